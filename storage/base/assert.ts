@@ -1,0 +1,19 @@
+/**
+ * Assertions about our own reasoning. Client input is validated (StatusError), outside answers are
+ * handled (StorageError); what fails here is a defect of Keelson itself (docs/invariants.md).
+ */
+
+/** A broken promise of our own code. Whoever catches it discards the state that it concerns. */
+export class InvariantError extends Error {
+  override readonly name = "InvariantError";
+}
+
+/** Checks one condition; `invariant` is its name in docs/invariants.md. @throws {InvariantError} */
+export function assert(condition: boolean, invariant: string): asserts condition {
+  if (!condition) throw new InvariantError(invariant);
+}
+
+/** The exhaustive end of a switch over a closed union. @throws {InvariantError} */
+export function unreachable(value: never): never {
+  throw new InvariantError(`unexpected value: ${JSON.stringify(value)}`);
+}

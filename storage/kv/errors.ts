@@ -1,0 +1,38 @@
+/**
+ * Refusals by storage, as a closed set of codes. Higher layers branch on `code`, never on text, and
+ * translate it into an API Status in one place.
+ */
+
+export type StorageErrorCode =
+  /** The revision asked for has been compacted away. */
+  | "Compacted"
+  /** The revision asked for has not been reached yet. */
+  | "FutureRevision"
+  /** The value is larger than the store takes (etcd: 1.5 MiB a request by default). */
+  | "TooLarge"
+  /** The store could not be reached, lost quorum, or did not answer within the deadline. */
+  | "Unavailable"
+  /** The store refused us for good: wrong credentials, wrong cluster, corrupt data, disk full. */
+  | "Refused"
+  /** The store (or one watch on it) has been closed by us. */
+  | "Closed";
+
+export class StorageError extends Error {
+  override readonly name = "StorageError";
+  readonly code: StorageErrorCode;
+  /**
+   * Whether the write may have happened all the same: true where the answer got lost after the
+   * request was sent. Always false for reads and for refusals before sending.
+   */
+  readonly outcomeUnknown: boolean;
+
+  constructor(
+    code: StorageErrorCode,
+    message: string,
+    options: { cause?: unknown; outcomeUnknown?: boolean } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.outcomeUnknown = options.outcomeUnknown ?? false;
+  }
+}
