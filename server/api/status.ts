@@ -1,0 +1,335 @@
+/**
+ * StatusError: every answer to a client that is not success. It carries the API `Status` object and
+ * is made only by the factories below; the http layer alone renders it. Reasons and messages are
+ * those of the existing API, as client libraries branch on them (S1-ERR-08, S1-ERR-09).
+ */
+
+import { formatGroupResource, type GroupResource } from "./names.js";
+import type { Naming } from "./naming.js";
+
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  /** Path of the field in the object, such as "spec.containers[0].name". */
+  readonly field?: string;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  /** For errors about a resource this is the resource (plural), as upstream writes it. */
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+export interface Status {
+  readonly kind: "Status";
+  readonly apiVersion: "v1";
+  readonly metadata: { readonly continue?: string; readonly resourceVersion?: string };
+  readonly status: "Success" | "Failure";
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: StatusDetails;
+  readonly code: number;
+}
+
+export class StatusError extends Error {
+  override readonly name = "StatusError";
+  readonly status: Status;
+
+  constructor(status: Status, options?: { cause?: unknown }) {
+    super(status.message, options);
+    this.status = status;
+  }
+
+  get code(): number {
+    return this.status.code;
+  }
+
+  get reason(): string {
+    return this.status.reason ?? "";
+  }
+}
+
+/** One problem of one field; `invalid()` collects them. */
+export interface FieldError {
+  readonly reason:
+    | "FieldValueNotFound"
+    | "FieldValueRequired"
+    | "FieldValueDuplicate"
+    | "FieldValueInvalid"
+    | "FieldValueNotSupported"
+    | "FieldValueForbidden"
+    | "FieldValueTooLong"
+    | "FieldValueTooMany"
+    | "FieldValueTypeInvalid"
+    | "InternalError";
+  /** "spec.ports[0].port"; "" = the object itself. */
+  readonly field: string;
+  /** Without the field path: `Invalid value: "x": must be ...`. */
+  readonly message: string;
+}
+
+interface Failure {
+  code: number;
+  reason?: string;
+  message: string;
+  details?: StatusDetails;
+  metadata?: Status["metadata"];
+  cause?: unknown;
+}
+
+function failure({ code, reason, message, details, metadata, cause }: Failure): StatusError {
+  const status: Status = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: metadata ?? {},
+    status: "Failure",
+    message,
+    ...(reason === undefined ? {} : { reason }),
+    ...(details === undefined ? {} : { details }),
+    code,
+  };
+  return new StatusError(status, { cause });
+}
+
+function detailsOf({ group, resource }: GroupResource, name = ""): StatusDetails {
+  return {
+    ...(name === "" ? {} : { name }),
+    ...(group === "" ? {} : { group }),
+    kind: resource,
+  };
+}
+
+/** 400: the request itself makes no sense. */
+export function badRequest(message: string): StatusError {
+  return failure({ code: 400, reason: "BadRequest", message });
+}
+
+/** 401: no identity could be established. */
+export function unauthorized(message = "Unauthorized"): StatusError {
+  return failure({ code: 401, reason: "Unauthorized", message });
+}
+
+/** 403 for a resource. `why` follows the colon. */
+export function forbidden(resource: GroupResource, name: string, why: string): StatusError {
+  const what = `${formatGroupResource(resource)}${name === "" ? "" : ` ${JSON.stringify(name)}`}`;
+  return failure({
+    code: 403,
+    reason: "Forbidden",
+    message: `${what} is forbidden: ${why}`,
+    details: detailsOf(resource, name),
+  });
+}
+
+/** 403 for something that is no resource, or with a message of its own. */
+export function forbiddenPath(message: string): StatusError {
+  return failure({ code: 403, reason: "Forbidden", message, details: {} });
+}
+
+/** 403 for a create in a namespace that is going away (S1-GEN-20). */
+export function namespaceTerminating(
+  resource: GroupResource,
+  name: string,
+  namespace: string,
+): StatusError {
+  const message = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  return failure({
+    code: 403,
+    reason: "Forbidden",
+    message: `${formatGroupResource(resource)} ${JSON.stringify(name)} is forbidden: ${message}`,
+    details: {
+      ...detailsOf(resource, name),
+      causes: [
+        {
+          reason: "NamespaceTerminating",
+          message: `namespace ${namespace} is being terminated`,
+          field: "metadata.namespace",
+        },
+      ],
+    },
+  });
+}
+
+/** 404 for an object. */
+export function notFound(resource: GroupResource, name: string): StatusError {
+  return failure({
+    code: 404,
+    reason: "NotFound",
+    message: `${formatGroupResource(resource)} ${JSON.stringify(name)} not found`,
+    details: detailsOf(resource, name),
+  });
+}
+
+/** 404 for a path that nothing serves. */
+export function routeNotFound(): StatusError {
+  return failure({
+    code: 404,
+    reason: "NotFound",
+    message: "the server could not find the requested resource",
+    details: {},
+  });
+}
+
+/** 405: the path exists, the method does not fit it. */
+export function methodNotAllowed(
+  message = "the server does not allow this method on the requested resource",
+): StatusError {
+  return failure({ code: 405, reason: "MethodNotAllowed", message, details: {} });
+}
+
+/** 406: nothing that the client accepts can be made. */
+export function notAcceptable(accepted: readonly string[]): StatusError {
+  const message = `only the following media types are accepted: ${accepted.join(", ")}`;
+  return failure({ code: 406, reason: "NotAcceptable", message });
+}
+
+/** 408-like: the client did not send its body in time. */
+export function requestTimeout(message: string): StatusError {
+  return failure({ code: 408, reason: "Timeout", message });
+}
+
+/** 409: the name is taken. */
+export function alreadyExists(resource: GroupResource, name: string): StatusError {
+  return failure({
+    code: 409,
+    reason: "AlreadyExists",
+    message: `${formatGroupResource(resource)} ${JSON.stringify(name)} already exists`,
+    details: detailsOf(resource, name),
+  });
+}
+
+/** 409: the name is taken by an object that is on its way out (S1-DEL-11). */
+export function stillBeingDeleted(resource: GroupResource, name: string): StatusError {
+  return failure({
+    code: 409,
+    reason: "AlreadyExists",
+    message: `object is being deleted: ${formatGroupResource(resource)} ${JSON.stringify(name)} already exists`,
+    details: detailsOf(resource, name),
+  });
+}
+
+/** 409: the client's version of the object is not the current one. */
+export function conflict(
+  resource: GroupResource,
+  name: string,
+  why = "the object has been modified; please apply your changes to the latest version and try again",
+): StatusError {
+  return failure({
+    code: 409,
+    reason: "Conflict",
+    message: `Operation cannot be fulfilled on ${formatGroupResource(resource)} ${JSON.stringify(name)}: ${why}`,
+    details: detailsOf(resource, name),
+  });
+}
+
+/** 410: the version asked for is no longer kept. `continueToken` starts an inconsistent rest. */
+export function expired(message: string, continueToken?: string): StatusError {
+  return failure({
+    code: 410,
+    reason: "Expired",
+    message,
+    ...(continueToken === undefined ? {} : { metadata: { continue: continueToken } }),
+  });
+}
+
+/** 413: the body, or the object made from it, is too large. */
+export function requestEntityTooLarge(message: string): StatusError {
+  return failure({ code: 413, reason: "RequestEntityTooLarge", message });
+}
+
+/** 415: the body's media type is not understood. */
+export function unsupportedMediaType(accepted: readonly string[]): StatusError {
+  const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`;
+  return failure({ code: 415, reason: "UnsupportedMediaType", message });
+}
+
+/** 422: the object (or the options) breaks rules; one cause per broken rule. */
+export function invalid(
+  subject: { readonly group: string; readonly kind: string },
+  name: string,
+  errors: readonly FieldError[],
+): StatusError {
+  const texts = errors.map(({ field, message }) =>
+    field === "" ? message : `${field}: ${message}`,
+  );
+  const detail = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
+  const kind = subject.group === "" ? subject.kind : `${subject.kind}.${subject.group}`;
+  return failure({
+    code: 422,
+    reason: "Invalid",
+    message: `${kind} ${JSON.stringify(name)} is invalid: ${detail}`,
+    details: {
+      ...(name === "" ? {} : { name }),
+      ...(subject.group === "" ? {} : { group: subject.group }),
+      kind: subject.kind,
+      causes: errors.map(({ reason, field, message }) => ({ reason, message, field })),
+    },
+  });
+}
+
+/** 422 about request options rather than about an object. */
+export function invalidOptions(
+  naming: Naming,
+  kind: string,
+  errors: readonly FieldError[],
+): StatusError {
+  return invalid({ group: `meta.${naming.groupDomain}`, kind }, "", errors);
+}
+
+/** 429: come back later. */
+export function tooManyRequests(message: string, retryAfterSeconds: number): StatusError {
+  return failure({
+    code: 429,
+    reason: "TooManyRequests",
+    message,
+    details: { retryAfterSeconds },
+  });
+}
+
+/** 500: our own defect or a failure that the client cannot mend. */
+export function internalError(message: string, cause?: unknown): StatusError {
+  return failure({
+    code: 500,
+    reason: "InternalError",
+    message: `Internal error occurred: ${message}`,
+    details: { causes: [{ message }] },
+    cause,
+  });
+}
+
+/** 501: known, but not built. */
+export function notImplemented(message: string): StatusError {
+  return failure({ code: 501, reason: "NotImplemented", message });
+}
+
+/** 503: the store is out of reach or the replica is going down. */
+export function serviceUnavailable(message: string, retryAfterSeconds = 1): StatusError {
+  return failure({
+    code: 503,
+    reason: "ServiceUnavailable",
+    message,
+    details: { retryAfterSeconds },
+  });
+}
+
+/** 504: a deadline passed. The write may or may not have happened. */
+export function timeout(message: string, retryAfterSeconds = 1): StatusError {
+  return failure({ code: 504, reason: "Timeout", message, details: { retryAfterSeconds } });
+}
+
+/** 504: a version that this server has not reached (S1-RV-29). */
+export function tooLargeResourceVersion(asked: number | bigint, current: number): StatusError {
+  const message = `Too large resource version: ${asked}, current: ${current}`;
+  return failure({
+    code: 504,
+    reason: "Timeout",
+    message,
+    details: {
+      causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+      retryAfterSeconds: 1,
+    },
+  });
+}

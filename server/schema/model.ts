@@ -1,0 +1,178 @@
+/**
+ * The schema model: what is known of a type, whether it comes from the facts of a built-in type or
+ * (later) from a CustomResourceDefinition. Decoding, defaulting, pruning, patches, apply ownership,
+ * Protobuf and OpenAPI are all driven by it (DESIGN §5). Pure data, frozen after loading.
+ *
+ * The vocabulary is that of the facts: docs/facts.md explains flags and attributes.
+ */
+import type { JsonValue } from "../api/meta.js";
+
+/** Encodings of their own, usable everywhere. */
+export type BuiltinName =
+  | "Time"
+  | "MicroTime"
+  | "Duration"
+  | "FieldsV1"
+  | "Quantity"
+  | "IntOrString"
+  | "RawExtension"
+  | "Unknown";
+
+export type ScalarName = "string" | "bool" | "int32" | "int64" | "float64" | "bytes" | "any";
+
+/** A field's type. `nullable` is the pointer of the facts' notation (`*T`). */
+export type TypeRef =
+  | { readonly kind: "scalar"; readonly name: ScalarName; readonly nullable: boolean }
+  | { readonly kind: "builtin"; readonly name: BuiltinName; readonly nullable: boolean }
+  /** `id` is "<base>.<version>.<Name>", such as "core.v1.PodSpec". */
+  | { readonly kind: "named"; readonly id: string; readonly nullable: boolean }
+  | { readonly kind: "list"; readonly items: TypeRef; readonly nullable: boolean }
+  | {
+      readonly kind: "map";
+      readonly keys: TypeRef;
+      readonly values: TypeRef;
+      readonly nullable: boolean;
+    };
+
+/** What JSON output does with an empty value; the facts' second flag. */
+export type EmptyRule = "always" | "omit" | "struct" | "omitZeroTime";
+
+export interface Field {
+  /** JSON name, or "<inline>". */
+  readonly name: string;
+  readonly number: number | undefined;
+  readonly type: TypeRef;
+  readonly requirement: "optional" | "required" | "none";
+  readonly empty: EmptyRule;
+  readonly listType?: "map" | "set" | "atomic";
+  readonly listMapKeys?: readonly string[];
+  readonly mapType?: "atomic" | "granular";
+  readonly structType?: "atomic" | "granular";
+  readonly patchStrategies?: readonly ("merge" | "replace" | "retainKeys")[];
+  readonly patchMergeKey?: string;
+  /** From the `default=` attribute; rules set in code live with the strategies. */
+  readonly default?: JsonValue;
+  readonly noJson: boolean;
+  readonly deprecated: boolean;
+  readonly gates: readonly string[];
+  readonly oneOf?: string;
+  readonly zeroOrOneOf?: string;
+  readonly discriminator: boolean;
+  /** Declarative rules in force, as written: "k8s-short-name" of `v:k8s-short-name`. */
+  readonly rules: readonly string[];
+  /** Rules that run in shadow (`va:`, `vb:`). */
+  readonly shadowRules: readonly string[];
+  /** Rules for CRD generators only (`kb:`); OpenAPI ignores them too. */
+  readonly generatorRules: readonly string[];
+}
+
+interface NamedType {
+  readonly id: string;
+  readonly name: string;
+  /** The fact file it stands in, such as "core.v1". */
+  readonly file: string;
+}
+
+export interface StructType extends NamedType {
+  readonly form: "struct";
+  readonly fields: readonly Field[];
+  /** Registered as a kind of its group-version. */
+  readonly isKind: boolean;
+  readonly isOptions: boolean;
+  readonly isUnion: boolean;
+  readonly structType?: "atomic" | "granular";
+  readonly mapType?: "atomic" | "granular";
+  /** `json=custom`: its JSON form is not that of its fields. */
+  readonly customJson: boolean;
+  readonly noProtobuf: boolean;
+  readonly reserved: readonly { readonly number: number | undefined; readonly name: string }[];
+  readonly rules: readonly string[];
+  readonly shadowRules: readonly string[];
+  /** Remaining attributes as written (scope, status, introduced, deprecated, removed, use, ...). */
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+export interface EnumType extends NamedType {
+  readonly form: "enum";
+  /** `enum`: values are a closed set, published; `known`: open. */
+  readonly closed: boolean;
+  readonly values: readonly string[];
+}
+
+export interface AliasType extends NamedType {
+  readonly form: "alias";
+  readonly target: TypeRef;
+  readonly wrapped: boolean;
+  readonly listType?: "map" | "set" | "atomic";
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+export interface BuiltinType {
+  readonly form: "builtin";
+  readonly name: string;
+  readonly json: string;
+  readonly fields: readonly {
+    readonly name: string;
+    readonly number: number;
+    readonly type: TypeRef;
+  }[];
+}
+
+export type ModelType = StructType | EnumType | AliasType;
+
+/** One group-version of the facts. */
+export interface ModelFile {
+  /** "core.v1" */
+  readonly base: string;
+  /** In the spelling of the vendor's naming; "" = core. */
+  readonly group: string;
+  readonly version: string;
+  readonly stability: "ga" | "beta" | "alpha";
+  readonly served: "yes" | "removed" | "never";
+  /** Prefix of the OpenAPI model name: "io.k8s.api.core.v1". */
+  readonly modelPrefix: string;
+  readonly protoPackage: string;
+  readonly goPackage: string;
+  readonly types: ReadonlyMap<string, ModelType>;
+  readonly constants: ReadonlyMap<string, JsonValue>;
+}
+
+/** All facts, loaded once at start and shared by everyone. */
+export interface SchemaModel {
+  readonly files: ReadonlyMap<string, ModelFile>;
+  readonly builtins: ReadonlyMap<string, BuiltinType>;
+  /** By id, such as "core.v1.Pod". */
+  type(id: string): ModelType | undefined;
+  /** The type of a kind of a group-version, such as ("apps", "v1", "Deployment"). */
+  kind(group: string, version: string, kind: string): StructType | undefined;
+}
+
+/** A row of the resource table: one resource or subresource that the server can serve. */
+export interface ResourceFact {
+  readonly group: string;
+  readonly version: string;
+  /** "deployments" */
+  readonly resource: string;
+  /** "status", or "" for the resource itself. */
+  readonly subresource: string;
+  readonly singular: string;
+  readonly kind: string;
+  /** Group-version of the kind where it is another one than the resource's ("autoscaling/v1" of Scale). */
+  readonly kindGroupVersion?: { readonly group: string; readonly version: string };
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly onByDefault: boolean;
+  /** Group-version written to the store; undefined = not stored. */
+  readonly stored?: { readonly group: string; readonly version: string };
+  readonly storageVersionHash: string;
+}
+
+/** A row of the table of group-versions, in discovery order. */
+export interface GroupVersionFact {
+  readonly group: string;
+  readonly version: string;
+  readonly stability: "ga" | "beta" | "alpha";
+  readonly onByDefault: boolean;
+}
