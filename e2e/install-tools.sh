@@ -8,7 +8,8 @@
 #   e2e/install-tools.sh                    all of them
 #   e2e/install-tools.sh etcd redis-server  only these
 #
-# Exit code 0: everything asked for is there (etcd-3.4 may be missing: it is optional).
+# Prints the path of each tool asked for. Exit code 0: all are there (etcd-3.4 may be missing: it is
+# optional).
 set -u
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -39,12 +40,14 @@ serves() {
   esac
 }
 
-# Whether tool $1 is in .tools/bin or on PATH (an etcd of PATH may be either of the two).
-have() {
-  serves "$1" "$bin/$1" && return 0
-  found=$(command -v "$1" 2>/dev/null) && serves "$1" "$found" && return 0
-  [ "$1" = etcd-3.4 ] && found=$(command -v etcd 2>/dev/null) && serves "$1" "$found" || return 1
-  ln -sf "$found" "$bin/$1" # under the name that the tests look for
+# Prints where tool $1 is: in .tools/bin or on PATH (an etcd of PATH may be either of the two).
+find_tool() {
+  for name in "$1" "${1%-3.4}"; do
+    for candidate in "$bin/$1" "$(command -v "$name" 2>/dev/null)"; do
+      serves "$1" "$candidate" && echo "$candidate" && return 0
+    done
+  done
+  return 1
 }
 
 # ---- package sources ----------------------------------------------------------------------------
@@ -182,17 +185,20 @@ get_kubectl() {
 
 [ $# -gt 0 ] || set -- etcd etcd-3.4 redis-server kubectl
 missing=
+paths=
 for tool in "$@"; do
   case $tool in
-    etcd | etcd-3.4 | redis-server | kubectl) have "$tool" || missing="$missing $tool" ;;
+    etcd | etcd-3.4 | redis-server | kubectl)
+      path=$(find_tool "$tool") && paths="$paths$path\n" || missing="$missing $tool" ;;
     *) say "no such tool: $tool (etcd, etcd-3.4, redis-server, kubectl)" && exit 2 ;;
   esac
 done
+printf "$paths"
 [ -n "$missing" ] || exit 0
 
 # Two runs at once would unpack over each other: the second waits, then finds everything there.
 if [ -z "${KEELSON_TOOLS_LOCKED:-}" ] && command -v flock >/dev/null 2>&1; then
-  KEELSON_TOOLS_LOCKED=1 exec flock "$tools/lock" "$0" "$@"
+  KEELSON_TOOLS_LOCKED=1 exec flock "$tools/lock" sh "$0" $missing
 fi
 
 work=$(mktemp -d)
@@ -210,17 +216,17 @@ for tool in $missing; do
   if [ -n "$has_apt" ]; then
     say "getting $tool from this machine's package sources"
     case $tool in
-      etcd) get_etcd && continue ;;
-      etcd-3.4) get_etcd_oldest && continue ;;
-      redis-server) get_redis && continue ;;
-      kubectl) get_kubectl && continue ;;
+      etcd) get_etcd && echo "$bin/etcd" && continue ;;
+      etcd-3.4) get_etcd_oldest && echo "$bin/etcd-3.4" && continue ;;
+      redis-server) get_redis && echo "$bin/redis-server" && continue ;;
+      kubectl) get_kubectl && echo "$bin/kubectl" && continue ;;
     esac
   fi
   reason=$(grep -m 1 '^E:' "$work/log" 2>/dev/null)
   case $tool in
-    etcd) say "not found: please install etcd 3.5 or newer on PATH or in .tools/bin ${reason:+($reason)}" ;;
-    etcd-3.4) say "not found: etcd 3.4 as .tools/bin/etcd-3.4 (optional) ${reason:+($reason)}" && continue ;;
-    *) say "not found: please install $tool on PATH or in .tools/bin ${reason:+($reason)}" ;;
+    etcd) say "not found: please install etcd 3.5 or newer on PATH or in .tools/bin${reason:+ ($reason)}" ;;
+    etcd-3.4) say "not found: etcd 3.4 as .tools/bin/etcd-3.4 (optional)${reason:+ ($reason)}" && continue ;;
+    *) say "not found: please install $tool on PATH or in .tools/bin${reason:+ ($reason)}" ;;
   esac
   status=1
 done

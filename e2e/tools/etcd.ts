@@ -1,0 +1,188 @@
+/**
+ * Real etcd processes for tests: one member or a cluster, on free ports of the loopback interface,
+ * with data in a temporary folder that goes away with them.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Child, freePort } from "./child.js";
+import { findTool } from "./find-tool.js";
+
+export interface EtcdOptions {
+  /** "current" is 3.5 or newer; "oldest" is 3.4, the oldest that we support. Default "current". */
+  readonly binary?: "current" | "oldest";
+  /** Further command line arguments of etcd. */
+  readonly args?: readonly string[];
+  /** Serve clients over TLS with these files; `caFile` makes a client certificate compulsory. */
+  readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string };
+}
+
+export interface EtcdProcess extends AsyncDisposable {
+  /** "http://127.0.0.1:2379" or https. Stays the same over restarts. */
+  readonly endpoint: string;
+  /** Of the process that runs now; changes with a restart. */
+  readonly pid: number;
+  /** Ends the process and removes its data. */
+  stop(): Promise<void>;
+  /** Ends the process at once (SIGKILL) and keeps its data for `restart`. */
+  kill(): Promise<void>;
+  /** Stops the process from running (SIGSTOP): its sockets stay open and nobody answers. */
+  pause(): void;
+  resume(): void;
+  /** Starts it again on the same ports and data, ending it first if it runs, and waits for health. */
+  restart(): Promise<void>;
+  /** Starts it again without waiting until it is healthy (a cluster needs a majority for that). */
+  start(): Promise<void>;
+}
+
+export interface EtcdCluster extends AsyncDisposable {
+  readonly members: readonly EtcdProcess[];
+  readonly endpoints: readonly string[];
+  stop(): Promise<void>;
+}
+
+/** Whether that etcd can be had on this machine; tests with the oldest skip when it cannot. */
+export async function hasEtcd(binary: "current" | "oldest"): Promise<boolean> {
+  return (await findTool(toolOf(binary))) !== undefined;
+}
+
+/** Starts one etcd and waits until it is healthy. @throws {Error} no such etcd, or it does not start */
+export async function startEtcd(options: EtcdOptions = {}): Promise<EtcdProcess> {
+  const [member] = (await startEtcdCluster(1, options)).members;
+  if (member === undefined) throw new Error("a cluster of one has one member");
+  return member;
+}
+
+/** Starts an etcd cluster of `size` members and waits until all are healthy. */
+export async function startEtcdCluster(
+  size: number,
+  options: EtcdOptions = {},
+): Promise<EtcdCluster> {
+  const path = await findTool(toolOf(options.binary ?? "current"));
+  if (path === undefined) throw new Error("etcd is needed: see e2e/install-tools.sh");
+  const plans: Plan[] = [];
+  for (let index = 0; index < size; index++) {
+    plans.push({
+      path,
+      name: `m${index}`,
+      dataDir: await mkdtemp(join(tmpdir(), "keelson-etcd-")),
+      scheme: options.tls === undefined ? "http" : "https",
+      clientPort: await freePort(),
+      peerPort: await freePort(),
+      metricsPort: await freePort(),
+    });
+  }
+  const cluster = plans.map((plan) => `${plan.name}=http://127.0.0.1:${plan.peerPort}`).join(",");
+  const members = plans.map((plan) => new Member(plan, toArguments(plan, cluster, options)));
+  for (const member of members) await member.start();
+  try {
+    for (const member of members) await member.waitUntilHealthy();
+  } catch (error) {
+    await Promise.all(members.map((member) => member.stop()));
+    throw error;
+  }
+  const stop = async () => {
+    await Promise.all(members.map((member) => member.stop()));
+  };
+  return {
+    members,
+    endpoints: members.map((member) => member.endpoint),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+interface Plan {
+  readonly path: string;
+  readonly name: string;
+  readonly dataDir: string;
+  readonly scheme: "http" | "https";
+  readonly clientPort: number;
+  readonly peerPort: number;
+  readonly metricsPort: number;
+}
+
+function toolOf(binary: "current" | "oldest"): "etcd" | "etcd-3.4" {
+  return binary === "current" ? "etcd" : "etcd-3.4";
+}
+
+function toArguments(plan: Plan, cluster: string, options: EtcdOptions): string[] {
+  const client = `${plan.scheme}://127.0.0.1:${plan.clientPort}`;
+  const peer = `http://127.0.0.1:${plan.peerPort}`;
+  const args = [
+    `--name=${plan.name}`,
+    `--data-dir=${plan.dataDir}`,
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--listen-metrics-urls=http://127.0.0.1:${plan.metricsPort}`,
+    `--initial-cluster=${cluster}`,
+    "--log-level=warn",
+  ];
+  // A killed process loses nothing that the kernel already has: no need to wait for the disk.
+  if ((options.binary ?? "current") === "current") args.push("--unsafe-no-fsync");
+  if (options.tls !== undefined) {
+    args.push(`--cert-file=${options.tls.certFile}`, `--key-file=${options.tls.keyFile}`);
+    if (options.tls.caFile !== undefined) {
+      args.push(`--trusted-ca-file=${options.tls.caFile}`, "--client-cert-auth");
+    }
+  }
+  return [...args, ...(options.args ?? [])];
+}
+
+class Member implements EtcdProcess {
+  readonly endpoint: string;
+  readonly #plan: Plan;
+  readonly #args: readonly string[];
+  #child: Child | undefined;
+
+  constructor(plan: Plan, args: readonly string[]) {
+    this.#plan = plan;
+    this.#args = args;
+    this.endpoint = `${plan.scheme}://127.0.0.1:${plan.clientPort}`;
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  async start(): Promise<void> {
+    await this.kill();
+    this.#child = new Child(this.#plan.path, this.#args, this.#plan.dataDir);
+  }
+
+  async waitUntilHealthy(): Promise<void> {
+    const url = `http://127.0.0.1:${this.#plan.metricsPort}/health`;
+    await this.#child?.waitUntilReady(async () => {
+      const answer = await fetch(url, { signal: AbortSignal.timeout(2_000) });
+      return ((await answer.json()) as { health?: unknown }).health === "true";
+    });
+  }
+
+  async restart(): Promise<void> {
+    await this.start();
+    await this.waitUntilHealthy();
+  }
+
+  async kill(): Promise<void> {
+    await this.#child?.end("SIGKILL");
+  }
+
+  pause(): void {
+    this.#child?.signal("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#child?.signal("SIGCONT");
+  }
+
+  async stop(): Promise<void> {
+    await this.#child?.end("SIGTERM");
+    await rm(this.#plan.dataDir, { recursive: true, force: true });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+}
