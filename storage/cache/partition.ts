@@ -1,0 +1,193 @@
+/**
+ * Partition: the view of one group and resource. It owns the current tree, the ring of recent
+ * events, the watchers and the snapshots that chunked lists are reading. Only the feed changes it,
+ * synchronously; whoever reads gets immutable objects or copies.
+ */
+import { LRUCache } from "lru-cache";
+import { assert } from "../base/assert.js";
+import type { Revision } from "../kv/store.js";
+import type { PartitionId } from "../objects/keys.js";
+import { type StoredObject, withRevision } from "../objects/stored-object.js";
+import { EventRing, ObjectEvent, type RingLimits } from "./event-ring.js";
+import { ObjectTree } from "./object-tree.js";
+import { WatchIndex } from "./watch-index.js";
+import { Watcher, type WatcherHost, type WatcherOptions } from "./watcher.js";
+
+/** Snapshots kept for the next pages of chunked lists, per partition. One costs what has changed since. */
+const SNAPSHOTS_MAX = 64;
+
+/** A list in the middle of its pages: the objects at one revision. */
+export interface Snapshot {
+  readonly revision: Revision;
+  readonly tree: ObjectTree;
+}
+
+/** What a partition asks of the view around it. */
+export interface PartitionHost {
+  readonly revision: Revision;
+  markAwake(watcher: Watcher): void;
+}
+
+export class Partition implements WatcherHost {
+  readonly id: PartitionId;
+  readonly #host: PartitionHost;
+  readonly #limits: RingLimits;
+  readonly #index: WatchIndex;
+  readonly #snapshots = new LRUCache<Revision, ObjectTree>({ max: SNAPSHOTS_MAX });
+  #tree = new ObjectTree();
+  #ring: EventRing;
+  #bytes = 0;
+  #corrupt = new Set<string>();
+
+  constructor(options: {
+    id: PartitionId;
+    host: PartitionHost;
+    limits: RingLimits;
+    floor: Revision;
+    triggerField: string | undefined;
+  }) {
+    this.id = options.id;
+    this.#host = options.host;
+    this.#limits = options.limits;
+    this.#ring = new EventRing(options.floor, options.limits);
+    this.#index = new WatchIndex(options.triggerField);
+  }
+
+  get revision(): Revision {
+    return this.#host.revision;
+  }
+
+  get ring(): EventRing {
+    return this.#ring;
+  }
+
+  get watchers(): number {
+    return this.#index.size;
+  }
+
+  /** How many objects there are. */
+  get size(): number {
+    return this.#tree.size;
+  }
+
+  /** Bytes of all current objects. */
+  get objectBytes(): number {
+    return this.#bytes;
+  }
+
+  /** Paths of the objects that cannot be read. */
+  get corrupt(): ReadonlySet<string> {
+    return this.#corrupt;
+  }
+
+  get(path: string): StoredObject | undefined {
+    return this.#tree.get(path);
+  }
+
+  /** Copies of the objects as of now, kept a while for the pages that follow. */
+  snapshot(): Snapshot {
+    const { revision } = this;
+    const kept = this.#snapshots.get(revision);
+    if (kept !== undefined) return { revision, tree: kept };
+    return { revision, tree: this.#tree.snapshot() };
+  }
+
+  /** Makes a snapshot available to `snapshotAt` until others push it out. */
+  keep(snapshot: Snapshot): void {
+    this.#snapshots.set(snapshot.revision, snapshot.tree);
+  }
+
+  /**
+   * The objects as they were at an exact revision, from memory; undefined when neither a kept
+   * snapshot nor the ring reaches back so far. Undoes the events since then on a copy.
+   */
+  snapshotAt(revision: Revision): Snapshot | undefined {
+    if (revision > this.revision) return undefined;
+    const kept = this.#snapshots.get(revision);
+    if (kept !== undefined) return { revision, tree: kept };
+    const first = this.#ring.sequenceAfter(revision);
+    if (first === undefined) return undefined;
+    const tree = this.#tree.snapshot();
+    for (let sequence = this.#ring.end - 1; sequence >= first; sequence--) {
+      const { previous, object } = this.#ring.at(sequence);
+      if (previous === undefined) tree.delete(object.path);
+      else tree.set(previous);
+    }
+    const snapshot = { revision, tree };
+    this.keep(snapshot);
+    return snapshot;
+  }
+
+  /**
+   * Opens a watcher for the events after `after`. It delivers nothing before its first `resume()`.
+   * @returns undefined when events after that revision are gone
+   */
+  watch(options: WatcherOptions, after: Revision): Watcher | undefined {
+    const cursor = this.#ring.sequenceAfter(after);
+    if (cursor === undefined) return undefined;
+    const watcher = new Watcher(options, this, after, cursor);
+    this.#index.add(watcher);
+    return watcher;
+  }
+
+  markAwake(watcher: Watcher): void {
+    this.#host.markAwake(watcher);
+  }
+
+  remove(watcher: Watcher): void {
+    this.#index.remove(watcher);
+  }
+
+  /** Takes an object of the initial load; nobody is told. */
+  load(object: StoredObject): void {
+    this.#tree.set(object);
+    this.#account(undefined, object);
+  }
+
+  /** Applies one event of the feed and wakes whom it concerns. */
+  put(object: StoredObject, nowMs: number): void {
+    const previous = this.#tree.get(object.path);
+    assert(previous === undefined || object.revision > previous.revision, "Unique");
+    this.#tree.set(object);
+    this.#account(previous, object);
+    const type = previous === undefined ? "ADDED" : "MODIFIED";
+    this.#append(new ObjectEvent(type, object, previous, nowMs));
+  }
+
+  /** Applies a deletion; one of an object that is not there says nothing. */
+  delete(path: string, revision: Revision, nowMs: number): void {
+    const previous = this.#tree.get(path);
+    if (previous === undefined) return;
+    this.#tree.delete(path);
+    this.#account(previous, undefined);
+    const last = withRevision(previous, revision);
+    this.#append(new ObjectEvent("DELETED", last, previous, nowMs));
+  }
+
+  /** Forgets everything and starts at `floor`: the feed lost its place. Watchers get a 410. */
+  reset(floor: Revision): void {
+    const watchers = [...this.#index.all()];
+    this.#tree = new ObjectTree();
+    this.#bytes = 0;
+    this.#corrupt = new Set();
+    this.#ring = new EventRing(floor, this.#limits);
+    this.#snapshots.clear();
+    for (const watcher of watchers) watcher.lose();
+  }
+
+  trim(nowMs: number): void {
+    this.#ring.trim(nowMs);
+  }
+
+  #append(event: ObjectEvent): void {
+    const sequence = this.#ring.end;
+    this.#ring.append(event);
+    this.#index.wake(event, sequence);
+  }
+
+  #account(previous: StoredObject | undefined, next: StoredObject | undefined): void {
+    this.#bytes += (next?.bytes.length ?? 0) - (previous?.bytes.length ?? 0);
+    if (next?.corruption !== undefined) this.#corrupt.add(next.path);
+    else if (previous?.corruption !== undefined) this.#corrupt.delete(previous.path);
+  }
+}

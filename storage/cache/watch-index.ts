@@ -1,0 +1,104 @@
+/**
+ * WatchIndex: which watchers an event concerns, without asking each of them. A watcher is filed
+ * under the narrowest thing it names: one object, one namespace, a value of the trigger field, or
+ * everything; an event looks into at most a handful of those drawers (DESIGN §3: O(interested)).
+ */
+import type { ObjectEvent } from "./event-ring.js";
+import type { Watcher } from "./watcher.js";
+
+/** What a watcher is limited to; the selector still decides about each event. */
+export interface WatchScope {
+  /** "" = all namespaces. */
+  readonly namespace: string;
+  /** One object's name, when the field selector fixes it. */
+  readonly name?: string;
+  /** A value of the partition's trigger field, when the field selector fixes it. */
+  readonly trigger?: string;
+}
+
+export class WatchIndex {
+  readonly #everything = new Set<Watcher>();
+  readonly #byNamespace = new Map<string, Set<Watcher>>();
+  readonly #byPath = new Map<string, Set<Watcher>>();
+  readonly #byTrigger = new Map<string, Set<Watcher>>();
+  readonly #triggerField: string | undefined;
+  #size = 0;
+
+  /** @param triggerField path of a selectable field that many watchers fix, such as "spec.nodeName" */
+  constructor(triggerField: string | undefined) {
+    this.#triggerField = triggerField;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(watcher: Watcher): void {
+    this.#drawer(watcher.scope, true)?.add(watcher);
+    this.#size++;
+  }
+
+  remove(watcher: Watcher): void {
+    if (this.#drawer(watcher.scope, false)?.delete(watcher) === true) this.#size--;
+    this.#discardEmpty(watcher.scope);
+  }
+
+  /** All watchers, for what concerns everyone: bookmarks, and a view that had to start anew. */
+  *all(): Iterable<Watcher> {
+    yield* this.#everything;
+    for (const index of [this.#byNamespace, this.#byPath, this.#byTrigger]) {
+      for (const drawer of index.values()) yield* drawer;
+    }
+  }
+
+  /** Tells the watchers that may want the event at `sequence`. */
+  wake(event: ObjectEvent, sequence: number): void {
+    if (this.#size === 0) return;
+    const { object, previous } = event;
+    for (const watcher of this.#everything) watcher.wake(sequence);
+    wakeAll(this.#byNamespace.get(object.namespace), sequence);
+    if (this.#byPath.size > 0) {
+      wakeAll(this.#byPath.get(`${object.namespace}/${object.name}`), sequence);
+      if (object.namespace !== "") wakeAll(this.#byPath.get(`/${object.name}`), sequence);
+    }
+    if (this.#triggerField === undefined || this.#byTrigger.size === 0) return;
+    const now = object.fields[this.#triggerField];
+    const before = previous?.fields[this.#triggerField];
+    if (now !== undefined) wakeAll(this.#byTrigger.get(now), sequence);
+    if (before !== undefined && before !== now) wakeAll(this.#byTrigger.get(before), sequence);
+  }
+
+  #drawer(scope: WatchScope, create: boolean): Set<Watcher> | undefined {
+    const [index, key] = this.#place(scope);
+    if (index === undefined) return this.#everything;
+    let drawer = index.get(key);
+    if (drawer === undefined && create) {
+      drawer = new Set();
+      index.set(key, drawer);
+    }
+    return drawer;
+  }
+
+  #discardEmpty(scope: WatchScope): void {
+    const [index, key] = this.#place(scope);
+    if (index?.get(key)?.size === 0) index.delete(key);
+  }
+
+  #place({
+    namespace,
+    name,
+    trigger,
+  }: WatchScope): [Map<string, Set<Watcher>> | undefined, string] {
+    // "/web" stands for an object of that name in any namespace, or in none.
+    if (name !== undefined) return [this.#byPath, `${namespace}/${name}`];
+    if (trigger !== undefined && this.#triggerField !== undefined)
+      return [this.#byTrigger, trigger];
+    if (namespace !== "") return [this.#byNamespace, namespace];
+    return [undefined, ""];
+  }
+}
+
+function wakeAll(drawer: Set<Watcher> | undefined, sequence: number): void {
+  if (drawer === undefined) return;
+  for (const watcher of drawer) watcher.wake(sequence);
+}

@@ -1,0 +1,65 @@
+/**
+ * Where an object lives in the store: `<prefix>/<group or core>/<resource>/[<namespace>/]<name>`.
+ *
+ * A *partition* is all objects of one group and resource, `<group or core>/<resource>`; the path of an
+ * object is what follows it. Namespaces and names never contain a slash, so byte order of keys is
+ * namespace, then name: the order in which lists come.
+ */
+
+/** "core/configmaps" or "apps/deployments". */
+export type PartitionId = string;
+
+export function partitionId(group: string, resource: string): PartitionId {
+  return `${group === "" ? "core" : group}/${resource}`;
+}
+
+/** "default/web" or "web": the key of an object inside its partition. */
+export function objectPath(namespace: string, name: string): string {
+  return namespace === "" ? name : `${namespace}/${name}`;
+}
+
+/** What a key says: which partition, and which object of it. */
+export interface ParsedKey {
+  readonly partition: PartitionId;
+  readonly path: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The keys below one prefix ("/registry"). */
+export class KeySpace {
+  /** With a trailing slash. */
+  readonly prefix: string;
+
+  constructor(prefix: string) {
+    const trimmed = prefix.replace(/^\/+|\/+$/g, "");
+    this.prefix = trimmed === "" ? "/" : `/${trimmed}/`;
+  }
+
+  key(partition: PartitionId, path: string): string {
+    return `${this.prefix}${partition}/${path}`;
+  }
+
+  /** The prefix of all keys of a partition. */
+  partitionPrefix(partition: PartitionId): string {
+    return `${this.prefix}${partition}/`;
+  }
+
+  /** undefined for a key that is not an object's, such as one of our own bookkeeping. */
+  parse(key: string): ParsedKey | undefined {
+    if (!key.startsWith(this.prefix)) return undefined;
+    const groupEnd = key.indexOf("/", this.prefix.length);
+    if (groupEnd < 0) return undefined;
+    const resourceEnd = key.indexOf("/", groupEnd + 1);
+    if (resourceEnd < 0) return undefined;
+    const path = key.slice(resourceEnd + 1);
+    const slash = path.indexOf("/");
+    if (path === "" || path.indexOf("/", slash + 1) > slash) return undefined;
+    return {
+      partition: key.slice(this.prefix.length, resourceEnd),
+      path,
+      namespace: slash < 0 ? "" : path.slice(0, slash),
+      name: path.slice(slash + 1),
+    };
+  }
+}

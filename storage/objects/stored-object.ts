@@ -1,0 +1,134 @@
+/**
+ * StoredObject: one version of one object, as bytes. The store keeps an object's JSON without
+ * `resourceVersion` (it is the key's revision); decoding puts it back in by splicing bytes, so a get
+ * or a list writes what is already there. Only what selectors need is kept as values.
+ *
+ *   stored   {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"6f..","labels":..
+ *   decoded  {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"6f..","resourceVersion":"7","labels":..
+ *            ^0                                    ^bodyOffset                       ^ where uid ends
+ *
+ * Immutable and shared by everyone who reads it.
+ */
+import type { Revision } from "../kv/store.js";
+import type { ParsedKey } from "./keys.js";
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** Values that field selectors may ask for, by path, besides metadata.name and metadata.namespace. */
+export type FieldValues = Readonly<Record<string, string>>;
+
+/** Reads an object's selectable fields; per partition, because only the server knows kinds. */
+export type FieldExtractor = (object: Readonly<Record<string, unknown>>) => FieldValues;
+
+export interface StoredObject {
+  /** `namespace/name` or `name`: the key inside the partition. */
+  readonly path: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly revision: Revision;
+  /** The whole object as compact JSON with its resourceVersion, and a newline at the end. */
+  readonly bytes: Buffer;
+  /**
+   * Where the JSON goes on after kind and apiVersion: `{` plus `bytes` from here is the object as a
+   * list item. 0 when the stored text does not begin with them.
+   */
+  readonly bodyOffset: number;
+  readonly labels: Labels;
+  readonly fields: FieldValues;
+  /** Why the stored value cannot be read; such an object has no bytes (S1-UNS-08). */
+  readonly corruption: string | undefined;
+}
+
+const METADATA_START = '"metadata":{';
+const UID_START = '"uid":"';
+const NO_LABELS: Labels = Object.freeze({});
+const NO_FIELDS: FieldValues = Object.freeze({});
+const NEWLINE = 0x0a;
+const NO_BYTES = Buffer.alloc(0);
+
+/** Decodes a stored value. Never throws: what cannot be read is a corrupt object. */
+export function decodeStoredObject(
+  key: Pick<ParsedKey, "path" | "namespace" | "name">,
+  value: Buffer,
+  revision: Revision,
+  extractFields: FieldExtractor | undefined,
+): StoredObject {
+  try {
+    return decode(key, value, revision, extractFields);
+  } catch (error) {
+    return {
+      ...identity(key),
+      revision,
+      bytes: NO_BYTES,
+      bodyOffset: 0,
+      labels: NO_LABELS,
+      fields: NO_FIELDS,
+      corruption: error instanceof Error ? error.message : String(error),
+    };
+  }
+}
+
+/** The same state under another revision: what a DELETED event carries (S1-WATCH-05). */
+export function withRevision(object: StoredObject, revision: Revision): StoredObject {
+  if (object.corruption !== undefined) return { ...object, revision };
+  const before = `"resourceVersion":"${object.revision}"`;
+  const at = object.bytes.indexOf(before);
+  const bytes = Buffer.concat([
+    object.bytes.subarray(0, at),
+    Buffer.from(`"resourceVersion":"${revision}"`),
+    object.bytes.subarray(at + before.length),
+  ]);
+  return { ...object, revision, bytes };
+}
+
+/** The bytes to store for an object's JSON, and to answer with once its revision is known. */
+export function spliceResourceVersion(value: Buffer, uid: string, revision: Revision): Buffer {
+  const metadataAt = value.indexOf(METADATA_START) + METADATA_START.length;
+  const uidAt = uid === "" ? -1 : value.indexOf(UID_START, metadataAt);
+  const at = uidAt < 0 ? metadataAt : uidAt + UID_START.length + uid.length + 1;
+  const isEmpty = uidAt < 0 && value[metadataAt] === 0x7d;
+  const field = `"resourceVersion":"${revision}"`;
+  const text = uidAt < 0 ? (isEmpty ? field : `${field},`) : `,${field}`;
+  // A buffer of its own: a slice of Node's shared pool would keep 8 KiB alive for each object.
+  const bytes = Buffer.allocUnsafeSlow(value.length + text.length + 1);
+  value.copy(bytes, 0, 0, at);
+  bytes.write(text, at, "latin1");
+  value.copy(bytes, at + text.length, at);
+  bytes[bytes.length - 1] = NEWLINE;
+  return bytes;
+}
+
+function decode(
+  key: Pick<ParsedKey, "path" | "namespace" | "name">,
+  value: Buffer,
+  revision: Revision,
+  extractFields: FieldExtractor | undefined,
+): StoredObject {
+  const object: unknown = JSON.parse(value.toString("utf8"));
+  if (!isRecord(object)) throw new Error("the stored value is not an object");
+  const { kind, apiVersion, metadata } = object;
+  if (typeof kind !== "string" || typeof apiVersion !== "string") {
+    throw new Error("the stored object has no kind or apiVersion");
+  }
+  if (!isRecord(metadata)) throw new Error("the stored object has no metadata");
+  const uid = typeof metadata.uid === "string" ? metadata.uid : "";
+  const head = `{"kind":"${kind}","apiVersion":"${apiVersion}",`;
+  const startsWithHead = value.toString("latin1", 0, head.length) === head;
+  return {
+    ...identity(key),
+    revision,
+    bytes: spliceResourceVersion(value, uid, revision),
+    bodyOffset: startsWithHead ? head.length : 0,
+    labels: isRecord(metadata.labels) ? (metadata.labels as Labels) : NO_LABELS,
+    fields: extractFields === undefined ? NO_FIELDS : extractFields(object),
+    corruption: undefined,
+  };
+}
+
+function identity({ path, namespace, name }: Pick<ParsedKey, "path" | "namespace" | "name">) {
+  return { path, namespace, name };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
