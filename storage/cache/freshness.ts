@@ -29,6 +29,19 @@ export interface FreshnessOptions {
   readonly deadlineMs?: number;
 }
 
+interface Deferred<T> {
+  readonly promise: Promise<T>;
+  resolve(value: Promise<T>): void;
+}
+
+function deferred<T>(): Deferred<T> {
+  let resolve: (value: Promise<T>) => void = () => {};
+  const promise = new Promise<T>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
 const DEFAULT_DEADLINE_MS = 3_000;
 /** A write below our prefix arrives by itself within this time; then we ask for progress. */
 const PATIENCE_MS = 1;
@@ -46,8 +59,10 @@ export class FreshnessBarrier {
   readonly #view: RegistryView;
   readonly #clock: Clock;
   readonly #deadlineMs: number;
-  #current: Promise<Revision> | undefined;
-  #next: Promise<Revision> | undefined;
+  /** Whether a revision read is on its way. */
+  #isReading = false;
+  /** Those who came while one was on its way, and share the next. */
+  #next: Deferred<Revision> | undefined;
 
   constructor(options: FreshnessOptions) {
     this.#store = options.store;
@@ -62,37 +77,36 @@ export class FreshnessBarrier {
    */
   fresh(): Promise<Revision> {
     this.counts.requests++;
-    if (this.#current === undefined) {
-      this.#current = this.#run();
-      return this.#current;
-    }
+    if (!this.#isReading) return this.#startBatch();
     // The question under way was asked before this request came: its answer may be too old.
-    this.#next ??= this.#current.then(
-      () => this.#startNext(),
-      () => this.#startNext(),
-    );
-    return this.#next;
+    this.#next ??= deferred();
+    return this.#next.promise;
   }
 
-  #startNext(): Promise<Revision> {
-    this.#next = undefined;
-    this.#current = this.#run();
-    return this.#current;
-  }
-
-  async #run(): Promise<Revision> {
+  async #startBatch(): Promise<Revision> {
+    this.#isReading = true;
     const deadline = AbortSignal.timeout(this.#deadlineMs);
     try {
-      this.counts.revisionReads++;
-      const revision = await this.#store.currentRevision(deadline);
+      const revision = await this.#read(deadline);
       if (this.#view.revision < revision) await this.#catchUp(revision, deadline);
       return revision;
     } catch (error) {
       this.counts.timeouts++;
       if (error instanceof StorageError) throw error;
       throw new StorageError("Unavailable", "the store did not answer in time", { cause: error });
+    }
+  }
+
+  /** The next batch starts with the end of the read; it need not wait for this one's catching up. */
+  async #read(deadline: AbortSignal): Promise<Revision> {
+    this.counts.revisionReads++;
+    try {
+      return await this.#store.currentRevision(deadline);
     } finally {
-      if (this.#next === undefined) this.#current = undefined;
+      this.#isReading = false;
+      const next = this.#next;
+      this.#next = undefined;
+      next?.resolve(this.#startBatch());
     }
   }
 

@@ -1,0 +1,73 @@
+/**
+ * ServedResource: one resource under one group-version, with everything that the verbs need to serve
+ * it. The table of them (groups.ts) is all that differs between a server with more or fewer types.
+ */
+
+import type { PartitionId } from "../../../storage/objects/keys.js";
+import type { FieldExtractor } from "../../../storage/objects/stored-object.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import type { ResourceFact } from "../../schema/model.js";
+import type { ObjectCodec } from "../../schema/object-codec.js";
+
+/** What a strategy may know about the request. */
+export interface StrategyContext {
+  readonly nowMs: number;
+  /** The subresource that the request goes to; "" = the resource itself. */
+  readonly subresource: string;
+}
+
+/**
+ * What is particular to one resource; the common part is registry/generic. All functions are pure:
+ * they may change the object that they are given and nothing else.
+ */
+export interface ResourceStrategy {
+  /** Drops what a client may not set and sets what the server owns, before validation. */
+  prepareForCreate?(next: ApiObject, context: StrategyContext): void;
+  prepareForUpdate?(next: ApiObject, current: ApiObject, context: StrategyContext): void;
+  validate?(next: ApiObject, context: StrategyContext): FieldError[];
+  validateUpdate?(next: ApiObject, current: ApiObject, context: StrategyContext): FieldError[];
+  /** Whether a PUT on a missing object creates it (S1-GEN-18). Default false. */
+  readonly allowCreateOnUpdate?: boolean;
+  /** Whether a PUT without resourceVersion is accepted (S1-CRUD-04). Default true. */
+  readonly allowUnconditionalUpdate?: boolean;
+  /** Seconds that a delete waits by default; undefined = deletion is not graceful. */
+  gracePeriodSeconds?(object: ApiObject): number | undefined;
+  /** How names are checked. Default DNS-1123 subdomain. */
+  validateName?(name: string, isPrefix: boolean): string[];
+  /** Selectable fields besides metadata.name and metadata.namespace: path -> value. */
+  readonly selectableFields?: FieldExtractor;
+  /** Names of those fields: a selector on another one is a 400. */
+  readonly selectableFieldNames?: readonly string[];
+  /** The selectable field that watchers are indexed by. */
+  readonly triggerField?: string;
+  /** Whether a plain delete answers with the object instead of a Status (S1-DEL-12). */
+  readonly returnsDeletedObject?: boolean;
+  /** Seconds after which the store forgets the object (events); undefined = never. */
+  ttlSeconds?(object: ApiObject): number | undefined;
+}
+
+/** Between the served and the stored group-version, where they differ in shape. */
+export interface Conversion {
+  toStored(served: ApiObject): ApiObject;
+  fromStored(stored: ApiObject): ApiObject;
+}
+
+export interface ServedResource {
+  readonly fact: ResourceFact;
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly kind: string;
+  readonly isNamespaced: boolean;
+  readonly partition: PartitionId;
+  /** Of the served group-version and kind. */
+  readonly codec: ObjectCodec;
+  /** Of the stored group-version: what lies in the store and in the view. */
+  readonly storedCodec: ObjectCodec;
+  /** undefined = the stored bytes are the served bytes. */
+  readonly conversion: Conversion | undefined;
+  readonly strategy: ResourceStrategy;
+  /** Subresources served beside it, by name: "status", ... */
+  readonly subresources: ReadonlyMap<string, ResourceFact>;
+}
