@@ -175,4 +175,31 @@ export interface GroupVersionFact {
   readonly version: string;
   readonly stability: "ga" | "beta" | "alpha";
   readonly onByDefault: boolean;
+  /** Priorities of the group's automatic APIService; undefined where there is none. */
+  readonly groupPriority?: number;
+  readonly versionPriority?: number;
+}
+
+/** A row of the table of defaults that are set in code rather than by a `default=` attribute. */
+export interface DefaultFact {
+  /** File of the type, such as "core.v1"; the same default holds for other versions of its group. */
+  readonly file: string;
+  readonly type: string;
+  /** Path below the type: "spec.ports[].protocol". */
+  readonly field: string;
+  /** The default; undefined when it is computed (`text` says how). */
+  readonly value: JsonValue | undefined;
+  /** The default as written. */
+  readonly text: string;
+  /** The condition in words; "unset" alone = whenever the field has its empty value. */
+  readonly when: string;
+}
+
+/** All facts of the built-in types. */
+export interface Facts {
+  readonly model: SchemaModel;
+  readonly resources: readonly ResourceFact[];
+  /** In discovery order. */
+  readonly groupVersions: readonly GroupVersionFact[];
+  readonly defaults: readonly DefaultFact[];
 }
