@@ -1,0 +1,47 @@
+/** Waits for something that becomes true outside this process, with a deadline and a clear end. */
+
+/** Generous: it only decides how long a failing test takes. */
+const DEADLINE_MS = 20_000;
+const INTERVAL_MS = 20;
+
+/**
+ * Repeats `probe` until it neither throws nor answers `undefined` or `false`, and gives its answer.
+ * @throws {Error} what `probe` last complained about, when the deadline passes
+ */
+export async function eventually<T>(
+  what: string,
+  probe: () => Promise<T | undefined | false> | T | undefined | false,
+  deadlineMs = DEADLINE_MS,
+): Promise<T> {
+  const deadline = performance.now() + deadlineMs;
+  for (;;) {
+    let complaint: unknown;
+    try {
+      const answer = await probe();
+      if (answer !== undefined && answer !== false) return answer;
+    } catch (error) {
+      complaint = error;
+    }
+    if (performance.now() > deadline) {
+      throw new Error(`not within ${deadlineMs} ms: ${what}`, { cause: complaint });
+    }
+    await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
+  }
+}
+
+/** @throws {Error} when `promise` takes longer than the deadline */
+export async function within<T>(
+  what: string,
+  promise: Promise<T>,
+  deadlineMs = DEADLINE_MS,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`not within ${deadlineMs} ms: ${what}`)), deadlineMs);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

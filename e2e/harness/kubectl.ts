@@ -1,0 +1,134 @@
+/** Runs the real kubectl against a server, with a home and a cache of its own. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { requireTool } from "../tools/find-tool.js";
+import { eventually } from "./eventually.js";
+import { makeTempDir } from "./temp-dir.js";
+
+export interface KubectlResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A kubectl that goes on running, such as `get -w`. */
+export interface RunningKubectl extends AsyncDisposable {
+  readonly output: string;
+  /** Waits until its output matches. @throws {Error} with the output, when it does not */
+  waitFor(pattern: RegExp): Promise<void>;
+}
+
+/** One call takes a fraction of a second; more than this means that it hangs. */
+const TIMEOUT_MS = 30_000;
+
+export class Kubectl implements AsyncDisposable {
+  readonly #path: string;
+  readonly #home: string;
+  readonly #kubeconfig: string;
+  readonly #dispose: () => PromiseLike<void>;
+  readonly #running = new Set<ChildProcess>();
+
+  private constructor(
+    path: string,
+    home: string,
+    kubeconfig: string,
+    dispose: () => PromiseLike<void>,
+  ) {
+    this.#path = path;
+    this.#home = home;
+    this.#kubeconfig = kubeconfig;
+    this.#dispose = dispose;
+  }
+
+  static async open(server: { readonly kubeconfig: string }): Promise<Kubectl> {
+    const path = await requireTool("kubectl");
+    const home = await makeTempDir("kubectl");
+    return new Kubectl(path, home.path, server.kubeconfig, () => home[Symbol.asyncDispose]());
+  }
+
+  /** Runs to the end and hands out what came of it. */
+  async run(args: readonly string[], input?: string): Promise<KubectlResult> {
+    const child = this.#spawn(args);
+    const timer = setTimeout(() => child.kill("SIGKILL"), TIMEOUT_MS);
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(input ?? "");
+    await once(child, "close");
+    clearTimeout(timer);
+    return { code: child.exitCode, stdout: stdout(), stderr: stderr() };
+  }
+
+  /** As run, for what must succeed. @throws {AssertionError} with its words; gives its output */
+  async ok(args: readonly string[], input?: string): Promise<string> {
+    const { code, stdout, stderr } = await this.run(args, input);
+    assert.equal(
+      code,
+      0,
+      `kubectl ${args.join(" ")}: exit ${code}\n${stderr}${stdout.slice(-2_000)}`,
+    );
+    return stdout;
+  }
+
+  /** As run, for what must fail: gives what it said on standard error. */
+  async fails(args: readonly string[], input?: string): Promise<string> {
+    const { code, stdout, stderr } = await this.run(args, input);
+    assert.notEqual(code, 0, `kubectl ${args.join(" ")} succeeded:\n${stdout}`);
+    return stderr;
+  }
+
+  /** Starts a kubectl that is ended when the result leaves its scope. */
+  start(args: readonly string[]): RunningKubectl {
+    const child = this.#spawn(args);
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    child.stdin?.end();
+    return {
+      get output() {
+        return stdout() + stderr();
+      },
+      async waitFor(pattern) {
+        try {
+          await eventually(`kubectl ${args.join(" ")} prints ${pattern}`, () =>
+            pattern.test(stdout()),
+          );
+        } catch (error) {
+          throw new Error(`${error}; it printed:\n${stdout()}${stderr()}`);
+        }
+      },
+      async [Symbol.asyncDispose]() {
+        const closed = once(child, "close");
+        if (child.exitCode !== null) return;
+        child.kill("SIGTERM");
+        await closed;
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.#running) child.kill("SIGKILL");
+    await this.#dispose();
+  }
+
+  #spawn(args: readonly string[]): ChildProcess {
+    const child = spawn(this.#path, [...args], {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: {
+        // kubectl needs a PATH and nothing else of our environment.
+        PATH: process.env["PATH"] ?? "",
+        HOME: this.#home,
+        KUBECONFIG: this.#kubeconfig,
+      },
+    });
+    this.#running.add(child);
+    child.once("exit", () => this.#running.delete(child));
+    return child;
+  }
+}
+
+function collect(stream: NodeJS.ReadableStream | null): () => string {
+  let text = "";
+  stream?.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  return () => text;
+}

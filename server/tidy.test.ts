@@ -1,0 +1,199 @@
+/**
+ * Says about the source what compiler and linter cannot (STYLE sections 1 and 12): which folder may
+ * import which, no import cycles, a header in every file, no state in modules, and that one module
+ * alone spells the vendor's name. Runs over the TypeScript files, not over what was emitted.
+ */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+/**
+ * The layers, lowest first. A file imports its own folder and lower layers; folders of one layer are
+ * strangers to each other. A subfolder belongs to the nearest folder above it that is listed here.
+ */
+const LAYERS: readonly (readonly string[])[] = [
+  ["storage/base"],
+  ["storage/kv"],
+  ["storage/etcd", "storage/embedded", "storage/objects"],
+  ["storage/cache"],
+  ["server/api"],
+  ["server/schema"],
+  ["server/codec", "server/types"],
+  ["server/request"],
+  ["server/admission", "server/audit", "server/authn", "server/authz", "server/flowcontrol"],
+  ["server/registry"],
+  ["server/endpoints"],
+  ["server/aggregation", "server/controllers", "server/extensions"],
+  ["server/http"],
+  ["server/config"],
+  ["server"],
+];
+
+/** Files that may spell a vendor although they are neither tests nor naming.ts, each with why. */
+const VENDOR_ALLOWED: Readonly<Record<string, string>> = {
+  "server/types/load-facts.ts": "translates the facts' spellings into those of Naming",
+};
+
+/** Spellings of the default vendor that are identifiers on the wire rather than prose. */
+const VENDOR_SPELLINGS = /k8s\.io|kubernetes\.io|kube-(?:system|public|node-lease)|vnd\.kubernetes/;
+
+interface SourceFile {
+  /** From the repository's root, such as "server/api/names.ts". */
+  readonly path: string;
+  readonly text: string;
+  /** The text without comments. */
+  readonly code: string;
+  readonly isTest: boolean;
+  /** Paths of the files of ours that it imports, and of those that are loaded with it (no types). */
+  readonly imports: readonly string[];
+  readonly loads: readonly string[];
+}
+
+const root = findRoot();
+const files = ["storage", "server", "e2e"].flatMap(readFolder);
+const byPath = new Map(files.map((file) => [file.path, file]));
+/** Tests, contract suites and e2e/ import what they want: nothing is built upon them. */
+const layered = files.filter((file) => !file.isTest && !file.path.startsWith("e2e/"));
+
+test("every folder has a rank", () => {
+  expectNone(
+    files.filter((file) => !file.path.startsWith("e2e/") && layerOf(file.path) === undefined),
+    (file) => `${file.path}: its folder is in no layer; add it to LAYERS in server/tidy.test.ts`,
+  );
+});
+
+test("a file imports its own folder and lower ranks only", () => {
+  const findings = layered.flatMap((file) => file.imports.map((target) => ({ file, target })));
+  expectNone(
+    findings.filter(({ file, target }) => !mayImport(file.path, target)),
+    ({ file, target }) => `${file.path} imports ${target}: not its own folder, not a lower rank`,
+  );
+});
+
+test("nothing but tests imports a test, and only tests import e2e/", () => {
+  const isForTests = (path: string) => path.startsWith("e2e/") || path.endsWith(".test.ts");
+  expectNone(
+    layered.flatMap((file) => file.imports.filter(isForTests).map((path) => [file.path, path])),
+    ([from, to]) => `${from} imports ${to}`,
+  );
+});
+
+test("imports have no cycles and lead to files that exist", () => {
+  const findings = files.flatMap((file) =>
+    file.imports
+      .filter((target) => !byPath.has(target))
+      .map((target) => `${file.path} imports ${target}, which does not exist`),
+  );
+  const done = new Set<string>();
+  const walk = (path: string, trail: readonly string[]) => {
+    const start = trail.indexOf(path);
+    if (start >= 0) findings.push(`cycle: ${[...trail.slice(start), path].join(" -> ")}`);
+    if (start >= 0 || done.has(path)) return;
+    for (const target of byPath.get(path)?.loads ?? []) walk(target, [...trail, path]);
+    done.add(path);
+  };
+  for (const { path } of files) walk(path, []);
+  expectNone(findings, (text) => text);
+});
+
+test("every source file opens with a block that says what it is", () => {
+  expectNone(
+    files.filter(({ text }) => !/^(?:#!.*\n)?\/\*\*(?:\n \*)? \S/.test(text)),
+    ({ path }) => `${path}: begins with something else than a /** header block`,
+  );
+});
+
+test("no module has state, a default export or a re-export; no test is left on .only", () => {
+  const rules: readonly (readonly [RegExp, string])[] = [
+    [/^(?:export )?(?:let|var) /m, "module-level let: state lives in objects built by wiring"],
+    [/^export default /m, "export default: name what you export"],
+    [/^export (?:\*|(?:type )?\{[^}]*\}) ?(?:as \w+ )?from /m, "barrel: import from where it is"],
+    [/\b(?:test|it|describe|suite)\.only\(|\bonly: true\b/, "a test is left on .only"],
+  ];
+  expectNone(
+    files.flatMap(({ path, code }) =>
+      rules.filter(([pattern]) => pattern.test(code)).map(([, why]) => `${path}: ${why}`),
+    ),
+    (text) => text,
+  );
+});
+
+test("a TODO has an owner: TODO(name) or TODO(#issue)", () => {
+  expectNone(
+    files.filter(
+      ({ path, text }) =>
+        !path.endsWith("tidy.test.ts") && /\b(?:TODO|FIXME|XXX)\b(?!\(\S+\))/.test(text),
+    ),
+    ({ path }) => `${path}: a TODO without an owner`,
+  );
+});
+
+test("server/api/naming.ts alone spells a vendor (DESIGN section 6)", () => {
+  const offenders = layered.flatMap(({ path, code }) => {
+    const found = VENDOR_SPELLINGS.exec(code);
+    return found === null ? [] : [{ path, spelling: found[0] }];
+  });
+  const exempt = new Set(["server/api/naming.ts", ...Object.keys(VENDOR_ALLOWED)]);
+  expectNone(
+    offenders.filter(({ path }) => !exempt.has(path)),
+    ({ path, spelling }) => `${path} spells ${spelling}: take it from Naming`,
+  );
+  expectNone(
+    Object.keys(VENDOR_ALLOWED).filter((path) => offenders.every((o) => o.path !== path)),
+    (path) => `${path} spells no vendor any more: take it off VENDOR_ALLOWED`,
+  );
+});
+
+function expectNone<T>(findings: readonly T[], describe: (finding: T) => string): void {
+  assert.equal(findings.length, 0, `\n  ${findings.map(describe).join("\n  ")}`);
+}
+
+function layerOf(path: string): { folder: string; rank: number } | undefined {
+  for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
+    const rank = LAYERS.findIndex((layer) => layer.includes(folder));
+    // "server" is a layer of its own files only: a folder below it must be listed itself.
+    if (rank >= 0 && (folder !== "server" || dirname(path) === "server")) return { folder, rank };
+  }
+  return undefined;
+}
+
+function mayImport(from: string, to: string): boolean {
+  const [importer, imported] = [layerOf(from), layerOf(to)];
+  if (importer === undefined || imported === undefined) return false;
+  return importer.folder === imported.folder || imported.rank < importer.rank;
+}
+
+function readFolder(folder: string): SourceFile[] {
+  return readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => readSource(join(entry.parentPath, entry.name)));
+}
+
+function readSource(absolute: string): SourceFile {
+  const path = relative(root, absolute);
+  const text = readFileSync(absolute, "utf8");
+  // Line comments only where no string can be open: "https://x" must stay.
+  const code = text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$|\s\/\/ .*$/gm, "");
+  const statements = [...code.matchAll(/\b(?:import|export)\b([^"';]*?)\(?\s*"(\.[^"]+)"/g)];
+  const targets = statements.map(([, clause, specifier]) => ({
+    isType: /^\s+type\b/.test(String(clause)),
+    path: join(dirname(path), String(specifier)).replace(/\.js$/, ".ts"),
+  }));
+  return {
+    path,
+    text,
+    code,
+    isTest: path.endsWith(".test.ts") || path.includes("/contract/"),
+    imports: targets.map((target) => target.path),
+    loads: targets.filter((target) => !target.isType).map((target) => target.path),
+  };
+}
+
+/** The repository: the nearest folder above this file that holds tsconfig.json. */
+function findRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, "tsconfig.json"))) folder = dirname(folder);
+  return folder;
+}
