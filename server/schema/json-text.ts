@@ -1,0 +1,59 @@
+/**
+ * JSON text as this API writes it: as Go's encoder does, so `<`, `>`, `&`, U+2028 and U+2029 are
+ * escaped, and integers beyond 2^53 (bigint) are written digit by digit (S1-VER-09). Pure.
+ */
+
+import type { JsonValue } from "../api/meta.js";
+
+/** Characters that a JSON string of ours may not hold as they are. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids exactly these
+const UNSAFE = /["\\\u0000-\u001f<>&\u2028\u2029\ud800-\udfff]/;
+const HTML = /[<>&\u2028\u2029]/;
+const HTML_ALL = /[<>&\u2028\u2029]/g;
+
+function escapeCharacter(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** Escapes in finished JSON text; outside of strings these characters cannot occur. */
+export function escapeHtml(text: string): string {
+  return HTML.test(text) ? text.replace(HTML_ALL, escapeCharacter) : text;
+}
+
+/** A string as a JSON string. */
+export function quoteString(text: string): string {
+  return UNSAFE.test(text) ? escapeHtml(JSON.stringify(text)) : `"${text}"`;
+}
+
+/** Compact JSON text without trailing newline, keys in insertion order; undefined is left out. */
+export function stringifyJson(value: JsonValue): string {
+  switch (typeof value) {
+    case "string":
+      return quoteString(value);
+    case "object":
+      return escapeHtml(nativeText(value) ?? builtText(value));
+    default:
+      return String(value);
+  }
+}
+
+/** The platform's encoder is the fastest, but it refuses bigint. */
+function nativeText(value: JsonValue): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+function builtText(value: JsonValue): string {
+  if (typeof value === "bigint") return value.toString();
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(builtText).join(",")}]`;
+  const members: string[] = [];
+  for (const [key, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(key)}:${builtText(member)}`);
+  }
+  return `{${members.join(",")}}`;
+}
