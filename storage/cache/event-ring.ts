@@ -36,8 +36,11 @@ export class ObjectEvent {
   /** The state before, for watchers whose selector it matched. */
   readonly previous: StoredObject | undefined;
   readonly appendedAtMs: number;
-  /** The event as bytes, by representation; made once by the first watcher that needs it. */
-  readonly encodings = new Map<string, Buffer>();
+  /**
+   * The event as it goes over the wire, by representation; made by the first watcher that needs it
+   * and shared by the others. Readers check what they find, as the cache knows no encodings.
+   */
+  readonly encodings = new Map<string, unknown>();
   #departure: StoredObject | undefined;
 
   constructor(

@@ -18,6 +18,9 @@ export interface WatchSink {
    * @returns false when the sink is full: nothing more comes until `resume()`
    */
   send(type: EventType, object: StoredObject, event: ObjectEvent): boolean;
+  /** Around each burst of `send`, so that its pieces can share a packet. */
+  cork(): void;
+  uncork(): void;
   /** The ring no longer holds the watcher's place, or the view began anew. The last call. */
   lost(): void;
 }
@@ -85,14 +88,13 @@ export class Watcher {
       this.lose();
       return;
     }
-    const end = ring.end;
-    while (this.#cursor < end) {
-      const event = ring.at(this.#cursor++);
-      if (event.revision <= this.#after) continue;
-      if (!this.#offer(event)) {
-        this.#isBlocked = true;
-        return;
-      }
+    const { end } = ring;
+    if (end - this.#cursor > 1) {
+      this.#sink.cork();
+      this.#deliverUpTo(end);
+      this.#sink.uncork();
+    } else {
+      this.#deliverUpTo(end);
     }
   }
 
@@ -116,6 +118,18 @@ export class Watcher {
     if (this.#isClosed) return;
     this.close();
     this.#sink.lost();
+  }
+
+  #deliverUpTo(end: number): void {
+    const { ring } = this.#host;
+    while (this.#cursor < end) {
+      const event = ring.at(this.#cursor++);
+      if (event.revision <= this.#after) continue;
+      if (!this.#offer(event)) {
+        this.#isBlocked = true;
+        return;
+      }
+    }
   }
 
   /** @returns false when the sink became full; the event itself was taken */

@@ -1,0 +1,65 @@
+/**
+ * Continue tokens: where a chunked list goes on (S1-LIST-05). A token carries the revision of the
+ * first page, the last object given, and a digest of what was asked, so that it works on any replica
+ * and for nothing but the list that it came from. It is no secret and proves nothing: whoever may
+ * list may also page from anywhere.
+ */
+import { createHash } from "node:crypto";
+import { type Revision, toRevision } from "../../storage/kv/store.js";
+import { badRequest, type StatusError } from "../api/status.js";
+
+export interface ContinueToken {
+  /** The list's revision; -1 = go on at whatever is current ("inconsistent", S1-LIST-08). */
+  readonly revision: Revision | -1;
+  /** Path of the last object given. */
+  readonly after: string;
+}
+
+/** What the token is bound to: another list must not take it. */
+export interface ListIdentity {
+  readonly group: string;
+  readonly resource: string;
+  readonly namespace: string;
+  readonly labelSelector: string;
+  readonly fieldSelector: string;
+}
+
+const VERSION = "keelson/v1";
+const TOKEN_CHARS_MAX = 4096;
+
+export function formatContinueToken(token: ContinueToken, list: ListIdentity): string {
+  const content = { v: VERSION, rv: token.revision, after: token.after, list: digest(list) };
+  return Buffer.from(JSON.stringify(content)).toString("base64url");
+}
+
+/** @throws {StatusError} 400 for a token that is malformed or of another list (S1-LIST-06) */
+export function parseContinueToken(text: string, list: ListIdentity): ContinueToken {
+  if (text.length > TOKEN_CHARS_MAX) throw invalidToken();
+  let content: unknown;
+  try {
+    content = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+  } catch {
+    throw invalidToken();
+  }
+  if (typeof content !== "object" || content === null) throw invalidToken();
+  const { v, rv, after, list: of } = content as Record<string, unknown>;
+  if (v !== VERSION || typeof rv !== "number" || typeof after !== "string") throw invalidToken();
+  if (!Number.isSafeInteger(rv) || rv < -1 || rv === 0 || after === "") throw invalidToken();
+  if (of !== digest(list)) throw invalidToken();
+  return { revision: rv === -1 ? -1 : toRevision(rv), after };
+}
+
+function invalidToken(): StatusError {
+  return badRequest("continue key is not valid");
+}
+
+function digest(list: ListIdentity): string {
+  const text = JSON.stringify([
+    list.group,
+    list.resource,
+    list.namespace,
+    list.labelSelector,
+    list.fieldSelector,
+  ]);
+  return createHash("sha256").update(text).digest("base64url").slice(0, 16);
+}

@@ -1,0 +1,43 @@
+/**
+ * get: one object from the view (S1-RV-01..03). The hot path of the whole server: no parsing, no
+ * copy, and for a consistent read one shared revision read of the store.
+ */
+import { objectPath } from "../../../storage/objects/keys.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import { internalError, notFound } from "../../api/status.js";
+import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { RequestContext } from "../../request/request-state.js";
+import { ChunkWriter } from "../chunk-writer.js";
+import { parseGetOptions } from "./read-options.js";
+import type { ReadServices } from "./resource-read.js";
+
+/** Answers with one object. @throws {StatusError} 404, 406, 503, 504 */
+export async function handleGet(
+  ctx: RequestContext,
+  resource: ServedResource,
+  { reader, representations }: ReadServices,
+): Promise<void> {
+  const { info } = ctx.state;
+  const representation = representations.of(ctx, resource, false);
+  const wanted = parseGetOptions(info.query);
+  if (wanted.kind !== "any" || !reader.view.isSynced) await reader.reach(wanted);
+
+  const path = objectPath(info.namespace, info.name);
+  const object = reader.view.partition(resource.partition).get(path);
+  if (object === undefined) throw notFound(resource, info.name);
+  if (object.corruption !== undefined) throw corruptObject(object);
+
+  ctx.set("Content-Type", representation.contentType);
+  if (representation.isStoredForm) {
+    ctx.body = object.bytes;
+  } else {
+    const out = new ChunkWriter();
+    representation.putObject(out, object);
+    ctx.body = out.take();
+  }
+}
+
+/** The object is there and cannot be read (S1-UNS-08): the cause names the key, not its content. */
+export function corruptObject({ path }: StoredObject) {
+  return internalError(`the stored object at ${JSON.stringify(path)} cannot be read`);
+}

@@ -1,0 +1,165 @@
+/**
+ * The query parameters of get, list and watch, checked against the three semantics tables
+ * (S1-RV-01..22, S1-QP-01..09, S1-WATCH-11..19). Pure: the result says what kind of state is wanted;
+ * who serves it is another matter.
+ */
+import { type Revision, toRevision } from "../../../storage/kv/store.js";
+import type { Naming } from "../../api/naming.js";
+import { badRequest, type FieldError, invalidOptions, type StatusError } from "../../api/status.js";
+import { booleanParameter, type Query } from "../../request/query.js";
+
+/** Which state a read is answered from. */
+export type Wanted =
+  /** Whatever this replica has. */
+  | { readonly kind: "any" }
+  /** Everything acknowledged before the request began. */
+  | { readonly kind: "mostRecent" }
+  | { readonly kind: "atLeast"; readonly revision: Revision }
+  | { readonly kind: "exact"; readonly revision: Revision };
+
+export interface ListOptions {
+  /** Ignored with a continue token, which names the state itself. */
+  readonly wanted: Wanted;
+  /** 0 = no limit. */
+  readonly limit: number;
+  readonly continueToken: string;
+}
+
+export interface WatchOptions {
+  readonly wanted: Wanted;
+  /** Whether the state comes first, as ADDED events. */
+  readonly sendsInitialEvents: boolean;
+  /** Whether a bookmark says where the initial events end (C-19). */
+  readonly marksInitialEventsEnd: boolean;
+  readonly allowsBookmarks: boolean;
+  /** undefined = the server chooses. */
+  readonly timeoutSeconds: number | undefined;
+}
+
+const ANY: Wanted = Object.freeze({ kind: "any" });
+const MOST_RECENT: Wanted = Object.freeze({ kind: "mostRecent" });
+
+/** @throws {StatusError} 400 */
+export function parseGetOptions(query: Query): Wanted {
+  return query.isEmpty ? MOST_RECENT : parseVersion(query.get("resourceVersion"));
+}
+
+/** @throws {StatusError} 400 or 422 for a combination that the tables call invalid */
+export function parseListOptions(query: Query, naming: Naming): ListOptions {
+  if (query.isEmpty) return { wanted: MOST_RECENT, limit: 0, continueToken: "" };
+  const version = query.get("resourceVersion") ?? "";
+  const match = query.get("resourceVersionMatch") ?? "";
+  const continueToken = query.get("continue") ?? "";
+  const limit = parseWholeNumber(query, "limit") ?? 0;
+  const wanted = parseVersion(version);
+
+  const errors: FieldError[] = [];
+  if (query.has("sendInitialEvents")) {
+    errors.push(forbiddenField("sendInitialEvents", "is forbidden for list"));
+  }
+  if (match !== "") {
+    const isKnown = match === "Exact" || match === "NotOlderThan";
+    if (version === "") {
+      errors.push(forbiddenMatch("is forbidden unless resourceVersion is provided"));
+    }
+    if (continueToken !== "") errors.push(forbiddenMatch("is forbidden when continue is provided"));
+    if (!isKnown) errors.push(unsupportedMatch(match));
+    if (match === "Exact" && version === "0") {
+      errors.push(forbiddenMatch('"Exact" is forbidden for resourceVersion "0"'));
+    }
+  }
+  if (errors.length > 0) throw invalidOptions(naming, "ListOptions", errors);
+  if (continueToken !== "" && version !== "" && version !== "0") {
+    throw badRequest("specifying resource version is not allowed when using continue");
+  }
+
+  const isExact = match === "Exact" || (match === "" && limit > 0 && continueToken === "");
+  return {
+    wanted:
+      isExact && wanted.kind === "atLeast" ? { kind: "exact", revision: wanted.revision } : wanted,
+    limit,
+    continueToken,
+  };
+}
+
+/** @throws {StatusError} 400 or 422 */
+export function parseWatchOptions(query: Query, naming: Naming): WatchOptions {
+  const version = query.get("resourceVersion") ?? "";
+  const match = query.get("resourceVersionMatch") ?? "";
+  const wanted = parseVersion(version);
+  const allowsBookmarks = booleanParameter(query, "allowWatchBookmarks");
+  const isAsked = query.has("sendInitialEvents");
+  const isStreamingList = isAsked && booleanParameter(query, "sendInitialEvents");
+
+  const errors: FieldError[] = [];
+  if (match !== "") {
+    if (!isAsked) {
+      errors.push(forbiddenMatch("is forbidden for watch unless sendInitialEvents is provided"));
+    }
+    if (match !== "NotOlderThan") errors.push(unsupportedMatch(match));
+    if ((query.get("continue") ?? "") !== "") {
+      errors.push(forbiddenMatch("is forbidden when continue is provided"));
+    }
+  }
+  if (isAsked && match === "") {
+    const why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+    errors.push(forbiddenMatch(why));
+  }
+  if (errors.length > 0) throw invalidOptions(naming, "ListOptions", errors);
+
+  // Without the parameter, no version or "0" means "the state first" for old clients.
+  const isLegacyStart = !isAsked && wanted.kind !== "atLeast";
+  return {
+    wanted,
+    sendsInitialEvents: isStreamingList || isLegacyStart,
+    marksInitialEventsEnd:
+      allowsBookmarks && (isStreamingList || (isLegacyStart && wanted.kind === "mostRecent")),
+    allowsBookmarks,
+    timeoutSeconds: parseWholeNumber(query, "timeoutSeconds"),
+  };
+}
+
+/** @throws {StatusError} 400 for what is no version (S1-QP-02) */
+function parseVersion(text: string | undefined): Wanted {
+  if (text === undefined || text === "") return MOST_RECENT;
+  if (text === "0") return ANY;
+  const revision = Number(text);
+  if (!/^[0-9]+$/.test(text)) throw invalidVersion(text);
+  // Versions beyond 2^53 cannot exist yet, so all of them are simply "not reached".
+  const bounded = Math.min(revision, Number.MAX_SAFE_INTEGER);
+  return bounded === 0 ? ANY : { kind: "atLeast", revision: toRevision(bounded) };
+}
+
+function invalidVersion(text: string): StatusError {
+  const shown = JSON.stringify(text.slice(0, 100));
+  return badRequest(`resourceVersion: Invalid value: ${shown}: must be a decimal number`);
+}
+
+function parseWholeNumber(query: Query, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === undefined || text === "") return undefined;
+  if (!/^-?[0-9]{1,15}$/.test(text)) {
+    throw badRequest(`${name}: Invalid value: ${JSON.stringify(text.slice(0, 100))}: not a number`);
+  }
+  return Math.max(0, Number(text));
+}
+
+function forbiddenField(field: string, why: string): FieldError {
+  return { reason: "FieldValueForbidden", field, message: `Forbidden: ${field} ${why}` };
+}
+
+function forbiddenMatch(why: string): FieldError {
+  return {
+    reason: "FieldValueForbidden",
+    field: "resourceVersionMatch",
+    message: `Forbidden: resourceVersionMatch ${why}`,
+  };
+}
+
+function unsupportedMatch(value: string): FieldError {
+  return {
+    reason: "FieldValueNotSupported",
+    field: "resourceVersionMatch",
+    message: `Unsupported value: ${JSON.stringify(value)}: supported values: "Exact", "NotOlderThan", ""`,
+  };
+}

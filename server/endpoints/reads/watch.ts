@@ -1,0 +1,308 @@
+/**
+ * watch: a stream of events from a cursor into the ring (S1-WATCH). The state first, where it was
+ * asked for, then live events, bookmarks about every minute, and a clean end after the timeout.
+ *
+ *   open -> [initial events, at the client's pace] -> [initial-events-end bookmark] -> live -> end
+ *
+ * The watcher is registered before the initial events are sent, in the same turn as the snapshot is
+ * taken, so nothing falls between the two.
+ */
+
+import type { EventType, ObjectEvent } from "../../../storage/cache/event-ring.js";
+import { STOP } from "../../../storage/cache/object-tree.js";
+import type { Partition, Snapshot } from "../../../storage/cache/partition.js";
+import type { Watcher, WatchSink } from "../../../storage/cache/watcher.js";
+import type { Revision } from "../../../storage/kv/store.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { Selector } from "../../api/selectors.js";
+import { expired, StatusError } from "../../api/status.js";
+import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { RequestContext } from "../../request/request-state.js";
+import { openSink, type ResponseSink, SharedChunk } from "../../request/response-sink.js";
+import { ChunkWriter } from "../chunk-writer.js";
+import { PacedStream } from "../paced-stream.js";
+import type { Representation } from "../representation.js";
+import { parseWatchOptions, type WatchOptions } from "./read-options.js";
+import { type ReadServices, selectorOf } from "./resource-read.js";
+import type { Tick, WatchTicker } from "./watch-ticker.js";
+
+/** S1-WATCH-07: a bookmark about every minute, and shortly before the end. */
+const BOOKMARK_INTERVAL_MS = 60_000;
+const BOOKMARK_BEFORE_END_MS = 2_000;
+/** A stream that cannot be ended cleanly, because its client does not read, is cut after this. */
+const CUT_AFTER_MS = 10_000;
+
+export interface WatchServices extends ReadServices {
+  readonly ticker: WatchTicker;
+  /** Lower bound of a watch's random length; it lasts up to twice as long (S1-WATCH-23). */
+  readonly minRequestTimeoutMs: number;
+}
+
+/** Answers with a stream of events until the client leaves, the timeout or the server's end. */
+export async function handleWatch(
+  ctx: RequestContext,
+  resource: ServedResource,
+  services: WatchServices,
+): Promise<void> {
+  const { reader, naming } = services;
+  const representation = services.representations.of(ctx, resource, true);
+  const options = parseWatchOptions(ctx.state.info.query, naming);
+  const selector = selectorOf(ctx, resource);
+  const { wanted } = options;
+  // A version that is not there yet is waited for inside the stream (S1-WATCH-15).
+  const isPlainResume = wanted.kind === "atLeast" && !options.sendsInitialEvents;
+  await reader.reach(isPlainResume ? { kind: "any" } : wanted);
+
+  const partition = reader.view.partition(resource.partition);
+  const stream = new WatchStream({ ctx, resource, representation, selector, options, services });
+  stream.start(partition, wanted.kind === "atLeast" && isPlainResume ? wanted.revision : undefined);
+}
+
+interface StreamOptions {
+  readonly ctx: RequestContext;
+  readonly resource: ServedResource;
+  readonly representation: Representation;
+  readonly selector: Selector;
+  readonly options: WatchOptions;
+  readonly services: WatchServices;
+}
+
+/** One open watch. Lives until its response closes. */
+class WatchStream implements WatchSink, Tick {
+  readonly #sink: ResponseSink;
+  readonly #resource: ServedResource;
+  readonly #representation: Representation;
+  readonly #selector: Selector;
+  readonly #options: WatchOptions;
+  readonly #services: WatchServices;
+  readonly #endsAtMs: number;
+  #nextBookmarkAtMs: number;
+  #watcher: Watcher | undefined;
+  #hasSentEvent = false;
+  #isEnding = false;
+
+  constructor({ ctx, resource, representation, selector, options, services }: StreamOptions) {
+    this.#resource = resource;
+    this.#representation = representation;
+    this.#selector = selector;
+    this.#options = options;
+    this.#services = services;
+    const now = services.ticker.now();
+    const lengthMs =
+      options.timeoutSeconds === undefined || options.timeoutSeconds === 0
+        ? services.minRequestTimeoutMs * (1 + Math.random())
+        : options.timeoutSeconds * 1000;
+    this.#endsAtMs = now + lengthMs;
+    this.#nextBookmarkAtMs = this.#firstBookmarkAt(now);
+    const contentType = representation.contentType;
+    this.#sink = openSink(ctx, { status: 200, headers: { "Content-Type": contentType } });
+  }
+
+  /** @param resumeFrom the version after which events are wanted; undefined = the state comes first */
+  start(partition: Partition, resumeFrom: Revision | undefined): void {
+    const snapshot = partition.snapshot();
+    const after = resumeFrom ?? snapshot.revision;
+    const watcher = partition.watch(
+      {
+        scope: this.#selector.scope(this.#resource.strategy.triggerField),
+        matches: this.#selector.matches,
+        sink: this,
+      },
+      after,
+    );
+    if (watcher === undefined) {
+      this.#fail(expired(`too old resource version: ${after} (${partition.ring.floor})`));
+      return;
+    }
+    this.#watcher = watcher;
+    this.#sink.onDrain(() => watcher.resume());
+    this.#sink.onClose(() => {
+      watcher.close();
+      this.#services.ticker.remove(this);
+    });
+    this.#services.ticker.add(this);
+    if (this.#options.sendsInitialEvents) {
+      void this.#sendState(snapshot).then((isOpen) => {
+        if (!isOpen) return;
+        this.#sink.onDrain(() => watcher.resume());
+        watcher.resume();
+      });
+    } else {
+      watcher.resume();
+    }
+  }
+
+  send(type: EventType, object: StoredObject, event: ObjectEvent): boolean {
+    if (object.corruption !== undefined) {
+      this.#watcher?.close();
+      this.#fail(unreadable(object));
+      return false;
+    }
+    this.#services.countWatchEvents(this.#resource, 1);
+    if (!this.#hasSentEvent) {
+      // A table names its columns once, in the first event (S1-TABLE-05).
+      this.#hasSentEvent = true;
+      return this.#sink.write(encodeEvent(this.#representation, type, object, true));
+    }
+    return this.#sink.write(sharedEncoding(this.#representation, type, object, event));
+  }
+
+  cork(): void {
+    this.#sink.cork();
+  }
+
+  uncork(): void {
+    this.#sink.uncork();
+  }
+
+  lost(): void {
+    this.#fail(expired("the requested history has been cleared; list again"));
+  }
+
+  /** Called a few times a second: ends the stream in time and sends bookmarks that are due. */
+  tick(nowMs: number): void {
+    if (this.#isEnding) return;
+    if (nowMs >= this.#endsAtMs) {
+      this.end();
+      return;
+    }
+    if (!this.#options.allowsBookmarks || nowMs < this.#nextBookmarkAtMs) return;
+    const revision = this.#watcher?.completeRevision;
+    if (revision === undefined) return;
+    this.#sink.write(this.#bookmark(revision, undefined));
+    this.#nextBookmarkAtMs = this.#followingBookmarkAt(nowMs);
+  }
+
+  /** A clean end: the client resumes elsewhere from the last version it saw. */
+  end(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    this.#watcher?.close();
+    this.#sink.end();
+    const cut = setTimeout(() => this.#sink.destroy(), CUT_AFTER_MS);
+    cut.unref();
+    this.#sink.onClose(() => clearTimeout(cut));
+  }
+
+  #fail(error: StatusError): void {
+    if (this.#isEnding) return;
+    this.#sink.write(`${JSON.stringify({ type: "ERROR", object: error.status })}\n`);
+    this.end();
+  }
+
+  /** All objects as ADDED events, then the bookmark that says so. False: the client is gone. */
+  async #sendState({ tree, revision }: Snapshot): Promise<boolean> {
+    const stream = new PacedStream(this.#sink);
+    const out = new ChunkWriter();
+    const selector = this.#selector;
+    let after = "";
+    let count = 0;
+    for (;;) {
+      let isComplete = true;
+      let corrupt: StoredObject | undefined;
+      tree.visit(selector.namespace, after, (object) => {
+        if (out.isFull) {
+          isComplete = false;
+          return STOP;
+        }
+        after = object.path;
+        if (!selector.matches(object)) return undefined;
+        if (object.corruption !== undefined) {
+          corrupt = object;
+          return STOP;
+        }
+        putEvent(out, this.#representation, "ADDED", object, !this.#hasSentEvent);
+        this.#hasSentEvent = true;
+        count++;
+        return undefined;
+      });
+      if (corrupt !== undefined) {
+        this.#fail(unreadable(corrupt));
+        return false;
+      }
+      if (isComplete) break;
+      if (!(await stream.write(out)) || this.#isEnding) return false;
+    }
+    if (this.#options.marksInitialEventsEnd) {
+      const key = `${this.#services.naming.groupDomain}/initial-events-end`;
+      out.putText(this.#bookmark(revision, { [key]: "true" }));
+    }
+    this.#services.countWatchEvents(this.#resource, count);
+    if (out.length === 0) return !this.#sink.isClosed;
+    return (await stream.write(out)) && !this.#isEnding;
+  }
+
+  #bookmark(revision: Revision, annotations: Record<string, string> | undefined): string {
+    const metadata = {
+      resourceVersion: String(revision),
+      ...(annotations === undefined ? {} : { annotations }),
+    };
+    return `{"type":"BOOKMARK","object":${this.#representation.bookmark(metadata)}}\n`;
+  }
+
+  /** Spread over a minute, so that thousands of watches do not ask for theirs at once. */
+  #firstBookmarkAt(nowMs: number): number {
+    return Math.min(
+      nowMs + BOOKMARK_INTERVAL_MS * (0.5 + Math.random() * 0.5),
+      Math.max(nowMs, this.#endsAtMs - BOOKMARK_BEFORE_END_MS),
+    );
+  }
+
+  #followingBookmarkAt(nowMs: number): number {
+    const beforeEnd = this.#endsAtMs - BOOKMARK_BEFORE_END_MS;
+    const next = nowMs + BOOKMARK_INTERVAL_MS;
+    if (nowMs < beforeEnd && next > beforeEnd) return beforeEnd;
+    return next;
+  }
+}
+
+function unreadable(object: StoredObject): StatusError {
+  return new StatusError({
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message: `the stored object at ${JSON.stringify(object.path)} cannot be read`,
+    reason: "StoreReadError",
+    code: 500,
+  });
+}
+
+/** One event as bytes, made once per representation and type for all watchers. */
+function sharedEncoding(
+  representation: Representation,
+  type: EventType,
+  object: StoredObject,
+  event: ObjectEvent,
+): SharedChunk {
+  // What a watcher sees when an object leaves its selector differs from what the others see.
+  const key = `${representation.id}/${type}${object === event.object ? "" : "/departure"}`;
+  const known = event.encodings.get(key);
+  if (known instanceof SharedChunk) return known;
+  const chunk = new SharedChunk(encodeEvent(representation, type, object, false));
+  event.encodings.set(key, chunk);
+  return chunk;
+}
+
+function encodeEvent(
+  representation: Representation,
+  type: EventType,
+  object: StoredObject,
+  isFirst: boolean,
+): Buffer {
+  const out = new ChunkWriter();
+  putEvent(out, representation, type, object, isFirst);
+  return Buffer.from(out.peek());
+}
+
+function putEvent(
+  out: ChunkWriter,
+  representation: Representation,
+  type: EventType,
+  object: StoredObject,
+  isFirst: boolean,
+): void {
+  out.putText(`{"type":"${type}","object":`);
+  representation.putEventObject(out, object, isFirst);
+  out.putText("}\n");
+}
