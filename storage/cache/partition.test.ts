@@ -1,0 +1,287 @@
+/** The view of one resource: snapshots at any kept revision, and watchers as cursors. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { type Revision, toRevision } from "../kv/store.js";
+import { decodeStoredObject, type StoredObject } from "../objects/stored-object.js";
+import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
+import { Partition } from "./partition.js";
+import type { Watcher, WatchSink } from "./watcher.js";
+
+/** A partition whose revisions the test sets by hand. */
+class Bench {
+  revision = toRevision(1);
+  nowMs = 0;
+  readonly awake: Watcher[] = [];
+  readonly partition: Partition;
+
+  constructor(limits: RingLimits = DEFAULT_RING_LIMITS) {
+    this.partition = new Partition({
+      id: "core/pods",
+      host: this as unknown as { revision: Revision; markAwake(watcher: Watcher): void },
+      limits,
+      floor: this.revision,
+      triggerField: "spec.nodeName",
+    });
+  }
+
+  markAwake(watcher: Watcher): void {
+    this.awake.push(watcher);
+  }
+
+  put(path: string, labels: Record<string, string> = {}, nodeName = ""): void {
+    this.revision = toRevision(this.revision + 1);
+    this.partition.put(podAt(path, this.revision, labels, nodeName), this.nowMs);
+  }
+
+  delete(path: string): void {
+    this.revision = toRevision(this.revision + 1);
+    this.partition.delete(path, this.revision, this.nowMs);
+  }
+
+  flush(): void {
+    for (const watcher of this.awake.splice(0)) watcher.deliver();
+  }
+}
+
+function podAt(
+  path: string,
+  revision: Revision,
+  labels: Record<string, string>,
+  nodeName: string,
+): StoredObject {
+  const [namespace = "", name = ""] = path.split("/");
+  const object = {
+    kind: "Pod",
+    apiVersion: "v1",
+    metadata: { name, namespace, uid: `uid-${revision}`, labels },
+    spec: { nodeName },
+  };
+  const value = Buffer.from(JSON.stringify(object));
+  return decodeStoredObject({ path, namespace, name }, value, revision, () => ({
+    "spec.nodeName": nodeName,
+  }));
+}
+
+/** Writes down what a client would see; takes `room` events at a time. */
+class Recorder implements WatchSink {
+  readonly seen: string[] = [];
+  room = Number.POSITIVE_INFINITY;
+  isLost = false;
+
+  send(type: string, object: StoredObject): boolean {
+    this.seen.push(`${type} ${object.path}@${object.revision}`);
+    return --this.room > 0;
+  }
+  cork(): void {}
+  uncork(): void {}
+  lost(): void {
+    this.isLost = true;
+  }
+}
+
+function watch(
+  bench: Bench,
+  scope: { namespace: string; name?: string; trigger?: string },
+  matches: (object: StoredObject) => boolean,
+  after = bench.revision,
+): { recorder: Recorder; watcher: Watcher } {
+  const recorder = new Recorder();
+  const watcher = bench.partition.watch({ scope, matches, sink: recorder }, after);
+  if (watcher === undefined) throw new Error("the history is gone");
+  watcher.resume();
+  return { recorder, watcher };
+}
+
+const everything = () => true;
+
+test("S1-RV-27: a snapshot at any revision in the ring equals the state that was there", () => {
+  const command = fc.record({
+    path: fc.constantFrom("a/1", "a/2", "b/1", "b/2", "c/1"),
+    isDelete: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
+      const bench = new Bench();
+      const states = new Map<Revision, string[]>();
+      const current = new Map<string, string>();
+      states.set(bench.revision, []);
+      for (const { path, isDelete } of commands) {
+        if (isDelete) {
+          bench.delete(path);
+          current.delete(path);
+        } else {
+          bench.put(path);
+          current.set(path, `${path}@${bench.revision}`);
+        }
+        states.set(
+          bench.revision,
+          [...current.keys()].sort().map((key) => current.get(key) ?? ""),
+        );
+      }
+      for (const [revision, expected] of states) {
+        const snapshot = bench.partition.snapshotAt(revision);
+        const seen: string[] = [];
+        snapshot?.tree.visit("", "", (object) => {
+          seen.push(`${object.path}@${object.revision}`);
+          return undefined;
+        });
+        assert.deepEqual(seen, expected, `at ${revision}`);
+      }
+    }),
+  );
+});
+
+test("S1-LIST-03: a snapshot does not see what comes after it", () => {
+  const bench = new Bench();
+  bench.put("a/1");
+  const snapshot = bench.partition.snapshot();
+  bench.put("a/2");
+  bench.delete("a/1");
+  assert.equal(snapshot.tree.size, 1);
+  assert.equal(snapshot.tree.get("a/1")?.revision, 2);
+  assert.equal(bench.partition.size, 1);
+});
+
+test("S1-COLL-09: a visit goes in key order, within a namespace, from where the last one ended", () => {
+  const bench = new Bench();
+  for (const path of ["b/1", "a/2", "a/1", "a/10", "ab/1"]) bench.put(path);
+  const visit = (namespace: string, after: string) => {
+    const paths: string[] = [];
+    bench.partition.snapshot().tree.visit(namespace, after, (object) => {
+      paths.push(object.path);
+      return undefined;
+    });
+    return paths;
+  };
+  assert.deepEqual(visit("", ""), ["a/1", "a/10", "a/2", "ab/1", "b/1"]);
+  assert.deepEqual(visit("a", ""), ["a/1", "a/10", "a/2"]);
+  assert.deepEqual(visit("a", "a/10"), ["a/2"]);
+  assert.deepEqual(visit("", "a/2"), ["ab/1", "b/1"]);
+  assert.equal(bench.partition.snapshot().tree.count("a", "a/1"), 2);
+  assert.equal(bench.partition.snapshot().tree.count("", ""), 5);
+});
+
+test("S1-WATCH-03..05: a watcher sees additions, changes and deletions in order, each once", () => {
+  const bench = new Bench();
+  bench.put("a/1");
+  const { recorder } = watch(bench, { namespace: "" }, everything);
+  bench.put("a/2");
+  bench.put("a/2");
+  bench.flush();
+  bench.delete("a/1");
+  bench.flush();
+  assert.deepEqual(recorder.seen, ["ADDED a/2@3", "MODIFIED a/2@4", "DELETED a/1@5"]);
+});
+
+test("S1-WATCH-21: entering a selector is ADDED, leaving it is DELETED with the state the client knew", () => {
+  const bench = new Bench();
+  const isBlue = (object: StoredObject) => object.labels.colour === "blue";
+  const { recorder } = watch(bench, { namespace: "" }, isBlue);
+  bench.put("a/1", { colour: "red" });
+  bench.put("a/1", { colour: "blue" });
+  bench.put("a/1", { colour: "blue" });
+  bench.put("a/1", { colour: "red" });
+  bench.delete("a/1");
+  bench.flush();
+  assert.deepEqual(recorder.seen, ["ADDED a/1@3", "MODIFIED a/1@4", "DELETED a/1@5"]);
+});
+
+test("S1-WATCH-22: only watchers whose namespace, name or trigger field is concerned are woken", () => {
+  const bench = new Bench();
+  const inA = watch(bench, { namespace: "a" }, (object) => object.namespace === "a");
+  const inB = watch(bench, { namespace: "b" }, (object) => object.namespace === "b");
+  const one = watch(bench, { namespace: "a", name: "1" }, (object) => object.path === "a/1");
+  const anyOne = watch(bench, { namespace: "", name: "1" }, (object) => object.name === "1");
+  const node = watch(
+    bench,
+    { namespace: "", trigger: "n1" },
+    (object) => object.fields["spec.nodeName"] === "n1",
+  );
+  bench.put("a/2", {}, "n2");
+  assert.deepEqual(bench.awake, [inA.watcher]);
+  bench.flush();
+  bench.put("a/1", {}, "n1");
+  assert.deepEqual(
+    new Set(bench.awake),
+    new Set([inA.watcher, one.watcher, anyOne.watcher, node.watcher]),
+  );
+  bench.flush();
+  bench.put("a/1", {}, "n2");
+  bench.flush();
+  assert.deepEqual(node.recorder.seen, ["ADDED a/1@3", "DELETED a/1@4"]);
+  assert.deepEqual(one.recorder.seen, ["ADDED a/1@3", "MODIFIED a/1@4"]);
+  assert.deepEqual(anyOne.recorder.seen, one.recorder.seen);
+  assert.deepEqual(inB.recorder.seen, []);
+});
+
+test("S1-WATCH-10: a watch from an earlier revision gets exactly what came after it", () => {
+  const bench = new Bench();
+  for (let i = 0; i < 10; i++) bench.put(`a/${i}`);
+  const { recorder } = watch(bench, { namespace: "" }, everything, toRevision(8));
+  assert.deepEqual(recorder.seen, ["ADDED a/7@9", "ADDED a/8@10", "ADDED a/9@11"]);
+});
+
+test("S1-WATCH-24: a full sink stops delivery at its place, and goes on from there when it drains", () => {
+  const bench = new Bench();
+  const { recorder, watcher } = watch(bench, { namespace: "" }, everything);
+  recorder.room = 2;
+  for (let i = 0; i < 5; i++) bench.put(`a/${i}`);
+  bench.flush();
+  assert.equal(recorder.seen.length, 2);
+  assert.equal(watcher.completeRevision, undefined);
+  bench.put("a/5");
+  bench.flush();
+  recorder.room = 100;
+  watcher.resume();
+  assert.deepEqual(
+    recorder.seen,
+    [0, 1, 2, 3, 4, 5].map((i) => `ADDED a/${i}@${i + 2}`),
+  );
+  assert.equal(watcher.completeRevision, bench.revision);
+});
+
+test("S1-WATCH-14, S1-LIM-03: the ring keeps 75 seconds; who falls behind further is lost", () => {
+  const limits = { ...DEFAULT_RING_LIMITS, bytesMax: 1 };
+  const bench = new Bench(limits);
+  const start = bench.revision;
+  const slow = watch(bench, { namespace: "" }, everything);
+  slow.recorder.room = 1;
+  for (let i = 0; i < 3; i++) {
+    bench.put(`a/${i}`);
+    bench.flush();
+    bench.nowMs += 30_000;
+    bench.partition.trim(bench.nowMs);
+  }
+  assert.equal(bench.partition.ring.length, 2);
+  assert.equal(
+    bench.partition.watch(
+      { scope: { namespace: "" }, matches: everything, sink: slow.recorder },
+      start,
+    ),
+    undefined,
+  );
+  slow.recorder.room = 100;
+  bench.nowMs += 100_000;
+  bench.partition.trim(bench.nowMs);
+  slow.watcher.resume();
+  assert.equal(slow.recorder.isLost, true);
+  assert.equal(bench.partition.watchers, 0);
+});
+
+test("CacheEqualsStore: a view that starts anew ends all watchers and forgets its history", () => {
+  const bench = new Bench();
+  const { recorder } = watch(bench, { namespace: "a" }, everything);
+  bench.put("a/1");
+  bench.partition.reset(toRevision(50));
+  assert.equal(recorder.isLost, true);
+  assert.equal(bench.partition.size, 0);
+  assert.equal(bench.partition.ring.sequenceAfter(toRevision(2)), undefined);
+});
+
+test("Unique: an event that is not newer than the object is a defect", () => {
+  const bench = new Bench();
+  bench.put("a/1");
+  const same = podAt("a/1", bench.revision, {}, "");
+  assert.throws(() => bench.partition.put(same, 0), { name: "InvariantError" });
+});

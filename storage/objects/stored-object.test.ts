@@ -1,0 +1,112 @@
+/** Bytes first: what is spliced in, what is found again, and what counts as corrupt. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { toRevision } from "../kv/store.js";
+import { KeySpace, objectPath, partitionId } from "./keys.js";
+import { decodeStoredObject, spliceResourceVersion, withRevision } from "./stored-object.js";
+
+const KEY = { path: "default/a", namespace: "default", name: "a" };
+
+function stored(metadata: object, rest: object = {}) {
+  return Buffer.from(JSON.stringify({ kind: "ConfigMap", apiVersion: "v1", metadata, ...rest }));
+}
+
+test("S1-META-08: the key's revision is spliced in behind the uid, as the object's resourceVersion", () => {
+  const value = stored({ name: "a", uid: "u-1", labels: { app: "x" } }, { data: { k: "v" } });
+  const object = decodeStoredObject(KEY, value, toRevision(42), undefined);
+  assert.equal(
+    object.bytes.toString(),
+    '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"u-1","resourceVersion":"42","labels":{"app":"x"}},"data":{"k":"v"}}\n',
+  );
+  assert.deepEqual(object.labels, { app: "x" });
+  assert.equal(
+    `{${object.bytes.toString("utf8", object.bodyOffset, object.bodyOffset + 26)}`,
+    '{"metadata":{"name":"a","ui',
+  );
+});
+
+test("an object without uid, or with empty metadata, still gets its resourceVersion", () => {
+  for (const metadata of [{}, { name: "a" }]) {
+    const object = decodeStoredObject(KEY, stored(metadata), toRevision(7), undefined);
+    assert.deepEqual(JSON.parse(object.bytes.toString()).metadata, {
+      ...metadata,
+      resourceVersion: "7",
+    });
+  }
+});
+
+test("S1-UNS-08: what cannot be decoded is a corrupt object and no exception", () => {
+  const junk = [
+    "",
+    "{",
+    "null",
+    "[]",
+    '"x"',
+    '{"kind":"A"}',
+    '{"kind":"A","apiVersion":"v1"}',
+    "\xff",
+  ];
+  for (const text of junk) {
+    const object = decodeStoredObject(KEY, Buffer.from(text, "latin1"), toRevision(3), undefined);
+    assert.notEqual(object.corruption, undefined, text);
+    assert.equal(object.revision, 3);
+    assert.equal(withRevision(object, toRevision(4)).revision, 4);
+  }
+});
+
+test("S1-META-08: strings and keys that look like ours never mislead the splice", () => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.constantFrom('"uid":"', '"metadata":{', '"resourceVersion":"5"', '\\"', "uid"),
+  );
+  const metadata = fc.record({
+    name: fc.constant("a"),
+    uid: fc.uuid(),
+    labels: fc.dictionary(text, text),
+    annotations: fc.dictionary(text, text),
+    ownerReferences: fc.array(fc.record({ uid: text, name: text })),
+  });
+  const data = fc.dictionary(text, text);
+  fc.assert(
+    fc.property(metadata, data, fc.integer({ min: 1 }), (meta, content, revision) => {
+      const value = stored(meta, { data: content });
+      const object = decodeStoredObject(KEY, value, toRevision(revision), undefined);
+      const expected = JSON.parse(value.toString());
+      expected.metadata.resourceVersion = String(revision);
+      assert.deepEqual(JSON.parse(object.bytes.toString()), expected);
+      const later = withRevision(object, toRevision(revision + 1));
+      expected.metadata.resourceVersion = String(revision + 1);
+      assert.deepEqual(JSON.parse(later.bytes.toString()), expected);
+      assert.deepEqual(spliceResourceVersion(value, meta.uid, toRevision(revision)), object.bytes);
+    }),
+  );
+});
+
+test("keys name group, resource, namespace and object, and nothing else is taken for one", () => {
+  const keys = new KeySpace("/registry/");
+  const partition = partitionId("apps", "deployments");
+  const key = keys.key(partition, objectPath("shop", "web"));
+  assert.equal(key, "/registry/apps/deployments/shop/web");
+  assert.deepEqual(keys.parse(key), {
+    partition: "apps/deployments",
+    path: "shop/web",
+    namespace: "shop",
+    name: "web",
+  });
+  assert.deepEqual(keys.parse("/registry/core/nodes/n1"), {
+    partition: "core/nodes",
+    path: "n1",
+    namespace: "",
+    name: "n1",
+  });
+  for (const other of [
+    "/other/core/nodes/n1",
+    "/registry/x",
+    "/registry/a/b",
+    "/registry/a/b/",
+    "/registry/a/b/c/d/e",
+  ]) {
+    assert.equal(keys.parse(other), undefined, other);
+  }
+});
