@@ -1,0 +1,109 @@
+/**
+ * Documents: answers that are the same bytes for everybody until the set of served types changes.
+ * A document is built once, on first use, and kept as bytes together with its ETag and its gzip form;
+ * `respond` turns it into a status, headers and a body. No HTTP library is known here.
+ */
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+
+/** Below one packet compression gains nothing and costs both sides (REQUIREMENTS C-05). */
+const GZIP_BYTES_MIN = 1400;
+
+/** The request headers that matter for a document, as Node gives them. */
+export interface DocumentHeaders {
+  readonly accept?: string | undefined;
+  readonly ifNoneMatch?: string | undefined;
+  readonly acceptEncoding?: string | undefined;
+}
+
+export interface DocumentResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Empty for 304 and for redirects. */
+  readonly body: Buffer;
+}
+
+/** One finished document in one encoding. Shared by all requests; nobody may change the buffers. */
+export interface Document {
+  readonly contentType: string;
+  /** Quoted, ready for the header. */
+  readonly etag: string;
+  readonly body: Buffer;
+  /** Undefined when the document is too small to be worth it. */
+  readonly gzipBody: Buffer | undefined;
+}
+
+/** Strong hash of the bytes in upper-case hex, as the existing API makes its ETags. */
+export function hashDocument(body: Uint8Array): string {
+  return createHash("sha512").update(body).digest("hex").toUpperCase();
+}
+
+/**
+ * Compresses off the event loop and puts the parts together.
+ * @param hash unquoted; given where the ETag is that of another encoding of the same document
+ */
+export async function finishDocument(
+  contentType: string,
+  body: Buffer,
+  hash = hashDocument(body),
+): Promise<Document> {
+  const gzipBody = body.length < GZIP_BYTES_MIN ? undefined : await promisify(gzip)(body);
+  return { contentType, etag: `"${hash}"`, body, gzipBody };
+}
+
+/** 200 with the document, or 304 when the client already has it. `extra` overrides headers. */
+export function respond(
+  document: Document,
+  headers: DocumentHeaders,
+  extra: Readonly<Record<string, string>> = {},
+): DocumentResponse {
+  const common = {
+    ETag: document.etag,
+    Vary: "Accept, Accept-Encoding",
+    "Cache-Control": "no-cache, private",
+    ...extra,
+  };
+  if (etagMatches(headers.ifNoneMatch, document.etag)) {
+    return { status: 304, headers: common, body: Buffer.alloc(0) };
+  }
+  const isCompressed = document.gzipBody !== undefined && acceptsGzip(headers.acceptEncoding);
+  const body = isCompressed ? (document.gzipBody ?? document.body) : document.body;
+  return {
+    status: 200,
+    headers: {
+      ...common,
+      "Content-Type": document.contentType,
+      "Content-Length": String(body.length),
+      ...(isCompressed ? { "Content-Encoding": "gzip" } : {}),
+    },
+    body,
+  };
+}
+
+/** 301 to another address of the same document. */
+export function redirect(location: string): DocumentResponse {
+  return { status: 301, headers: { Location: location }, body: Buffer.alloc(0) };
+}
+
+/** Weak comparison (RFC 9110 §13.1.2): a proxy that recoded the body may have added `W/`. */
+function etagMatches(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  return ifNoneMatch
+    .split(",")
+    .map((tag) => tag.trim().replace(/^W\//, ""))
+    .some((tag) => tag === "*" || tag === etag);
+}
+
+/** Whether the client takes gzip: named (or `*`) and not with weight zero. */
+export function acceptsGzip(acceptEncoding: string | undefined): boolean {
+  if (acceptEncoding === undefined) return false;
+  let wildcard = false;
+  for (const part of acceptEncoding.split(",")) {
+    const [coding, ...parameters] = part.split(";").map((text) => text.trim().toLowerCase());
+    const isRefused = parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+    if (coding === "gzip") return !isRefused;
+    if (coding === "*") wildcard = !isRefused;
+  }
+  return wildcard;
+}

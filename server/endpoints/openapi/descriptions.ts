@@ -1,0 +1,163 @@
+/**
+ * Descriptions. The facts of the built-in types have names and markers but no prose, so what
+ * `kubectl explain` prints is made from the facts: short sentences that are true of the field, and
+ * nothing invented. Fields whose meaning is the same in every type have a sentence of their own.
+ */
+import type { Field, StructType } from "../../schema/model.js";
+
+/** Members that mean the same wherever they stand in an object's envelope. */
+const ENVELOPE_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  apiVersion:
+    "apiVersion is the group and version of the schema that this object is written in, such as apps/v1.",
+  kind: "kind is a string value naming the type of this object in CamelCase. It cannot be updated.",
+};
+
+/** Fields of ObjectMeta, which every object has. */
+const OBJECT_META_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  annotations: "Free-form key and value pairs for tools. They cannot be selected by.",
+  creationTimestamp: "When the server created the object. Read-only.",
+  deletionGracePeriodSeconds: "Seconds given to the object to end by itself. Read-only.",
+  deletionTimestamp: "When the object will be (or was) due for removal. Read-only.",
+  finalizers: "Names of parties that must act before the object can be removed.",
+  generateName: "Prefix from which the server makes a unique name if name is empty.",
+  generation:
+    "Number of the current desired state; grows when the specification changes. Read-only.",
+  labels: "Key and value pairs by which objects are organised and selected.",
+  managedFields: "Which field manager set which fields. Maintained by the server.",
+  name: "Unique within the namespace (or the cluster) for this type. It cannot be updated.",
+  namespace: "The namespace that the object belongs to; empty for cluster-wide objects.",
+  ownerReferences: "Objects that this one depends on; when all are gone, it is removed too.",
+  resourceVersion:
+    "Opaque version of the stored object, for optimistic concurrency and for watches. Read-only.",
+  selfLink: "No longer set by the server.",
+  uid: "Unique in time and space; set by the server on creation. Read-only.",
+};
+
+/** "Deployment is an object of group apps, version v1." and what the markers say of the type. */
+export function describeType(
+  type: StructType,
+  kind: { readonly group: string; readonly version: string } | undefined,
+): string | undefined {
+  const parts: string[] = [];
+  if (kind !== undefined) parts.push(describeKind(type, kind));
+  if (type.customJson) parts.push(`${type.name} has several forms in JSON.`);
+  if (type.attributes.deprecated !== undefined) parts.push("It is deprecated.");
+  if (type.isUnion) parts.push("At most one of its members may be set.");
+  return parts.length === 0 ? undefined : parts.join(" ");
+}
+
+function describeKind(
+  type: StructType,
+  kind: { readonly group: string; readonly version: string },
+): string {
+  const item = listItemOf(type);
+  if (item !== undefined) return `${type.name} is a list of ${item} objects.`;
+  const group = kind.group === "" ? "the core group" : `group ${kind.group}`;
+  return `${type.name} is an object of ${group}, version ${kind.version}.`;
+}
+
+/** "Deployment" of DeploymentList: a kind with list metadata whose items are of that type. */
+function listItemOf(type: StructType): string | undefined {
+  const items = type.fields.find(({ name }) => name === "items");
+  return type.name.endsWith("List") && items?.type.kind === "list"
+    ? type.name.slice(0, -"List".length)
+    : undefined;
+}
+
+/** What the facts say of a field; undefined when they say nothing beyond name and type. */
+export function describeField(
+  owner: StructType,
+  field: Field,
+  enumValues: readonly string[] | undefined,
+): string | undefined {
+  const parts: string[] = [];
+  const fixed =
+    owner.id === "meta.v1.ObjectMeta"
+      ? OBJECT_META_DESCRIPTIONS[field.name]
+      : owner.id === "meta.v1.TypeMeta"
+        ? ENVELOPE_DESCRIPTIONS[field.name]
+        : envelopeMember(owner, field);
+  if (fixed !== undefined) parts.push(fixed);
+  if (field.deprecated && field.name !== "selfLink") parts.push("Deprecated.");
+  if (field.discriminator) parts.push("Names which of the other fields is set.");
+  const exclusive = field.oneOf ?? field.zeroOrOneOf;
+  if (exclusive !== undefined) parts.push("Excludes the other members of its group.");
+  parts.push(...describeMarkers(field));
+  const enumeration = describeEnum(enumValues);
+  if (enumeration !== undefined) parts.push(enumeration);
+  return parts.length === 0 ? undefined : parts.join(" ");
+}
+
+function envelopeMember(owner: StructType, field: Field): string | undefined {
+  if (!owner.isKind) return undefined;
+  switch (field.name) {
+    case "metadata":
+      return listItemOf(owner) === undefined
+        ? "Standard metadata of the object."
+        : "Standard metadata of the list.";
+    case "items":
+      return "The objects of the list.";
+    case "spec":
+      return `The desired state of the ${owner.name}.`;
+    case "status":
+      return `The observed state of the ${owner.name}. Written by the system.`;
+    default:
+      return undefined;
+  }
+}
+
+function describeMarkers(field: Field): string[] {
+  const parts: string[] = [];
+  if (field.listType === "map") {
+    const keys = field.listMapKeys ?? [];
+    parts.push(`Items are told apart by ${keys.join(" and ")}.`);
+  }
+  if (field.listType === "set") parts.push("Items are unique.");
+  if (field.listType === "atomic") parts.push("The list is replaced as a whole.");
+  if (field.mapType === "atomic" || field.structType === "atomic") {
+    parts.push("The value is replaced as a whole.");
+  }
+  if (field.default !== undefined) parts.push(`Defaults to ${JSON.stringify(field.default)}.`);
+  if (field.gates.length > 0) {
+    parts.push(`Needs the feature ${field.gates.join(" and ")} to be enabled.`);
+  }
+  return parts;
+}
+
+function describeEnum(values: readonly string[] | undefined): string | undefined {
+  if (values === undefined) return undefined;
+  const lines = values.map((value) => ` - \`${JSON.stringify(value)}\``);
+  return `Possible enum values:\n${lines.join("\n")}`;
+}
+
+/** Standard query and path parameters, by name. */
+const PARAMETER_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  allowWatchBookmarks: "Asks a watch to send BOOKMARK events with a recent resource version.",
+  continue: "Token of a previous page of a list, to get the next one.",
+  dryRun: "When present, the request is processed but nothing is stored. Valid value: All.",
+  fieldManager: "Name of the party that makes the change, for field ownership.",
+  fieldSelector: "Restricts the objects by their fields. Defaults to everything.",
+  fieldValidation:
+    "What to do with unknown and duplicate fields: Ignore, Warn (the default) or Strict.",
+  force: "Takes over fields that other managers own. Only for apply.",
+  gracePeriodSeconds: "Seconds before the object is removed; 0 means at once.",
+  ignoreStoreReadErrorWithClusterBreakingPotential:
+    "Deletes an object that can no longer be read. Dangerous.",
+  labelSelector: "Restricts the objects by their labels. Defaults to everything.",
+  limit: "The largest number of objects in one page of a list.",
+  name: "Name of the object.",
+  namespace: "Namespace of the object.",
+  orphanDependents: "Deprecated: use propagationPolicy.",
+  path: "Path behind the object to which the request is passed on.",
+  pretty: "If true, the output is indented.",
+  propagationPolicy: "What happens to dependents: Orphan, Background or Foreground.",
+  resourceVersion: "Which version of the data may answer the request.",
+  resourceVersionMatch: "How resourceVersion is applied: NotOlderThan or Exact.",
+  sendInitialEvents: "Lets a watch begin with the current state, ended by a marked bookmark.",
+  timeoutSeconds: "Duration after which the server ends the call.",
+  watch: "Streams changes instead of listing.",
+};
+
+export function describeParameter(name: string): string | undefined {
+  return PARAMETER_DESCRIPTIONS[name];
+}

@@ -1,0 +1,234 @@
+/**
+ * OpenAPI documents as values, made from the served resources: one v2 document of everything, and
+ * one v3 document per group-version, per group and for the few paths beside them.
+ *
+ * The v2 document is large. Building and encoding go in slices with a turn of the event loop between
+ * them, so that no request of the replica waits for a whole document (docs/decisions/0005).
+ */
+import type { JsonObject } from "../../api/meta.js";
+import { groupVersionPath } from "../discovery/discovery.js";
+import {
+  groupServedResources,
+  type ServedGroup,
+  type ServedResources,
+} from "../discovery/served.js";
+import {
+  bodyTypes,
+  documentPath,
+  groupVersionPaths,
+  type OperationContext,
+  operationNames,
+  type PathItem,
+  sharedType,
+} from "./operations.js";
+import { renderPathV2, renderPathV3, type SharedParameters } from "./render.js";
+import type { OpenApiVersion, SchemaObject } from "./schema-object.js";
+import { createSchemaBuilder, type SchemaBuilder } from "./schemas.js";
+
+/** Entries (paths or schemas) handled in one slice: about 1 ms of work when the code is warm. */
+const ENTRIES_PER_SLICE = 16;
+
+const JSON_MEDIA_TYPE = "application/json";
+
+export interface OpenApiSource extends ServedResources {
+  /** `info.title`, the product's name. */
+  readonly title: string;
+  /** `info.version`, such as "v1.36.0+keelson.0.1.0". */
+  readonly apiVersion: string;
+  /** Media types of objects that the server writes; JSON first. */
+  readonly objectMediaTypes: readonly string[];
+  /** Names of the string members of `/version`. */
+  readonly versionMembers: readonly string[];
+}
+
+/** A document in construction: the two large members apart from the rest. */
+export interface OpenApiDocument {
+  readonly version: OpenApiVersion;
+  /** Members except paths and schemas. */
+  readonly head: JsonObject;
+  readonly paths: ReadonlyMap<string, JsonObject>;
+  readonly schemas: ReadonlyMap<string, SchemaObject>;
+}
+
+/** Ends a slice: other work of the process gets its turn. */
+export function endSlice(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Slices of the entries of a map, each small enough not to stall anyone. */
+export function* slicesOf<Value>(
+  entries: ReadonlyMap<string, Value>,
+): Generator<readonly [string, Value][]> {
+  let slice: [string, Value][] = [];
+  for (const entry of entries) {
+    slice.push(entry);
+    if (slice.length < ENTRIES_PER_SLICE) continue;
+    yield slice;
+    slice = [];
+  }
+  if (slice.length > 0) yield slice;
+}
+
+/** The one document of `/openapi/v2`. */
+export async function buildV2Document(source: OpenApiSource): Promise<OpenApiDocument> {
+  const builder = builderOf(source, "v2");
+  const items: PathItem[] = [];
+  const parts = documentParts(source).toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  for (const part of parts) {
+    items.push(...part.paths());
+    await endSlice();
+  }
+  const shared: SharedParameters = new Map();
+  const paths = await renderPaths(items, (item) => renderPathV2(item, builder, shared));
+  const schemas = await buildSchemas(items, builder);
+  const parameters = [...shared].sort(([a], [b]) => (a < b ? -1 : 1));
+  const head: JsonObject = {
+    swagger: "2.0",
+    info: { title: source.title, version: source.apiVersion },
+    parameters: Object.fromEntries(parameters),
+    securityDefinitions: {
+      BearerToken: {
+        description: "Bearer token authentication",
+        type: "apiKey",
+        name: "authorization",
+        in: "header",
+      },
+    },
+    security: [{ BearerToken: [] }],
+  };
+  return { version: "v2", head, paths, schemas };
+}
+
+/** The document of one part, such as "apis/apps/v1". */
+export async function buildV3Document(
+  source: OpenApiSource,
+  part: DocumentPart,
+): Promise<OpenApiDocument> {
+  const builder = builderOf(source, "v3");
+  const items = [...part.paths()];
+  await endSlice();
+  const paths = await renderPaths(items, (item) => renderPathV3(item, builder));
+  const schemas = await buildSchemas(items, builder);
+  const head = { openapi: "3.0.0", info: { title: source.title, version: source.apiVersion } };
+  return { version: "v3", head, paths, schemas };
+}
+
+/** The JSON text, sorted by path and by schema name. */
+export async function encodeJson(document: OpenApiDocument): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  const head = JSON.stringify(document.head).slice(0, -1);
+  chunks.push(Buffer.from(`${head},"paths":{`));
+  await encodeEntries(document.paths, chunks);
+  const isV2 = document.version === "v2";
+  chunks.push(Buffer.from(isV2 ? `},"definitions":{` : `},"components":{"schemas":{`));
+  await encodeEntries(document.schemas, chunks);
+  chunks.push(Buffer.from(isV2 ? "}}\n" : "}}}\n"));
+  return Buffer.concat(chunks);
+}
+
+/** A part of the API with a v3 document of its own. */
+export interface DocumentPart {
+  /** Path below `/openapi/v3/`, which is the path of the API without the leading slash. */
+  readonly key: string;
+  paths(): Iterable<PathItem>;
+}
+
+/** Every part that is served; a group-version without served resources has none. */
+export function documentParts(source: OpenApiSource): readonly DocumentPart[] {
+  const context: OperationContext = source;
+  const groups = groupServedResources(source);
+  const parts: DocumentPart[] = [
+    { key: "api", paths: () => [apiVersionsPath(context)] },
+    { key: "apis", paths: () => [apiGroupsPath(context)] },
+    { key: "version", paths: () => [versionPath(source)] },
+  ];
+  for (const group of groups) {
+    if (group.name !== "") {
+      parts.push({ key: `apis/${group.name}`, paths: () => [apiGroupPath(context, group)] });
+    }
+    for (const groupVersion of group.versions) {
+      const key = groupVersionPath(group, groupVersion.version).slice(1);
+      parts.push({ key, paths: () => groupVersionPaths(context, groupVersion) });
+    }
+  }
+  return parts;
+}
+
+function builderOf(source: OpenApiSource, version: OpenApiVersion): SchemaBuilder {
+  const groupVersions = groupServedResources(source).flatMap(({ versions }) => versions);
+  return createSchemaBuilder(source.model, version, groupVersions);
+}
+
+async function renderPaths(
+  items: readonly PathItem[],
+  render: (item: PathItem) => JsonObject,
+): Promise<Map<string, JsonObject>> {
+  const sorted = new Map(
+    items.map((item) => [item.path, item] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+  const rendered = new Map<string, JsonObject>();
+  for (const slice of slicesOf(sorted)) {
+    for (const [path, item] of slice) rendered.set(path, render(item));
+    await endSlice();
+  }
+  return rendered;
+}
+
+async function buildSchemas(
+  items: readonly PathItem[],
+  builder: SchemaBuilder,
+): Promise<Map<string, SchemaObject>> {
+  const closure = builder.closure(bodyTypes(items));
+  const named = new Map(closure.map((schema) => [builder.nameOf(schema), schema]));
+  await endSlice();
+  const schemas = new Map<string, SchemaObject>();
+  for (const slice of slicesOf(named)) {
+    for (const [name, schema] of slice) schemas.set(name, builder.build(schema));
+    await endSlice();
+  }
+  return schemas;
+}
+
+async function encodeEntries(
+  entries: ReadonlyMap<string, unknown>,
+  chunks: Buffer[],
+): Promise<void> {
+  let separator = "";
+  for (const slice of slicesOf(entries)) {
+    const text = slice.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
+    chunks.push(Buffer.from(separator + text.join(",")));
+    separator = ",";
+    await endSlice();
+  }
+}
+
+function apiVersionsPath({ model, objectMediaTypes }: OperationContext): PathItem {
+  const body = { form: "type" as const, type: sharedType(model, "APIVersions") };
+  const names = {
+    id: "getCoreAPIVersions",
+    tag: "core",
+    description: "get available API versions",
+  };
+  return documentPath("/api/", body, names, objectMediaTypes);
+}
+
+function apiGroupsPath({ model, objectMediaTypes }: OperationContext): PathItem {
+  const body = { form: "type" as const, type: sharedType(model, "APIGroupList") };
+  const names = { id: "getAPIVersions", tag: "apis", description: "get available API groups" };
+  return documentPath("/apis/", body, names, objectMediaTypes);
+}
+
+function apiGroupPath(context: OperationContext, group: ServedGroup): PathItem {
+  const { model, naming, objectMediaTypes } = context;
+  const body = { form: "type" as const, type: sharedType(model, "APIGroup") };
+  const { groupIdentifier, tag } = operationNames(naming, { group: group.name, version: "" });
+  const description = "get information of a group";
+  const names = { id: `get${groupIdentifier}APIGroup`, tag, description };
+  return documentPath(`/apis/${group.name}/`, body, names, objectMediaTypes);
+}
+
+function versionPath({ versionMembers }: OpenApiSource): PathItem {
+  const body = { form: "strings" as const, members: versionMembers };
+  const names = { id: "getCodeVersion", tag: "version", description: "get the version" };
+  return documentPath("/version/", body, names, [JSON_MEDIA_TYPE]);
+}

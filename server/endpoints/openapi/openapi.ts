@@ -1,0 +1,181 @@
+/**
+ * OpenAPI documents over HTTP: `/openapi/v2` (everything), `/openapi/v3` (the list of parts with a
+ * hash in each address) and `/openapi/v3/<part>`, in JSON and in the Protobuf form of gnostic
+ * (S1-GEN-26).
+ *
+ * Every document is built on first use and kept as bytes: at most two encodings of the v2 document and
+ * of each part. Concurrent first requests share one build. The object is immutable: when the set of
+ * served types changes, wiring makes a new one.
+ */
+import { notAcceptable } from "../../api/status.js";
+import { covers, parseAccept } from "../discovery/accept.js";
+import {
+  type Document,
+  type DocumentHeaders,
+  type DocumentResponse,
+  finishDocument,
+  redirect,
+  respond,
+} from "../discovery/document.js";
+import {
+  buildV2Document,
+  buildV3Document,
+  type DocumentPart,
+  documentParts,
+  encodeJson,
+  type OpenApiDocument,
+  type OpenApiSource,
+} from "./documents.js";
+import { encodeGnostic } from "./gnostic.js";
+import type { OpenApiVersion } from "./schema-object.js";
+
+const JSON_TYPE = "application/json";
+const V2_PATH = "/openapi/v2";
+const V3_PATH = "/openapi/v3";
+
+/** A document under its hash never changes, so that caches may keep it for a year. */
+const HASHED_CACHE_CONTROL = "public, immutable, max-age=31536000";
+
+export interface OpenApi {
+  /**
+   * The answer to a GET of `path`, which may carry a query, or undefined when it is none of these
+   * paths. @throws {StatusError} 406 when nothing that the client accepts can be made
+   */
+  handle(path: string, headers: DocumentHeaders): Promise<DocumentResponse | undefined>;
+}
+
+type Encoding = "json" | "protobuf";
+
+/** One document in its encodings, each built when first asked for. */
+interface Encodings {
+  get(encoding: Encoding): Promise<Document>;
+}
+
+export function createOpenApi(source: OpenApiSource): OpenApi {
+  const v2 = createEncodings("v2", () => buildV2Document(source));
+  const parts = new Map(
+    documentParts(source).map((part) => [part.key, createPart(source, part)] as const),
+  );
+  let root: Promise<Document> | undefined;
+
+  async function answerPart(key: string, part: Encodings, query: string, headers: DocumentHeaders) {
+    const document = await part.get(chooseEncoding("v3", headers.accept));
+    const asked = new URLSearchParams(query).get("hash") ?? "";
+    if (asked === "") return respond(document, headers);
+    const hash = unquote(document.etag);
+    if (asked !== hash) return redirect(hashedAddress(key, hash));
+    return respond(document, headers, { "Cache-Control": HASHED_CACHE_CONTROL });
+  }
+
+  return {
+    async handle(address, headers) {
+      const [path = "", query = ""] = splitOnce(address, "?");
+      if (path === V2_PATH) {
+        return respond(await v2.get(chooseEncoding("v2", headers.accept)), headers);
+      }
+      if (path === V3_PATH || path === `${V3_PATH}/`) {
+        root = memoised(
+          root,
+          () => buildRoot(parts),
+          () => {
+            root = undefined;
+          },
+        );
+        return respond(await root, headers);
+      }
+      if (!path.startsWith(`${V3_PATH}/`)) return undefined;
+      const key = path.slice(V3_PATH.length + 1);
+      const part = parts.get(key);
+      return part === undefined ? undefined : await answerPart(key, part, query, headers);
+    },
+  };
+}
+
+function createPart(source: OpenApiSource, part: DocumentPart): Encodings {
+  return createEncodings("v3", () => buildV3Document(source, part));
+}
+
+/**
+ * The Protobuf form has the ETag of the JSON form: the list of parts holds one hash for both, and
+ * `Vary: Accept` keeps them apart in caches.
+ */
+function createEncodings(
+  version: OpenApiVersion,
+  build: () => Promise<OpenApiDocument>,
+): Encodings {
+  const documents = new Map<Encoding, Promise<Document>>();
+
+  async function makeJson(): Promise<Document> {
+    return await finishDocument(JSON_TYPE, await encodeJson(await build()));
+  }
+
+  async function makeProtobuf(): Promise<Document> {
+    const { etag } = await get("json");
+    const body = await encodeGnostic(await build());
+    return await finishDocument(protobufTypes(version).answered, body, unquote(etag));
+  }
+
+  function get(encoding: Encoding): Promise<Document> {
+    const document = memoised(
+      documents.get(encoding),
+      encoding === "json" ? makeJson : makeProtobuf,
+      () => documents.delete(encoding),
+    );
+    documents.set(encoding, document);
+    return document;
+  }
+
+  return { get };
+}
+
+/** The known promise, or a new one that `forget` removes again should it fail. */
+function memoised<Value>(
+  known: Promise<Value> | undefined,
+  make: () => Promise<Value>,
+  forget: () => void,
+): Promise<Value> {
+  if (known !== undefined) return known;
+  const made = make();
+  made.catch(forget);
+  return made;
+}
+
+/** The parts one after the other: the hashes need every document, the event loop needs air. */
+async function buildRoot(parts: ReadonlyMap<string, Encodings>): Promise<Document> {
+  const paths: Record<string, { serverRelativeURL: string }> = {};
+  for (const key of [...parts.keys()].sort()) {
+    const document = await parts.get(key)?.get("json");
+    if (document === undefined) continue;
+    paths[key] = { serverRelativeURL: hashedAddress(key, unquote(document.etag)) };
+  }
+  return await finishDocument(JSON_TYPE, Buffer.from(`${JSON.stringify({ paths })}\n`));
+}
+
+function hashedAddress(key: string, hash: string): string {
+  return `${V3_PATH}/${key}?hash=${hash}`;
+}
+
+/** Two spellings are asked for; the second is the registered one and stands in the answer. */
+function protobufTypes(version: OpenApiVersion) {
+  const prefix = `com.github.proto-openapi.spec.${version}`;
+  const subtypes = [`${prefix}@v1.0+protobuf`, `${prefix}.v1.0+protobuf`];
+  return { subtypes, answered: `application/${prefix}.v1.0+protobuf` };
+}
+
+function chooseEncoding(version: OpenApiVersion, accept: string | undefined): Encoding {
+  const { subtypes, answered } = protobufTypes(version);
+  for (const range of parseAccept(accept)) {
+    if (covers(range, "application", "json")) return "json";
+    if (subtypes.some((subtype) => covers(range, "application", subtype))) return "protobuf";
+  }
+  throw notAcceptable([JSON_TYPE, answered]);
+}
+
+function unquote(etag: string): string {
+  return etag.slice(1, -1);
+}
+
+function splitOnce(text: string, separator: string): [string, string] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+}

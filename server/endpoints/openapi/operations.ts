@@ -1,0 +1,423 @@
+/**
+ * Operations: the paths of a served resource and what can be done there, in a form that belongs to
+ * neither version of OpenAPI. Names, actions and parameters are those that client generators and
+ * kubectl know. Pure functions of the served facts.
+ */
+import type { Naming } from "../../api/naming.js";
+import type { ResourceFact, SchemaModel, StructType } from "../../schema/model.js";
+import { groupVersionPath } from "../discovery/discovery.js";
+import type { ServedGroupVersion } from "../discovery/served.js";
+import { optionParameters, type Parameter, pathParameter, prettyParameter } from "./parameters.js";
+import type { GroupVersionKindExtension } from "./schema-object.js";
+
+export type Method = "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
+
+/** What a body holds: an object of a type, text, or an object whose members are all strings. */
+export type Body =
+  | { readonly form: "type"; readonly type: StructType }
+  | { readonly form: "text" }
+  | { readonly form: "strings"; readonly members: readonly string[] };
+
+export interface OperationResponse {
+  readonly code: string;
+  readonly description: string;
+  readonly body?: Body;
+}
+
+export interface Operation {
+  readonly method: Method;
+  readonly id: string;
+  readonly description: string;
+  readonly tag: string;
+  readonly action?: string;
+  readonly groupVersionKind?: GroupVersionKindExtension;
+  readonly parameters: readonly Parameter[];
+  readonly requestBody?: {
+    readonly type: StructType;
+    readonly required: boolean;
+    /** Media types; the wildcard where any that the server decodes will do. */
+    readonly consumes: readonly string[];
+  };
+  readonly produces: readonly string[];
+  readonly responses: readonly OperationResponse[];
+}
+
+export interface PathItem {
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  readonly operations: readonly Operation[];
+}
+
+const PATCH_MEDIA_TYPES = [
+  "application/json-patch+json",
+  "application/merge-patch+json",
+  "application/strategic-merge-patch+json",
+  "application/apply-patch+yaml",
+] as const;
+
+/** Verb of a connecting subresource -> methods; proxying passes every method through. */
+const CONNECT_METHODS: Readonly<Record<string, readonly Method[]>> = {
+  create: ["post"],
+  delete: ["delete"],
+  get: ["get"],
+  patch: ["patch"],
+  update: ["put"],
+};
+
+/** Options of a list that make no sense for deleting a collection. */
+const WATCH_OPTIONS = ["watch", "allowWatchBookmarks"] as const;
+
+/** Subresources that answer with text, and the type of their query parameters. */
+const TEXT_SUBRESOURCES: Readonly<Record<string, string>> = { log: "PodLogOptions" };
+
+export interface OperationContext {
+  readonly naming: Naming;
+  readonly model: SchemaModel;
+  /** Media types of objects that the server writes, such as JSON, YAML and Protobuf. */
+  readonly objectMediaTypes: readonly string[];
+}
+
+/** All paths of a group-version, the list of its resources first. */
+export function* groupVersionPaths(
+  context: OperationContext,
+  groupVersion: ServedGroupVersion,
+): Generator<PathItem> {
+  yield resourceListPath(context, groupVersion);
+  const kinds = new Map(
+    groupVersion.resources
+      .filter(({ subresource }) => subresource === "")
+      .map(({ resource, kind }) => [resource, kind]),
+  );
+  const base = groupVersionPath({ name: groupVersion.group }, groupVersion.version);
+  for (const fact of groupVersion.resources) {
+    const parentKind = kinds.get(fact.resource) ?? fact.kind;
+    const scope = scopeOf(context, groupVersion, fact, parentKind);
+    if (fact.subresource === "") yield* resourcePaths(scope, base);
+    else yield* subresourcePaths(scope);
+  }
+}
+
+/** The types that the bodies of a group-version's operations are made of. */
+export function bodyTypes(paths: Iterable<PathItem>): Set<StructType> {
+  const types = new Set<StructType>();
+  for (const { operations } of paths) {
+    for (const { requestBody, responses } of operations) {
+      if (requestBody !== undefined) types.add(requestBody.type);
+      for (const { body } of responses) if (body?.form === "type") types.add(body.type);
+    }
+  }
+  return types;
+}
+
+/** A path that answers one document, such as "/apis/apps/" with an APIGroup. */
+export function documentPath(
+  path: string,
+  body: Body,
+  names: { readonly id: string; readonly tag: string; readonly description: string },
+  produces: readonly string[],
+): PathItem {
+  const responses = [responseOf("200", body), unauthorized];
+  const operation = { method: "get" as const, ...names, parameters: [], produces, responses };
+  return { path, parameters: [], operations: [operation] };
+}
+
+function resourceListPath(context: OperationContext, groupVersion: ServedGroupVersion): PathItem {
+  const { identifier, tag } = operationNames(context.naming, groupVersion);
+  const base = groupVersionPath({ name: groupVersion.group }, groupVersion.version);
+  const body: Body = { form: "type", type: sharedType(context.model, "APIResourceList") };
+  const id = `get${identifier}APIResources`;
+  const names = { id, tag, description: "get available resources" };
+  return documentPath(`${base}/`, body, names, context.objectMediaTypes);
+}
+
+/** "RbacAuthorizationV1" for operation ids and "rbacAuthorization_v1" for tags. */
+export function operationNames(
+  naming: Naming,
+  { group, version }: { readonly group: string; readonly version: string },
+): { readonly identifier: string; readonly groupIdentifier: string; readonly tag: string } {
+  const domain = `.${naming.groupDomain}`;
+  const short = group.endsWith(domain) ? group.slice(0, -domain.length) : group;
+  const words = (short === "" ? "core" : short).split(".");
+  const groupIdentifier = words.map(capitalise).join("");
+  const groupTag = groupIdentifier.charAt(0).toLowerCase() + groupIdentifier.slice(1);
+  return {
+    identifier: groupIdentifier + capitalise(version),
+    groupIdentifier,
+    tag: version === "" ? groupTag : `${groupTag}_${version}`,
+  };
+}
+
+export function sharedType(model: SchemaModel, name: string): StructType {
+  const type = model.type(`meta.v1.${name}`);
+  if (type?.form !== "struct") throw new RangeError(`type meta.v1.${name} is not in the model`);
+  return type;
+}
+
+const unauthorized: OperationResponse = { code: "401", description: "Unauthorized" };
+
+/** What the functions below need to know of one resource or subresource. */
+interface ResourceScope extends OperationContext {
+  readonly fact: ResourceFact;
+  readonly names: ReturnType<typeof operationNames>;
+  /** Kind of the resource, which also names the operations of its subresources. */
+  readonly parentKind: string;
+  readonly groupVersionKind: GroupVersionKindExtension;
+  /** Type of `groupVersionKind`. */
+  readonly bodyType: StructType;
+  /** "/apis/apps/v1/namespaces/{namespace}/deployments" */
+  readonly collectionPath: string;
+  /** "NamespacedPod" or "Node", the middle of operation ids. */
+  readonly scopedKind: string;
+}
+
+function scopeOf(
+  context: OperationContext,
+  groupVersion: ServedGroupVersion,
+  fact: ResourceFact,
+  parentKind: string,
+): ResourceScope {
+  const { group, version } = fact.kindGroupVersion ?? fact;
+  const base = groupVersionPath({ name: groupVersion.group }, groupVersion.version);
+  return {
+    ...context,
+    fact,
+    names: operationNames(context.naming, groupVersion),
+    parentKind,
+    groupVersionKind: { group, kind: fact.kind, version },
+    bodyType: typeOf(context.model, { group, version }, fact.kind),
+    collectionPath: `${base}${fact.namespaced ? "/namespaces/{namespace}" : ""}/${fact.resource}`,
+    scopedKind: `${fact.namespaced ? "Namespaced" : ""}${parentKind}`,
+  };
+}
+
+function* resourcePaths(scope: ResourceScope, groupVersionBase: string): Generator<PathItem> {
+  const { fact, names, parentKind, collectionPath } = scope;
+  if (fact.namespaced && fact.verbs.includes("list")) {
+    const id = `list${names.identifier}${parentKind}ForAllNamespaces`;
+    const path = `${groupVersionBase}/${fact.resource}`;
+    yield { path, parameters: [prettyParameter], operations: [list(scope, id)] };
+  }
+  const collection = collectionOperations(scope);
+  if (collection.length > 0) {
+    const parameters = [...namespaceParameters(scope), prettyParameter];
+    yield { path: collectionPath, parameters, operations: collection };
+  }
+  const item = itemOperations(scope);
+  if (item.length > 0) {
+    const path = `${collectionPath}/{name}`;
+    yield { path, parameters: itemParameters(scope), operations: item };
+  }
+}
+
+function* subresourcePaths(scope: ResourceScope): Generator<PathItem> {
+  const { fact, model, bodyType, collectionPath } = scope;
+  const path = `${collectionPath}/{name}/${fact.subresource}`;
+  const parameters = itemParameters(scope);
+  if (!bodyType.isOptions) {
+    yield { path, parameters, operations: itemOperations(scope) };
+    return;
+  }
+  const all = [...parameters, ...optionParameters(model, [bodyType], { isShared: false })];
+  yield { path, parameters: all, operations: connect(scope, "") };
+  if (fact.subresource !== "proxy") return;
+  // The rest of the path is a path parameter here; the query parameter of that name goes.
+  const rest = [...all.filter(({ name }) => name !== "path"), pathParameter("path")];
+  yield { path: `${path}/{path}`, parameters: rest, operations: connect(scope, "WithPath") };
+}
+
+function collectionOperations(scope: ResourceScope): Operation[] {
+  const { verbs, kind } = scope.fact;
+  const operations: Operation[] = [];
+  if (verbs.includes("list")) operations.push(list(scope, idOf(scope, "list")));
+  if (verbs.includes("create")) operations.push(create(scope, `create a ${kind}`));
+  if (verbs.includes("deletecollection")) {
+    operations.push({
+      ...common(scope, "delete", "deletecollection"),
+      id: `delete${scope.names.identifier}Collection${scope.scopedKind}`,
+      description: `delete collection of ${kind}`,
+      parameters: standardParameters(scope, ["ListOptions", "DeleteOptions"], WATCH_OPTIONS),
+      requestBody: deleteOptionsBody(scope),
+      responses: statusResponses(scope, "200"),
+    });
+  }
+  return operations;
+}
+
+function itemOperations(scope: ResourceScope): Operation[] {
+  const { fact, parentKind, model, bodyType } = scope;
+  const { verbs, subresource } = fact;
+  const what =
+    subresource === ""
+      ? `the specified ${parentKind}`
+      : `${subresource} of the specified ${parentKind}`;
+  const operations: Operation[] = [];
+  if (verbs.includes("get")) operations.push(read(scope, `read ${what}`));
+  if (verbs.includes("update")) {
+    operations.push({
+      ...common(scope, "put", "put"),
+      id: idOf(scope, "replace"),
+      description: `replace ${what}`,
+      parameters: standardParameters(scope, ["UpdateOptions"]),
+      requestBody: { type: bodyType, required: true, consumes: ["*/*"] },
+      responses: objectResponses(scope, "200", "201"),
+    });
+  }
+  if (verbs.includes("patch")) {
+    const patch = sharedType(model, "Patch");
+    operations.push({
+      ...common(scope, "patch", "patch"),
+      id: idOf(scope, "patch"),
+      description: `partially update ${what}`,
+      parameters: standardParameters(scope, ["PatchOptions"]),
+      requestBody: { type: patch, required: true, consumes: PATCH_MEDIA_TYPES },
+      responses: objectResponses(scope, "200", "201"),
+    });
+  }
+  if (subresource !== "" && verbs.includes("create")) {
+    operations.push(create(scope, `create ${subresource} of a ${parentKind}`));
+  }
+  if (verbs.includes("delete")) {
+    operations.push({
+      ...common(scope, "delete", "delete"),
+      id: idOf(scope, "delete"),
+      description: `delete a ${parentKind}`,
+      parameters: standardParameters(scope, ["DeleteOptions"]),
+      requestBody: deleteOptionsBody(scope),
+      responses: statusResponses(scope, "200", "202"),
+    });
+  }
+  return operations;
+}
+
+function list(scope: ResourceScope, id: string): Operation {
+  const { fact, model, objectMediaTypes } = scope;
+  const canWatch = fact.verbs.includes("watch");
+  const streams = objectMediaTypes
+    .filter((mediaType) => !mediaType.endsWith("yaml"))
+    .map((mediaType) => `${mediaType};stream=watch`);
+  const body: Body = { form: "type", type: typeOf(model, fact, `${fact.kind}List`) };
+  return {
+    ...common(scope, "get", "list"),
+    id,
+    description: `${canWatch ? "list or watch" : "list"} objects of kind ${fact.kind}`,
+    parameters: standardParameters(scope, ["ListOptions"]),
+    produces: [...objectMediaTypes, ...(canWatch ? streams : [])],
+    responses: [responseOf("200", body), unauthorized],
+  };
+}
+
+function create(scope: ResourceScope, description: string): Operation {
+  return {
+    ...common(scope, "post", "post"),
+    id: idOf(scope, "create"),
+    description,
+    parameters: standardParameters(scope, ["CreateOptions"]),
+    requestBody: { type: scope.bodyType, required: true, consumes: ["*/*"] },
+    responses: objectResponses(scope, "200", "201", "202"),
+  };
+}
+
+function read(scope: ResourceScope, description: string): Operation {
+  const { fact, model, objectMediaTypes } = scope;
+  const base = { ...common(scope, "get", "get"), id: idOf(scope, "read"), description };
+  const textOptions = TEXT_SUBRESOURCES[fact.subresource];
+  if (textOptions === undefined) {
+    return { ...base, parameters: [], responses: objectResponses(scope, "200") };
+  }
+  const options = typeOf(model, fact, textOptions);
+  return {
+    ...base,
+    parameters: optionParameters(model, [options], { isShared: false }),
+    produces: ["text/plain", ...objectMediaTypes],
+    responses: [responseOf("200", { form: "text" }), unauthorized],
+  };
+}
+
+function connect(scope: ResourceScope, suffix: string): Operation[] {
+  const { fact, names, parentKind, scopedKind } = scope;
+  const { verbs, subresource } = fact;
+  const methods = verbs.flatMap((verb) => CONNECT_METHODS[verb] ?? []);
+  // Methods without a verb of their own go through a proxy too.
+  const passed: readonly Method[] = subresource === "proxy" ? ["options", "head"] : [];
+  return [...methods, ...passed].map((method) => ({
+    ...common(scope, method, "connect"),
+    id: `connect${names.identifier}${capitalise(method)}${scopedKind}${capitalise(subresource)}${suffix}`,
+    description: `connect ${method.toUpperCase()} requests to ${subresource} of ${parentKind}`,
+    parameters: [],
+    produces: ["*/*"],
+    responses: [responseOf("200", { form: "text" }), unauthorized],
+  }));
+}
+
+function common(scope: ResourceScope, method: Method, action: string) {
+  return {
+    method,
+    tag: scope.names.tag,
+    action,
+    groupVersionKind: scope.groupVersionKind,
+    produces: scope.objectMediaTypes,
+  };
+}
+
+function idOf({ names, scopedKind, fact }: ResourceScope, verb: string): string {
+  return `${verb}${names.identifier}${scopedKind}${capitalise(fact.subresource)}`;
+}
+
+function namespaceParameters({ fact }: ResourceScope): Parameter[] {
+  return fact.namespaced ? [pathParameter("namespace")] : [];
+}
+
+function itemParameters(scope: ResourceScope): Parameter[] {
+  return [pathParameter("name"), ...namespaceParameters(scope), prettyParameter];
+}
+
+/** Parameters of the option types that all resources share. */
+function standardParameters(
+  { model }: ResourceScope,
+  names: readonly string[],
+  omitted: readonly string[] = [],
+): Parameter[] {
+  const types = names.map((name) => sharedType(model, name));
+  return optionParameters(model, types, { omitted, isShared: true });
+}
+
+function deleteOptionsBody({ model }: ResourceScope) {
+  return { type: sharedType(model, "DeleteOptions"), required: false, consumes: ["*/*"] };
+}
+
+function objectResponses({ bodyType }: ResourceScope, ...codes: string[]): OperationResponse[] {
+  const body: Body = { form: "type", type: bodyType };
+  return [...codes.map((code) => responseOf(code, body)), unauthorized];
+}
+
+function statusResponses({ model }: ResourceScope, ...codes: string[]): OperationResponse[] {
+  const body: Body = { form: "type", type: sharedType(model, "Status") };
+  return [...codes.map((code) => responseOf(code, body)), unauthorized];
+}
+
+/** A type of a group-version by name, also one that is no kind (the options of a subresource). */
+function typeOf(
+  model: SchemaModel,
+  { group, version }: { readonly group: string; readonly version: string },
+  name: string,
+): StructType {
+  for (const file of model.files.values()) {
+    if (file.group !== group || file.version !== version) continue;
+    const type = file.types.get(name);
+    if (type?.form === "struct") return type;
+  }
+  throw new RangeError(`no type ${name} in ${group}/${version}`);
+}
+
+function responseOf(code: string, body: Body): OperationResponse {
+  const descriptions: Readonly<Record<string, string>> = {
+    "200": "OK",
+    "201": "Created",
+    "202": "Accepted",
+  };
+  return { code, description: descriptions[code] ?? code, body };
+}
+
+function capitalise(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}

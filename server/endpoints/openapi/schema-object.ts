@@ -1,0 +1,47 @@
+/**
+ * The shape of a schema object as far as this server publishes it: the common part of OpenAPI v2 and
+ * v3 with the extensions that clients of this API read. Pure data.
+ */
+import type { JsonValue } from "../../api/meta.js";
+
+export interface SchemaObject {
+  readonly $ref?: string;
+  readonly allOf?: readonly SchemaObject[];
+  readonly oneOf?: readonly SchemaObject[];
+  readonly description?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly default?: JsonValue;
+  readonly enum?: readonly string[];
+  readonly items?: SchemaObject;
+  readonly additionalProperties?: SchemaObject;
+  readonly properties?: Readonly<Record<string, SchemaObject>>;
+  readonly required?: readonly string[];
+  readonly "x-kubernetes-group-version-kind"?: readonly GroupVersionKindExtension[];
+  readonly "x-kubernetes-list-type"?: string;
+  readonly "x-kubernetes-list-map-keys"?: readonly string[];
+  readonly "x-kubernetes-map-type"?: string;
+  readonly "x-kubernetes-patch-strategy"?: string;
+  readonly "x-kubernetes-patch-merge-key"?: string;
+  readonly "x-kubernetes-unions"?: readonly UnionExtension[];
+}
+
+export interface GroupVersionKindExtension {
+  readonly group: string;
+  readonly kind: string;
+  readonly version: string;
+}
+
+export interface UnionExtension {
+  readonly discriminator?: string;
+  /** Field name -> value of the discriminator that chooses it. */
+  readonly "fields-to-discriminateBy": Readonly<Record<string, string>>;
+}
+
+/** Which document a schema is for; the two differ in references, defaults and a few builtins. */
+export type OpenApiVersion = "v2" | "v3";
+
+/** Where schemas stand in a document. */
+export function schemaReference(version: OpenApiVersion, name: string): string {
+  return version === "v2" ? `#/definitions/${name}` : `#/components/schemas/${name}`;
+}

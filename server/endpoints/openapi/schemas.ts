@@ -1,0 +1,401 @@
+/**
+ * Schemas from the model: the OpenAPI schema of a struct type, with the rules of the facts applied
+ * (docs/facts.md): what is required, which default is published, which extensions describe lists,
+ * maps, unions and patches. Enums and aliases are written out where they are used; structs are
+ * referred to by name. Pure functions of the model.
+ */
+import type { JsonValue } from "../../api/meta.js";
+import type {
+  AliasType,
+  BuiltinName,
+  EnumType,
+  Field,
+  ScalarName,
+  SchemaModel,
+  StructType,
+  TypeRef,
+} from "../../schema/model.js";
+import { describeField, describeType } from "./descriptions.js";
+import type {
+  GroupVersionKindExtension,
+  OpenApiVersion,
+  SchemaObject,
+  UnionExtension,
+} from "./schema-object.js";
+import { schemaReference } from "./schema-object.js";
+
+/** The file of the types that every group-version shares. */
+const SHARED_FILE = "meta.v1";
+
+/** Where the builtins stand below the prefix that they share with the meta types. */
+const BUILTIN_SUFFIXES: Readonly<Record<BuiltinName, string>> = {
+  Time: "apis.meta.v1.Time",
+  MicroTime: "apis.meta.v1.MicroTime",
+  Duration: "apis.meta.v1.Duration",
+  FieldsV1: "apis.meta.v1.FieldsV1",
+  Quantity: "api.resource.Quantity",
+  IntOrString: "util.intstr.IntOrString",
+  RawExtension: "runtime.RawExtension",
+  Unknown: "runtime.Unknown",
+};
+
+const SCALARS: Readonly<Record<ScalarName, SchemaObject>> = {
+  string: { type: "string" },
+  bool: { type: "boolean" },
+  int32: { type: "integer", format: "int32" },
+  int64: { type: "integer", format: "int64" },
+  float64: { type: "number", format: "double" },
+  bytes: { type: "string", format: "byte" },
+  any: {},
+};
+
+const ZERO_VALUES: Readonly<Record<ScalarName, JsonValue | undefined>> = {
+  string: "",
+  bool: false,
+  int32: 0,
+  int64: 0,
+  float64: 0,
+  bytes: undefined,
+  any: undefined,
+};
+
+/** A type that has a schema of its own in a document. */
+export type NamedSchema =
+  | { readonly form: "struct"; readonly type: StructType }
+  | { readonly form: "builtin"; readonly name: BuiltinName };
+
+export interface SchemaBuilder {
+  /** The name of a type's schema, such as "io.k8s.api.apps.v1.Deployment". */
+  nameOf(schema: NamedSchema): string;
+  build(schema: NamedSchema): SchemaObject;
+  /** A reference to a struct type's schema, for request and response bodies. */
+  reference(type: StructType): SchemaObject;
+  /** The given types and all they refer to, sorted by name. */
+  closure(roots: Iterable<StructType>): readonly NamedSchema[];
+}
+
+/**
+ * @param everywhere group-versions that register the option and event types too; their kinds are
+ *   published under all of them, so that clients can resolve a DeleteOptions of any group
+ */
+export function createSchemaBuilder(
+  model: SchemaModel,
+  version: OpenApiVersion,
+  everywhere: readonly { readonly group: string; readonly version: string }[],
+): SchemaBuilder {
+  const sharedPrefix = prefixOfShared(model);
+
+  function nameOf(schema: NamedSchema): string {
+    if (schema.form === "builtin") return `${sharedPrefix}.${BUILTIN_SUFFIXES[schema.name]}`;
+    const file = model.files.get(schema.type.file);
+    return `${file?.modelPrefix ?? schema.type.file}.${schema.type.name}`;
+  }
+
+  function referenceTo(schema: NamedSchema): SchemaObject {
+    return { $ref: schemaReference(version, nameOf(schema)) };
+  }
+
+  /** In v3 a reference must stand alone, so that a neighbour needs an `allOf` around it. */
+  function withNeighbours(schema: SchemaObject, neighbours: SchemaObject): SchemaObject {
+    const isReference = schema.$ref !== undefined;
+    if (!isReference || version === "v2") return { ...schema, ...neighbours };
+    return Object.keys(neighbours).length === 0 ? schema : { allOf: [schema], ...neighbours };
+  }
+
+  /** The schema of a place of this type; `neighbours` are the members that the place itself adds. */
+  function placeSchema(ref: TypeRef, neighbours: SchemaObject): SchemaObject {
+    const target = resolve(model, ref);
+    switch (target.kind) {
+      case "scalar":
+        return { ...SCALARS[target.name], ...neighbours };
+      case "enum":
+        return {
+          type: "string",
+          ...(target.type.closed ? { enum: target.type.values.toSorted() } : {}),
+          ...neighbours,
+        };
+      case "builtin":
+        return withNeighbours(referenceTo({ form: "builtin", name: target.name }), neighbours);
+      case "struct":
+        return withNeighbours(referenceTo({ form: "struct", type: target.type }), neighbours);
+      case "list":
+        return { type: "array", items: elementSchema(target.items), ...neighbours };
+      case "map":
+        return {
+          type: "object",
+          additionalProperties: elementSchema(target.values),
+          ...neighbours,
+        };
+    }
+  }
+
+  function elementSchema(ref: TypeRef): SchemaObject {
+    return placeSchema(ref, defaultMember(elementDefault(model, ref)));
+  }
+
+  function defaultMember(value: JsonValue | undefined): SchemaObject {
+    // Clients of v2 take a default for an instruction to fill it in; upstream leaves them out there.
+    return version === "v2" || value === undefined ? {} : { default: value };
+  }
+
+  function propertySchema(owner: StructType, field: Field): SchemaObject {
+    const description = describeField(owner, field, enumValuesOf(model, field.type));
+    return placeSchema(field.type, {
+      ...(description === undefined ? {} : { description }),
+      ...defaultMember(fieldDefault(model, field)),
+      ...fieldExtensions(model, field),
+    });
+  }
+
+  function structSchema(type: StructType): SchemaObject {
+    const kinds = kindsOf(model, type, everywhere);
+    const text = describeType(type, kinds[0]);
+    const description = text === undefined ? {} : { description: text };
+    // A type with a JSON form of its own may be several things; no single `type` would be true.
+    if (type.customJson) return description;
+    const properties: Record<string, SchemaObject> = {};
+    const required: string[] = [];
+    for (const { owner, field } of spreadFields(model, type)) {
+      properties[field.name] = propertySchema(owner, field);
+      if (isRequired(field)) required.push(field.name);
+    }
+    const union = unionExtension(model, type);
+    const mapType = type.structType ?? type.mapType;
+    return {
+      ...description,
+      type: "object",
+      ...(Object.keys(properties).length === 0 ? {} : { properties }),
+      ...(required.length === 0 ? {} : { required }),
+      ...(kinds.length === 0 ? {} : { "x-kubernetes-group-version-kind": kinds }),
+      ...(mapType === undefined ? {} : { "x-kubernetes-map-type": mapType }),
+      ...(union === undefined ? {} : { "x-kubernetes-unions": [union] }),
+    };
+  }
+
+  function closure(roots: Iterable<StructType>): readonly NamedSchema[] {
+    const found = new Map<string, NamedSchema>();
+    const open: NamedSchema[] = [...roots].map((type) => ({ form: "struct", type }));
+    for (let schema = open.pop(); schema !== undefined; schema = open.pop()) {
+      const name = nameOf(schema);
+      if (found.has(name)) continue;
+      found.set(name, schema);
+      if (schema.form === "builtin" || schema.type.customJson) continue;
+      for (const { field } of spreadFields(model, schema.type)) {
+        const next = namedSchemaOf(model, field.type);
+        if (next !== undefined) open.push(next);
+      }
+    }
+    return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, schema]) => schema);
+  }
+
+  return {
+    nameOf,
+    closure,
+    build: (schema) =>
+      schema.form === "builtin" ? builtinSchema(schema.name, version) : structSchema(schema.type),
+    reference: (type) => referenceTo({ form: "struct", type }),
+  };
+}
+
+/** The common prefix of the shared types, such as "io.k8s.apimachinery.pkg". */
+function prefixOfShared(model: SchemaModel): string {
+  const prefix = model.files.get(SHARED_FILE)?.modelPrefix ?? SHARED_FILE;
+  const tail = ".apis.meta.v1";
+  return prefix.endsWith(tail) ? prefix.slice(0, -tail.length) : prefix;
+}
+
+function builtinSchema(name: BuiltinName, version: OpenApiVersion): SchemaObject {
+  switch (name) {
+    case "Time":
+      return {
+        description: "Time is a point in time with whole seconds, as RFC 3339 text in UTC.",
+        type: "string",
+        format: "date-time",
+      };
+    case "MicroTime":
+      return {
+        description: "MicroTime is a point in time with microseconds, as RFC 3339 text in UTC.",
+        type: "string",
+        format: "date-time",
+      };
+    case "Duration":
+      return { description: "Duration is a span of time, such as 1h0m0s.", type: "string" };
+    case "FieldsV1":
+      return {
+        description: "FieldsV1 is a set of fields, as a trie in JSON form.",
+        type: "object",
+      };
+    case "Quantity": {
+      const description =
+        "Quantity is a fixed-point number with a unit suffix, such as 250m or 4Gi.";
+      return version === "v2"
+        ? { description, type: "string" }
+        : { description, oneOf: [{ type: "string" }, { type: "number" }] };
+    }
+    case "IntOrString": {
+      const description = "IntOrString is an integer or a string, such as 1 or 25%.";
+      return version === "v2"
+        ? { description, type: "string", format: "int-or-string" }
+        : {
+            description,
+            oneOf: [{ type: "integer" }, { type: "string" }],
+            format: "int-or-string",
+          };
+    }
+    case "RawExtension":
+      return { description: "RawExtension is any object, kept as it is.", type: "object" };
+    case "Unknown":
+      return { description: "Unknown is any object in an encoded form.", type: "object" };
+  }
+}
+
+/** What a type reference stands for once aliases are followed. */
+type Target =
+  | { readonly kind: "scalar"; readonly name: ScalarName }
+  | { readonly kind: "builtin"; readonly name: BuiltinName }
+  | { readonly kind: "enum"; readonly type: EnumType }
+  | { readonly kind: "struct"; readonly type: StructType }
+  | { readonly kind: "list"; readonly items: TypeRef }
+  | { readonly kind: "map"; readonly values: TypeRef };
+
+function resolve(model: SchemaModel, ref: TypeRef): Target {
+  if (ref.kind !== "named") return ref;
+  const type = model.type(ref.id);
+  switch (type?.form) {
+    case "alias":
+      return resolve(model, type.target);
+    case "enum":
+      return { kind: "enum", type };
+    case "struct":
+      return { kind: "struct", type };
+    case undefined:
+      throw new RangeError(`type ${ref.id} is not in the model`);
+  }
+}
+
+/** The struct or builtin that lists, maps and aliases around it end in. */
+function namedSchemaOf(model: SchemaModel, ref: TypeRef): NamedSchema | undefined {
+  const target = resolve(model, ref);
+  switch (target.kind) {
+    case "struct":
+      return { form: "struct", type: target.type };
+    case "builtin":
+      return { form: "builtin", name: target.name };
+    case "list":
+      return namedSchemaOf(model, target.items);
+    case "map":
+      return namedSchemaOf(model, target.values);
+    default:
+      return undefined;
+  }
+}
+
+/** A type's JSON members: embedded structs are spread in place. */
+export function* spreadFields(
+  model: SchemaModel,
+  type: StructType,
+): Generator<{ readonly owner: StructType; readonly field: Field }> {
+  for (const field of type.fields) {
+    if (field.noJson) continue;
+    if (field.name !== "<inline>") {
+      yield { owner: type, field };
+      continue;
+    }
+    const target = resolve(model, field.type);
+    if (target.kind === "struct") yield* spreadFields(model, target.type);
+  }
+}
+
+function isRequired({ requirement, empty }: Field): boolean {
+  return requirement === "required" || (requirement === "none" && empty === "always");
+}
+
+function isNullable(model: SchemaModel, ref: TypeRef): boolean {
+  if (ref.nullable || ref.kind !== "named") return ref.nullable;
+  const type = model.type(ref.id);
+  return type?.form === "alias" && isNullable(model, type.target);
+}
+
+/** `default=`; else `{}` for a struct value; else the zero value of what is always written. */
+function fieldDefault(model: SchemaModel, field: Field): JsonValue | undefined {
+  if (field.default !== undefined) return field.default;
+  if (isNullable(model, field.type)) return undefined;
+  const target = resolve(model, field.type);
+  if (target.kind === "struct") return target.type.customJson ? undefined : {};
+  if (field.empty !== "always") return undefined;
+  return zeroValue(target);
+}
+
+function elementDefault(model: SchemaModel, ref: TypeRef): JsonValue | undefined {
+  if (isNullable(model, ref)) return undefined;
+  const target = resolve(model, ref);
+  if (target.kind === "struct") return target.type.customJson ? undefined : {};
+  return zeroValue(target);
+}
+
+function zeroValue(target: Target): JsonValue | undefined {
+  if (target.kind === "enum") return "";
+  return target.kind === "scalar" ? ZERO_VALUES[target.name] : undefined;
+}
+
+/** The published values of a field whose type is a closed set, also inside a list or map. */
+function enumValuesOf(model: SchemaModel, ref: TypeRef): readonly string[] | undefined {
+  const target = resolve(model, ref);
+  if (target.kind === "enum") return target.type.closed ? target.type.values.toSorted() : undefined;
+  if (target.kind === "list") return enumValuesOf(model, target.items);
+  return undefined;
+}
+
+function fieldExtensions(model: SchemaModel, field: Field): SchemaObject {
+  const alias = aliasOf(model, field.type);
+  const listType = field.listType ?? alias?.listType;
+  const mapType = field.mapType ?? field.structType;
+  return {
+    ...(listType === undefined ? {} : { "x-kubernetes-list-type": listType }),
+    ...(field.listMapKeys === undefined ? {} : { "x-kubernetes-list-map-keys": field.listMapKeys }),
+    ...(mapType === undefined ? {} : { "x-kubernetes-map-type": mapType }),
+    ...(field.patchStrategies === undefined
+      ? {}
+      : { "x-kubernetes-patch-strategy": field.patchStrategies.join(",") }),
+    ...(field.patchMergeKey === undefined
+      ? {}
+      : { "x-kubernetes-patch-merge-key": field.patchMergeKey }),
+  };
+}
+
+function aliasOf(model: SchemaModel, ref: TypeRef): AliasType | undefined {
+  const type = ref.kind === "named" ? model.type(ref.id) : undefined;
+  return type?.form === "alias" ? type : undefined;
+}
+
+/** A member's discriminator value is its JSON name with a capital. */
+function unionExtension(model: SchemaModel, type: StructType): UnionExtension | undefined {
+  if (!type.isUnion) return undefined;
+  const fields = [...spreadFields(model, type)].map(({ field }) => field);
+  const discriminator = fields.find((field) => field.discriminator);
+  const members = fields.filter((field) => field !== discriminator && !isRequired(field));
+  return {
+    ...(discriminator === undefined ? {} : { discriminator: discriminator.name }),
+    "fields-to-discriminateBy": Object.fromEntries(
+      members.map(({ name }) => [name, name.charAt(0).toUpperCase() + name.slice(1)]),
+    ),
+  };
+}
+
+/** The kinds that a type is known as to clients; empty for parts of other objects. */
+function kindsOf(
+  model: SchemaModel,
+  type: StructType,
+  everywhere: readonly { readonly group: string; readonly version: string }[],
+): readonly GroupVersionKindExtension[] {
+  if (type.file === SHARED_FILE) {
+    // The shared kinds (Status, APIResourceList, ...) belong to the core group on the wire.
+    if (type.name === "DeleteOptions" || type.name === "WatchEvent") {
+      return everywhere.map(({ group, version }) => ({ group, kind: type.name, version }));
+    }
+    return type.isKind ? [{ group: "", kind: type.name, version: "v1" }] : [];
+  }
+  const file = model.files.get(type.file);
+  if (!type.isKind || file === undefined) return [];
+  return [{ group: file.group, kind: type.name, version: file.version }];
+}
