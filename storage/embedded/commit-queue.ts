@@ -1,0 +1,175 @@
+/**
+ * CommitQueue: the one writer of an embedded store. Whoever wants to write queues a task; while one
+ * group of tasks is on its way to the disk the next ones gather, so many commits share one flush
+ * and each is acknowledged only after it. Tasks are planned in the order of their arrival.
+ *
+ * A task is a transaction, or an exclusive one (compaction, leases) that is planned alone.
+ */
+import { StorageError } from "../kv/errors.js";
+import type { CommitResult } from "../kv/store.js";
+import type { StoreDatabase } from "./database.js";
+import { GroupPlan, type PreparedTransaction, type RevisionEvents } from "./group-plan.js";
+
+/** Beyond it writers are told to come back: at 1 KiB each it is 64 MiB of values in memory. */
+const queuedTasksMax = 65_536;
+const queuedBytesMax = 256 * 1024 * 1024;
+/** Bounds of one group, so that planning takes a few milliseconds at most. */
+const groupTasksMax = 512;
+const groupBytesMax = 8 * 1024 * 1024;
+
+interface Task {
+  readonly bytes: number;
+  readonly isExclusive: boolean;
+  readonly signal: AbortSignal;
+  /** Adds to the plan; gives how to acknowledge once the plan is on the disk. */
+  readonly plan: (plan: GroupPlan) => () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+export interface CommitQueueOptions {
+  readonly database: StoreDatabase;
+  readonly isLeaseAlive: (lease: number) => boolean;
+  /** Told of every group that is on the disk, before it is acknowledged. */
+  readonly publish: (revisions: readonly RevisionEvents[]) => void;
+  /** Told that a group failed and nobody knows what is on the disk. */
+  readonly publishUnknown: () => void;
+}
+
+export class CommitQueue {
+  readonly #options: CommitQueueOptions;
+  #queued: Task[] = [];
+  #queuedBytes = 0;
+  /** One listener per signal, however many tasks share it. */
+  readonly #tasksBySignal = new Map<AbortSignal, { tasks: Set<Task>; onAbort: () => void }>();
+  #running: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(options: CommitQueueOptions) {
+    this.#options = options;
+  }
+
+  /** Commits a transaction. @throws {StorageError} Unavailable, Refused, Closed */
+  async commit(transaction: PreparedTransaction, signal: AbortSignal): Promise<CommitResult> {
+    return await this.#submit(transaction.bytes, false, signal, (plan) => plan.add(transaction));
+  }
+
+  /** Runs `run` with a plan of its own; what it adds is on the disk when this resolves. */
+  async exclusively<T>(run: (plan: GroupPlan) => T, signal: AbortSignal): Promise<T> {
+    return await this.#submit(0, true, signal, run);
+  }
+
+  #submit<T>(
+    bytes: number,
+    isExclusive: boolean,
+    signal: AbortSignal,
+    run: (plan: GroupPlan) => T,
+  ): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (this.#isClosed) return reject(closed());
+      if (signal.aborted) return reject(signal.reason);
+      if (this.#queued.length >= queuedTasksMax || this.#queuedBytes >= queuedBytesMax) {
+        return reject(new StorageError("Unavailable", "too many writes are waiting for the disk"));
+      }
+      const task: Task = {
+        bytes,
+        isExclusive,
+        signal,
+        plan: (plan) => {
+          const result = run(plan);
+          return () => resolve(result);
+        },
+        reject,
+      };
+      this.#queued.push(task);
+      this.#queuedBytes += bytes;
+      this.#watchSignal(task);
+      this.#running ??= this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    // Requests that arrived in the same turn of the event loop join the first group.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    while (this.#queued.length > 0) await this.#runGroup(this.#takeGroup());
+    this.#running = undefined;
+  }
+
+  #takeGroup(): Task[] {
+    let bytes = 0;
+    let count = 0;
+    for (const task of this.#queued) {
+      if (count > 0 && (task.isExclusive || bytes >= groupBytesMax)) break;
+      bytes += task.bytes;
+      count++;
+      if (task.isExclusive || count >= groupTasksMax) break;
+    }
+    const group = this.#queued.slice(0, count);
+    this.#queued = this.#queued.slice(count);
+    this.#queuedBytes -= bytes;
+    return group;
+  }
+
+  async #runGroup(group: readonly Task[]): Promise<void> {
+    const { database, isLeaseAlive, publish, publishUnknown } = this.#options;
+    const planned: { task: Task; acknowledge: () => void }[] = [];
+    try {
+      const plan = new GroupPlan(database, isLeaseAlive);
+      for (const task of group) {
+        // Its promise has been rejected already; until here nothing of it has been written.
+        if (task.signal.aborted) continue;
+        try {
+          planned.push({ task, acknowledge: task.plan(plan) });
+        } catch (error) {
+          task.reject(error);
+        }
+      }
+      if (!plan.isEmpty) await plan.apply();
+      publish(plan.revisions);
+      for (const { acknowledge } of planned) acknowledge();
+    } catch (error) {
+      publishUnknown();
+      for (const task of group) task.reject(error);
+    } finally {
+      for (const task of group) this.#unwatchSignal(task);
+    }
+  }
+
+  /** An abort ends the wait at once; what has gone into a group by then may happen all the same. */
+  #watchSignal(task: Task): void {
+    let entry = this.#tasksBySignal.get(task.signal);
+    if (entry === undefined) {
+      const tasks = new Set<Task>();
+      const onAbort = () => {
+        for (const waiting of tasks) waiting.reject(waiting.signal.reason);
+      };
+      entry = { tasks, onAbort };
+      this.#tasksBySignal.set(task.signal, entry);
+      task.signal.addEventListener("abort", onAbort, { once: true });
+    }
+    entry.tasks.add(task);
+  }
+
+  #unwatchSignal(task: Task): void {
+    const entry = this.#tasksBySignal.get(task.signal);
+    if (entry === undefined) return;
+    entry.tasks.delete(task);
+    if (entry.tasks.size > 0) return;
+    this.#tasksBySignal.delete(task.signal);
+    task.signal.removeEventListener("abort", entry.onAbort);
+  }
+
+  /** Refuses what has not begun, and waits for the group that is under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const task of this.#queued) {
+      task.reject(closed());
+      this.#unwatchSignal(task);
+    }
+    this.#queued = [];
+    await this.#running;
+  }
+}
+
+export function closed(): StorageError {
+  return new StorageError("Closed", "the embedded store is closed");
+}

@@ -1,0 +1,62 @@
+/**
+ * Compaction: forgets the revisions before a given one. First the fact is stored, so that from then
+ * on nobody reads what is about to go; then the log is walked from its oldest record, and what each
+ * record ended is removed with it. lmdb takes the freed pages for new data.
+ *
+ * It goes in chunks through the commit queue, so commits wait for one chunk at most. Killed in
+ * between, it goes on with the next call, as the log still begins with what is left to do.
+ */
+import { StorageError } from "../kv/errors.js";
+import type { Revision } from "../kv/store.js";
+import type { CommitQueue } from "./commit-queue.js";
+import { compactedOfSnapshot, historyKey, type StoreDatabase } from "./database.js";
+import type { GroupPlan } from "./group-plan.js";
+import { decodeLog, encodeNumbers } from "./records.js";
+
+/** Removals in one chunk; about 3 ms of planning. A chunk ends with the record that reaches it. */
+const chunkRemovals = 1000;
+
+export interface CompactionRequest {
+  readonly database: StoreDatabase;
+  readonly queue: CommitQueue;
+  /** Revisions before it are forgotten. */
+  readonly revision: Revision;
+  /** Told once nobody may read the forgotten revisions, before they are removed. */
+  readonly onForgotten: () => void;
+  readonly signal: AbortSignal;
+}
+
+/** @throws {StorageError} FutureRevision, Closed */
+export async function compactStore(request: CompactionRequest): Promise<void> {
+  const { database, queue, revision, onForgotten, signal } = request;
+  await queue.exclusively((plan) => {
+    if (revision > plan.revision) {
+      const text = `cannot compact ${revision}, the store is at ${plan.revision}`;
+      throw new StorageError("FutureRevision", text);
+    }
+    if (revision <= compactedOfSnapshot(database)) return;
+    plan.addWrite(() => void database.root.put("compacted", encodeNumbers(revision)));
+  }, signal);
+  onForgotten();
+  for (let more = true; more; ) {
+    more = await queue.exclusively((plan) => planChunk(database, plan), signal);
+  }
+}
+
+/** Plans the removal of the oldest forgotten records; gives whether some may be left. */
+function planChunk(database: StoreDatabase, plan: GroupPlan): boolean {
+  const { log, history } = database;
+  const end = compactedOfSnapshot(database);
+  let removals = 0;
+  for (const { key: revision, value } of log.getRange({ start: 0, end, limit: chunkRemovals })) {
+    for (const { key, previousMod } of decodeLog(value)) {
+      if (previousMod === 0) continue;
+      const ended = historyKey({ key, mod: previousMod });
+      plan.addWrite(() => void history.remove(ended));
+      removals++;
+    }
+    plan.addWrite(() => void log.remove(revision));
+    if (++removals >= chunkRemovals) return true;
+  }
+  return false;
+}

@@ -1,0 +1,146 @@
+/**
+ * The lmdb environment of an embedded store: five sorted tables and three facts beside them. What
+ * they hold is explained in embedded-store.ts. Here is also the one place where lmdb is configured.
+ *
+ * Durability: without `overlappingSync` (lmdb-js turns it on by default) an lmdb commit is the
+ * classic one: data pages are written and fdatasync'ed, then the meta page is written through
+ * O_DSYNC, and only then the commit promise resolves. So "resolved" means "on the disk", which is
+ * what an acknowledgement of ours promises, and a crash at any point leaves the last complete
+ * transaction. `overlappingSync` would make commits visible before they are durable.
+ *
+ * lmdb shows one snapshot to all reads of one synchronous run, and a fresh one after a commit's
+ * promise or a new turn. Functions that read several things consistently therefore do not await.
+ */
+import { join } from "node:path";
+import { type Database, type DatabaseOptions, open, type RootDatabase } from "lmdb";
+import { StorageError } from "../kv/errors.js";
+import type { Revision } from "../kv/store.js";
+import {
+  decodeRevision,
+  encodeNumbers,
+  type HistoryKey,
+  historyKeyEncoder,
+  type LeasedKey,
+  leasedKeyEncoder,
+  numberKeyEncoder,
+  textKeyEncoder,
+} from "./records.js";
+
+/** Raised when the layout changes in a way that older code cannot read. */
+const formatVersion = 1;
+/** Seven values of 1 KiB fit on a page of 8 KiB, three on one of 4 KiB: fewer pages to write. */
+const pageBytes = 8192;
+/** An empty store has revision 1, as etcd: revision 0 is never one that exists. */
+const firstRevision = 1;
+
+export interface StoreDatabase {
+  /** Facts about the whole store: revision, compacted, format. */
+  readonly root: RootDatabase<Buffer, string>;
+  readonly current: Database<Buffer, string | Uint8Array>;
+  readonly history: Database<Buffer, HistoryTableKey>;
+  readonly log: Database<Buffer, number>;
+  readonly leases: Database<Buffer, number>;
+  readonly leasedKeys: Database<Buffer, LeasedTableKey>;
+}
+
+/** lmdb's types know only its own kinds of keys; the tables' encoders take ours. */
+type HistoryTableKey = HistoryKey & (string | Uint8Array);
+type LeasedTableKey = LeasedKey & (string | Uint8Array);
+
+/** Hands a composite key or raw bytes to a table whose encoder takes them. */
+export function historyKey(key: HistoryKey | Uint8Array): HistoryTableKey {
+  return key as HistoryTableKey;
+}
+
+export function leasedKey(key: LeasedKey | Uint8Array): LeasedTableKey {
+  return key as LeasedTableKey;
+}
+
+/** Adds a record at the end of the log: lmdb fills pages to the brim where it need not search. */
+export function appendToLog({ log }: StoreDatabase, revision: number, record: Buffer): void {
+  // lmdb-js takes options in the place of a version, but declares that for putSync only.
+  const options = { append: true } as unknown as number;
+  void log.put(revision, record, options);
+}
+
+/** Opens the tables, making them where they do not exist. @throws {StorageError} Refused */
+export function openDatabase(directory: string): StoreDatabase {
+  const root: RootDatabase<Buffer, string> = open({
+    path: join(directory, "store.mdb"),
+    encoding: "binary",
+    overlappingSync: false,
+    // The store groups commits itself, so lmdb need not wait for the end of the event turn.
+    eventTurnBatching: false,
+    pageSize: pageBytes,
+    maxDbs: 8,
+  });
+  // lmdb-js documents keyEncoder for every table, but declares it for the root only.
+  const table = <K extends string | number | Uint8Array>(name: string, keyEncoder: object) => {
+    const options: DatabaseOptions & { readonly keyEncoder: object } = {
+      encoding: "binary",
+      keyEncoder,
+    };
+    return root.openDB<Buffer, K>(name, options);
+  };
+  const database: StoreDatabase = {
+    root,
+    current: table("current", textKeyEncoder),
+    history: table("history", historyKeyEncoder),
+    log: table("log", numberKeyEncoder),
+    leases: table("leases", numberKeyEncoder),
+    leasedKeys: table("leased-keys", leasedKeyEncoder),
+  };
+  initialize(database, directory);
+  return database;
+}
+
+function initialize({ root }: StoreDatabase, directory: string): void {
+  const format = root.get("format");
+  if (format === undefined) {
+    root.transactionSync(() => {
+      root.putSync("format", encodeNumbers(formatVersion));
+      root.putSync("revision", encodeNumbers(firstRevision));
+      root.putSync("compacted", encodeNumbers(0));
+    });
+  } else if (format.readDoubleBE(0) !== formatVersion) {
+    const found = format.readDoubleBE(0);
+    throw new StorageError(
+      "Refused",
+      `the data directory ${directory} has format ${found}; this program reads ${formatVersion}`,
+    );
+  }
+}
+
+/** A snapshot that is kept over several turns; it must be given back with `done`. */
+export type Snapshot = ReturnType<StoreDatabase["root"]["useReadTransaction"]>;
+
+/** The revision of a snapshot; without one, of what reads see in this synchronous run. */
+export function revisionOfSnapshot({ root }: StoreDatabase, snapshot?: Snapshot): Revision {
+  return fact(root, "revision", snapshot);
+}
+
+/** Revisions below it are forgotten. */
+export function compactedOfSnapshot({ root }: StoreDatabase, snapshot?: Snapshot): Revision {
+  return fact(root, "compacted", snapshot);
+}
+
+function fact(root: StoreDatabase["root"], name: string, snapshot?: Snapshot): Revision {
+  const bytes = root.get(name, snapshot && { transaction: snapshot });
+  if (bytes === undefined) throw damaged(`the fact "${name}" is missing`);
+  return decodeRevision(bytes);
+}
+
+/** What the tables say about each other does not fit: the files were changed by something else. */
+export function damaged(what: string): StorageError {
+  return new StorageError("Refused", `the data directory is damaged: ${what}`);
+}
+
+/** A failure of lmdb or the disk below it, as the contract's error. */
+export function toStorageError(error: unknown, outcomeUnknown: boolean): StorageError {
+  if (error instanceof StorageError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  return new StorageError("Refused", `the data directory cannot be used: ${text}`, {
+    cause: error,
+    outcomeUnknown,
+  });
+}

@@ -1,0 +1,47 @@
+/**
+ * One process per data directory. The lock is a tiny lmdb environment in which the owner holds a
+ * reader for its whole life: lmdb backs every process that reads with a lock of the kernel, so a
+ * process killed in any way leaves nothing behind that would have to be cleaned up by hand.
+ *
+ * Each opener registers its reader first and counts then: of two that open at the same moment at
+ * least one sees the other. Both may; then both refuse, and neither harms the data.
+ */
+import { join } from "node:path";
+import { open } from "lmdb";
+import { StorageError } from "../kv/errors.js";
+
+export interface DirectoryLock {
+  release(): Promise<void>;
+}
+
+/** Takes the lock or says who has it. @throws {StorageError} Refused */
+export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+  const environment = open({
+    path: join(directory, "owner.mdb"),
+    encoding: "binary",
+    overlappingSync: false,
+    maxDbs: 1,
+    maxReaders: 32,
+  });
+  const reader = environment.useReadTransaction();
+  const release = async () => {
+    reader.done();
+    await environment.close();
+  };
+  environment.readerCheck();
+  const owners = processesIn(environment.readerList());
+  if (owners.length <= 1) return { release };
+
+  await release();
+  const others = owners.filter((owner) => owner !== process.pid);
+  const owner = others.length > 0 ? `process ${others.join(", ")}` : "this process";
+  throw new StorageError(
+    "Refused",
+    `the data directory ${directory} is in use by ${owner}; the embedded store serves one process`,
+  );
+}
+
+/** Process ids in lmdb's reader table: a heading, then a line per reader that starts with its pid. */
+function processesIn(readerList: string): number[] {
+  return [...readerList.matchAll(/^\s*(\d+)\s/gm)].map((match) => Number(match[1]));
+}

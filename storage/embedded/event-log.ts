@@ -1,0 +1,184 @@
+/**
+ * EventLog: committed events by revision, for watches. The latest ones are kept in memory, bounded
+ * by number and bytes; older ones are read back from the log and history tables, so that a watch
+ * that is far behind costs no memory however long it takes.
+ */
+import { StorageError } from "../kv/errors.js";
+import type { Revision, StoreEvent } from "../kv/store.js";
+import { compactedOfSnapshot, damaged, historyKey, type StoreDatabase } from "./database.js";
+import type { RevisionEvents } from "./group-plan.js";
+import { decodeLog, type LogEntry, modOf, toKeyValue } from "./records.js";
+
+/** What the memory keeps at most: about a second of heavy writing. */
+const recentRevisionsMax = 4096;
+const recentBytesMax = 8 * 1024 * 1024;
+/** Bounds of one batch, so that reading it takes a few milliseconds and its consumer gets a turn. */
+const batchEventsMax = 1000;
+const batchBytesMax = 4 * 1024 * 1024;
+/** Revisions looked at in one turn where few of them concern the watch. */
+const scannedRevisionsMax = 5000;
+
+export interface EventSelection {
+  readonly prefix: string;
+  readonly withPrevious: boolean;
+}
+
+export interface SelectedEvents {
+  readonly events: readonly StoreEvent[];
+  /** All events up to and including it have been looked at. */
+  readonly revision: Revision;
+}
+
+export class EventLog {
+  readonly #database: StoreDatabase;
+  /** Consecutive revisions: every key from the oldest to `#head` is there. */
+  readonly #recent = new Map<number, RevisionEvents>();
+  #recentBytes = 0;
+  #oldestRecent: number;
+  #head: Revision;
+
+  constructor(database: StoreDatabase, head: Revision) {
+    this.#database = database;
+    this.#head = head;
+    this.#oldestRecent = head + 1;
+  }
+
+  /** The last revision that watches may see. */
+  get head(): Revision {
+    return this.#head;
+  }
+
+  append(revisions: readonly RevisionEvents[]): void {
+    for (const events of revisions) {
+      if (events.revision !== this.#head + 1) this.forgetRecent(events.revision - 1);
+      this.#recent.set(events.revision, events);
+      this.#recentBytes += events.bytes;
+      this.#head = events.revision;
+    }
+    while (this.#recent.size > recentRevisionsMax || this.#recentBytes > recentBytesMax) {
+      this.#dropOldest();
+    }
+  }
+
+  /** Drops what has been compacted, so that a watch which owes it ends whether it lies in memory or not. */
+  forgetBefore(revision: Revision): void {
+    while (this.#recent.size > 0 && this.#oldestRecent < revision) this.#dropOldest();
+  }
+
+  #dropOldest(): void {
+    this.#recentBytes -= this.#recent.get(this.#oldestRecent)?.bytes ?? 0;
+    this.#recent.delete(this.#oldestRecent++);
+  }
+
+  /** Goes on from `head` with nothing in memory: watches read what is on the disk. */
+  forgetRecent(head: number): void {
+    this.#recent.clear();
+    this.#recentBytes = 0;
+    this.#head = head as Revision;
+    this.#oldestRecent = head + 1;
+  }
+
+  /**
+   * Selected events strictly after `after`, never beyond `head`, never half of a revision, and not
+   * more than one batch. @throws {StorageError} Compacted
+   */
+  read(after: Revision, selection: EventSelection): SelectedEvents {
+    return after + 1 >= this.#oldestRecent
+      ? this.#readRecent(after, selection)
+      : this.#readStored(after, selection);
+  }
+
+  #readRecent(after: Revision, { prefix, withPrevious }: EventSelection): SelectedEvents {
+    const batch = new BatchBuilder(after);
+    while (batch.revision < this.#head && !batch.isFull) {
+      const next = this.#recent.get(batch.revision + 1);
+      if (next === undefined) throw damaged(`revision ${batch.revision + 1} is missing`);
+      const events = withPrevious ? next.withPrevious : next.plain;
+      for (const event of events) if (keyOf(event).startsWith(prefix)) batch.add(event);
+      batch.endRevision(next.revision);
+    }
+    return batch;
+  }
+
+  #readStored(after: Revision, selection: EventSelection): SelectedEvents {
+    const compacted = compactedOfSnapshot(this.#database);
+    if (after + 1 < compacted) {
+      throw new StorageError("Compacted", `events after ${after} are compacted up to ${compacted}`);
+    }
+    const batch = new BatchBuilder(after);
+    const records = this.#database.log.getRange({ start: after + 1, end: this.#head + 1 });
+    for (const { key: revision, value } of records) {
+      for (const entry of decodeLog(value)) {
+        if (entry.key.startsWith(selection.prefix)) {
+          batch.add(this.#storedEvent(revision, entry, selection.withPrevious));
+        }
+      }
+      batch.endRevision(revision as Revision);
+      if (batch.isFull) return batch;
+    }
+    batch.endRevision(this.#head);
+    return batch;
+  }
+
+  #storedEvent(revision: number, entry: LogEntry, withPrevious: boolean): StoreEvent {
+    const { type, key, previousMod } = entry;
+    const event: StoreEvent =
+      type === "put"
+        ? { type, kv: this.#versionAt(key, revision) ?? missing(key, revision) }
+        : { type, key, modRevision: revision as Revision };
+    if (!withPrevious || previousMod === 0) return event;
+    // The version before may be compacted although its end is not: then there is no previous.
+    const previous = this.#versionAt(key, previousMod);
+    return previous === undefined ? event : { ...event, previous };
+  }
+
+  #versionAt(key: string, mod: number) {
+    const { current, history } = this.#database;
+    const version = current.getBinary(key);
+    if (version !== undefined && modOf(version) === mod) return toKeyValue(key, mod, version);
+    const ended = history.getBinary(historyKey({ key, mod }));
+    return ended && toKeyValue(key, mod, ended);
+  }
+}
+
+function missing(key: string, revision: number): never {
+  throw damaged(`${key} has no version of revision ${revision}`);
+}
+
+function keyOf(event: StoreEvent): string {
+  return event.type === "put" ? event.kv.key : event.key;
+}
+
+/** Gathers events until the batch is large enough or enough revisions have been looked at. */
+class BatchBuilder implements SelectedEvents {
+  readonly events: StoreEvent[] = [];
+  #revision: Revision;
+  #bytes = 0;
+  #revisions = 0;
+
+  constructor(after: Revision) {
+    this.#revision = after;
+  }
+
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  get isFull(): boolean {
+    return (
+      this.events.length >= batchEventsMax ||
+      this.#bytes >= batchBytesMax ||
+      this.#revisions >= scannedRevisionsMax
+    );
+  }
+
+  add(event: StoreEvent): void {
+    this.events.push(event);
+    if (event.type === "put") this.#bytes += event.kv.value.length;
+  }
+
+  endRevision(revision: Revision): void {
+    this.#revision = revision;
+    this.#revisions++;
+  }
+}

@@ -1,0 +1,229 @@
+/**
+ * GroupPlan: what a group of transactions will do to the tables, worked out in memory before one
+ * byte is written. Transactions are added in order; each sees what the ones before it will have
+ * done, so compares are as exact as if every transaction had the store to itself. Then `apply`
+ * writes everything as one lmdb transaction. Planning may throw; applying does not.
+ */
+import { StorageError } from "../kv/errors.js";
+import type { CommitResult, KeyValue, Revision, StoreEvent } from "../kv/store.js";
+import {
+  appendToLog,
+  historyKey,
+  leasedKey,
+  revisionOfSnapshot,
+  type StoreDatabase,
+  toStorageError,
+} from "./database.js";
+import {
+  encodeLog,
+  encodeNumbers,
+  type LogEntry,
+  leaseOf,
+  modOf,
+  stampEnd,
+  stampVersion,
+  toKeyValue,
+} from "./records.js";
+
+/** A transaction whose values have been copied and whose keys have been checked. */
+export interface PreparedTransaction {
+  readonly compares: readonly { readonly key: string; readonly modRevision: number }[];
+  readonly operations: readonly PreparedOperation[];
+  readonly bytes: number;
+}
+
+export type PreparedOperation =
+  | {
+      readonly type: "put";
+      readonly key: string;
+      /** A version whose header is still empty. */
+      readonly version: Buffer;
+      /** 0 = none. */
+      readonly lease: number;
+    }
+  | { readonly type: "delete"; readonly key: string };
+
+/** The events of one revision: as watches without and with `previous` show them. */
+export interface RevisionEvents {
+  readonly revision: Revision;
+  readonly plain: readonly StoreEvent[];
+  readonly withPrevious: readonly StoreEvent[];
+  /** Memory that it holds on to, about. */
+  readonly bytes: number;
+}
+
+interface Head {
+  readonly version: Buffer;
+  /** Whether lmdb may be reading the buffer, so that it must not be changed any more. */
+  readonly isShared: boolean;
+}
+
+/** Marks a leased key; lmdb takes no empty values from every platform's buffers. */
+const marker = Buffer.of(1);
+
+export class GroupPlan {
+  readonly #database: StoreDatabase;
+  readonly #isLeaseAlive: (lease: number) => boolean;
+  readonly #heads = new Map<string, Head | undefined>();
+  readonly #changed = new Set<string>();
+  /** Writes to the other tables, in order. */
+  readonly #writes: (() => void)[] = [];
+  readonly #revisions: RevisionEvents[] = [];
+  #revision: number;
+
+  constructor(database: StoreDatabase, isLeaseAlive: (lease: number) => boolean) {
+    this.#database = database;
+    this.#isLeaseAlive = isLeaseAlive;
+    this.#revision = revisionOfSnapshot(database);
+  }
+
+  /** The store's revision once the plan is carried out. */
+  get revision(): Revision {
+    return this.#revision as Revision;
+  }
+
+  /** Whether there is anything to write. */
+  get isEmpty(): boolean {
+    return this.#writes.length === 0;
+  }
+
+  /** The events of the planned revisions, in order. */
+  get revisions(): readonly RevisionEvents[] {
+    return this.#revisions;
+  }
+
+  /** Plans a write beside the versions: leases and facts. */
+  addWrite(write: () => void): void {
+    this.#writes.push(write);
+  }
+
+  /** Plans a transaction and gives its result. @throws {StorageError} Refused: its lease is over */
+  add(transaction: PreparedTransaction): CommitResult {
+    const { compares, operations } = transaction;
+    if (compares.some(({ key, modRevision }) => this.#modOf(key) !== modRevision)) {
+      const current = compares.map(({ key }) => this.#keyValue(key));
+      return { succeeded: false, revision: this.revision, current };
+    }
+    for (const operation of operations) {
+      if (operation.type === "put" && operation.lease !== 0) this.#requireLease(operation.lease);
+    }
+    const effective = operations.filter(
+      (operation) => operation.type === "put" || this.#head(operation.key) !== undefined,
+    );
+    if (effective.length > 0) this.#addRevision(effective);
+    return { succeeded: true, revision: this.revision };
+  }
+
+  #requireLease(lease: number): void {
+    if (this.#isLeaseAlive(lease)) return;
+    throw new StorageError("Refused", `the lease ${lease} does not exist or is over`);
+  }
+
+  #addRevision(operations: readonly PreparedOperation[]): void {
+    const revision = ++this.#revision;
+    const entries: LogEntry[] = [];
+    const plain: StoreEvent[] = [];
+    const withPrevious: StoreEvent[] = [];
+    let bytes = 0;
+    for (const operation of operations) {
+      const { key } = operation;
+      const previous = this.#endVersion(key, revision);
+      entries.push({ type: operation.type, key, previousMod: previous?.modRevision ?? 0 });
+      const event: StoreEvent =
+        operation.type === "put"
+          ? { type: "put", kv: this.#startVersion(operation, revision, previous) }
+          : this.#removeKey(key, revision);
+      plain.push(event);
+      withPrevious.push(previous === undefined ? event : { ...event, previous });
+      bytes += key.length + (previous?.value.length ?? 0);
+      if (event.type === "put") bytes += event.kv.value.length;
+    }
+    const record = encodeLog(entries);
+    this.#writes.push(() => appendToLog(this.#database, revision, record));
+    this.#revisions.push({ revision: revision as Revision, plain, withPrevious, bytes });
+  }
+
+  /** Moves the key's version, if any, into history as of `end`; gives what it was. */
+  #endVersion(key: string, end: number): KeyValue | undefined {
+    const head = this.#head(key);
+    if (head === undefined) return undefined;
+    const mod = modOf(head.version);
+    const previous = toKeyValue(key, mod, head.version);
+    const lease = leaseOf(head.version);
+    const ended = head.isShared ? Buffer.from(head.version) : head.version;
+    stampEnd(ended, end);
+
+    const { history, leasedKeys } = this.#database;
+    this.#writes.push(() => void history.put(historyKey({ key, mod }), ended));
+    if (lease !== 0) this.#writes.push(() => void leasedKeys.remove(leasedKey({ lease, key })));
+    return previous;
+  }
+
+  #startVersion(
+    operation: PreparedOperation & { readonly type: "put" },
+    revision: number,
+    previous: KeyValue | undefined,
+  ): KeyValue {
+    const { key, version, lease } = operation;
+    stampVersion(version, revision, previous?.createRevision ?? revision, lease);
+    this.#heads.set(key, { version, isShared: true });
+    this.#changed.add(key);
+    if (lease !== 0) {
+      const { leasedKeys } = this.#database;
+      this.#writes.push(() => void leasedKeys.put(leasedKey({ lease, key }), marker));
+    }
+    return toKeyValue(key, revision, version);
+  }
+
+  #removeKey(key: string, revision: number): StoreEvent {
+    this.#heads.set(key, undefined);
+    this.#changed.add(key);
+    return { type: "delete", key, modRevision: revision as Revision };
+  }
+
+  #head(key: string): Head | undefined {
+    const known = this.#heads.get(key);
+    if (known !== undefined || this.#heads.has(key)) return known;
+    const version = this.#database.current.getBinary(key);
+    const head = version === undefined ? undefined : { version, isShared: false };
+    this.#heads.set(key, head);
+    return head;
+  }
+
+  #modOf(key: string): number {
+    const head = this.#head(key);
+    return head === undefined ? 0 : modOf(head.version);
+  }
+
+  #keyValue(key: string): KeyValue | undefined {
+    const head = this.#head(key);
+    // A copy of the header is not needed: only `stampEnd` changes it, and the revisions are read here.
+    return head && toKeyValue(key, modOf(head.version), head.version);
+  }
+
+  /** Writes the plan as one lmdb transaction; resolves when it is on the disk. */
+  async apply(): Promise<void> {
+    const { root, current } = this.#database;
+    try {
+      // lmdb begins the transaction with the batch and ends it with the batch: all or nothing.
+      await root.batch(() => {
+        for (const key of this.#changed) {
+          const head = this.#heads.get(key);
+          if (head === undefined) void current.remove(key);
+          else void current.put(key, head.version);
+        }
+        for (const write of this.#writes) write();
+        void root.put("revision", encodeNumbers(this.#revision));
+      });
+    } catch (error) {
+      throw toStorageError(await causeOf(error), true);
+    }
+  }
+}
+
+/** lmdb-js rejects with "Commit failed" and keeps the reason in a promise beside it. */
+async function causeOf(error: unknown): Promise<unknown> {
+  if (!(error instanceof Error) || !("commitError" in error)) return error;
+  const reason: unknown = await Promise.resolve(error.commitError).catch((cause: unknown) => cause);
+  return reason ?? error;
+}

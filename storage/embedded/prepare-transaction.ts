@@ -1,0 +1,66 @@
+/**
+ * Takes a transaction in at the door: checks its keys and sizes and copies its values, so that from
+ * then on nothing about it can change or fail.
+ */
+import { StorageError } from "../kv/errors.js";
+import type { LeaseId, Operation, Transaction } from "../kv/store.js";
+import type { PreparedOperation, PreparedTransaction } from "./group-plan.js";
+import { keyBytesMax, newVersion } from "./records.js";
+
+/** Keys and values of one transaction together; the same as etcd takes by default. */
+const transactionBytesMax = 1.5 * 1024 * 1024;
+/** Keeps one transaction from stalling everybody; etcd takes 128 by default. */
+const operationsMax = 1024;
+
+/** @throws {StorageError} TooLarge, Refused */
+export function prepareTransaction({ compares, operations }: Transaction): PreparedTransaction {
+  if (operations.length > operationsMax || compares.length > operationsMax) {
+    throw new StorageError("Refused", `more than ${operationsMax} operations or compares`);
+  }
+  for (const { key } of compares) checkKey(key);
+  let bytes = 0;
+  for (const operation of operations) {
+    checkKey(operation.key);
+    bytes += operation.key.length + (operation.type === "put" ? operation.value.length : 0);
+  }
+  if (bytes > transactionBytesMax) {
+    throw new StorageError("TooLarge", `${bytes} bytes are more than ${transactionBytesMax}`);
+  }
+  checkDistinct(operations);
+  return { compares, operations: operations.map(prepareOperation), bytes };
+}
+
+/**
+ * A zero byte ends the key in a history key, and a lone surrogate has no UTF-8 form of its own. An
+ * empty key is none.
+ */
+const unusableKey = /^$|[\0\p{Surrogate}]/u;
+
+function checkKey(key: string): void {
+  if (unusableKey.test(key)) {
+    throw new StorageError("Refused", `not a key: ${JSON.stringify(key.slice(0, 200))}`);
+  }
+  if (key.length * 3 > keyBytesMax && Buffer.byteLength(key) > keyBytesMax) {
+    throw new StorageError("TooLarge", `a key has more than ${keyBytesMax} bytes`);
+  }
+}
+
+function checkDistinct(operations: readonly Operation[]): void {
+  if (operations.length < 2) return;
+  if (new Set(operations.map(({ key }) => key)).size < operations.length) {
+    throw new StorageError("Refused", "a transaction writes the same key twice");
+  }
+}
+
+function prepareOperation(operation: Operation): PreparedOperation {
+  if (operation.type === "delete") return operation;
+  const { type, key, value, lease } = operation;
+  return { type, key, version: newVersion(value), lease: numberOf(lease) };
+}
+
+function numberOf(lease: LeaseId | undefined): number {
+  if (lease === undefined) return 0;
+  const number = Number(lease);
+  if (Number.isSafeInteger(number) && number > 0) return number;
+  throw new StorageError("Refused", `not a lease of this store: ${lease.slice(0, 100)}`);
+}

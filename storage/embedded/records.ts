@@ -1,0 +1,235 @@
+/**
+ * The bytes of the embedded store: how keys, versions and log entries are written into lmdb. Pure
+ * functions; embedded-store.ts explains the layout and shows a worked example.
+ *
+ * Revisions are written as big-endian IEEE doubles: exact up to 2^53-1, and for numbers >= 0 their
+ * byte order is their numeric order, so they sort as lmdb keys.
+ */
+import { type KeyValue, type Revision, toRevision } from "../kv/store.js";
+
+/** Longest key. lmdb takes 1,978 bytes, and a history key adds 9 to it. API keys stay below 1,000. */
+export const keyBytesMax = 1900;
+
+/** A version in `current` is (modRevision, createRevision, lease), then the value. */
+export const versionHeaderBytes = 24;
+const modOffset = 0;
+const createOffset = 8;
+const leaseOffset = 16;
+
+/** What lmdb asks of a key type: write into its buffer, read back from it. */
+export interface KeyEncoder<K> {
+  writeKey(key: K | Uint8Array, target: Buffer, start: number): number;
+  readKey(source: Buffer, start: number, end: number): K;
+}
+
+/** Text as UTF-8 bytes, so that lmdb's order is the contract's byte order. */
+export const textKeyEncoder: KeyEncoder<string> = {
+  writeKey: (key, target, start) =>
+    typeof key === "string" ? writeText(key, target, start) : writeBytes(key, target, start),
+  readKey: (source, start, end) => source.toString("utf8", start, end),
+};
+
+/** A revision or a lease number. */
+export const numberKeyEncoder: KeyEncoder<number> = {
+  writeKey(key, target, start) {
+    if (typeof key !== "number") return writeBytes(key, target, start);
+    if (start + 8 > target.length) throw new RangeError("no room for a key");
+    return target.writeDoubleBE(key, start);
+  },
+  readKey: (source, start) => source.readDoubleBE(start),
+};
+
+/** A version of a key that is history: the key, a zero byte, its modRevision. */
+export interface HistoryKey {
+  readonly key: string;
+  readonly mod: number;
+}
+
+export const historyKeyEncoder: KeyEncoder<HistoryKey> = {
+  writeKey(key, target, start) {
+    if (key instanceof Uint8Array) return writeBytes(key, target, start);
+    const end = writeText(key.key, target, start);
+    if (end + 9 > target.length) throw new RangeError("no room for a key");
+    target[end] = 0;
+    return target.writeDoubleBE(key.mod, end + 1);
+  },
+  readKey: (source, start, end) => ({
+    key: source.toString("utf8", start, end - 9),
+    mod: source.readDoubleBE(end - 8),
+  }),
+};
+
+/** A key that lives by a lease: the lease number, then the key. */
+export interface LeasedKey {
+  readonly lease: number;
+  readonly key: string;
+}
+
+export const leasedKeyEncoder: KeyEncoder<LeasedKey> = {
+  writeKey(key, target, start) {
+    if (key instanceof Uint8Array) return writeBytes(key, target, start);
+    if (start + 8 > target.length) throw new RangeError("no room for a key");
+    return writeText(key.key, target, target.writeDoubleBE(key.lease, start));
+  },
+  readKey: (source, start, end) => ({
+    lease: source.readDoubleBE(start),
+    key: source.toString("utf8", start + 8, end),
+  }),
+};
+
+/** lmdb lends a buffer of its own and takes RangeError for "try again with more room". */
+function writeText(text: string, target: Buffer, start: number): number {
+  // A code unit takes at most three bytes; only near the end is it worth counting them.
+  if (start + text.length * 3 > target.length && start + Buffer.byteLength(text) > target.length) {
+    throw new RangeError("no room for a key");
+  }
+  return start + target.write(text, start, "utf8");
+}
+
+function writeBytes(bytes: Uint8Array, target: Buffer, start: number): number {
+  target.set(bytes, start);
+  return start + bytes.length;
+}
+
+/** A copy of the value behind a header that is filled in once the revision is known. */
+export function newVersion(value: Uint8Array): Buffer {
+  const version = Buffer.allocUnsafe(versionHeaderBytes + value.length);
+  version.set(value, versionHeaderBytes);
+  return version;
+}
+
+/** Fills in the header of a version. */
+export function stampVersion(version: Buffer, mod: number, create: number, lease: number): void {
+  version.writeDoubleBE(mod, modOffset);
+  version.writeDoubleBE(create, createOffset);
+  version.writeDoubleBE(lease, leaseOffset);
+}
+
+/** In `history` the first field says at which revision the version ended; its key says the mod. */
+export function stampEnd(version: Buffer, end: number): void {
+  version.writeDoubleBE(end, modOffset);
+}
+
+export function modOf(version: Buffer): number {
+  return version.readDoubleBE(modOffset);
+}
+
+export function endOf(version: Buffer): number {
+  return version.readDoubleBE(modOffset);
+}
+
+export function createOf(version: Buffer): number {
+  return version.readDoubleBE(createOffset);
+}
+
+export function leaseOf(version: Buffer): number {
+  return version.readDoubleBE(leaseOffset);
+}
+
+/** What the contract shows of a version; the value shares the version's memory. */
+export function toKeyValue(key: string, mod: number, version: Buffer): KeyValue {
+  return {
+    key,
+    value: version.subarray(versionHeaderBytes),
+    modRevision: mod as Revision,
+    createRevision: createOf(version) as Revision,
+  };
+}
+
+/** One operation of a committed transaction, without its value. */
+export interface LogEntry {
+  readonly type: "put" | "delete";
+  readonly key: string;
+  /** modRevision of the version that this operation ended; 0 = the key did not exist. */
+  readonly previousMod: number;
+}
+
+const entryHeaderBytes = 11;
+const putType = 1;
+const deleteType = 2;
+
+/** A log record: for each operation its type, key length, previousMod and key. */
+export function encodeLog(entries: readonly LogEntry[]): Buffer {
+  let length = 0;
+  for (const { key } of entries) length += entryHeaderBytes + Buffer.byteLength(key);
+  const record = Buffer.allocUnsafe(length);
+  let offset = 0;
+  for (const { type, key, previousMod } of entries) {
+    const keyBytes = record.write(key, offset + entryHeaderBytes, "utf8");
+    record.writeUInt8(type === "put" ? putType : deleteType, offset);
+    record.writeUInt16BE(keyBytes, offset + 1);
+    record.writeDoubleBE(previousMod, offset + 3);
+    offset += entryHeaderBytes + keyBytes;
+  }
+  return record;
+}
+
+export function decodeLog(record: Buffer): LogEntry[] {
+  const entries: LogEntry[] = [];
+  for (let offset = 0; offset < record.length; ) {
+    const keyBytes = record.readUInt16BE(offset + 1);
+    const keyStart = offset + entryHeaderBytes;
+    entries.push({
+      type: record.readUInt8(offset) === putType ? "put" : "delete",
+      key: record.toString("utf8", keyStart, keyStart + keyBytes),
+      previousMod: record.readDoubleBE(offset + 3),
+    });
+    offset = keyStart + keyBytes;
+  }
+  return entries;
+}
+
+export function encodeNumbers(...numbers: readonly number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(8 * numbers.length);
+  for (const [index, number] of numbers.entries()) bytes.writeDoubleBE(number, 8 * index);
+  return bytes;
+}
+
+export function decodeRevision(bytes: Buffer): Revision {
+  return toRevision(bytes.readDoubleBE(0));
+}
+
+export interface KeyBounds {
+  readonly start: Buffer;
+  /** Exclusive. */
+  readonly end: Buffer;
+}
+
+/**
+ * Where the keys of a prefix lie that come strictly after `after`. Keys hold no zero byte, so the
+ * first thing after a key is the key with a byte of 1; a zero would let its own history in.
+ */
+export function boundsOf(prefix: string, after: string | undefined): KeyBounds {
+  const first = Buffer.from(prefix);
+  // Nothing sorts below an empty key; lmdb wants at least one byte.
+  const start = first.length === 0 ? Buffer.of(1) : first;
+  const end = firstAfterPrefix(first);
+  if (after === undefined) return { start, end };
+  const next = Buffer.concat([Buffer.from(after), Buffer.of(1)]);
+  return { start: Buffer.compare(next, start) > 0 ? next : start, end };
+}
+
+/** The prefix with its last byte that is not 0xff raised by one; all keys if there is none. */
+function firstAfterPrefix(prefix: Buffer): Buffer {
+  for (let last = prefix.length - 1; last >= 0; last--) {
+    const byte = prefix[last] ?? 0xff;
+    if (byte < 0xff) return Buffer.concat([prefix.subarray(0, last), Buffer.of(byte + 1)]);
+  }
+  // UTF-8 has no byte 0xff.
+  return Buffer.of(0xff);
+}
+
+/** The order of UTF-8 bytes for two texts in UTF-16, which differ for surrogates only. */
+export function compareKeys(left: string, right: string): number {
+  const length = Math.min(left.length, right.length);
+  for (let index = 0; index < length; index++) {
+    const difference = rank(left.charCodeAt(index)) - rank(right.charCodeAt(index));
+    if (difference !== 0) return difference;
+  }
+  return left.length - right.length;
+}
+
+/** Surrogates stand for code points above U+FFFF, so they rank above all other code units. */
+function rank(codeUnit: number): number {
+  return codeUnit >= 0xd800 && codeUnit <= 0xdfff ? codeUnit + 0x10000 : codeUnit;
+}
