@@ -1,0 +1,220 @@
+/**
+ * The members of an etcd cluster as one thing to call: keeps a connection to the member that
+ * answered last, goes to the next one when it fails, and knows what may be sent again. A read may
+ * always be; a write only when the first one certainly did nothing.
+ */
+import type { Clock } from "../base/clock.js";
+import type { Lifecycle } from "../base/lifecycle.js";
+import type { Logger } from "../base/logger.js";
+import { StorageError } from "../kv/errors.js";
+import {
+  EtcdConnection,
+  type EtcdTls,
+  type GrpcStream,
+  type StreamHandlers,
+  TICK_MS,
+} from "./connection.js";
+import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
+import { decodeStatus, encodeEmpty, type StatusAnswer } from "./messages.js";
+
+/** Gives the token that calls carry; undefined where etcd asks for none. */
+export interface TokenSource {
+  token(signal: AbortSignal): Promise<string | undefined> | undefined;
+  /** The token was refused: the next call of `token` gets a new one. */
+  invalidate(): void;
+}
+
+/** How often a call goes through all endpoints before it fails: with the waits below about 1 s. */
+const ROUNDS_MAX = 4;
+
+/** The wait after the first round without success; doubles with each further one. */
+const ROUND_WAIT_MS = 100;
+
+const STATUS_PATH = "/etcdserverpb.Maintenance/Status";
+
+export interface EndpointPoolOptions {
+  readonly urls: readonly string[];
+  readonly tls: EtcdTls | undefined;
+  readonly dialTimeoutMs: number;
+  readonly tokens: TokenSource;
+  readonly clock: Clock;
+  readonly lifecycle: Lifecycle;
+  readonly logger: Logger;
+}
+
+/** A stream and the member that serves it. */
+export interface OpenedStream {
+  readonly stream: GrpcStream;
+  readonly url: string;
+}
+
+export class EndpointPool {
+  readonly #connections: readonly EtcdConnection[];
+  readonly #tokens: TokenSource;
+  readonly #clock: Clock;
+  readonly #lifecycle: Lifecycle;
+  readonly #logger: Logger;
+  #preferred: number;
+  readonly #statuses = new Map<EtcdConnection, { generation: number; status: StatusAnswer }>();
+
+  constructor(options: EndpointPoolOptions) {
+    const { tls, dialTimeoutMs, clock } = options;
+    this.#connections = options.urls.map(
+      (url) => new EtcdConnection({ url, tls, dialTimeoutMs, clock }),
+    );
+    this.#tokens = options.tokens;
+    this.#clock = clock;
+    this.#lifecycle = options.lifecycle;
+    this.#logger = options.logger;
+    // Replicas that start with the same list of endpoints spread over them.
+    this.#preferred = Math.floor(Math.random() * this.#connections.length);
+    options.lifecycle.spawn("etcd liveness", (signal) => this.#tick(signal));
+  }
+
+  /** One call of the method at `path`. @throws {StorageError} @throws the signal's reason */
+  async call(
+    path: string,
+    message: Buffer,
+    isWrite: boolean,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    for (let attempt = 1; ; attempt++) {
+      this.#throwIfOver(signal);
+      const connection = this.#current();
+      try {
+        if (!connection.isReady) await connection.open();
+        this.#throwIfOver(signal);
+        const pending = this.#tokens.token(signal);
+        const token = pending === undefined ? undefined : await pending;
+        return await connection.unary(path, message, token, signal);
+      } catch (error) {
+        this.#throwIfOver(signal, isWrite ? error : undefined);
+        const isLast = attempt >= ROUNDS_MAX * this.#connections.length;
+        if (isLast || !this.#mayRepeat(error, isWrite)) throw toStorageError(error, isWrite);
+        this.#leave(connection, error);
+      }
+      await this.#waitAfterRound(attempt, signal);
+    }
+  }
+
+  /**
+   * Starts a streaming call on one member, without trying others: the caller's loop does, as it must
+   * also when the stream ends later. @throws {RpcError} @throws {StorageError}
+   */
+  async openStream(
+    path: string,
+    handlersFor: (status: StatusAnswer) => StreamHandlers,
+    signal: AbortSignal,
+  ): Promise<OpenedStream> {
+    this.#throwIfOver(signal);
+    const connection = this.#current();
+    try {
+      await connection.open();
+      const status = await this.#statusOf(connection, signal);
+      const token = await this.#tokens.token(signal);
+      this.#throwIfOver(signal);
+      const handlers = handlersFor(status);
+      const stream = connection.stream(path, token, {
+        onMessage: (message) => handlers.onMessage(message),
+        onEnd: (ended) => {
+          this.leave(connection.url, ended);
+          handlers.onEnd(ended);
+        },
+      });
+      return { stream, url: connection.url };
+    } catch (error) {
+      if (!signal.aborted) this.#leave(connection, error);
+      throw error;
+    }
+  }
+
+  /** Takes another member for what follows, unless that has happened already. */
+  leave(url: string, error: RpcError): void {
+    const connection = this.#current();
+    if (connection.url === url) this.#leave(connection, error);
+  }
+
+  /**
+   * Versions and cluster ids of all members, or why one did not tell.
+   * @throws the signal's reason
+   */
+  async statuses(signal: AbortSignal): Promise<PromiseSettledResult<StatusAnswer>[]> {
+    const settled = await Promise.allSettled(
+      this.#connections.map(async (connection) => {
+        await connection.open();
+        return await this.#statusOf(connection, signal);
+      }),
+    );
+    signal.throwIfAborted();
+    return settled;
+  }
+
+  /** The token was refused on a stream; calls notice by themselves. */
+  invalidateToken(): void {
+    this.#tokens.invalidate();
+  }
+
+  /** Ends all connections; every pending call fails. */
+  close(): void {
+    for (const connection of this.#connections) connection.close();
+  }
+
+  #current(): EtcdConnection {
+    const connection = this.#connections[this.#preferred];
+    if (connection === undefined) throw new StorageError("Refused", "no etcd endpoints given");
+    return connection;
+  }
+
+  /** What a member says about itself, asked once for each connection to it. */
+  async #statusOf(connection: EtcdConnection, signal: AbortSignal): Promise<StatusAnswer> {
+    const known = this.#statuses.get(connection);
+    if (known?.generation === connection.generation) return known.status;
+    const { generation } = connection;
+    const token = await this.#tokens.token(signal);
+    const status = decodeStatus(await connection.unary(STATUS_PATH, encodeEmpty(), token, signal));
+    this.#statuses.set(connection, { generation, status });
+    return status;
+  }
+
+  #mayRepeat(error: unknown, isWrite: boolean): boolean {
+    if (!(error instanceof RpcError)) return false;
+    if (error.needsNewToken) {
+      this.#tokens.invalidate();
+      return true;
+    }
+    return error.isTransient && (!isWrite || error.isHarmless);
+  }
+
+  #leave(failed: EtcdConnection, error: unknown): void {
+    if (this.#current() !== failed) return;
+    this.#preferred = (this.#preferred + 1) % this.#connections.length;
+    const next = this.#current().url;
+    this.#logger.debug({ url: failed.url, next, err: error }, "an etcd endpoint failed");
+  }
+
+  async #waitAfterRound(attempt: number, signal: AbortSignal): Promise<void> {
+    const rounds = attempt / this.#connections.length;
+    if (!Number.isInteger(rounds)) return;
+    await this.#clock.sleep(ROUND_WAIT_MS * 2 ** (rounds - 1), signal);
+  }
+
+  /** @param error of a write that may have been done before we closed */
+  #throwIfOver(signal: AbortSignal, error?: unknown): void {
+    signal.throwIfAborted();
+    if (!this.#lifecycle.signal.aborted) return;
+    const outcomeUnknown = error instanceof RpcError && !error.isHarmless;
+    throw new StorageError("Closed", "the store is closed", { cause: error, outcomeUnknown });
+  }
+
+  async #tick(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await this.#clock.sleep(TICK_MS, signal);
+      for (const connection of this.#connections) connection.tick();
+    }
+  }
+}
+
+/** A stream that ended without anybody asking for it. */
+export function unexpectedEnd(): RpcError {
+  return new RpcError(GRPC_STATUS.unavailable, "the stream ended", { isSent: true });
+}

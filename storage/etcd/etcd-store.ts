@@ -1,0 +1,358 @@
+/**
+ * EtcdStore: RevisionedStore over an etcd v3 cluster. Ranges, transactions and watches are gRPC calls
+ * on HTTP/2 connections of our own; log-in, leases and compaction go through etcd3 (the reason and
+ * the figures are in docs/decisions/0003-etcd-client.md).
+ *
+ * Values in answers share memory with the answer as it came in: copy what is to be kept for long.
+ *
+ * On etcd before 3.4.31 and 3.5.13 progress notifications can run ahead of events. There
+ * `requestProgress` writes a clock key, a sibling of the prefix ("/registry.clock"), that watches
+ * show as progress and that no range over the prefix contains. With user and password the role must
+ * cover it: grant the prefix "/registry" without a slash at its end.
+ */
+import type { Clock } from "../base/clock.js";
+import { Lifecycle } from "../base/lifecycle.js";
+import type { Logger } from "../base/logger.js";
+import { StorageError } from "../kv/errors.js";
+import type {
+  CommitResult,
+  KeyValue,
+  LeaseId,
+  RangeRequest,
+  RangeResult,
+  Revision,
+  RevisionedStore,
+  Transaction,
+  WatchBatch,
+  WatchOptions,
+} from "../kv/store.js";
+import { ClockWriter } from "./clock-writer.js";
+import type { EtcdTls } from "./connection.js";
+import { EndpointPool } from "./endpoint-pool.js";
+import { Etcd3Admin, type EtcdCredentials } from "./etcd3-admin.js";
+import { SharedLeases } from "./leases.js";
+import {
+  decodeRange,
+  decodeTxn,
+  encodeRange,
+  encodeTxn,
+  keysOf,
+  type RangeAnswer,
+  type RangeCall,
+} from "./messages.js";
+import { hasTrustedProgress, isSupported } from "./version.js";
+import { EtcdWatch } from "./watch.js";
+
+export type { EtcdTls } from "./connection.js";
+export type { EtcdCredentials } from "./etcd3-admin.js";
+
+/** One kind of call, as the metric etcd_request_duration_seconds tells them apart. */
+export type EtcdOperation = "get" | "list" | "txn" | "revision" | "lease" | "compact" | "clock";
+
+export interface EtcdStoreOptions {
+  /** "http://host:2379" or "https://host:2379"; without a scheme https when `tls` is given. */
+  readonly endpoints: readonly string[];
+  /** All keys of the store start with it; only the clock key is derived from it ("/registry"). */
+  readonly prefix: string;
+  readonly tls?: EtcdTls;
+  readonly credentials?: EtcdCredentials;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How long connecting to one member may take. Default 3 s. */
+  readonly dialTimeoutMs?: number;
+  /** Told of every call when it is done; `error` is the StorageError's code, or "Aborted". */
+  readonly onRequest?: (operation: EtcdOperation, durationMs: number, error?: string) => void;
+}
+
+const DIAL_TIMEOUT_MS = 3_000;
+
+const RANGE_PATH = "/etcdserverpb.KV/Range";
+const TXN_PATH = "/etcdserverpb.KV/Txn";
+
+/**
+ * Connects and checks what is there: at least one member answers, all that answer are of one cluster
+ * and of a version that we support, and the revision is one that we can count with.
+ * @throws {StorageError} Refused, Unavailable
+ */
+export async function openEtcdStore(
+  options: EtcdStoreOptions,
+  signal: AbortSignal,
+): Promise<EtcdStore> {
+  const store = new EtcdStore(options);
+  try {
+    await store.check(signal);
+    return store;
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+export class EtcdStore implements RevisionedStore {
+  readonly #lifecycle: Lifecycle;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #onRequest: EtcdStoreOptions["onRequest"];
+  readonly #admin: Etcd3Admin;
+  readonly #calls: EndpointPool;
+  /** Watches have connections of their own, so that a long list never delays an event. */
+  readonly #streams: EndpointPool;
+  readonly #watches = new Set<EtcdWatch>();
+  readonly #leases: SharedLeases;
+  readonly #clockKey: string;
+  readonly #clockWriter: ClockWriter;
+  readonly #revisionRequest: Buffer;
+
+  /** Use openEtcdStore, which also checks. */
+  constructor(options: EtcdStoreOptions) {
+    const { clock, logger, tls } = options;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#onRequest = options.onRequest;
+    this.#lifecycle = new Lifecycle(logger);
+    const urls = options.endpoints.map((endpoint) => toUrl(endpoint, tls !== undefined));
+    this.#admin = new Etcd3Admin({ urls, tls, credentials: options.credentials });
+    const pool = () =>
+      new EndpointPool({
+        urls,
+        tls,
+        dialTimeoutMs: options.dialTimeoutMs ?? DIAL_TIMEOUT_MS,
+        tokens: this.#admin,
+        clock,
+        lifecycle: this.#lifecycle,
+        logger,
+      });
+    this.#calls = pool();
+    this.#streams = pool();
+    this.#leases = new SharedLeases(clock, (ttlSeconds) => this.#admin.grantLease(ttlSeconds));
+    const base = options.prefix.replace(/\/+$/, "");
+    this.#clockKey = `${base}.clock`;
+    this.#clockWriter = new ClockWriter({
+      write: (signal) => this.#writeClock(signal),
+      clock,
+      lifecycle: this.#lifecycle,
+      logger,
+    });
+    // A key with a NUL cannot exist below the prefix; only the answer's revision is wanted.
+    this.#revisionRequest = encodeRange({ key: `${base}/\0`, countOnly: true });
+  }
+
+  /** What openEtcdStore promises. @throws {StorageError} */
+  async check(signal: AbortSignal): Promise<void> {
+    const clusterIds = new Set<string>();
+    let failure: unknown;
+    for (const result of await this.#calls.statuses(signal)) {
+      if (result.status === "rejected") {
+        failure = result.reason;
+        this.#logger.warn({ err: result.reason }, "an etcd endpoint does not answer");
+        continue;
+      }
+      const { version, clusterId } = result.value;
+      if (!isSupported(version)) {
+        throw new StorageError("Refused", `etcd ${version} is too old: 3.4 or newer is needed`);
+      }
+      if (!hasTrustedProgress(version)) {
+        this.#logger.warn({ version }, "this etcd's progress answers run ahead: using a clock key");
+      }
+      clusterIds.add(clusterId);
+    }
+    if (clusterIds.size > 1) {
+      throw new StorageError("Refused", "the etcd endpoints belong to different clusters");
+    }
+    if (clusterIds.size === 0) {
+      if (failure instanceof StorageError) throw failure;
+      throw new StorageError("Unavailable", "no etcd endpoint answers", { cause: failure });
+    }
+    await this.currentRevision(signal);
+  }
+
+  async get(
+    key: string,
+    options: { readonly revision?: Revision },
+    signal: AbortSignal,
+  ): Promise<{ readonly kv: KeyValue | undefined; readonly revision: Revision }> {
+    const { kvs, revision } = await this.#range("get", { key, ...options }, signal);
+    return { kv: kvs[0], revision };
+  }
+
+  async range(request: RangeRequest, signal: AbortSignal): Promise<RangeResult> {
+    const { prefix, after, limit, revision } = request;
+    const call: RangeCall = {
+      ...keysOf(prefix, after),
+      ...(limit === undefined ? {} : { limit }),
+      ...(revision === undefined ? {} : { revision }),
+    };
+    // etcd takes an empty range for a mistake of its caller's; ours is only past the last key.
+    if (Buffer.compare(Buffer.from(call.key), Buffer.from(call.end ?? "")) >= 0 && prefix !== "") {
+      const kvs: KeyValue[] = [];
+      return { kvs, more: false, count: 0, revision: await this.#revisionAt(revision, signal) };
+    }
+    return await this.#range("list", call, signal);
+  }
+
+  async commit(transaction: Transaction, signal: AbortSignal): Promise<CommitResult> {
+    const { revision, succeeded, ranges } = decodeTxn(await this.#txn("txn", transaction, signal));
+    return succeeded ? { succeeded, revision } : { succeeded, revision, current: ranges };
+  }
+
+  async currentRevision(signal: AbortSignal): Promise<Revision> {
+    const answer = await this.#measure("revision", signal, () =>
+      this.#calls.call(RANGE_PATH, this.#revisionRequest, false, signal),
+    );
+    return decodeRange(answer).revision;
+  }
+
+  watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchBatch> {
+    return { [Symbol.asyncIterator]: () => this.#openWatch(options, signal) };
+  }
+
+  requestProgress(): void {
+    for (const watch of this.#watches) watch.requestProgress();
+  }
+
+  async lease(ttlSeconds: number, signal: AbortSignal): Promise<LeaseId> {
+    return await this.#measure("lease", signal, () => {
+      return this.#waitFor(this.#leases.get(ttlSeconds), signal);
+    });
+  }
+
+  async compact(revision: Revision, signal: AbortSignal): Promise<void> {
+    await this.#measure("compact", signal, () => {
+      return this.#waitFor(this.#admin.compact(revision), signal);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const disposed = this.#lifecycle[Symbol.asyncDispose]();
+    for (const watch of [...this.#watches]) watch.fail(closed(), { isUrgent: true });
+    this.#calls.close();
+    this.#streams.close();
+    this.#admin.close();
+    await disposed;
+  }
+
+  #openWatch(options: WatchOptions, signal: AbortSignal): AsyncIterator<WatchBatch> {
+    const watch = new EtcdWatch(
+      {
+        ...options,
+        pool: this.#streams,
+        clock: this.#clock,
+        logger: this.#logger,
+        clockKey: this.#clockKey,
+        requestClock: () => this.#clockWriter.request(),
+        onEnd: () => this.#watches.delete(watch),
+      },
+      signal,
+    );
+    if (this.#lifecycle.signal.aborted) {
+      watch.fail(closed(), { isUrgent: true });
+      return watch;
+    }
+    this.#watches.add(watch);
+    this.#lifecycle.spawn("etcd watch", () => watch.run());
+    return watch;
+  }
+
+  async #range(
+    operation: EtcdOperation,
+    call: RangeCall,
+    signal: AbortSignal,
+  ): Promise<RangeAnswer> {
+    const message = encodeRange(call);
+    const answer = await this.#measure(operation, signal, () =>
+      this.#calls.call(RANGE_PATH, message, false, signal),
+    );
+    return decodeRange(answer);
+  }
+
+  async #txn(
+    operation: EtcdOperation,
+    transaction: Transaction,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    const message = encodeTxn(transaction);
+    try {
+      return await this.#measure(operation, signal, () =>
+        this.#calls.call(TXN_PATH, message, true, signal),
+      );
+    } catch (error) {
+      const usesLease = transaction.operations.some((op) => op.type === "put" && op.lease);
+      if (usesLease && isLeaseGone(error)) this.#leases.forgetAll();
+      throw error;
+    }
+  }
+
+  /** The revision of an empty answer, which must exist as it must for any other. */
+  async #revisionAt(revision: Revision | undefined, signal: AbortSignal): Promise<Revision> {
+    if (revision === undefined) return await this.currentRevision(signal);
+    return (await this.get(`${this.#clockKey}\0`, { revision }, signal)).revision;
+  }
+
+  async #writeClock(signal: AbortSignal): Promise<void> {
+    const value = Buffer.alloc(0);
+    await this.#txn(
+      "clock",
+      { compares: [], operations: [{ type: "put", key: this.#clockKey, value }] },
+      signal,
+    );
+  }
+
+  /** Work that several callers share, or that cannot be stopped: each leaves it when it likes. */
+  #waitFor<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const closing = this.#lifecycle.signal;
+      const settle = () => {
+        signal.removeEventListener("abort", onAbort);
+        closing.removeEventListener("abort", onClose);
+      };
+      const onAbort = () => {
+        settle();
+        reject(signal.reason);
+      };
+      const onClose = () => {
+        settle();
+        reject(closed());
+      };
+      signal.addEventListener("abort", onAbort);
+      closing.addEventListener("abort", onClose);
+      shared.then(resolve, reject).finally(settle);
+    });
+  }
+
+  async #measure<T>(
+    operation: EtcdOperation,
+    signal: AbortSignal,
+    run: () => Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    if (this.#lifecycle.signal.aborted) throw closed();
+    const onRequest = this.#onRequest;
+    if (onRequest === undefined) return await run();
+    const startedAt = this.#clock.monotonic();
+    try {
+      const result = await run();
+      onRequest(operation, this.#clock.monotonic() - startedAt);
+      return result;
+    } catch (error) {
+      const code = error instanceof StorageError ? error.code : "Aborted";
+      onRequest(operation, this.#clock.monotonic() - startedAt, code);
+      throw error;
+    }
+  }
+}
+
+function closed(): StorageError {
+  return new StorageError("Closed", "the store is closed");
+}
+
+function isLeaseGone(error: unknown): boolean {
+  return error instanceof StorageError && error.message.includes("requested lease not found");
+}
+
+/** @throws {StorageError} Refused: not an address */
+function toUrl(endpoint: string, hasTls: boolean): string {
+  const scheme = hasTls ? "https" : "http";
+  const text = /^https?:\/\//.test(endpoint) ? endpoint : `${scheme}://${endpoint}`;
+  if (!URL.canParse(text)) throw new StorageError("Refused", `not an etcd endpoint: ${endpoint}`);
+  return new URL(text).origin;
+}

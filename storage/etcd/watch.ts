@@ -1,0 +1,348 @@
+/**
+ * One watch of the store: an iterator of batches over a chain of etcd watch streams. When a stream
+ * ends, the next one starts behind the last revision that was complete; what had been received of an
+ * incomplete revision is thrown away. Run by EtcdStore; ends with the signal, with `return`, with the
+ * store, or with Compacted.
+ *
+ * Which revision is complete? etcd sends a revision's events together, or in fragments of one answer;
+ * so all revisions below the last event's are complete, and that one is when no fragment follows. An
+ * answer's header may be ahead of events that are still to come, so it counts only in progress
+ * notifications, and only from etcd versions whose notifications wait for the events before them.
+ */
+import type { Clock } from "../base/clock.js";
+import type { Logger } from "../base/logger.js";
+import { StorageError } from "../kv/errors.js";
+import type { Revision, StoreEvent, WatchBatch, WatchOptions } from "../kv/store.js";
+import type { GrpcStream } from "./connection.js";
+import { type EndpointPool, unexpectedEnd } from "./endpoint-pool.js";
+import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
+import {
+  compareKeys,
+  decodeWatch,
+  encodeWatchCreate,
+  encodeWatchProgress,
+  type KeyRange,
+  keysOf,
+  prefixEnd,
+  type WatchAnswer,
+} from "./messages.js";
+import { hasTrustedProgress } from "./version.js";
+
+const WATCH_PATH = "/etcdserverpb.Watch/Watch";
+
+/** The wait before a stream is opened again; doubles up to the maximum, and starts again on success. */
+const REOPEN_WAIT_MS = 50;
+const REOPEN_WAIT_MS_MAX = 2_000;
+
+/** What may wait for the consumer before etcd is told to wait; each batch counts this much more. */
+const QUEUED_BYTES_MAX = 16 * 1024 * 1024;
+const BATCH_OVERHEAD_BYTES = 1_024;
+
+/**
+ * A progress request without an answer for so long is taken for lost: etcd drops those that come
+ * while the watch is still catching up.
+ */
+const PROGRESS_LOST_MS = 100;
+
+export interface EtcdWatchOptions extends WatchOptions {
+  readonly pool: EndpointPool;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The key that is written where progress notifications cannot be trusted. */
+  readonly clockKey: string;
+  /** Asks for a write of the clock key. */
+  readonly requestClock: () => void;
+  readonly onEnd: (watch: EtcdWatch) => void;
+}
+
+interface QueuedBatch {
+  readonly batch: WatchBatch;
+  readonly bytes: number;
+}
+
+interface Waiter {
+  resolve(result: IteratorResult<WatchBatch>): void;
+  reject(error: unknown): void;
+}
+
+export class EtcdWatch implements AsyncIterator<WatchBatch> {
+  readonly #options: EtcdWatchOptions;
+  readonly #signal: AbortSignal;
+  readonly #ended = new AbortController();
+  #delivered: Revision;
+  #queue: QueuedBatch[] = [];
+  #queuedBytes = 0;
+  readonly #waiters: Waiter[] = [];
+  /** Why `next` rejects once the queue is empty; `undefined` in it = the iteration is simply over. */
+  #end: { readonly error: unknown } | undefined;
+  #stream: GrpcStream | undefined;
+  #abandonStream: () => void = () => {};
+  #isPaused = false;
+  #isTrusted = false;
+  #isCreated = false;
+  /** When the progress request under way was sent, and whether another was asked for since. */
+  #progressSentAt: number | undefined;
+  #isProgressWanted = false;
+  /** Events of a revision of which more may follow in the next fragment. */
+  #partial: StoreEvent[] = [];
+  #reopenWaitMs = REOPEN_WAIT_MS;
+
+  constructor(options: EtcdWatchOptions, signal: AbortSignal) {
+    this.#options = options;
+    this.#signal = signal;
+    this.#delivered = options.after;
+  }
+
+  /** Keeps a stream open until the watch ends. Never rejects. */
+  async run(): Promise<void> {
+    const onAbort = () => this.fail(this.#signal.reason, { isUrgent: true });
+    if (this.#signal.aborted) return onAbort();
+    this.#signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      while (this.#end === undefined) await this.#runStream();
+    } finally {
+      this.#signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  next(): Promise<IteratorResult<WatchBatch>> {
+    const queued = this.#queue.shift();
+    if (queued !== undefined) {
+      this.#queuedBytes -= queued.bytes;
+      if (this.#isPaused && this.#queuedBytes <= QUEUED_BYTES_MAX / 2) {
+        this.#isPaused = false;
+        this.#stream?.resume();
+      }
+      return Promise.resolve({ done: false, value: queued.batch });
+    }
+    if (this.#end !== undefined) return this.#ending(this.#end);
+    return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
+  }
+
+  return(): Promise<IteratorResult<WatchBatch>> {
+    this.fail(undefined, { isUrgent: true });
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  /** Ends the watch. Urgent: at once, else after the batches that are already here. */
+  fail(error: unknown, options: { readonly isUrgent: boolean }): void {
+    if (this.#end !== undefined) return;
+    this.#end = { error };
+    if (options.isUrgent) this.#queue = [];
+    this.#stream?.close();
+    this.#abandonStream();
+    this.#ended.abort(error);
+    this.#options.onEnd(this);
+    for (const waiter of this.#waiters.splice(0)) {
+      this.#ending(this.#end).then(waiter.resolve, waiter.reject);
+    }
+  }
+
+  /** Asks for a batch that reaches the store's present revision. May be lost. */
+  requestProgress(): void {
+    if (!this.#isCreated) this.#isProgressWanted = true;
+    else if (!this.#isTrusted) this.#options.requestClock();
+    else if (this.#isProgressPending()) this.#isProgressWanted = true;
+    else this.#sendProgress();
+  }
+
+  #ending(end: { readonly error: unknown }): Promise<IteratorResult<WatchBatch>> {
+    if (end.error === undefined) return Promise.resolve({ done: true, value: undefined });
+    return Promise.reject(end.error);
+  }
+
+  /** Opens one stream and waits for its end, then waits a little before the next. */
+  async #runStream(): Promise<void> {
+    const { pool, logger, clock } = this.#options;
+    try {
+      const ended = await this.#openStream(pool);
+      throw ended.status === GRPC_STATUS.ok ? unexpectedEnd() : ended;
+    } catch (error) {
+      this.#stream?.close();
+      this.#stream = undefined;
+      this.#isCreated = false;
+      this.#isPaused = false;
+      this.#progressSentAt = undefined;
+      this.#partial = [];
+      if (this.#end !== undefined) return;
+      if (!(error instanceof RpcError && (error.isTransient || error.needsNewToken))) {
+        return this.fail(toStorageError(error, false), { isUrgent: false });
+      }
+      if (error.needsNewToken) pool.invalidateToken();
+      logger.debug({ err: error, after: this.#delivered }, "a watch lost its stream");
+    }
+    const waitMs = this.#reopenWaitMs;
+    this.#reopenWaitMs = Math.min(waitMs * 2, REOPEN_WAIT_MS_MAX);
+    await clock.sleep(waitMs, this.#ended.signal).catch(() => {});
+  }
+
+  /** Resolves with the stream's end. */
+  async #openStream(pool: EndpointPool): Promise<RpcError> {
+    let onEnd: (status: RpcError) => void = () => {};
+    const ended = new Promise<RpcError>((resolve) => {
+      onEnd = resolve;
+    });
+    // A stream that we closed ourselves calls no handler.
+    this.#abandonStream = () => onEnd(unexpectedEnd());
+    const { stream } = await pool.openStream(
+      WATCH_PATH,
+      (status) => {
+        this.#isTrusted = hasTrustedProgress(status.version);
+        return {
+          onMessage: (message) => {
+            try {
+              const failure = this.#receive(decodeWatch(message), message.length);
+              if (failure !== undefined) onEnd(failure);
+            } catch (error) {
+              this.fail(toStorageError(error, false), { isUrgent: false });
+            }
+          },
+          onEnd,
+        };
+      },
+      this.#ended.signal,
+    );
+    if (this.#end !== undefined) stream.close();
+    this.#stream = stream;
+    stream.send(
+      encodeWatchCreate({
+        ...this.#keys(),
+        startRevision: this.#delivered + 1,
+        withPrevious: this.#options.withPrevious ?? false,
+      }),
+    );
+    return await ended;
+  }
+
+  /**
+   * The keys to ask etcd for: those of the prefix, and where progress comes by the clock key that
+   * one, too, with all that lies between (sorted out on arrival). One range and not two watches,
+   * because only within one watch does etcd promise the order that completeness needs.
+   */
+  #keys(): KeyRange {
+    const keys = keysOf(this.#options.prefix);
+    if (this.#isTrusted) return keys;
+    const { clockKey } = this.#options;
+    const key = compareKeys(clockKey, keys.key) < 0 ? clockKey : keys.key;
+    const clockEnd = Buffer.from(`${clockKey}\0`);
+    const end = prefixEnd(this.#options.prefix);
+    const isAll = end.length === 1 && end[0] === 0;
+    return { key, end: isAll || Buffer.compare(end, clockEnd) > 0 ? end : clockEnd };
+  }
+
+  /** @returns why the stream cannot go on */
+  #receive(answer: WatchAnswer, bytes: number): RpcError | undefined {
+    if (answer.isCanceled) return this.#receiveCancel(answer);
+    if (answer.isCreated) {
+      this.#isCreated = true;
+      this.#reopenWaitMs = REOPEN_WAIT_MS;
+      if (this.#isProgressWanted) {
+        this.#isProgressWanted = false;
+        this.requestProgress();
+      }
+      return undefined;
+    }
+    if (answer.events.length === 0 && !answer.isFragment && this.#partial.length === 0) {
+      this.#receiveProgress(answer.revision);
+    } else {
+      this.#receiveEvents(answer, bytes);
+    }
+    return undefined;
+  }
+
+  #receiveCancel(answer: WatchAnswer): RpcError | undefined {
+    if (answer.compactRevision > 0) {
+      const message = `events after revision ${this.#delivered} are compacted`;
+      this.fail(new StorageError("Compacted", message), { isUrgent: false });
+      return undefined;
+    }
+    const reason = answer.cancelReason;
+    const isRefusal = /permission denied|PermissionDenied/.test(reason);
+    return new RpcError(
+      isRefusal ? GRPC_STATUS.permissionDenied : GRPC_STATUS.unavailable,
+      reason,
+      {
+        isSent: true,
+      },
+    );
+  }
+
+  #receiveProgress(revision: Revision): void {
+    this.#progressSentAt = undefined;
+    if (!this.#isTrusted) return;
+    // A member that lags behind the one that we had before tells a smaller revision: no news.
+    if (revision >= this.#delivered) this.#deliver(revision, [], 0);
+    if (this.#isProgressWanted) {
+      this.#isProgressWanted = false;
+      this.#sendProgress();
+    }
+  }
+
+  #receiveEvents(answer: WatchAnswer, bytes: number): void {
+    const events = this.#partial;
+    this.#partial = [];
+    // A member that is behind our start revision may send older events (etcd issue 20221).
+    for (const event of answer.events) {
+      if (revisionOf(event) > this.#delivered) events.push(event);
+    }
+    const last = events.at(-1);
+    if (last === undefined) return;
+    const revision = revisionOf(last);
+    if (answer.isFragment) {
+      const complete = events.findLastIndex((event) => revisionOf(event) < revision) + 1;
+      this.#partial = events.splice(complete);
+      const lastComplete = events.at(-1);
+      if (lastComplete === undefined) return;
+      this.#deliver(revisionOf(lastComplete), this.#ownEvents(events), bytes);
+    } else {
+      this.#deliver(revision, this.#ownEvents(events), bytes);
+    }
+  }
+
+  /** Without what lies between prefix and clock key; the clock's own event is only its revision. */
+  #ownEvents(events: readonly StoreEvent[]): readonly StoreEvent[] {
+    if (this.#isTrusted) return events;
+    const { prefix, clockKey } = this.#options;
+    return events.filter((event) => {
+      const key = event.type === "put" ? event.kv.key : event.key;
+      return key.startsWith(prefix) && key !== clockKey;
+    });
+  }
+
+  #deliver(revision: Revision, events: readonly StoreEvent[], contentBytes: number): void {
+    this.#delivered = revision;
+    const batch: WatchBatch = { revision, events };
+    const bytes = contentBytes + BATCH_OVERHEAD_BYTES;
+    const waiter = this.#waiters.shift();
+    if (waiter !== undefined) {
+      waiter.resolve({ done: false, value: batch });
+      return;
+    }
+    // Only the latest of progress notifications in a row says anything.
+    const previous = this.#queue.at(-1);
+    if (events.length === 0 && previous?.batch.events.length === 0) {
+      this.#queue.pop();
+      this.#queuedBytes -= previous.bytes;
+    }
+    this.#queue.push({ batch, bytes });
+    this.#queuedBytes += bytes;
+    if (this.#queuedBytes > QUEUED_BYTES_MAX && !this.#isPaused) {
+      this.#isPaused = true;
+      this.#stream?.pause();
+    }
+  }
+
+  #isProgressPending(): boolean {
+    const sentAt = this.#progressSentAt;
+    return sentAt !== undefined && this.#options.clock.monotonic() - sentAt < PROGRESS_LOST_MS;
+  }
+
+  #sendProgress(): void {
+    this.#progressSentAt = this.#options.clock.monotonic();
+    this.#stream?.send(encodeWatchProgress());
+  }
+}
+
+function revisionOf(event: StoreEvent): Revision {
+  return event.type === "put" ? event.kv.modRevision : event.modRevision;
+}
