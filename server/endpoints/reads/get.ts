@@ -9,7 +9,7 @@ import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { parseGetOptions } from "./read-options.js";
-import type { ReadServices } from "./resource-read.js";
+import { namespaceOf, type ReadServices } from "./resource-read.js";
 
 /** Answers with one object. @throws {StatusError} 404, 406, 503, 504 */
 export async function handleGet(
@@ -22,7 +22,7 @@ export async function handleGet(
   const wanted = parseGetOptions(info.query);
   if (wanted.kind !== "any" || !reader.view.isSynced) await reader.reach(wanted);
 
-  const path = objectPath(info.namespace, info.name);
+  const path = objectPath(namespaceOf(ctx, resource), info.name);
   const object = reader.view.partition(resource.partition).get(path);
   if (object === undefined) throw notFound(resource, info.name);
   if (object.corruption !== undefined) throw corruptObject(object);

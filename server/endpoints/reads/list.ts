@@ -18,7 +18,7 @@ import { PacedStream } from "../paced-stream.js";
 import type { ListMetadata, Representation } from "../representation.js";
 import type { HistoricalReader } from "./historical-reader.js";
 import { parseListOptions, type Wanted } from "./read-options.js";
-import { type ReadServices, selectorOf } from "./resource-read.js";
+import { namespaceOf, type ReadServices, selectorOf } from "./resource-read.js";
 
 const COMMA = 0x2c;
 
@@ -41,7 +41,7 @@ export async function handleList(
   const identity: ListIdentity = {
     group: resource.group,
     resource: resource.resource,
-    namespace: info.namespace,
+    namespace: namespaceOf(ctx, resource),
     labelSelector: info.query.get("labelSelector") ?? "",
     fieldSelector: info.query.get("fieldSelector") ?? "",
   };
@@ -149,7 +149,7 @@ function readPage(tree: ObjectTree, selector: Selector, after: string, limit: nu
   const objects: StoredObject[] = [];
   let hasMore = false;
   tree.visit(selector.namespace, after, (object) => {
-    if (!selector.matches(object)) return undefined;
+    if (selector.isFiltered && !selector.matches(object)) return undefined;
     if (objects.length === limit) {
       hasMore = true;
       return STOP;
@@ -173,9 +173,9 @@ function pageMetadata(
   if (!hasMore || last === undefined) return { resourceVersion };
   const token = formatContinueToken({ revision, after: last.path }, identity);
   // With a selector the rest could only be counted by looking at it (S1-COLL-08).
-  return selector.isEverything
-    ? { resourceVersion, continue: token, remainingItemCount: remaining }
-    : { resourceVersion, continue: token };
+  return selector.isFiltered
+    ? { resourceVersion, continue: token }
+    : { resourceVersion, continue: token, remainingItemCount: remaining };
 }
 
 function sendPage(
@@ -216,7 +216,7 @@ async function sendAll(
         return STOP;
       }
       after = object.path;
-      if (!selector.isEverything && !selector.matches(object)) return undefined;
+      if (selector.isFiltered && !selector.matches(object)) return undefined;
       if (!isFirst) out.putByte(COMMA);
       isFirst = false;
       representation.putItem(out, object);

@@ -69,14 +69,19 @@ function includeObject(ctx: RequestContext): IncludeObject {
   return asked as IncludeObject;
 }
 
+/** The namespace that the request is about: none for a cluster-scoped type, also for a Namespace. */
+export function namespaceOf(ctx: RequestContext, resource: ServedResource): string {
+  return resource.isNamespaced ? ctx.state.info.namespace : "";
+}
+
 /** The request's label and field selector, within its namespace. @throws {StatusError} 400 */
 export function selectorOf(ctx: RequestContext, resource: ServedResource): Selector {
-  const { query, namespace, name, isLegacyPath, depth } = ctx.state.info;
+  const { query, name, isLegacyPath, depth } = ctx.state.info;
   const fieldSelector = query.get("fieldSelector") ?? "";
   // A legacy watch of one object names it in the path.
   const nameTerm = isLegacyPath && depth > 1 ? `metadata.name=${name}` : "";
   return compileSelector({
-    namespace,
+    namespace: namespaceOf(ctx, resource),
     labelSelector: query.get("labelSelector") ?? "",
     fieldSelector: [fieldSelector, nameTerm].filter((term) => term !== "").join(","),
     selectableFieldNames: resource.strategy.selectableFieldNames ?? [],

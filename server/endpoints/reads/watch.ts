@@ -11,6 +11,7 @@
 import type { EventType, ObjectEvent } from "../../../storage/cache/event-ring.js";
 import { STOP } from "../../../storage/cache/object-tree.js";
 import type { Partition, Snapshot } from "../../../storage/cache/partition.js";
+import type { WatchScope } from "../../../storage/cache/watch-index.js";
 import type { Watcher, WatchSink } from "../../../storage/cache/watcher.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -104,7 +105,7 @@ class WatchStream implements WatchSink, Tick {
     const after = resumeFrom ?? snapshot.revision;
     const watcher = partition.watch(
       {
-        scope: this.#selector.scope(this.#resource.strategy.triggerField),
+        scope: watchScope(this.#selector, this.#resource.strategy.triggerField),
         matches: this.#selector.matches,
         sink: this,
       },
@@ -254,6 +255,17 @@ class WatchStream implements WatchSink, Tick {
     if (nowMs < beforeEnd && next > beforeEnd) return beforeEnd;
     return next;
   }
+}
+
+/** The narrowest drawer of the watch index that holds everything the selector can match. */
+function watchScope(selector: Selector, triggerField: string | undefined): WatchScope {
+  const { namespace, name, fixedFields } = selector;
+  const trigger = triggerField === undefined ? undefined : fixedFields[triggerField];
+  return {
+    namespace,
+    ...(name === undefined ? {} : { name }),
+    ...(trigger === undefined ? {} : { trigger }),
+  };
 }
 
 function unreadable(object: StoredObject): StatusError {
