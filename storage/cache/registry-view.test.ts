@@ -1,0 +1,222 @@
+/** The view over a store whose every answer the test decides: loading, following, waiting, failing. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { systemClock } from "../base/clock.js";
+import { Lifecycle } from "../base/lifecycle.js";
+import { silentLogger } from "../base/logger.js";
+import { StorageError } from "../kv/errors.js";
+import {
+  type KeyValue,
+  type RangeRequest,
+  type RangeResult,
+  type Revision,
+  type RevisionedStore,
+  toRevision,
+  type WatchBatch,
+} from "../kv/store.js";
+import { FreshnessBarrier } from "./freshness.js";
+import { RegistryView } from "./registry-view.js";
+
+/** Batches come when the test says so; a thrown error ends the watch like a lost history does. */
+class ScriptedStore implements RevisionedStore {
+  revision = toRevision(10);
+  kvs: KeyValue[] = [];
+  progressRequests = 0;
+  revisionReads: { resolve(revision: Revision): void; reject(error: Error): void }[] = [];
+  answersAtOnce = true;
+  onProgress: () => void = () => {};
+  readonly #queue: (WatchBatch | StorageError)[] = [];
+  #wake: () => void = () => {};
+
+  deliver(batch: WatchBatch | StorageError): void {
+    this.#queue.push(batch);
+    this.#wake();
+  }
+
+  currentRevision(signal: AbortSignal): Promise<Revision> {
+    if (this.answersAtOnce) return Promise.resolve(this.revision);
+    return new Promise((resolve, reject) => {
+      this.revisionReads.push({ resolve, reject });
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+  }
+
+  async range({ after, limit = 0, revision }: RangeRequest): Promise<RangeResult> {
+    const rest = this.kvs.filter((kv) => after === undefined || kv.key > after);
+    const kvs = limit > 0 ? rest.slice(0, limit) : rest;
+    return {
+      kvs,
+      more: kvs.length < rest.length,
+      count: rest.length,
+      revision: revision ?? this.revision,
+    };
+  }
+
+  async *watch(_options: unknown, signal: AbortSignal): AsyncIterable<WatchBatch> {
+    while (!signal.aborted) {
+      const next = this.#queue.shift();
+      if (next instanceof StorageError) throw next;
+      if (next !== undefined) yield next;
+      else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+          signal.addEventListener("abort", () => resolve());
+        });
+      }
+    }
+  }
+
+  requestProgress(): void {
+    this.progressRequests++;
+    this.onProgress();
+  }
+
+  get(): never {
+    throw new Error("the view reads no single keys");
+  }
+  commit(): never {
+    throw new Error("the view writes nothing");
+  }
+  lease(): never {
+    throw new Error("the view takes no leases");
+  }
+  compact(): never {
+    throw new Error("the view compacts nothing");
+  }
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+function configMap(name: string, revision: number): KeyValue {
+  const object = { kind: "ConfigMap", apiVersion: "v1", metadata: { name, namespace: "default" } };
+  return {
+    key: `/registry/core/configmaps/default/${name}`,
+    value: Buffer.from(JSON.stringify(object)),
+    modRevision: toRevision(revision),
+    createRevision: toRevision(revision),
+  };
+}
+
+function openView(store: ScriptedStore, deadlineMs = 5_000) {
+  const view = new RegistryView({
+    store,
+    prefix: "/registry",
+    clock: systemClock,
+    logger: silentLogger,
+    traits: () => ({}),
+  });
+  const freshness = new FreshnessBarrier({ store, view, clock: systemClock, deadlineMs });
+  return { view, freshness, lifecycle: new Lifecycle(silentLogger) };
+}
+
+// Deadlines do not keep a process alive, and here is nothing else that would.
+const heartbeat = setInterval(() => {}, 1_000);
+after(() => clearInterval(heartbeat));
+
+const soon = () => AbortSignal.timeout(5_000);
+
+test("a view loads all pages at one revision and then follows the feed", async () => {
+  const store = new ScriptedStore();
+  store.kvs = Array.from({ length: 4_500 }, (_, i) => configMap(String(i).padStart(5, "0"), 5));
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  const partition = view.partition("core/configmaps");
+  assert.equal(partition.size, 4_500);
+  assert.equal(view.revision, 10);
+
+  store.deliver({ revision: toRevision(12), events: [{ type: "put", kv: configMap("new", 12) }] });
+  await view.waitForRevision(toRevision(12), soon());
+  assert.equal(partition.get("default/new")?.revision, 12);
+  store.deliver({
+    revision: toRevision(13),
+    events: [{ type: "delete", key: configMap("new", 0).key, modRevision: toRevision(13) }],
+  });
+  await view.waitForRevision(toRevision(13), soon());
+  assert.equal(partition.get("default/new"), undefined);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("S1-RV-24: a barrier waits for the store's revision, and pushes when nothing is written below the prefix", async () => {
+  const store = new ScriptedStore();
+  const { view, freshness, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  store.revision = toRevision(20);
+  store.onProgress = () => store.deliver({ revision: toRevision(20), events: [] });
+  assert.equal(await freshness.fresh(), 20);
+  assert.equal(view.revision, 20);
+  assert.ok(store.progressRequests >= 1);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("S1-RV-01: requests that come while a revision read is on its way share the next one, never that one", async () => {
+  const store = new ScriptedStore();
+  const { view, freshness, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  store.answersAtOnce = false;
+  const first = freshness.fresh();
+  const second = freshness.fresh();
+  const third = freshness.fresh();
+  assert.equal(store.revisionReads.length, 1);
+  store.revisionReads[0]?.resolve(toRevision(10));
+  assert.equal(await first, 10);
+  await Promise.resolve();
+  assert.equal(store.revisionReads.length, 2);
+  store.deliver({ revision: toRevision(15), events: [] });
+  store.revisionReads[1]?.resolve(toRevision(15));
+  assert.deepEqual(await Promise.all([second, third]), [15, 15]);
+  assert.equal(view.revision, 15);
+  assert.deepEqual(
+    { reads: freshness.counts.revisionReads, requests: freshness.counts.requests },
+    { reads: 2, requests: 3 },
+  );
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("S1-RV-24: a store that does not answer fails consistent reads within the deadline, and only them", async () => {
+  const store = new ScriptedStore();
+  const { view, freshness, lifecycle } = openView(store, 30);
+  await view.start(lifecycle, soon());
+  store.answersAtOnce = false;
+  await assert.rejects(freshness.fresh(), { code: "Unavailable" });
+  store.answersAtOnce = true;
+  store.revision = toRevision(99);
+  await assert.rejects(freshness.fresh(), { code: "Unavailable" }, "the view never gets there");
+  store.revision = view.revision;
+  await freshness.fresh();
+  assert.equal(view.isSynced, true);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("CacheEqualsStore: when the store's history is gone the view is loaded anew and counts it", async () => {
+  const store = new ScriptedStore();
+  store.kvs = [configMap("old", 5)];
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  store.kvs = [configMap("other", 30)];
+  store.revision = toRevision(40);
+  store.deliver(new StorageError("Compacted", "gone"));
+  await view.waitForRevision(toRevision(40), soon());
+  const partition = view.partition("core/configmaps");
+  assert.equal(partition.get("default/old"), undefined);
+  assert.equal(partition.get("default/other")?.revision, 30);
+  assert.equal(view.reloads, 1);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("S1-UNS-08: a value that cannot be read is one corrupt object, and the feed goes on", async () => {
+  const store = new ScriptedStore();
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  const junk = { ...configMap("junk", 11), value: Buffer.from("\u0000") };
+  store.deliver({ revision: toRevision(11), events: [{ type: "put", kv: junk }] });
+  store.deliver({ revision: toRevision(12), events: [{ type: "put", kv: configMap("a", 12) }] });
+  await view.waitForRevision(toRevision(12), soon());
+  const partition = view.partition("core/configmaps");
+  assert.deepEqual([...partition.corrupt], ["default/junk"]);
+  store.deliver({
+    revision: toRevision(13),
+    events: [{ type: "delete", key: junk.key, modRevision: toRevision(13) }],
+  });
+  await view.waitForRevision(toRevision(13), soon());
+  assert.equal(partition.corrupt.size, 0);
+  await lifecycle[Symbol.asyncDispose]();
+});
