@@ -1,0 +1,58 @@
+/** Which form an Accept header leads to. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createNaming } from "../api/naming.js";
+import { StatusError } from "../api/status.js";
+import { createNegotiator } from "./negotiation.js";
+
+const TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1";
+
+function formOf(accept: string | undefined, vendor = "kubernetes"): string {
+  try {
+    return createNegotiator(createNaming(vendor)).negotiate(accept).form;
+  } catch (error) {
+    if (error instanceof StatusError) return String(error.code);
+    throw error;
+  }
+}
+
+const CASES: readonly [ids: string, accept: string | undefined, expected: string][] = [
+  ["S1-NEG-01", undefined, "object"],
+  ["S1-NEG-09", "*/*", "object"],
+  ["S1-NEG-09", "text/html, application/json;q=0.5", "object"],
+  ["S1-NEG-12", "text/csv", "406"],
+  ["S1-NEG-12", "application/json;q=0", "406"],
+  ["S1-NEG-04", "application/cbor", "406"],
+  ["S1-NEG-03", "application/vnd.kubernetes.protobuf,application/json", "object"],
+  ["S1-TABLE-01", TABLE, "Table"],
+  ["S1-TABLE-01", "application/json;v=v1;g=meta.k8s.io;as=Table", "Table"],
+  [
+    "S1-NEG-15",
+    `${TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json`,
+    "Table",
+  ],
+  ["S1-NEG-15", `${TABLE};q=0.5,application/json;q=0.9`, "object"],
+  ["S1-NEG-15", "application/json;as=Nonsense;g=meta.k8s.io;v=v1,application/json", "object"],
+  ["S1-NEG-14", "application/json;as=Nonsense;g=meta.k8s.io;v=v1", "406"],
+  [
+    "S1-TABLE-10",
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+    "PartialObjectMetadata",
+  ],
+  [
+    "S1-TABLE-09",
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+    "PartialObjectMetadataList",
+  ],
+];
+
+for (const [ids, accept, expected] of CASES) {
+  test(`${ids}: Accept ${accept} gives ${expected}`, () => {
+    assert.equal(formOf(accept), expected);
+  });
+}
+
+test("C-01: with another vendor the group of the special forms is that vendor's", () => {
+  assert.equal(formOf("application/json;as=Table;g=meta.acme.io;v=v1", "acme"), "Table");
+  assert.equal(formOf(TABLE, "acme"), "406");
+});

@@ -1,0 +1,117 @@
+/** The semantics tables of get, list and watch, cell by cell: which state does a request ask for? */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createNaming } from "../../api/naming.js";
+import { StatusError } from "../../api/status.js";
+import { parseQuery } from "../../request/query.js";
+import { parseGetOptions, parseListOptions, parseWatchOptions } from "./read-options.js";
+
+const naming = createNaming("kubernetes");
+
+/** "any", "mostRecent", "atLeast 5", "exact 5", "continue", or the code of the refusal. */
+function wantedByList(query: string): string {
+  try {
+    const { wanted, continueToken } = parseListOptions(parseQuery(query), naming);
+    if (continueToken !== "") return "continue";
+    return "revision" in wanted ? `${wanted.kind} ${wanted.revision}` : wanted.kind;
+  } catch (error) {
+    if (error instanceof StatusError) return String(error.code);
+    throw error;
+  }
+}
+
+const LIST_CELLS: readonly [ids: string, query: string, expected: string][] = [
+  ["S1-RV-04", "", "mostRecent"],
+  ["S1-RV-05", "resourceVersion=0", "any"],
+  ["S1-RV-06", "resourceVersion=5", "atLeast 5"],
+  ["S1-RV-07", "limit=2", "mostRecent"],
+  ["S1-RV-08", "limit=2&resourceVersion=0", "any"],
+  ["S1-RV-09", "limit=2&resourceVersion=5", "exact 5"],
+  ["S1-RV-10", "continue=t", "continue"],
+  ["S1-RV-11", "continue=t&resourceVersion=0", "continue"],
+  ["S1-RV-12", "continue=t&resourceVersion=5", "400"],
+  ["S1-RV-13", "resourceVersionMatch=Exact", "422"],
+  ["S1-RV-14", "resourceVersionMatch=Exact&resourceVersion=0", "422"],
+  ["S1-RV-15", "resourceVersionMatch=Exact&resourceVersion=5", "exact 5"],
+  ["S1-RV-16", "resourceVersionMatch=Exact&limit=2", "422"],
+  ["S1-RV-16", "resourceVersionMatch=Exact&limit=2&resourceVersion=0", "422"],
+  ["S1-RV-17", "resourceVersionMatch=Exact&limit=2&resourceVersion=5", "exact 5"],
+  ["S1-RV-18", "resourceVersionMatch=NotOlderThan", "422"],
+  ["S1-RV-19", "resourceVersionMatch=NotOlderThan&resourceVersion=0", "any"],
+  ["S1-RV-20", "resourceVersionMatch=NotOlderThan&resourceVersion=5", "atLeast 5"],
+  ["S1-RV-21", "resourceVersionMatch=NotOlderThan&limit=2", "422"],
+  ["S1-RV-22", "resourceVersionMatch=NotOlderThan&limit=2&resourceVersion=0", "any"],
+  ["S1-RV-22", "resourceVersionMatch=NotOlderThan&limit=2&resourceVersion=5", "atLeast 5"],
+  ["S1-QP-02", "resourceVersion=abc", "400"],
+  ["S1-QP-02", "resourceVersion=-1", "400"],
+  ["S1-QP-03", "resourceVersion=5&resourceVersionMatch=Foo", "422"],
+  ["S1-QP-04", "resourceVersionMatch=NotOlderThan&resourceVersion=", "422"],
+  ["S1-QP-05", "resourceVersionMatch=NotOlderThan&continue=t&resourceVersion=0", "422"],
+  ["S1-QP-06", "limit=abc", "400"],
+  ["S1-QP-06", "limit=0", "mostRecent"],
+  ["S1-QP-09", "sendInitialEvents=true", "422"],
+  ["S1-QP-16", "foo=1", "mostRecent"],
+  ["S1-VER-09", "resourceVersion=99999999999999999999", `atLeast ${Number.MAX_SAFE_INTEGER}`],
+];
+
+for (const [ids, query, expected] of LIST_CELLS) {
+  test(`${ids}: list ?${query} wants ${expected}`, () => {
+    assert.equal(wantedByList(query), expected);
+  });
+}
+
+test("S1-RV-12: continue with a version is refused in the words that clients know", () => {
+  const query = parseQuery("continue=t&resourceVersion=5");
+  assert.throws(() => parseListOptions(query, naming), {
+    message: "specifying resource version is not allowed when using continue",
+  });
+});
+
+test("S1-RV-01..03: get wants the most recent, any, or at least a version", () => {
+  assert.deepEqual(parseGetOptions(parseQuery("")), { kind: "mostRecent" });
+  assert.deepEqual(parseGetOptions(parseQuery("resourceVersion=0")), { kind: "any" });
+  assert.deepEqual(parseGetOptions(parseQuery("resourceVersion=7")), {
+    kind: "atLeast",
+    revision: 7,
+  });
+  assert.throws(() => parseGetOptions(parseQuery("resourceVersion=x")), { code: 400 });
+});
+
+/** What a watch starts with: state wanted, initial events?, end marked? */
+function watchStart(query: string): string {
+  try {
+    const options = parseWatchOptions(parseQuery(query), naming);
+    const { wanted } = options;
+    const state = "revision" in wanted ? `${wanted.kind} ${wanted.revision}` : wanted.kind;
+    const initial = options.sendsInitialEvents ? "initial" : "live";
+    return `${state} ${initial}${options.marksInitialEventsEnd ? " marked" : ""}`;
+  } catch (error) {
+    if (error instanceof StatusError) return String(error.code);
+    throw error;
+  }
+}
+
+const STREAMING =
+  "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+
+const WATCH_CELLS: readonly [ids: string, query: string, expected: string][] = [
+  ["S1-WATCH-11", "", "mostRecent initial"],
+  ["S1-WATCH-12", "resourceVersion=0", "any initial"],
+  ["S1-WATCH-13", "resourceVersion=5", "atLeast 5 live"],
+  ["S1-WATCH-17, S1-WATCH-18", STREAMING, "mostRecent initial marked"],
+  ["S1-WATCH-19", `${STREAMING}&resourceVersion=5`, "atLeast 5 initial marked"],
+  ["S1-WATCH-17", `${STREAMING}&resourceVersion=0`, "any initial marked"],
+  ["S1-WATCH-20, C-19", "allowWatchBookmarks=true", "mostRecent initial marked"],
+  ["S1-WATCH-06", "allowWatchBookmarks=true&resourceVersion=5", "atLeast 5 live"],
+  ["S1-QP-09", "sendInitialEvents=true", "422"],
+  ["S1-QP-09", "sendInitialEvents=false&resourceVersionMatch=NotOlderThan", "mostRecent live"],
+  ["S1-QP-03", "resourceVersionMatch=NotOlderThan&resourceVersion=5", "422"],
+  ["S1-QP-03", "sendInitialEvents=true&resourceVersionMatch=Exact", "422"],
+  ["S1-QP-15", "timeoutSeconds=x", "400"],
+];
+
+for (const [ids, query, expected] of WATCH_CELLS) {
+  test(`${ids}: watch ?${query} starts with ${expected}`, () => {
+    assert.equal(watchStart(query), expected);
+  });
+}
