@@ -1,0 +1,110 @@
+/**
+ * Authentication: who makes this request? An authenticator knows one kind of credential. It answers
+ * with a user, with undefined ("not my kind of credential, ask the next"), or refuses with a 401
+ * StatusError ("my kind, and it is wrong").
+ *
+ * The union asks its members in order and the first success decides (S2-REQ-06). A refusal does not
+ * end the search, as another credential of the same request may be good; it is what the client gets
+ * when none is. Anonymous is the last resort of requests without any credential.
+ *
+ *   client-certificate.ts  the TLS client certificate        anonymous.ts  nobody in particular
+ *   unknown-bearer.ts      a bearer token that no member knew is refused
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import type { TLSSocket } from "node:tls";
+import { StatusError } from "../api/status.js";
+import type { LazySignal } from "../request/lazy-signal.js";
+import { AUTHENTICATED_GROUP, createUser, type UserInfo } from "../request/user-info.js";
+
+/** What a request shows of its sender. */
+export interface RequestFacts {
+  readonly headers: IncomingHttpHeaders;
+  /** The connection; undefined in tests and for anything that came without TLS. */
+  readonly socket: TLSSocket | undefined;
+  /** The decoded path: anonymous access may be limited to some. */
+  readonly path: string;
+}
+
+export interface Authenticator {
+  /** For logs and metrics, such as "client-certificate". */
+  readonly name: string;
+  /** @throws {StatusError} 401 when the credential is of this kind and not good */
+  authenticate(
+    facts: RequestFacts,
+    signal: LazySignal,
+  ): UserInfo | undefined | Promise<UserInfo | undefined>;
+}
+
+/** Asks members in order. Rejects with the first refusal when nobody accepts. */
+export class UnionAuthenticator implements Authenticator {
+  readonly name = "union";
+  readonly #members: readonly Authenticator[];
+  readonly #lastResort: Authenticator | undefined;
+
+  /** @param lastResort asked when no member knew or refused a credential: anonymous access */
+  constructor(members: readonly Authenticator[], lastResort?: Authenticator) {
+    this.#members = members;
+    this.#lastResort = lastResort;
+  }
+
+  /** Answers at once as long as the members do: most requests are known by their connection. */
+  authenticate(
+    facts: RequestFacts,
+    signal: LazySignal,
+  ): UserInfo | undefined | Promise<UserInfo | undefined> {
+    return this.#ask(0, undefined, facts, signal);
+  }
+
+  #ask(
+    from: number,
+    refusal: StatusError | undefined,
+    facts: RequestFacts,
+    signal: LazySignal,
+  ): UserInfo | undefined | Promise<UserInfo | undefined> {
+    let firstRefusal = refusal;
+    for (let i = from; i < this.#members.length; i++) {
+      const member = this.#members[i] as Authenticator;
+      try {
+        const answer = member.authenticate(facts, signal);
+        if (answer instanceof Promise) {
+          return this.#resume(answer, i + 1, firstRefusal, facts, signal);
+        }
+        if (answer !== undefined) return withAuthenticatedGroup(answer);
+      } catch (error) {
+        firstRefusal ??= refusalOf(error);
+      }
+    }
+    if (firstRefusal !== undefined) throw firstRefusal;
+    return this.#lastResort?.authenticate(facts, signal);
+  }
+
+  async #resume(
+    pending: Promise<UserInfo | undefined>,
+    next: number,
+    refusal: StatusError | undefined,
+    facts: RequestFacts,
+    signal: LazySignal,
+  ): Promise<UserInfo | undefined> {
+    let firstRefusal = refusal;
+    try {
+      const answer = await pending;
+      if (answer !== undefined) return withAuthenticatedGroup(answer);
+    } catch (error) {
+      firstRefusal ??= refusalOf(error);
+    }
+    return await this.#ask(next, firstRefusal, facts, signal);
+  }
+}
+
+/** A refusal to remember; anything else (a lost backend, a defect, an abort) ends the search. */
+function refusalOf(error: unknown): StatusError {
+  if (error instanceof StatusError && error.code === 401) return error;
+  throw error;
+}
+
+/** The user with the group that every authenticated user is in (S2-REQ-04). */
+export function withAuthenticatedGroup(user: UserInfo): UserInfo {
+  return user.groups.includes(AUTHENTICATED_GROUP)
+    ? user
+    : createUser({ ...user, groups: [...user.groups, AUTHENTICATED_GROUP] });
+}

@@ -1,0 +1,94 @@
+/**
+ * Authorization: may this user do this? An authorizer answers allow, deny, or no opinion; the union
+ * asks its members in order and the first allow or deny decides; no opinion from all is a denial
+ * (S2-AZ-01..03). Authorizers know nothing of HTTP.
+ *
+ *   privileged-groups.ts  system:masters may do everything
+ *   public-paths.ts       health and version are open to everybody
+ */
+import type { LazySignal } from "../request/lazy-signal.js";
+import type { RequestInfo } from "../request/request-info.js";
+import type { UserInfo } from "../request/user-info.js";
+
+/** What is asked: the user and the facts of the request (S2-AZ-09). */
+export interface AuthorizationAttributes {
+  readonly user: UserInfo;
+  /** A request's own info, or one made up for an access review. */
+  readonly info: AuthorizedRequest;
+}
+
+/** The part of RequestInfo that decides; what an access review can state. */
+export type AuthorizedRequest = Pick<
+  RequestInfo,
+  | "isResourceRequest"
+  | "verb"
+  | "path"
+  | "group"
+  | "version"
+  | "namespace"
+  | "resource"
+  | "subresource"
+  | "name"
+> & { readonly query?: RequestInfo["query"] };
+
+export interface Verdict {
+  readonly decision: "allow" | "deny" | "no-opinion";
+  /** Why, for people: the audit record and the end of the 403 message. May be "". */
+  readonly reason: string;
+  /** Something went wrong on the way; the decision stands all the same. */
+  readonly error?: unknown;
+}
+
+export interface Authorizer {
+  readonly name: string;
+  /** Answers at once when it can: most rules are in memory. */
+  authorize(attributes: AuthorizationAttributes, signal: LazySignal): Verdict | Promise<Verdict>;
+}
+
+export const NO_OPINION: Verdict = Object.freeze({ decision: "no-opinion", reason: "" });
+
+/** Members in order; collects the reasons and errors of those without opinion. */
+export class UnionAuthorizer implements Authorizer {
+  readonly name = "union";
+  readonly #members: readonly Authorizer[];
+
+  constructor(members: readonly Authorizer[]) {
+    this.#members = members;
+  }
+
+  authorize(attributes: AuthorizationAttributes, signal: LazySignal): Verdict | Promise<Verdict> {
+    return this.#ask(0, NO_OPINION, attributes, signal);
+  }
+
+  #ask(
+    from: number,
+    before: Verdict,
+    attributes: AuthorizationAttributes,
+    signal: LazySignal,
+  ): Verdict | Promise<Verdict> {
+    let soFar = before;
+    for (let i = from; i < this.#members.length; i++) {
+      const answer = (this.#members[i] as Authorizer).authorize(attributes, signal);
+      if (answer instanceof Promise) {
+        return answer.then((verdict) =>
+          verdict.decision === "no-opinion"
+            ? this.#ask(i + 1, merge(soFar, verdict), attributes, signal)
+            : verdict,
+        );
+      }
+      if (answer.decision !== "no-opinion") return answer;
+      soFar = merge(soFar, answer);
+    }
+    return soFar;
+  }
+}
+
+function merge(first: Verdict, second: Verdict): Verdict {
+  if (second.reason === "" && second.error === undefined) return first;
+  if (first === NO_OPINION) return second;
+  return {
+    decision: "no-opinion",
+    reason: [first.reason, second.reason].filter((reason) => reason !== "").join(", "),
+    error: first.error ?? second.error,
+  };
+}

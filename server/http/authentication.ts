@@ -1,0 +1,33 @@
+/** Finds out who asks; 401 when nobody vouches for the sender (S2-REQ-01). */
+import type { Http2Stream } from "node:http2";
+import type { TLSSocket } from "node:tls";
+import { unauthorized } from "../api/status.js";
+import type { Authenticator } from "../authn/authenticator.js";
+import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import type { UserInfo } from "../request/user-info.js";
+
+export function withAuthentication(authenticator: Authenticator): RequestMiddleware {
+  return function authentication(ctx, next) {
+    const { state } = ctx;
+    const facts = { headers: ctx.req.headers, socket: tlsSocketOf(ctx), path: state.info.path };
+    const answer = authenticator.authenticate(facts, state);
+    // No detour through a promise when the connection is known, as it nearly always is.
+    if (answer instanceof Promise) return answer.then((user) => proceed(user));
+    return proceed(answer);
+
+    function proceed(user: UserInfo | undefined): Promise<void> {
+      if (user === undefined) throw unauthorized();
+      state.user = user;
+      return next();
+    }
+  };
+}
+
+/** The connection below an HTTP/1.1 response or an HTTP/2 stream. */
+function tlsSocketOf(ctx: RequestContext): TLSSocket | undefined {
+  const { req } = ctx;
+  if (!("stream" in req)) return req.socket as TLSSocket;
+  // HTTP/2 shows one stand-in of its socket per session, so it serves as a key just as well.
+  const { session } = req.stream as Http2Stream;
+  return session === undefined || session.destroyed ? undefined : (session.socket as TLSSocket);
+}

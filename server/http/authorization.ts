@@ -1,0 +1,25 @@
+/** Asks whether the user may; 403 when not. Writes only `ctx.state.authorizationReason`. */
+import { internalError } from "../api/status.js";
+import type { AuthorizationAttributes, Authorizer, Verdict } from "../authz/authorizer.js";
+import { denial } from "../authz/denial.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+
+export function withAuthorization(authorizer: Authorizer): RequestMiddleware {
+  return function authorization(ctx, next) {
+    const { state } = ctx;
+    const attributes: AuthorizationAttributes = { user: state.user, info: state.info };
+    const answer = authorizer.authorize(attributes, state);
+    if (answer instanceof Promise) return answer.then((verdict) => proceed(verdict));
+    return proceed(answer);
+
+    function proceed(verdict: Verdict): Promise<void> {
+      state.authorizationReason = verdict.reason;
+      // Decision before error: a rule may be unreadable while another one allows.
+      if (verdict.decision === "allow") return next();
+      if (verdict.error !== undefined && verdict.decision === "no-opinion") {
+        throw internalError("authorization could not be decided", verdict.error);
+      }
+      throw denial(attributes, verdict.reason);
+    }
+  };
+}

@@ -1,0 +1,273 @@
+/**
+ * Certificates that a replica makes for itself when it is given none: an authority and a serving
+ * certificate, an authority for clients and the administrator's certificate. They live in
+ * `<data-dir>/pki`, one file per identity with key and certificate together (so that the pair is
+ * replaced in one step), mode 0600, and are used again at the next start. What is about to expire
+ * or does not fit any more (other host names) is made anew; the authorities stay for ten years.
+ */
+// The X.509 library resolves its parts by decorators and wants this first.
+import "reflect-metadata";
+import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from "node:crypto";
+import { chmod, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import * as x509 from "@peculiar/x509";
+
+export interface Identity {
+  /** PEM, PKCS #8. */
+  readonly key: string;
+  /** PEM. */
+  readonly cert: string;
+}
+
+export interface OwnCertificates {
+  readonly serving: Identity;
+  /** The certificate of the authority that signed `serving`: what clients have to trust. */
+  readonly servingAuthority: string;
+  /** The certificate of the authority that signed `admin`. */
+  readonly clientAuthority: string;
+  readonly admin: Identity;
+}
+
+export interface CertificateOptions {
+  /** DNS names and IP addresses under which clients reach this replica. */
+  readonly hosts: readonly string[];
+  /** Common name of the administrator, by the vendor's naming: "kubernetes-admin". */
+  readonly adminName: string;
+  /** The administrator's group. */
+  readonly adminGroup: string;
+  readonly now?: Date;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const AUTHORITY_DAYS = 3_650;
+const LEAF_DAYS = 365;
+/** Certificates are replaced when they have less left than this. */
+const RENEWAL_DAYS = 30;
+/** Tolerates clocks of clients that are behind. */
+const BACKDATE_MS = 3_600_000;
+
+const KEY_ALGORITHM = { name: "ECDSA", namedCurve: "P-256" } as const;
+const SIGNING_ALGORITHM = { name: "ECDSA", hash: "SHA-256" } as const;
+
+const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
+const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
+
+/** Reads, makes or renews the certificates below `dataDir`. */
+export async function ensureServingCertificates(
+  dataDir: string,
+  { hosts, adminName, adminGroup, now = new Date() }: CertificateOptions,
+): Promise<OwnCertificates> {
+  x509.cryptoProvider.set(webcrypto);
+  const directory = join(dataDir, "pki");
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await chmod(directory, 0o700);
+  const files = (name: string) => join(directory, `${name}.pem`);
+
+  const servingAuthority = await ensureAuthority(files("serving-ca"), "keelson-serving-ca", now);
+  const clientAuthority = await ensureAuthority(files("client-ca"), "keelson-client-ca", now);
+  const serving = await ensureLeaf(files("serving"), servingAuthority, now, {
+    subject: [{ CN: ["keelson"] }],
+    usage: SERVER_AUTH,
+    hosts: [...new Set(hosts)],
+  });
+  const admin = await ensureLeaf(files("admin"), clientAuthority, now, {
+    subject: [{ O: [adminGroup] }, { CN: [adminName] }],
+    usage: CLIENT_AUTH,
+    hosts: [],
+  });
+  return {
+    serving: { key: serving.key, cert: serving.cert + servingAuthority.cert },
+    servingAuthority: servingAuthority.cert,
+    clientAuthority: clientAuthority.cert,
+    admin,
+  };
+}
+
+/** The names of the API's own service, in every form in which a client may write it. */
+export function serviceHosts(serviceName: string): string[] {
+  return [
+    serviceName,
+    `${serviceName}.default`,
+    `${serviceName}.default.svc`,
+    `${serviceName}.default.svc.cluster.local`,
+  ];
+}
+
+interface LeafRequest {
+  readonly subject: x509.JsonName;
+  readonly usage: string;
+  readonly hosts: readonly string[];
+}
+
+async function ensureAuthority(file: string, name: string, now: Date): Promise<Identity> {
+  const existing = await readIdentity(file);
+  if (existing !== undefined && isUsable(existing, now)) return existing;
+  const keys = await newKeys();
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    ...validity(now, AUTHORITY_DAYS),
+    serialNumber: newSerialNumber(),
+    name: [{ CN: [name] }],
+    keys,
+    signingAlgorithm: SIGNING_ALGORITHM,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, undefined, true),
+      new x509.KeyUsagesExtension(
+        x509.KeyUsageFlags.keyCertSign |
+          x509.KeyUsageFlags.cRLSign |
+          x509.KeyUsageFlags.digitalSignature,
+        true,
+      ),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  const made = await toIdentity(keys, certificate);
+  return await storeIdentity(file, made, existing !== undefined);
+}
+
+async function ensureLeaf(
+  file: string,
+  authority: Identity,
+  now: Date,
+  request: LeafRequest,
+): Promise<Identity> {
+  const existing = await readIdentity(file);
+  if (existing !== undefined && isUsable(existing, now) && fits(existing, authority, request)) {
+    return existing;
+  }
+  const keys = await newKeys();
+  const issuer = new x509.X509Certificate(authority.cert);
+  const certificate = await x509.X509CertificateGenerator.create({
+    ...validity(now, LEAF_DAYS),
+    serialNumber: newSerialNumber(),
+    subject: request.subject,
+    issuer: issuer.subjectName,
+    publicKey: keys.publicKey,
+    signingKey: await importKey(authority.key),
+    signingAlgorithm: SIGNING_ALGORITHM,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([request.usage]),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer),
+      ...(request.hosts.length === 0
+        ? []
+        : [new x509.SubjectAlternativeNameExtension(request.hosts.map(toGeneralName))]),
+    ],
+  });
+  return await storeIdentity(file, await toIdentity(keys, certificate), true);
+}
+
+function toGeneralName(host: string): x509.JsonGeneralName {
+  return isIP(host) === 0 ? { type: "dns", value: host } : { type: "ip", value: host };
+}
+
+async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return (await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, [
+    "sign",
+    "verify",
+  ])) as webcrypto.CryptoKeyPair;
+}
+
+async function importKey(pem: string): Promise<webcrypto.CryptoKey> {
+  const der = x509.PemConverter.decodeFirst(pem);
+  return (await webcrypto.subtle.importKey("pkcs8", der, KEY_ALGORITHM, true, [
+    "sign",
+  ])) as webcrypto.CryptoKey;
+}
+
+function validity(now: Date, days: number): { notBefore: Date; notAfter: Date } {
+  return {
+    notBefore: new Date(now.getTime() - BACKDATE_MS),
+    notAfter: new Date(now.getTime() + days * DAY_MS),
+  };
+}
+
+/** 127 random bits: positive, and unique without a counter. */
+function newSerialNumber(): string {
+  const bytes = randomBytes(16);
+  bytes[0] = ((bytes[0] as number) & 0x7f) | 0x40;
+  return bytes.toString("hex");
+}
+
+async function toIdentity(
+  keys: webcrypto.CryptoKeyPair,
+  certificate: x509.X509Certificate,
+): Promise<Identity> {
+  const pkcs8 = await webcrypto.subtle.exportKey("pkcs8", keys.privateKey);
+  return {
+    key: `${x509.PemConverter.encode(pkcs8, "PRIVATE KEY")}\n`,
+    cert: `${certificate.toString("pem")}\n`,
+  };
+}
+
+/** Whether it is valid now and for long enough to start with. */
+function isUsable({ cert }: Identity, now: Date): boolean {
+  const { validTo, validFrom } = new X509Certificate(cert);
+  const renewAtMs = Date.parse(validTo) - RENEWAL_DAYS * DAY_MS;
+  return now.getTime() < renewAtMs && Date.parse(validFrom) <= now.getTime();
+}
+
+/** Whether it was signed by this authority, for this subject and at least these hosts. */
+function fits(existing: Identity, authority: Identity, { subject, hosts }: LeafRequest): boolean {
+  const certificate = new X509Certificate(existing.cert);
+  const issuer = new X509Certificate(authority.cert);
+  const wanted = new x509.Name(subject).toString();
+  return (
+    certificate.checkIssued(issuer) &&
+    certificate.verify(issuer.publicKey) &&
+    new x509.X509Certificate(existing.cert).subject === wanted &&
+    hosts.every((host) =>
+      isIP(host) === 0
+        ? certificate.checkHost(host, { subject: "never" }) !== undefined
+        : certificate.checkIP(host) !== undefined,
+    )
+  );
+}
+
+/** undefined when there is no file, or none that can be read: it is made anew then. */
+async function readIdentity(file: string): Promise<Identity | undefined> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  const key = /-----BEGIN PRIVATE KEY-----[\s\S]+?-----END PRIVATE KEY-----\n?/.exec(text)?.[0];
+  const cert = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----\n?/.exec(text)?.[0];
+  return key !== undefined && cert !== undefined && isPair(key, cert) ? { key, cert } : undefined;
+}
+
+function isPair(key: string, cert: string): boolean {
+  try {
+    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Puts an identity in place as a whole. Two replicas that start at the same time on one directory
+ * must end with the same authority, so a new file wins only when there is none.
+ */
+async function storeIdentity(file: string, made: Identity, replaces: boolean): Promise<Identity> {
+  const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
+  await writeFile(draft, made.key + made.cert, { mode: 0o600 });
+  if (replaces) {
+    await rename(draft, file);
+    return made;
+  }
+  try {
+    await link(draft, file);
+    return made;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    const winner = await readIdentity(file);
+    if (winner !== undefined) return winner;
+    await rename(draft, file);
+    return made;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * The answer to bytes that are no HTTP request. There is no request to route then, so the answer is
+ * written to the socket as it is: a Status where one can still be sent, and the end of the
+ * connection.
+ */
+import type { Duplex } from "node:stream";
+import type { Status } from "../api/status.js";
+
+interface Answer {
+  readonly code: number;
+  readonly phrase: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+const BAD_REQUEST: Answer = {
+  code: 400,
+  phrase: "Bad Request",
+  reason: "BadRequest",
+  message: "the request is not well-formed HTTP",
+};
+
+const ANSWERS: Readonly<Record<string, Answer>> = {
+  HPE_HEADER_OVERFLOW: {
+    code: 431,
+    phrase: "Request Header Fields Too Large",
+    reason: "RequestEntityTooLarge",
+    message: "the headers of the request are too large",
+  },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: {
+    code: 413,
+    phrase: "Payload Too Large",
+    reason: "RequestEntityTooLarge",
+    message: "the chunk extensions of the request are too large",
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    code: 408,
+    phrase: "Request Timeout",
+    reason: "Timeout",
+    message: "the request did not arrive in time",
+  },
+};
+
+/** Handles `clientError` of an HTTP/1.1 server. */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  const { _httpMessage: current } = socket as { _httpMessage?: { headersSent: boolean } | null };
+  // In the middle of another answer these bytes would be taken for its body.
+  const canAnswer = socket.writable && error.code !== "ECONNRESET" && !current?.headersSent;
+  if (!canAnswer) {
+    socket.destroy();
+    return;
+  }
+  socket.end(render(ANSWERS[error.code ?? ""] ?? BAD_REQUEST), () => socket.destroy());
+}
+
+function render({ code, phrase, reason, message }: Answer): string {
+  const status: Status = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message,
+    reason,
+    code,
+  };
+  const body = `${JSON.stringify(status)}\n`;
+  return [
+    `HTTP/1.1 ${code} ${phrase}`,
+    "Content-Type: application/json",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Cache-Control: no-cache, private",
+    "Connection: close",
+    "",
+    body,
+  ].join("\r\n");
+}

@@ -1,0 +1,66 @@
+/**
+ * runFileWatch: calls back when one of some files has changed, so that certificates are replaced
+ * without a restart. It compares contents at an interval: change notifications get lost on network
+ * file systems and behind the symbolic links through which clusters mount secrets.
+ */
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+
+const CHECK_INTERVAL_MS = 5_000;
+
+export interface FileWatchOptions {
+  readonly files: readonly string[];
+  /** Takes the new contents, in the order of `files`. What it throws leaves all as it was. */
+  readonly apply: (contents: readonly string[]) => void;
+  /** Told of each change and how it went, for a metric. */
+  readonly onReload?: (isGood: boolean) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly intervalMs?: number;
+}
+
+/** Runs until `signal` aborts. The contents at the start count as applied. */
+export async function runFileWatch(options: FileWatchOptions, signal: AbortSignal): Promise<void> {
+  const { files, clock, logger, intervalMs = CHECK_INTERVAL_MS } = options;
+  let last = await fingerprint(files);
+  while (!signal.aborted) {
+    try {
+      await clock.sleep(intervalMs, signal);
+    } catch {
+      return;
+    }
+    const current = await fingerprint(files);
+    if (current === last) continue;
+    last = current;
+    await applyOnce(options, logger);
+  }
+}
+
+async function applyOnce(
+  { files, apply, onReload }: FileWatchOptions,
+  logger: Logger,
+): Promise<void> {
+  try {
+    apply(await Promise.all(files.map((file) => readFile(file, "utf8"))));
+    logger.info({ files }, "changed files are in use");
+    onReload?.(true);
+  } catch (error) {
+    logger.error({ files, err: error }, "changed files are not usable; the last good ones stay");
+    onReload?.(false);
+  }
+}
+
+async function fingerprint(files: readonly string[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const file of files) {
+    try {
+      hash.update(await readFile(file));
+    } catch (error) {
+      hash.update(`missing: ${(error as NodeJS.ErrnoException).code}`);
+    }
+    hash.update("\0");
+  }
+  return hash.digest("hex");
+}

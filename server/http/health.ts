@@ -1,0 +1,152 @@
+/**
+ * Health: named checks behind /livez, /readyz and /healthz, each also at a path of its own
+ * (S2-HEALTH-01..12). A check is a function with a deadline that returns or throws. What went wrong
+ * is for the log; the answer only says that it did, as anybody may ask.
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { routeNotFound } from "../api/status.js";
+import type { Query } from "../request/query.js";
+import type { Document } from "./routes.js";
+
+export interface HealthCheck {
+  /** "etcd", "poststarthook/bootstrap-namespaces". */
+  readonly name: string;
+  /** Returns when all is well. @throws anything when not */
+  check(signal: AbortSignal): void | Promise<void>;
+  /** Longer than this is a failure. */
+  readonly deadlineMs?: number;
+}
+
+export type HealthEndpoint = "healthz" | "livez" | "readyz";
+
+export const HEALTH_ENDPOINTS: readonly HealthEndpoint[] = ["healthz", "livez", "readyz"];
+
+const CHECK_DEADLINE_MS = 2_000;
+
+const HEADERS: Readonly<Record<string, string>> = {
+  "Content-Type": "text/plain; charset=utf-8",
+  "X-Content-Type-Options": "nosniff",
+};
+
+interface Outcome {
+  readonly check: HealthCheck;
+  readonly isExcluded: boolean;
+  readonly error: unknown;
+}
+
+export class Health {
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #livezGraceUntilMs: number;
+  readonly #checks: Readonly<Record<HealthEndpoint, HealthCheck[]>> = {
+    healthz: [],
+    livez: [],
+    readyz: [],
+  };
+
+  /** @param livezGracePeriodMs how long after now /livez forgives failures (S2-HEALTH-11) */
+  constructor(options: { logger: Logger; clock: Clock; livezGracePeriodMs: number }) {
+    this.#logger = options.logger;
+    this.#clock = options.clock;
+    this.#livezGraceUntilMs = options.clock.monotonic() + options.livezGracePeriodMs;
+    this.add({ name: "ping", check() {} });
+    this.add({ name: "log", check() {} });
+  }
+
+  /** Adds a check to all endpoints, or to some. */
+  add(check: HealthCheck, endpoints: readonly HealthEndpoint[] = HEALTH_ENDPOINTS): void {
+    for (const endpoint of endpoints) this.#checks[endpoint].push(check);
+  }
+
+  /**
+   * A check that fails until the returned function is called: something that runs once at the start.
+   * Until then it does not fail /livez, as a slow start is no reason for a restart.
+   */
+  addPostStartHook(name: string): () => void {
+    let isFinished = false;
+    const check = {
+      name: `poststarthook/${name}`,
+      check() {
+        if (!isFinished) throw new Error("not finished");
+      },
+    };
+    this.add(check);
+    return () => {
+      isFinished = true;
+    };
+  }
+
+  /** Names of an endpoint's checks in their order. */
+  names(endpoint: HealthEndpoint): string[] {
+    return this.#checks[endpoint].map(({ name }) => name);
+  }
+
+  /** The answer of /livez, /readyz or /healthz. */
+  async report(endpoint: HealthEndpoint, query: Query, signal: AbortSignal): Promise<Document> {
+    const excluded = new Set(query.getAll("exclude"));
+    const outcomes = await Promise.all(
+      this.#checks[endpoint].map((check) =>
+        excluded.has(check.name)
+          ? { check, isExcluded: true, error: undefined }
+          : this.#run(endpoint, check, signal),
+      ),
+    );
+    const failures = outcomes.filter(({ error }) => error !== undefined);
+    const lines = outcomes.map(describe);
+    const unknown = [...excluded].filter(
+      (name) => name !== "" && !this.#checks[endpoint].some((check) => check.name === name),
+    );
+    if (unknown.length > 0) {
+      const names = unknown.map((name) => JSON.stringify(name)).join(",");
+      lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
+    }
+    if (failures.length > 0) {
+      for (const { check, error } of failures) {
+        this.#logger.warn({ endpoint, check: check.name, err: error }, "health check failed");
+      }
+      return text(500, `${lines.join("\n")}\n${endpoint} check failed\n`);
+    }
+    if (!query.has("verbose")) return text(200, "ok");
+    // The same last line on all three paths: nobody parses it, and the specification has it so.
+    return text(200, `${lines.join("\n")}\nhealthz check passed\n`);
+  }
+
+  /** The answer of /livez/<name> and the like. @throws {StatusError} 404 for an unknown check */
+  async reportOne(endpoint: HealthEndpoint, name: string, signal: AbortSignal): Promise<Document> {
+    const check = this.#checks[endpoint].find((candidate) => candidate.name === name);
+    if (check === undefined) throw routeNotFound();
+    const { error } = await this.#run(endpoint, check, signal);
+    if (error === undefined) return text(200, "ok");
+    this.#logger.warn({ endpoint, check: name, err: error }, "health check failed");
+    return text(500, "internal server error: reason withheld\n");
+  }
+
+  async #run(endpoint: HealthEndpoint, check: HealthCheck, signal: AbortSignal): Promise<Outcome> {
+    const deadline = new AbortController();
+    const end = AbortSignal.any([deadline.signal, signal]);
+    try {
+      await Promise.race([
+        check.check(end),
+        this.#clock.sleep(check.deadlineMs ?? CHECK_DEADLINE_MS, end).then(() => {
+          throw new Error("the check took too long");
+        }),
+      ]);
+      return { check, isExcluded: false, error: undefined };
+    } catch (error) {
+      const isForgiven = endpoint === "livez" && this.#clock.monotonic() < this.#livezGraceUntilMs;
+      return { check, isExcluded: false, error: isForgiven ? undefined : error };
+    } finally {
+      deadline.abort();
+    }
+  }
+}
+
+function describe({ check, isExcluded, error }: Outcome): string {
+  if (isExcluded) return `[+]${check.name} excluded: ok`;
+  return error === undefined ? `[+]${check.name} ok` : `[-]${check.name} failed: reason withheld`;
+}
+
+function text(status: number, body: string): Document {
+  return { status, headers: HEADERS, body };
+}

@@ -1,0 +1,68 @@
+/**
+ * InFlightLimits: how many requests may be at work at the same time, reading and changing ones
+ * apart, so that a flood of one kind leaves room for the other (S1-LIM-06). At the bound the answer
+ * is 429 with Retry-After. Watches and other long-running requests hold no seat; privileged users
+ * are never turned away, so that an administrator gets in when all is full.
+ */
+import { tooManyRequests } from "../api/status.js";
+import { isLongRunning, isReadOnly } from "../request/request-info.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+import { MASTERS_GROUP } from "../request/user-info.js";
+import type { InFlightCounts, Metrics } from "./metrics.js";
+
+const RETRY_AFTER_SECONDS = 1;
+
+export class InFlightLimits implements InFlightCounts {
+  readonly #readOnlyMax: number;
+  readonly #mutatingMax: number;
+  #readOnly = 0;
+  #mutating = 0;
+
+  /** 0 = no limit. */
+  constructor({ readOnlyMax, mutatingMax }: { readOnlyMax: number; mutatingMax: number }) {
+    this.#readOnlyMax = readOnlyMax;
+    this.#mutatingMax = mutatingMax;
+  }
+
+  get readOnly(): number {
+    return this.#readOnly;
+  }
+
+  get mutating(): number {
+    return this.#mutating;
+  }
+
+  /** Takes a seat; false when all are taken and the request has to go. */
+  enter(isMutating: boolean, isExempt: boolean): boolean {
+    if (isMutating) {
+      if (!isExempt && this.#mutatingMax > 0 && this.#mutating >= this.#mutatingMax) return false;
+      this.#mutating++;
+    } else {
+      if (!isExempt && this.#readOnlyMax > 0 && this.#readOnly >= this.#readOnlyMax) return false;
+      this.#readOnly++;
+    }
+    return true;
+  }
+
+  leave(isMutating: boolean): void {
+    if (isMutating) this.#mutating--;
+    else this.#readOnly--;
+  }
+}
+
+export function withInFlightLimit(limits: InFlightLimits, metrics: Metrics): RequestMiddleware {
+  return async function inFlightLimit(ctx, next) {
+    const { info, user } = ctx.state;
+    if (isLongRunning(info)) return await next();
+    const isMutating = !isReadOnly(info);
+    if (!limits.enter(isMutating, user.groups.includes(MASTERS_GROUP))) {
+      metrics.countTermination(info, 429);
+      throw tooManyRequests("Too many requests, please try again later.", RETRY_AFTER_SECONDS);
+    }
+    try {
+      await next();
+    } finally {
+      limits.leave(isMutating);
+    }
+  };
+}

@@ -1,0 +1,58 @@
+/** Writes the administrator's kubeconfig, with everything embedded, readable by its owner only. */
+import { randomBytes } from "node:crypto";
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Identity } from "./certificates.js";
+
+export interface KubeconfigOptions {
+  /** "https://127.0.0.1:6443". */
+  readonly server: string;
+  /** PEM of the authority that signed the serving certificate. */
+  readonly authority: string;
+  readonly user: Identity;
+  readonly userName: string;
+  readonly clusterName: string;
+}
+
+export async function writeAdminKubeconfig(
+  path: string,
+  options: KubeconfigOptions,
+): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const draft = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
+  await writeFile(draft, render(options), { mode: 0o600 });
+  await rename(draft, path);
+}
+
+function render({ server, authority, user, userName, clusterName }: KubeconfigOptions): string {
+  const context = `${userName}@${clusterName}`;
+  return `apiVersion: v1
+kind: Config
+clusters:
+- name: ${quote(clusterName)}
+  cluster:
+    server: ${quote(server)}
+    certificate-authority-data: ${base64(authority)}
+users:
+- name: ${quote(userName)}
+  user:
+    client-certificate-data: ${base64(user.cert)}
+    client-key-data: ${base64(user.key)}
+contexts:
+- name: ${quote(context)}
+  context:
+    cluster: ${quote(clusterName)}
+    user: ${quote(userName)}
+current-context: ${quote(context)}
+preferences: {}
+`;
+}
+
+/** JSON strings are YAML strings. */
+function quote(text: string): string {
+  return JSON.stringify(text);
+}
+
+function base64(text: string): string {
+  return Buffer.from(text, "utf8").toString("base64");
+}

@@ -1,0 +1,217 @@
+/**
+ * Listener: the one port of a replica, HTTPS only, with HTTP/2 and HTTP/1.1 by ALPN.
+ *
+ * The TLS server is node's https server, so that HTTP/1.1 has all of its limits (headers, timeouts,
+ * idle connections); connections that chose h2 go to an http2 server that does not listen by
+ * itself. Client certificates are asked for and not insisted on: what they are worth is decided per
+ * request. Nothing that a client sends ends the process.
+ */
+import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
+import { createServer as createHttpsServer, type Server } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { assert } from "../../storage/base/assert.js";
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { RequestListener } from "./application.js";
+import { answerClientError } from "./client-error.js";
+import type { Metrics } from "./metrics.js";
+
+/** Long selectors and tokens fit; a flood of headers does not. Upstream has 1 MiB. */
+const HEADER_BYTES_MAX = 128 * 1024;
+const HEADERS_COUNT_MAX = 500;
+/** Upstream's ReadHeaderTimeout. */
+const HEADERS_TIMEOUT_MS = 32_000;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** Upstream's IdleTimeout; shorter ones make clients write into closing connections. */
+const IDLE_TIMEOUT_MS = 90_000;
+/** On top of the request timeout, as the body's reader answers first and better. */
+const BODY_TIMEOUT_EXTRA_MS = 15_000;
+const TIMEOUT_CHECK_INTERVAL_MS = 5_000;
+/** Finds peers that vanished without a word, so that their watches end. */
+const TCP_KEEP_ALIVE_DELAY_MS = 30_000;
+/** Upstream's --http2-max-streams-per-connection. */
+const HTTP2_STREAMS_MAX = 250;
+/** Room for lists under way on one connection; streams beyond are refused. */
+const HTTP2_SESSION_MEGABYTES_MAX = 64;
+const HTTP2_WINDOW_BYTES = 256 * 1024;
+const CLOSE_POLL_MS = 50;
+
+/** Keys, certificates and client authorities, all PEM. */
+export interface ServingCredentials {
+  readonly key: string;
+  readonly cert: string;
+  /** Who may vouch for clients; undefined: no certificate is asked for. */
+  readonly clientAuthorities: string | undefined;
+}
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 = any free one. */
+  readonly port: number;
+  readonly credentials: ServingCredentials;
+  readonly requestTimeoutMs: number;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+}
+
+export class Listener {
+  readonly #server: Server;
+  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #sockets = new Set<Socket>();
+  readonly #clock: Clock;
+  #isClosing = false;
+
+  private constructor(server: Server, clock: Clock) {
+    this.#server = server;
+    this.#clock = clock;
+  }
+
+  /** Opens the port. @throws {Error} EADDRINUSE, EACCES and the like */
+  static async open(options: ListenerOptions, onRequest: RequestListener): Promise<Listener> {
+    const server = createServer(options);
+    const listener = new Listener(server, options.clock);
+    const handle: RequestListener = (request, response) => {
+      // Tells the client not to use the connection again; HTTP/2 has GOAWAY for that.
+      if (listener.#isClosing) response.shouldKeepAlive = false;
+      onRequest(request, response);
+    };
+    server.on("request", handle);
+    listener.#dispatch(options, handle);
+    server.on("connection", (socket: Socket) => {
+      listener.#sockets.add(socket);
+      socket.once("close", () => listener.#sockets.delete(socket));
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen({ host: options.host, port: options.port }, () => {
+        server.off("error", reject);
+        resolve();
+      });
+    });
+    server.on("error", (error) => options.logger.error({ err: error }, "listener failed"));
+    return listener;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get host(): string {
+    return (this.#server.address() as AddressInfo).address;
+  }
+
+  /** New connections use these. @throws {Error} when they do not fit; the old ones stay in use */
+  replaceCredentials(credentials: ServingCredentials): void {
+    this.#server.setSecureContext(secureContext(credentials));
+  }
+
+  /**
+   * Stops accepting, lets what is under way finish for at most `graceMs`, then cuts the rest.
+   * Idle connections close at once.
+   */
+  async close(graceMs: number): Promise<void> {
+    this.#isClosing = true;
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const session of this.#sessions) session.close();
+    const until = new AbortController();
+    const cut = this.#cutAfter(graceMs, until.signal);
+    await closed;
+    until.abort();
+    await cut;
+  }
+
+  async #cutAfter(graceMs: number, signal: AbortSignal): Promise<void> {
+    const cutAtMs = this.#clock.monotonic() + graceMs;
+    try {
+      while (this.#clock.monotonic() < cutAtMs) {
+        await this.#clock.sleep(Math.min(CLOSE_POLL_MS, graceMs), signal);
+        this.#server.closeIdleConnections();
+      }
+    } catch {
+      return; // Everything is closed.
+    }
+    // Below TLS, so that connections in the middle of their handshake end too.
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Sends each new connection to the protocol that it chose. */
+  #dispatch(options: ListenerOptions, handle: RequestListener): void {
+    const server = this.#server;
+    const [toHttp1, ...others] = server.listeners("secureConnection");
+    assert(toHttp1 !== undefined && others.length === 0, "OneSecureConnectionListener");
+    const http2 = createHttp2Server({
+      maxSessionMemory: HTTP2_SESSION_MEGABYTES_MAX,
+      settings: {
+        enablePush: false,
+        maxConcurrentStreams: HTTP2_STREAMS_MAX,
+        maxHeaderListSize: HEADER_BYTES_MAX,
+        initialWindowSize: HTTP2_WINDOW_BYTES,
+      },
+    });
+    // The compatibility classes have what the handler uses of the HTTP/1.1 ones.
+    http2.on("request", handle as unknown as Parameters<typeof http2.on>[1]);
+    http2.on("sessionError", (error) => {
+      options.logger.debug({ err: error }, "HTTP/2 session failed");
+    });
+    http2.on("session", (session) => this.#track(session));
+    server.removeAllListeners("secureConnection");
+    server.on("secureConnection", (socket: TLSSocket) => {
+      if (socket.alpnProtocol === "h2") http2.emit("connection", socket);
+      else toHttp1.call(server, socket);
+    });
+  }
+
+  #track(session: ServerHttp2Session): void {
+    let streams = 0;
+    this.#sessions.add(session);
+    session.on("close", () => this.#sessions.delete(session));
+    session.on("stream", (stream) => {
+      streams++;
+      stream.once("close", () => {
+        streams--;
+      });
+    });
+    session.setTimeout(IDLE_TIMEOUT_MS, () => {
+      // A quiet watch is not idle.
+      if (streams === 0) session.close();
+    });
+    if (this.#isClosing) session.close();
+  }
+}
+
+function createServer({ credentials, requestTimeoutMs, logger, metrics }: ListenerOptions): Server {
+  const server = createHttpsServer({
+    ...secureContext(credentials),
+    ALPNProtocols: ["h2", "http/1.1"],
+    requestCert: credentials.clientAuthorities !== undefined,
+    rejectUnauthorized: false,
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    maxHeaderSize: HEADER_BYTES_MAX,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: requestTimeoutMs + BODY_TIMEOUT_EXTRA_MS,
+    connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelay: TCP_KEEP_ALIVE_DELAY_MS,
+    noDelay: true,
+  });
+  server.maxHeadersCount = HEADERS_COUNT_MAX;
+  server.on("clientError", answerClientError);
+  const handshakeErrors = metrics.tlsHandshakeErrors.cell();
+  server.on("tlsClientError", (error) => {
+    handshakeErrors.value++;
+    logger.debug({ err: error }, "TLS handshake failed");
+  });
+  return server;
+}
+
+function secureContext({ key, cert, clientAuthorities }: ServingCredentials) {
+  return {
+    key,
+    cert,
+    minVersion: "TLSv1.2" as const,
+    ...(clientAuthorities === undefined ? {} : { ca: clientAuthorities }),
+  };
+}

@@ -1,0 +1,64 @@
+/**
+ * Turns everything that is thrown below into an answer. After the headers are sent there is no
+ * answer left to give: the stream is cut, so that the client does not take it for complete.
+ */
+import type { Logger } from "../../storage/base/logger.js";
+import { routeNotFound, StatusError } from "../api/status.js";
+import {
+  ClientGoneError,
+  type RequestContext,
+  type RequestMiddleware,
+} from "../request/request-state.js";
+import type { Metrics } from "./metrics.js";
+import { respondWithStatus, type StatusEncoder, toClientError } from "./status-response.js";
+
+export interface RecoveryParts {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly encodeStatus: StatusEncoder;
+}
+
+export function withRecovery(parts: RecoveryParts): RequestMiddleware {
+  return async function recovery(ctx, next) {
+    try {
+      await next();
+      const isAnswered = ctx.respond === false || ctx.status !== 404 || ctx.body != null;
+      if (!isAnswered) throw routeNotFound();
+    } catch (error) {
+      answerError(ctx, error, parts);
+    }
+  };
+}
+
+function answerError(ctx: RequestContext, error: unknown, parts: RecoveryParts): void {
+  const { state } = ctx;
+  if (error instanceof ClientGoneError || (ctx.res.destroyed && !(error instanceof StatusError))) {
+    if (state.infoIfKnown !== undefined) parts.metrics.countAbort(state.infoIfKnown);
+    dropConnection(ctx);
+    return;
+  }
+  if (!(error instanceof StatusError) || error.code >= 500) logFailure(ctx, error, parts.logger);
+  const answer = toClientError(error, state.auditId);
+  if (answer.code === 504 && state.infoIfKnown !== undefined) {
+    parts.metrics.countTermination(state.infoIfKnown, 504);
+  }
+  if (ctx.headerSent) dropConnection(ctx);
+  else respondWithStatus(ctx, answer, parts.encodeStatus);
+}
+
+function dropConnection(ctx: RequestContext): void {
+  ctx.respond = false;
+  ctx.res.destroy();
+}
+
+function logFailure(ctx: RequestContext, error: unknown, logger: Logger): void {
+  const { state } = ctx;
+  const fields = {
+    auditId: state.auditId,
+    method: ctx.method,
+    path: state.infoIfKnown?.path ?? "",
+    err: error,
+  };
+  if (error instanceof StatusError) logger.warn(fields, "request failed");
+  else logger.error(fields, "request failed by a defect of this server");
+}

@@ -1,0 +1,73 @@
+/**
+ * The path of every request as one array, in the order of execution, with the reason for each
+ * position that matters. The steps are the small middlewares beside this file; wiring hands in what
+ * they need and the handler at the end.
+ */
+
+import type { Logger } from "../../storage/base/logger.js";
+import type { Authenticator } from "../authn/authenticator.js";
+import type { Authorizer } from "../authz/authorizer.js";
+import type { RequestInfo } from "../request/request-info.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+import { withAccessLog } from "./access-log.js";
+import { withAuthentication } from "./authentication.js";
+import { withAuthorization } from "./authorization.js";
+import { withDeadline } from "./deadline.js";
+import { type InFlightLimits, withInFlightLimit } from "./in-flight.js";
+import type { Metrics } from "./metrics.js";
+import { withRecovery } from "./recovery.js";
+import { withRequestInfo } from "./request-facts.js";
+import { withLongRunningCount, withRequestMetrics } from "./request-metrics.js";
+import { withRequestState } from "./request-start.js";
+import type { StatusEncoder } from "./status-response.js";
+
+export interface RequestChainParts {
+  readonly logger: Logger;
+  /** Whether successful requests are logged too (at debug level). */
+  readonly logsSuccess: boolean;
+  readonly metrics: Metrics;
+  readonly encodeStatus: StatusEncoder;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  readonly inFlightLimits: InFlightLimits;
+  readonly requestTimeoutMs: number;
+  /** Whether labels of this request may go into metrics: its resource exists. */
+  readonly isServed: (info: RequestInfo) => boolean;
+  /** Steps of other parts: the freshness barrier. */
+  readonly beforeAuthentication?: readonly RequestMiddleware[];
+  /** Steps of other parts: impersonation, flow control. */
+  readonly beforeAuthorization?: readonly RequestMiddleware[];
+  /** Steps of other parts: audit. */
+  readonly afterAuthorization?: readonly RequestMiddleware[];
+  /** Paths that are no resources (see routes.ts); passes on what it does not know. */
+  readonly routes: RequestMiddleware;
+  /** The resources' verbs. */
+  readonly handler: RequestMiddleware;
+}
+
+export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
+  const { logger, metrics } = parts;
+  return [
+    // First, as all others write into the state: audit id, signal, warnings.
+    withRequestState(),
+    // Outside of recovery, so that both see the code that the client gets, also for a 500.
+    withAccessLog({ logger, logsSuccess: parts.logsSuccess }),
+    withRequestMetrics({ metrics, isServed: parts.isServed }),
+    // Everything below may throw.
+    withRecovery({ logger, metrics, encodeStatus: parts.encodeStatus }),
+    withRequestInfo(),
+    // Before anything that can wait: authentication and authorization may ask other servers.
+    withDeadline({ requestTimeoutMs: parts.requestTimeoutMs }),
+    ...(parts.beforeAuthentication ?? []),
+    withAuthentication(parts.authenticator),
+    // The limit comes after authentication, as privileged users are exempt, and before the work.
+    withInFlightLimit(parts.inFlightLimits, metrics),
+    ...(parts.beforeAuthorization ?? []),
+    withAuthorization(parts.authorizer),
+    // Only what was let in counts as open.
+    withLongRunningCount(metrics),
+    ...(parts.afterAuthorization ?? []),
+    parts.routes,
+    parts.handler,
+  ];
+}

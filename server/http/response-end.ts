@@ -1,0 +1,18 @@
+/**
+ * When a response is over: at once for a body that Koa sends in one piece (what is left is the
+ * kernel's), at its close for a stream.
+ */
+import type { RequestContext } from "../request/request-state.js";
+
+export function onResponseEnd(ctx: RequestContext, callback: () => void): void {
+  if (ctx.respond === false && !ctx.res.closed) ctx.res.once("close", callback);
+  else callback();
+}
+
+/** Bytes of the body as far as they are known without counting them again. */
+export function responseBytes(ctx: RequestContext): number {
+  const { body } = ctx;
+  if (Buffer.isBuffer(body)) return body.length;
+  if (typeof body === "string") return Buffer.byteLength(body);
+  return ctx.state.bytesSent;
+}

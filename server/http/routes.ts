@@ -1,0 +1,109 @@
+/**
+ * Routes: the paths that are no resources (health, metrics, version, discovery, OpenAPI), by
+ * koa-router. What they answer is made elsewhere and handed in as documents; here are only paths,
+ * methods and the way to the wire.
+ *
+ * Routing takes the undecoded path and authorization the decoded one. A route therefore matches
+ * case-sensitively and never contains a percent sign, so that both always mean the same.
+ */
+import { type IncomingHttpHeaders, METHODS } from "node:http";
+import Router from "koa-router";
+import { methodNotAllowed, routeNotFound } from "../api/status.js";
+import type { Query } from "../request/query.js";
+import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
+import { HEALTH_ENDPOINTS, type Health, type HealthEndpoint } from "./health.js";
+import type { Metrics } from "./metrics.js";
+
+/** An answer that is ready to be sent. */
+export interface Document {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Empty for 304 and redirects. */
+  readonly body: Buffer | string;
+}
+
+/** Makes the document of a path; `path` is decoded and without the query. */
+export type DocumentHandler = (
+  path: string,
+  headers: IncomingHttpHeaders,
+  query: Query,
+  signal: AbortSignal,
+) => Document | Promise<Document>;
+
+export interface RouteParts {
+  readonly health: Health;
+  readonly metrics: Metrics;
+  /** Exact paths, or a prefix that ends in "/*": "/version", "/openapi/v3", "/openapi/v3/*". */
+  readonly documents: Readonly<Record<string, DocumentHandler>>;
+}
+
+const READING_METHODS = ["GET", "HEAD"];
+const OTHER_METHODS = METHODS.filter((method) => !READING_METHODS.includes(method));
+
+/** Answers the known paths with GET and HEAD, refuses other methods on them, passes on the rest. */
+export function createRoutes({ health, metrics, documents }: RouteParts): RequestMiddleware {
+  const router = new Router<RequestState>({ sensitive: true, strict: true });
+
+  const serve = (path: string, handler: DocumentHandler): void => {
+    const pattern = path.endsWith("/*") ? `${path}rest` : path;
+    router.register(pattern, READING_METHODS, async (ctx) => {
+      const { info, signal } = ctx.state;
+      send(ctx, await handler(info.path, ctx.req.headers, info.query, signal));
+    });
+    router.register(pattern, OTHER_METHODS, () => {
+      throw methodNotAllowed();
+    });
+  };
+
+  for (const endpoint of HEALTH_ENDPOINTS) {
+    serve(`/${endpoint}`, (_path, _headers, query, signal) =>
+      health.report(endpoint, query, signal),
+    );
+    serve(`/${endpoint}/*`, (path, _headers, _query, signal) =>
+      health.reportOne(endpoint, checkName(endpoint, path), signal),
+    );
+  }
+  serve("/metrics", async () => ({
+    status: 200,
+    headers: { "Content-Type": metrics.registry.contentType },
+    body: await metrics.registry.metrics(),
+  }));
+  const paths = Object.keys(documents);
+  for (const path of paths) serve(path, documents[path] as DocumentHandler);
+  if (documents["/"] === undefined) serve("/", () => rootPaths(health, paths));
+
+  const route = router.routes() as unknown as RequestMiddleware;
+  return function routes(ctx, next) {
+    // Resources have no routes: their paths are data, and theirs is the hot path.
+    if (ctx.state.info.isResourceRequest) return next();
+    return route(ctx, () => {
+      throw routeNotFound();
+    });
+  };
+}
+
+function checkName(endpoint: HealthEndpoint, path: string): string {
+  return path.slice(endpoint.length + 2);
+}
+
+function send(ctx: RequestContext, { status, headers, body }: Document): void {
+  ctx.status = status;
+  ctx.set(headers);
+  if (body.length > 0 || status === 200) ctx.body = body;
+  else if (status !== 304) ctx.length = 0;
+}
+
+/** The list of paths that the existing API answers at its root. */
+function rootPaths(health: Health, documentPaths: readonly string[]): Document {
+  const paths = new Set(documentPaths.filter((path) => !path.includes("*") && !path.includes(":")));
+  for (const endpoint of HEALTH_ENDPOINTS) {
+    paths.add(`/${endpoint}`);
+    for (const name of health.names(endpoint)) paths.add(`/${endpoint}/${name}`);
+  }
+  paths.add("/metrics");
+  return {
+    status: 200,
+    headers: { "Content-Type": "application/json" },
+    body: `${JSON.stringify({ paths: [...paths].sort() }, null, 2)}\n`,
+  };
+}

@@ -1,0 +1,45 @@
+/**
+ * The one place where an error becomes an answer: a StatusError is rendered as its `Status` in the
+ * encoding that the client accepts; anything else is a defect of ours and becomes a 500 that says
+ * nothing of what happened, with the stack in the log under the same audit id.
+ */
+import { internalError, type Status, StatusError } from "../api/status.js";
+import type { RequestContext } from "../request/request-state.js";
+
+/** Encodes a Status for an Accept header; wiring hands in the codecs, JSON is the default. */
+export type StatusEncoder = (
+  status: Status,
+  accept: string | undefined,
+) => { readonly contentType: string; readonly body: Buffer | string };
+
+export const encodeStatusAsJson: StatusEncoder = (status) => ({
+  contentType: "application/json",
+  body: `${JSON.stringify(status)}\n`,
+});
+
+/** The StatusError that a client sees for whatever was thrown. */
+export function toClientError(error: unknown, auditId: string): StatusError {
+  if (error instanceof StatusError) return error;
+  return internalError(
+    `the request failed unexpectedly; the log has more under audit id ${auditId}`,
+    error,
+  );
+}
+
+/** Makes the response this Status. The headers must not be sent yet. */
+export function respondWithStatus(
+  ctx: RequestContext,
+  error: StatusError,
+  encode: StatusEncoder,
+): void {
+  const { contentType, body } = encode(error.status, ctx.headers.accept);
+  ctx.status = error.code;
+  ctx.set("Content-Type", contentType);
+  ctx.set("X-Content-Type-Options", "nosniff");
+  // What a handler had prepared for its own body does not describe this one.
+  ctx.remove("Content-Encoding");
+  ctx.remove("ETag");
+  const retryAfterSeconds = error.status.details?.retryAfterSeconds;
+  if (retryAfterSeconds !== undefined) ctx.set("Retry-After", String(retryAfterSeconds));
+  ctx.body = body;
+}

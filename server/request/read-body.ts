@@ -1,0 +1,108 @@
+/**
+ * readBody: the whole body of a request as one buffer, bounded in size and time. Handlers call it
+ * once, after authorization, so that nobody who may not write makes the server hold bytes.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
+import { badRequest, requestEntityTooLarge, StatusError } from "../api/status.js";
+
+/** Three mebibytes, the limit that clients know (S1-ERR-10). */
+export const BODY_BYTES_MAX = 3 * 1024 * 1024;
+
+export interface ReadBodyOptions {
+  readonly bytesMax?: number;
+  /** Ends the wait; its reason is what the caller gets (a 504 at the request's deadline). */
+  readonly signal: AbortSignal;
+}
+
+const EMPTY_BODY = Buffer.alloc(0);
+
+/**
+ * Reads the body to its end.
+ * @throws {StatusError} 413 too large, 400 cut short, 415 compressed, or the signal's reason
+ */
+export async function readBody(
+  request: IncomingMessage | Http2ServerRequest,
+  { bytesMax = BODY_BYTES_MAX, signal }: ReadBodyOptions,
+): Promise<Buffer> {
+  refuseEncodedBody(request.headers["content-encoding"]);
+  const announced = announcedLength(request.headers["content-length"]);
+  if (announced !== undefined && announced > bytesMax) throw tooLarge(bytesMax);
+  if (announced === 0) return EMPTY_BODY;
+  if (signal.aborted) throw signal.reason;
+  return await collect(request, bytesMax, signal);
+}
+
+function refuseEncodedBody(encoding: string | undefined): void {
+  if (encoding === undefined || encoding === "" || encoding.toLowerCase() === "identity") return;
+  throw new StatusError({
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message: `the body of the request has the content encoding ${JSON.stringify(encoding.slice(0, 100))}; only identity is accepted`,
+    reason: "UnsupportedMediaType",
+    code: 415,
+  });
+}
+
+function announcedLength(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  const length = Number(header);
+  if (!/^\d+$/.test(header)) throw badRequest("the Content-Length header is not a number");
+  return length;
+}
+
+function tooLarge(bytesMax: number): StatusError {
+  return requestEntityTooLarge(`Request entity too large: limit is ${bytesMax}`);
+}
+
+function collect(
+  request: IncomingMessage | Http2ServerRequest,
+  bytesMax: number,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > bytesMax) fail(tooLarge(bytesMax));
+      else chunks.push(chunk);
+    };
+    const onEnd = () => {
+      detach();
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes));
+    };
+    const onCut = () => fail(badRequest("the body of the request ended too early"));
+    const onAbort = () => fail(signal.reason);
+    const fail = (error: unknown) => {
+      detach();
+      // What still arrives is thrown away, so that the client comes to read the answer; the
+      // listener's request timeout bounds how long.
+      request.resume();
+      reject(error);
+    };
+    const detach = () => {
+      request.off("data", onData);
+      request.off("end", onEnd);
+      request.off("aborted", onCut);
+      request.off("error", onCut);
+      request.off("close", onCut);
+      signal.removeEventListener("abort", onAbort);
+      // A late "error" without a listener would end the process.
+      request.on("error", ignore);
+    };
+
+    request.on("data", onData);
+    request.on("end", onEnd);
+    request.on("aborted", onCut);
+    request.on("error", onCut);
+    request.on("close", onCut);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (request.destroyed && !request.readableEnded) onCut();
+  });
+}
+
+function ignore(): void {}

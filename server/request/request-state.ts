@@ -1,0 +1,171 @@
+/**
+ * RequestState: the facts of one request, typed `ctx.state`. The outermost middleware creates it,
+ * each later step fills in its part, handlers read it. Nothing here outlives the request.
+ */
+import type { ServerResponse } from "node:http";
+import type { Http2ServerResponse } from "node:http2";
+import type { Middleware, ParameterizedContext } from "koa";
+import { assert } from "../../storage/base/assert.js";
+import { timeout } from "../api/status.js";
+import type { RequestInfo } from "./request-info.js";
+import type { UserInfo } from "./user-info.js";
+
+export type RequestContext = ParameterizedContext<RequestState>;
+export type RequestMiddleware = Middleware<RequestState>;
+
+/** All warnings of a response together; clients and proxies refuse larger headers (as upstream). */
+const WARNING_CHARS_MAX = 4 * 1024;
+/** Longer single warnings are cut once the budget is short. */
+const WARNING_TRUNCATED_CHARS_MAX = 256;
+/** setTimeout takes 31 bits. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+/** The reason of a signal that aborts because nobody waits for the answer any more. */
+export class ClientGoneError extends Error {
+  override readonly name = "ClientGoneError";
+  constructor() {
+    super("the client closed the connection");
+  }
+}
+
+export class RequestState {
+  /** Monotonic milliseconds at which the request's headers were complete. */
+  readonly receivedAtMs: number;
+  /** Ties answer, access log and audit records together (S1-ERR-12). */
+  readonly auditId: string;
+  /** Why the authorizer decided so; for logs and audit. */
+  authorizationReason = "";
+  /** Bytes of the body sent by a sink; plain bodies know their length. */
+  bytesSent = 0;
+
+  readonly #response: ServerResponse | Http2ServerResponse;
+  #info: RequestInfo | undefined;
+  #user: UserInfo | undefined;
+  #warnings: string[] | undefined;
+  #deadlineMs = Number.POSITIVE_INFINITY;
+  #controller: AbortController | undefined;
+
+  constructor(options: {
+    auditId: string;
+    receivedAtMs: number;
+    response: ServerResponse | Http2ServerResponse;
+  }) {
+    this.auditId = options.auditId;
+    this.receivedAtMs = options.receivedAtMs;
+    this.#response = options.response;
+  }
+
+  /** Everything after the request-info step may rely on it. */
+  get info(): RequestInfo {
+    assert(this.#info !== undefined, "RequestInfoIsKnown");
+    return this.#info;
+  }
+
+  set info(info: RequestInfo) {
+    this.#info = info;
+  }
+
+  /** For the outer steps, which also see requests that failed before they were understood. */
+  get infoIfKnown(): RequestInfo | undefined {
+    return this.#info;
+  }
+
+  /** Everything after authentication may rely on it. */
+  get user(): UserInfo {
+    assert(this.#user !== undefined, "UserIsKnown");
+    return this.#user;
+  }
+
+  set user(user: UserInfo) {
+    this.#user = user;
+  }
+
+  get userIfKnown(): UserInfo | undefined {
+    return this.#user;
+  }
+
+  /** Monotonic milliseconds at which `signal` aborts; Infinity for long-running requests. */
+  get deadlineMs(): number {
+    return this.#deadlineMs;
+  }
+
+  /** Set once, before anybody asks for the signal. */
+  set deadlineMs(deadlineMs: number) {
+    assert(this.#controller === undefined, "DeadlineBeforeSignal");
+    this.#deadlineMs = deadlineMs;
+  }
+
+  /**
+   * Aborts when the client goes away (reason: ClientGoneError) or at the deadline (reason: a 504
+   * StatusError, so that whoever rejects with the reason answers rightly). Made when first asked
+   * for: a read from memory never waits and never pays for it.
+   */
+  get signal(): AbortSignal {
+    this.#controller ??= this.#startController();
+    return this.#controller.signal;
+  }
+
+  get warnings(): readonly string[] {
+    return this.#warnings ?? [];
+  }
+
+  /** Adds a `Warning` header to the answer, once per text. No effect after the headers are sent. */
+  addWarning(text: string): void {
+    this.#warnings ??= [];
+    const clean = cleanWarning(text);
+    if (clean === "" || this.#warnings.includes(clean)) return;
+    const used = this.#warnings.reduce((sum, warning) => sum + warning.length, 0);
+    const room = WARNING_CHARS_MAX - used;
+    if (clean.length <= room) this.#warnings.push(clean);
+    else if (room >= WARNING_TRUNCATED_CHARS_MAX) {
+      this.#warnings.push(clean.slice(0, WARNING_TRUNCATED_CHARS_MAX));
+    }
+  }
+
+  /** The values of the `Warning` header; undefined when there is nothing to warn of. */
+  warningHeader(): string[] | undefined {
+    return this.#warnings === undefined || this.#warnings.length === 0
+      ? undefined
+      : this.#warnings.map(renderWarning);
+  }
+
+  #startController(): AbortController {
+    const controller = new AbortController();
+    const response = this.#response;
+    if (response.closed || response.destroyed) {
+      controller.abort(new ClientGoneError());
+      return controller;
+    }
+    const remainingMs = this.#deadlineMs - performance.now();
+    const timer =
+      remainingMs < TIMER_MS_MAX
+        ? setTimeout(
+            () => controller.abort(timeout("the request did not complete within its deadline")),
+            Math.max(0, Math.ceil(remainingMs)),
+          )
+        : undefined;
+    response.once("close", () => {
+      clearTimeout(timer);
+      if (!response.writableFinished) controller.abort(new ClientGoneError());
+    });
+    return controller;
+  }
+}
+
+/** Sets the `Warning` headers of a response whose headers are not sent yet (S1-ERR-07). */
+export function applyWarnings(ctx: RequestContext): void {
+  const warnings = ctx.state.warningHeader();
+  if (warnings !== undefined && !ctx.headerSent) ctx.set("Warning", warnings);
+}
+
+/** RFC 9111 section 5.5: code, agent ("-" = unknown), quoted text. */
+function renderWarning(text: string): string {
+  const quoted = text.replace(/[\\"]/g, "\\$&");
+  // Header values are bytes to Node: UTF-8 has to be handed over one character per byte.
+  return `299 - "${Buffer.from(quoted, "utf8").toString("latin1")}"`;
+}
+
+function cleanWarning(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they would break the header
+  return text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim();
+}

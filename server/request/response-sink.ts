@@ -1,0 +1,244 @@
+/**
+ * ResponseSink: a response written piece by piece, for streamed lists and watches. Opening one takes
+ * the response out of Koa's hands; this file is the only one besides the http layer that touches
+ * `ctx.res`.
+ *
+ * A watch event goes to hundreds of sockets, so over HTTP/1.1 the sink does the chunked framing
+ * itself and writes one ready buffer to the socket: Node's own `res.write` makes three buffers and
+ * an extra tick of each. A `SharedChunk` is framed once however many sinks it goes to. Figures are
+ * in docs/decisions/0006-transport-and-koa.md.
+ */
+import type { ServerResponse } from "node:http";
+import type { Http2ServerResponse } from "node:http2";
+import type { Socket } from "node:net";
+import type { Writable } from "node:stream";
+import { applyWarnings, type RequestContext } from "./request-state.js";
+
+export interface ResponseSink {
+  /**
+   * Hands one piece to the transport; an empty one is nothing. False: the transport's buffer is
+   * full and `onDrain` will tell; the piece is kept all the same. After `onClose` it is dropped.
+   */
+  write(chunk: Buffer | string | SharedChunk): boolean;
+  /** Collects the writes up to `uncork` into one packet and one TLS record. */
+  cork(): void;
+  uncork(): void;
+  /** Calls back each time that a full buffer has emptied. */
+  onDrain(callback: () => void): void;
+  /** Calls back once when the response is over, whoever ended it. At once when it already is. */
+  onClose(callback: () => void): void;
+  /** The regular end of the body. */
+  end(): void;
+  /** Ends the connection in the middle of the body, so that the client sees that it is cut short. */
+  destroy(): void;
+  /** Bytes handed over and not yet with the operating system. */
+  readonly writableLength: number;
+  readonly isClosed: boolean;
+}
+
+/** Larger pieces are written in three parts instead of being copied behind their frame header. */
+const FRAME_COPY_BYTES_MAX = 16 * 1024;
+
+const CRLF = Buffer.from("\r\n", "latin1");
+
+/** Bytes that go to many sinks: the frame around them is made once. Never changed after creation. */
+export class SharedChunk {
+  readonly bytes: Buffer;
+  #framed: Buffer | undefined;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  /** The bytes as one HTTP/1.1 chunk. */
+  get framed(): Buffer {
+    this.#framed ??= frame(this.bytes);
+    return this.#framed;
+  }
+}
+
+/** Sends status and headers now and takes over the body. */
+export function openSink(
+  ctx: RequestContext,
+  { status, headers }: { status: number; headers: Readonly<Record<string, string>> },
+): ResponseSink {
+  applyWarnings(ctx);
+  ctx.status = status;
+  ctx.set(headers);
+  ctx.respond = false;
+  const { res } = ctx;
+  const socket = res.socket as Socket | null;
+  if (ctx.req.httpVersionMajor === 1 && socket !== null) {
+    // The headers leave with what the handler writes in the same turn, in one packet.
+    socket.cork();
+    process.nextTick(() => socket.uncork());
+  }
+  ctx.flushHeaders();
+  if (ctx.method === "HEAD") return openEmptySink(ctx);
+  // A response that waits behind a pipelined one has no socket of its own yet; a client of
+  // HTTP/1.0 knows no chunks.
+  const canFrame =
+    ctx.req.httpVersionMajor === 1 && socket !== null && res.chunkedEncoding && res.headersSent;
+  return canFrame ? new ChunkedSink(ctx, socket) : new StreamSink(ctx);
+}
+
+/** What both kinds share: the end of a response. */
+abstract class BaseSink {
+  readonly #response: ServerResponse;
+  protected readonly ctx: RequestContext;
+  #isClosed = false;
+
+  constructor(ctx: RequestContext) {
+    this.ctx = ctx;
+    this.#response = ctx.res;
+    if (isOver(ctx.res)) this.#isClosed = true;
+    else {
+      ctx.res.once("close", () => {
+        this.#isClosed = true;
+      });
+    }
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  onClose(callback: () => void): void {
+    if (this.#isClosed) queueMicrotask(callback);
+    else this.#response.once("close", callback);
+  }
+
+  end(): void {
+    if (!this.#isClosed) this.#response.end();
+  }
+
+  destroy(): void {
+    if (!this.#isClosed) this.#response.destroy();
+  }
+}
+
+/** HTTP/1.1: frames chunks by itself and writes to the socket below the response. */
+class ChunkedSink extends BaseSink implements ResponseSink {
+  readonly #socket: Socket;
+  #onDrain: (() => void) | undefined;
+
+  constructor(ctx: RequestContext, socket: Socket) {
+    super(ctx);
+    this.#socket = socket;
+    // The response writes nothing by itself any more, but it still sees the socket's drain.
+    this.onClose(() => {
+      if (this.#onDrain !== undefined) socket.off("drain", this.#onDrain);
+    });
+  }
+
+  get writableLength(): number {
+    return this.#socket.writableLength;
+  }
+
+  write(chunk: Buffer | string | SharedChunk): boolean {
+    if (this.isClosed) return false;
+    const socket = this.#socket;
+    if (chunk instanceof SharedChunk) {
+      if (chunk.bytes.length === 0) return true;
+      this.ctx.state.bytesSent += chunk.bytes.length;
+      return socket.write(chunk.framed);
+    }
+    const bytes = typeof chunk === "string" ? Buffer.from(chunk, "utf8") : chunk;
+    if (bytes.length === 0) return true;
+    this.ctx.state.bytesSent += bytes.length;
+    if (bytes.length <= FRAME_COPY_BYTES_MAX) return socket.write(frame(bytes));
+    socket.cork();
+    socket.write(`${bytes.length.toString(16)}\r\n`, "latin1");
+    socket.write(bytes);
+    const hasRoom = socket.write(CRLF);
+    socket.uncork();
+    return hasRoom;
+  }
+
+  cork(): void {
+    this.#socket.cork();
+  }
+
+  uncork(): void {
+    this.#socket.uncork();
+  }
+
+  onDrain(callback: () => void): void {
+    if (this.isClosed) return;
+    if (this.#onDrain !== undefined) this.#socket.off("drain", this.#onDrain);
+    this.#onDrain = callback;
+    this.#socket.on("drain", callback);
+  }
+}
+
+/** HTTP/2 streams, HTTP/1.0 and pipelined responses: whatever Node does. */
+class StreamSink extends BaseSink implements ResponseSink {
+  /** The HTTP/2 stream itself where there is one: the compatibility response hides its length. */
+  readonly #stream: Writable;
+  #onDrain: (() => void) | undefined;
+
+  constructor(ctx: RequestContext) {
+    super(ctx);
+    const response = ctx.res as ServerResponse | Http2ServerResponse;
+    this.#stream = ("stream" in response ? response.stream : response) as Writable;
+  }
+
+  get writableLength(): number {
+    return this.#stream.writableLength;
+  }
+
+  write(chunk: Buffer | string | SharedChunk): boolean {
+    if (this.isClosed) return false;
+    const piece = chunk instanceof SharedChunk ? chunk.bytes : chunk;
+    if (piece.length === 0) return true;
+    this.ctx.state.bytesSent += typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
+    return this.#stream.write(piece);
+  }
+
+  cork(): void {
+    this.#stream.cork();
+  }
+
+  uncork(): void {
+    this.#stream.uncork();
+  }
+
+  onDrain(callback: () => void): void {
+    if (this.#onDrain !== undefined) this.#stream.off("drain", this.#onDrain);
+    this.#onDrain = callback;
+    this.#stream.on("drain", callback);
+  }
+}
+
+/** HEAD: the headers are the answer; the handler may write as it likes. */
+function openEmptySink(ctx: RequestContext): ResponseSink {
+  ctx.res.end();
+  const base = new StreamSink(ctx);
+  return {
+    write: () => true,
+    cork() {},
+    uncork() {},
+    onDrain() {},
+    onClose: (callback) => base.onClose(callback),
+    end() {},
+    destroy() {},
+    writableLength: 0,
+    get isClosed() {
+      return base.isClosed;
+    },
+  };
+}
+
+function isOver(response: ServerResponse): boolean {
+  return response.closed || response.destroyed;
+}
+
+function frame(bytes: Buffer): Buffer {
+  const header = `${bytes.length.toString(16)}\r\n`;
+  const framed = Buffer.allocUnsafe(header.length + bytes.length + 2);
+  framed.write(header, 0, "latin1");
+  bytes.copy(framed, header.length);
+  framed[framed.length - 2] = 0x0d;
+  framed[framed.length - 1] = 0x0a;
+  return framed;
+}
