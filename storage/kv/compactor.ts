@@ -1,0 +1,85 @@
+/**
+ * The compactor: forgets history that is older than the interval, so that the store does not grow
+ * for ever, and younger history stays, as clients were promised it (S1-LIM-01, CARD-10).
+ *
+ * Every replica runs it; a compare-and-swap on one key lets one of them win each round. A round
+ * compacts to the revision that the round before wrote down, so history reaches back between one and
+ * two intervals, whoever wins.
+ *
+ *   round 1   key := "100"                      nothing is compacted
+ *   round 2   key "100" -> "250"                compacts to 100
+ *   round 3   (lost to another replica)         waits for the next
+ */
+import type { Clock } from "../base/clock.js";
+import type { Logger } from "../base/logger.js";
+import { type Revision, type RevisionedStore, toRevision } from "./store.js";
+
+export interface CompactorOptions {
+  readonly store: RevisionedStore;
+  /** A key that belongs to the compactors of all replicas and is no object's. */
+  readonly key: string;
+  readonly intervalMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Told about each compaction that this replica won. */
+  onCompacted?(revision: Revision): void;
+}
+
+/** A store that does not answer is asked again in the next round. */
+const REQUEST_DEADLINE_MS = 10_000;
+
+/** Runs until `signal` aborts. */
+export async function runCompactor(options: CompactorOptions, signal: AbortSignal): Promise<void> {
+  const { clock, intervalMs, logger } = options;
+  let seen: Revision | 0 | undefined;
+  while (!signal.aborted) {
+    try {
+      seen = await playRound(options, seen, withDeadline(signal));
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.warn({ err: error }, "compaction failed; it is tried again");
+    }
+    await clock.sleep(intervalMs, signal);
+  }
+}
+
+/**
+ * One round.
+ * @param seen the key's modRevision after the last round; undefined = first round of this replica
+ * @returns the key's modRevision now
+ */
+async function playRound(
+  options: CompactorOptions,
+  seen: Revision | 0 | undefined,
+  signal: AbortSignal,
+): Promise<Revision | 0> {
+  const { store, key } = options;
+  const { kv, revision } = await store.get(key, {}, signal);
+  const current = kv?.modRevision ?? 0;
+  // Who finds the key changed since its last round sees that another replica has done this one.
+  if (current !== 0 && current !== seen) return current;
+  const result = await store.commit(
+    {
+      compares: [{ key, modRevision: current }],
+      operations: [{ type: "put", key, value: Buffer.from(String(revision)) }],
+    },
+    signal,
+  );
+  if (!result.succeeded) return result.current[0]?.modRevision ?? 0;
+  const before = parseRevision(kv?.value);
+  if (before !== undefined) {
+    await store.compact(before, signal);
+    options.onCompacted?.(before);
+    options.logger.info({ revision: before }, "history compacted");
+  }
+  return result.revision;
+}
+
+function parseRevision(value: Buffer | undefined): Revision | undefined {
+  const text = value?.toString() ?? "";
+  return /^[1-9][0-9]{0,15}$/.test(text) ? toRevision(Number(text)) : undefined;
+}
+
+function withDeadline(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(REQUEST_DEADLINE_MS)]);
+}
