@@ -1,0 +1,18 @@
+/**
+ * The served resources that the tests of discovery and OpenAPI work on: those that are on by default,
+ * in the names of a vendor. For tests only.
+ */
+import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
+import type { ResourceFact } from "../../schema/model.js";
+import { loadFacts } from "../../types/load-facts.js";
+import type { ServedResources } from "./served.js";
+
+export function servedByDefault(
+  vendor = DEFAULT_VENDOR,
+  isServed: (fact: ResourceFact) => boolean = () => true,
+): ServedResources {
+  const naming = createNaming(vendor);
+  const { model, resources, groupVersions } = loadFacts(naming);
+  const served = resources.filter((fact) => fact.onByDefault && isServed(fact));
+  return { naming, model, resources: served, groupVersions };
+}
