@@ -114,7 +114,7 @@ export class Kubectl implements AsyncDisposable {
       stdio: ["pipe", "pipe", "pipe"],
       env: {
         // kubectl needs a PATH and nothing else of our environment.
-        PATH: process.env["PATH"] ?? "",
+        PATH: process.env.PATH ?? "",
         HOME: this.#home,
         KUBECONFIG: this.#kubeconfig,
       },

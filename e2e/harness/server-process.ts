@@ -187,7 +187,7 @@ async function readKubeconfig(
   const user = config.users[0]?.user ?? {};
   const decode = (text: string | undefined) => Buffer.from(text ?? "", "base64").toString();
   return {
-    url: cluster["server"] ?? "",
+    url: cluster.server ?? "",
     credentials: {
       ca: decode(cluster["certificate-authority-data"]),
       cert: decode(user["client-certificate-data"]),
@@ -199,7 +199,7 @@ async function readKubeconfig(
 /** One process with its output and its end. */
 class RunningProgram {
   readonly #process: ChildProcess;
-  readonly #exited: Promise<unknown>;
+  readonly #closed: Promise<unknown>;
   #output = "";
 
   constructor(program: string, args: readonly string[]) {
@@ -213,7 +213,9 @@ class RunningProgram {
     this.#process.stdout?.on("data", keep);
     this.#process.stderr?.on("data", keep);
     this.#process.stdin?.on("error", () => {});
-    this.#exited = once(this.#process, "close");
+    // The line ends the watchdog, which holds our pipes open as long as it lives.
+    this.#process.once("exit", () => this.#process.stdin?.end("\n"));
+    this.#closed = once(this.#process, "close");
   }
 
   get pid(): number {
@@ -237,20 +239,13 @@ class RunningProgram {
     if (!this.hasEnded) this.#process.kill(signal);
   }
 
+  /** @throws {Error} when it does not end in time; then it is killed */
   async waitForExit(): Promise<number | null> {
-    // The line ends the watchdog: it holds our pipes open as long as it lives.
-    const ended = this.hasEnded ? Promise.resolve() : once(this.#process, "exit");
     try {
-      await within(
-        "the server ends",
-        Promise.resolve(ended).then(() => {}),
-        EXIT_DEADLINE_MS,
-      );
+      await within("the server ends", this.#closed, EXIT_DEADLINE_MS);
     } finally {
       this.signal("SIGKILL");
-      this.#process.stdin?.write("\n");
     }
-    await this.#exited;
     return this.exitCode;
   }
 
