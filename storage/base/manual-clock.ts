@@ -28,12 +28,17 @@ export class ManualClock implements Clock {
   sleep(delayMs: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
-      const sleeper = { wakeAtMs: this.#nowMs + delayMs, wake: resolve };
-      this.#sleepers.push(sleeper);
-      signal.addEventListener("abort", () => {
+      const onAbort = () => {
         this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
         reject(signal.reason);
-      });
+      };
+      const wake = () => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      const sleeper = { wakeAtMs: this.#nowMs + delayMs, wake };
+      this.#sleepers.push(sleeper);
+      signal.addEventListener("abort", onAbort, { once: true });
       for (const notify of this.#onSleep.splice(0)) notify();
     });
   }
