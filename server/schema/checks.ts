@@ -1,0 +1,214 @@
+/**
+ * The checks that the facts alone decide: required fields and closed sets of values, compiled per
+ * type (S1-FV-02). Go's types cannot tell a missing value from a zero, so only strings, lists, maps
+ * and pointers can be missing, and the hand-written validation of the existing system accepts some of
+ * these empty (NOT_REQUIRED). Status is reported by controllers and metadata checked by the registry.
+ */
+
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import type { FieldError } from "../api/status.js";
+import type { Field, SchemaModel, StructType, TypeRef } from "./model.js";
+import { flatFields, followAliases } from "./struct-codec.js";
+import { prefixPaths } from "./value-codec.js";
+
+/** Fields that look required and are accepted empty: "<group>.<Type>.<field>". */
+export const NOT_REQUIRED: ReadonlySet<string> = new Set([
+  "authentication.TokenReviewSpec.token", // refused with 400 by its resource
+  "batch.PodFailurePolicy.rules",
+  "certificates.PodCertificateRequestSpec.stubPKCS10Request",
+  "core.ComponentCondition.status",
+  "core.ComponentCondition.type",
+  "core.ConfigMapNodeConfigSource.kubeletConfigKey",
+  "core.ConfigMapNodeConfigSource.name",
+  "core.ConfigMapNodeConfigSource.namespace",
+  "core.HTTPHeader.value",
+  "core.LimitRangeSpec.limits",
+  "core.ScaleIOPersistentVolumeSource.secretRef",
+  "core.ScaleIOVolumeSource.secretRef",
+  "core.Sysctl.value",
+  "meta.GroupResource.group", // "" is the core group
+  "storage.CSINodeSpec.drivers",
+  "storage.TokenRequest.audience", // "" is the API server's own
+]);
+
+/** Types that other code checks. */
+const SKIPPED: ReadonlySet<string> = new Set(["meta.v1.ObjectMeta", "meta.v1.ListMeta"]);
+
+interface Problem {
+  reason: FieldError["reason"];
+  message: string;
+}
+
+/** Reports problems and their paths, relative to the value, in two lists of the same length. */
+type Check = (value: JsonValue, problems: Problem[], paths: string[]) => void;
+
+/** Gives the compiled check of a kind. */
+export function createChecks(model: SchemaModel) {
+  const compiled = new Map<StructType, Check | undefined>();
+
+  function structCheck(type: StructType, isKindItself: boolean): Check | undefined {
+    if (SKIPPED.has(type.id) || type.customJson) return undefined;
+    if (!isKindItself && compiled.has(type)) return compiled.get(type);
+    let fields: readonly FieldCheck[] | undefined;
+    const check: Check = (value, problems, paths) => {
+      fields ??= fieldChecks(type, isKindItself);
+      for (const field of fields) field(value as JsonObject, problems, paths);
+    };
+    const isMoot = isKindItself ? false : !findsAnything(type, new Set());
+    const result = isMoot ? undefined : check;
+    if (!isKindItself) compiled.set(type, result);
+    return result;
+  }
+
+  /** Whether anything within the type can be wrong. */
+  function findsAnything(type: StructType, met: Set<StructType>): boolean {
+    if (met.has(type) || SKIPPED.has(type.id) || type.customJson) return false;
+    met.add(type);
+    return flatFields(model, type).some((field) => {
+      if (isRequired(model, type, field) || enumOf(model, field.type) !== undefined) return true;
+      const inner = innerStruct(model, field.type);
+      return inner !== undefined && findsAnything(inner, met);
+    });
+  }
+
+  type FieldCheck = (value: JsonObject, problems: Problem[], paths: string[]) => void;
+
+  function fieldChecks(type: StructType, isKindItself: boolean): readonly FieldCheck[] {
+    return flatFields(model, type).flatMap((field) => {
+      if (isKindItself && field.name === "status") return [];
+      const required = isRequired(model, type, field);
+      const inner = valueCheck(field.type);
+      return required || inner !== undefined ? [fieldCheck(field.name, required, inner)] : [];
+    });
+  }
+
+  function valueCheck(ref: TypeRef): Check | undefined {
+    const target = followAliases(model, ref);
+    if (target.kind === "list") return listCheck(valueCheck(target.items));
+    if (target.kind === "map") return mapCheck(valueCheck(target.values));
+    if (target.kind !== "named") return undefined;
+    const type = model.type(target.id);
+    if (type?.form === "struct") return structCheck(type, false);
+    return type?.form === "enum" && type.closed ? enumCheck(type.values, ref.nullable) : undefined;
+  }
+
+  return (type: StructType): ((object: JsonObject) => FieldError[]) => {
+    const check = structCheck(type, true);
+    return (object) => {
+      const problems: Problem[] = [];
+      const paths: string[] = [];
+      check?.(object, problems, paths);
+      return problems.map(({ reason, message }, index) => ({
+        reason,
+        field: paths[index] ?? "",
+        message,
+      }));
+    };
+  };
+}
+
+function innerStruct(model: SchemaModel, ref: TypeRef): StructType | undefined {
+  const target = followAliases(model, ref);
+  if (target.kind === "list") return innerStruct(model, target.items);
+  if (target.kind === "map") return innerStruct(model, target.values);
+  const type = target.kind === "named" ? model.type(target.id) : undefined;
+  return type?.form === "struct" ? type : undefined;
+}
+
+function enumOf(model: SchemaModel, ref: TypeRef): readonly string[] | undefined {
+  const target = followAliases(model, ref);
+  if (target.kind === "list") return enumOf(model, target.items);
+  const type = target.kind === "named" ? model.type(target.id) : undefined;
+  return type?.form === "enum" && type.closed ? type.values : undefined;
+}
+
+/** Whether an empty value of the field is surely an error. */
+export function isRequired(model: SchemaModel, type: StructType, field: Field): boolean {
+  if (NOT_REQUIRED.has(`${type.file.split(".")[0]}.${type.name}.${field.name}`)) return false;
+  const target = followAliases(model, field.type);
+  const isMarked = field.requirement === "required";
+  if (!isMarked && (field.requirement !== "none" || field.empty !== "always")) return false;
+  if (field.type.nullable) return true;
+  switch (target.kind) {
+    case "list":
+      return true;
+    case "map":
+      return isMarked;
+    case "scalar":
+      return target.name === "string" || target.name === "bytes";
+    case "named":
+      return model.type(target.id)?.form === "enum";
+    case "builtin":
+      return false;
+  }
+}
+
+function isMissing(value: JsonValue | undefined): boolean {
+  if (value === undefined || value === null || value === "") return true;
+  return typeof value === "object" && isEmptyContainer(value);
+}
+
+function isEmptyContainer(value: object): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+function fieldCheck(name: string, required: boolean, inner: Check | undefined) {
+  return (value: JsonObject, problems: Problem[], paths: string[]): void => {
+    const member = value[name];
+    if (required && isMissing(member)) {
+      problems.push({ reason: "FieldValueRequired", message: "Required value" });
+      paths.push(name);
+      return;
+    }
+    if (inner === undefined || member === undefined || member === null) return;
+    const before = paths.length;
+    inner(member, problems, paths);
+    if (paths.length > before) prefix(paths, before, name);
+  };
+}
+
+/** A value's own path is "", so its field's name is the whole path. */
+function prefix(paths: string[], from: number, segment: string): void {
+  for (let index = from; index < paths.length; index++) {
+    if (paths[index] === "") paths[index] = segment;
+    else {
+      const one = [paths[index] ?? ""];
+      prefixPaths(one, 0, segment);
+      paths[index] = one[0] ?? "";
+    }
+  }
+}
+
+function listCheck(item: Check | undefined): Check | undefined {
+  if (item === undefined) return undefined;
+  return (value, problems, paths) => {
+    for (const [index, member] of (value as JsonValue[]).entries()) {
+      const before = paths.length;
+      if (member !== null) item(member, problems, paths);
+      if (paths.length > before) prefix(paths, before, `[${index}]`);
+    }
+  };
+}
+
+function mapCheck(item: Check | undefined): Check | undefined {
+  if (item === undefined) return undefined;
+  return (value, problems, paths) => {
+    for (const [key, member] of Object.entries(value as JsonObject)) {
+      const before = paths.length;
+      if (member !== undefined && member !== null) item(member, problems, paths);
+      if (paths.length > before) prefix(paths, before, `[${key}]`);
+    }
+  };
+}
+
+/** The empty string is no value, where the field is not a pointer. */
+function enumCheck(values: readonly string[], isNullable: boolean): Check {
+  const allowed = new Set(values);
+  const listed = [...values].sort().map((value) => JSON.stringify(value));
+  return (value, problems, paths) => {
+    if (typeof value !== "string" || allowed.has(value) || (value === "" && !isNullable)) return;
+    const message = `Unsupported value: ${JSON.stringify(value)}: supported values: ${listed.join(", ")}`;
+    problems.push({ reason: "FieldValueNotSupported", message });
+    paths.push("");
+  };
+}

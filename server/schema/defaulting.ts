@@ -1,0 +1,275 @@
+/**
+ * Defaults, compiled per type from the facts: `default=` attributes, rows of the table that hold
+ * whenever a field is unset, and the rules of ./defaults for rows with conditions. Types below which
+ * nothing has a default are not walked. Outer types come before inner ones, rows in the table's order.
+ */
+
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import { coreDefaults } from "./defaults/core.js";
+import {
+  apiextensionsDefaults,
+  defaultFlatDeviceRequest,
+  networkingDefaults,
+  rbacDefaults,
+  resourceDefaults,
+} from "./defaults/others.js";
+import type { DefaultRule, DefaultRules, RuleContext } from "./defaults/rule.js";
+import {
+  appsDefaults,
+  autoscalingDefaults,
+  batchDefaults,
+  nameClaimTemplates,
+} from "./defaults/workloads.js";
+import type { DefaultFact, Facts, Field, SchemaModel, StructType, TypeRef } from "./model.js";
+import { flatFields, followAliases } from "./struct-codec.js";
+
+export interface DefaultingOptions {
+  /** Whether a feature gate named in a row is on; all are, by default. */
+  readonly isGateEnabled?: (gate: string) => boolean;
+  /** For the few defaults that are the current time. */
+  readonly now?: () => Date;
+}
+
+/** Fills in the defaults of a value in place. */
+export type FillIn = (value: JsonObject) => void;
+
+const RULES: Readonly<Record<string, DefaultRules>> = {
+  core: coreDefaults,
+  apps: appsDefaults,
+  batch: batchDefaults,
+  autoscaling: autoscalingDefaults,
+  networking: networkingDefaults,
+  rbac: rbacDefaults,
+  apiextensions: apiextensionsDefaults,
+  resource: resourceDefaults,
+};
+
+/** Rules whose row names the inner type, but that need to see the outer one. */
+const RULE_TARGETS: Readonly<Record<string, string>> = {
+  HPAScalingRules: "HorizontalPodAutoscalerBehavior",
+};
+
+/** What versions of a type do beyond the table. */
+const EXTRA_RULES: Readonly<Record<string, FillIn>> = {
+  "apps.v1.StatefulSet": nameClaimTemplates,
+  "resource.v1beta1.DeviceRequest": defaultFlatDeviceRequest,
+};
+
+/** Conditions that say no more than that the field is unset. */
+const UNCONDITIONAL =
+  /^(?:unset|empty|null \(zero is kept\))(?: \(written as an empty string\))?(?:; (?:also \w+|only Pod, not pod templates|gate \w+))*$/;
+
+/** One row, ready to be bound to the types it is for. */
+export interface DefaultRow {
+  readonly fact: DefaultFact;
+  /** The rule in code; undefined when the row is data alone. */
+  readonly rule: DefaultRule | undefined;
+  /** Key of the rule in its group's table. */
+  readonly key: string;
+  /** Short group name: "core". */
+  readonly base: string;
+  readonly types: readonly string[];
+  readonly gates: readonly string[];
+}
+
+/** The table with its rules. @throws {TypeError} when a row with a condition has no rule */
+export function bindRules(facts: Facts): readonly DefaultRow[] {
+  const seen = new Map<string, number>();
+  const alsoFor = facts.defaults.filter(({ when }) => when.includes("both rules also for"));
+  return facts.defaults.map((fact) => {
+    const base = fact.file.slice(0, fact.file.indexOf("."));
+    const name = `${fact.type} ${fact.field.replace(/\[".*"\]/, "[*]")}`;
+    const count = (seen.get(`${fact.file} ${name}`) ?? 0) + 1;
+    seen.set(`${fact.file} ${name}`, count);
+    const key = count === 1 ? name : `${name}#${count}`;
+    const rule = RULES[base]?.[key];
+    const isData = fact.value !== undefined && UNCONDITIONAL.test(fact.when);
+    if (rule === undefined && !isData) throw new TypeError(`no rule for ${fact.file} ${key}`);
+    const words = alsoFor.find(
+      ({ type, field }) => type === fact.type && field === fact.field,
+    )?.when;
+    const also = [...(words ?? fact.when).matchAll(/also (?:for )?([A-Z]\w+)/g)].map(
+      (match) => match[1] ?? "",
+    );
+    const gates = [...fact.when.matchAll(/gate (\w+)/g)].map((match) => match[1] ?? "");
+    return { fact, rule, key, base, types: [RULE_TARGETS[fact.type] ?? fact.type, ...also], gates };
+  });
+}
+
+/** Gives the compiled defaults of a type; undefined when nothing in it has one. */
+export function createDefaulting(
+  facts: Facts,
+  options: DefaultingOptions,
+): (type: StructType) => FillIn | undefined {
+  const { model } = facts;
+  const { isGateEnabled = () => true, now = () => new Date() } = options;
+  const rows = bindRules(facts).filter((row) => row.gates.every(isGateEnabled));
+  const compiled = new Map<StructType, FillIn>();
+  const reaching = new Map<StructType, boolean>();
+
+  function rowsFor(file: string, name: string): readonly DefaultRow[] {
+    const base = file.slice(0, file.indexOf("."));
+    const candidates = rows.filter((row) => row.base === base && row.types.includes(name));
+    const exact = candidates.filter((row) => row.fact.file === file);
+    return exact.length > 0 ? exact : candidates;
+  }
+
+  /** Rules of a type itself and of the structs embedded in it. */
+  function ownRules(type: StructType): FillIn[] {
+    const rules = rowsFor(type.file, type.name).map((row) => bind(row, type));
+    const extra = EXTRA_RULES[type.id];
+    if (extra !== undefined) rules.push(extra);
+    for (const field of type.fields) {
+      const inlined = field.name === "<inline>" ? structOf(field.type) : undefined;
+      if (inlined !== undefined) rules.push(...ownRules(inlined));
+    }
+    return rules;
+  }
+
+  function bind({ fact, rule }: DefaultRow, type: StructType): FillIn {
+    if (rule === undefined) return dataRule(model, type, fact);
+    const context: RuleContext = { fact, now };
+    return (value) => rule(value, context);
+  }
+
+  function structOf(ref: TypeRef): StructType | undefined {
+    const target = followAliases(model, ref);
+    const type = target.kind === "named" ? model.type(target.id) : undefined;
+    return type?.form === "struct" && !type.customJson ? type : undefined;
+  }
+
+  function markers(type: StructType): FillIn[] {
+    return flatFields(model, type).flatMap((field) => {
+      const { default: filling, name } = field;
+      // An empty value that may be left out is the same as none.
+      const isMoot = !field.type.nullable && isEmptyValue(filling);
+      return filling === undefined || isMoot ? [] : [fillField(name, field, filling)];
+    });
+  }
+
+  /** Structs within a type, at any distance from it. */
+  function reaches(type: StructType): boolean {
+    const known = reaching.get(type);
+    if (known !== undefined) return known;
+    const queue = [type];
+    const met = new Set(queue);
+    let found = false;
+    for (let at = 0; at < queue.length && !found; at++) {
+      const next = queue[at] as StructType;
+      found = ownRules(next).length > 0 || markers(next).length > 0 || hasAliasRule(next);
+      for (const field of flatFields(model, next)) {
+        const inner = innerStruct(field.type);
+        if (inner !== undefined && !met.has(inner)) {
+          met.add(inner);
+          queue.push(inner);
+        }
+      }
+    }
+    reaching.set(type, found);
+    return found;
+  }
+
+  function innerStruct(ref: TypeRef): StructType | undefined {
+    const target = followAliases(model, ref);
+    if (target.kind === "list") return innerStruct(target.items);
+    if (target.kind === "map") return innerStruct(target.values);
+    return structOf(target);
+  }
+
+  function hasAliasRule(type: StructType): boolean {
+    return flatFields(model, type).some((field) => aliasRule(field.type) !== undefined);
+  }
+
+  /** A rule for a named map, such as a list of resources. */
+  function aliasRule(ref: TypeRef): FillIn | undefined {
+    const type = ref.kind === "named" ? model.type(ref.id) : undefined;
+    if (type?.form !== "alias") return undefined;
+    const row = rowsFor(type.file, type.name)[0];
+    if (row?.rule === undefined)
+      return type.target.kind === "named" ? aliasRule(type.target) : undefined;
+    const { rule, fact } = row;
+    return (value) => rule(value, { fact, now });
+  }
+
+  function childStep(field: Field): FillIn | undefined {
+    const { name } = field;
+    const rule = aliasRule(field.type);
+    const inner = innerStruct(field.type);
+    const fillIn = rule ?? (inner !== undefined && reaches(inner) ? compile(inner) : undefined);
+    if (fillIn === undefined) return undefined;
+    const { kind } = followAliases(model, field.type);
+    // A rule for a map takes the map, not its values.
+    return within(name, rule === undefined ? kind : "named", fillIn);
+  }
+
+  function compile(type: StructType): FillIn {
+    const known = compiled.get(type);
+    if (known !== undefined) return known;
+    let steps: readonly FillIn[] | undefined;
+    const fillIn: FillIn = (value) => {
+      steps ??= [
+        ...ownRules(type),
+        ...markers(type),
+        ...flatFields(model, type).flatMap((field) => childStep(field) ?? []),
+      ];
+      for (const step of steps) step(value);
+    };
+    compiled.set(type, fillIn);
+    return fillIn;
+  }
+
+  return (type) => (reaches(type) ? compile(type) : undefined);
+}
+
+function isEmptyValue(value: JsonValue | undefined): boolean {
+  return value === "" || value === 0 || value === false || (Array.isArray(value) && !value.length);
+}
+
+function fillField(name: string, field: Field, filling: JsonValue): FillIn {
+  const isNullable = field.type.nullable;
+  const isShared = typeof filling !== "object" || filling === null;
+  return (value) => {
+    const member = value[name];
+    const isUnset =
+      member === undefined || member === null || (!isNullable && isEmptyValue(member));
+    if (isUnset) value[name] = isShared ? filling : structuredClone(filling);
+  };
+}
+
+/**
+ * A row that is data: a path of fields, "[]" marking those whose items are meant, and a value. Other
+ * versions of a type may lack the field; for them there is nothing to do.
+ */
+function dataRule(model: SchemaModel, type: StructType, fact: DefaultFact): FillIn {
+  let current: StructType | undefined = type;
+  const fields: Field[] = [];
+  for (const segment of fact.field.split(".")) {
+    const name = segment.replace("[]", "");
+    const field: Field | undefined =
+      current && flatFields(model, current).find((candidate) => candidate.name === name);
+    if (field === undefined) return () => {};
+    fields.push(field);
+    let target = followAliases(model, field.type);
+    if (target.kind === "list") target = followAliases(model, target.items);
+    else if (target.kind === "map") target = followAliases(model, target.values);
+    const named = target.kind === "named" ? model.type(target.id) : undefined;
+    current = named?.form === "struct" ? named : undefined;
+  }
+  const last = fields.pop() as Field;
+  let fillIn = fillField(last.name, last, fact.value ?? null);
+  for (const field of fields.reverse()) {
+    fillIn = within(field.name, followAliases(model, field.type).kind, fillIn);
+  }
+  return fillIn;
+}
+
+/** Applies `inner` to a member, or to each of its items where it is a list or a map. */
+function within(name: string, kind: TypeRef["kind"], inner: FillIn): FillIn {
+  return (value) => {
+    const member = value[name];
+    if (member === undefined || member === null) return;
+    if (kind === "list") for (const item of member as JsonObject[]) inner(item);
+    else if (kind !== "map") inner(member as JsonObject);
+    else for (const item of Object.values(member as JsonObject)) inner(item as JsonObject);
+  };
+}

@@ -1,0 +1,140 @@
+/** Defaults of the core group that depend on other fields. */
+
+import type { JsonObject } from "../../api/meta.js";
+import { roundUpToMilli } from "../quantity.js";
+import { defaultHugePageLimits, defaultPodLimits, defaultPodRequests } from "./pod-resources.js";
+import {
+  type DefaultRules,
+  ensureObject,
+  fill,
+  fillMissing,
+  isUnset,
+  itemsIn,
+  labelsFromTemplate,
+  objectIn,
+  templateLabels,
+} from "./rule.js";
+
+function containersOf(pod: JsonObject): readonly JsonObject[] {
+  const spec = objectIn(pod, "spec");
+  return [...itemsIn(spec, "containers"), ...itemsIn(spec, "initContainers")];
+}
+
+/** Whether an image's reference means the moving tag: "nginx", "nginx:latest", "r:5000/nginx". */
+function isLatest(image: unknown): boolean {
+  if (typeof image !== "string" || image === "") return false;
+  const [reference = "", digest] = image.split("@");
+  const tag = /:([\w][\w.-]*)$/.exec(reference)?.[1];
+  return tag === "latest" || (tag === undefined && digest === undefined);
+}
+
+function fillPullPolicy(name: string, image: string, wantsLatest: boolean) {
+  return (value: JsonObject): void => {
+    if (isLatest(value[image]) === wantsLatest) {
+      fill(value, name, wantsLatest ? "Always" : "IfNotPresent");
+    }
+  };
+}
+
+const ofLatest = fillPullPolicy("imagePullPolicy", "image", true);
+const ofOthers = fillPullPolicy("imagePullPolicy", "image", false);
+
+const isContainerLimit = (item: JsonObject) => item.type === "Container";
+
+export const coreDefaults: DefaultRules = {
+  "Pod spec.containers[].resources.requests": (pod) => {
+    for (const container of containersOf(pod)) {
+      const limits = objectIn(objectIn(container, "resources"), "limits");
+      if (limits === undefined) continue;
+      fillMissing(ensureObject(ensureObject(container, "resources"), "requests"), limits);
+    }
+  },
+  "Pod spec.containers[].ports[].hostPort": (pod) => {
+    if (objectIn(pod, "spec")?.hostNetwork !== true) return;
+    for (const port of containersOf(pod).flatMap((container) => itemsIn(container, "ports"))) {
+      fill(port, "hostPort", port.containerPort ?? 0);
+    }
+  },
+  "Pod spec.resources.limits": defaultHugePageLimits,
+  "Pod spec.resources.requests": defaultPodRequests,
+  "Pod spec.resources.limits#2": defaultPodLimits,
+  "Container imagePullPolicy": ofLatest,
+  "Container imagePullPolicy#2": ofOthers,
+  "ImageVolumeSource pullPolicy": (source) => {
+    fill(source, "pullPolicy", isLatest(source.reference) ? "Always" : "IfNotPresent");
+  },
+  "Volume emptyDir": (volume) => {
+    // Whatever is there besides the name is a source.
+    if (Object.keys(volume).every((key) => key === "name")) volume.emptyDir = {};
+  },
+  "ResourceList *": (list) => {
+    for (const [key, text] of Object.entries(list)) list[key] = roundUpToMilli(String(text));
+  },
+  "Namespace metadata.labels[*]": (namespace, { fact }) => {
+    const metadata = objectIn(namespace, "metadata");
+    const key = /\["(.+)"\]/.exec(fact.field)?.[1];
+    if (metadata === undefined || isUnset(metadata.name) || key === undefined) return;
+    ensureObject(metadata, "labels")[key] = metadata.name;
+  },
+  "NodeStatus allocatable": (status) => {
+    const capacity = objectIn(status, "capacity");
+    if (capacity !== undefined) fill(status, "allocatable", { ...capacity });
+  },
+  "LimitRangeItem default": (item) => {
+    if (isContainerLimit(item)) fillMissing(ensureObject(item, "default"), objectIn(item, "max"));
+  },
+  "LimitRangeItem defaultRequest": (item) => {
+    if (!isContainerLimit(item)) return;
+    const requests = ensureObject(item, "defaultRequest");
+    fillMissing(requests, objectIn(item, "default"));
+    fillMissing(requests, objectIn(item, "min"));
+  },
+  "ReplicationController spec.selector": (controller) => {
+    const labels = templateLabels(controller);
+    if (labels !== undefined) fill(objectIn(controller, "spec"), "selector", { ...labels });
+  },
+  "ReplicationController metadata.labels": labelsFromTemplate,
+  "Service spec.sessionAffinityConfig": (service) => {
+    const spec = objectIn(service, "spec");
+    if (spec?.sessionAffinity === "None") delete spec.sessionAffinityConfig;
+  },
+  "Service spec.sessionAffinityConfig.clientIP.timeoutSeconds": (service, { fact }) => {
+    const spec = objectIn(service, "spec");
+    if (spec?.sessionAffinity !== "ClientIP") return;
+    const clientIp = ensureObject(ensureObject(spec, "sessionAffinityConfig"), "clientIP");
+    fill(clientIp, "timeoutSeconds", fact.value ?? null);
+  },
+  "Service spec.ports[].targetPort": (service) => {
+    for (const port of itemsIn(objectIn(service, "spec"), "ports")) {
+      if (isUnset(port.targetPort) || port.targetPort === 0) port.targetPort = port.port ?? 0;
+    }
+  },
+  "Service spec.externalTrafficPolicy": (service) => {
+    const spec = objectIn(service, "spec");
+    if (spec === undefined) return;
+    const isExternal =
+      spec.type === "NodePort" ||
+      spec.type === "LoadBalancer" ||
+      (spec.type === "ClusterIP" && !isUnset(spec.externalIPs));
+    if (isExternal) fill(spec, "externalTrafficPolicy", "Cluster");
+  },
+  "Service spec.internalTrafficPolicy": (service) => {
+    const spec = objectIn(service, "spec");
+    if (["ClusterIP", "NodePort", "LoadBalancer"].includes(String(spec?.type))) {
+      fill(spec, "internalTrafficPolicy", "Cluster");
+    }
+  },
+  "Service spec.allocateLoadBalancerNodePorts": (service) => {
+    const spec = objectIn(service, "spec");
+    if (spec?.type === "LoadBalancer") fill(spec, "allocateLoadBalancerNodePorts", true);
+  },
+  "Service status.loadBalancer.ingress[].ipMode": (service) => {
+    if (objectIn(service, "spec")?.type !== "LoadBalancer") return;
+    for (const ingress of itemsIn(
+      objectIn(objectIn(service, "status"), "loadBalancer"),
+      "ingress",
+    )) {
+      if (!isUnset(ingress.ip)) fill(ingress, "ipMode", "VIP");
+    }
+  },
+};

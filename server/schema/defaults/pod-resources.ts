@@ -1,0 +1,110 @@
+/**
+ * Resources of a pod as a whole: sums over its containers, as a scheduler counts them, and the
+ * defaults that follow for `spec.resources`.
+ */
+
+import type { JsonObject } from "../../api/meta.js";
+import {
+  addQuantities,
+  compareQuantities,
+  formatQuantity,
+  parseQuantity,
+  type Quantity,
+  ZERO_QUANTITY,
+} from "../quantity.js";
+import { fillMissing, itemsIn, objectIn } from "./rule.js";
+
+type Amounts = Map<string, Quantity>;
+
+function amountsOf(container: JsonObject, list: "limits" | "requests"): Amounts {
+  const amounts: Amounts = new Map();
+  for (const [key, text] of Object.entries(
+    objectIn(objectIn(container, "resources"), list) ?? {},
+  )) {
+    const quantity = parseQuantity(String(text));
+    if (quantity !== undefined) amounts.set(key, quantity);
+  }
+  return amounts;
+}
+
+function plus(left: Amounts, right: Amounts): Amounts {
+  const sum: Amounts = new Map(left);
+  for (const [key, amount] of right) {
+    sum.set(key, addQuantities(sum.get(key) ?? ZERO_QUANTITY, amount));
+  }
+  return sum;
+}
+
+function larger(left: Amounts, right: Amounts): Amounts {
+  const out: Amounts = new Map(left);
+  for (const [key, amount] of right) {
+    const other = out.get(key);
+    if (other === undefined || compareQuantities(amount, other) > 0) out.set(key, amount);
+  }
+  return out;
+}
+
+/**
+ * What the containers need at most at one time: all containers and sidecars together, or one init
+ * container with the sidecars that were started before it.
+ */
+export function containerTotals(spec: JsonObject, list: "limits" | "requests"): Amounts {
+  let sidecars: Amounts = new Map();
+  let initPeak: Amounts = new Map();
+  for (const container of itemsIn(spec, "initContainers")) {
+    const amounts = amountsOf(container, list);
+    if (container.restartPolicy === "Always") sidecars = plus(sidecars, amounts);
+    else initPeak = larger(initPeak, plus(sidecars, amounts));
+  }
+  let running = sidecars;
+  for (const container of itemsIn(spec, "containers")) {
+    running = plus(running, amountsOf(container, list));
+  }
+  return larger(running, initPeak);
+}
+
+const isHugePages = (key: string) => key.startsWith("hugepages-");
+const isComputed = (key: string) => key === "cpu" || key === "memory";
+
+/** Huge pages have no overcommit, so the pod's limit is what its containers may use. */
+export function defaultHugePageLimits(pod: JsonObject): void {
+  const spec = objectIn(pod, "spec");
+  const resources = objectIn(spec, "resources");
+  if (spec === undefined || resources === undefined) return;
+  const [limits, requests] = [objectIn(resources, "limits"), objectIn(resources, "requests")];
+  if (limits === undefined && requests === undefined) return;
+  const filled: JsonObject = { ...limits };
+  for (const [key, total] of containerTotals(spec, "limits")) {
+    if (!isHugePages(key) || filled[key] !== undefined || requests?.[key] !== undefined) continue;
+    filled[key] = formatQuantity(total);
+  }
+  if (Object.keys(filled).length > 0) resources.limits = filled;
+}
+
+export function defaultPodRequests(pod: JsonObject): void {
+  const spec = objectIn(pod, "spec");
+  const resources = objectIn(spec, "resources");
+  const limits = objectIn(resources, "limits");
+  if (spec === undefined || resources === undefined || limits === undefined) return;
+  const requests: JsonObject = { ...objectIn(resources, "requests") };
+  for (const [key, total] of containerTotals(spec, "requests")) {
+    if (isComputed(key) && requests[key] === undefined) requests[key] = formatQuantity(total);
+  }
+  fillMissing(requests, limits);
+  if (Object.keys(requests).length > 0) resources.requests = requests;
+}
+
+/** A limit of the pod, where every container has one and the pod only requests. */
+export function defaultPodLimits(pod: JsonObject): void {
+  const spec = objectIn(pod, "spec");
+  const resources = objectIn(spec, "resources");
+  if (spec === undefined || objectIn(resources, "requests") === undefined) return;
+  if (resources === undefined || objectIn(resources, "limits") !== undefined) return;
+  const containers = [...itemsIn(spec, "containers"), ...itemsIn(spec, "initContainers")];
+  const limits: JsonObject = {};
+  for (const [key, total] of containerTotals(spec, "limits")) {
+    const isEverywhere = containers.every((container) => amountsOf(container, "limits").has(key));
+    if (isComputed(key) && isEverywhere) limits[key] = formatQuantity(total);
+  }
+  if (Object.keys(limits).length > 0) resources.limits = limits;
+}

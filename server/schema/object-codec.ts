@@ -1,0 +1,94 @@
+/**
+ * ObjectCodec: everything that the facts alone decide about one kind, compiled once: reading a body,
+ * defaults, the checks that need no knowledge of the kind, and the canonical text that is stored and
+ * served. Every request goes through it; it is pure, except that defaults may ask for the time.
+ *
+ * What differs per kind beyond that is the registry's ResourceStrategy.
+ */
+
+import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
+import { formatGroupVersion } from "../api/names.js";
+import { badRequest, type FieldError } from "../api/status.js";
+import { createChecks } from "./checks.js";
+import { createDefaulting, type DefaultingOptions } from "./defaulting.js";
+import type { Facts, StructType } from "./model.js";
+import { createCodecCompiler } from "./struct-codec.js";
+import { DecodeFailure } from "./value-codec.js";
+
+export interface DecodeResult {
+  readonly object: ApiObject;
+  /** Paths of the fields that the type does not have, such as "spec.containers[0].x". */
+  readonly unknownFields: readonly string[];
+}
+
+export interface ObjectCodec {
+  /**
+   * Checks JSON types and drops unknown fields; gives a new object, in which every field that is
+   * always written is there. @throws {StatusError} 400 for a wrong JSON type
+   */
+  decode(input: JsonValue): DecodeResult;
+  /** Fills in defaults in place: the facts' `default=` and the rules set in code. */
+  applyDefaults(object: ApiObject): void;
+  /** Required fields and closed enums. Metadata is the registry's. */
+  validate(object: ApiObject): FieldError[];
+  /** Canonical JSON text without trailing newline. */
+  encode(object: ApiObject): string;
+}
+
+export interface ObjectCodecs {
+  /** The codec of a kind of the facts; undefined when there is none. */
+  forKind(group: string, version: string, kind: string): ObjectCodec | undefined;
+}
+
+export function createObjectCodecs(facts: Facts, options: DefaultingOptions = {}): ObjectCodecs {
+  const compiler = createCodecCompiler(facts.model);
+  const defaulting = createDefaulting(facts, options);
+  const checks = createChecks(facts.model);
+  const codecs = new Map<StructType, ObjectCodec>();
+
+  function createCodec(type: StructType, apiVersion: string, version: string): ObjectCodec {
+    const { name: kind } = type;
+    const whole = compiler.struct(type);
+    const body = compiler.kindBody(type);
+    const opening = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)}`;
+    const fillIn = defaulting(type);
+    const check = checks(type);
+    const refuse = (why: string) =>
+      badRequest(
+        `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`,
+      );
+    return {
+      decode(input) {
+        const unknownFields: string[] = [];
+        try {
+          const decoded = whole.decode(input, unknownFields) as JsonObject;
+          // The members of a decoded kind are those of its type, so the shape is that of ApiObject.
+          decoded.kind = kind;
+          decoded.apiVersion = apiVersion;
+          return { object: decoded as unknown as ApiObject, unknownFields };
+        } catch (error) {
+          if (error instanceof DecodeFailure) throw refuse(error.describe());
+          // Input that did not come through parseJson may be nested beyond the stack.
+          if (error instanceof RangeError) throw refuse("exceeded max depth");
+          throw error;
+        }
+      },
+      applyDefaults: (object) => fillIn?.(object as unknown as JsonObject),
+      validate: (object) => check(object as unknown as JsonObject),
+      encode: (object) => body.encodeAfter(opening, object as unknown as JsonObject),
+    };
+  }
+
+  return {
+    forKind(group, version, kind) {
+      const type = facts.model.kind(group, version, kind);
+      if (type === undefined) return undefined;
+      let codec = codecs.get(type);
+      if (codec === undefined) {
+        codec = createCodec(type, formatGroupVersion({ group, version }), version);
+        codecs.set(type, codec);
+      }
+      return codec;
+    },
+  };
+}

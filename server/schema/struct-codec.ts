@@ -1,0 +1,280 @@
+/**
+ * Codecs of structs, compiled from the schema model: one property list per type, made when the type
+ * is first met and shared by all kinds that use it. Knows no kind by name.
+ */
+
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import type { AliasType, Field, SchemaModel, StructType, TypeRef } from "./model.js";
+import {
+  BUILTIN_CODECS,
+  DecodeFailure,
+  isJsonObject,
+  listCodec,
+  mapCodec,
+  mismatch,
+  prefixPaths,
+  rawCodec,
+  SCALAR_CODECS,
+  stringCodec,
+  type ValueCodec,
+} from "./value-codec.js";
+
+/** Unknown fields reported for one object; the rest of a body that is all wrong adds nothing. */
+const UNKNOWN_FIELDS_MAX = 100;
+
+interface FieldCodec {
+  readonly name: string;
+  /** `"name":` */
+  readonly key: string;
+  readonly value: ValueCodec;
+  readonly omitsEmpty: boolean;
+  /** An empty list or map counts as none, which is written as null. */
+  readonly emptyIsNull: boolean;
+  /** What is written and decoded where nothing is given; undefined = nothing. */
+  readonly zero: (() => JsonValue) | undefined;
+}
+
+export interface StructCodec extends ValueCodec {
+  /** `opening`, the members, and the closing bracket; `opening` may hold members already. */
+  encodeAfter(opening: string, value: JsonObject): string;
+}
+
+/** Compiled codecs by type, for one model. */
+export interface CodecCompiler {
+  struct(type: StructType): StructCodec;
+  /** The struct without its kind and apiVersion, which travel in the envelope. */
+  kindBody(type: StructType): StructCodec;
+}
+
+/** The fields of a struct with those of its embedded structs in place. */
+export function flatFields(model: SchemaModel, type: StructType): readonly Field[] {
+  return type.fields.flatMap((field) => {
+    if (field.name !== "<inline>") return field.noJson ? [] : [field];
+    const inlined = field.type.kind === "named" ? resolve(model, field.type.id) : undefined;
+    return inlined?.form === "struct" ? flatFields(model, inlined) : [];
+  });
+}
+
+/** The type behind an id; aliases of types elsewhere are followed, other aliases are themselves. */
+function resolve(model: SchemaModel, id: string) {
+  const type = model.type(id);
+  if (type?.form !== "alias" || type.target.kind !== "named") return type;
+  return resolve(model, type.target.id);
+}
+
+/** A type reference with aliases followed to the list, map, scalar or named type that they mean. */
+export function followAliases(model: SchemaModel, ref: TypeRef): TypeRef {
+  const type = ref.kind === "named" ? model.type(ref.id) : undefined;
+  if (type?.form !== "alias") return ref;
+  return { ...followAliases(model, type.target), nullable: ref.nullable };
+}
+
+export function createCodecCompiler(model: SchemaModel): CodecCompiler {
+  const structs = new Map<StructType, StructCodec>();
+
+  function struct(type: StructType): StructCodec {
+    let codec = structs.get(type);
+    if (codec === undefined) {
+      // The list of fields is filled on first use, so that types may contain themselves.
+      codec = structCodec(
+        typeNameOf(type),
+        lazily(() => fieldCodecs(type)),
+      );
+      structs.set(type, codec);
+    }
+    return codec;
+  }
+
+  function fieldCodecs(type: StructType): readonly FieldCodec[] {
+    return flatFields(model, type).map((field) => fieldCodec(type, field));
+  }
+
+  function fieldCodec(type: StructType, field: Field): FieldCodec {
+    const value = refCodec(field.type);
+    const isListOrMap = ["list", "map"].includes(followAliases(model, field.type).kind);
+    const isAlways = field.empty === "always";
+    const isOfList = type.isKind && type.name.endsWith("List");
+    return {
+      name: field.name,
+      key: `${JSON.stringify(field.name)}:`,
+      value,
+      omitsEmpty: field.empty === "omit" && !field.type.nullable,
+      // Where objects are kept in Protobuf an empty list is none; definitions are kept in JSON.
+      emptyIsNull: isAlways && isListOrMap && !isOfList && !type.file.startsWith("apiextensions."),
+      zero:
+        isAlways && field.type.nullable
+          ? () => null
+          : isAlways || (field.empty === "struct" && !field.type.nullable)
+            ? value.zero
+            : undefined,
+    };
+  }
+
+  function refCodec(ref: TypeRef): ValueCodec {
+    switch (ref.kind) {
+      case "scalar":
+        return SCALAR_CODECS[ref.name];
+      case "builtin":
+        return BUILTIN_CODECS[ref.name];
+      case "list":
+        return listCodec(refCodec(ref.items), ref.items.nullable);
+      case "map":
+        return mapCodec("string", refCodec(ref.values), ref.values.nullable);
+      case "named":
+        return namedCodec(ref.id);
+    }
+  }
+
+  function namedCodec(id: string): ValueCodec {
+    const type = model.type(id);
+    if (type === undefined) throw new TypeError(`no type ${id}`);
+    if (type.form === "enum") return stringCodec(typeNameOf(type));
+    if (type.form === "struct") return type.customJson ? customCodec(type) : struct(type);
+    return aliasCodec(type);
+  }
+
+  function aliasCodec(type: AliasType): ValueCodec {
+    const isString = type.target.kind === "scalar" && type.target.name === "string";
+    return isString ? stringCodec(typeNameOf(type)) : refCodec(type.target);
+  }
+
+  /** Types whose JSON is not that of their fields: one of two forms, told apart by the JSON type. */
+  function customCodec(type: StructType): ValueCodec {
+    const schema = model.type(`${type.file}.JSONSchemaProps`);
+    if (schema?.form !== "struct") return rawCodec;
+    switch (type.name) {
+      case "JSONSchemaPropsOrBool":
+        return eitherCodec(struct(schema), (value) =>
+          typeof value === "boolean" ? SCALAR_CODECS.bool : undefined,
+        );
+      case "JSONSchemaPropsOrArray":
+        return eitherCodec(struct(schema), (value) =>
+          Array.isArray(value) ? listCodec(struct(schema), false) : undefined,
+        );
+      case "JSONSchemaPropsOrStringArray":
+        return eitherCodec(struct(schema), (value) =>
+          Array.isArray(value) ? listCodec(SCALAR_CODECS.string, false) : undefined,
+        );
+      default:
+        return rawCodec;
+    }
+  }
+
+  return {
+    struct,
+    kindBody: (type) =>
+      structCodec(
+        typeNameOf(type),
+        lazily(() =>
+          fieldCodecs(type).filter(({ name }) => name !== "kind" && name !== "apiVersion"),
+        ),
+      ),
+  };
+}
+
+/** "v1.PodSpec": the version of the file and the name. */
+function typeNameOf({ file, name }: { readonly file: string; readonly name: string }): string {
+  return `${file.slice(file.indexOf(".") + 1)}.${name}`;
+}
+
+function lazily<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+/** `main`, unless `pick` has another codec for the value. */
+function eitherCodec(
+  main: StructCodec,
+  pick: (value: JsonValue) => ValueCodec | undefined,
+): ValueCodec {
+  const codecOf = (value: JsonValue) => pick(value) ?? main;
+  return {
+    typeName: main.typeName,
+    decode: (value, unknown) => codecOf(value).decode(value, unknown),
+    encode: (value) => codecOf(value).encode(value),
+    isEmpty: () => false,
+    zero: () => null,
+  };
+}
+
+interface Compiled {
+  readonly fields: readonly FieldCodec[];
+  readonly byName: ReadonlyMap<string, FieldCodec>;
+  /** Those that are there even when nothing is given. */
+  readonly present: readonly FieldCodec[];
+}
+
+function structCodec(typeName: string, fieldsOf: () => readonly FieldCodec[]): StructCodec {
+  const compiled = lazily((): Compiled => {
+    const fields = fieldsOf();
+    return {
+      fields,
+      byName: new Map(fields.map((field) => [field.name, field])),
+      present: fields.filter((field) => field.zero !== undefined),
+    };
+  });
+
+  function addMissing(out: JsonObject): JsonObject {
+    for (const { name, zero } of compiled().present) {
+      if (out[name] === undefined && zero !== undefined) out[name] = zero();
+    }
+    return out;
+  }
+
+  function encodeAfter(opening: string, value: JsonObject): string {
+    let text = opening;
+    let separator = opening === "{" ? "" : ",";
+    for (const field of compiled().fields) {
+      let member = value[field.name];
+      if (member === undefined || member === null) {
+        if (field.zero === undefined) continue;
+        member = field.zero();
+      } else if (field.omitsEmpty) {
+        if (field.value.isEmpty(member)) continue;
+      } else if (field.emptyIsNull && field.value.isEmpty(member)) {
+        member = null;
+      }
+      text += separator + field.key + (member === null ? "null" : field.value.encode(member));
+      separator = ",";
+    }
+    return `${text}}`;
+  }
+
+  return {
+    typeName,
+    decode(value, unknown) {
+      if (!isJsonObject(value)) throw mismatch(value, typeName);
+      const { byName } = compiled();
+      const out: JsonObject = {};
+      let current = "";
+      try {
+        for (const key of Object.keys(value)) {
+          const field = byName.get(key);
+          if (field === undefined) {
+            if (unknown.length < UNKNOWN_FIELDS_MAX) unknown.push(key);
+            continue;
+          }
+          const member = value[key];
+          if (member === undefined || member === null) continue;
+          current = key;
+          const before = unknown.length;
+          const decoded = field.value.decode(member, unknown);
+          if (unknown.length > before) prefixPaths(unknown, before, key);
+          if (decoded === null) continue;
+          if ((field.omitsEmpty || field.emptyIsNull) && field.value.isEmpty(decoded)) continue;
+          out[key] = decoded;
+        }
+      } catch (error) {
+        throw error instanceof DecodeFailure ? error.enter(typeName, current) : error;
+      }
+      return addMissing(out);
+    },
+    encode: (value) => encodeAfter("{", value as JsonObject),
+    encodeAfter,
+    isEmpty: () => false,
+    zero: () => addMissing({}),
+  };
+}

@@ -1,0 +1,341 @@
+/**
+ * ValueCodec: how one type of the schema model is read from JSON and written to it, the contract of
+ * this folder's codecs, and the codecs of scalars and of the types with an encoding of their own.
+ * What is accepted and how it is refused is what Go's encoding/json does with the typed struct, as
+ * clients and their error messages rely on it.
+ *
+ * Decoded values are canonical: what `decode` gives equals what JSON.parse gives of its encoded form.
+ */
+
+import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
+import { quoteString, stringifyJson } from "./json-text.js";
+import type { BuiltinName, ScalarName } from "./model.js";
+import { canonicalQuantity, QUANTITY_RULE } from "./quantity.js";
+import {
+  canonicalDuration,
+  canonicalMicroTime,
+  canonicalTime,
+  MICRO_TIME_LAYOUT,
+  TIME_LAYOUT,
+} from "./time-text.js";
+
+export interface ValueCodec {
+  /** The type's name in error messages: "int32", "[]v1.Container". */
+  readonly typeName: string;
+  /**
+   * Checks and copies. `null` means that the value counts as absent (the zero time).
+   * @param value not null
+   * @param unknown receives the paths of fields that the type does not have, relative to the value
+   * @throws {DecodeFailure}
+   */
+  decode(value: JsonValue, unknown: string[]): JsonValue;
+  /** @param value not null and of the type */
+  encode(value: JsonValue): string;
+  /** What the rule "omit" leaves out: "", 0, false, no items, no keys. */
+  isEmpty(value: JsonValue): boolean;
+  /** The value that stands for nothing where a value is always written. */
+  zero(): JsonValue;
+}
+
+/** A value that its type refuses. The structs on the way up add the path. */
+export class DecodeFailure extends Error {
+  override readonly name = "DecodeFailure";
+  readonly #found: string | undefined;
+  readonly #typeName: string;
+  #struct = "";
+  #path = "";
+
+  /** @param found what stands there, or undefined when `text` is the whole message */
+  constructor(found: string | undefined, text: string) {
+    super(text);
+    this.#found = found;
+    this.#typeName = text;
+  }
+
+  /** Called by each enclosing struct, innermost first. */
+  enter(struct: string, field: string): this {
+    if (this.#struct === "") this.#struct = struct;
+    this.#path = this.#path === "" ? field : `${field}.${this.#path}`;
+    return this;
+  }
+
+  describe(): string {
+    if (this.#found === undefined) return this.#typeName;
+    const where =
+      this.#path === ""
+        ? "value"
+        : `struct field ${this.#struct.replace(/^.*\./, "")}.${this.#path}`;
+    return `json: cannot unmarshal ${this.#found} into Go ${where} of type ${this.#typeName}`;
+  }
+}
+
+/** The value is of another JSON type than its field. */
+export function mismatch(value: JsonValue, typeName: string): DecodeFailure {
+  return new DecodeFailure(jsonTypeOf(value), typeName);
+}
+
+function jsonTypeOf(value: JsonValue): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "bigint" ? "number" : typeof value === "boolean" ? "bool" : typeof value;
+}
+
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Writes own properties, whatever their name; plain assignment of `__proto__` would not. */
+export function setMember(object: JsonObject, key: string, value: JsonValue): void {
+  if (key === "__proto__") {
+    const attributes = { enumerable: true, configurable: true, writable: true };
+    Object.defineProperty(object, key, { value, ...attributes });
+  } else {
+    object[key] = value;
+  }
+}
+
+/** A string type, with the name that messages give it. */
+export function stringCodec(typeName: string): ValueCodec {
+  return {
+    typeName,
+    decode(value) {
+      if (typeof value !== "string") throw mismatch(value, typeName);
+      return value;
+    },
+    encode: (value) => quoteString(value as string),
+    isEmpty: (value) => value === "",
+    zero: () => "",
+  };
+}
+
+const boolCodec: ValueCodec = {
+  typeName: "bool",
+  decode(value) {
+    if (typeof value !== "boolean") throw mismatch(value, "bool");
+    return value;
+  },
+  encode: String,
+  isEmpty: (value) => value === false,
+  zero: () => false,
+};
+
+function integerCodec(typeName: "int32" | "int64", min: bigint, max: bigint): ValueCodec {
+  const [low, high] = [Number(min), Number(max)];
+  return {
+    typeName,
+    decode(value) {
+      if (typeof value === "number") {
+        // An unsafe number was written with a fraction or an exponent, or it would be a bigint.
+        if (Number.isSafeInteger(value) && value >= low && value <= high) {
+          return value === 0 ? 0 : value;
+        }
+      } else if (typeof value === "bigint") {
+        if (value >= min && value <= max) return value;
+      } else {
+        throw mismatch(value, typeName);
+      }
+      throw new DecodeFailure(`number ${value}`, typeName);
+    },
+    encode: String,
+    isEmpty: (value) => value === 0 || value === 0n,
+    zero: () => 0,
+  };
+}
+
+const int32Codec = integerCodec("int32", -(2n ** 31n), 2n ** 31n - 1n);
+
+const floatCodec: ValueCodec = {
+  typeName: "float64",
+  decode(value) {
+    if (typeof value !== "number" && typeof value !== "bigint") throw mismatch(value, "float64");
+    const number = Number(value);
+    if (!Number.isFinite(number)) throw new DecodeFailure(`number ${value}`, "float64");
+    return number;
+  },
+  encode: (value) => stringifyJson(value),
+  isEmpty: (value) => value === 0,
+  zero: () => 0,
+};
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+const NOT_BASE64 = /[^A-Za-z0-9+/]/;
+
+const bytesCodec: ValueCodec = {
+  typeName: "[]uint8",
+  decode(value) {
+    if (typeof value !== "string") throw mismatch(value, "[]uint8");
+    if (BASE64.test(value) && value.length % 4 === 0) {
+      // Only padding can hide bits that no encoder would write.
+      return value.endsWith("=") ? Buffer.from(value, "base64").toString("base64") : value;
+    }
+    const joined = value.replace(/[\r\n]/g, "");
+    if (BASE64.test(joined) && joined.length % 4 === 0) {
+      return Buffer.from(joined, "base64").toString("base64");
+    }
+    const wrong = joined.search(NOT_BASE64);
+    const at = wrong === -1 ? joined.length - (joined.length % 4) : wrong;
+    throw new DecodeFailure(undefined, `illegal base64 data at input byte ${at}`);
+  },
+  encode: (value) => quoteString(value as string),
+  isEmpty: (value) => value === "",
+  zero: () => null,
+};
+
+/** Any JSON value, kept as it is. */
+export const rawCodec: ValueCodec = {
+  typeName: "any",
+  decode: (value) => value,
+  encode: stringifyJson,
+  isEmpty: (value) => value === null,
+  zero: () => null,
+};
+
+function textCodec(
+  typeName: string,
+  zero: JsonValue,
+  canonical: (text: string) => string | null | undefined,
+  complaint: (text: string) => string,
+): ValueCodec {
+  return {
+    typeName,
+    decode(value) {
+      if (typeof value !== "string") throw mismatch(value, "string");
+      const text = canonical(value);
+      if (text === undefined) throw new DecodeFailure(undefined, complaint(value));
+      return text;
+    },
+    encode: (value) => quoteString(value as string),
+    isEmpty: (value) => value === null,
+    zero: () => zero,
+  };
+}
+
+function timeComplaint(layout: string): (text: string) => string {
+  return (text) =>
+    `parsing time ${JSON.stringify(text)} as ${JSON.stringify(layout)}: cannot parse ${JSON.stringify(text)} as RFC 3339`;
+}
+
+const quantityCodec: ValueCodec = {
+  typeName: "resource.Quantity",
+  decode(value) {
+    const isNumber = typeof value === "number" || typeof value === "bigint";
+    const text = isNumber ? String(value).replace("+", "") : value;
+    const canonical = typeof text === "string" ? canonicalQuantity(text) : undefined;
+    if (canonical === undefined) throw new DecodeFailure(undefined, QUANTITY_RULE);
+    return canonical;
+  },
+  encode: (value) => quoteString(value as string),
+  isEmpty: () => false,
+  zero: () => "0",
+};
+
+const intOrStringCodec: ValueCodec = {
+  typeName: "intstr.IntOrString",
+  decode: (value, unknown) =>
+    typeof value === "string" ? value : int32Codec.decode(value, unknown),
+  encode: (value) => (typeof value === "string" ? quoteString(value) : String(value)),
+  isEmpty: () => false,
+  zero: () => 0,
+};
+
+export const SCALAR_CODECS: Readonly<Record<ScalarName, ValueCodec>> = {
+  string: stringCodec("string"),
+  bool: boolCodec,
+  int32: int32Codec,
+  int64: integerCodec("int64", -(2n ** 63n), 2n ** 63n - 1n),
+  float64: floatCodec,
+  bytes: bytesCodec,
+  any: rawCodec,
+};
+
+export const BUILTIN_CODECS: Readonly<Record<BuiltinName, ValueCodec>> = {
+  Time: textCodec("v1.Time", null, canonicalTime, timeComplaint(TIME_LAYOUT)),
+  MicroTime: textCodec("v1.MicroTime", null, canonicalMicroTime, timeComplaint(MICRO_TIME_LAYOUT)),
+  Duration: textCodec(
+    "v1.Duration",
+    "0s",
+    canonicalDuration,
+    (text) => `time: invalid duration ${JSON.stringify(text)}`,
+  ),
+  FieldsV1: rawCodec,
+  Quantity: quantityCodec,
+  IntOrString: intOrStringCodec,
+  RawExtension: rawCodec,
+  Unknown: rawCodec,
+};
+
+/** A list; a null item is the item's zero value, or null where items are pointers. */
+export function listCodec(items: ValueCodec, isNullable: boolean): ValueCodec {
+  const typeName = `[]${isNullable ? "*" : ""}${items.typeName}`;
+  return {
+    typeName,
+    decode(value, unknown) {
+      if (!Array.isArray(value)) throw mismatch(value, typeName);
+      const out: JsonArray = [];
+      for (const [index, item] of value.entries()) {
+        const before = unknown.length;
+        const decoded = item === null ? null : items.decode(item, unknown);
+        out.push(decoded === null && !isNullable ? items.zero() : decoded);
+        if (unknown.length > before) prefixPaths(unknown, before, `[${index}]`);
+      }
+      return out;
+    },
+    encode(value) {
+      let text = "[";
+      let separator = "";
+      for (const item of value as JsonArray) {
+        text += separator + (item === null || item === undefined ? "null" : items.encode(item));
+        separator = ",";
+      }
+      return `${text}]`;
+    },
+    isEmpty: (value) => (value as JsonArray).length === 0,
+    zero: () => null,
+  };
+}
+
+/** A map; keys are strings of any type and are written in order. */
+export function mapCodec(keyType: string, values: ValueCodec, isNullable: boolean): ValueCodec {
+  const typeName = `map[${keyType}]${isNullable ? "*" : ""}${values.typeName}`;
+  return {
+    typeName,
+    decode(value, unknown) {
+      if (!isJsonObject(value)) throw mismatch(value, typeName);
+      const out: JsonObject = {};
+      for (const key of Object.keys(value)) {
+        const before = unknown.length;
+        const member = value[key] ?? null;
+        const decoded = member === null ? null : values.decode(member, unknown);
+        setMember(out, key, decoded === null && !isNullable ? values.zero() : decoded);
+        if (unknown.length > before) prefixPaths(unknown, before, key);
+      }
+      return out;
+    },
+    encode(value) {
+      const object = value as JsonObject;
+      const keys = Object.keys(object);
+      if (keys.length > 1) keys.sort();
+      let text = "{";
+      let separator = "";
+      for (const key of keys) {
+        const member = object[key];
+        if (member === undefined) continue;
+        text += `${separator}${quoteString(key)}:${member === null ? "null" : values.encode(member)}`;
+        separator = ",";
+      }
+      return `${text}}`;
+    },
+    isEmpty(value) {
+      for (const _ in value as JsonObject) return false;
+      return true;
+    },
+    zero: () => null,
+  };
+}
+
+/** Puts `segment` before the paths from `from` on: "b" becomes "a.b", "[0]" becomes "a[0]". */
+export function prefixPaths(paths: string[], from: number, segment: string): void {
+  for (let index = from; index < paths.length; index++) {
+    const path = paths[index] ?? "";
+    paths[index] = path.startsWith("[") ? segment + path : `${segment}.${path}`;
+  }
+}
