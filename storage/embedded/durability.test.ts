@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -174,6 +174,14 @@ test("a directory that cannot be used is Refused with its reason", async (t) => 
   const file = join(directory, "file");
   await writeFile(file, "not a directory");
   await assert.rejects(openStore(file), { name: "StorageError", code: "Refused" });
+});
+
+test("nobody else may read the stored objects, whoever made the directory", async (t) => {
+  const directory = await temporaryDirectory(t);
+  await chmod(directory, 0o755);
+  await using store = await openStore(directory);
+  await putText(store, "/secret", "x");
+  assert.equal((await stat(join(directory, "store.mdb"))).mode & 0o777, 0o600);
 });
 
 test("history, versions and the compacted revision outlive the process", async (t) => {

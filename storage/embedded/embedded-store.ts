@@ -31,7 +31,8 @@
  * Writes go through one queue in groups (commit-queue.ts); an acknowledged commit is on the disk.
  * Reads are synchronous look-ups in lmdb's memory map. Nothing but the leases is loaded at start.
  */
-import { mkdir } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import type { Clock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
@@ -81,6 +82,8 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     await mkdir(directory, { recursive: true, mode: 0o700 });
     lock = await lockDirectory(directory);
     database = openDatabase(directory);
+    // lmdb makes files that everybody may read; the directory may have been made by somebody else.
+    await chmod(join(directory, "store.mdb"), 0o600);
     return new EmbeddedStore({ database, lock, clock, logger });
   } catch (error) {
     await database?.root.close();

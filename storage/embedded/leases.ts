@@ -36,6 +36,8 @@ export class Leases {
   readonly #logger: Logger;
   readonly #alive = new Map<number, Lease>();
   readonly #byEnd = new Map<number, Lease>();
+  /** Never aborts: others share the lease, so it is stored even if its first asker gives up. */
+  readonly #shared = new AbortController().signal;
   #lastLease = 0;
   /** Tells the loop that there is a new lease, which may be the next to end. */
   #onGrant: () => void = () => {};
@@ -69,12 +71,13 @@ export class Leases {
     }
     const earliest = this.#clock.monotonic() + ttlSeconds * 1000;
     const endMs = Math.ceil(earliest / granularityMs) * granularityMs;
-    const lease = this.#byEnd.get(endMs) ?? this.#newLease(endMs, queue, signal);
+    const lease = this.#byEnd.get(endMs) ?? this.#newLease(endMs, queue);
     await lease.stored;
+    signal.throwIfAborted();
     return String(lease.lease) as LeaseId;
   }
 
-  #newLease(endMs: number, queue: CommitQueue, signal: AbortSignal): Lease {
+  #newLease(endMs: number, queue: CommitQueue): Lease {
     if (this.#alive.size >= leasesMax) {
       throw new StorageError("Unavailable", `there are ${leasesMax} leases already`);
     }
@@ -83,7 +86,7 @@ export class Leases {
     const record = encodeNumbers(this.#clock.now() + ttlMs, ttlMs);
     const stored = queue.exclusively((plan) => {
       plan.addWrite(() => void this.#database.leases.put(number, record));
-    }, signal);
+    }, this.#shared);
     const lease = { lease: number, endMs, stored };
     this.#alive.set(number, lease);
     this.#byEnd.set(endMs, lease);

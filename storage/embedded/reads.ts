@@ -8,12 +8,21 @@ import { StorageError } from "../kv/errors.js";
 import type { KeyValue, RangeRequest, RangeResult, Revision } from "../kv/store.js";
 import {
   compactedOfSnapshot,
+  damaged,
   historyKey,
   revisionOfSnapshot,
   type Snapshot,
   type StoreDatabase,
 } from "./database.js";
-import { boundsOf, compareKeys, endOf, type KeyBounds, modOf, toKeyValue } from "./records.js";
+import {
+  boundsOf,
+  compareKeys,
+  endOf,
+  type HistoryKey,
+  type KeyBounds,
+  modOf,
+  toKeyValue,
+} from "./records.js";
 
 /** Keys read in one go; about 3 ms of values of 1 KiB, then everybody else has a turn. */
 const keysPerTurn = 1000;
@@ -127,15 +136,29 @@ async function rangeThen(scan: Scan, then: Revision, head: Revision): Promise<Ra
     if (++seen % keysPerTurn === 0) await takeTurn(scan);
   }
   const ended = new VersionList(scan.limit);
+  // Of a key's versions in history only the last one that had begun by then can have lasted, so
+  // the keys are walked without the values, and one value is read for each key.
+  let candidate: HistoryKey | undefined;
+  const addCandidate = () => {
+    if (candidate === undefined) return;
+    const version = history.get(historyKey(candidate), { transaction: scan.snapshot });
+    if (version === undefined) throw damaged(`${candidate.key} has lost a version`);
+    if (endOf(version) > then) ended.add(candidate.key, candidate.mod, version);
+  };
   const historyOptions = {
     start: historyKey(scan.bounds.start),
     end: historyKey(scan.bounds.end),
     transaction: scan.snapshot,
   };
-  for (const { key, value } of history.getRange(historyOptions)) {
-    if (key.mod <= then && endOf(value) > then) ended.add(key.key, key.mod, value);
+  for (const key of history.getKeys(historyOptions)) {
+    if (key.key !== candidate?.key) {
+      addCandidate();
+      candidate = undefined;
+    }
+    if (key.mod <= then) candidate = key;
     if (++seen % keysPerTurn === 0) await takeTurn(scan);
   }
+  addCandidate();
   const count = lasting.count + ended.count;
   const kvs = merge(lasting.kvs, ended.kvs).slice(0, scan.limit);
   return { kvs, more: count > kvs.length, count, revision: head };
