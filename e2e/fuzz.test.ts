@@ -1,0 +1,135 @@
+/**
+ * 50,000 requests that nobody has thought of, from a seed: paths, queries, headers and bodies that
+ * are almost right, over keep-alive connections with several requests under way, and streams of
+ * bytes that are hardly HTTP. No answer may be a 5xx, every refusal is a Status, and the server
+ * lives. KEELSON_FUZZ_SEED repeats a run, KEELSON_FUZZ_REQUESTS makes it longer.
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { after, before, describe, test } from "node:test";
+import { within } from "./harness/eventually.js";
+import { RawConnection } from "./harness/raw-http.js";
+import { type FuzzRequest, RequestFuzzer } from "./harness/request-fuzzer.js";
+import { type ServerProcess, startServer } from "./harness/server-process.js";
+
+const SEED = Number(process.env.KEELSON_FUZZ_SEED ?? Date.now() % 1_000_000);
+const REQUESTS = Number(process.env.KEELSON_FUZZ_REQUESTS ?? 50_000);
+/** Of these so many are broken below HTTP: each costs a connection. */
+const BROKEN_REQUESTS = Math.round(REQUESTS / 50);
+const CONNECTIONS = 8;
+/** Requests under way on one connection. */
+const PIPELINED = 8;
+/** An answer that takes longer is one that hangs. */
+const ANSWER_DEADLINE_MS = 20_000;
+/** Enough to see what is wrong. */
+const FINDINGS_MAX = 10;
+
+describe(`fuzz of the HTTP front (seed ${SEED})`, () => {
+  let server: ServerProcess;
+  const findings: string[] = [];
+  before(async () => {
+    server = await startServer();
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "fuzz" } };
+    (await server.client.post("/api/v1/namespaces", namespace)).expect(201);
+  });
+  after(() => server[Symbol.asyncDispose]());
+
+  test(`${REQUESTS - BROKEN_REQUESTS} strange requests: no 5xx, every refusal a Status`, async (t) => {
+    const counts = new Map<number, number>();
+    const work = Array.from({ length: CONNECTIONS }, (_, index) => {
+      const count = Math.ceil((REQUESTS - BROKEN_REQUESTS) / CONNECTIONS);
+      return runConnection(new RequestFuzzer(SEED + index), count, counts);
+    });
+    await Promise.all(work);
+    t.diagnostic(`answers by status: ${JSON.stringify(Object.fromEntries([...counts].sort()))}`);
+    assert.equal(findings.length, 0, `seed ${SEED}:\n${findings.join("\n")}`);
+    assert.equal(server.hasEnded, false);
+  });
+
+  test(`${BROKEN_REQUESTS} broken ones: refused or cut off, and the server lives`, async () => {
+    const fuzzer = new RequestFuzzer(SEED + 1_000);
+    await Promise.all(
+      Array.from({ length: CONNECTIONS }, async () => {
+        for (let count = 0; count < BROKEN_REQUESTS / CONNECTIONS; count++) {
+          const bytes = fuzzer.nextBroken();
+          const connection = await RawConnection.open(server.port, server.credentials);
+          const answer = connection.send(bytes);
+          connection.end();
+          const received = await within(`an end to ${describeBytes(bytes)}`, answer);
+          connection.destroy();
+          if (received !== undefined && received.status >= 500) {
+            report(`${received.status} to ${describeBytes(bytes)}`);
+          }
+        }
+      }),
+    );
+    assert.equal(findings.length, 0, `seed ${SEED}:\n${findings.join("\n")}`);
+  });
+
+  test("bytes that are not TLS are cut off", async () => {
+    const fuzzer = new RequestFuzzer(SEED + 2_000);
+    for (let count = 0; count < 50; count++) {
+      const socket = connect(server.port, "127.0.0.1");
+      socket.on("error", () => {});
+      socket.resume();
+      const closed = once(socket, "close");
+      socket.end(fuzzer.nextBytes(200));
+      await within("the connection is closed", closed);
+    }
+  });
+
+  test("after all of this the server is ready and stops in good order", async () => {
+    (await server.client.get("/readyz")).expect(200);
+    assert.doesNotMatch(server.logs, /uncaughtException|unhandledRejection/);
+    await server.stop();
+  });
+
+  async function runConnection(
+    fuzzer: RequestFuzzer,
+    count: number,
+    counts: Map<number, number>,
+  ): Promise<void> {
+    let connection = await RawConnection.open(server.port, server.credentials);
+    let left = count;
+    const lane = async () => {
+      while (left > 0 && findings.length < FINDINGS_MAX) {
+        left--;
+        const request = fuzzer.next();
+        if (!connection.isOpen) {
+          connection = await RawConnection.open(server.port, server.credentials);
+        }
+        const used = connection;
+        const answer = used.send(request.bytes, request.isHead);
+        const received = await within(
+          `an answer to ${request.summary}`,
+          answer,
+          ANSWER_DEADLINE_MS,
+        );
+        // Closed by the answer to an earlier one of this connection: this one was not looked at.
+        if (received === undefined) continue;
+        counts.set(received.status, (counts.get(received.status) ?? 0) + 1);
+        judge(request, received.status, received.body, received.head);
+      }
+    };
+    await Promise.all(Array.from({ length: PIPELINED }, lane));
+    connection.destroy();
+  }
+
+  function judge(request: FuzzRequest, status: number, body: Buffer, head: string): void {
+    if (!(status >= 200 && status < 500)) report(`${status} to ${request.summary}: ${body}`);
+    if (status < 400 || request.isHead || !/^content-type: *application\/json/im.test(head)) return;
+    const parsed = JSON.parse(body.toString()) as { kind?: string; code?: number };
+    if (parsed.kind !== "Status" || parsed.code !== status) {
+      report(`${status} without a Status to ${request.summary}: ${body.subarray(0, 200)}`);
+    }
+  }
+
+  function report(finding: string): void {
+    if (findings.length < FINDINGS_MAX) findings.push(finding.slice(0, 2_000));
+  }
+});
+
+function describeBytes(bytes: Uint8Array): string {
+  return JSON.stringify(Buffer.from(bytes).toString("latin1").slice(0, 400));
+}
