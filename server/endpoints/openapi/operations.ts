@@ -212,16 +212,18 @@ function* resourcePaths(scope: ResourceScope, groupVersionBase: string): Generat
 function* subresourcePaths(scope: ResourceScope): Generator<PathItem> {
   const { fact, model, bodyType, collectionPath } = scope;
   const path = `${collectionPath}/{name}/${fact.subresource}`;
-  const parameters = itemParameters(scope);
   if (!bodyType.isOptions) {
-    yield { path, parameters, operations: itemOperations(scope) };
+    yield { path, parameters: itemParameters(scope), operations: itemOperations(scope) };
     return;
   }
-  const all = [...parameters, ...optionParameters(model, [bodyType], { isShared: false })];
-  yield { path, parameters: all, operations: connect(scope, "") };
+  // The body is the other side's, so that `pretty` has no meaning.
+  const parameters = [
+    ...objectParameters(scope),
+    ...optionParameters(model, [bodyType], { isShared: false }),
+  ];
+  yield { path, parameters, operations: connect(scope, "") };
   if (fact.subresource !== "proxy") return;
-  // The rest of the path is a path parameter here; the query parameter of that name goes.
-  const rest = [...all.filter(({ name }) => name !== "path"), pathParameter("path")];
+  const rest = [...parameters, pathParameter("path")];
   yield { path: `${path}/{path}`, parameters: rest, operations: connect(scope, "WithPath") };
 }
 
@@ -367,8 +369,12 @@ function namespaceParameters({ fact }: ResourceScope): Parameter[] {
   return fact.namespaced ? [pathParameter("namespace")] : [];
 }
 
+function objectParameters(scope: ResourceScope): Parameter[] {
+  return [pathParameter("name"), ...namespaceParameters(scope)];
+}
+
 function itemParameters(scope: ResourceScope): Parameter[] {
-  return [pathParameter("name"), ...namespaceParameters(scope), prettyParameter];
+  return [...objectParameters(scope), prettyParameter];
 }
 
 /** Parameters of the option types that all resources share. */
