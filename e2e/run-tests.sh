@@ -1,0 +1,33 @@
+#!/bin/sh
+# Everything that must be green before a change goes in, in one command: the entry behind `npm test`.
+# Gets the tools (etcd, Redis, kubectl), builds, lints, then runs unit, contract and end-to-end tests
+# with node's own runner, whose closing lines are the last that are printed.
+#
+#   e2e/run-tests.sh                    all
+#   e2e/run-tests.sh storage/ kubectl   only test files whose path contains one of these words
+#
+# KEELSON_TEST_CONCURRENCY (default 2): test files at a time; each may start servers and an etcd.
+set -eu
+cd "$(dirname "$0")/.."
+
+sh e2e/install-tools.sh >/dev/null
+npm run --silent build
+npm run --silent lint
+
+# From the sources, not from dist: what was deleted or renamed must not run. Quick tests come first.
+select_tests() {
+  find server storage e2e -name '*.test.ts' | sed 's|^e2e/|zz/&|' | sort | sed 's|^zz/||' |
+    while read -r source; do
+      [ $# -gt 0 ] || { echo "dist/${source%.ts}.js"; continue; }
+      for word in "$@"; do
+        case $source in *"$word"*) echo "dist/${source%.ts}.js" && break ;; esac
+      done
+    done
+}
+tests=$(select_tests "$@")
+[ -n "$tests" ] || { echo "run-tests: no test file matches: $*" >&2; exit 1; }
+
+# A test that hangs fails by name instead of holding up everything.
+# shellcheck disable=SC2086 # one word per file
+exec node --test --test-concurrency="${KEELSON_TEST_CONCURRENCY:-2}" --test-timeout=300000 \
+  --test-reporter=spec $tests
