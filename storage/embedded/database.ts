@@ -56,13 +56,6 @@ export function leasedKey(key: LeasedKey | Uint8Array): LeasedTableKey {
   return key as LeasedTableKey;
 }
 
-/** Adds a record at the end of the log: lmdb fills pages to the brim where it need not search. */
-export function appendToLog({ log }: StoreDatabase, revision: number, record: Buffer): void {
-  // lmdb-js takes options in the place of a version, but declares that for putSync only.
-  const options = { append: true } as unknown as number;
-  void log.put(revision, record, options);
-}
-
 /** Opens the tables, making them where they do not exist. @throws {StorageError} Refused */
 export function openDatabase(directory: string): StoreDatabase {
   const root: RootDatabase<Buffer, string> = open({

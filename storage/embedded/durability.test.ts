@@ -9,6 +9,7 @@ import { chmod, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Clock, systemClock } from "../base/clock.js";
@@ -129,6 +130,35 @@ test("every acknowledged commit survives kill -9, again and again", async (t) =>
   }
 });
 
+test("a full disk refuses commits, loses none and harms nothing", async (t) => {
+  const directory = await temporaryDirectory(t);
+  // A limit on file size fails writes as a full disk does, for one process only.
+  const limited = 'ulimit -f 6000 && exec "$0" "$@"';
+  const child = spawn("sh", ["-c", limited, process.execPath, writerPath, directory, "0"]);
+  t.after(() => child.kill("SIGKILL"));
+  const [output, complaints] = [readAll(child.stdout), readAll(child.stderr)];
+  const [status] = await once(child, "close");
+  assert.equal(status, 1);
+  assert.match(await complaints, /Refused: the data directory cannot be used: /);
+
+  await using store = await openStore(directory);
+  const { kvs } = await store.range({ prefix: "/w/" }, signal);
+  const modRevisions = new Map(kvs.map((kv) => [kv.key, kv.modRevision as number]));
+  const acknowledged = (await output).split("\n").filter((line) => line !== "");
+  assert.ok(acknowledged.length > 0);
+  for (const line of acknowledged) {
+    const [key = "", revision] = line.split(" ");
+    assert.ok((modRevisions.get(key) ?? 0) >= Number(revision), line);
+  }
+  await putText(store, "/after", "goes on");
+});
+
+async function readAll(stream: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
 test("a second opener of a directory is Refused, in this process and in another", async (t) => {
   const directory = await temporaryDirectory(t);
   {
@@ -141,11 +171,10 @@ test("a second opener of a directory is Refused, in this process and in another"
     await putText(store, "/a", "unharmed");
 
     const child = spawn(process.execPath, [writerPath, directory, "0"]);
-    const chunks: Buffer[] = [];
-    child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk));
+    const complaints = readAll(child.stderr);
     const [status] = await once(child, "close");
     assert.equal(status, 1);
-    const text = Buffer.concat(chunks).toString();
+    const text = await complaints;
     assert.match(text, new RegExp(`Refused: .* is in use by process ${process.pid};`));
     assert.equal(await textOf(store, "/a"), "unharmed");
   }

@@ -7,7 +7,6 @@
 import { StorageError } from "../kv/errors.js";
 import type { CommitResult, KeyValue, Revision, StoreEvent } from "../kv/store.js";
 import {
-  appendToLog,
   historyKey,
   leasedKey,
   revisionOfSnapshot,
@@ -139,7 +138,8 @@ export class GroupPlan {
       if (event.type === "put") bytes += event.kv.value.length;
     }
     const record = encodeLog(entries);
-    this.#writes.push(() => appendToLog(this.#database, revision, record));
+    const { log } = this.#database;
+    this.#writes.push(() => void log.put(revision, record));
     this.#revisions.push({ revision: revision as Revision, plain, withPrevious, bytes });
   }
 
@@ -205,7 +205,8 @@ export class GroupPlan {
   async apply(): Promise<void> {
     const { root, current } = this.#database;
     try {
-      // lmdb begins the transaction with the batch and ends it with the batch: all or nothing.
+      // lmdb begins the transaction with the batch and ends it with the batch: all or nothing. Plain
+      // puts and removes within it have no promise of their own that could be rejected unheard.
       await root.batch(() => {
         for (const key of this.#changed) {
           const head = this.#heads.get(key);
