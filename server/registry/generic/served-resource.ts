@@ -6,7 +6,9 @@
 import type { PartitionId } from "../../../storage/objects/keys.js";
 import type { FieldExtractor } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
+import type { UserInfo } from "../../request/user-info.js";
 import type { ResourceFact } from "../../schema/model.js";
 import type { ObjectCodec } from "../../schema/object-codec.js";
 
@@ -15,6 +17,8 @@ export interface StrategyContext {
   readonly nowMs: number;
   /** The subresource that the request goes to; "" = the resource itself. */
   readonly subresource: string;
+  readonly naming: Naming;
+  readonly user: UserInfo;
 }
 
 /**
@@ -33,6 +37,19 @@ export interface ResourceStrategy {
   readonly allowUnconditionalUpdate?: boolean;
   /** Seconds that a delete waits by default; undefined = deletion is not graceful. */
   gracePeriodSeconds?(object: ApiObject): number | undefined;
+  /** Whether a delete may not wait, whatever the client asks for: nobody would end the wait. */
+  deletesAtOnce?(object: ApiObject): boolean;
+  /** Changes an object whose deletion begins, beyond its metadata. */
+  beginDeletion?(object: ApiObject): void;
+  /** Whether an object in deletion may go once it has no finalizers. Default true. */
+  isRemovable?(object: ApiObject): boolean;
+  /** What a delete without a propagation policy means for dependents. Default "background". */
+  readonly garbageCollection?: "background" | "orphan" | "unsupported";
+  /**
+   * Top-level fields (or "metadata.annotations") whose change moves `metadata.generation`; absent =
+   * the type has no generation, empty = it stays 1 (S1-META-19).
+   */
+  readonly generationFields?: readonly string[];
   /** How names are checked. Default DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): string[];
   /** Selectable fields besides metadata.name and metadata.namespace: path -> value. */
@@ -47,10 +64,26 @@ export interface ResourceStrategy {
   ttlSeconds?(object: ApiObject): number | undefined;
 }
 
+/** Strategies by "group/resource" in the facts' spelling; "" = core. */
+export type StrategyTable = Readonly<Record<string, ResourceStrategy>>;
+
 /** Between the served and the stored group-version, where they differ in shape. */
 export interface Conversion {
   toStored(served: ApiObject): ApiObject;
   fromStored(stored: ApiObject): ApiObject;
+}
+
+/** A request to a virtual resource (S1-CRUD-07). */
+export interface VirtualRequest {
+  readonly object: ApiObject;
+  /** "" for cluster scope. */
+  readonly namespace: string;
+  readonly user: UserInfo;
+}
+
+/** Answers a create with an object that is not stored. */
+export interface VirtualResource {
+  create(request: VirtualRequest, signal: AbortSignal): Promise<ApiObject>;
 }
 
 export interface ServedResource {
@@ -68,6 +101,8 @@ export interface ServedResource {
   /** undefined = the stored bytes are the served bytes. */
   readonly conversion: Conversion | undefined;
   readonly strategy: ResourceStrategy;
+  /** Set for a resource that is an operation: nothing is stored, a create computes an answer. */
+  readonly virtual?: VirtualResource;
   /** Subresources served beside it, by name: "status", ... */
   readonly subresources: ReadonlyMap<string, ResourceFact>;
 }

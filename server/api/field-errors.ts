@@ -1,0 +1,62 @@
+/**
+ * Makers of FieldError with the existing API's words, so that validations read like their rules:
+ * `invalidValue("spec.port", 0, "must be between 1 and 65535, inclusive")`.
+ */
+import type { FieldError } from "./status.js";
+
+export function invalidValue(field: string, value: unknown, why: string): FieldError {
+  return {
+    reason: "FieldValueInvalid",
+    field,
+    message: `Invalid value: ${showValue(value)}${why === "" ? "" : `: ${why}`}`,
+  };
+}
+
+export function requiredValue(field: string, why = ""): FieldError {
+  return {
+    reason: "FieldValueRequired",
+    field,
+    message: `Required value${why === "" ? "" : `: ${why}`}`,
+  };
+}
+
+export function forbiddenField(field: string, why: string): FieldError {
+  return { reason: "FieldValueForbidden", field, message: `Forbidden: ${why}` };
+}
+
+export function duplicateValue(field: string, value: unknown): FieldError {
+  return {
+    reason: "FieldValueDuplicate",
+    field,
+    message: `Duplicate value: ${showValue(value)}`,
+  };
+}
+
+export function tooLongValue(field: string, bytesMax: number): FieldError {
+  return {
+    reason: "FieldValueTooLong",
+    field,
+    message: `Too long: may not be more than ${bytesMax} bytes`,
+  };
+}
+
+export function unsupportedValue(
+  field: string,
+  value: unknown,
+  supported: readonly string[],
+): FieldError {
+  const list = supported.map((item) => JSON.stringify(item)).join(", ");
+  return {
+    reason: "FieldValueNotSupported",
+    field,
+    message: `Unsupported value: ${showValue(value)}: supported values: ${list}`,
+  };
+}
+
+/** How messages show a value: JSON, with `null` for nothing. */
+function showValue(value: unknown): string {
+  if (value === undefined || value === null) return "null";
+  return JSON.stringify(value, (_key, item: unknown) =>
+    typeof item === "bigint" ? Number(item) : item,
+  );
+}

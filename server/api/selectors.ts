@@ -1,0 +1,145 @@
+/**
+ * Selectors: the grammars of `labelSelector` and `fieldSelector` (S1-PATH-14, S1-PATH-15), compiled
+ * into one predicate over stored objects. Parsed once a request, asked once an object, so the
+ * predicate does no more than look up and compare.
+ */
+import type { FieldValues, Labels, StoredObject } from "../../storage/objects/stored-object.js";
+import { type FieldRequirement, parseFieldSelector } from "./selector-fields.js";
+import { type LabelRequirement, parseLabelSelector } from "./selector-labels.js";
+import { badRequest } from "./status.js";
+
+/** What a selector looks at; a StoredObject is one. */
+export type SelectableObject = Pick<StoredObject, "namespace" | "name"> & {
+  readonly labels: Labels;
+  readonly fields: FieldValues;
+};
+
+export interface Selector {
+  matches(object: SelectableObject): boolean;
+  /** Nothing is asked, not even a namespace. */
+  readonly isEverything: boolean;
+  /** Whether labels or fields are asked about (then a list tells no remaining count). */
+  readonly isFiltered: boolean;
+  /** The one name that can match, from `metadata.name=`. */
+  readonly name: string | undefined;
+  /** The one namespace that can match, from the URL or from `metadata.namespace=`; "" = all. */
+  readonly namespace: string;
+  /** Other fields that the selector fixes to one value, by path. */
+  readonly fixedFields: FieldValues;
+}
+
+export interface SelectorOptions {
+  /** From the URL; "" = all namespaces, or cluster scope. */
+  readonly namespace: string;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  /** Besides metadata.name and metadata.namespace. */
+  readonly selectableFieldNames?: readonly string[] | undefined;
+}
+
+const NAME_FIELD = "metadata.name";
+const NAMESPACE_FIELD = "metadata.namespace";
+const NO_FIELDS: FieldValues = Object.freeze({});
+
+/** @throws {StatusError} 400 for bad syntax and for fields that cannot be selected by */
+export function compileSelector(options: SelectorOptions): Selector {
+  const { namespace } = options;
+  const labels =
+    options.labelSelector === undefined || options.labelSelector === ""
+      ? []
+      : parseLabelSelector(options.labelSelector);
+  const fields =
+    options.fieldSelector === undefined || options.fieldSelector === ""
+      ? []
+      : parseFieldSelector(options.fieldSelector);
+  const selectable = options.selectableFieldNames ?? [];
+  for (const { path } of fields) {
+    if (path === NAME_FIELD || path === NAMESPACE_FIELD || selectable.includes(path)) continue;
+    throw badRequest(`field label not supported: ${path}`);
+  }
+  if (labels.length === 0 && fields.length === 0) return selectNamespace(namespace);
+
+  const fixed = (path: string) =>
+    fields.find((term) => term.path === path && term.operator === "equals")?.value;
+  const others = fields.filter(
+    ({ path, operator }) =>
+      operator === "equals" && path !== NAME_FIELD && path !== NAMESPACE_FIELD,
+  );
+  const tests = [...fields.map(compileField), ...labels.map(compileLabel)];
+  if (namespace !== "") tests.unshift((object) => object.namespace === namespace);
+  return {
+    matches: (object) => tests.every((test) => test(object)),
+    isEverything: false,
+    isFiltered: true,
+    name: fixed(NAME_FIELD),
+    namespace: namespace === "" ? (fixed(NAMESPACE_FIELD) ?? "") : namespace,
+    fixedFields:
+      others.length === 0
+        ? NO_FIELDS
+        : Object.fromEntries(others.map(({ path, value }) => [path, value])),
+  };
+}
+
+function selectNamespace(namespace: string): Selector {
+  return {
+    matches: namespace === "" ? () => true : (object) => object.namespace === namespace,
+    isEverything: namespace === "",
+    isFiltered: false,
+    name: undefined,
+    namespace,
+    fixedFields: NO_FIELDS,
+  };
+}
+
+type Test = (object: SelectableObject) => boolean;
+
+function compileField({ path, operator, value }: FieldRequirement): Test {
+  const isEqual = operator === "equals";
+  if (path === NAME_FIELD) return (object) => (object.name === value) === isEqual;
+  if (path === NAMESPACE_FIELD) return (object) => (object.namespace === value) === isEqual;
+  return (object) => ((object.fields[path] ?? "") === value) === isEqual;
+}
+
+function compileLabel(term: LabelRequirement): Test {
+  const { key } = term;
+  switch (term.operator) {
+    case "exists":
+      return ({ labels }) => labelOf(labels, key) !== undefined;
+    case "missing":
+      return ({ labels }) => labelOf(labels, key) === undefined;
+    case "above":
+    case "below":
+      return compileBound(key, term.operator, term.bound);
+    default:
+      return compileMembership(key, term.operator === "in", term.values);
+  }
+}
+
+function compileMembership(key: string, isIn: boolean, values: readonly string[]): Test {
+  const [only] = values;
+  if (values.length === 1) {
+    return ({ labels }) => (labelOf(labels, key) === only) === isIn;
+  }
+  const members = new Set<string | undefined>(values);
+  return ({ labels }) => members.has(labelOf(labels, key)) === isIn;
+}
+
+function compileBound(key: string, operator: "above" | "below", bound: bigint): Test {
+  return ({ labels }) => {
+    const value = parseWholeNumber(labelOf(labels, key) ?? "");
+    if (value === undefined) return false;
+    return operator === "above" ? value > bound : value < bound;
+  };
+}
+
+/** A signed 64-bit number in decimal; undefined for anything else. */
+export function parseWholeNumber(text: string): bigint | undefined {
+  if (!/^[+-]?\d{1,40}$/.test(text)) return undefined;
+  const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
+  return BigInt.asIntN(64, value) === value ? value : undefined;
+}
+
+/** Own properties only: a label named "constructor" is not on every object. */
+function labelOf(labels: Labels, key: string): string | undefined {
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
+}

@@ -1,0 +1,204 @@
+/**
+ * Rules for `metadata` that hold for objects of every type (S1-META-01, S1-META-15, S1-META-17), with
+ * the existing API's messages and reasons. Pure functions; what a client may not set is handled by
+ * the registry before they run.
+ */
+import { forbiddenField, invalidValue, requiredValue, tooLongValue } from "./field-errors.js";
+import type { ObjectMeta, OwnerReference } from "./meta.js";
+import { parseGroupVersion } from "./names.js";
+import type { FieldError } from "./status.js";
+import {
+  checkDnsLabelName,
+  checkDnsSubdomainName,
+  checkLabelValue,
+  checkQualifiedName,
+  type NameCheck,
+} from "./validation-names.js";
+
+/** All keys and values of the annotations together (S1-META-17). */
+export const ANNOTATIONS_BYTES_MAX = 256 * 1024;
+
+/** Finalizers that need no domain in front. */
+const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(["orphan", "foregroundDeletion"]);
+
+export interface MetadataRules {
+  readonly isNamespaced: boolean;
+  /** How the type's names are checked; default: a DNS subdomain. */
+  readonly checkName?: NameCheck | undefined;
+  /** The one finalizer without a domain that belongs to the namespace controller. */
+  readonly namespaceFinalizer: string;
+}
+
+/** Everything wrong with the metadata of an object that is to be stored. */
+export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): FieldError[] {
+  const errors: FieldError[] = [];
+  validateNames(meta, rules, errors);
+  if (meta.generation !== undefined && meta.generation < 0) {
+    errors.push(
+      invalidValue("metadata.generation", meta.generation, "must be greater than or equal to 0"),
+    );
+  }
+  if (meta.labels !== undefined) validateLabels(meta.labels, "metadata.labels", errors);
+  if (meta.annotations !== undefined) validateAnnotations(meta.annotations, errors);
+  if (meta.ownerReferences !== undefined) validateOwnerReferences(meta.ownerReferences, errors);
+  if (meta.finalizers !== undefined) {
+    validateFinalizers(meta.finalizers, rules.namespaceFinalizer, errors);
+  }
+  return errors;
+}
+
+/** Everything that the metadata of an existing object may not turn into. */
+export function validateMetadataUpdate(next: ObjectMeta, current: ObjectMeta): FieldError[] {
+  const errors: FieldError[] = [];
+  if (current.deletionTimestamp !== undefined && next.finalizers !== undefined) {
+    const known = current.finalizers ?? [];
+    const added = next.finalizers.filter((finalizer) => !known.includes(finalizer));
+    if (added.length > 0) {
+      errors.push(
+        forbiddenField(
+          "metadata.finalizers",
+          `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added
+            .map((finalizer) => JSON.stringify(finalizer))
+            .join(", ")}}`,
+        ),
+      );
+    }
+  }
+  for (const field of IMMUTABLE_FIELDS) {
+    if (next[field] === current[field]) continue;
+    errors.push(invalidValue(`metadata.${field}`, next[field], "field is immutable"));
+  }
+  return errors;
+}
+
+const IMMUTABLE_FIELDS = [
+  "name",
+  "namespace",
+  "uid",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
+
+function validateNames(meta: ObjectMeta, rules: MetadataRules, errors: FieldError[]): void {
+  const checkName = rules.checkName ?? checkDnsSubdomainName;
+  if (meta.generateName !== undefined && meta.generateName !== "") {
+    for (const why of checkName(meta.generateName, true)) {
+      errors.push(invalidValue("metadata.generateName", meta.generateName, why));
+    }
+  }
+  if (meta.name === undefined || meta.name === "") {
+    errors.push(requiredValue("metadata.name", "name or generateName is required"));
+  } else {
+    for (const why of checkName(meta.name, false)) {
+      errors.push(invalidValue("metadata.name", meta.name, why));
+    }
+    // Keys have slashes between their parts, whatever a type says of its names.
+    if (errors.length === 0 && /[/%]|^\.{1,2}$/.test(meta.name)) {
+      errors.push(invalidValue("metadata.name", meta.name, "may not contain '/' or '%'"));
+    }
+  }
+  const namespace = meta.namespace ?? "";
+  if (!rules.isNamespaced) {
+    if (namespace !== "") {
+      errors.push(forbiddenField("metadata.namespace", "not allowed on this type"));
+    }
+  } else if (namespace === "") {
+    errors.push(requiredValue("metadata.namespace"));
+  } else {
+    for (const why of checkDnsLabelName(namespace, false)) {
+      errors.push(invalidValue("metadata.namespace", namespace, why));
+    }
+  }
+}
+
+/** Labels anywhere in an object: of itself, of a template. */
+export function validateLabels(
+  labels: Readonly<Record<string, string>>,
+  field: string,
+  errors: FieldError[],
+): void {
+  for (const key in labels) {
+    for (const why of checkQualifiedName(key)) errors.push(invalidValue(field, key, why));
+    const value = labels[key] ?? "";
+    for (const why of checkLabelValue(value)) errors.push(invalidValue(field, value, why));
+  }
+}
+
+function validateAnnotations(
+  annotations: Readonly<Record<string, string>>,
+  errors: FieldError[],
+): void {
+  const field = "metadata.annotations";
+  let bytes = 0;
+  for (const key in annotations) {
+    // Keys are compared in lower case: the rule is that of labels, but for the case of prefixes.
+    for (const why of checkQualifiedName(key.toLowerCase())) {
+      errors.push(invalidValue(field, key, why));
+    }
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(annotations[key] ?? "");
+  }
+  if (bytes > ANNOTATIONS_BYTES_MAX) errors.push(tooLongValue(field, ANNOTATIONS_BYTES_MAX));
+}
+
+function validateOwnerReferences(
+  references: readonly OwnerReference[],
+  errors: FieldError[],
+): void {
+  const controllers: OwnerReference[] = [];
+  references.forEach((reference, index) => {
+    const field = `metadata.ownerReferences[${index}]`;
+    const { apiVersion = "", kind = "", name = "", uid = "", controller } = reference;
+    if (apiVersion === "") {
+      errors.push(invalidValue(`${field}.apiVersion`, apiVersion, "version must not be empty"));
+    } else if (parseGroupVersion(apiVersion) === undefined) {
+      errors.push(invalidValue(`${field}.apiVersion`, apiVersion, "must be a group and a version"));
+    }
+    if (kind === "") errors.push(invalidValue(`${field}.kind`, kind, "kind must not be empty"));
+    if (name === "") errors.push(invalidValue(`${field}.name`, name, "name must not be empty"));
+    if (uid === "") errors.push(invalidValue(`${field}.uid`, uid, "uid must not be empty"));
+    if (apiVersion === "v1" && kind === "Event") {
+      errors.push(
+        invalidValue(field, reference, `/v1, Kind=Event is disallowed from being an owner`),
+      );
+    }
+    if (controller === true) controllers.push(reference);
+  });
+  const [first, second] = controllers;
+  if (first !== undefined && second !== undefined) {
+    errors.push(
+      invalidValue(
+        "metadata.ownerReferences",
+        references,
+        `Only one reference can have Controller set to true. Found "true" in references for ${first.kind}/${first.name} and ${second.kind}/${second.name}`,
+      ),
+    );
+  }
+}
+
+function validateFinalizers(
+  finalizers: readonly string[],
+  namespaceFinalizer: string,
+  errors: FieldError[],
+): void {
+  const field = "metadata.finalizers";
+  finalizers.forEach((finalizer, index) => {
+    const messages = checkQualifiedName(finalizer);
+    for (const why of messages) errors.push(invalidValue(field, finalizer, why));
+    const isStandard = STANDARD_FINALIZERS.has(finalizer) || finalizer === namespaceFinalizer;
+    if (messages.length === 0 && !isStandard && !finalizer.includes("/")) {
+      errors.push(
+        invalidValue(
+          `${field}[${index}]`,
+          finalizer,
+          "name is neither a standard finalizer name nor is it fully qualified",
+        ),
+      );
+    }
+  });
+  if (finalizers.includes("orphan") && finalizers.includes("foregroundDeletion")) {
+    errors.push(
+      invalidValue(field, finalizers, "finalizer orphan and foregroundDeletion cannot be both set"),
+    );
+  }
+}

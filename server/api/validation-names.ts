@@ -1,0 +1,169 @@
+/**
+ * Checks of names and other short words: DNS labels and subdomains, path segments, label keys and
+ * values. Each check gives the messages of everything wrong with a value, none when it is right. The
+ * texts are those of the existing API (apimachinery util/validation), as people search for them.
+ */
+
+/** Checks one value; `isPrefix` is true for a generateName, which may end in a dash. */
+export type NameCheck = (name: string, isPrefix: boolean) => string[];
+
+const DNS_LABEL_CHARS_MAX = 63;
+const DNS_SUBDOMAIN_CHARS_MAX = 253;
+const LABEL_VALUE_CHARS_MAX = 63;
+const QUALIFIED_NAME_CHARS_MAX = 63;
+
+const DNS_1123_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const DNS_1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?";
+const DNS_1123_SUBDOMAIN = `${DNS_1123_LABEL}(\\.${DNS_1123_LABEL})*`;
+const QUALIFIED_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const LABEL_VALUE = `(${QUALIFIED_NAME})?`;
+
+// Without the quantified groups of the texts above, so that no input makes them slow.
+const DNS_1123_LABEL_TEST = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const DNS_1035_LABEL_TEST = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+const DNS_1123_SUBDOMAIN_TEST = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const QUALIFIED_NAME_TEST = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+
+const OK: string[] = Object.freeze([]) as unknown as string[];
+
+/** A domain such as "web.example.com": the default for names. */
+export const checkDnsSubdomainName: NameCheck = (name, isPrefix) =>
+  checkDnsSubdomain(isPrefix ? maskTrailingDash(name) : name);
+
+/** A label such as "web": names that become part of a host name. */
+export const checkDnsLabelName: NameCheck = (name, isPrefix) =>
+  checkDnsLabel(isPrefix ? maskTrailingDash(name) : name);
+
+/** A label that starts with a letter: names of Services. */
+export const checkDns1035LabelName: NameCheck = (name, isPrefix) =>
+  checkDns1035Label(isPrefix ? maskTrailingDash(name) : name);
+
+/** Anything that can stand in a URL as one segment: RBAC kinds and few others. */
+export const checkPathSegmentName: NameCheck = (name, isPrefix) => {
+  const messages: string[] = [];
+  if (!isPrefix && (name === "." || name === "..")) messages.push(`may not be '${name}'`);
+  for (const illegal of ["/", "%"]) {
+    if (name.includes(illegal)) messages.push(`may not contain '${illegal}'`);
+  }
+  return messages;
+};
+
+export function checkDnsSubdomain(value: string): string[] {
+  if (value.length <= DNS_SUBDOMAIN_CHARS_MAX && DNS_1123_SUBDOMAIN_TEST.test(value)) return OK;
+  const messages: string[] = [];
+  if (value.length > DNS_SUBDOMAIN_CHARS_MAX) messages.push(tooLong(DNS_SUBDOMAIN_CHARS_MAX));
+  if (!DNS_1123_SUBDOMAIN_TEST.test(value)) {
+    messages.push(
+      regexMessage(
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+        DNS_1123_SUBDOMAIN,
+        "example.com",
+      ),
+    );
+  }
+  return messages;
+}
+
+export function checkDnsLabel(value: string): string[] {
+  if (value.length <= DNS_LABEL_CHARS_MAX && DNS_1123_LABEL_TEST.test(value)) return OK;
+  const messages: string[] = [];
+  if (value.length > DNS_LABEL_CHARS_MAX) messages.push(tooLong(DNS_LABEL_CHARS_MAX));
+  if (!DNS_1123_LABEL_TEST.test(value)) {
+    // Upstream lets a dotted name know that only the dots are wrong.
+    messages.push(
+      DNS_1123_SUBDOMAIN_TEST.test(value)
+        ? "must not contain dots"
+        : regexMessage(
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+            DNS_1123_LABEL,
+            "my-name",
+            "123-abc",
+          ),
+    );
+  }
+  return messages;
+}
+
+export function checkDns1035Label(value: string): string[] {
+  if (value.length <= DNS_LABEL_CHARS_MAX && DNS_1035_LABEL_TEST.test(value)) return OK;
+  const messages: string[] = [];
+  if (value.length > DNS_LABEL_CHARS_MAX) messages.push(tooLong(DNS_LABEL_CHARS_MAX));
+  if (!DNS_1035_LABEL_TEST.test(value)) {
+    messages.push(
+      regexMessage(
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+        DNS_1035_LABEL,
+        "my-name",
+        "abc-123",
+      ),
+    );
+  }
+  return messages;
+}
+
+/** "example.com/MyName" or "MyName": keys of labels and annotations, names of finalizers. */
+export function checkQualifiedName(value: string): string[] {
+  const slash = value.indexOf("/");
+  if (slash < 0 && value.length <= QUALIFIED_NAME_CHARS_MAX && QUALIFIED_NAME_TEST.test(value)) {
+    return OK;
+  }
+  const parts = value.split("/");
+  if (parts.length > 2) {
+    return [
+      `a qualified name ${regexMessage(QUALIFIED_NAME_RULE, QUALIFIED_NAME, "MyName", "my.name", "123-abc")} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ];
+  }
+  const messages: string[] = [];
+  const name = parts.at(-1) ?? "";
+  if (parts.length === 2) {
+    const prefix = parts[0] ?? "";
+    if (prefix === "") messages.push("prefix part must be non-empty");
+    else messages.push(...checkDnsSubdomain(prefix).map((text) => `prefix part ${text}`));
+  }
+  if (name === "") messages.push("name part must be non-empty");
+  else if (name.length > QUALIFIED_NAME_CHARS_MAX) {
+    messages.push(`name part ${tooLong(QUALIFIED_NAME_CHARS_MAX)}`);
+  }
+  if (!QUALIFIED_NAME_TEST.test(name)) {
+    messages.push(
+      `name part ${regexMessage(QUALIFIED_NAME_RULE, QUALIFIED_NAME, "MyName", "my.name", "123-abc")}`,
+    );
+  }
+  return messages;
+}
+
+const QUALIFIED_NAME_RULE =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+
+export function checkLabelValue(value: string): string[] {
+  const isWellFormed = value === "" || QUALIFIED_NAME_TEST.test(value);
+  if (isWellFormed && value.length <= LABEL_VALUE_CHARS_MAX) return OK;
+  const messages: string[] = [];
+  if (value.length > LABEL_VALUE_CHARS_MAX) messages.push(tooLong(LABEL_VALUE_CHARS_MAX));
+  if (!isWellFormed) {
+    messages.push(
+      regexMessage(
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+        LABEL_VALUE,
+        "MyValue",
+        "my_value",
+        "12345",
+      ),
+    );
+  }
+  return messages;
+}
+
+function tooLong(charsMax: number): string {
+  return `must be no more than ${charsMax} bytes`;
+}
+
+function regexMessage(rule: string, pattern: string, ...examples: string[]): string {
+  const list = examples.map((example) => `'${example}'`).join(",  or ");
+  return `${rule} (e.g. ${list}, regex used for validation is '${pattern}')`;
+}
+
+/** A generated suffix follows a trailing dash, so the dash alone is no error. */
+function maskTrailingDash(name: string): string {
+  return name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name;
+}

@@ -1,0 +1,49 @@
+/**
+ * Strategy of core/v1 Namespace. A namespace ends in two phases of its own: a delete makes it
+ * Terminating, the namespace controller empties it and takes its finalizer out of `spec.finalizers`
+ * through the finalize subresource, and then it goes (S1-GEN-19).
+ */
+import type { ApiObject } from "../../api/meta.js";
+import { checkDnsLabelName } from "../../api/validation-names.js";
+import type { ResourceStrategy } from "../generic/served-resource.js";
+
+interface NamespaceObject extends ApiObject {
+  spec?: { finalizers?: string[] };
+  status?: { phase?: string };
+}
+
+export const namespaceStrategy: ResourceStrategy = {
+  prepareForCreate(next: NamespaceObject, { naming }) {
+    const own = naming.namespaceFinalizer;
+    const finalizers = next.spec?.finalizers ?? [];
+    next.spec = { finalizers: finalizers.includes(own) ? finalizers : [...finalizers, own] };
+    next.status = { phase: "Active" };
+    labelWithName(next, naming.labelDomain);
+  },
+  prepareForUpdate(next: NamespaceObject, current: NamespaceObject, { subresource, naming }) {
+    if (subresource === "finalize") {
+      if (current.status === undefined) delete next.status;
+      else next.status = current.status;
+    } else {
+      next.spec = { ...current.spec };
+    }
+    labelWithName(next, naming.labelDomain);
+  },
+  validateName: checkDnsLabelName,
+  beginDeletion(object: NamespaceObject) {
+    object.status = { ...object.status, phase: "Terminating" };
+  },
+  isRemovable: (object: NamespaceObject) => (object.spec?.finalizers?.length ?? 0) === 0,
+  selectableFields: (object) => {
+    const { status } = object as { status?: { phase?: string } };
+    return { "status.phase": status?.phase ?? "" };
+  },
+  selectableFieldNames: ["status.phase"],
+};
+
+/** The label by which selectors find a namespace by its name; never anything else. */
+function labelWithName({ metadata }: ApiObject, labelDomain: string): void {
+  const { name } = metadata;
+  if (name === undefined || name === "") return;
+  metadata.labels = { ...metadata.labels, [`${labelDomain}/metadata.name`]: name };
+}

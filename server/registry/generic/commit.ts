@@ -1,0 +1,59 @@
+/**
+ * One conditional write, and the one place where refusals by storage become answers to clients.
+ */
+import { unreachable } from "../../../storage/base/assert.js";
+import { StorageError } from "../../../storage/kv/errors.js";
+import type { CommitResult, Transaction } from "../../../storage/kv/store.js";
+import {
+  expired,
+  internalError,
+  requestEntityTooLarge,
+  type StatusError,
+  serviceUnavailable,
+  timeout,
+} from "../../api/status.js";
+import type { Registry } from "./registry.js";
+
+/** @throws {StatusError} when the store refuses or its answer got lost */
+export async function commit(
+  registry: Registry,
+  transaction: Transaction,
+  signal: AbortSignal,
+): Promise<CommitResult> {
+  return await asStatus(registry.store.commit(transaction, signal));
+}
+
+/** The view with everything acknowledged before this moment. @throws {StatusError} */
+export async function refresh(registry: Registry): Promise<void> {
+  await asStatus(registry.freshness.fresh());
+}
+
+/** A wait for the store whose refusals are for clients. @throws {StatusError} */
+export async function asStatus<T>(waiting: Promise<T>): Promise<T> {
+  try {
+    return await waiting;
+  } catch (error) {
+    throw error instanceof StorageError ? toStatusError(error) : error;
+  }
+}
+
+export function toStatusError(error: StorageError): StatusError {
+  if (error.outcomeUnknown) {
+    // The client must look before it tries again: the write may have happened.
+    return timeout("request did not complete within the allotted timeout", 1);
+  }
+  switch (error.code) {
+    case "Compacted":
+      return expired(error.message);
+    case "TooLarge":
+      return requestEntityTooLarge(`the object is too large for the store: ${error.message}`);
+    case "FutureRevision":
+    case "Unavailable":
+    case "Closed":
+      return serviceUnavailable("the store is not available, please try again later");
+    case "Refused":
+      return internalError("the store refused the request", error);
+    default:
+      return unreachable(error.code);
+  }
+}

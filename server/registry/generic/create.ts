@@ -1,0 +1,209 @@
+/**
+ * Create: one decode, one encode, one transaction. The transaction holds the key's absence and the
+ * namespace's unchanged presence as conditions, so the store's answer alone decides.
+ */
+import type { Compare, LeaseId, Operation } from "../../../storage/kv/store.js";
+import { objectPath } from "../../../storage/objects/keys.js";
+import type { ApiObject } from "../../api/meta.js";
+import {
+  alreadyExists,
+  badRequest,
+  internalError,
+  invalid,
+  type StatusError,
+  stillBeingDeleted,
+} from "../../api/status.js";
+import { validateMetadata } from "../../api/validation-metadata.js";
+import { asStatus, commit, refresh } from "./commit.js";
+import { decodeInput, type ObjectInput } from "./decode-input.js";
+import { generateName, isDeleting, prepareMetadataForCreate } from "./metadata.js";
+import { openNamespace, reopenNamespace } from "./namespace-gate.js";
+import {
+  type CurrentObject,
+  currentOfStore,
+  currentOfView,
+  parseCurrent,
+  servedBytes,
+  servedUnstored,
+} from "./objects.js";
+import type { ObjectResult, Registry, WriteOptions } from "./registry.js";
+import type { ServedResource, StrategyContext } from "./served-resource.js";
+
+export interface CreateRequest {
+  readonly resource: ServedResource;
+  /** "" for cluster scope. */
+  readonly namespace: string;
+  readonly input: ObjectInput;
+  /** The name of the URL, when a PUT or an apply creates. */
+  readonly name?: string;
+  readonly options: WriteOptions;
+}
+
+/** Tries with another random suffix when a generated name is taken (S1-META-03). */
+const GENERATE_NAME_ATTEMPTS = 8;
+/** Tries when the namespace object changes in between: labels, annotations, status. */
+const NAMESPACE_ATTEMPTS = 8;
+
+/** Stores a new object. @throws {StatusError} */
+export async function createObject(
+  registry: Registry,
+  request: CreateRequest,
+  signal: AbortSignal,
+): Promise<ObjectResult> {
+  const { resource, namespace, options } = request;
+  const served = decodeInput(resource, request.input, options);
+  if (request.name !== undefined) refuseOtherName(served, request.name);
+  prepareMetadataForCreate(served, {
+    isNamespaced: resource.isNamespaced,
+    namespace,
+    nowMs: registry.clock.now(),
+  });
+  const isGenerated = nameIsMissing(served) && (served.metadata.generateName ?? "") !== "";
+  let gate = resource.isNamespaced
+    ? await openNamespace(registry, resource, namespace, served.metadata.name ?? "")
+    : undefined;
+  const object = prepare(registry, request, served, isGenerated);
+  const lease = await leaseFor(registry, resource, object, options, signal);
+
+  let namesLeft = isGenerated ? GENERATE_NAME_ATTEMPTS : 1;
+  for (let attempt = 0; attempt < NAMESPACE_ATTEMPTS + GENERATE_NAME_ATTEMPTS; attempt++) {
+    const outcome = await store(registry, resource, object, { gate, lease, options }, signal);
+    if (outcome.type === "stored") return outcome.result;
+    if (outcome.existing !== undefined) {
+      if (--namesLeft === 0) throw nameTaken(resource, object, outcome.existing);
+      object.metadata.name = generateName(object.metadata.generateName ?? "");
+      // Some types repeat their name elsewhere, such as in a label.
+      resource.strategy.prepareForCreate?.(object, strategyContext(registry, options));
+    }
+    gate = outcome.gate;
+  }
+  throw internalError(`the namespace ${namespace} changes too often to create objects in it`);
+}
+
+function refuseOtherName(object: ApiObject, name: string): void {
+  object.metadata.name ||= name;
+  if (object.metadata.name !== name) {
+    throw badRequest(
+      `the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`,
+    );
+  }
+}
+
+function nameIsMissing({ metadata }: ApiObject): boolean {
+  return metadata.name === undefined || metadata.name === "";
+}
+
+/** From the client's object to what is to be stored. @throws {StatusError} 422 */
+function prepare(
+  registry: Registry,
+  { resource, options }: CreateRequest,
+  served: ApiObject,
+  isGenerated: boolean,
+): ApiObject {
+  const { naming } = registry;
+  const { strategy, conversion } = resource;
+  if (isGenerated) served.metadata.name = generateName(served.metadata.generateName ?? "");
+  const errors = resource.codec.validate(served);
+  const object = conversion === undefined ? served : conversion.toStored(served);
+  if (conversion !== undefined) resource.storedCodec.applyDefaults(object);
+  const context = strategyContext(registry, options);
+  if (strategy.generationFields !== undefined) object.metadata.generation = 1;
+  strategy.prepareForCreate?.(object, context);
+  errors.push(
+    ...validateMetadata(object.metadata, {
+      isNamespaced: resource.isNamespaced,
+      checkName: strategy.validateName,
+      namespaceFinalizer: naming.namespaceFinalizer,
+    }),
+    ...(strategy.validate?.(object, context) ?? []),
+  );
+  if (errors.length > 0) throw invalid(resource, object.metadata.name ?? "", errors);
+  return object;
+}
+
+function strategyContext(registry: Registry, { user }: WriteOptions): StrategyContext {
+  return { nowMs: registry.clock.now(), subresource: "", naming: registry.naming, user };
+}
+
+/** Objects with an end get a lease of the store. */
+async function leaseFor(
+  registry: Registry,
+  resource: ServedResource,
+  object: ApiObject,
+  options: WriteOptions,
+  signal: AbortSignal,
+): Promise<LeaseId | undefined> {
+  const ttlSeconds = resource.strategy.ttlSeconds?.(object);
+  if (ttlSeconds === undefined || options.isDryRun) return undefined;
+  return await asStatus(registry.store.lease(ttlSeconds, signal));
+}
+
+type StoreOutcome =
+  | { readonly type: "stored"; readonly result: ObjectResult }
+  | {
+      readonly type: "refused";
+      readonly existing: CurrentObject | undefined;
+      readonly gate: Compare | undefined;
+    };
+
+async function store(
+  registry: Registry,
+  resource: ServedResource,
+  object: ApiObject,
+  {
+    gate,
+    lease,
+    options,
+  }: { gate: Compare | undefined; lease: LeaseId | undefined; options: WriteOptions },
+  signal: AbortSignal,
+): Promise<StoreOutcome> {
+  const { name = "", namespace = "", uid = "" } = object.metadata;
+  const path = objectPath(namespace, name);
+  if (options.isDryRun) return await rehearse(registry, resource, object, path, gate);
+  const value = Buffer.from(resource.storedCodec.encode(object));
+  const key = registry.view.keys.key(resource.partition, path);
+  const absent: Compare = { key, modRevision: 0 };
+  const put: Operation =
+    lease === undefined ? { type: "put", key, value } : { type: "put", key, value, lease };
+  const compares = gate === undefined ? [absent] : [absent, gate];
+  const result = await commit(registry, { compares, operations: [put] }, signal);
+  if (result.succeeded) {
+    const { revision } = result;
+    const bytes = servedBytes(resource, value, uid, revision);
+    return { type: "stored", result: { status: 201, bytes, stored: object, revision } };
+  }
+  const [existing, namespaceNow] = result.current;
+  return {
+    type: "refused",
+    existing: existing === undefined ? undefined : currentOfStore(existing),
+    gate: gate === undefined ? undefined : reopenNamespace(resource, namespace, name, namespaceNow),
+  };
+}
+
+/** All but the transaction: is the name free? (S1-DRY-05) */
+async function rehearse(
+  registry: Registry,
+  resource: ServedResource,
+  object: ApiObject,
+  path: string,
+  gate: Compare | undefined,
+): Promise<StoreOutcome> {
+  await refresh(registry);
+  const existing = registry.view.partition(resource.partition).get(path);
+  if (existing !== undefined) {
+    return { type: "refused", existing: currentOfView(existing), gate };
+  }
+  const bytes = servedUnstored(resource, object, undefined);
+  return { type: "stored", result: { status: 201, bytes, stored: object, revision: 0 } };
+}
+
+function nameTaken(
+  resource: ServedResource,
+  object: ApiObject,
+  existing: CurrentObject,
+): StatusError {
+  const name = object.metadata.name ?? "";
+  return isDeleting(parseCurrent(existing))
+    ? stillBeingDeleted(resource, name)
+    : alreadyExists(resource, name);
+}

@@ -1,0 +1,85 @@
+/**
+ * From a request's JSON to an object of the resource's version: are version and kind those of the
+ * URL, do all fields exist, and what stands in for those that are left out.
+ */
+import type { ApiObject, JsonValue } from "../../api/meta.js";
+import { formatGroupVersion, type GroupVersion } from "../../api/names.js";
+import { badRequest, type StatusError } from "../../api/status.js";
+import type { WriteOptions } from "./registry.js";
+import type { ServedResource } from "./served-resource.js";
+
+export interface ObjectInput {
+  readonly value: JsonValue;
+  /** Paths of keys that stood twice in the text; the last value counts (S1-FV-04). */
+  readonly duplicateFields: readonly string[];
+}
+
+/** @throws {StatusError} 400 for what is no object of this version and kind (S1-META-21) */
+export function decodeInput(
+  resource: ServedResource,
+  input: ObjectInput,
+  options: Pick<WriteOptions, "fieldValidation" | "warn">,
+): ApiObject {
+  refuseOtherTypes(resource, input.value);
+  const { object, unknownFields } = resource.codec.decode(input.value);
+  reportStrictProblems(resource, unknownFields, input.duplicateFields, options);
+  resource.codec.applyDefaults(object);
+  return object;
+}
+
+/** Version and kind may be left out, but not be others than the URL's (S1-META-21). */
+function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw badRequest(
+      "couldn't get version/kind; json parse error: the body of the request is no JSON object",
+    );
+  }
+  const expected = formatGroupVersion(kindGroupVersion(resource));
+  const { apiVersion = "", kind = "" } = value;
+  if (typeof apiVersion !== "string" || typeof kind !== "string") {
+    throw badRequest(
+      "couldn't get version/kind; json parse error: apiVersion and kind must be strings",
+    );
+  }
+  if (apiVersion !== "" && apiVersion !== expected) {
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
+    );
+  }
+  if (kind !== "" && kind !== resource.kind) {
+    throw cannotBeHandled(
+      resource,
+      kind,
+      `the kind in the data (${kind}) does not match the expected kind (${resource.kind})`,
+    );
+  }
+}
+
+function kindGroupVersion(resource: ServedResource): GroupVersion {
+  return resource.fact.kindGroupVersion ?? resource;
+}
+
+function reportStrictProblems(
+  resource: ServedResource,
+  unknownFields: readonly string[],
+  duplicateFields: readonly string[],
+  { fieldValidation, warn }: Pick<WriteOptions, "fieldValidation" | "warn">,
+): void {
+  if (fieldValidation === "Ignore") return;
+  if (unknownFields.length === 0 && duplicateFields.length === 0) return;
+  const problems = [
+    ...duplicateFields.map((path) => `duplicate field ${JSON.stringify(path)}`),
+    ...unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`),
+  ];
+  if (fieldValidation === "Strict") {
+    throw cannotBeHandled(resource, resource.kind, `strict decoding error: ${problems.join(", ")}`);
+  }
+  for (const problem of problems) warn(problem);
+}
+
+function cannotBeHandled(resource: ServedResource, kind: string, why: string): StatusError {
+  const version = JSON.stringify(kindGroupVersion(resource).version);
+  return badRequest(
+    `${kind} in version ${version} cannot be handled as a ${resource.kind}: ${why}`,
+  );
+}

@@ -1,0 +1,141 @@
+/**
+ * Delete: one object. The decision is deletion.ts's; here it is committed on the condition that the
+ * object is still the one that was decided about.
+ */
+import type { Compare, Operation } from "../../../storage/kv/store.js";
+import { objectPath } from "../../../storage/objects/keys.js";
+import type { ApiObject } from "../../api/meta.js";
+import { conflict, notFound, type Status, StatusError } from "../../api/status.js";
+import { commit, refresh } from "./commit.js";
+import type { DeleteOptions } from "./delete-options.js";
+import { type DeletionAction, decideDeletion } from "./deletion.js";
+import {
+  type CurrentObject,
+  currentOfStore,
+  currentOfView,
+  parseCurrent,
+  servedBytes,
+  servedUnstored,
+} from "./objects.js";
+import type { Registry, WriteResult } from "./registry.js";
+import type { ServedResource } from "./served-resource.js";
+
+export interface DeleteTarget {
+  readonly resource: ServedResource;
+  readonly namespace: string;
+  readonly name: string;
+  readonly options: DeleteOptions;
+}
+
+/** Tries against other writers of the same object; see update.ts. */
+const ATTEMPTS_MAX = 64;
+
+/** Deletes an object or begins its deletion. @throws {StatusError} */
+export async function deleteObject(
+  registry: Registry,
+  target: DeleteTarget,
+  signal: AbortSignal,
+): Promise<WriteResult> {
+  const { resource, namespace, name, options } = target;
+  const partition = registry.view.partition(resource.partition);
+  const path = objectPath(namespace, name);
+  const look = (): CurrentObject | undefined => {
+    const found = partition.get(path);
+    return found === undefined ? undefined : currentOfView(found);
+  };
+
+  let current = look();
+  let isProved = false;
+  const isStill = async (): Promise<boolean> => {
+    const revision = current?.revision;
+    await refresh(registry);
+    current = look();
+    isProved = true;
+    return current?.revision === revision;
+  };
+
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    if (current === undefined) {
+      if (isProved || (await isStill())) throw notFound(resource, name);
+      continue;
+    }
+    const object = parseCurrent(current);
+    let action: DeletionAction;
+    try {
+      action = decideDeletion(resource, object, current.revision, options, registry.clock.now());
+    } catch (error) {
+      if (!(error instanceof StatusError) || isProved || (await isStill())) throw error;
+      continue;
+    }
+    if (action === "pending" || options.isDryRun) {
+      if (!isProved && !(await isStill())) continue;
+      const bytes = servedUnstored(resource, object, current.revision);
+      return answer(target, action, object, bytes);
+    }
+    const { operation, value } = toOperation(registry, resource, path, action, object);
+    const compare: Compare = { key: operation.key, modRevision: current.revision };
+    const transaction = { compares: [compare], operations: [operation] };
+    const result = await commit(registry, transaction, signal);
+    if (result.succeeded) {
+      const isAsked = action === "mark" || resource.strategy.returnsDeletedObject === true;
+      const bytes = isAsked
+        ? servedBytes(resource, value(), object.metadata.uid ?? "", result.revision)
+        : undefined;
+      return answer(target, action, object, bytes);
+    }
+    const [now] = result.current;
+    current = now === undefined ? undefined : currentOfStore(now);
+    isProved = true;
+  }
+  throw conflict(resource, name);
+}
+
+function toOperation(
+  registry: Registry,
+  resource: ServedResource,
+  path: string,
+  action: "mark" | "remove",
+  object: ApiObject,
+): { operation: Operation; value: () => Buffer } {
+  const key = registry.view.keys.key(resource.partition, path);
+  if (action === "remove") {
+    const value = () => Buffer.from(resource.storedCodec.encode(object));
+    return { operation: { type: "delete", key }, value };
+  }
+  const value = Buffer.from(resource.storedCodec.encode(object));
+  return { operation: { type: "put", key, value }, value: () => value };
+}
+
+/** The object while there is one (or where the type gives its last state), else a Status. */
+function answer(
+  { resource, options }: DeleteTarget,
+  action: DeletionAction,
+  object: ApiObject,
+  bytes: Buffer | undefined,
+): WriteResult {
+  if (action === "remove") {
+    const isObject = resource.strategy.returnsDeletedObject === true && bytes !== undefined;
+    return { status: 200, bytes: isObject ? bytes : deletedStatus(resource, object) };
+  }
+  // Clients that use the old way to ask for background deletion learn that it is not done yet.
+  const status = options.orphanDependents === false ? 202 : 200;
+  return { status, bytes: bytes ?? deletedStatus(resource, object) };
+}
+
+/** Lets a client see which object it was that is gone (S1-DEL-12). */
+function deletedStatus(resource: ServedResource, { metadata }: ApiObject): Buffer {
+  const { group } = resource;
+  const status: Omit<Status, "code"> = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    details: {
+      name: metadata.name ?? "",
+      ...(group === "" ? {} : { group }),
+      kind: resource.resource,
+      uid: metadata.uid ?? "",
+    },
+  };
+  return Buffer.from(`${JSON.stringify(status)}\n`);
+}

@@ -1,0 +1,159 @@
+/**
+ * What a delete makes of an object: pure. An object goes at once, or it is marked and stays until
+ * its grace period is over and its finalizers are gone (S1-DEL-07..13).
+ *
+ *   live ── delete ──► removed                     nothing holds it back
+ *     └──── delete ──► terminating ──► removed     finalizers, a grace period, or content (namespace)
+ */
+import type { ApiObject } from "../../api/meta.js";
+import { conflict } from "../../api/status.js";
+import type { DeleteOptions } from "./delete-options.js";
+import { formatTime, isDeleting } from "./metadata.js";
+import type { ServedResource } from "./served-resource.js";
+
+const ORPHAN_FINALIZER = "orphan";
+const FOREGROUND_FINALIZER = "foregroundDeletion";
+
+export type DeletionAction =
+  /** Take it out of the store. */
+  | "remove"
+  /** Store the marked object. */
+  | "mark"
+  /** It is on its way already and this request changes nothing. */
+  | "pending";
+
+/** Changes `object` as the deletion wants it. @throws {StatusError} 409 on a failed precondition */
+export function decideDeletion(
+  resource: ServedResource,
+  object: ApiObject,
+  revision: number,
+  options: DeleteOptions,
+  nowMs: number,
+): DeletionAction {
+  checkPreconditions(resource, object, revision, options);
+  const { strategy } = resource;
+  const period = strategy.gracePeriodSeconds?.(object);
+  const graceful =
+    strategy.gracePeriodSeconds === undefined
+      ? "immediate"
+      : beginGrace(resource, object, period ?? 0, options, nowMs);
+  if (graceful === "pending") return "pending";
+
+  const hasNewFinalizers = setPropagationFinalizers(resource, object, options);
+  const isHeld =
+    (object.metadata.finalizers?.length ?? 0) > 0 || strategy.isRemovable?.(object) === false;
+  if (!isHeld) return graceful === "begun" ? "mark" : "remove";
+  const wasDeleting = isDeleting(object);
+  if (graceful === "immediate") markDeleting(resource, object, nowMs);
+  return wasDeleting && graceful === "immediate" && !hasNewFinalizers ? "pending" : "mark";
+}
+
+function checkPreconditions(
+  resource: ServedResource,
+  { metadata }: ApiObject,
+  revision: number,
+  { preconditions }: DeleteOptions,
+): void {
+  if (preconditions === undefined) return;
+  const { uid, resourceVersion } = preconditions;
+  const name = metadata.name ?? "";
+  if (uid !== undefined && uid !== metadata.uid) {
+    throw conflict(
+      resource,
+      name,
+      `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+    );
+  }
+  if (resourceVersion !== undefined && resourceVersion !== String(revision)) {
+    throw conflict(
+      resource,
+      name,
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${revision}). The object might have been modified`,
+    );
+  }
+}
+
+type Grace =
+  /** No time to wait (any more). */
+  | "immediate"
+  /** The object now says until when it may live. */
+  | "begun"
+  /** The wait that has begun goes on. */
+  | "pending";
+
+function beginGrace(
+  { strategy }: ServedResource,
+  object: ApiObject,
+  defaultPeriod: number,
+  options: DeleteOptions,
+  nowMs: number,
+): Grace {
+  const { metadata } = object;
+  const asked =
+    options.gracePeriodSeconds !== undefined && options.gracePeriodSeconds < 0
+      ? 1
+      : options.gracePeriodSeconds;
+  if (isDeleting(object)) {
+    const running = Number(metadata.deletionGracePeriodSeconds ?? 0);
+    if (running === 0) return "immediate";
+    // A second delete may only make the wait shorter.
+    if (asked === undefined || asked >= running) return "pending";
+    const startedMs = Date.parse(metadata.deletionTimestamp ?? "") - running * 1000;
+    metadata.deletionTimestamp = formatTime(startedMs + asked * 1000);
+    metadata.deletionGracePeriodSeconds = asked;
+    return asked === 0 ? "immediate" : "begun";
+  }
+  const period = strategy.deletesAtOnce?.(object) === true ? 0 : (asked ?? defaultPeriod);
+  metadata.deletionTimestamp = formatTime(nowMs + period * 1000);
+  metadata.deletionGracePeriodSeconds = period;
+  if (metadata.generation !== undefined) metadata.generation = Number(metadata.generation) + 1;
+  return period === 0 ? "immediate" : "begun";
+}
+
+/** The start of a deletion that waits for others rather than for time (C-17). */
+function markDeleting({ strategy }: ServedResource, object: ApiObject, nowMs: number): void {
+  const { metadata } = object;
+  if (!isDeleting(object)) {
+    metadata.deletionTimestamp = formatTime(nowMs);
+    if (metadata.generation !== undefined) metadata.generation = Number(metadata.generation) + 1;
+  }
+  if (strategy.beginDeletion === undefined) metadata.deletionGracePeriodSeconds = 0;
+  else strategy.beginDeletion(object);
+}
+
+/** Tells the garbage collector what is to happen to dependents (S1-DEL-06). */
+function setPropagationFinalizers(
+  { strategy }: ServedResource,
+  object: ApiObject,
+  options: DeleteOptions,
+): boolean {
+  const { metadata } = object;
+  const before = metadata.finalizers ?? [];
+  const wanted = propagationFinalizer(strategy.garbageCollection ?? "background", before, options);
+  const after = before.filter(
+    (finalizer) => finalizer !== ORPHAN_FINALIZER && finalizer !== FOREGROUND_FINALIZER,
+  );
+  if (wanted !== undefined) after.push(wanted);
+  const isSame =
+    after.length === before.length && after.every((finalizer) => before.includes(finalizer));
+  if (isSame) return false;
+  if (after.length === 0) delete metadata.finalizers;
+  else metadata.finalizers = after;
+  return true;
+}
+
+function propagationFinalizer(
+  collection: "background" | "orphan" | "unsupported",
+  finalizers: readonly string[],
+  { orphanDependents, propagationPolicy }: DeleteOptions,
+): string | undefined {
+  if (collection === "unsupported") return undefined;
+  if (orphanDependents !== undefined) return orphanDependents ? ORPHAN_FINALIZER : undefined;
+  if (propagationPolicy === "Orphan") return ORPHAN_FINALIZER;
+  if (propagationPolicy === "Foreground") return FOREGROUND_FINALIZER;
+  if (propagationPolicy === "Background") return undefined;
+  // What an earlier request asked for stands; then the type's own habit.
+  if (finalizers.includes(ORPHAN_FINALIZER)) return ORPHAN_FINALIZER;
+  if (finalizers.includes(FOREGROUND_FINALIZER)) return FOREGROUND_FINALIZER;
+  return collection === "orphan" ? ORPHAN_FINALIZER : undefined;
+}

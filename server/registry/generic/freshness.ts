@@ -1,0 +1,7 @@
+/** The part of the freshness barrier that the registry needs, so that tests can do without one. */
+import type { Revision } from "../../../storage/kv/store.js";
+
+export interface Freshness {
+  /** Resolves when the view holds every write that was acknowledged before the call. */
+  fresh(): Promise<Revision>;
+}

@@ -1,0 +1,94 @@
+/**
+ * The part of `metadata` that the server owns: identity, time stamps, deletion. What a client sends
+ * in those fields is replaced before validation (S1-META-06, S1-META-11, S1-META-12, S1-META-20).
+ */
+import { randomInt, randomUUID } from "node:crypto";
+import type { ApiObject, ObjectMeta } from "../../api/meta.js";
+import { badRequest } from "../../api/status.js";
+
+/** No vowels and nothing that looks like another character (S1-META-02). */
+const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+const SUFFIX_CHARS = 5;
+/** A generated name must fit a DNS label of 63. */
+const GENERATED_PREFIX_CHARS_MAX = 58;
+
+/** "2024-05-01T10:20:30Z": whole seconds, as the API writes times. */
+export function formatTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
+/** Fills in what a new object gets from us. @throws {StatusError} 400 */
+export function prepareMetadataForCreate(
+  object: ApiObject,
+  options: { readonly isNamespaced: boolean; readonly namespace: string; readonly nowMs: number },
+): void {
+  const { metadata } = object;
+  if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== "") {
+    throw badRequest("resourceVersion should not be set on objects to be created");
+  }
+  fillNamespace(metadata, options.isNamespaced, options.namespace);
+  dropUnowned(metadata);
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  delete metadata.generation;
+  metadata.uid = randomUUID();
+  metadata.creationTimestamp = formatTime(options.nowMs);
+}
+
+/** The namespace of the URL is that of the object (S1-META-05). @throws {StatusError} 400 */
+export function fillNamespace(meta: ObjectMeta, isNamespaced: boolean, namespace: string): void {
+  const sent = meta.namespace ?? "";
+  if (sent !== "" && sent !== namespace) {
+    throw badRequest(
+      isNamespaced
+        ? "the namespace of the provided object does not match the namespace sent on the request"
+        : "namespace may not be set on a cluster-scoped object",
+    );
+  }
+  if (isNamespaced) meta.namespace = namespace;
+  else delete meta.namespace;
+}
+
+/** Carries over what an update never changes. */
+export function prepareMetadataForUpdate(next: ObjectMeta, current: ObjectMeta): void {
+  dropUnowned(next);
+  if (next.uid === undefined || next.uid === "") copyField(next, current, "uid");
+  copyField(next, current, "creationTimestamp");
+  copyField(next, current, "generation");
+  copyField(next, current, "generateName", next.generateName === undefined);
+  if (current.deletionTimestamp !== undefined) copyField(next, current, "deletionTimestamp");
+  if (next.deletionGracePeriodSeconds === undefined || next.deletionGracePeriodSeconds === null) {
+    copyField(next, current, "deletionGracePeriodSeconds");
+  }
+}
+
+function copyField<K extends keyof ObjectMeta>(
+  next: ObjectMeta,
+  current: ObjectMeta,
+  field: K,
+  isWanted = true,
+): void {
+  if (!isWanted) return;
+  if (current[field] === undefined) delete next[field];
+  else next[field] = current[field];
+}
+
+/** Fields that nobody sets: `selfLink` is no longer written, `managedFields` are the server's own. */
+function dropUnowned(meta: ObjectMeta & { selfLink?: string }): void {
+  delete meta.selfLink;
+  delete meta.managedFields;
+}
+
+/** `prefix` with a random suffix, short enough for a DNS label. */
+export function generateName(prefix: string): string {
+  let suffix = "";
+  for (let i = 0; i < SUFFIX_CHARS; i++) {
+    suffix += SUFFIX_ALPHABET.charAt(randomInt(SUFFIX_ALPHABET.length));
+  }
+  return prefix.slice(0, GENERATED_PREFIX_CHARS_MAX) + suffix;
+}
+
+/** Whether the object is on its way out. */
+export function isDeleting(object: ApiObject): boolean {
+  return (object.metadata.deletionTimestamp ?? "") !== "";
+}

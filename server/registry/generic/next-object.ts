@@ -1,0 +1,180 @@
+/**
+ * What an update would store: pure, from the current object and the one that the client wants. The
+ * caller commits the outcome, or asks again with a newer current object.
+ */
+
+import { spliceResourceVersion } from "../../../storage/objects/stored-object.js";
+import { deepEqual } from "../../api/deep-equal.js";
+import { invalidValue } from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import { conflict, invalid } from "../../api/status.js";
+import { validateMetadata, validateMetadataUpdate } from "../../api/validation-metadata.js";
+import { parseJson } from "../../codec/json.js";
+import { fillNamespace, isDeleting, prepareMetadataForUpdate } from "./metadata.js";
+import { type CurrentObject, parseCurrent } from "./objects.js";
+import type { Registry, WriteOptions } from "./registry.js";
+import type { ServedResource, StrategyContext } from "./served-resource.js";
+
+export interface UpdateTarget {
+  readonly resource: ServedResource;
+  readonly namespace: string;
+  readonly name: string;
+  /** "" = the object itself. */
+  readonly subresource: string;
+  readonly options: WriteOptions;
+}
+
+/** Makes the served object that the client wants of the current one: a decoded body, or a patch. */
+export type MakeNext = (current: () => ApiObject) => ApiObject;
+
+export interface NextObject {
+  readonly object: ApiObject;
+  readonly value: Buffer;
+  /** "same": nothing would change; "remove": the last thing that held it back is gone. */
+  readonly action: "write" | "same" | "remove";
+}
+
+/** @throws {StatusError} when the client may not turn the current object into this one */
+export function nextObject(
+  registry: Registry,
+  target: UpdateTarget,
+  current: CurrentObject,
+  makeNext: MakeNext,
+): NextObject {
+  const { resource, subresource, options } = target;
+  const { strategy, conversion } = resource;
+  const before = parseCurrent(current);
+  const served = makeNext(() => servedObject(resource, current));
+  checkPreconditions(target, served, before, current);
+  fillNamespace(served.metadata, resource.isNamespaced, target.namespace);
+  delete served.metadata.resourceVersion;
+  const errors = resource.codec.validate(served);
+  let next = conversion === undefined ? served : conversion.toStored(served);
+  if (conversion !== undefined) resource.storedCodec.applyDefaults(next);
+
+  const context: StrategyContext = {
+    nowMs: registry.clock.now(),
+    subresource,
+    naming: registry.naming,
+    user: options.user,
+  };
+  next = keepOtherParts(resource, subresource, next, before);
+  prepareMetadataForUpdate(next.metadata, before.metadata);
+  strategy.prepareForUpdate?.(next, before, context);
+  errors.push(
+    ...validateMetadata(next.metadata, {
+      isNamespaced: resource.isNamespaced,
+      checkName: strategy.validateName,
+      namespaceFinalizer: registry.naming.namespaceFinalizer,
+    }),
+    ...validateMetadataUpdate(next.metadata, before.metadata),
+    ...(strategy.validateUpdate?.(next, before, context) ?? []),
+  );
+  if (errors.length > 0) throw invalid(resource, target.name, errors);
+  return encodeNext(resource, next, before, current);
+}
+
+/** The current object for a patch to work on: a copy of its own. */
+function servedObject({ conversion }: ServedResource, current: CurrentObject): ApiObject {
+  const stored = parseCurrent(current);
+  const served = conversion === undefined ? stored : conversion.fromStored(stored);
+  served.metadata.resourceVersion = String(current.revision);
+  return served;
+}
+
+/** Name, uid and resourceVersion of the body are conditions (S1-CRUD-03, S1-CRUD-04, S1-META-07). */
+function checkPreconditions(
+  { resource, name }: UpdateTarget,
+  { metadata }: ApiObject,
+  before: ApiObject,
+  current: CurrentObject,
+): void {
+  const { uid = "", resourceVersion = "" } = metadata;
+  if (uid !== "" && uid !== before.metadata.uid) {
+    throw conflict(
+      resource,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${before.metadata.uid}`,
+    );
+  }
+  if (resourceVersion === "" || resourceVersion === "0") {
+    if (resource.strategy.allowUnconditionalUpdate !== false) return;
+    const why = "must be specified for an update";
+    throw invalid(resource, name, [invalidValue("metadata.resourceVersion", 0, why)]);
+  }
+  if (resourceVersion === String(current.revision)) return;
+  if (!/^\d+$/.test(resourceVersion)) {
+    const why = "must be a resource version that the server gave";
+    throw invalid(resource, name, [invalidValue("metadata.resourceVersion", resourceVersion, why)]);
+  }
+  throw conflict(resource, name);
+}
+
+/** The main resource leaves the status alone, the status everything but itself (S1-CRUD-08). */
+function keepOtherParts(
+  resource: ServedResource,
+  subresource: string,
+  next: ApiObject,
+  before: ApiObject,
+): ApiObject {
+  if (subresource === "status") {
+    return { ...before, metadata: next.metadata, status: next.status };
+  }
+  if (resource.subresources.has("status")) {
+    if (before.status === undefined) delete next.status;
+    else next.status = before.status;
+  }
+  return next;
+}
+
+function encodeNext(
+  resource: ServedResource,
+  next: ApiObject,
+  before: ApiObject,
+  current: CurrentObject,
+): NextObject {
+  let value = Buffer.from(resource.storedCodec.encode(next));
+  const isSame = isSameValue(value, next.metadata.uid ?? "", current);
+  if (!isSame && hasNewGeneration(resource, next, before, value)) {
+    next.metadata.generation = (before.metadata.generation ?? 0) + 1;
+    value = Buffer.from(resource.storedCodec.encode(next));
+  }
+  if (isFinished(resource, next)) return { object: next, value, action: "remove" };
+  return { object: next, value, action: isSame ? "same" : "write" };
+}
+
+const NEWLINE = 0x0a;
+
+/** Compares encodings: what the store would get with what it has. */
+function isSameValue(value: Buffer, uid: string, { json, revision }: CurrentObject): boolean {
+  if (json.at(-1) !== NEWLINE) return value.equals(json);
+  return spliceResourceVersion(value, uid, revision).equals(json);
+}
+
+/** Whether a field that counts has changed, as it will be read back (S1-META-19). */
+function hasNewGeneration(
+  { strategy }: ServedResource,
+  next: ApiObject,
+  before: ApiObject,
+  value: Buffer,
+): boolean {
+  const suspects = (strategy.generationFields ?? []).filter(
+    (path) => !deepEqual(fieldOf(next, path), fieldOf(before, path)),
+  );
+  if (suspects.length === 0) return false;
+  // Defaults and empty values may be written differently and mean the same: compare what is stored.
+  const stored = parseJson(value) as unknown as ApiObject;
+  return suspects.some((path) => !deepEqual(fieldOf(stored, path), fieldOf(before, path)));
+}
+
+function fieldOf(object: ApiObject, path: string): unknown {
+  return path === "metadata.annotations" ? object.metadata.annotations : object[path];
+}
+
+/** An object in deletion that nothing holds back any more (S1-DEL-10). */
+export function isFinished({ strategy }: ServedResource, object: ApiObject): boolean {
+  if (!isDeleting(object)) return false;
+  if ((object.metadata.finalizers?.length ?? 0) > 0) return false;
+  if (strategy.isRemovable?.(object) === false) return false;
+  return Number(object.metadata.deletionGracePeriodSeconds ?? 0) === 0;
+}

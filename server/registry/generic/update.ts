@@ -1,0 +1,158 @@
+/**
+ * Update: PUT and PATCH of an object or of one of its subresources. Starts from the view; the
+ * store's compare decides. Whatever ends without a write (refusal, nothing to change) is only
+ * answered on a state that was proved fresh.
+ */
+import type { Compare, Operation } from "../../../storage/kv/store.js";
+import { objectPath } from "../../../storage/objects/keys.js";
+import type { ApiObject, JsonValue } from "../../api/meta.js";
+import { badRequest, conflict, notFound, StatusError } from "../../api/status.js";
+import { commit, refresh } from "./commit.js";
+import { createObject } from "./create.js";
+import { decodeInput, type ObjectInput } from "./decode-input.js";
+import { type MakeNext, type NextObject, nextObject, type UpdateTarget } from "./next-object.js";
+import {
+  type CurrentObject,
+  currentOfStore,
+  currentOfView,
+  servedBytes,
+  servedCurrent,
+  servedUnstored,
+} from "./objects.js";
+import type { ObjectResult, Registry } from "./registry.js";
+
+export type { UpdateTarget } from "./next-object.js";
+
+/**
+ * Tries of one write against others to the same object. In one replica every failed try means that
+ * another write went through, so this many writers at once never fail.
+ */
+const ATTEMPTS_MAX = 64;
+
+/** Replaces an object, or creates it where the type allows (S1-GEN-18). @throws {StatusError} */
+export async function updateObject(
+  registry: Registry,
+  target: UpdateTarget & { readonly input: ObjectInput },
+  signal: AbortSignal,
+): Promise<ObjectResult> {
+  const { resource, name, subresource, options, input } = target;
+  // Decoded at once, so that a bad body is refused before anything is looked up; decoded again only
+  // when another writer came in between, as preparing changes it.
+  let decoded: ApiObject | undefined = decodeInput(resource, input, options);
+  refuseOtherName(decoded, name);
+  const quiet = { ...options, warn() {} };
+  const makeNext: MakeNext = () => {
+    const next = decoded ?? decodeInput(resource, input, quiet);
+    decoded = undefined;
+    return next;
+  };
+  const result = await applyUpdate(registry, target, makeNext, signal);
+  if (result !== undefined) return result;
+  if (resource.strategy.allowCreateOnUpdate !== true || subresource !== "") {
+    throw notFound(resource, name);
+  }
+  return await createObject(registry, { ...target, options: quiet }, signal);
+}
+
+/**
+ * Changes an object by a patch: a pure function of its JSON in the served version. It runs again for
+ * each state that the object turns out to have. @throws {StatusError}
+ */
+export async function patchObject(
+  registry: Registry,
+  target: UpdateTarget & { readonly patch: (current: JsonValue) => JsonValue },
+  signal: AbortSignal,
+): Promise<ObjectResult> {
+  const { resource, name, options, patch } = target;
+  const makeNext: MakeNext = (current) => {
+    const value = patch(current() as unknown as JsonValue);
+    return decodeInput(resource, { value, duplicateFields: [] }, options);
+  };
+  const result = await applyUpdate(registry, target, makeNext, signal);
+  if (result === undefined) throw notFound(resource, name);
+  return result;
+}
+
+function refuseOtherName({ metadata }: ApiObject, name: string): void {
+  const sent = metadata.name ?? "";
+  if (sent === name) return;
+  if (sent === "") {
+    metadata.name = name;
+    return;
+  }
+  throw badRequest(`the name of the object (${sent}) does not match the name on the URL (${name})`);
+}
+
+/** @returns undefined when there is no such object, which was proved */
+async function applyUpdate(
+  registry: Registry,
+  target: UpdateTarget,
+  makeNext: MakeNext,
+  signal: AbortSignal,
+): Promise<ObjectResult | undefined> {
+  const { resource, namespace, name, options } = target;
+  const partition = registry.view.partition(resource.partition);
+  const path = objectPath(namespace, name);
+  let isProved = false;
+
+  const look = (): CurrentObject | undefined => {
+    const found = partition.get(path);
+    return found === undefined ? undefined : currentOfView(found);
+  };
+  /** Whether the view showed the object as it is now; sets `current` to what it is. */
+  const isStill = async (): Promise<boolean> => {
+    const revision = current?.revision;
+    await refresh(registry);
+    current = look();
+    isProved = true;
+    return current?.revision === revision;
+  };
+
+  let current = look();
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    if (current === undefined) {
+      if (isProved || (await isStill())) return undefined;
+      continue;
+    }
+    let next: NextObject;
+    try {
+      next = nextObject(registry, target, current, makeNext);
+    } catch (error) {
+      if (!(error instanceof StatusError) || isProved || (await isStill())) throw error;
+      continue;
+    }
+    if (next.action === "same" || options.isDryRun) {
+      if (!isProved && !(await isStill())) continue;
+      return answerUnwritten(target, next, current);
+    }
+    const key = registry.view.keys.key(resource.partition, path);
+    const compare: Compare = { key, modRevision: current.revision };
+    const operation: Operation =
+      next.action === "remove" ? { type: "delete", key } : { type: "put", key, value: next.value };
+    const transaction = { compares: [compare], operations: [operation] };
+    const result = await commit(registry, transaction, signal);
+    if (result.succeeded) {
+      const { revision } = result;
+      const { object, value } = next;
+      const bytes = servedBytes(resource, value, object.metadata.uid ?? "", revision);
+      return { status: 200, bytes, stored: object, revision };
+    }
+    const [now] = result.current;
+    current = now === undefined ? undefined : currentOfStore(now);
+    isProved = true;
+  }
+  throw conflict(resource, name);
+}
+
+function answerUnwritten(
+  { resource }: UpdateTarget,
+  { object, action }: NextObject,
+  current: CurrentObject,
+): ObjectResult {
+  const { revision } = current;
+  const bytes =
+    action === "same"
+      ? servedCurrent(resource, current)
+      : servedUnstored(resource, object, revision);
+  return { status: 200, bytes, stored: object, revision };
+}

@@ -1,0 +1,182 @@
+/**
+ * The table of what this server serves: the facts' resources that are enabled, each with its codecs,
+ * its place in the store and its strategy. Made once at start; discovery, dispatch, the view and the
+ * controllers read it.
+ */
+import { assert } from "../../storage/base/assert.js";
+import type { PartitionTraits } from "../../storage/cache/registry-view.js";
+import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
+import { formatGroupVersion, type GroupVersion } from "../api/names.js";
+import type { Naming } from "../api/naming.js";
+import type { Facts, ResourceFact } from "../schema/model.js";
+import type { ObjectCodecs } from "../schema/object-codec.js";
+import { CONVERSIONS } from "./conversions.js";
+import type {
+  Conversion,
+  ResourceStrategy,
+  ServedResource,
+  VirtualResource,
+} from "./generic/served-resource.js";
+import { STRATEGIES } from "./groups.js";
+
+export interface ResourceTableOptions {
+  readonly naming: Naming;
+  readonly facts: Facts;
+  readonly codecs: ObjectCodecs;
+  /** Whether a resource of the facts is to be served; default: what is on by default. */
+  readonly isEnabled?: (fact: ResourceFact) => boolean;
+  /** Virtual resources by "group/resource" in the facts' spelling; those not given are not served. */
+  readonly virtual?: Readonly<Record<string, VirtualResource>>;
+}
+
+export interface ResourceTable {
+  /** A resource by its served group-version. */
+  find(group: string, version: string, resource: string): ServedResource | undefined;
+  /** Every served resource, once per group-version, in the facts' order. */
+  readonly all: readonly ServedResource[];
+  /** Rows for discovery: resources and subresources that are really served, in the facts' order. */
+  readonly servedFacts: readonly ResourceFact[];
+  /** What the view must know of a partition. */
+  traits(partition: PartitionId): PartitionTraits;
+  /** The resource in its stored version, one per partition. */
+  stored(partition: PartitionId): ServedResource | undefined;
+}
+
+/** Subresources that this server has an implementation of. */
+const SERVED_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "namespaces/finalize"]);
+
+/** Versions whose shape differs from the stored one and for which there is no conversion yet. */
+const UNCONVERTED_VERSIONS: ReadonlySet<string> = new Set(["resource.k8s.io/v1beta1"]);
+
+const IDENTITY: Conversion = { toStored: (object) => object, fromStored: (object) => object };
+const NO_STRATEGY: ResourceStrategy = Object.freeze({});
+const NO_TRAITS: PartitionTraits = Object.freeze({});
+
+export function createResourceTable(options: ResourceTableOptions): ResourceTable {
+  const { naming, facts } = options;
+  const isEnabled = options.isEnabled ?? ((fact: ResourceFact) => fact.onByDefault);
+  const strategies = inVendorSpelling(naming, STRATEGIES);
+  const conversions = inVendorSpelling(naming, CONVERSIONS);
+  const virtual = inVendorSpelling(naming, options.virtual ?? {});
+  const unconverted = new Set([...UNCONVERTED_VERSIONS].map((name) => groupIn(naming, name)));
+
+  const byName = new Map<string, ServedResource>();
+  const servedFacts: ResourceFact[] = [];
+  for (const fact of facts.resources) {
+    if (!isEnabled(fact) || unconverted.has(formatGroupVersion(fact))) continue;
+    if (fact.subresource !== "") {
+      const isServed =
+        SERVED_SUBRESOURCES.has(fact.subresource) ||
+        SERVED_SUBRESOURCES.has(`${fact.resource}/${fact.subresource}`);
+      const parent = byName.get(keyOf(fact.group, fact.version, fact.resource));
+      if (!isServed || parent === undefined) continue;
+      (parent.subresources as Map<string, ResourceFact>).set(fact.subresource, fact);
+      servedFacts.push(fact);
+      continue;
+    }
+    const operation = virtual.get(`${fact.group}/${fact.resource}`);
+    if (fact.stored === undefined && operation === undefined) continue;
+    byName.set(
+      keyOf(fact.group, fact.version, fact.resource),
+      toServed(options, fact, {
+        stored: storedVersion(facts, fact),
+        strategy: strategies.get(`${fact.group}/${fact.resource}`) ?? NO_STRATEGY,
+        conversion: conversions.get(`${formatGroupVersion(fact)}/${fact.resource}`),
+        virtual: operation,
+      }),
+    );
+    servedFacts.push(fact);
+  }
+
+  const all = Object.freeze([...byName.values()]);
+  const byPartition = new Map<PartitionId, ServedResource>();
+  for (const resource of all) {
+    const isStoredVersion = resource.conversion === undefined;
+    if (resource.virtual !== undefined) continue;
+    if (isStoredVersion || !byPartition.has(resource.partition)) {
+      byPartition.set(resource.partition, resource);
+    }
+  }
+  const traits = new Map([...byPartition].map(([id, resource]) => [id, traitsOf(resource)]));
+  return Object.freeze({
+    find: (group: string, version: string, resource: string) =>
+      byName.get(keyOf(group, version, resource)),
+    all,
+    servedFacts: Object.freeze(servedFacts),
+    traits: (partition: PartitionId) => traits.get(partition) ?? NO_TRAITS,
+    stored: (partition: PartitionId) => byPartition.get(partition),
+  });
+}
+
+function keyOf(group: string, version: string, resource: string): string {
+  return `${group}/${version}/${resource}`;
+}
+
+/** "rbac.authorization.k8s.io/roles" to the vendor's spelling of the group. */
+function groupIn(naming: Naming, name: string): string {
+  const slash = name.indexOf("/");
+  return naming.group(name.slice(0, slash)) + name.slice(slash);
+}
+
+function inVendorSpelling<T>(naming: Naming, table: Readonly<Record<string, T>>): Map<string, T> {
+  return new Map(Object.entries(table).map(([name, value]) => [groupIn(naming, name), value]));
+}
+
+/**
+ * The GA version is what is stored where there is one, also where upstream still writes the beta
+ * form of the same shape; else what the facts say.
+ */
+function storedVersion(facts: Facts, fact: ResourceFact): GroupVersion {
+  const stored = fact.stored ?? fact;
+  if (/^v\d+$/.test(stored.version)) return stored;
+  const stable = facts.resources.find(
+    (other) =>
+      other.group === stored.group &&
+      other.resource === fact.resource &&
+      other.subresource === "" &&
+      /^v\d+$/.test(other.version),
+  );
+  return stable ?? stored;
+}
+
+function toServed(
+  { codecs }: ResourceTableOptions,
+  fact: ResourceFact,
+  parts: {
+    stored: GroupVersion;
+    strategy: ResourceStrategy;
+    conversion: Conversion | undefined;
+    virtual: VirtualResource | undefined;
+  },
+): ServedResource {
+  const { group, version, resource, kind } = fact;
+  const { stored, strategy, virtual } = parts;
+  const codec = codecs.forKind(group, version, kind);
+  const storedCodec = codecs.forKind(stored.group, stored.version, kind);
+  assert(codec !== undefined && storedCodec !== undefined, "EveryResourceHasACodec");
+  const isSame = stored.group === group && stored.version === version;
+  return Object.freeze({
+    fact,
+    group,
+    version,
+    resource,
+    kind,
+    isNamespaced: fact.namespaced,
+    partition: partitionId(stored.group, resource),
+    codec,
+    storedCodec,
+    conversion: isSame ? undefined : (parts.conversion ?? IDENTITY),
+    strategy,
+    subresources: new Map<string, ResourceFact>(),
+    ...(virtual === undefined ? {} : { virtual }),
+  });
+}
+
+function traitsOf({ strategy }: ServedResource): PartitionTraits {
+  return {
+    ...(strategy.selectableFields === undefined
+      ? {}
+      : { extractFields: strategy.selectableFields }),
+    ...(strategy.triggerField === undefined ? {} : { triggerField: strategy.triggerField }),
+  };
+}
