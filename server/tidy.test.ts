@@ -33,6 +33,7 @@ const LAYERS: readonly (readonly string[])[] = [
 
 /** Files that may spell a vendor although they are neither tests nor naming.ts, each with why. */
 const VENDOR_ALLOWED: Readonly<Record<string, string>> = {
+  "server/registry/resource-table.ts": "keys of the facts, in the facts' spelling",
   "server/types/load-facts.ts": "translates the facts' spellings into those of Naming",
 };
 
@@ -99,8 +100,13 @@ test("imports have no cycles and lead to files that exist", () => {
 });
 
 test("every source file opens with a block that says what it is", () => {
+  // The unit test of a file is about what that file's header says.
+  const isOfFile = (path: string) => byPath.has(path.replace(/\.test\.ts$/, ".ts"));
   expectNone(
-    files.filter(({ text }) => !/^(?:#!.*\n)?\/\*\*(?:\n \*)? \S/.test(text)),
+    files.filter(
+      ({ path, text, isTest }) =>
+        !/^(?:#!.*\n)?\/\*\*(?:\n \*)? \S/.test(text) && !(isTest && isOfFile(path)),
+    ),
     ({ path }) => `${path}: begins with something else than a /** header block`,
   );
 });
@@ -109,7 +115,7 @@ test("no module has state, a default export or a re-export; no test is left on .
   const rules: readonly (readonly [RegExp, string])[] = [
     [/^(?:export )?(?:let|var) /m, "module-level let: state lives in objects built by wiring"],
     [/^export default /m, "export default: name what you export"],
-    [/^export (?:\*|(?:type )?\{[^}]*\}) ?(?:as \w+ )?from /m, "barrel: import from where it is"],
+    [/^export \*|^export (?:type )?\{[^}]*\} from "\.\.\//m, "barrel: import from where it is"],
     [/\b(?:test|it|describe|suite)\.only\(|\bonly: true\b/, "a test is left on .only"],
   ];
   expectNone(
@@ -143,6 +149,25 @@ test("server/api/naming.ts alone spells a vendor (DESIGN section 6)", () => {
   expectNone(
     Object.keys(VENDOR_ALLOWED).filter((path) => offenders.every((o) => o.path !== path)),
     (path) => `${path} spells no vendor any more: take it off VENDOR_ALLOWED`,
+  );
+});
+
+test("docs/invariants.md names every invariant that is asserted, and files that exist", () => {
+  const page = readFileSync(join(root, "docs/invariants.md"), "utf8");
+  const asserted = layered.flatMap(({ code }) =>
+    [...code.matchAll(/\bassert\([^;]*?,\s*"([A-Z][A-Za-z]+)",?\s*\)/g)].map(([, name]) =>
+      String(name),
+    ),
+  );
+  expectNone(
+    asserted.filter((name) => !page.includes(`**${name}**`)),
+    (name) => `assert(..., "${name}"): say what it means in docs/invariants.md`,
+  );
+  expectNone(
+    [...page.matchAll(/`((?:storage|server|e2e)\/[^`]+\.ts)`/g)].filter(
+      ([, path]) => !byPath.has(String(path)),
+    ),
+    ([path]) => `docs/invariants.md names ${path}, which does not exist`,
   );
 });
 
