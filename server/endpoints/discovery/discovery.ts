@@ -51,7 +51,7 @@ export interface DiscoveryOptions extends ServedResources {
 
 export interface Discovery {
   /**
-   * The answer to a GET of `path` (a query is ignored), or undefined when it is none of discovery's
+   * The answer to a GET of `path` (without the query), or undefined when it is none of discovery's
    * paths. @throws {StatusError} 406 when nothing that the client accepts can be made
    */
   handle(path: string, headers: DocumentHeaders): Promise<DocumentResponse | undefined>;
@@ -168,9 +168,7 @@ function aggregatedVersionOf(
 }
 
 function normalise(path: string): string {
-  const query = path.indexOf("?");
-  const plain = query < 0 ? path : path.slice(0, query);
-  return plain.length > 1 && plain.endsWith("/") ? plain.slice(0, -1) : plain;
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 }
 
 /** One newline after the object, as every JSON answer has. */

@@ -4,6 +4,7 @@
  * `respond` turns it into a status, headers and a body. No HTTP library is known here.
  */
 import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 
@@ -15,6 +16,15 @@ export interface DocumentHeaders {
   readonly accept?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
   readonly acceptEncoding?: string | undefined;
+}
+
+/** The headers that matter, out of those of a Node request. */
+export function documentHeaders(headers: IncomingHttpHeaders): DocumentHeaders {
+  return {
+    accept: headers.accept,
+    ifNoneMatch: headers["if-none-match"],
+    acceptEncoding: headers["accept-encoding"]?.toString(),
+  };
 }
 
 export interface DocumentResponse {

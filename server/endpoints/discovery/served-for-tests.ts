@@ -3,16 +3,16 @@
  * in the names of a vendor. For tests only.
  */
 import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
-import type { ResourceFact } from "../../schema/model.js";
+import type { Facts, ResourceFact } from "../../schema/model.js";
 import { loadFacts } from "../../types/load-facts.js";
 import type { ServedResources } from "./served.js";
 
 export function servedByDefault(
   vendor = DEFAULT_VENDOR,
   isServed: (fact: ResourceFact) => boolean = () => true,
-): ServedResources {
+): ServedResources & Pick<Facts, "defaults"> {
   const naming = createNaming(vendor);
-  const { model, resources, groupVersions } = loadFacts(naming);
+  const { model, resources, groupVersions, defaults } = loadFacts(naming);
   const served = resources.filter((fact) => fact.onByDefault && isServed(fact));
-  return { naming, model, resources: served, groupVersions };
+  return { naming, model, resources: served, groupVersions, defaults };
 }

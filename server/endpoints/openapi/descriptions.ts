@@ -3,6 +3,7 @@
  * `kubectl explain` prints is made from the facts: short sentences that are true of the field, and
  * nothing invented. Fields whose meaning is the same in every type have a sentence of their own.
  */
+import type { JsonValue } from "../../api/meta.js";
 import type { Field, StructType } from "../../schema/model.js";
 
 /** Members that mean the same wherever they stand in an object's envelope. */
@@ -69,6 +70,7 @@ export function describeField(
   owner: StructType,
   field: Field,
   enumValues: readonly string[] | undefined,
+  codeDefault: JsonValue | undefined,
 ): string | undefined {
   const parts: string[] = [];
   const fixed =
@@ -83,6 +85,8 @@ export function describeField(
   const exclusive = field.oneOf ?? field.zeroOrOneOf;
   if (exclusive !== undefined) parts.push("Excludes the other members of its group.");
   parts.push(...describeMarkers(field));
+  const defaultValue = field.default ?? codeDefault;
+  if (defaultValue !== undefined) parts.push(`Defaults to ${JSON.stringify(defaultValue)}.`);
   const enumeration = describeEnum(enumValues);
   if (enumeration !== undefined) parts.push(enumeration);
   return parts.length === 0 ? undefined : parts.join(" ");
@@ -117,7 +121,6 @@ function describeMarkers(field: Field): string[] {
   if (field.mapType === "atomic" || field.structType === "atomic") {
     parts.push("The value is replaced as a whole.");
   }
-  if (field.default !== undefined) parts.push(`Defaults to ${JSON.stringify(field.default)}.`);
   if (field.gates.length > 0) {
     parts.push(`Needs the feature ${field.gates.join(" and ")} to be enabled.`);
   }

@@ -6,12 +6,14 @@
  * them, so that no request of the replica waits for a whole document (docs/decisions/0005).
  */
 import type { JsonObject } from "../../api/meta.js";
+import type { DefaultFact } from "../../schema/model.js";
 import { groupVersionPath } from "../discovery/discovery.js";
 import {
   groupServedResources,
   type ServedGroup,
   type ServedResources,
 } from "../discovery/served.js";
+import { createCodeDefaults } from "./code-defaults.js";
 import {
   bodyTypes,
   documentPath,
@@ -37,6 +39,8 @@ export interface OpenApiSource extends ServedResources {
   readonly apiVersion: string;
   /** Media types of objects that the server writes; JSON first. */
   readonly objectMediaTypes: readonly string[];
+  /** Defaults set in code, which descriptions mention. */
+  readonly defaults: readonly DefaultFact[];
   /** Names of the string members of `/version`. */
   readonly versionMembers: readonly string[];
 }
@@ -156,7 +160,8 @@ export function documentParts(source: OpenApiSource): readonly DocumentPart[] {
 
 function builderOf(source: OpenApiSource, version: OpenApiVersion): SchemaBuilder {
   const groupVersions = groupServedResources(source).flatMap(({ versions }) => versions);
-  return createSchemaBuilder(source.model, version, groupVersions);
+  const defaults = createCodeDefaults(source.model, source.defaults);
+  return createSchemaBuilder(source.model, version, defaults, groupVersions);
 }
 
 async function renderPaths(

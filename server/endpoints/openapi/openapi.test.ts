@@ -27,8 +27,10 @@ function openApiOf(vendor?: string, isServed?: (fact: ResourceFact) => boolean):
 
 const openApi = openApiOf();
 
-async function answer(api: OpenApi, path: string, headers: DocumentHeaders = {}) {
-  const response = await api.handle(path, headers);
+/** GET of an address that may carry a hash. */
+async function answer(api: OpenApi, address: string, headers: DocumentHeaders = {}) {
+  const [path = "", hash] = address.split("?hash=");
+  const response = await api.handle(path, headers, hash);
   assert.ok(response !== undefined, `${path} is served`);
   return response;
 }
@@ -138,6 +140,20 @@ test("S1-GEN-26: an int-or-string and a quantity are what both versions of OpenA
   assert.deepEqual(v3[quantity].oneOf, [{ type: "string" }, { type: "number" }]);
 });
 
+test("descriptions tell what the facts know: enum values, defaults, keys, and no more", async () => {
+  const { components } = await parsed("/openapi/v3/apis/apps/v1");
+  const { properties: spec } = components.schemas["io.k8s.api.apps.v1.DeploymentSpec"];
+  assert.equal(spec.replicas.description, "Defaults to 1.");
+  assert.equal(spec.paused.description, undefined);
+  const { properties: strategy } = components.schemas["io.k8s.api.apps.v1.DeploymentStrategy"];
+  assert.equal(
+    strategy.type.description,
+    'Defaults to "RollingUpdate". Possible enum values:\n - `"Recreate"`\n - `"RollingUpdate"`',
+  );
+  const { properties: pod } = components.schemas["io.k8s.api.core.v1.PodSpec"];
+  assert.equal(pod.containers.description, "Items are told apart by name.");
+});
+
 test("S1-GEN-26: operations carry action, kind and the parameters that kubectl looks for", async () => {
   const { paths } = await parsed("/openapi/v3/apis/apps/v1");
   const item = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"];
@@ -239,7 +255,7 @@ test("S1-GEN-26: addresses with the right hash are immutable, a wrong hash leads
   }
   const address: string = paths["apis/apps/v1"].serverRelativeURL;
   assert.match(address, /^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{128}$/);
-  const hashed = await answer(openApi, `${address}&timeout=32s`);
+  const hashed = await answer(openApi, address);
   assert.equal(hashed.headers["Cache-Control"], "public, immutable, max-age=31536000");
   assert.equal(hashed.headers.ETag, `"${address.split("=")[1]}"`);
   const wrong = await answer(openApi, "/openapi/v3/apis/apps/v1?hash=00");

@@ -38,10 +38,15 @@ const HASHED_CACHE_CONTROL = "public, immutable, max-age=31536000";
 
 export interface OpenApi {
   /**
-   * The answer to a GET of `path`, which may carry a query, or undefined when it is none of these
-   * paths. @throws {StatusError} 406 when nothing that the client accepts can be made
+   * The answer to a GET of `path` (without the query), or undefined when it is none of these paths.
+   * @param hash the query parameter of that name: the version of the document that a client wants
+   * @throws {StatusError} 406 when nothing that the client accepts can be made
    */
-  handle(path: string, headers: DocumentHeaders): Promise<DocumentResponse | undefined>;
+  handle(
+    path: string,
+    headers: DocumentHeaders,
+    hash?: string,
+  ): Promise<DocumentResponse | undefined>;
 }
 
 type Encoding = "json" | "protobuf";
@@ -58,9 +63,8 @@ export function createOpenApi(source: OpenApiSource): OpenApi {
   );
   let root: Promise<Document> | undefined;
 
-  async function answerPart(key: string, part: Encodings, query: string, headers: DocumentHeaders) {
+  async function answerPart(key: string, part: Encodings, asked: string, headers: DocumentHeaders) {
     const document = await part.get(chooseEncoding("v3", headers.accept));
-    const asked = new URLSearchParams(query).get("hash") ?? "";
     if (asked === "") return respond(document, headers);
     const hash = unquote(document.etag);
     if (asked !== hash) return redirect(hashedAddress(key, hash));
@@ -68,8 +72,7 @@ export function createOpenApi(source: OpenApiSource): OpenApi {
   }
 
   return {
-    async handle(address, headers) {
-      const [path = "", query = ""] = splitOnce(address, "?");
+    async handle(path, headers, hash = "") {
       if (path === V2_PATH) {
         return respond(await v2.get(chooseEncoding("v2", headers.accept)), headers);
       }
@@ -86,7 +89,7 @@ export function createOpenApi(source: OpenApiSource): OpenApi {
       if (!path.startsWith(`${V3_PATH}/`)) return undefined;
       const key = path.slice(V3_PATH.length + 1);
       const part = parts.get(key);
-      return part === undefined ? undefined : await answerPart(key, part, query, headers);
+      return part === undefined ? undefined : await answerPart(key, part, hash, headers);
     },
   };
 }
@@ -173,9 +176,4 @@ function chooseEncoding(version: OpenApiVersion, accept: string | undefined): En
 
 function unquote(etag: string): string {
   return etag.slice(1, -1);
-}
-
-function splitOnce(text: string, separator: string): [string, string] {
-  const at = text.indexOf(separator);
-  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
 }

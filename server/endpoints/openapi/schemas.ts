@@ -15,6 +15,7 @@ import type {
   StructType,
   TypeRef,
 } from "../../schema/model.js";
+import type { CodeDefaults } from "./code-defaults.js";
 import { describeField, describeType } from "./descriptions.js";
 import type {
   GroupVersionKindExtension,
@@ -75,12 +76,14 @@ export interface SchemaBuilder {
 }
 
 /**
+ * @param defaults set by code on decoding; they are described, not published as `default`
  * @param everywhere group-versions that register the option and event types too; their kinds are
  *   published under all of them, so that clients can resolve a DeleteOptions of any group
  */
 export function createSchemaBuilder(
   model: SchemaModel,
   version: OpenApiVersion,
+  defaults: CodeDefaults,
   everywhere: readonly { readonly group: string; readonly version: string }[],
 ): SchemaBuilder {
   const sharedPrefix = prefixOfShared(model);
@@ -139,7 +142,12 @@ export function createSchemaBuilder(
   }
 
   function propertySchema(owner: StructType, field: Field): SchemaObject {
-    const description = describeField(owner, field, enumValuesOf(model, field.type));
+    const description = describeField(
+      owner,
+      field,
+      enumValuesOf(model, field.type),
+      defaults.of(field),
+    );
     return placeSchema(field.type, {
       ...(description === undefined ? {} : { description }),
       ...defaultMember(fieldDefault(model, field)),

@@ -13,7 +13,7 @@ import { createOpenApi } from "./openapi.js";
 const CLIENT = new URL("./gen/", import.meta.resolve("@kubernetes/client-node"));
 
 /** Paths that no resource stands behind, and custom objects of any type. */
-const OTHER_PATHS = /^\/(apis\/\{group\}|logs|openid|\.well-known)\/|\/watch\//;
+const OTHER_PATHS = /^\/(apis\/\{group\}|logs|openid|\.well-known)\//;
 
 /** Query parameters behind a feature gate, which are published when the gate is built. */
 const GATED_PARAMETERS = ["shardSelector", "stream"];
@@ -32,9 +32,7 @@ const document = await wholeDocument();
 async function wholeDocument(): Promise<Parsed> {
   const openApi = createOpenApi({
     naming,
-    model: facts.model,
-    resources: facts.resources,
-    groupVersions: facts.groupVersions,
+    ...facts,
     title: "Keelson",
     apiVersion: "v1.36.0",
     objectMediaTypes: ["application/json"],
