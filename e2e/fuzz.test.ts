@@ -90,30 +90,39 @@ describe(`fuzz of the HTTP front (seed ${SEED})`, () => {
     count: number,
     counts: Map<number, number>,
   ): Promise<void> {
-    let connection = await RawConnection.open(server.port, server.credentials);
+    const open = () => RawConnection.open(server.port, server.credentials);
+    let current = open();
     let left = count;
+    let unanswered = 0;
     const lane = async () => {
       while (left > 0 && findings.length < FINDINGS_MAX) {
         left--;
         const request = fuzzer.next();
-        if (!connection.isOpen) {
-          connection = await RawConnection.open(server.port, server.credentials);
+        const opened = current;
+        let used = await opened;
+        if (!used.isOpen) {
+          // The first lane that notices opens the next one for all.
+          if (current === opened) current = open();
+          used = await current;
         }
-        const used = connection;
         const answer = used.send(request.bytes, request.isHead);
         const received = await within(
           `an answer to ${request.summary}`,
           answer,
           ANSWER_DEADLINE_MS,
         );
-        // Closed by the answer to an earlier one of this connection: this one was not looked at.
-        if (received === undefined) continue;
+        if (received === undefined) {
+          // Closed by the answer to an earlier one of this connection: this one was not looked at.
+          if (++unanswered <= count / 10) left++;
+          else report("connections are closed too often");
+          continue;
+        }
         counts.set(received.status, (counts.get(received.status) ?? 0) + 1);
         judge(request, received.status, received.body, received.head);
       }
     };
     await Promise.all(Array.from({ length: PIPELINED }, lane));
-    connection.destroy();
+    (await current).destroy();
   }
 
   function judge(request: FuzzRequest, status: number, body: Buffer, head: string): void {

@@ -47,7 +47,6 @@ const OTHER_PATHS = [
   "/openapi/v3",
   "/openapi/v3/api/v1",
   "/openapi/v3/apis/nothing",
-  "*",
 ];
 
 const SEGMENTS = [
@@ -254,9 +253,9 @@ export class RequestFuzzer {
     if (this.#chance(0.5)) path += `/${this.#pick(NAMES.slice(0, 3))}`;
     if (this.#chance(0.2)) path += `/${this.#pick(SEGMENTS)}`;
     if (this.#chance(0.1)) {
-      const parts = path.split("/");
+      const parts = path.slice(1).split("/");
       parts[this.#below(parts.length)] = this.#pick(SEGMENTS);
-      path = parts.join("/");
+      path = `/${parts.join("/")}`;
     }
     if (!this.#chance(0.5)) return encodeTarget(path);
     const pairs = Array.from({ length: 1 + this.#below(3) }, () => {
@@ -356,7 +355,7 @@ export class RequestFuzzer {
   }
 }
 
-/** Blanks would end the target: as a browser would write it. */
+/** Blanks would end the target: written as a browser would. */
 function encodeTarget(target: string): string {
   return target.replaceAll(" ", "%20");
 }
