@@ -2,14 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { JsonObject, JsonValue } from "../api/meta.js";
-import {
-  findDuplicateKeys,
-  JSON_DEPTH_MAX,
-  JsonSyntaxError,
-  parseJson,
-  stringifyJson,
-} from "./json.js";
-import { parseExactly } from "./json-parser.js";
+import { findDuplicateKeys, parseJson, stringifyJson } from "./json.js";
+import { JSON_DEPTH_MAX, JsonSyntaxError, parseExactly } from "./json-parser.js";
 
 const duplicatesOf = (text: string) => findDuplicateKeys(text, parseJson(text));
 

@@ -7,10 +7,8 @@
  */
 
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { stringifyJson as textOf } from "../schema/json-text.js";
 import { endOfString, JSON_DEPTH_MAX, parseExactly } from "./json-parser.js";
-
-export { stringifyJson } from "../schema/json-text.js";
-export { JSON_DEPTH_MAX, JsonSyntaxError } from "./json-parser.js";
 
 /** Shorter runs of digits are safe integers. */
 const LONG_DIGITS = /\d{16}/;
@@ -25,6 +23,11 @@ export function parseJson(bytes: Buffer | string): JsonValue {
     // The exact parser has the offset and words that do not change with the platform.
     return parseExactly(text);
   }
+}
+
+/** Compact JSON text without trailing newline, escaped as Go's encoder does; the inverse of parseJson. */
+export function stringifyJson(value: JsonValue): string {
+  return textOf(value);
 }
 
 /** A text of depth n holds n opening brackets, so most texts are cleared by counting them. */

@@ -23,8 +23,6 @@ import type {
 } from "../schema/model.js";
 import { parseBuiltins, parseTypes } from "./parse-types.js";
 
-export type { Facts } from "../schema/model.js";
-
 const FACTS = new URL("./facts/", import.meta.url);
 
 /** @throws {SyntaxError} when a file of facts is damaged, with file and line */
