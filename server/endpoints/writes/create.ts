@@ -1,0 +1,33 @@
+/** create: POST to a collection (S1-CRUD-01), and to virtual resources (S1-CRUD-07). */
+import { createObject } from "../../registry/generic/create.js";
+import { decodeInput } from "../../registry/generic/decode-input.js";
+import { fillNamespace } from "../../registry/generic/metadata.js";
+import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { RequestContext } from "../../request/request-state.js";
+import { readObject } from "./request-body.js";
+import { parseWriteOptions } from "./write-options.js";
+import { answerBytes, answerObject, namespaceOf, type WriteServices } from "./write-services.js";
+
+/** @throws {StatusError} */
+export async function handleCreate(
+  ctx: RequestContext,
+  resource: ServedResource,
+  services: WriteServices,
+): Promise<void> {
+  const { registry, representations } = services;
+  const options = parseWriteOptions(ctx, registry.naming, "CreateOptions");
+  // Before anything is stored: a form that cannot be made is refused, not discovered afterwards.
+  representations.of(ctx, resource, false);
+  const input = await readObject(ctx, resource.kind, options.fieldValidation);
+  const namespace = namespaceOf(ctx, resource);
+  const { signal, user } = ctx.state;
+  if (resource.virtual === undefined) {
+    const request = { resource, namespace, input, options };
+    answerObject(ctx, resource, services, await createObject(registry, request, signal));
+    return;
+  }
+  const object = decodeInput(resource, input, options);
+  fillNamespace(object.metadata, resource.isNamespaced, namespace);
+  const answer = await resource.virtual.create({ object, namespace, user }, signal);
+  answerBytes(ctx, 201, Buffer.from(`${resource.codec.encode(answer)}\n`));
+}

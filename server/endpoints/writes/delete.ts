@@ -1,0 +1,149 @@
+/** delete and deletecollection, with their options from the body or the query (S1-DEL-01). */
+import type { JsonObject, JsonValue } from "../../api/meta.js";
+import { compileSelector } from "../../api/selectors.js";
+import { badRequest, type FieldError, invalidOptions } from "../../api/status.js";
+import { deleteObject } from "../../registry/generic/delete.js";
+import { deleteCollection } from "../../registry/generic/delete-collection.js";
+import {
+  checkDeleteOptions,
+  type DeleteOptions,
+  type RawDeleteOptions,
+} from "../../registry/generic/delete-options.js";
+import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { Query } from "../../request/query.js";
+import type { RequestContext } from "../../request/request-state.js";
+import { parseText, readBytes, requireObjectMediaType } from "./request-body.js";
+import { optionalBoolean, parseDryRun } from "./write-options.js";
+import { answerBytes, namespaceOf, type WriteServices } from "./write-services.js";
+
+/** @throws {StatusError} */
+export async function handleDelete(
+  ctx: RequestContext,
+  resource: ServedResource,
+  { registry }: WriteServices,
+): Promise<void> {
+  const { info, signal } = ctx.state;
+  const options = await readDeleteOptions(ctx, registry.naming);
+  const namespace = namespaceOf(ctx, resource);
+  const target = { resource, namespace, name: info.name, options };
+  const { status, bytes } = await deleteObject(registry, target, signal);
+  answerBytes(ctx, status, bytes);
+}
+
+/** @throws {StatusError} */
+export async function handleDeleteCollection(
+  ctx: RequestContext,
+  resource: ServedResource,
+  { registry }: WriteServices,
+): Promise<void> {
+  const { query } = ctx.state.info;
+  const options = await readDeleteOptions(ctx, registry.naming);
+  const namespace = namespaceOf(ctx, resource);
+  const selector = compileSelector({
+    namespace,
+    labelSelector: query.get("labelSelector"),
+    fieldSelector: query.get("fieldSelector"),
+    selectableFieldNames: resource.strategy.selectableFieldNames,
+  });
+  const target = { resource, namespace, selector, options };
+  const { status, bytes } = await deleteCollection(registry, target, ctx.state.signal);
+  answerBytes(ctx, status, bytes);
+}
+
+async function readDeleteOptions(
+  ctx: RequestContext,
+  naming: WriteServices["registry"]["naming"],
+): Promise<DeleteOptions> {
+  const { query } = ctx.state.info;
+  const errors: FieldError[] = [];
+  const isDryRun = parseDryRun(query.getAll("dryRun"), errors);
+  const bytes = await readBytes(ctx);
+  let options: RawDeleteOptions;
+  if (bytes.length > 0) {
+    requireObjectMediaType(ctx);
+    const body = parseText(bytes, (why) => `couldn't get version/kind; json parse error: ${why}`);
+    options = fromBody(body, errors);
+    // Asked for in either place, nothing may be deleted.
+    options = { ...options, isDryRun: options.isDryRun || isDryRun };
+  } else {
+    options = { ...fromQuery(query), isDryRun };
+  }
+  if (errors.length > 0) throw invalidOptions(naming, "DeleteOptions", errors);
+  return checkDeleteOptions(naming, options);
+}
+
+function fromQuery(query: Query): Omit<RawDeleteOptions, "isDryRun"> {
+  if (query.isEmpty) return {};
+  const grace = query.get("gracePeriodSeconds");
+  if (grace !== undefined && !/^-?\d{1,15}$/.test(grace)) {
+    throw badRequest(`gracePeriodSeconds: ${JSON.stringify(grace)} is no whole number`);
+  }
+  return {
+    gracePeriodSeconds: grace === undefined ? undefined : Number(grace),
+    orphanDependents: optionalBoolean(query, "orphanDependents"),
+    propagationPolicy: query.get("propagationPolicy"),
+  };
+}
+
+function fromBody(body: JsonValue, errors: FieldError[]): RawDeleteOptions {
+  const options = requireObject(body, "DeleteOptions");
+  const kind = options.kind ?? "DeleteOptions";
+  if (kind !== "DeleteOptions") {
+    throw badRequest(
+      `decoded object cannot be converted to DeleteOptions: it is a ${String(kind)}`,
+    );
+  }
+  const preconditions = present(options.preconditions);
+  const dryRun = present(options.dryRun) ?? [];
+  if (!Array.isArray(dryRun)) throw wrongType("dryRun", "a list of strings");
+  const grace = present(options.gracePeriodSeconds);
+  if (grace !== undefined && (typeof grace !== "number" || !Number.isInteger(grace))) {
+    throw wrongType("gracePeriodSeconds", "a whole number");
+  }
+  const orphan = present(options.orphanDependents);
+  if (orphan !== undefined && typeof orphan !== "boolean") {
+    throw wrongType("orphanDependents", "true or false");
+  }
+  return {
+    gracePeriodSeconds: grace,
+    orphanDependents: orphan,
+    propagationPolicy: optionalText(options, "propagationPolicy"),
+    preconditions:
+      preconditions === undefined
+        ? undefined
+        : toPreconditions(requireObject(preconditions, "preconditions")),
+    isDryRun: parseDryRun(
+      dryRun.map((value) => (typeof value === "string" ? value : String(value))),
+      errors,
+    ),
+  };
+}
+
+function toPreconditions(value: JsonObject) {
+  return {
+    uid: optionalText(value, "uid"),
+    resourceVersion: optionalText(value, "resourceVersion"),
+  };
+}
+
+/** null is as good as not there. */
+function present(value: JsonValue | undefined): Exclude<JsonValue, null> | undefined {
+  return value === null ? undefined : value;
+}
+
+function optionalText(object: JsonObject, field: string): string | undefined {
+  const value = present(object[field]);
+  if (value !== undefined && typeof value !== "string") throw wrongType(field, "a string");
+  return value;
+}
+
+function requireObject(value: JsonValue, what: string): JsonObject {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw wrongType(what, "an object");
+}
+
+function wrongType(field: string, expected: string) {
+  return badRequest(
+    `DeleteOptions in version "v1" cannot be handled as DeleteOptions: ${field} must be ${expected}`,
+  );
+}

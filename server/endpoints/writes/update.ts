@@ -1,0 +1,30 @@
+/** update: PUT of an object or of a subresource of it. */
+
+import type { ServedResource } from "../../registry/generic/served-resource.js";
+import { updateObject } from "../../registry/generic/update.js";
+import type { RequestContext } from "../../request/request-state.js";
+import { readObject } from "./request-body.js";
+import { parseWriteOptions } from "./write-options.js";
+import { answerObject, namespaceOf, type WriteServices } from "./write-services.js";
+
+/** @throws {StatusError} */
+export async function handleUpdate(
+  ctx: RequestContext,
+  resource: ServedResource,
+  services: WriteServices,
+): Promise<void> {
+  const { registry, representations } = services;
+  const { info, signal } = ctx.state;
+  const options = parseWriteOptions(ctx, registry.naming, "UpdateOptions");
+  representations.of(ctx, resource, false);
+  const input = await readObject(ctx, resource.kind, options.fieldValidation);
+  const target = {
+    resource,
+    namespace: namespaceOf(ctx, resource),
+    name: info.name,
+    subresource: info.subresource,
+    options,
+    input,
+  };
+  answerObject(ctx, resource, services, await updateObject(registry, target, signal));
+}

@@ -1,0 +1,53 @@
+/** What the write verbs share: the pieces that wiring hands them, and how they answer. */
+
+import type { Revision } from "../../../storage/kv/store.js";
+import { objectPath } from "../../../storage/objects/keys.js";
+import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
+import type { ObjectResult, Registry } from "../../registry/generic/registry.js";
+import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { RequestContext } from "../../request/request-state.js";
+import { ChunkWriter } from "../chunk-writer.js";
+import type { RepresentationSource } from "../reads/resource-read.js";
+
+export interface WriteServices {
+  readonly registry: Registry;
+  readonly representations: RepresentationSource;
+}
+
+const JSON_TYPE = "application/json";
+
+/** The namespace that an object of the resource has; "" for cluster scope, also of Namespaces. */
+export function namespaceOf(ctx: RequestContext, resource: ServedResource): string {
+  return resource.isNamespaced ? ctx.state.info.namespace : "";
+}
+
+/** Answers with a body that is ready. */
+export function answerBytes(ctx: RequestContext, status: number, bytes: Buffer): void {
+  ctx.status = status;
+  ctx.set("Content-Type", JSON_TYPE);
+  ctx.body = bytes;
+}
+
+/** Answers with an object in the form that the client asked for. @throws {StatusError} 406 */
+export function answerObject(
+  ctx: RequestContext,
+  resource: ServedResource,
+  { representations }: WriteServices,
+  result: ObjectResult,
+): void {
+  const representation = representations.of(ctx, resource, false);
+  if (representation.contentType === JSON_TYPE) {
+    answerBytes(ctx, result.status, result.bytes);
+    return;
+  }
+  const { name = "", namespace = "" } = result.stored.metadata;
+  const key = { path: objectPath(namespace, name), namespace, name };
+  const value = Buffer.from(resource.storedCodec.encode(result.stored));
+  const { selectableFields } = resource.strategy;
+  const object = decodeStoredObject(key, value, result.revision as Revision, selectableFields);
+  const out = new ChunkWriter();
+  representation.putObject(out, object);
+  ctx.status = result.status;
+  ctx.set("Content-Type", representation.contentType);
+  ctx.body = out.take();
+}
