@@ -73,7 +73,12 @@ export async function startEtcdCluster(
     });
   }
   const cluster = plans.map((plan) => `${plan.name}=http://127.0.0.1:${plan.peerPort}`).join(",");
-  const members = plans.map((plan) => new Member(plan, toArguments(plan, cluster, options)));
+  const members = plans.map((plan) => {
+    const args = toArguments(plan, cluster, options);
+    // A member alone has nobody to wait for before it elects itself.
+    if (size === 1) args.unshift("--heartbeat-interval=20", "--election-timeout=100");
+    return new Member(plan, args);
+  });
   for (const member of members) await member.start();
   try {
     for (const member of members) await member.waitUntilHealthy();

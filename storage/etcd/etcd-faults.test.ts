@@ -1,0 +1,251 @@
+/**
+ * EtcdStore when etcd or the network fails: what is tried again, what is not, and what callers learn.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { type EtcdProcess, hasEtcd, startEtcd, startEtcdCluster } from "../../e2e/tools/etcd.js";
+import { startTcpProxy } from "../../e2e/tools/tcp-proxy.js";
+import { systemClock } from "../base/clock.js";
+import { silentLogger } from "../base/logger.js";
+import { StorageError } from "../kv/errors.js";
+import type { Revision, RevisionedStore, WatchBatch } from "../kv/store.js";
+import { type EtcdStore, type EtcdStoreOptions, openEtcdStore } from "./etcd-store.js";
+
+const PREFIX = "/faults";
+
+function open(endpoints: readonly string[], options: Partial<EtcdStoreOptions> = {}) {
+  return openEtcdStore(
+    { endpoints, prefix: PREFIX, clock: systemClock, logger: silentLogger, ...options },
+    soon(),
+  );
+}
+
+/** A signal longer than any wait of these tests. */
+function soon(): AbortSignal {
+  return AbortSignal.timeout(60_000);
+}
+
+function put(store: RevisionedStore, name: string, value: string) {
+  const key = `${PREFIX}/${name}`;
+  const operations = [{ type: "put", key, value: Buffer.from(value) }] as const;
+  return store.commit({ compares: [], operations }, soon());
+}
+
+async function textOf(store: RevisionedStore, name: string): Promise<string | undefined> {
+  return (await store.get(`${PREFIX}/${name}`, {}, soon())).kv?.value.toString();
+}
+
+/** Takes batches until one reaches the revision. */
+async function until(iterator: AsyncIterator<WatchBatch>, revision: Revision) {
+  const events = [];
+  for (;;) {
+    const { done, value } = await iterator.next();
+    assert.ok(done !== true);
+    events.push(...value.events);
+    if (value.revision >= revision) return events;
+  }
+}
+
+/** Until it works: after a fault each caller decides by itself to ask again. */
+async function retried<T>(run: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await run();
+    } catch (error) {
+      if (attempt > 100 || !(error instanceof StorageError)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+describe("EtcdStore and a network that fails", () => {
+  let etcd: EtcdProcess;
+  before(async () => {
+    etcd = await startEtcd();
+  });
+  after(() => etcd.stop());
+
+  test("a commit whose answer got lost is of unknown outcome and not sent again", async () => {
+    await using proxy = await startTcpProxy(etcd.endpoint);
+    await using store = await open([proxy.endpoint]);
+    const first = await put(store, "lost-answer", "1");
+    proxy.loseAnswers();
+    const lost = proxy.waitForLostAnswer();
+    const commit = put(store, "lost-answer", "2");
+    const failed = assert.rejects(commit, { code: "Unavailable", outcomeUnknown: true });
+    await lost;
+    proxy.cut();
+    await failed;
+    // It did happen, and once only: two revisions of the key in all.
+    assert.equal(await textOf(store, "lost-answer"), "2");
+    const { kv } = await store.get(`${PREFIX}/lost-answer`, {}, soon());
+    assert.equal(kv?.modRevision, first.revision + 1);
+    assert.equal(await store.currentRevision(soon()), first.revision + 1);
+  });
+
+  test("a read whose answer got lost is asked again", async () => {
+    await using proxy = await startTcpProxy(etcd.endpoint);
+    await using store = await open([proxy.endpoint]);
+    await put(store, "read", "1");
+    proxy.loseAnswers();
+    const lost = proxy.waitForLostAnswer();
+    const read = textOf(store, "read");
+    await lost;
+    proxy.cut();
+    assert.equal(await read, "1");
+  });
+
+  test("a commit that could not be sent has certainly not happened", async () => {
+    await using proxy = await startTcpProxy(etcd.endpoint);
+    await using store = await open([proxy.endpoint]);
+    proxy.refuse(true);
+    proxy.cut();
+    await retried(async () => {
+      const failure = await put(store, "unsent", "1").catch((error: unknown) => error);
+      assert.ok(failure instanceof StorageError && failure.code === "Unavailable");
+      // The connection's end may have crossed the first commit on its way.
+      if (failure.outcomeUnknown) throw failure;
+    });
+    proxy.refuse(false);
+    assert.equal(await retried(() => textOf(store, "unsent")), undefined);
+  });
+
+  test("a commit aborted by its signal ends at once with its reason", async () => {
+    await using proxy = await startTcpProxy(etcd.endpoint);
+    await using store = await open([proxy.endpoint]);
+    proxy.loseAnswers();
+    const controller = new AbortController();
+    const lost = proxy.waitForLostAnswer();
+    const reason = new Error("the client has gone");
+    const commit = store.commit({ compares: [], operations: [] }, controller.signal);
+    const failed = assert.rejects(commit, reason);
+    await lost;
+    controller.abort(reason);
+    await failed;
+    proxy.cut();
+  });
+
+  test("a member that accepts connections and says nothing is given up in seconds", async () => {
+    await using store = await open([etcd.endpoint]);
+    await put(store, "paused", "1");
+    const { revision } = await put(store, "paused", "2");
+    const watch = store.watch({ prefix: PREFIX, after: revision }, soon());
+    const iterator = watch[Symbol.asyncIterator]();
+    const next = iterator.next();
+    etcd.pause();
+    try {
+      const startedAt = performance.now();
+      await assert.rejects(put(store, "paused", "3"), { code: "Unavailable" });
+      assert.ok(performance.now() - startedAt < 9_000);
+    } finally {
+      etcd.resume();
+    }
+    const written = await retried(() => put(store, "paused", "4"));
+    const first = await next;
+    assert.ok(first.done !== true);
+    if (first.value.revision < written.revision) await until(iterator, written.revision);
+    assert.equal(await textOf(store, "paused"), "4");
+    await iterator.return?.();
+  });
+
+  test("where nobody listens opening is Unavailable, and soon", async () => {
+    const startedAt = performance.now();
+    await assert.rejects(open(["http://127.0.0.1:1"]), { code: "Unavailable" });
+    assert.ok(performance.now() - startedAt < 5_000);
+  });
+
+  test("an endpoint that is no address is Refused", async () => {
+    await assert.rejects(async () => await open(["http://"]), { code: "Refused" });
+  });
+
+  test("endpoints of two clusters are Refused", async () => {
+    await using other = await startEtcd({ args: ["--initial-cluster-token=other"] });
+    await assert.rejects(open([etcd.endpoint, other.endpoint]), { code: "Refused" });
+  });
+});
+
+describe("EtcdStore and a watch that falls behind", () => {
+  for (const binary of ["current", "oldest"] as const) {
+    test(`events compacted while etcd was out of reach end a watch: ${binary}`, async (t) => {
+      if (!(await hasEtcd(binary))) return t.skip("no such etcd to be had on this machine");
+      await using etcd = await startEtcd({ binary });
+      await using proxy = await startTcpProxy(etcd.endpoint);
+      await using watcher = await open([proxy.endpoint]);
+      await using writer = await open([etcd.endpoint]);
+      const { revision } = await put(writer, "a", "1");
+      const watch = watcher.watch({ prefix: PREFIX, after: revision }, soon());
+      const iterator = watch[Symbol.asyncIterator]();
+      const shown = await put(writer, "a", "2");
+      await until(iterator, shown.revision);
+
+      proxy.refuse(true);
+      proxy.cut();
+      await put(writer, "a", "3");
+      const last = await put(writer, "a", "4");
+      await writer.compact(last.revision, soon());
+      proxy.refuse(false);
+      await assert.rejects(until(iterator, last.revision), { code: "Compacted" });
+    });
+  }
+});
+
+describe("EtcdStore on a cluster of three", () => {
+  test("reads, commits and watches go on while any one member is down", async () => {
+    await using cluster = await startEtcdCluster(3);
+    await using store = await open(cluster.endpoints);
+    const start = await store.currentRevision(soon());
+    const watch = store.watch({ prefix: PREFIX, after: start }, soon());
+    const iterator = watch[Symbol.asyncIterator]();
+    const seen: unknown[] = [];
+    const written: string[] = [];
+    for (const [index, member] of cluster.members.entries()) {
+      await member.kill();
+      // A killed leader takes its answers with it; and of unknown outcome is not written twice.
+      const name = `member-${index}`;
+      const { revision } = await retried(() => putOnce(store, name));
+      written.push(`${PREFIX}/${name}`);
+      const events = await until(iterator, revision);
+      seen.push(...events.map((event) => (event.type === "put" ? event.kv.key : event)));
+      assert.equal(await retried(() => textOf(store, name)), "once");
+      await member.restart();
+    }
+    assert.deepEqual(seen, written);
+    await iterator.return?.();
+  });
+
+  test("a member without a leader says so at once, and serves again with one", async () => {
+    await using cluster = await startEtcdCluster(3);
+    const [alone, second, third] = cluster.members;
+    assert.ok(alone && second && third);
+    await using store = await open([alone.endpoint]);
+    await putOnce(store, "quorum");
+    await Promise.all([second.kill(), third.kill()]);
+    await assert.rejects(store.currentRevision(soon()), { code: "Unavailable" });
+    await second.start();
+    assert.equal(await retried(() => textOf(store, "quorum")), "once");
+  });
+
+  test("a paused member is left for another one", async () => {
+    await using cluster = await startEtcdCluster(3);
+    await using store = await open(cluster.endpoints);
+    for (const [index, member] of cluster.members.entries()) {
+      member.pause();
+      const startedAt = performance.now();
+      const { revision } = await retried(() => putOnce(store, `paused-${index}`));
+      assert.ok((await retried(() => store.currentRevision(soon()))) >= revision);
+      assert.ok(performance.now() - startedAt < 20_000);
+      member.resume();
+    }
+  });
+});
+
+/** Creates the key, whether or not an earlier attempt did; gives the revision of its creation. */
+async function putOnce(store: EtcdStore, name: string): Promise<{ revision: Revision }> {
+  const key = `${PREFIX}/${name}`;
+  const operations = [{ type: "put", key, value: Buffer.from("once") }] as const;
+  const result = await store.commit({ compares: [{ key, modRevision: 0 }], operations }, soon());
+  if (result.succeeded) return result;
+  const created = result.current[0];
+  assert.ok(created !== undefined);
+  return { revision: created.modRevision };
+}

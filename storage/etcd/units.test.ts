@@ -1,0 +1,160 @@
+/** The small parts of the etcd store, without an etcd: versions, leases, framing, errors. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Clock } from "../base/clock.js";
+import { StorageError } from "../kv/errors.js";
+import type { LeaseId } from "../kv/store.js";
+import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
+import { SharedLeases } from "./leases.js";
+import { MessageReader } from "./message-reader.js";
+import { keysOf, prefixEnd } from "./messages.js";
+import { hasTrustedProgress, isSupported } from "./version.js";
+
+test("etcd before 3.4 is not supported", () => {
+  for (const version of ["2.3.8", "3.3.27", "", "not a version"]) {
+    assert.equal(isSupported(version), false, version);
+  }
+  for (const version of ["3.4.0", "3.4.23", "3.5.16", "3.6.0-rc.1", "4.0.0"]) {
+    assert.equal(isSupported(version), true, version);
+  }
+});
+
+test("progress is trusted from 3.4.31, 3.5.13 and 3.6 on", () => {
+  const table: readonly [string, boolean][] = [
+    ["3.4.0", false],
+    ["3.4.30", false],
+    ["3.4.31", true],
+    ["3.5.12", false],
+    ["3.5.13", true],
+    ["3.5.100", true],
+    ["3.6.0-alpha.0", true],
+    ["4.0.0", true],
+    ["", false],
+  ];
+  for (const [version, expected] of table) {
+    assert.equal(hasTrustedProgress(version), expected, version);
+  }
+});
+
+test("the end of a prefix is the smallest key above all that start with it", () => {
+  assert.deepEqual(prefixEnd("/registry/"), Buffer.from("/registry0"));
+  assert.deepEqual(prefixEnd(""), Buffer.from([0]));
+  assert.deepEqual(prefixEnd("é"), Buffer.from([0xc3, 0xaa]));
+  assert.deepEqual(keysOf("/a/", "/a/b"), { key: "/a/b\0", end: Buffer.from("/a0") });
+  assert.deepEqual(keysOf("/a/", "/"), { key: "/a/", end: Buffer.from("/a0") });
+  assert.deepEqual(keysOf("").key, "\0");
+});
+
+test("messages come whole however the network cuts them", () => {
+  const messages = fc.array(fc.uint8Array({ maxLength: 50 }), { maxLength: 10 });
+  fc.assert(
+    fc.property(messages, fc.infiniteStream(fc.integer({ min: 1, max: 40 })), (sent, cuts) => {
+      const bytes = Buffer.concat(
+        sent.flatMap((message) => {
+          const prefix = Buffer.alloc(5);
+          prefix.writeUInt32BE(message.length, 1);
+          return [prefix, message];
+        }),
+      );
+      const received: Buffer[] = [];
+      const reader = new MessageReader((message) => received.push(message));
+      for (let position = 0; position < bytes.length; ) {
+        const length = cuts.next().value;
+        reader.push(bytes.subarray(position, position + length));
+        position += length;
+      }
+      assert.deepEqual(
+        received,
+        sent.map((message) => Buffer.from(message)),
+      );
+    }),
+  );
+});
+
+test("compressed and gigantic messages are Refused", () => {
+  const reader = new MessageReader(() => {});
+  assert.throws(() => reader.push(Buffer.from([1, 0, 0, 0, 0])), { code: "Refused" });
+  assert.throws(() => reader.push(Buffer.from([0, 255, 0, 0, 0])), { code: "Refused" });
+});
+
+test("leases: about the same end is the same lease, with at least the asked time left", async () => {
+  let nowMs = 0;
+  const clock = { monotonic: () => nowMs } as Clock;
+  const ends = new Map<LeaseId, number>();
+  const leases = new SharedLeases(clock, async (ttlSeconds) => {
+    const id = String(ends.size + 1) as LeaseId;
+    ends.set(id, nowMs + ttlSeconds * 1_000);
+    return id;
+  });
+  const random = fc.array(
+    fc.record({ ttl: fc.integer({ min: 1, max: 7_200 }), passMs: fc.nat(10_000) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(random, async (requests) => {
+      for (const { ttl, passMs } of requests) {
+        nowMs += passMs;
+        const leftMs = (ends.get(await leases.get(ttl)) ?? 0) - nowMs;
+        assert.ok(leftMs >= ttl * 1_000 && leftMs <= (ttl + 61) * 1_000);
+      }
+    }),
+  );
+  ends.clear();
+  nowMs += 1e9;
+  for (let second = 0; second < 600; second++) {
+    nowMs += 1_000;
+    await leases.get(3_600);
+  }
+  assert.ok(ends.size <= 11, `${ends.size} leases for ten minutes of requests`);
+});
+
+test("a lease that could not be granted is asked for again", async () => {
+  const clock = { monotonic: () => 0 } as Clock;
+  let attempts = 0;
+  const leases = new SharedLeases(clock, async () => {
+    if (++attempts === 1) throw new StorageError("Unavailable", "down");
+    return "7" as LeaseId;
+  });
+  await assert.rejects(leases.get(60), { code: "Unavailable" });
+  assert.equal(await leases.get(60), "7");
+  assert.equal(await leases.get(60), "7");
+  assert.equal(attempts, 2);
+});
+
+test("each refusal of etcd has its StorageError; only lost writes are of unknown outcome", () => {
+  const { unavailable, unauthenticated, deadlineExceeded, unknown } = GRPC_STATUS;
+  const { permissionDenied, resourceExhausted } = GRPC_STATUS;
+  const outOfRange = 11;
+  const invalidArgument = 3;
+  const table: readonly [number, string, string, boolean][] = [
+    [outOfRange, "etcdserver: mvcc: required revision has been compacted", "Compacted", false],
+    [
+      outOfRange,
+      "etcdserver: mvcc: required revision is a future revision",
+      "FutureRevision",
+      false,
+    ],
+    [invalidArgument, "etcdserver: request is too large", "TooLarge", false],
+    [resourceExhausted, "grpc: received message larger than max (5 vs. 4)", "TooLarge", false],
+    [resourceExhausted, "etcdserver: mvcc: database space exceeded", "Refused", false],
+    [resourceExhausted, "etcdserver: too many requests", "Unavailable", false],
+    [invalidArgument, "etcdserver: duplicate key given in txn request", "Refused", false],
+    [permissionDenied, "etcdserver: permission denied", "Refused", false],
+    [unauthenticated, "etcdserver: invalid auth token", "Refused", false],
+    [unavailable, "etcdserver: no leader", "Unavailable", false],
+    [unavailable, "etcdserver: leader changed", "Unavailable", true],
+    [unavailable, "etcdserver: request timed out", "Unavailable", true],
+    [deadlineExceeded, "no answer within 10 s", "Unavailable", true],
+    [unknown, "raft: stopped", "Unavailable", true],
+    [unavailable, "the connection was lost", "Unavailable", true],
+  ];
+  for (const [status, message, code, outcomeUnknown] of table) {
+    const error = new RpcError(status, message, { isSent: true });
+    const write = toStorageError(error, true);
+    assert.deepEqual([write.code, write.outcomeUnknown], [code, outcomeUnknown], message);
+    const read = toStorageError(error, false);
+    assert.deepEqual([read.code, read.outcomeUnknown], [code, false], message);
+  }
+  const unsent = new RpcError(unavailable, "cannot connect", { isSent: false });
+  assert.equal(toStorageError(unsent, true).outcomeUnknown, false);
+});
