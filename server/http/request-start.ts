@@ -1,22 +1,34 @@
-/** The outermost step: creates the request's state and the headers that every answer has. */
+/** The outermost step: creates the request's state and sees to the headers that every answer has. */
 import { randomUUID } from "node:crypto";
-import { applyWarnings, type RequestMiddleware, RequestState } from "../request/request-state.js";
+import {
+  applyCommonHeaders,
+  type RequestMiddleware,
+  RequestState,
+} from "../request/request-state.js";
 
 /** A client's own audit id is taken over when it is harmless in logs and headers. */
 const AUDIT_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 export function withRequestState(): RequestMiddleware {
+  const nextAuditId = createAuditIds();
   return async function requestState(ctx, next) {
     const asked = ctx.req.headers["audit-id"];
-    const auditId = typeof asked === "string" && AUDIT_ID.test(asked) ? asked : randomUUID();
     ctx.state = new RequestState({
-      auditId,
+      auditId: typeof asked === "string" && AUDIT_ID.test(asked) ? asked : nextAuditId(),
       receivedAtMs: performance.now(),
       response: ctx.res,
     });
-    ctx.res.setHeader("Audit-Id", auditId);
-    ctx.res.setHeader("Cache-Control", "no-cache, private");
     await next();
-    applyWarnings(ctx);
+    if (ctx.respond !== false) applyCommonHeaders(ctx);
+  };
+}
+
+/** Ids in the form of a UUID: random for the process, counted within it, which is far cheaper. */
+function createAuditIds(): () => string {
+  const prefix = randomUUID().slice(0, 24);
+  let count = Number.parseInt(randomUUID().slice(-8), 16);
+  return () => {
+    count++;
+    return prefix + count.toString(16).padStart(12, "0");
   };
 }

@@ -1,18 +1,20 @@
 /**
- * When a response is over: at once for a body that Koa sends in one piece (what is left is the
+ * When a response is over: at once for a body that is sent in one piece (what is left is the
  * kernel's), at its close for a stream.
  */
 import type { RequestContext } from "../request/request-state.js";
 
 export function onResponseEnd(ctx: RequestContext, callback: () => void): void {
-  if (ctx.respond === false && !ctx.res.closed) ctx.res.once("close", callback);
+  if (ctx.respond === false && !ctx.res.writableEnded && !ctx.res.closed)
+    ctx.res.once("close", callback);
   else callback();
 }
 
 /** Bytes of the body as far as they are known without counting them again. */
 export function responseBytes(ctx: RequestContext): number {
+  if (ctx.respond === false) return ctx.state.bytesSent;
   const { body } = ctx;
   if (Buffer.isBuffer(body)) return body.length;
   if (typeof body === "string") return Buffer.byteLength(body);
-  return ctx.state.bytesSent;
+  return 0;
 }

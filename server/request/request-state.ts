@@ -122,11 +122,13 @@ export class RequestState {
     }
   }
 
-  /** The values of the `Warning` header; undefined when there is nothing to warn of. */
-  warningHeader(): string[] | undefined {
-    return this.#warnings === undefined || this.#warnings.length === 0
-      ? undefined
-      : this.#warnings.map(renderWarning);
+  /** The headers of every answer: name, value, name, value, ... (S1-ERR-12, S1-ERR-07). */
+  commonHeaders(): string[] {
+    const headers = ["Audit-Id", this.auditId, "Cache-Control", "no-cache, private"];
+    if (this.#warnings !== undefined) {
+      for (const warning of this.#warnings) headers.push("Warning", renderWarning(warning));
+    }
+    return headers;
   }
 
   #startController(): AbortController {
@@ -152,10 +154,16 @@ export class RequestState {
   }
 }
 
-/** Sets the `Warning` headers of a response whose headers are not sent yet (S1-ERR-07). */
-export function applyWarnings(ctx: RequestContext): void {
-  const warnings = ctx.state.warningHeader();
-  if (warnings !== undefined && !ctx.headerSent) ctx.set("Warning", warnings);
+/** Sets the headers of every answer on a response whose headers are not sent yet. */
+export function applyCommonHeaders(ctx: RequestContext): void {
+  if (ctx.headerSent) return;
+  const headers = ctx.state.commonHeaders();
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i] as string;
+    // A handler may know better, for instance that a document may be cached.
+    if (name === "Warning") ctx.append(name, headers[i + 1] as string);
+    else if (!ctx.res.hasHeader(name)) ctx.res.setHeader(name, headers[i + 1] as string);
+  }
 }
 
 /** RFC 9111 section 5.5: code, agent ("-" = unknown), quoted text. */

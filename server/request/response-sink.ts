@@ -12,7 +12,7 @@ import type { ServerResponse } from "node:http";
 import type { Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
-import { applyWarnings, type RequestContext } from "./request-state.js";
+import { applyCommonHeaders, type RequestContext } from "./request-state.js";
 
 export interface ResponseSink {
   /**
@@ -62,7 +62,7 @@ export function openSink(
   ctx: RequestContext,
   { status, headers }: { status: number; headers: Readonly<Record<string, string>> },
 ): ResponseSink {
-  applyWarnings(ctx);
+  applyCommonHeaders(ctx);
   ctx.status = status;
   ctx.set(headers);
   ctx.respond = false;
