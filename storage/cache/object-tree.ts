@@ -63,6 +63,11 @@ export class ObjectTree {
     });
   }
 
+  /** All paths in order. */
+  paths(): Iterable<string> {
+    return this.#tree.keys();
+  }
+
   /** How many objects of the namespace come after a path. */
   count(namespace: string, after: string): number {
     if (namespace === "" && after === "") return this.#tree.size;

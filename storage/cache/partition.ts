@@ -144,6 +144,20 @@ export class Partition implements WatcherHost {
     this.#account(undefined, object);
   }
 
+  /**
+   * Takes an event from before the view was loaded, for watches that resume on this replica. The
+   * tree already holds what came of it.
+   */
+  recall(event: ObjectEvent): void {
+    this.#ring.append(event);
+    this.#ring.trim(event.appendedAtMs);
+  }
+
+  /** Forgets the events up to a revision: one of them cannot be told. */
+  forgetUpTo(revision: Revision): void {
+    this.#ring = new EventRing(revision, this.#limits);
+  }
+
   /** Applies one event of the feed and wakes whom it concerns. */
   put(object: StoredObject, nowMs: number): void {
     const previous = this.#tree.get(object.path);

@@ -11,8 +11,10 @@ import {
   type RangeResult,
   type Revision,
   type RevisionedStore,
+  type StoreEvent,
   toRevision,
   type WatchBatch,
+  type WatchOptions,
 } from "../kv/store.js";
 import { FreshnessBarrier } from "./freshness.js";
 import { RegistryView } from "./registry-view.js";
@@ -21,6 +23,8 @@ import { RegistryView } from "./registry-view.js";
 class ScriptedStore implements RevisionedStore {
   revision = toRevision(10);
   kvs: KeyValue[] = [];
+  /** What a watch from an earlier revision is told. */
+  history: StoreEvent[] = [];
   progressRequests = 0;
   revisionReads: { resolve(revision: Revision): void; reject(error: Error): void }[] = [];
   answersAtOnce = true;
@@ -52,7 +56,12 @@ class ScriptedStore implements RevisionedStore {
     };
   }
 
-  async *watch(_options: unknown, signal: AbortSignal): AsyncIterable<WatchBatch> {
+  async *watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchBatch> {
+    if (options.withPrevious === true) {
+      const isTold = (event: StoreEvent) => revisionOf(event) > options.after;
+      yield { revision: this.revision, events: this.history.filter(isTold) };
+      return;
+    }
     while (!signal.aborted) {
       const next = this.#queue.shift();
       if (next instanceof StorageError) throw next;
@@ -84,6 +93,10 @@ class ScriptedStore implements RevisionedStore {
     throw new Error("the view compacts nothing");
   }
   async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+function revisionOf(event: StoreEvent): Revision {
+  return event.type === "put" ? event.kv.modRevision : event.modRevision;
 }
 
 function configMap(name: string, revision: number): KeyValue {
@@ -218,5 +231,64 @@ test("S1-UNS-08: a value that cannot be read is one corrupt object, and the feed
   });
   await view.waitForRevision(toRevision(13), soon());
   assert.equal(partition.corrupt.size, 0);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("S1-WATCH-10, CARD-01: a view that was just loaded still tells what happened before", async () => {
+  const store = new ScriptedStore();
+  const first = configMap("a", 3);
+  const second = { ...configMap("a", 6), createRevision: toRevision(3) };
+  store.history = [
+    { type: "put", kv: first },
+    { type: "put", kv: configMap("b", 4) },
+    { type: "put", kv: second, previous: first },
+    {
+      type: "delete",
+      key: configMap("b", 0).key,
+      modRevision: toRevision(8),
+      previous: configMap("b", 4),
+    },
+  ];
+  store.kvs = [second];
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  const partition = view.partition("core/configmaps");
+  const seen: string[] = [];
+  const watcher = partition.watch(
+    {
+      scope: { namespace: "" },
+      matches: () => true,
+      sink: {
+        send: (type, object) => seen.push(`${type} ${object.name}@${object.revision}`) > 0,
+        cork() {},
+        uncork() {},
+        lost() {},
+      },
+    },
+    toRevision(3),
+  );
+  watcher?.resume();
+  assert.deepEqual(seen, ["ADDED b@4", "MODIFIED a@6", "DELETED b@8"]);
+  assert.deepEqual(
+    [...(partition.snapshotAt(toRevision(4))?.tree.paths() ?? [])],
+    ["default/a", "default/b"],
+  );
+  assert.equal(partition.size, 1);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("S1-WATCH-14: what the store can no longer tell bounds what a watch may ask for", async () => {
+  const store = new ScriptedStore();
+  store.history = [
+    { type: "delete", key: configMap("lost", 0).key, modRevision: toRevision(5) },
+    { type: "put", kv: configMap("a", 7) },
+  ];
+  store.kvs = [configMap("a", 7)];
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  const { ring } = view.partition("core/configmaps");
+  assert.equal(ring.sequenceAfter(toRevision(4)), undefined);
+  assert.equal(ring.sequenceAfter(toRevision(5)), ring.first);
+  assert.equal(view.partition("core/secrets").ring.floor, 0, "of others everything is known");
   await lifecycle[Symbol.asyncDispose]();
 });

@@ -12,7 +12,13 @@ import type { Clock } from "../base/clock.js";
 import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
-import type { Revision, RevisionedStore, StoreEvent, WatchBatch } from "../kv/store.js";
+import {
+  type Revision,
+  type RevisionedStore,
+  type StoreEvent,
+  toRevision,
+  type WatchBatch,
+} from "../kv/store.js";
 import { KeySpace, type ParsedKey, type PartitionId } from "../objects/keys.js";
 import {
   decodeStoredObject,
@@ -20,6 +26,7 @@ import {
   type StoredObject,
 } from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
+import { HistoryRecall } from "./history-recall.js";
 import { Partition, type PartitionHost } from "./partition.js";
 import { RevisionWaiters } from "./revision-waiters.js";
 import type { Watcher } from "./watcher.js";
@@ -42,6 +49,10 @@ export interface RegistryViewOptions {
 
 /** Keys read at a time while loading: a page of 8 KiB objects stays below 16 MiB. */
 const LOAD_PAGE_KEYS = 2_000;
+/** Events are told from so many revisions back: less than a second of work at start. */
+const RECALL_REVISIONS_MAX = 20_000;
+const RECALL_MS_MAX = 5_000;
+const RECALL_PROGRESS_MS = 20;
 /** Between attempts to start the feed again. */
 const RESTART_DELAY_MS = 200;
 /** How often old events are dropped even if nobody writes. */
@@ -53,12 +64,15 @@ export class RegistryView implements PartitionHost {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #options: RegistryViewOptions;
+  readonly #ringLimits: RingLimits;
   readonly #partitions = new Map<PartitionId, Partition>();
   readonly #waiters = new RevisionWaiters();
   /** Woken since the last flush. */
   #awake: Watcher[] = [];
   #isFlushScheduled = false;
   #revision = 0 as Revision;
+  /** Events after it were seen, of whatever partition: also of one that has none yet. */
+  #historyFloor = 0 as Revision;
   #isSynced = false;
   #reloads = 0;
   #eventsApplied = 0;
@@ -68,6 +82,7 @@ export class RegistryView implements PartitionHost {
     this.#store = options.store;
     this.#clock = options.clock;
     this.#logger = options.logger;
+    this.#ringLimits = options.ringLimits ?? DEFAULT_RING_LIMITS;
     this.keys = new KeySpace(options.prefix);
   }
 
@@ -102,8 +117,8 @@ export class RegistryView implements PartitionHost {
     const partition = new Partition({
       id,
       host: this,
-      limits: this.#options.ringLimits ?? DEFAULT_RING_LIMITS,
-      floor: this.#revision,
+      limits: this.#ringLimits,
+      floor: this.#historyFloor,
       triggerField,
     });
     this.#partitions.set(id, partition);
@@ -143,8 +158,10 @@ export class RegistryView implements PartitionHost {
   async #load(signal: AbortSignal): Promise<void> {
     const startedAt = this.#clock.monotonic();
     const revision = await this.#store.currentRevision(signal);
+    this.#historyFloor = revision;
     for (const partition of this.#partitions.values()) partition.reset(revision);
     this.#revision = revision;
+    const recent = await this.#recallHistory(revision, signal);
     let after: string | undefined;
     let objects = 0;
     for (;;) {
@@ -160,7 +177,10 @@ export class RegistryView implements PartitionHost {
       for (const kv of page.kvs) {
         const key = this.keys.parse(kv.key);
         if (key === undefined) continue;
-        this.partition(key.partition).load(this.#decode(key, kv.value, kv.modRevision));
+        const known = recent.get(kv.key);
+        const object =
+          known?.revision === kv.modRevision ? known : this.#decode(key, kv.value, kv.modRevision);
+        this.partition(key.partition).load(object);
         objects++;
       }
       after = page.kvs.at(-1)?.key;
@@ -170,6 +190,60 @@ export class RegistryView implements PartitionHost {
     this.#waiters.reached(revision);
     const durationMs = Math.round(this.#clock.monotonic() - startedAt);
     this.#logger.info({ objects, revision, durationMs }, "view loaded");
+  }
+
+  /**
+   * Fills the rings with what happened before, so that a watch from another replica, or from before
+   * a restart, resumes here without a new list (DESIGN promise 4). Without it nothing is wrong, so a
+   * store that cannot tell is no failure.
+   * @returns the newest version of each object that was seen, by key
+   */
+  async #recallHistory(
+    until: Revision,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, StoredObject>> {
+    const first = toRevision(Math.max(0, until - RECALL_REVISIONS_MAX));
+    try {
+      return await this.#recall(first, until, signal);
+    } catch (error) {
+      if (signal.aborted || !(error instanceof StorageError)) throw error;
+      const { compactedTo } = error;
+      if (compactedTo === undefined || compactedTo >= until) return new Map();
+      return await this.#recall(toRevision(compactedTo), until, signal);
+    }
+  }
+
+  async #recall(
+    after: Revision,
+    until: Revision,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, StoredObject>> {
+    const ended = new AbortController();
+    const deadline = AbortSignal.any([signal, ended.signal, AbortSignal.timeout(RECALL_MS_MAX)]);
+    const watch = { prefix: this.keys.prefix, after, withPrevious: true };
+    const history = new HistoryRecall(after, until, (key, value, revision) =>
+      this.#decode(key, value, revision),
+    );
+    // The last event may lie before `until`: then only progress says that nothing is missing.
+    const push = setInterval(() => this.#store.requestProgress(), RECALL_PROGRESS_MS);
+    try {
+      this.#store.requestProgress();
+      for await (const batch of this.#store.watch(watch, deadline)) {
+        for (const event of batch.events) history.take(event, this.keys);
+        if (batch.revision >= until) break;
+      }
+    } catch (error) {
+      if (error instanceof StorageError || signal.aborted) throw error;
+      this.#logger.warn({ err: error }, "history was not recalled in time");
+      return new Map();
+    } finally {
+      clearInterval(push);
+      ended.abort();
+    }
+    this.#historyFloor = after;
+    for (const partition of this.#partitions.values()) partition.forgetUpTo(after);
+    history.tell((id) => this.partition(id), this.#ringLimits, this.#clock.monotonic());
+    return history.newest;
   }
 
   async #runFeed(signal: AbortSignal): Promise<void> {

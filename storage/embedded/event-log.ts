@@ -103,7 +103,13 @@ export class EventLog {
   #readStored(after: Revision, selection: EventSelection): SelectedEvents {
     const compacted = compactedOfSnapshot(this.#database);
     if (after + 1 < compacted) {
-      throw new StorageError("Compacted", `events after ${after} are compacted up to ${compacted}`);
+      throw new StorageError(
+        "Compacted",
+        `events after ${after} are compacted up to ${compacted}`,
+        {
+          compactedTo: compacted,
+        },
+      );
     }
     const batch = new BatchBuilder(after);
     const records = this.#database.log.getRange({ start: after + 1, end: this.#head + 1 });

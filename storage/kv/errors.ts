@@ -25,14 +25,17 @@ export class StorageError extends Error {
    * request was sent. Always false for reads and for refusals before sending.
    */
   readonly outcomeUnknown: boolean;
+  /** Of Compacted, where the store says so: events after this revision are still there. */
+  readonly compactedTo: number | undefined;
 
   constructor(
     code: StorageErrorCode,
     message: string,
-    options: { cause?: unknown; outcomeUnknown?: boolean } = {},
+    options: { cause?: unknown; outcomeUnknown?: boolean; compactedTo?: number } = {},
   ) {
     super(message, { cause: options.cause });
     this.code = code;
     this.outcomeUnknown = options.outcomeUnknown ?? false;
+    this.compactedTo = options.compactedTo;
   }
 }

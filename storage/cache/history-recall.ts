@@ -1,0 +1,89 @@
+/**
+ * HistoryRecall: turns the store's own history into ring events, for a view that is being loaded. It
+ * gathers all of it first, so that a history that ends too early leaves no trace.
+ *
+ * The view itself is loaded at `until`; these events only fill the rings.
+ */
+import type { Revision, StoreEvent } from "../kv/store.js";
+import type { KeySpace, ParsedKey, PartitionId } from "../objects/keys.js";
+import { type StoredObject, withRevision } from "../objects/stored-object.js";
+import { ObjectEvent, type RingLimits } from "./event-ring.js";
+import type { Partition } from "./partition.js";
+
+export type Decode = (key: ParsedKey, value: Buffer, revision: Revision) => StoredObject;
+
+/** One event, or a gap: something happened that can no longer be told. */
+interface Recalled {
+  readonly partition: PartitionId;
+  readonly revision: Revision;
+  readonly object: StoredObject | undefined;
+  readonly previous: StoredObject | undefined;
+  readonly isDeletion: boolean;
+}
+
+export class HistoryRecall {
+  readonly #after: Revision;
+  readonly #until: Revision;
+  readonly #decode: Decode;
+  readonly #events: Recalled[] = [];
+  readonly #newest = new Map<string, StoredObject>();
+
+  constructor(after: Revision, until: Revision, decode: Decode) {
+    this.#after = after;
+    this.#until = until;
+    this.#decode = decode;
+  }
+
+  /** The newest version of each object that was seen, by key; shared with the events. */
+  get newest(): ReadonlyMap<string, StoredObject> {
+    return this.#newest;
+  }
+
+  take(event: StoreEvent, keys: KeySpace): void {
+    const name = event.type === "put" ? event.kv.key : event.key;
+    const revision = event.type === "put" ? event.kv.modRevision : event.modRevision;
+    const key = keys.parse(name);
+    if (key === undefined || revision > this.#until || revision <= this.#after) return;
+    const previous = this.#previous(event, key, name);
+    const { partition } = key;
+    if (event.type === "delete") {
+      this.#newest.delete(name);
+      const object = previous === undefined ? undefined : withRevision(previous, revision);
+      this.#events.push({ partition, revision, object, previous, isDeletion: true });
+      return;
+    }
+    const object = this.#decode(key, event.kv.value, revision);
+    this.#newest.set(name, object);
+    const isComplete = previous !== undefined || event.kv.createRevision === revision;
+    this.#events.push({
+      partition,
+      revision,
+      object: isComplete ? object : undefined,
+      previous,
+      isDeletion: false,
+    });
+  }
+
+  /** Puts the events into their rings. Old enough to be dropped when a ring is full. */
+  tell(partitionOf: (id: PartitionId) => Partition, limits: RingLimits, nowMs: number): void {
+    const appendedAtMs = nowMs - limits.minAgeMs - 1;
+    for (const { partition: id, revision, object, previous, isDeletion } of this.#events) {
+      const partition = partitionOf(id);
+      if (object === undefined) {
+        partition.forgetUpTo(revision);
+        continue;
+      }
+      const type = isDeletion ? "DELETED" : previous === undefined ? "ADDED" : "MODIFIED";
+      partition.recall(new ObjectEvent(type, object, previous, appendedAtMs));
+    }
+  }
+
+  #previous(event: StoreEvent, key: ParsedKey, name: string): StoredObject | undefined {
+    const known = this.#newest.get(name);
+    if (known !== undefined) return known;
+    const { previous } = event;
+    return previous === undefined
+      ? undefined
+      : this.#decode(key, previous.value, previous.modRevision);
+  }
+}
