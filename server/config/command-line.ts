@@ -1,0 +1,100 @@
+/**
+ * The command line: subcommand and flags in the forms that Go programs take (`--f=v`, `--f v`,
+ * `--bool`, `--bool=false`, `-v=4`, lists by repetition or commas). Nothing is opened and nothing
+ * is printed here: the result says what main should do.
+ */
+import { type Config, createConfig, type FlagSettings } from "./config.js";
+import { toFlagValue } from "./flag-values.js";
+import { type Command, FLAGS, type FlagDefinition, type FlagKey } from "./flags.js";
+import { renderHelp } from "./help.js";
+
+export type CommandLine =
+  | { readonly action: "run"; readonly config: Config }
+  /** Print to stdout, exit 0. */
+  | { readonly action: "help"; readonly text: string }
+  | { readonly action: "version" }
+  /** Print to stderr, exit 1. One line. */
+  | { readonly action: "refuse"; readonly message: string };
+
+const COMMANDS: readonly Command[] = ["serve", "controllers"];
+const DEFAULT_COMMAND: Command = "serve";
+const HELP_FLAGS = ["--help", "-h"];
+
+/** @param args without node and script: `process.argv.slice(2)` */
+export function parseCommandLine(args: readonly string[]): CommandLine {
+  const [first, ...others] = args;
+  if (first === "help") return { action: "help", text: renderHelp() };
+  if (first === "version") return { action: "version" };
+  const hasCommand = first !== undefined && !first.startsWith("-");
+  const command = hasCommand ? COMMANDS.find((name) => name === first) : DEFAULT_COMMAND;
+  if (command === undefined) {
+    return refuse(`unknown command ${JSON.stringify(first)}, expected ${COMMANDS.join(" or ")}`);
+  }
+  const rest = hasCommand ? others : args;
+  if (rest.some((arg) => HELP_FLAGS.includes(arg))) {
+    return { action: "help", text: renderHelp(hasCommand ? command : undefined) };
+  }
+  if (rest.includes("--version")) return { action: "version" };
+  try {
+    const settings = toSettings(collect(rest, command));
+    return { action: "run", config: createConfig(command, settings) };
+  } catch (error) {
+    if (error instanceof RangeError) return refuse(error.message);
+    throw error;
+  }
+}
+
+function refuse(message: string): CommandLine {
+  return { action: "refuse", message: `keelson: ${message.replace(/\s+/g, " ")}` };
+}
+
+/** The texts given for each flag. @throws {RangeError} */
+function collect(args: readonly string[], command: Command): Map<FlagKey, string[]> {
+  const given = new Map<FlagKey, string[]>();
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] as string;
+    if (!arg.startsWith("-") || arg === "-") {
+      throw new RangeError(`unexpected argument ${JSON.stringify(arg)}`);
+    }
+    const equals = arg.indexOf("=");
+    const written = equals === -1 ? arg : arg.slice(0, equals);
+    const [key, flag] = findFlag(written, command);
+    let text = equals === -1 ? undefined : arg.slice(equals + 1);
+    if (text === undefined && flag.type === "boolean") text = "true";
+    if (text === undefined) {
+      i++;
+      text = args[i];
+      if (text === undefined) throw new RangeError(`flag needs an argument: ${written}`);
+    }
+    given.set(key, [...(given.get(key) ?? []), text]);
+  }
+  return given;
+}
+
+function findFlag(written: string, command: Command): [FlagKey, FlagDefinition] {
+  const isLong = written.startsWith("--");
+  // Underscores are taken for dashes, as the existing programs do.
+  const name = written.replace(/^--?/, "").replaceAll("_", "-");
+  const entries = Object.entries(FLAGS) as [FlagKey, FlagDefinition][];
+  const found = entries.find(([, flag]) => (isLong ? flag.name : flag.shorthand) === name);
+  if (found === undefined) throw new RangeError(`unknown flag: ${written}`);
+  const [, { commands }] = found;
+  if (commands !== undefined && !commands.includes(command)) {
+    throw new RangeError(`${written} is not a flag of "${command}", only of "${commands.join()}"`);
+  }
+  return found;
+}
+
+function toSettings(given: ReadonlyMap<FlagKey, readonly string[]>): FlagSettings {
+  const settings: Partial<Record<FlagKey, unknown>> = {};
+  for (const [key, flag] of Object.entries(FLAGS) as [FlagKey, FlagDefinition][]) {
+    const texts = given.get(key);
+    try {
+      settings[key] = toFlagValue(flag, texts ?? [flag.default]);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw new RangeError(`invalid value for --${flag.name}: ${error.message}`);
+    }
+  }
+  return settings as FlagSettings;
+}

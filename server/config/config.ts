@@ -1,0 +1,119 @@
+/**
+ * Config: everything that the command line decides, checked and frozen. Made once, before anything
+ * is opened; wiring reads it and nobody changes it.
+ */
+import { accessSync, constants } from "node:fs";
+import { isIP } from "node:net";
+import { createNaming, type Naming } from "../api/naming.js";
+import { type Features, resolveFeatures } from "./feature-gates.js";
+import type { FlagValues } from "./flag-values.js";
+import { type Command, FLAGS, type FlagDefinition, type FlagKey } from "./flags.js";
+
+/** One value per flag, typed by the table. */
+export type FlagSettings = { readonly [K in FlagKey]: FlagValues[(typeof FLAGS)[K]["type"]] };
+
+export interface Config extends Omit<FlagSettings, "logLevel"> {
+  readonly command: Command;
+  readonly naming: Naming;
+  readonly features: Features;
+  /** Whether the state is in the embedded store. */
+  readonly isEmbedded: boolean;
+  readonly logLevel: "debug" | "info" | "warn" | "error";
+  /** What the operator should know, one line each; main logs them. */
+  readonly warnings: readonly string[];
+}
+
+/** Verbosity from which debug messages show. */
+const DEBUG_VERBOSITY = 4;
+
+const UNSPECIFIED_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/** Checks what single flags can not. @throws {RangeError} with one line */
+export function createConfig(command: Command, settings: FlagSettings): Config {
+  checkStorage(settings);
+  checkServing(settings);
+  checkRuntimeConfig(settings);
+  checkFiles(settings);
+  const naming = createNaming(settings.vendor);
+  const { features, warnings } = resolveFeatures(settings.featureGates);
+  const isEmbedded = settings.etcdServers.length === 0;
+  return Object.freeze({
+    ...settings,
+    command,
+    naming,
+    features,
+    isEmbedded,
+    warnings: Object.freeze(warnings),
+    bindAddress: settings.bindAddress || (isEmbedded ? "127.0.0.1" : "0.0.0.0"),
+    etcdPrefix: `/${settings.etcdPrefix.replace(/^\/+|\/+$/g, "")}`,
+    logLevel: logLevelOf(settings),
+  });
+}
+
+function logLevelOf({ logLevel, verbosity }: FlagSettings): Config["logLevel"] {
+  if (logLevel !== "") return logLevel as Config["logLevel"];
+  return verbosity >= DEBUG_VERBOSITY ? "debug" : "info";
+}
+
+function checkStorage(settings: FlagSettings): void {
+  for (const server of settings.etcdServers) {
+    const url = URL.canParse(server) ? new URL(server) : undefined;
+    if (url === undefined || !/^https?:$/.test(url.protocol) || url.host === "") {
+      throw new RangeError(`--etcd-servers: ${JSON.stringify(server)} is not http(s)://host:port`);
+    }
+  }
+  requireBoth(settings, "etcdCertFile", "etcdKeyFile");
+  requireBoth(settings, "etcdUsername", "etcdPasswordFile");
+  if (settings.etcdServers.length > 0) return;
+  for (const key of ["etcdCaFile", "etcdCertFile", "etcdUsername"] as const) {
+    if (settings[key] !== "") throw new RangeError(`--${FLAGS[key].name} needs --etcd-servers`);
+  }
+}
+
+function checkServing(settings: FlagSettings): void {
+  requireBoth(settings, "tlsCertFile", "tlsPrivateKeyFile");
+  const { advertiseAddress, bindAddress } = settings;
+  if (bindAddress !== "" && isIP(bindAddress) === 0) {
+    throw new RangeError(`--bind-address: ${JSON.stringify(bindAddress)} is not an IP address`);
+  }
+  if (advertiseAddress === "") return;
+  if (isIP(advertiseAddress) === 0 || UNSPECIFIED_ADDRESSES.has(advertiseAddress)) {
+    throw new RangeError(
+      `--advertise-address: ${JSON.stringify(advertiseAddress)} is not an address that others can reach`,
+    );
+  }
+}
+
+/** Only the form; whether a group exists is known to those who know the types. */
+function checkRuntimeConfig({ runtimeConfig }: FlagSettings): void {
+  for (const key of runtimeConfig.keys()) {
+    const parts = key.split("/");
+    const isWellFormed =
+      parts.length <= 3 && parts.every((part) => /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(part));
+    if (
+      !isWellFormed ||
+      (parts[0] === "api" && !/^api\/(all|ga|beta|alpha)$|^api\/v\d/.test(key))
+    ) {
+      throw new RangeError(`--runtime-config: unknown key ${JSON.stringify(key)}`);
+    }
+  }
+}
+
+function checkFiles(settings: FlagSettings): void {
+  for (const [key, flag] of Object.entries(FLAGS) as [FlagKey, FlagDefinition][]) {
+    const file = settings[key];
+    if (flag.type !== "file" || file === "") continue;
+    try {
+      accessSync(file as string, constants.R_OK);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw new RangeError(`--${flag.name}: cannot read ${JSON.stringify(file)} (${code})`);
+    }
+  }
+}
+
+function requireBoth(settings: FlagSettings, first: FlagKey, second: FlagKey): void {
+  if ((settings[first] === "") !== (settings[second] === "")) {
+    throw new RangeError(`--${FLAGS[first].name} and --${FLAGS[second].name} go together`);
+  }
+}

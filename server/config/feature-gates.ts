@@ -1,0 +1,131 @@
+/**
+ * The feature gates as one table (C-10): what the server can do that may be turned on or off. A
+ * gate that is locked has one state only; saying so is allowed, saying otherwise is refused.
+ */
+
+export type FeatureStage = "ALPHA" | "BETA" | "GA" | "DEPRECATED";
+
+export interface FeatureGate {
+  readonly stage: FeatureStage;
+  readonly default: boolean;
+  /** The state can not be changed. */
+  readonly isLocked?: true;
+  readonly help: string;
+}
+
+export const FEATURE_GATES = {
+  APIListChunking: {
+    stage: "GA",
+    default: true,
+    isLocked: true,
+    help: "Lists in pages by limit and continue.",
+  },
+  APIResponseCompression: {
+    stage: "BETA",
+    default: true,
+    help: "Compression of answers for clients that accept it.",
+  },
+  AllowUnsafeMalformedObjectDeletion: {
+    stage: "ALPHA",
+    default: false,
+    help: "Deleting objects that can not be read any more.",
+  },
+  CBORServingAndStorage: {
+    stage: "ALPHA",
+    default: false,
+    help: "CBOR as a form of requests and answers.",
+  },
+  ConsistentListFromCache: {
+    stage: "GA",
+    default: true,
+    isLocked: true,
+    help: "Consistent reads from memory by progress notifications of the store.",
+  },
+  DeclarativeValidation: {
+    stage: "BETA",
+    default: true,
+    help: "Validation by rules declared in the types, compared with the handwritten one.",
+  },
+  DeclarativeValidationTakeover: {
+    stage: "BETA",
+    default: false,
+    help: "The declared rules decide instead of the handwritten ones.",
+  },
+  DryRun: { stage: "GA", default: true, isLocked: true, help: "Writes that change nothing." },
+  ListFromCacheSnapshot: {
+    stage: "BETA",
+    default: true,
+    help: "Lists at an exact version from snapshots in memory.",
+  },
+  RemainingItemCount: {
+    stage: "GA",
+    default: true,
+    isLocked: true,
+    help: "The number of items after a page.",
+  },
+  ServerSideApply: { stage: "GA", default: true, isLocked: true, help: "Apply patches." },
+  ServerSideFieldValidation: {
+    stage: "GA",
+    default: true,
+    isLocked: true,
+    help: "Warnings and errors for unknown and duplicate fields.",
+  },
+  WatchBookmark: {
+    stage: "GA",
+    default: true,
+    isLocked: true,
+    help: "Watch events that only say how far the watch has come.",
+  },
+  WatchList: {
+    stage: "BETA",
+    default: true,
+    help: "Lists as a stream of watch events.",
+  },
+} as const satisfies Record<string, FeatureGate>;
+
+export type FeatureName = keyof typeof FEATURE_GATES;
+export type Features = Readonly<Record<FeatureName, boolean>>;
+
+/** Gates that stand for all of a stage. */
+const STAGE_SWITCHES: Readonly<Record<string, FeatureStage>> = {
+  AllAlpha: "ALPHA",
+  AllBeta: "BETA",
+};
+
+/** The state of all gates. @throws {RangeError} with one line for unknown and locked gates */
+export function resolveFeatures(asked: ReadonlyMap<string, boolean>): {
+  features: Features;
+  warnings: string[];
+} {
+  const warnings: string[] = [];
+  const gates: Readonly<Record<string, FeatureGate>> = FEATURE_GATES;
+  const features = Object.fromEntries(
+    Object.entries(gates).map(([name, gate]) => [name, stageDefault(gate, asked)]),
+  );
+  for (const [name, isEnabled] of asked) {
+    if (Object.hasOwn(STAGE_SWITCHES, name)) continue;
+    if (!Object.hasOwn(gates, name)) throw new RangeError(`unrecognized feature gate: ${name}`);
+    const gate = gates[name] as FeatureGate;
+    if (gate.isLocked && isEnabled !== gate.default) {
+      throw new RangeError(
+        `cannot set feature gate ${name} to ${isEnabled}, feature is locked to ${gate.default}`,
+      );
+    }
+    if (gate.stage === "GA" || gate.stage === "DEPRECATED") {
+      const stage = gate.stage === "GA" ? "GA" : "deprecated";
+      warnings.push(
+        `Setting ${stage} feature gate ${name}=${isEnabled}. It will be removed in a future release.`,
+      );
+    }
+    features[name] = isEnabled;
+  }
+  return { features: Object.freeze(features) as Features, warnings };
+}
+
+function stageDefault(gate: FeatureGate, asked: ReadonlyMap<string, boolean>): boolean {
+  for (const [name, stage] of Object.entries(STAGE_SWITCHES)) {
+    const isEnabled = asked.get(name);
+    if (isEnabled !== undefined && gate.stage === stage && !gate.isLocked) return isEnabled;
+  }
+  return gate.default;
+}

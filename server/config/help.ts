@@ -1,0 +1,103 @@
+/** Renders the flag table: `--help` on the terminal and docs/flags.md. */
+import { FEATURE_GATES, type FeatureGate } from "./feature-gates.js";
+import { type Command, FLAG_SECTIONS, FLAGS, type FlagDefinition } from "./flags.js";
+
+const WIDTH = 100;
+const INDENT = "        ";
+
+const USAGE = `keelson: a Kubernetes-compatible resource API server
+
+Usage:
+  keelson [serve] [flags]      run a replica of the API server
+  keelson controllers [flags]  run only the control loops, against a server
+  keelson --version            print the version
+  keelson [command] --help     print the flags
+`;
+
+/** @param command only its flags; undefined = all */
+export function renderHelp(command?: Command): string {
+  const sections = FLAG_SECTIONS.map((section) => {
+    const flags = flagsOf(section, command).map(renderFlag);
+    return flags.length === 0 ? "" : `\n${section}:\n\n${flags.join("\n")}`;
+  });
+  return `${USAGE}${sections.join("")}\nFeature gates:\n\n${renderGates()}`;
+}
+
+export function renderFlagsDocument(): string {
+  const sections = FLAG_SECTIONS.map((section) => {
+    const rows = flagsOf(section).map(
+      (flag) =>
+        `| \`--${flag.name}\` | ${flag.type} | ${shownDefault(flag)} | ${(flag.commands ?? ["serve", "controllers"]).join(", ")} | ${flag.help} |`,
+    );
+    return `## ${section}\n\n| flag | type | default | command | meaning |\n|---|---|---|---|---|\n${rows.join("\n")}\n`;
+  });
+  const gates = gateEntries().map(
+    ([name, gate]) =>
+      `| \`${name}\` | ${gate.stage} | ${gate.default} | ${gate.isLocked ? "yes" : ""} | ${gate.help} |`,
+  );
+  return `# Flags
+
+Made from the tables in \`server/config/flags.ts\` and \`server/config/feature-gates.ts\`; a test compares them.
+To write it anew after a build: \`node dist/server/config/write-flags-document.js docs/flags.md\`.
+
+Flags are written \`--flag=value\` or \`--flag value\`; a boolean alone is true. Types: *duration* is Go's (\`5m30s\`),
+*bytes* takes Ki, Mi and Gi, *strings* is a comma-separated list and may be repeated, *switches* is a list of
+\`name=true|false\`. A flag that is unknown, has a bad value or does not go with another one is refused with one line on
+standard error and exit status 1, before anything is opened.
+
+${sections.join("\n")}
+## Feature gates
+
+Set by \`--feature-gates\`. \`AllAlpha\` and \`AllBeta\` stand for all gates of that stage.
+
+| gate | stage | default | locked | meaning |
+|---|---|---|---|---|
+${gates.join("\n")}
+`;
+}
+
+function flagsOf(section: string, command?: Command): FlagDefinition[] {
+  return (Object.values(FLAGS) as FlagDefinition[]).filter(
+    (flag) =>
+      flag.section === section &&
+      (command === undefined || (flag.commands?.includes(command) ?? true)),
+  );
+}
+
+function shownDefault(flag: FlagDefinition): string {
+  if (flag.defaultHelp !== undefined) return flag.defaultHelp;
+  return flag.default === "" ? "" : `\`${flag.default}\``;
+}
+
+function renderFlag(flag: FlagDefinition): string {
+  const shorthand = flag.shorthand === undefined ? "" : `-${flag.shorthand}, `;
+  const text = flag.defaultHelp ?? flag.default;
+  const help = text === "" ? flag.help : `${flag.help} (default ${text})`;
+  return `  ${shorthand}--${flag.name} ${flag.type}\n${wrap(help)}`;
+}
+
+function renderGates(): string {
+  return gateEntries()
+    .map(([name, gate]) => {
+      const state = gate.isLocked ? `locked to ${gate.default}` : `default ${gate.default}`;
+      return `  ${name} (${gate.stage}, ${state})\n${wrap(gate.help)}`;
+    })
+    .join("\n");
+}
+
+function gateEntries(): [string, FeatureGate][] {
+  return Object.entries(FEATURE_GATES);
+}
+
+function wrap(text: string): string {
+  const lines: string[] = [];
+  let line = INDENT;
+  for (const word of text.split(" ")) {
+    if (line !== INDENT && line.length + 1 + word.length > WIDTH) {
+      lines.push(line);
+      line = INDENT;
+    }
+    line += line === INDENT ? word : ` ${word}`;
+  }
+  return `${[...lines, line].join("\n")}\n`;
+}

@@ -1,0 +1,36 @@
+/** --runtime-config: which resources are on. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createNaming } from "../api/naming.js";
+import { formatGroupVersion } from "../api/names.js";
+import { loadFacts } from "../types/load-facts.js";
+import { enabledResources } from "./runtime-config.js";
+
+const facts = loadFacts(createNaming("kubernetes"));
+
+function served(config: Record<string, boolean>): Set<string> {
+  const isEnabled = enabledResources(new Map(Object.entries(config)), facts);
+  const on = facts.resources.filter((fact) => fact.subresource === "" && isEnabled(fact));
+  return new Set(on.map((fact) => `${formatGroupVersion(fact)}/${fact.resource}`));
+}
+
+test("S2-VERS-01, S2-VERS-02: alpha and beta versions are off by default", () => {
+  for (const name of served({})) assert.doesNotMatch(name, /alpha|beta/);
+  assert.ok(served({}).has("apps/v1/deployments"));
+});
+
+test("S2-VERS-06: a group-version, one resource of it, a stage, or all can be turned on and off", () => {
+  assert.ok(served({ "certificates.k8s.io/v1beta1": true }).has("certificates.k8s.io/v1beta1/clustertrustbundles"));
+  assert.ok(!served({ "apps/v1": false }).has("apps/v1/deployments"));
+  assert.ok(!served({ "apps/v1/deployments": false }).has("apps/v1/deployments"));
+  assert.ok(served({ "apps/v1/deployments": false }).has("apps/v1/daemonsets"));
+  assert.ok(served({ "api/beta": true }).has("networking.k8s.io/v1beta1/ipaddresses"));
+  assert.deepEqual(served({ "api/all": false, "api/v1": true, "v1/pods": false }).has("v1/pods"), false);
+  assert.ok(served({ "api/all": false, v1: true }).has("v1/configmaps"));
+  assert.ok(!served({ "api/all": false, v1: true }).has("apps/v1/deployments"));
+});
+
+test("S2-VERS-06: a key that stands for nothing is refused by name", () => {
+  assert.throws(() => served({ "apps/v9": true }), /unknown key "apps\/v9"/);
+  assert.throws(() => served({ "apps/v1/nonsense": true }), RangeError);
+});

@@ -1,0 +1,50 @@
+/**
+ * Which resources of the facts are served, by `--runtime-config` (S2-VERS-06). Keys are looked up
+ * from the most particular to the most general: a resource, its group-version, its stage, all.
+ */
+import { formatGroupVersion } from "../api/names.js";
+import type { Facts, ResourceFact } from "../schema/model.js";
+
+export type RuntimeConfig = ReadonlyMap<string, boolean>;
+
+const GENERAL_KEYS: ReadonlySet<string> = new Set(["api/all", "api/ga", "api/beta", "api/alpha"]);
+
+/**
+ * The predicate that the flag describes.
+ * @throws {RangeError} naming the first key that stands for nothing
+ */
+export function enabledResources(
+  config: RuntimeConfig,
+  facts: Facts,
+): (fact: ResourceFact) => boolean {
+  const stages = new Map(facts.groupVersions.map((gv) => [formatGroupVersion(gv), gv.stability]));
+  const keys = new Map<string, boolean>();
+  for (const [key, isOn] of config) {
+    // The core group-version may be written "v1" or "api/v1".
+    const name = key.replace(/^api\/(v\d)/, "$1");
+    if (!isKnown(name, facts)) {
+      throw new RangeError(`--runtime-config: unknown key ${JSON.stringify(key)}`);
+    }
+    keys.set(name, isOn);
+  }
+  return (fact) => {
+    const version = formatGroupVersion(fact);
+    return (
+      keys.get(`${version}/${fact.resource}`) ??
+      keys.get(version) ??
+      keys.get(`api/${stages.get(version) ?? "ga"}`) ??
+      keys.get("api/all") ??
+      fact.onByDefault
+    );
+  };
+}
+
+function isKnown(key: string, facts: Facts): boolean {
+  return (
+    GENERAL_KEYS.has(key) ||
+    facts.resources.some((fact) => {
+      const version = formatGroupVersion(fact);
+      return key === version || key === `${version}/${fact.resource}`;
+    })
+  );
+}
