@@ -63,6 +63,9 @@ const SESSION_WINDOW_BYTES = 64 * 1024 * 1024;
 /** Node's bound (in MB) on what a session may hold, above the largest answer that we take. */
 const SESSION_MEMORY_MB = 2_048;
 
+/** HTTP/2 has 2^30 stream numbers for us on one connection; a new one is begun long before. */
+const REQUESTS_MAX = 2 ** 29;
+
 const HTTPS_PORT = 443;
 
 const HEALTH_CHECK = "/grpc.health.v1.Health/Check";
@@ -86,6 +89,7 @@ export class EtcdConnection {
   #session: ClientHttp2Session | undefined;
   #opening: Promise<void> | undefined;
   #generation = 0;
+  #requests = 0;
   #isClosed = false;
   readonly #calls = new Set<PendingCall>();
   #streams = 0;
@@ -265,6 +269,7 @@ export class EtcdConnection {
     }
     session.setLocalWindowSize(SESSION_WINDOW_BYTES);
     this.#session = session;
+    this.#requests = 0;
     this.#generation++;
     this.#isHeard = true;
   }
@@ -295,7 +300,10 @@ export class EtcdConnection {
     };
     if (token !== undefined) headers.token = token;
     try {
-      return this.#session?.request(headers);
+      const stream = this.#session?.request(headers);
+      // An orderly close: what is under way finishes, and the next call opens a new connection.
+      if (++this.#requests >= REQUESTS_MAX) this.#session?.close();
+      return stream;
     } catch {
       return undefined; // the session is going away
     }

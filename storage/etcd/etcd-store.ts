@@ -10,6 +10,7 @@
  * show as progress and that no range over the prefix contains. With user and password the role must
  * cover it: grant the prefix "/registry" without a slash at its end.
  */
+import { setMaxListeners } from "node:events";
 import type { Clock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
@@ -110,6 +111,8 @@ export class EtcdStore implements RevisionedStore {
     this.#logger = logger;
     this.#onRequest = options.onRequest;
     this.#lifecycle = new Lifecycle(logger);
+    // Any number of callers may wait for leases at once; that is no leak.
+    setMaxListeners(0, this.#lifecycle.signal);
     const urls = options.endpoints.map((endpoint) => toUrl(endpoint, tls !== undefined));
     this.#admin = new Etcd3Admin({ urls, tls, credentials: options.credentials });
     const pool = () =>

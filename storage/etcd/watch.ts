@@ -42,7 +42,7 @@ const BATCH_OVERHEAD_BYTES = 1_024;
  * A progress request without an answer for so long is taken for lost: etcd drops those that come
  * while the watch is still catching up.
  */
-const PROGRESS_LOST_MS = 100;
+const PROGRESS_LOST_MS = 25;
 
 export interface EtcdWatchOptions extends WatchOptions {
   readonly pool: EndpointPool;
