@@ -1,8 +1,8 @@
 /** --runtime-config: which resources are on. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createNaming } from "../api/naming.js";
 import { formatGroupVersion } from "../api/names.js";
+import { createNaming } from "../api/naming.js";
 import { loadFacts } from "../types/load-facts.js";
 import { enabledResources } from "./runtime-config.js";
 
@@ -20,12 +20,19 @@ test("S2-VERS-01, S2-VERS-02: alpha and beta versions are off by default", () =>
 });
 
 test("S2-VERS-06: a group-version, one resource of it, a stage, or all can be turned on and off", () => {
-  assert.ok(served({ "certificates.k8s.io/v1beta1": true }).has("certificates.k8s.io/v1beta1/clustertrustbundles"));
+  assert.ok(
+    served({ "certificates.k8s.io/v1beta1": true }).has(
+      "certificates.k8s.io/v1beta1/clustertrustbundles",
+    ),
+  );
   assert.ok(!served({ "apps/v1": false }).has("apps/v1/deployments"));
   assert.ok(!served({ "apps/v1/deployments": false }).has("apps/v1/deployments"));
   assert.ok(served({ "apps/v1/deployments": false }).has("apps/v1/daemonsets"));
   assert.ok(served({ "api/beta": true }).has("networking.k8s.io/v1beta1/ipaddresses"));
-  assert.deepEqual(served({ "api/all": false, "api/v1": true, "v1/pods": false }).has("v1/pods"), false);
+  assert.deepEqual(
+    served({ "api/all": false, "api/v1": true, "v1/pods": false }).has("v1/pods"),
+    false,
+  );
   assert.ok(served({ "api/all": false, v1: true }).has("v1/configmaps"));
   assert.ok(!served({ "api/all": false, v1: true }).has("apps/v1/deployments"));
 });

@@ -7,7 +7,9 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { internalError, notFound } from "../../api/status.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
+import { sendBytes } from "../../request/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
+import type { Representation } from "../representation.js";
 import { parseGetOptions } from "./read-options.js";
 import { namespaceOf, type ReadServices } from "./resource-read.js";
 
@@ -27,14 +29,14 @@ export async function handleGet(
   if (object === undefined) throw notFound(resource, info.name);
   if (object.corruption !== undefined) throw corruptObject(object);
 
-  ctx.set("Content-Type", representation.contentType);
-  if (representation.isStoredForm) {
-    ctx.body = object.bytes;
-  } else {
-    const out = new ChunkWriter();
-    representation.putObject(out, object);
-    ctx.body = out.take();
-  }
+  sendBytes(ctx, 200, ["Content-Type", representation.contentType], bodyOf(representation, object));
+}
+
+function bodyOf(representation: Representation, object: StoredObject): Buffer {
+  if (representation.isStoredForm) return object.bytes;
+  const out = new ChunkWriter();
+  representation.putObject(out, object);
+  return out.take();
 }
 
 /** The object is there and cannot be read (S1-UNS-08): the cause names the key, not its content. */

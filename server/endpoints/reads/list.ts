@@ -12,6 +12,7 @@ import { expired, StatusError } from "../../api/status.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { openSink } from "../../request/response-sink.js";
+import { sendBytes } from "../../request/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { formatContinueToken, type ListIdentity, parseContinueToken } from "../continue-token.js";
 import { PacedStream } from "../paced-stream.js";
@@ -53,7 +54,6 @@ export async function handleList(
   const partition = services.reader.view.partition(resource.partition);
   refuseCorrupt(partition, selector);
 
-  ctx.set("Content-Type", representation.contentType);
   if (options.limit === 0) {
     const metadata = { resourceVersion: String(snapshot.revision) };
     await sendAll(ctx, representation, metadata, snapshot.tree, selector, after);
@@ -191,7 +191,7 @@ function sendPage(
     representation.putItem(out, object);
   }
   out.putText(representation.listFoot);
-  ctx.body = out.take();
+  sendBytes(ctx, 200, ["Content-Type", representation.contentType], out.take());
 }
 
 /** Small collections go out as one body, larger ones as a stream of chunks. */
@@ -223,10 +223,12 @@ async function sendAll(
       return undefined;
     });
     if (isComplete) break;
-    stream ??= new PacedStream(openSink(ctx, { status: 200, headers: {} }));
+    stream ??= new PacedStream(
+      openSink(ctx, { status: 200, headers: { "Content-Type": representation.contentType } }),
+    );
     if (!(await stream.write(out))) return;
   }
   out.putText(representation.listFoot);
-  if (stream === undefined) ctx.body = out.take();
-  else stream.end(out);
+  if (stream !== undefined) stream.end(out);
+  else sendBytes(ctx, 200, ["Content-Type", representation.contentType], out.take());
 }

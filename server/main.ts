@@ -1,0 +1,127 @@
+#!/usr/bin/env node
+/**
+ * The command `keelson`: reads the command line, starts a replica or the control loops, says where
+ * they are, and ends them on SIGTERM or SIGINT. Whatever is wrong with flags or start is one line on
+ * stderr and exit status 1.
+ */
+import { destination, type Logger as PinoLogger, pino } from "pino";
+import type { Logger } from "../storage/base/logger.js";
+import { readBuildInfo } from "./build-info.js";
+import { parseCommandLine } from "./config/command-line.js";
+import type { Config } from "./config/config.js";
+import { formatApiVersion } from "./endpoints/discovery/version.js";
+import { openReplica, type Replica } from "./wiring.js";
+
+async function main(): Promise<void> {
+  const startedAtMs = performance.now();
+  const build = readBuildInfo(process.env);
+  const commandLine = parseCommandLine(process.argv.slice(2));
+  switch (commandLine.action) {
+    case "help":
+      process.stdout.write(`${commandLine.text}\n`);
+      return;
+    case "version":
+      process.stdout.write(`keelson ${build.version} (API ${formatApiVersion(build)})\n`);
+      return;
+    case "refuse":
+      fail(commandLine.message);
+      return;
+    case "run":
+      await serve(commandLine.config, startedAtMs);
+  }
+}
+
+async function serve(config: Config, startedAtMs: number): Promise<void> {
+  const build = readBuildInfo(process.env);
+  const logger = createLogger(config);
+  for (const warning of config.warnings) logger.warn({}, warning);
+  let replica: Replica;
+  try {
+    replica = await openReplica(config, build, logger);
+  } catch (error) {
+    fail(`keelson: ${oneLine(error)}`);
+    return;
+  }
+  greet(replica, build.version);
+  endOnSignal(replica, logger);
+  try {
+    await replica.ready;
+  } catch (error) {
+    fail(`keelson: the registry cannot be read: ${oneLine(error)}`);
+    process.exit();
+  }
+  logger.info({ afterMs: Math.round(performance.now() - startedAtMs) }, "ready");
+}
+
+/** What a person who just typed the command wants to know. */
+function greet({ url, storeDescription, kubeconfigPath }: Replica, version: string): void {
+  process.stdout.write(
+    [
+      `Keelson ${version}, a Kubernetes-compatible resource API server`,
+      `  serving  ${url}`,
+      `  data     ${storeDescription}`,
+      "",
+      `  export KUBECONFIG=${kubeconfigPath}`,
+      "",
+      "",
+    ].join("\n"),
+  );
+}
+
+/** The first signal ends in good order; a second one ends at once. */
+function endOnSignal(replica: Replica, logger: Logger): void {
+  let isEnding = false;
+  const end = (signal: NodeJS.Signals) => {
+    if (isEnding) process.exit(1);
+    isEnding = true;
+    logger.info({ signal }, "shutting down");
+    replica.shutDown().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, "shutting down failed");
+        process.exit(1);
+      },
+    );
+  };
+  process.on("SIGTERM", end);
+  process.on("SIGINT", end);
+}
+
+function createLogger({ logLevel, logFormat }: Config): Logger {
+  // Standard error, so that what is printed for people stays apart from what is logged.
+  const stream = destination({ dest: 2, sync: true });
+  const formatters = { level: (label: string) => ({ level: label }) };
+  const timestamp = pino.stdTimeFunctions.isoTime;
+  const base = { level: logLevel, base: null, timestamp, formatters };
+  const logger: PinoLogger =
+    logFormat === "json" ? pino(base, stream) : pino(base, textStream(stream));
+  return logger;
+}
+
+/** pino's JSON lines as one readable line each: time, level, message, the rest. */
+function textStream(stream: { write(text: string): unknown }) {
+  return {
+    write(line: string) {
+      const { time, level, msg, ...rest } = JSON.parse(line) as Record<string, unknown>;
+      const fields = Object.entries(rest).map(([name, value]) => `${name}=${fieldText(value)}`);
+      stream.write(`${time} ${String(level).padEnd(5)} ${[msg, ...fields].join(" ")}\n`);
+    },
+  };
+}
+
+function fieldText(value: unknown): string {
+  if (typeof value === "string") return /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value);
+  return JSON.stringify(value) ?? String(value);
+}
+
+function oneLine(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replace(/\s+/g, " ");
+}
+
+function fail(message: string): void {
+  process.stderr.write(`${message}\n`);
+  process.exitCode = 1;
+}
+
+await main();

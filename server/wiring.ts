@@ -1,0 +1,337 @@
+/**
+ * Wiring: from one Config to a running replica. With wiring-storage.ts and wiring-security.ts these
+ * are the only files that name concrete classes: they build every object, in order, hand each what it
+ * needs, and close them in reverse.
+ */
+import { resolve } from "node:path";
+import { systemClock } from "../storage/base/clock.js";
+import { Lifecycle } from "../storage/base/lifecycle.js";
+import type { Logger } from "../storage/base/logger.js";
+import type { FreshnessBarrier } from "../storage/cache/freshness.js";
+import { routeNotFound } from "./api/status.js";
+import type { Config } from "./config/config.js";
+import { enabledResources } from "./config/runtime-config.js";
+import { createDiscovery } from "./endpoints/discovery/discovery.js";
+import { type DocumentResponse, documentHeaders } from "./endpoints/discovery/document.js";
+import { type BuildInfo, formatApiVersion, toVersionInfo } from "./endpoints/discovery/version.js";
+import { isServedPath, type VerbHandlers, withResourceVerbs } from "./endpoints/dispatch.js";
+import { createNegotiator } from "./endpoints/negotiation.js";
+import { createOpenApi } from "./endpoints/openapi/openapi.js";
+import { handleGet } from "./endpoints/reads/get.js";
+import { HistoricalReader } from "./endpoints/reads/historical-reader.js";
+import { handleList } from "./endpoints/reads/list.js";
+import { createRepresentationSource } from "./endpoints/reads/resource-read.js";
+import { createViewReader } from "./endpoints/reads/view-reader.js";
+import { handleWatch } from "./endpoints/reads/watch.js";
+import { WatchTicker } from "./endpoints/reads/watch-ticker.js";
+import { handleCreate } from "./endpoints/writes/create.js";
+import { handleDelete, handleDeleteCollection } from "./endpoints/writes/delete.js";
+import { handlePatch } from "./endpoints/writes/patch.js";
+import { handleUpdate } from "./endpoints/writes/update.js";
+import { createApplication } from "./http/application.js";
+import type { CounterCell } from "./http/fast-metrics.js";
+import { Health } from "./http/health.js";
+import { InFlightLimits } from "./http/in-flight.js";
+import { Listener } from "./http/listener.js";
+import { Metrics } from "./http/metrics.js";
+import { requestChain } from "./http/request-chain.js";
+import { createRoutes, type DocumentHandler } from "./http/routes.js";
+import { encodeStatusAsJson } from "./http/status-response.js";
+import type { Registry } from "./registry/generic/registry.js";
+import type { ServedResource } from "./registry/generic/served-resource.js";
+import { createResourceTable, type ResourceTable } from "./registry/resource-table.js";
+import type { Facts } from "./schema/model.js";
+import { createObjectCodecs } from "./schema/object-codec.js";
+import { loadFacts } from "./types/load-facts.js";
+import { createSecurity } from "./wiring-security.js";
+import {
+  createViews,
+  observeStorage,
+  openStore,
+  spawnCompactor,
+  type Views,
+} from "./wiring-storage.js";
+
+/** How long the store may take to answer when a replica starts. */
+const STORE_START_MS = 10_000;
+
+export interface Replica extends AsyncDisposable {
+  /** Under which this machine reaches it: "https://127.0.0.1:6443". */
+  readonly url: string;
+  readonly kubeconfigPath: string;
+  /** Where the state is, for people. */
+  readonly storeDescription: string;
+  /** Resolves when the replica is ready; rejects when it can never be. */
+  readonly ready: Promise<void>;
+  /** Readiness fails first, then the delay, then requests and watches end; then all is closed. */
+  shutDown(): Promise<void>;
+}
+
+/**
+ * Builds and starts a replica. The port is open when it returns; `ready` follows when the view is
+ * loaded.
+ * @throws {Error} with one clear message: port taken, store unreachable or in use, bad files
+ */
+export async function openReplica(
+  config: Config,
+  build: BuildInfo,
+  logger: Logger,
+): Promise<Replica> {
+  const { naming } = config;
+  const facts = loadFacts(naming);
+  const isEnabled = enabledResources(config.runtimeConfig, facts);
+  const metrics = new Metrics();
+  metrics.collectProcessMetrics();
+  const lifecycle = new Lifecycle(logger);
+  const health = new Health({
+    logger,
+    clock: systemClock,
+    livezGracePeriodMs: config.livezGracePeriodMs,
+  });
+
+  const security = await createSecurity(config);
+  const codecs = createObjectCodecs(facts);
+  const table = createResourceTable({ naming, facts, codecs, isEnabled });
+  const store = await openStore(config, logger, metrics, AbortSignal.timeout(STORE_START_MS));
+  const views = createViews(config, store, table, logger);
+  const ticker = new WatchTicker(systemClock);
+  const { view, freshness } = views;
+  const registry: Registry = { store, view, freshness, clock: systemClock, naming };
+  observeStorage(metrics, views);
+
+  let isShuttingDown = false;
+  const inFlightLimits = new InFlightLimits({
+    readOnlyMax: config.maxRequestsInflight,
+    mutatingMax: config.maxMutatingRequestsInflight,
+  });
+  metrics.observeInFlight(() => inFlightLimits);
+  addChecks(health, views, () => isShuttingDown);
+
+  let listener: Listener | undefined;
+  const address = () => `${config.advertiseAddress || "127.0.0.1"}:${listener?.port ?? 0}`;
+  const chain = requestChain({
+    logger,
+    logsSuccess: config.logLevel === "debug",
+    metrics,
+    encodeStatus: encodeStatusAsJson,
+    authenticator: security.authenticator,
+    authorizer: security.authorizer,
+    inFlightLimits,
+    requestTimeoutMs: config.requestTimeoutMs,
+    isServed: (info) => isServedPath(table, info),
+    routes: createRoutes({
+      health,
+      metrics,
+      documents: documentsOf({ config, build, facts, table, health, address }),
+    }),
+    handler: withResourceVerbs(table, verbsOf({ config, registry, freshness, metrics, ticker })),
+  });
+
+  try {
+    listener = await Listener.open(
+      {
+        host: config.bindAddress,
+        port: config.securePort,
+        credentials: security.credentials,
+        requestTimeoutMs: config.requestTimeoutMs,
+        logger,
+        metrics,
+        clock: systemClock,
+      },
+      createApplication(chain, logger),
+    );
+  } catch (error) {
+    await lifecycle[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+  const opened = listener;
+  security.spawnReload(opened, lifecycle, metrics, logger);
+  lifecycle.spawn("watch ticker", (signal) => ticker.run(signal));
+  const url = `https://${reachableHost(config)}:${opened.port}`;
+  const kubeconfigPath = await security.writeKubeconfig(url);
+  const viewLoaded = health.addPostStartHook("load-view");
+  const ready = (async () => {
+    await view.start(lifecycle, lifecycle.signal);
+    spawnCompactor(config, store, lifecycle, logger);
+    viewLoaded();
+  })();
+
+  const close = async () => {
+    ticker.endAll();
+    await opened.close(config.shutdownGracePeriodMs);
+    await lifecycle[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+  };
+  return {
+    url,
+    kubeconfigPath: resolve(kubeconfigPath),
+    storeDescription: config.isEmbedded
+      ? `embedded store in ${resolve(config.dataDir)}`
+      : `etcd at ${config.etcdServers.join(", ")}, prefix ${config.etcdPrefix}`,
+    ready,
+    async shutDown() {
+      isShuttingDown = true;
+      await systemClock.sleep(config.shutdownDelayMs, lifecycle.signal);
+      await close();
+    },
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function reachableHost({ bindAddress }: Config): string {
+  if (bindAddress === "0.0.0.0" || bindAddress === "::") return "127.0.0.1";
+  return bindAddress.includes(":") ? `[${bindAddress}]` : bindAddress;
+}
+
+/** What readiness means: the store answers, the view follows it, and we are not going down. */
+function addChecks(
+  health: Health,
+  { view, freshness }: Views,
+  isShuttingDown: () => boolean,
+): void {
+  health.add(
+    {
+      name: "etcd",
+      async check() {
+        await freshness.fresh();
+      },
+    },
+    ["readyz", "healthz"],
+  );
+  health.add(
+    {
+      name: "informer-sync",
+      check() {
+        if (!view.isSynced) throw new Error("the view is loading");
+      },
+    },
+    ["readyz"],
+  );
+  health.add(
+    {
+      name: "shutdown",
+      check() {
+        if (isShuttingDown()) throw new Error("the process is shutting down");
+      },
+    },
+    ["readyz"],
+  );
+}
+
+interface VerbParts {
+  readonly config: Config;
+  readonly registry: Registry;
+  readonly freshness: FreshnessBarrier;
+  readonly metrics: Metrics;
+  readonly ticker: WatchTicker;
+}
+
+function verbsOf({ config, registry, freshness, metrics, ticker }: VerbParts): VerbHandlers {
+  const { naming, store, view } = registry;
+  const representations = createRepresentationSource(naming, createNegotiator(naming));
+  const reads = {
+    naming,
+    reader: createViewReader(view, freshness),
+    representations,
+    countWatchEvents: watchEventCounter(metrics),
+  };
+  const lists = { ...reads, history: new HistoricalReader(store, view) };
+  metrics.gauge(
+    {
+      name: "apiserver_historical_list_fallbacks_total",
+      help: "Lists at a revision that memory no longer held, read from the store.",
+      labelNames: [],
+    },
+    (set) => set(lists.history.fallbacks),
+  );
+  const minRequestTimeoutMs = config.minRequestTimeoutSeconds * 1000;
+  const watches = { ...reads, ticker, minRequestTimeoutMs };
+  const writes = { registry, representations };
+  return {
+    get: (ctx, resource) => handleGet(ctx, resource, reads),
+    list: (ctx, resource) => handleList(ctx, resource, lists),
+    watch: (ctx, resource) => handleWatch(ctx, resource, watches),
+    create: (ctx, resource) => handleCreate(ctx, resource, writes),
+    update: (ctx, resource) => handleUpdate(ctx, resource, writes),
+    patch: (ctx, resource) => handlePatch(ctx, resource, writes),
+    delete: (ctx, resource) => handleDelete(ctx, resource, writes),
+    deletecollection: (ctx, resource) => handleDeleteCollection(ctx, resource, writes),
+  };
+}
+
+/** One cell per resource: the fan-out to watchers only adds a number. */
+function watchEventCounter(metrics: Metrics): (resource: ServedResource, events: number) => void {
+  const cells = new Map<ServedResource, CounterCell>();
+  return (resource, events) => {
+    let cell = cells.get(resource);
+    if (cell === undefined) {
+      cell = metrics.watchEvents.cell(resource.group, resource.version, resource.resource);
+      cells.set(resource, cell);
+    }
+    cell.value += events;
+  };
+}
+
+interface DocumentParts {
+  readonly config: Config;
+  readonly build: BuildInfo;
+  readonly facts: Facts;
+  readonly table: ResourceTable;
+  readonly health: Health;
+  readonly address: () => string;
+}
+
+/** Discovery, version and OpenAPI by path. */
+function documentsOf(parts: DocumentParts): Record<string, DocumentHandler> {
+  const { config, build, facts, table, health, address } = parts;
+  const served = {
+    naming: config.naming,
+    model: facts.model,
+    resources: table.servedFacts,
+    groupVersions: facts.groupVersions,
+  };
+  const discovery = createDiscovery({
+    ...served,
+    build,
+    serverAddress: address,
+    otherPaths: [
+      "/healthz",
+      "/livez",
+      "/metrics",
+      "/openapi/v2",
+      "/openapi/v3",
+      "/readyz",
+      ...health.names("readyz").map((name) => `/readyz/${name}`),
+    ],
+  });
+  const openApi = createOpenApi({
+    ...served,
+    title: "Keelson",
+    apiVersion: formatApiVersion(build),
+    objectMediaTypes: ["application/json"],
+    defaults: facts.defaults,
+    versionMembers: Object.keys(toVersionInfo(build, process)),
+  });
+  const discover: DocumentHandler = async (path, headers) =>
+    found(await discovery.handle(path, documentHeaders(headers)));
+  const describe: DocumentHandler = async (path, headers, query) =>
+    found(await openApi.handle(path, documentHeaders(headers), query.get("hash")));
+  return {
+    "/": discover,
+    "/version": discover,
+    "/api": discover,
+    "/api/*": discover,
+    "/apis": discover,
+    "/apis/*": discover,
+    "/openapi/v2": describe,
+    "/openapi/v3": describe,
+    "/openapi/v3/*": describe,
+  };
+}
+
+/** @throws {StatusError} 404 for a path below a known one that stands for nothing */
+function found(document: DocumentResponse | undefined): DocumentResponse {
+  if (document === undefined) throw routeNotFound();
+  return document;
+}
