@@ -2,6 +2,15 @@
  * Conversions between a served and the stored version, where their shapes differ; by served
  * group-version and resource. Versions of one shape need none: their codecs write other names.
  */
+import type { Naming } from "../api/naming.js";
+import { createAutoscalerConversion } from "./autoscaling/conversion.js";
+import { eventConversion } from "./events/conversion.js";
 import type { Conversion } from "./generic/served-resource.js";
 
-export const CONVERSIONS: Readonly<Record<string, Conversion>> = {};
+/** In the facts' spelling of groups. */
+export function createConversions(naming: Naming): Readonly<Record<string, Conversion>> {
+  return {
+    "autoscaling/v1/horizontalpodautoscalers": createAutoscalerConversion(naming),
+    "events.k8s.io/v1/events": eventConversion,
+  };
+}

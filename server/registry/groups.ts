@@ -2,10 +2,18 @@
  * The strategies of all built-in resources, by group and resource in the facts' spelling. A resource
  * that is not named here has nothing of its own and gets the common treatment.
  */
+import { appsStrategies } from "./apps/strategies.js";
+import { batchStrategies } from "./batch/strategies.js";
 import { coreStrategies } from "./core/strategies.js";
+import { eventStrategy } from "./events/event.js";
 import type { StrategyTable } from "./generic/served-resource.js";
+import { otherStrategies } from "./other-groups.js";
 
 /** "group/resource" ("" = core) to strategy. */
 export const STRATEGIES: StrategyTable = {
+  ...otherStrategies,
+  ...appsStrategies,
+  ...batchStrategies,
   ...coreStrategies,
+  "events.k8s.io/events": eventStrategy,
 };

@@ -10,7 +10,7 @@ import { formatGroupVersion, type GroupVersion } from "../api/names.js";
 import type { Naming } from "../api/naming.js";
 import type { Facts, ResourceFact } from "../schema/model.js";
 import type { ObjectCodecs } from "../schema/object-codec.js";
-import { CONVERSIONS } from "./conversions.js";
+import { createConversions } from "./conversions.js";
 import type {
   Conversion,
   ResourceStrategy,
@@ -56,7 +56,7 @@ export function createResourceTable(options: ResourceTableOptions): ResourceTabl
   const { naming, facts } = options;
   const isEnabled = options.isEnabled ?? ((fact: ResourceFact) => fact.onByDefault);
   const strategies = inVendorSpelling(naming, STRATEGIES);
-  const conversions = inVendorSpelling(naming, CONVERSIONS);
+  const conversions = inVendorSpelling(naming, createConversions(naming));
   const virtual = inVendorSpelling(naming, options.virtual ?? {});
   const unconverted = new Set([...UNCONVERTED_VERSIONS].map((name) => groupIn(naming, name)));
 

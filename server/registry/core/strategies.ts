@@ -1,7 +1,45 @@
 /** The strategies of the core group, by resource. */
+import type { ApiObject } from "../../api/meta.js";
+import { checkDns1035LabelName } from "../../api/validation-names.js";
+import { eventStrategy } from "../events/event.js";
+import { selectable } from "../generic/fields.js";
 import type { StrategyTable } from "../generic/served-resource.js";
+import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
+import { configMapStrategy, secretStrategy } from "./configuration.js";
 import { namespaceStrategy } from "./namespace.js";
+import { podStrategy } from "./pod.js";
+
+const beginsPending = {
+  prepareForCreate(next: ApiObject) {
+    next.status = { phase: "Pending" };
+  },
+};
 
 export const coreStrategies: StrategyTable = {
+  "/configmaps": configMapStrategy,
+  "/endpoints": { allowCreateOnUpdate: true },
+  "/events": eventStrategy,
+  "/limitranges": { allowCreateOnUpdate: true },
   "/namespaces": namespaceStrategy,
+  // A node agent reports its status with the Node that it registers.
+  "/nodes": selectable(["spec.unschedulable"], { "spec.unschedulable": "false" }),
+  "/persistentvolumeclaims": { ...beginsPending, returnsDeletedObject: true },
+  "/persistentvolumes": { ...beginsPending, returnsDeletedObject: true },
+  "/pods": podStrategy,
+  "/podtemplates": { generationFields: ["template"], returnsDeletedObject: true },
+  "/replicationcontrollers": {
+    ...specAndStatus,
+    garbageCollection: "orphan",
+    ...selectable(["status.replicas"], { "status.replicas": "0" }),
+  },
+  "/resourcequotas": { ...dropsStatus, returnsDeletedObject: true },
+  "/secrets": secretStrategy,
+  "/serviceaccounts": { returnsDeletedObject: true },
+  "/services": {
+    ...dropsStatus,
+    allowCreateOnUpdate: true,
+    returnsDeletedObject: true,
+    validateName: checkDns1035LabelName,
+    ...selectable(["spec.clusterIP", "spec.type"]),
+  },
 };

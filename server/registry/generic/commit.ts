@@ -3,7 +3,8 @@
  */
 import { unreachable } from "../../../storage/base/assert.js";
 import { StorageError } from "../../../storage/kv/errors.js";
-import type { CommitResult, Transaction } from "../../../storage/kv/store.js";
+import type { CommitResult, Operation, Transaction } from "../../../storage/kv/store.js";
+import type { ApiObject } from "../../api/meta.js";
 import {
   expired,
   internalError,
@@ -13,6 +14,7 @@ import {
   timeout,
 } from "../../api/status.js";
 import type { Registry } from "./registry.js";
+import type { ServedResource } from "./served-resource.js";
 
 /** @throws {StatusError} when the store refuses or its answer got lost */
 export async function commit(
@@ -26,6 +28,28 @@ export async function commit(
 /** The view with everything acknowledged before this moment. @throws {StatusError} */
 export async function refresh(registry: Registry): Promise<void> {
   await asStatus(registry.freshness.fresh());
+}
+
+/**
+ * The write of an object's key. Objects with an end get a lease of the store with every write, as a
+ * put without one would make them stay. @throws {StatusError}
+ */
+export async function putOperation(
+  registry: Registry,
+  { resource, key, value, object }: PutRequest,
+  signal: AbortSignal,
+): Promise<Operation> {
+  const ttlSeconds = resource.strategy.ttlSeconds?.(object);
+  if (ttlSeconds === undefined) return { type: "put", key, value };
+  const lease = await asStatus(registry.store.lease(ttlSeconds, signal));
+  return { type: "put", key, value, lease };
+}
+
+export interface PutRequest {
+  readonly resource: ServedResource;
+  readonly key: string;
+  readonly value: Buffer;
+  readonly object: ApiObject;
 }
 
 /** A wait for the store whose refusals are for clients. @throws {StatusError} */

@@ -2,7 +2,7 @@
  * Create: one decode, one encode, one transaction. The transaction holds the key's absence and the
  * namespace's unchanged presence as conditions, so the store's answer alone decides.
  */
-import type { Compare, LeaseId, Operation } from "../../../storage/kv/store.js";
+import type { Compare } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { ApiObject } from "../../api/meta.js";
 import {
@@ -14,7 +14,7 @@ import {
   stillBeingDeleted,
 } from "../../api/status.js";
 import { validateMetadata } from "../../api/validation-metadata.js";
-import { asStatus, commit, refresh } from "./commit.js";
+import { commit, putOperation, refresh } from "./commit.js";
 import { decodeInput, type ObjectInput } from "./decode-input.js";
 import { generateName, isDeleting, prepareMetadataForCreate } from "./metadata.js";
 import { openNamespace, reopenNamespace } from "./namespace-gate.js";
@@ -63,11 +63,10 @@ export async function createObject(
     ? await openNamespace(registry, resource, namespace, served.metadata.name ?? "")
     : undefined;
   const object = prepare(registry, request, served, isGenerated);
-  const lease = await leaseFor(registry, resource, object, options, signal);
 
   let namesLeft = isGenerated ? GENERATE_NAME_ATTEMPTS : 1;
   for (let attempt = 0; attempt < NAMESPACE_ATTEMPTS + GENERATE_NAME_ATTEMPTS; attempt++) {
-    const outcome = await store(registry, resource, object, { gate, lease, options }, signal);
+    const outcome = await store(registry, request, object, gate, signal);
     if (outcome.type === "stored") return outcome.result;
     if (outcome.existing !== undefined) {
       if (--namesLeft === 0) throw nameTaken(resource, object, outcome.existing);
@@ -125,19 +124,6 @@ function strategyContext(registry: Registry, { user }: WriteOptions): StrategyCo
   return { nowMs: registry.clock.now(), subresource: "", naming: registry.naming, user };
 }
 
-/** Objects with an end get a lease of the store. */
-async function leaseFor(
-  registry: Registry,
-  resource: ServedResource,
-  object: ApiObject,
-  options: WriteOptions,
-  signal: AbortSignal,
-): Promise<LeaseId | undefined> {
-  const ttlSeconds = resource.strategy.ttlSeconds?.(object);
-  if (ttlSeconds === undefined || options.isDryRun) return undefined;
-  return await asStatus(registry.store.lease(ttlSeconds, signal));
-}
-
 type StoreOutcome =
   | { readonly type: "stored"; readonly result: ObjectResult }
   | {
@@ -148,13 +134,9 @@ type StoreOutcome =
 
 async function store(
   registry: Registry,
-  resource: ServedResource,
+  { resource, options }: CreateRequest,
   object: ApiObject,
-  {
-    gate,
-    lease,
-    options,
-  }: { gate: Compare | undefined; lease: LeaseId | undefined; options: WriteOptions },
+  gate: Compare | undefined,
   signal: AbortSignal,
 ): Promise<StoreOutcome> {
   const { name = "", namespace = "", uid = "" } = object.metadata;
@@ -163,8 +145,7 @@ async function store(
   const value = Buffer.from(resource.storedCodec.encode(object));
   const key = registry.view.keys.key(resource.partition, path);
   const absent: Compare = { key, modRevision: 0 };
-  const put: Operation =
-    lease === undefined ? { type: "put", key, value } : { type: "put", key, value, lease };
+  const put = await putOperation(registry, { resource, key, value, object }, signal);
   const compares = gate === undefined ? [absent] : [absent, gate];
   const result = await commit(registry, { compares, operations: [put] }, signal);
   if (result.succeeded) {

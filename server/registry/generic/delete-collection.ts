@@ -10,7 +10,7 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Selector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
-import { commit, refresh } from "./commit.js";
+import { commit, putOperation, refresh } from "./commit.js";
 import { deleteObject } from "./delete.js";
 import type { DeleteOptions } from "./delete-options.js";
 import { decideDeletion } from "./deletion.js";
@@ -102,7 +102,11 @@ async function deleteBatch(
     operations.push(
       action === "remove"
         ? { type: "delete", key }
-        : { type: "put", key, value: Buffer.from(resource.storedCodec.encode(object)) },
+        : await putOperation(
+            registry,
+            { resource, key, value: Buffer.from(resource.storedCodec.encode(object)), object },
+            signal,
+          ),
     );
   }
   if (options.isDryRun || operations.length === 0) return objects;

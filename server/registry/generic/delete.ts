@@ -6,7 +6,7 @@ import type { Compare, Operation } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, notFound, type Status, StatusError } from "../../api/status.js";
-import { commit, refresh } from "./commit.js";
+import { commit, putOperation, refresh } from "./commit.js";
 import type { DeleteOptions } from "./delete-options.js";
 import { type DeletionAction, decideDeletion } from "./deletion.js";
 import {
@@ -72,14 +72,19 @@ export async function deleteObject(
       const bytes = servedUnstored(resource, object, current.revision);
       return answer(target, action, object, bytes);
     }
-    const { operation, value } = toOperation(registry, resource, path, action, object);
-    const compare: Compare = { key: operation.key, modRevision: current.revision };
+    const key = registry.view.keys.key(resource.partition, path);
+    const value = Buffer.from(resource.storedCodec.encode(object));
+    const operation: Operation =
+      action === "remove"
+        ? { type: "delete", key }
+        : await putOperation(registry, { resource, key, value, object }, signal);
+    const compare: Compare = { key, modRevision: current.revision };
     const transaction = { compares: [compare], operations: [operation] };
     const result = await commit(registry, transaction, signal);
     if (result.succeeded) {
       const isAsked = action === "mark" || resource.strategy.returnsDeletedObject === true;
       const bytes = isAsked
-        ? servedBytes(resource, value(), object.metadata.uid ?? "", result.revision)
+        ? servedBytes(resource, value, object.metadata.uid ?? "", result.revision)
         : undefined;
       return answer(target, action, object, bytes);
     }
@@ -88,22 +93,6 @@ export async function deleteObject(
     isProved = true;
   }
   throw conflict(resource, name);
-}
-
-function toOperation(
-  registry: Registry,
-  resource: ServedResource,
-  path: string,
-  action: "mark" | "remove",
-  object: ApiObject,
-): { operation: Operation; value: () => Buffer } {
-  const key = registry.view.keys.key(resource.partition, path);
-  if (action === "remove") {
-    const value = () => Buffer.from(resource.storedCodec.encode(object));
-    return { operation: { type: "delete", key }, value };
-  }
-  const value = Buffer.from(resource.storedCodec.encode(object));
-  return { operation: { type: "put", key, value }, value: () => value };
 }
 
 /** The object while there is one (or where the type gives its last state), else a Status. */

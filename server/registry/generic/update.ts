@@ -7,7 +7,7 @@ import type { Compare, Operation } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { badRequest, conflict, notFound, StatusError } from "../../api/status.js";
-import { commit, refresh } from "./commit.js";
+import { commit, putOperation, refresh } from "./commit.js";
 import { createObject } from "./create.js";
 import { decodeInput, type ObjectInput } from "./decode-input.js";
 import { type MakeNext, type NextObject, nextObject, type UpdateTarget } from "./next-object.js";
@@ -128,7 +128,9 @@ async function applyUpdate(
     const key = registry.view.keys.key(resource.partition, path);
     const compare: Compare = { key, modRevision: current.revision };
     const operation: Operation =
-      next.action === "remove" ? { type: "delete", key } : { type: "put", key, value: next.value };
+      next.action === "remove"
+        ? { type: "delete", key }
+        : await putOperation(registry, { resource, key, ...next }, signal);
     const transaction = { compares: [compare], operations: [operation] };
     const result = await commit(registry, transaction, signal);
     if (result.succeeded) {

@@ -1,0 +1,67 @@
+/**
+ * Strategy of core/v1 Pod: its deletion is graceful, its status begins as Pending with the quality of
+ * service that its containers ask for. The validation of its fields comes with a later change.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import { membersAt, selectable } from "../generic/fields.js";
+import { formatTime } from "../generic/metadata.js";
+import type { ResourceStrategy } from "../generic/served-resource.js";
+import { keepMetadataField } from "../generic/status-parts.js";
+import { qualityOfService } from "./pod-qos.js";
+
+interface PodObject extends ApiObject {
+  spec?: {
+    nodeName?: string;
+    terminationGracePeriodSeconds?: number;
+    schedulingGates?: unknown[];
+  };
+  status?: { phase?: string; qosClass?: string };
+}
+
+const SELECTABLE = [
+  "spec.nodeName",
+  "spec.restartPolicy",
+  "spec.schedulerName",
+  "spec.serviceAccountName",
+  "spec.hostNetwork",
+  "status.phase",
+  "status.podIP",
+  "status.nominatedNodeName",
+] as const;
+
+export const podStrategy: ResourceStrategy = {
+  prepareForCreate(next: PodObject, { nowMs }) {
+    next.status = { phase: "Pending", qosClass: qualityOfService(next) };
+    if ((next.spec?.schedulingGates?.length ?? 0) > 0) {
+      Object.assign(next.status, { conditions: [gatedCondition(nowMs)] });
+    }
+  },
+  prepareForUpdate(next: PodObject, current: PodObject, { subresource }) {
+    if (subresource !== "status") return;
+    keepMetadataField(next, current, "ownerReferences");
+    const before = current.status?.qosClass;
+    const status = membersAt(next, "status");
+    if ((status.qosClass ?? "") === "" && before !== undefined) status.qosClass = before;
+  },
+  generationFields: ["spec"],
+  gracePeriodSeconds: (pod: PodObject) => Number(pod.spec?.terminationGracePeriodSeconds ?? 0),
+  deletesAtOnce(pod: PodObject) {
+    const phase = pod.status?.phase;
+    // No node agent would confirm the end of a pod that runs nowhere.
+    return (pod.spec?.nodeName ?? "") === "" || phase === "Failed" || phase === "Succeeded";
+  },
+  ...selectable(SELECTABLE, { "spec.hostNetwork": "false" }),
+  triggerField: "spec.nodeName",
+  returnsDeletedObject: true,
+};
+
+function gatedCondition(nowMs: number): object {
+  return {
+    type: "PodScheduled",
+    status: "False",
+    lastProbeTime: null,
+    lastTransitionTime: formatTime(nowMs),
+    reason: "SchedulingGated",
+    message: "Scheduling is blocked due to non-empty scheduling gates",
+  };
+}

@@ -1,0 +1,40 @@
+/**
+ * events.k8s.io/v1 Event to and from core/v1 Event, which is what is stored. The newer form renames
+ * what is about the event's subject and keeps the older fields under a "deprecated" name, so nothing
+ * is lost either way.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import type { Conversion } from "../generic/served-resource.js";
+
+/** Newer name to stored name. */
+const RENAMED = [
+  ["reportingController", "reportingComponent"],
+  ["regarding", "involvedObject"],
+  ["note", "message"],
+  ["deprecatedSource", "source"],
+  ["deprecatedFirstTimestamp", "firstTimestamp"],
+  ["deprecatedLastTimestamp", "lastTimestamp"],
+  ["deprecatedCount", "count"],
+] as const;
+
+export const eventConversion: Conversion = {
+  toStored: (served) => rename(served, RENAMED),
+  fromStored: (stored) =>
+    rename(
+      stored,
+      RENAMED.map(([newer, older]) => [older, newer] as const),
+    ),
+};
+
+/** `apiVersion` stays as it is: the codec of a version writes that version's name. */
+function rename(
+  object: ApiObject,
+  names: readonly (readonly [from: string, to: string])[],
+): ApiObject {
+  const result: ApiObject = { ...object };
+  for (const [from] of names) delete result[from];
+  for (const [from, to] of names) {
+    if (object[from] !== undefined) result[to] = object[from];
+  }
+  return result;
+}

@@ -1,0 +1,37 @@
+/** Strategy of Event, in both its groups: events end by themselves and own nothing. */
+import type { FieldValues } from "../../../storage/objects/stored-object.js";
+import { isMembers, selectable } from "../generic/fields.js";
+import type { ResourceStrategy } from "../generic/served-resource.js";
+
+/** How long an event is kept after its last change. */
+const EVENT_TTL_SECONDS = 3600;
+
+const byPath = selectable([
+  "involvedObject.kind",
+  "involvedObject.namespace",
+  "involvedObject.name",
+  "involvedObject.uid",
+  "involvedObject.apiVersion",
+  "involvedObject.resourceVersion",
+  "involvedObject.fieldPath",
+  "reason",
+  "type",
+]);
+
+export const eventStrategy: ResourceStrategy = {
+  allowCreateOnUpdate: true,
+  garbageCollection: "unsupported",
+  ttlSeconds: () => EVENT_TTL_SECONDS,
+  selectableFields: (object): FieldValues => {
+    const { source, reportingComponent } = object;
+    const reporter = typeof reportingComponent === "string" ? reportingComponent : "";
+    const component = isMembers(source) ? source.component : undefined;
+    return {
+      ...byPath.selectableFields?.(object),
+      reportingComponent: reporter,
+      // Newer reporters do not fill in the source.
+      source: typeof component === "string" && component !== "" ? component : reporter,
+    };
+  },
+  selectableFieldNames: [...(byPath.selectableFieldNames ?? []), "reportingComponent", "source"],
+};

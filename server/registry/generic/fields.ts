@@ -1,0 +1,52 @@
+/**
+ * Small readers for objects whose shape only their strategy knows: strategies name paths, not types.
+ */
+import type { FieldExtractor } from "../../../storage/objects/stored-object.js";
+import type { ResourceStrategy } from "./served-resource.js";
+
+type Members = Readonly<Record<string, unknown>>;
+
+export function isMembers(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The value at a dotted path; undefined where something on the way is missing. */
+export function valueAt(object: Members, path: readonly string[]): unknown {
+  let value: unknown = object;
+  for (const name of path) {
+    if (!isMembers(value)) return undefined;
+    value = value[name];
+  }
+  return value;
+}
+
+/** The members at a path, which must be there by the type's facts or are made now. */
+export function membersAt(object: Record<string, unknown>, name: string): Record<string, unknown> {
+  const value = object[name];
+  if (isMembers(value)) return value;
+  const made: Record<string, unknown> = {};
+  object[name] = made;
+  return made;
+}
+
+/** How field selectors see a value: text as it is, the rest printed, nothing as "". */
+function selectorText(value: unknown): string {
+  return value === undefined || value === null ? "" : String(value);
+}
+
+/** Selectable fields by path; `whenMissing` says what stands for a value that is not written. */
+export function selectable(
+  paths: readonly string[],
+  whenMissing: Readonly<Record<string, string>> = {},
+): Pick<ResourceStrategy, "selectableFields" | "selectableFieldNames"> {
+  const readers = paths.map((path) => [path, path.split(".")] as const);
+  const selectableFields: FieldExtractor = (object) => {
+    const values: Record<string, string> = {};
+    for (const [path, names] of readers) {
+      const text = selectorText(valueAt(object, names));
+      values[path] = text === "" ? (whenMissing[path] ?? "") : text;
+    }
+    return values;
+  };
+  return { selectableFields, selectableFieldNames: paths };
+}
