@@ -49,7 +49,8 @@ function respond(ctx: RequestContext): void {
   const { res } = ctx;
   const body = ctx.body as Buffer | string | null | undefined;
   if (body === null || body === undefined || ctx.method === "HEAD") res.end();
-  else res.end(body);
+  // As a buffer: in front of a text Node would encode non-ASCII header values a second time.
+  else res.end(typeof body === "string" ? Buffer.from(body, "utf8") : body);
 }
 
 function ignore(): void {}

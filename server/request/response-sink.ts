@@ -39,6 +39,7 @@ export interface ResponseSink {
 /** Larger pieces are written in three parts instead of being copied behind their frame header. */
 const FRAME_COPY_BYTES_MAX = 16 * 1024;
 
+const NO_BYTES = Buffer.alloc(0);
 const CRLF = Buffer.from("\r\n", "latin1");
 
 /** Bytes that go to many sinks: the frame around them is made once. Never changed after creation. */
@@ -73,7 +74,10 @@ export function openSink(
     socket.cork();
     process.nextTick(() => socket.uncork());
   }
-  ctx.flushHeaders();
+  // Header values are bytes. Node writes them as such in front of a buffer, but as UTF-8 in front of
+  // the empty text of `flushHeaders`, which would encode warnings twice.
+  if (ctx.req.httpVersionMajor === 1) res.write(NO_BYTES);
+  else ctx.flushHeaders();
   if (ctx.method === "HEAD") return openEmptySink(ctx);
   // A response that waits behind a pipelined one has no socket of its own yet; a client of
   // HTTP/1.0 knows no chunks.
