@@ -5,6 +5,7 @@
  * next, so thousands of reads cost one round trip.
  */
 import type { Clock } from "../base/clock.js";
+import { SharedDeadline } from "../base/shared-deadline.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision, RevisionedStore } from "../kv/store.js";
 import type { RegistryView } from "./registry-view.js";
@@ -43,6 +44,7 @@ function deferred<T>(): Deferred<T> {
 }
 
 const DEFAULT_DEADLINE_MS = 3_000;
+const DEADLINE_SLACK_MS = 100;
 /** A write below our prefix arrives by itself within this time; then we ask for progress. */
 const PATIENCE_MS = 1;
 /** Progress requests may be lost, so they are repeated. */
@@ -58,7 +60,7 @@ export class FreshnessBarrier {
   readonly #store: RevisionedStore;
   readonly #view: RegistryView;
   readonly #clock: Clock;
-  readonly #deadlineMs: number;
+  readonly #deadline: SharedDeadline;
   /** Whether a revision read is on its way. */
   #isReading = false;
   /** Those who came while one was on its way, and share the next. */
@@ -68,7 +70,10 @@ export class FreshnessBarrier {
     this.#store = options.store;
     this.#view = options.view;
     this.#clock = options.clock;
-    this.#deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS;
+    this.#deadline = new SharedDeadline(
+      options.deadlineMs ?? DEFAULT_DEADLINE_MS,
+      DEADLINE_SLACK_MS,
+    );
   }
 
   /**
@@ -85,7 +90,7 @@ export class FreshnessBarrier {
 
   async #startBatch(): Promise<Revision> {
     this.#isReading = true;
-    const deadline = AbortSignal.timeout(this.#deadlineMs);
+    const deadline = this.#deadline.signal;
     try {
       const revision = await this.#read(deadline);
       if (this.#view.revision < revision) await this.#catchUp(revision, deadline);
