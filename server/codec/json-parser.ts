@@ -149,6 +149,10 @@ class JsonParser {
     this.#at = NUMBER.lastIndex;
     const value = Number(match[0]);
     const isInteger = match[1] === undefined && match[2] === undefined;
+    // No such integer fits any field, and its digits would take long to read.
+    if (isInteger && !Number.isFinite(value)) {
+      throw new JsonSyntaxError("number out of range", this.#at - match[0].length);
+    }
     return isInteger && !Number.isSafeInteger(value) ? BigInt(match[0]) : value;
   }
 

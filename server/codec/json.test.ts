@@ -63,6 +63,11 @@ test("malformed text is named with its offset", () => {
   });
 });
 
+test("an integer of a million digits is an error that costs nothing", () => {
+  const message = "number out of range";
+  assert.deepEqual(failureOf(`{"a":-${"9".repeat(1_000_000)}}`), { message, offset: 5 });
+});
+
 test("nesting beyond the bound is an error, at any depth, and never a crash", () => {
   const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
   assert.equal(stringifyJson(parseJson(nested(JSON_DEPTH_MAX))), nested(JSON_DEPTH_MAX));

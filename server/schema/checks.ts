@@ -123,8 +123,14 @@ function enumOf(model: SchemaModel, ref: TypeRef): readonly string[] | undefined
 }
 
 /** Whether an empty value of the field is surely an error. */
-export function isRequired(model: SchemaModel, type: StructType, field: Field): boolean {
-  if (NOT_REQUIRED.has(`${type.file.split(".")[0]}.${type.name}.${field.name}`)) return false;
+function isRequired(model: SchemaModel, type: StructType, field: Field): boolean {
+  const name = `${type.file.split(".")[0]}.${type.name}.${field.name}`;
+  return !NOT_REQUIRED.has(name) && looksRequired(model, type, field);
+}
+
+/** Whether the facts make a field required. Embedded fields count for the type that is asked about. */
+export function looksRequired(model: SchemaModel, type: StructType, field: Field): boolean {
+  if (type.customJson) return false;
   const target = followAliases(model, field.type);
   const isMarked = field.requirement === "required";
   if (!isMarked && (field.requirement !== "none" || field.empty !== "always")) return false;

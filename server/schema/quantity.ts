@@ -40,6 +40,8 @@ const DECIMAL_SUFFIXES: ReadonlyMap<string, number> = new Map([
 const DECIMAL_NAMES = new Map([...DECIMAL_SUFFIXES].map(([suffix, power]) => [power, suffix]));
 const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"] as const;
 
+/** Longer texts are refused unread: their digits would take time that a client must not cost. */
+const TEXT_LENGTH_MAX = 256;
 /** Nothing finer than this is kept. */
 const SCALE_MIN = -9;
 const DECIMAL_SCALE_MAX = 18;
@@ -57,7 +59,9 @@ export function canonicalQuantity(text: string): string | undefined {
   return quantity === undefined ? undefined : formatQuantity(quantity);
 }
 
+/** Undefined when the text is no quantity. */
 export function parseQuantity(text: string): Quantity | undefined {
+  if (text.length > TEXT_LENGTH_MAX) return undefined;
   const match = PATTERN.exec(text);
   if (match === null || text === "") return undefined;
   const [, sign = "", whole = "", fraction = "", suffix = ""] = match;

@@ -24,8 +24,9 @@ const UNKNOWN_FIELDS_MAX = 100;
 
 interface FieldCodec {
   readonly name: string;
-  /** `"name":` */
-  readonly key: string;
+  /** `"name":` and `,"name":` */
+  readonly firstKey: string;
+  readonly nextKey: string;
   readonly value: ValueCodec;
   readonly omitsEmpty: boolean;
   /** An empty list or map counts as none, which is written as null. */
@@ -96,7 +97,8 @@ export function createCodecCompiler(model: SchemaModel): CodecCompiler {
     const isOfList = type.isKind && type.name.endsWith("List");
     return {
       name: field.name,
-      key: `${JSON.stringify(field.name)}:`,
+      firstKey: `${JSON.stringify(field.name)}:`,
+      nextKey: `,${JSON.stringify(field.name)}:`,
       value,
       omitsEmpty: field.empty === "omit" && !field.type.nullable,
       // Where objects are kept in Protobuf an empty list is none; definitions are kept in JSON.
@@ -226,7 +228,7 @@ function structCodec(typeName: string, fieldsOf: () => readonly FieldCodec[]): S
 
   function encodeAfter(opening: string, value: JsonObject): string {
     let text = opening;
-    let separator = opening === "{" ? "" : ",";
+    let isFirst = opening === "{";
     for (const field of compiled().fields) {
       let member = value[field.name];
       if (member === undefined || member === null) {
@@ -237,8 +239,9 @@ function structCodec(typeName: string, fieldsOf: () => readonly FieldCodec[]): S
       } else if (field.emptyIsNull && field.value.isEmpty(member)) {
         member = null;
       }
-      text += separator + field.key + (member === null ? "null" : field.value.encode(member));
-      separator = ",";
+      text += isFirst ? field.firstKey : field.nextKey;
+      text += member === null ? "null" : field.value.encode(member);
+      isFirst = false;
     }
     return `${text}}`;
   }

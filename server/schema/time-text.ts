@@ -63,10 +63,13 @@ const NANOS: ReadonlyMap<string, bigint> = new Map([
 ]);
 const DURATION = /^([-+]?)(0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
 const DURATION_PART = /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g;
+/** Far beyond any duration; longer texts would take the pattern too long. */
+const DURATION_LENGTH_MAX = 128;
 const NANOS_MAX = 2n ** 63n - 1n;
 
 /** Go's notation of a duration, made canonical: "90m" is "1h30m0s". */
 export function canonicalDuration(text: string): string | undefined {
+  if (text.length > DURATION_LENGTH_MAX) return undefined;
   const match = DURATION.exec(text);
   if (match === null) return undefined;
   let nanos = 0n;
