@@ -1,0 +1,184 @@
+/**
+ * LeaseLock: who of several processes runs the control loops. The lock is a Lease object; holding it
+ * means having written one's name into it and renewing it in time. Whoever sees a lease that nobody
+ * has renewed for its whole duration, by its own clock, may take it. All writes are compare-and-swap,
+ * so two can never both believe that they took it.
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { ApiObject } from "../api/meta.js";
+import { StatusError } from "../api/status.js";
+import type { ObjectsApi } from "./objects-api.js";
+
+/** How long a lease holds that is not renewed; as client-go's defaults. */
+const LEASE_DURATION_SECONDS = 15;
+/** A holder that could not renew for so long stops, well before anyone may take over. */
+const RENEW_DEADLINE_MS = 10_000;
+/** Between attempts to take or renew. */
+const RETRY_PERIOD_MS = 2_000;
+
+export interface LeaseLockOptions {
+  readonly objects: ObjectsApi;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly namespace: string;
+  readonly name: string;
+  /** Unique among all processes. */
+  readonly identity: string;
+}
+
+interface LeaseObject extends ApiObject {
+  spec?: {
+    holderIdentity?: string;
+    leaseDurationSeconds?: number;
+    acquireTime?: string;
+    renewTime?: string;
+    leaseTransitions?: number;
+  };
+}
+
+export class LeaseLock {
+  readonly #options: LeaseLockOptions;
+  /** The lease's version as last seen changing, and when that was by our clock. */
+  #seenVersion = "";
+  #seenAtMs = 0;
+
+  constructor(options: LeaseLockOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs `lead` whenever this process holds the lock, until `signal` aborts; the signal that `lead`
+   * gets aborts when the lock is lost. Gives the lock back on the way out.
+   */
+  async run(lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+    const { clock, logger, identity, name } = this.#options;
+    while (!signal.aborted) {
+      if (!(await this.#tryTake(signal))) {
+        if (!(await sleep(clock, RETRY_PERIOD_MS, signal))) return;
+        continue;
+      }
+      logger.info({ lease: name, identity }, "leading");
+      const leading = new AbortController();
+      const stop = () => leading.abort(signal.reason);
+      signal.addEventListener("abort", stop, { once: true });
+      const led = lead(leading.signal).catch((error: unknown) => {
+        if (!leading.signal.aborted) logger.error({ err: error }, "a control loop failed");
+        leading.abort();
+      });
+      await this.#keep(leading, signal);
+      leading.abort(new Error("no longer leading"));
+      signal.removeEventListener("abort", stop);
+      await led;
+      logger.info({ lease: name, identity }, "no longer leading");
+    }
+    await this.#release();
+  }
+
+  /** Renews until that fails for too long. */
+  async #keep(leading: AbortController, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    let renewedAtMs = clock.monotonic();
+    while (!leading.signal.aborted) {
+      if (!(await sleep(clock, RETRY_PERIOD_MS, leading.signal))) return;
+      if (await this.#tryTake(signal)) renewedAtMs = clock.monotonic();
+      else if (clock.monotonic() - renewedAtMs > RENEW_DEADLINE_MS) return;
+    }
+  }
+
+  /** Takes or renews the lock in one write. @returns whether we hold it now */
+  async #tryTake(signal: AbortSignal): Promise<boolean> {
+    const { objects, clock, logger, namespace, name, identity } = this.#options;
+    const leases = objects.resource(groupOfLeases(objects), "leases");
+    try {
+      const lease = objects.get(leases, { namespace, name }) as LeaseObject | undefined;
+      const now = formatMicroTime(clock.now());
+      const spec = { holderIdentity: identity, leaseDurationSeconds: LEASE_DURATION_SECONDS };
+      if (lease === undefined) {
+        const fresh: LeaseObject = {
+          kind: leases.kind,
+          apiVersion: `${leases.group}/${leases.version}`,
+          metadata: { namespace, name },
+          spec: { ...spec, acquireTime: now, renewTime: now, leaseTransitions: 0 },
+        };
+        await objects.create(leases, fresh, signal);
+        return true;
+      }
+      const isOurs = lease.spec?.holderIdentity === identity;
+      if (!isOurs && !this.#isExpired(lease)) return false;
+      const transitions = (lease.spec?.leaseTransitions ?? 0) + (isOurs ? 0 : 1);
+      const next: LeaseObject = {
+        ...lease,
+        spec: {
+          ...lease.spec,
+          ...spec,
+          acquireTime: isOurs ? (lease.spec?.acquireTime ?? now) : now,
+          renewTime: now,
+          leaseTransitions: transitions,
+        },
+      };
+      await objects.update(leases, next, "", signal);
+      return true;
+    } catch (error) {
+      if (signal.aborted) return false;
+      // Another process was faster, or the store is out of reach: try again later.
+      const isRace = error instanceof StatusError && error.code === 409;
+      if (!isRace) logger.warn({ lease: name, err: error }, "taking or renewing the lease failed");
+      return false;
+    }
+  }
+
+  /** Judged by how long we have seen no change, never by the times in it: clocks differ. */
+  #isExpired(lease: LeaseObject): boolean {
+    const { clock } = this.#options;
+    const version = lease.metadata.resourceVersion ?? "";
+    if (version !== this.#seenVersion) {
+      this.#seenVersion = version;
+      this.#seenAtMs = clock.monotonic();
+    }
+    if ((lease.spec?.holderIdentity ?? "") === "") return true;
+    const durationMs = (lease.spec?.leaseDurationSeconds ?? LEASE_DURATION_SECONDS) * 1000;
+    return clock.monotonic() - this.#seenAtMs > durationMs;
+  }
+
+  /** Lets the next one lead at once instead of after the lease has run out. */
+  async #release(): Promise<void> {
+    const { objects, namespace, name, identity } = this.#options;
+    const leases = objects.resource(groupOfLeases(objects), "leases");
+    const lease = objects.get(leases, { namespace, name }) as LeaseObject | undefined;
+    if (lease?.spec?.holderIdentity !== identity) return;
+    const { holderIdentity: _ours, ...spec } = lease.spec;
+    const released = { ...lease, spec: { ...spec, leaseDurationSeconds: 1 } };
+    try {
+      await objects.update(leases, released, "", AbortSignal.timeout(RELEASE_MS));
+    } catch {
+      // It runs out by itself.
+    }
+  }
+}
+
+/** A shutdown does not wait longer than this for the lock to be given back. */
+const RELEASE_MS = 1_000;
+
+/** "coordination.k8s.io" in the vendor's spelling, found by its resource. */
+function groupOfLeases(objects: ObjectsApi): string {
+  const found = objects.resources.find(
+    ({ group, resource }) => resource === "leases" && group.startsWith("coordination."),
+  );
+  return found?.group ?? "";
+}
+
+/** @returns false when the signal aborted instead */
+async function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await clock.sleep(delayMs, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** "2024-05-01T10:20:30.123000Z": six digits, as the type wants them. */
+function formatMicroTime(ms: number): string {
+  return new Date(ms).toISOString().replace(/Z$/, "000Z");
+}

@@ -1,0 +1,167 @@
+/** LocalObjects: the objects API of loops that run inside a replica. */
+import { objectPath } from "../../storage/objects/keys.js";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
+import type { ApiObject, JsonValue } from "../api/meta.js";
+import { compileSelector } from "../api/selectors.js";
+import { parseJson } from "../codec/json.js";
+import { createObject } from "../registry/generic/create.js";
+import { deleteCollection } from "../registry/generic/delete-collection.js";
+import type { Registry, WriteOptions } from "../registry/generic/registry.js";
+import type { ServedResource } from "../registry/generic/served-resource.js";
+import { updateObject } from "../registry/generic/update.js";
+import type { ResourceTable } from "../registry/resource-table.js";
+import { createUser } from "../request/user-info.js";
+import type { ControlledResource, ObjectKey, ObjectsApi } from "./objects-api.js";
+
+/** Under which our own loops appear in fields that name a writer. */
+export const CONTROLLERS_USER = createUser({
+  name: "system:apiserver",
+  groups: ["system:masters"],
+});
+
+export function createLocalObjects(registry: Registry, table: ResourceTable): ObjectsApi {
+  const served = new Map<ControlledResource, ServedResource>();
+  for (const resource of table.all) {
+    if (resource.virtual !== undefined || table.stored(resource.partition) !== resource) continue;
+    served.set(toControlled(resource), resource);
+  }
+  const options: WriteOptions = {
+    isDryRun: false,
+    fieldManager: "keelson-controllers",
+    fieldValidation: "Ignore",
+    user: CONTROLLERS_USER,
+    warn() {},
+  };
+  const servedOf = (resource: ControlledResource): ServedResource => {
+    const found = served.get(resource);
+    if (found === undefined) throw new Error(`${resource.resource} is not served`);
+    return found;
+  };
+  const partitionOf = (resource: ControlledResource) =>
+    registry.view.partition(servedOf(resource).partition);
+
+  return {
+    resources: Object.freeze([...served.keys()]),
+    resource(group, resource) {
+      for (const known of served.keys()) {
+        if (known.group === group && known.resource === resource) return known;
+      }
+      throw new Error(`${resource} of group "${group}" is not served`);
+    },
+    get(resource, { namespace, name }) {
+      const found = partitionOf(resource).get(objectPath(namespace, name));
+      return found === undefined ? undefined : parseStored(found);
+    },
+    list(resource, namespace) {
+      const objects: ApiObject[] = [];
+      partitionOf(resource)
+        .snapshot()
+        .tree.visit(namespace, "", (stored) => {
+          const object = parseStored(stored);
+          if (object !== undefined) objects.push(object);
+          return undefined;
+        });
+      return objects;
+    },
+    count: (resource, namespace) => partitionOf(resource).snapshot().tree.count(namespace, ""),
+    async refresh() {
+      await registry.freshness.fresh();
+    },
+    async create(resource, object, signal) {
+      const request = {
+        resource: servedOf(resource),
+        namespace: object.metadata.namespace ?? "",
+        input: inputOf(object),
+        options,
+      };
+      return parseAnswer((await createObject(registry, request, signal)).bytes);
+    },
+    async update(resource, object, subresource, signal) {
+      const target = {
+        resource: servedOf(resource),
+        namespace: object.metadata.namespace ?? "",
+        name: object.metadata.name ?? "",
+        subresource,
+        options,
+        input: inputOf(object),
+      };
+      return parseAnswer((await updateObject(registry, target, signal)).bytes);
+    },
+    async deleteAll(resource, namespace, signal) {
+      const target = {
+        resource: servedOf(resource),
+        namespace,
+        selector: compileSelector({ namespace }),
+        // Dependents go with the namespace themselves: nobody has to be orphaned first.
+        options: { isDryRun: false, propagationPolicy: "Background" as const },
+      };
+      await deleteCollection(registry, target, signal);
+    },
+    async watch(resource, onChange, signal) {
+      while (!signal.aborted) await watchOnce(registry, servedOf(resource), onChange, signal);
+    },
+  };
+}
+
+function toControlled(resource: ServedResource): ControlledResource {
+  const { group, version, kind, isNamespaced, fact } = resource;
+  return Object.freeze({
+    group,
+    version,
+    resource: resource.resource,
+    kind,
+    isNamespaced,
+    verbs: fact.verbs,
+  });
+}
+
+/** Until the signal aborts, or the view lost the place and all has to be looked at again. */
+function watchOnce(
+  registry: Registry,
+  resource: ServedResource,
+  onChange: (key: ObjectKey) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const partition = registry.view.partition(resource.partition);
+    const { tree, revision } = partition.snapshot();
+    const sink = {
+      send(_type: unknown, object: StoredObject) {
+        onChange(object);
+        return true;
+      },
+      cork() {},
+      uncork() {},
+      lost: () => end(),
+    };
+    const watcher = partition.watch(
+      { scope: { namespace: "" }, matches: () => true, sink },
+      revision,
+    );
+    const end = () => {
+      signal.removeEventListener("abort", end);
+      watcher?.close();
+      resolve();
+    };
+    signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted || watcher === undefined) return end();
+    tree.visit("", "", (object) => {
+      onChange(object);
+      return undefined;
+    });
+    watcher.resume();
+  });
+}
+
+function inputOf(object: ApiObject) {
+  return { value: object as unknown as JsonValue, duplicateFields: [] };
+}
+
+/** An object that cannot be read is left to people (S1-UNS-08). */
+function parseStored(object: StoredObject): ApiObject | undefined {
+  return object.corruption === undefined ? parseAnswer(object.bytes) : undefined;
+}
+
+function parseAnswer(bytes: Buffer): ApiObject {
+  return parseJson(bytes) as unknown as ApiObject;
+}

@@ -1,0 +1,91 @@
+/**
+ * What the status of a terminating namespace says about why it is still there, in the existing API's
+ * words: people and tools read these when a namespace does not go away.
+ */
+import { formatTime } from "../registry/generic/metadata.js";
+
+export interface NamespaceCondition {
+  type: string;
+  status: "True" | "False";
+  lastTransitionTime: string | null;
+  reason: string;
+  message: string;
+}
+
+/** What a sweep over a namespace could not remove. */
+export interface Leftovers {
+  readonly count: number;
+  /** "pods." or "deployments.apps" to how many are left. */
+  readonly byResource: ReadonlyMap<string, number>;
+  /** Finalizer to how many objects wait for it. */
+  readonly byFinalizer: ReadonlyMap<string, number>;
+  /** Messages of deletions that were refused. */
+  readonly failures: readonly string[];
+}
+
+type Draft = Pick<NamespaceCondition, "type" | "status" | "reason" | "message">;
+
+/** The conditions to store; undefined when they are what is there. */
+export function namespaceConditions(
+  leftovers: Leftovers,
+  current: readonly NamespaceCondition[],
+  nowMs: number,
+): NamespaceCondition[] | undefined {
+  const drafts = [
+    draft("NamespaceDeletionDiscoveryFailure", "", {
+      ok: ["ResourcesDiscovered", "All resources successfully discovered"],
+      bad: ["DiscoveryFailed", ""],
+    }),
+    draft("NamespaceDeletionContentFailure", failureText(leftovers), {
+      ok: ["ContentDeleted", "All content successfully deleted, may be waiting on finalization"],
+      bad: ["ContentDeletionFailed", "Failed to delete all resource types, "],
+    }),
+    draft("NamespaceContentRemaining", resourcesText(leftovers), {
+      ok: ["ContentRemoved", "All content successfully removed"],
+      bad: ["SomeResourcesRemain", "Some resources are remaining: "],
+    }),
+    draft("NamespaceFinalizersRemaining", finalizersText(leftovers), {
+      ok: ["ContentHasNoFinalizers", "All content-preserving finalizers finished"],
+      bad: ["SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: "],
+    }),
+  ];
+  let isChanged = false;
+  const next = current.filter(({ type }) => !drafts.some((item) => item.type === type));
+  for (const item of drafts) {
+    const before = current.find(({ type }) => type === item.type);
+    const isSame = before?.status === item.status && before.message === item.message;
+    if (!isSame) isChanged = true;
+    const moved = before?.status !== item.status;
+    const lastTransitionTime = moved ? formatTime(nowMs) : (before?.lastTransitionTime ?? null);
+    next.push({ ...item, lastTransitionTime });
+  }
+  return isChanged ? next : undefined;
+}
+
+/** No text means that all is well. */
+function draft(
+  type: string,
+  text: string,
+  words: { readonly ok: readonly [string, string]; readonly bad: readonly [string, string] },
+): Draft {
+  if (text === "") return { type, status: "False", reason: words.ok[0], message: words.ok[1] };
+  return { type, status: "True", reason: words.bad[0], message: words.bad[1] + text };
+}
+
+function failureText({ failures }: Leftovers): string {
+  return failures.length === 0 ? "" : `${failures.length} remaining: ${failures.join(", ")}`;
+}
+
+function resourcesText({ byResource }: Leftovers): string {
+  return [...byResource]
+    .map(([name, count]) => `${name} has ${count} resource instances`)
+    .sort()
+    .join(", ");
+}
+
+function finalizersText({ byFinalizer }: Leftovers): string {
+  return [...byFinalizer]
+    .map(([name, count]) => `${name} in ${count} resource instances`)
+    .sort()
+    .join(", ");
+}

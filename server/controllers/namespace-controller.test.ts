@@ -1,0 +1,144 @@
+/** Namespaces end: with content, with finalizers in the way, and by one leader among several. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { systemClock } from "../../storage/base/clock.js";
+import { silentLogger } from "../../storage/base/logger.js";
+import type { JsonObject } from "../api/meta.js";
+import { createObject } from "../registry/generic/create.js";
+import { deleteObject } from "../registry/generic/delete.js";
+import {
+  inputOf,
+  noSignal,
+  openRegistryHarness,
+  type RegistryHarness,
+  writeOptions,
+} from "../registry/generic/testing/registry-harness.js";
+import { patchObject } from "../registry/generic/update.js";
+import { createLocalObjects } from "./local-objects.js";
+import type { ObjectsApi } from "./objects-api.js";
+import { runControllers } from "./run-controllers.js";
+import { ensureSystemNamespaces } from "./system-namespaces.js";
+
+let harness: RegistryHarness;
+let objects: ObjectsApi;
+const stop = new AbortController();
+let running: Promise<void>;
+
+before(async () => {
+  harness = await openRegistryHarness();
+  const { registry, table } = harness;
+  objects = createLocalObjects(registry, table);
+  const { naming } = registry;
+  running = runControllers(
+    { objects, naming, clock: systemClock, logger: silentLogger },
+    stop.signal,
+  );
+});
+after(async () => {
+  stop.abort();
+  await running;
+  await harness[Symbol.asyncDispose]();
+});
+
+async function create(group: string, resource: string, namespace: string, value: JsonObject) {
+  const served = harness.resource(group, "v1", resource);
+  const request = { resource: served, namespace, input: inputOf(value), options: writeOptions() };
+  await createObject(harness.registry, request, noSignal);
+}
+
+async function deleteNamespace(name: string) {
+  const resource = harness.resource("", "v1", "namespaces");
+  const target = { resource, namespace: "", name, options: { isDryRun: false } };
+  return await deleteObject(harness.registry, target, noSignal);
+}
+
+/** Waits for the view to show something, one event of it at a time. */
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = AbortSignal.timeout(10_000);
+  // Our own timers do not keep a process alive.
+  const alive = setInterval(() => {}, 1_000);
+  const { view } = harness.registry;
+  try {
+    while (!condition()) {
+      await view.waitForRevision((view.revision + 1) as typeof view.revision, deadline);
+    }
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+test("system namespaces exist after start, made once by several replicas", async () => {
+  const { naming } = harness.registry;
+  const replica = createLocalObjects(await harness.openReplica(), harness.table);
+  await Promise.all([
+    ensureSystemNamespaces(objects, naming, noSignal),
+    ensureSystemNamespaces(replica, naming, noSignal),
+  ]);
+  await objects.refresh();
+  const names = objects
+    .list(objects.resource("", "namespaces"), "")
+    .map(({ metadata }) => metadata.name);
+  assert.deepEqual(names, ["default", "kube-node-lease", "kube-public", "kube-system"]);
+});
+
+test("S1-GEN-19: a deleted namespace takes its content with it", async () => {
+  await create("", "namespaces", "", { metadata: { name: "shop" } });
+  for (let i = 0; i < 120; i++) {
+    await create("", "configmaps", "shop", { metadata: { name: `c${i}` } });
+  }
+  await create("apps", "deployments", "shop", {
+    metadata: { name: "web" },
+    spec: {
+      selector: { matchLabels: { a: "b" } },
+      template: {
+        metadata: { labels: { a: "b" } },
+        spec: { containers: [{ name: "c", image: "i" }] },
+      },
+    },
+  });
+  const { bytes } = await deleteNamespace("shop");
+  const answer = JSON.parse(bytes.toString());
+  assert.equal(answer.status.phase, "Terminating");
+  assert.deepEqual(answer.spec.finalizers, ["kubernetes"]);
+  const namespaces = objects.resource("", "namespaces");
+  await until(() => objects.get(namespaces, { namespace: "", name: "shop" }) === undefined);
+  assert.equal(objects.count(objects.resource("", "configmaps"), "shop"), 0);
+  assert.equal(objects.count(objects.resource("apps", "deployments"), "shop"), 0);
+});
+
+test("S1-GEN-19: content with finalizers holds the namespace and is named in its conditions", async () => {
+  await create("", "namespaces", "", { metadata: { name: "held" } });
+  await create("", "configmaps", "held", {
+    metadata: { name: "c", finalizers: ["example.com/hold"] },
+  });
+  await deleteNamespace("held");
+  const namespaces = objects.resource("", "namespaces");
+  const conditions = () => {
+    const held = objects.get(namespaces, { namespace: "", name: "held" });
+    const { status } = held as { status?: { conditions?: { type: string; message: string }[] } };
+    return new Map(status?.conditions?.map(({ type, message }) => [type, message]));
+  };
+  await until(() => conditions().size > 0);
+  assert.equal(
+    conditions().get("NamespaceContentRemaining"),
+    "Some resources are remaining: configmaps. has 1 resource instances",
+  );
+  assert.equal(
+    conditions().get("NamespaceFinalizersRemaining"),
+    "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
+  );
+  const target = {
+    resource: harness.resource("", "v1", "configmaps"),
+    namespace: "held",
+    name: "c",
+    subresource: "",
+    options: writeOptions(),
+    patch: (current: unknown) => {
+      const copy = structuredClone(current) as JsonObject & { metadata: JsonObject };
+      delete copy.metadata.finalizers;
+      return copy;
+    },
+  };
+  await patchObject(harness.registry, target, noSignal);
+  await until(() => objects.get(namespaces, { namespace: "", name: "held" }) === undefined);
+});

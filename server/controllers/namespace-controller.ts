@@ -1,0 +1,164 @@
+/**
+ * The namespace controller: empties a namespace that is being deleted and lets it go (S1-GEN-19).
+ *
+ * A look at a terminating namespace: begin the deletion of everything in it, pods before the rest, as
+ * other content may be what their shutdown needs; see what is left; when nothing is, take our
+ * finalizer out of `spec.finalizers`, with which the namespace goes. What is left (finalizers of
+ * others, pods that shut down) is reported as conditions and looked at again, soon while there is
+ * progress, then more and more rarely.
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { ApiObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { StatusError } from "../api/status.js";
+import {
+  type Leftovers,
+  type NamespaceCondition,
+  namespaceConditions,
+} from "./namespace-conditions.js";
+import type { ControlledResource, ObjectsApi } from "./objects-api.js";
+import { WorkQueue } from "./work-queue.js";
+
+interface NamespaceObject extends ApiObject {
+  spec?: { finalizers?: string[] };
+  status?: { phase?: string; conditions?: NamespaceCondition[] };
+}
+
+export interface NamespaceControllerOptions {
+  readonly objects: ObjectsApi;
+  readonly naming: Naming;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Runs until the signal aborts. */
+export async function runNamespaceController(
+  options: NamespaceControllerOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { objects, clock, logger } = options;
+  const namespaces = objects.resource("", "namespaces");
+  const queue = new WorkQueue(clock);
+  const left = new Map<string, number>();
+  const watching = objects.watch(
+    namespaces,
+    ({ name }) => {
+      if (isTerminating(objects.get(namespaces, { namespace: "", name }))) queue.add(name);
+    },
+    signal,
+  );
+  const working = queue.run(async (name) => {
+    try {
+      const remaining = await emptyNamespace(options, namespaces, name, signal);
+      // As long as it becomes less, looking often pays.
+      if (remaining === 0 || remaining !== left.get(name)) queue.forget(name);
+      if (remaining === 0) left.delete(name);
+      else {
+        left.set(name, remaining);
+        queue.retry(name);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.warn({ namespace: name, err: error }, "emptying a namespace failed, trying again");
+      queue.retry(name);
+    }
+  }, signal);
+  await Promise.all([watching, working]);
+}
+
+function isTerminating(namespace: ApiObject | undefined): boolean {
+  return (namespace?.metadata.deletionTimestamp ?? "") !== "";
+}
+
+/** @returns how many objects are left; 0 = the namespace is none of our business any more */
+async function emptyNamespace(
+  { objects, naming, clock }: NamespaceControllerOptions,
+  namespaces: ControlledResource,
+  name: string,
+  signal: AbortSignal,
+): Promise<number> {
+  await objects.refresh();
+  const namespace = objects.get(namespaces, { namespace: "", name }) as NamespaceObject | undefined;
+  if (namespace === undefined || !isTerminating(namespace)) return 0;
+  const finalizers = namespace.spec?.finalizers ?? [];
+  if (!finalizers.includes(naming.namespaceFinalizer)) return 0;
+
+  const leftovers = await deleteContent(objects, name, signal);
+  if (leftovers.count === 0 && leftovers.failures.length === 0) {
+    const spec = { finalizers: finalizers.filter((item) => item !== naming.namespaceFinalizer) };
+    await tolerateChange(objects.update(namespaces, { ...namespace, spec }, "finalize", signal));
+    return 0;
+  }
+  const conditions = namespaceConditions(
+    leftovers,
+    namespace.status?.conditions ?? [],
+    clock.now(),
+  );
+  if (conditions !== undefined) {
+    const status = { ...namespace.status, conditions };
+    await tolerateChange(objects.update(namespaces, { ...namespace, status }, "status", signal));
+  }
+  return Math.max(leftovers.count, 1);
+}
+
+/** Somebody else wrote the namespace, or it is gone: the watch brings us back here. */
+async function tolerateChange(writing: Promise<unknown>): Promise<void> {
+  try {
+    await writing;
+  } catch (error) {
+    if (!(error instanceof StatusError) || (error.code !== 409 && error.code !== 404)) throw error;
+  }
+}
+
+async function deleteContent(
+  objects: ObjectsApi,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<Leftovers> {
+  const resources = objects.resources.filter(
+    ({ isNamespaced, verbs }) => isNamespaced && verbs.includes("deletecollection"),
+  );
+  const isPods = ({ group, resource }: ControlledResource) => group === "" && resource === "pods";
+  const failures: string[] = [];
+  const sweep = async (swept: readonly ControlledResource[]) => {
+    for (const resource of swept) {
+      if (objects.count(resource, namespace) === 0) continue;
+      try {
+        await objects.deleteAll(resource, namespace, signal);
+      } catch (error) {
+        if (signal.aborted || !(error instanceof StatusError)) throw error;
+        failures.push(error.message);
+      }
+    }
+    await objects.refresh();
+  };
+  await sweep(resources.filter(isPods));
+  if (resources.filter(isPods).every((pods) => objects.count(pods, namespace) === 0)) {
+    await sweep(resources.filter((resource) => !isPods(resource)));
+  }
+  return inventory(objects, resources, namespace, failures);
+}
+
+function inventory(
+  objects: ObjectsApi,
+  resources: readonly ControlledResource[],
+  namespace: string,
+  failures: readonly string[],
+): Leftovers {
+  const byResource = new Map<string, number>();
+  const byFinalizer = new Map<string, number>();
+  let count = 0;
+  for (const resource of resources) {
+    const left = objects.count(resource, namespace);
+    if (left === 0) continue;
+    count += left;
+    byResource.set(`${resource.resource}.${resource.group}`, left);
+    for (const { metadata } of objects.list(resource, namespace)) {
+      for (const finalizer of metadata.finalizers ?? []) {
+        byFinalizer.set(finalizer, (byFinalizer.get(finalizer) ?? 0) + 1);
+      }
+    }
+  }
+  return { count, byResource, byFinalizer, failures };
+}

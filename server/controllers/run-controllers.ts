@@ -1,0 +1,42 @@
+/** All control loops of this process, run by one of all processes at a time. */
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { Naming } from "../api/naming.js";
+import { LeaseLock } from "./lease-lock.js";
+import { runNamespaceController } from "./namespace-controller.js";
+import type { ObjectsApi } from "./objects-api.js";
+import { ensureSystemNamespaces } from "./system-namespaces.js";
+
+export interface ControllersOptions {
+  readonly objects: ObjectsApi;
+  readonly naming: Naming;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Unique among all processes; default: host name and a random part. */
+  readonly identity?: string;
+}
+
+const LEASE_NAME = "keelson-controllers";
+
+/** Runs until the signal aborts; leads when it is this process's turn. */
+export async function runControllers(
+  options: ControllersOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { objects, naming, clock } = options;
+  const logger = options.logger.child({ component: "controllers" });
+  await ensureSystemNamespaces(objects, naming, signal);
+  const lock = new LeaseLock({
+    objects,
+    clock,
+    logger,
+    namespace: naming.systemNamespace,
+    name: LEASE_NAME,
+    identity: options.identity ?? `${hostname()}_${randomUUID()}`,
+  });
+  await lock.run(async (leading) => {
+    await runNamespaceController({ objects, naming, clock, logger }, leading);
+  }, signal);
+}
