@@ -93,7 +93,7 @@ const EXAMPLES: Readonly<
     [
       {
         spec: {
-          resources: { limits: { cpu: "4", memory: "8Gi" } },
+          resources: { limits: { cpu: "4", memory: "8Gi", "x.example/y": "1" } },
           initContainers: [
             { restartPolicy: "Always", resources: { requests: { cpu: "100m" } } },
             { resources: { requests: { cpu: "2" } } },

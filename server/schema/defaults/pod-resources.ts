@@ -12,7 +12,7 @@ import {
   type Quantity,
   ZERO_QUANTITY,
 } from "../quantity.js";
-import { fillMissing, itemsIn, objectIn } from "./rule.js";
+import { itemsIn, objectIn } from "./rule.js";
 
 type Amounts = Map<string, Quantity>;
 
@@ -90,7 +90,10 @@ export function defaultPodRequests(pod: JsonObject): void {
   for (const [key, total] of containerTotals(spec, "requests")) {
     if (isComputed(key) && requests[key] === undefined) requests[key] = formatQuantity(total);
   }
-  fillMissing(requests, limits);
+  for (const [key, limit] of Object.entries(limits)) {
+    const isOfPods = isComputed(key) || isHugePages(key);
+    if (isOfPods && requests[key] === undefined && limit !== undefined) requests[key] = limit;
+  }
   if (Object.keys(requests).length > 0) resources.requests = requests;
 }
 
