@@ -60,6 +60,7 @@ export class Listener {
   readonly #server: Server;
   readonly #sessions = new Set<ServerHttp2Session>();
   readonly #sockets = new Set<Socket>();
+  readonly #http1Sockets = new Set<TLSSocket>();
   readonly #clock: Clock;
   #isClosing = false;
 
@@ -115,6 +116,8 @@ export class Listener {
     this.#isClosing = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const session of this.#sessions) session.close();
+    // Connections that have sent nothing yet do not count as idle for node.
+    for (const socket of this.#http1Sockets) if (socket.bytesRead === 0) socket.destroy();
     const until = new AbortController();
     const cut = this.#cutAfter(graceMs, until.signal);
     await closed;
@@ -159,7 +162,11 @@ export class Listener {
     server.removeAllListeners("secureConnection");
     server.on("secureConnection", (socket: TLSSocket) => {
       if (socket.alpnProtocol === "h2") http2.emit("connection", socket);
-      else toHttp1.call(server, socket);
+      else {
+        this.#http1Sockets.add(socket);
+        socket.once("close", () => this.#http1Sockets.delete(socket));
+        toHttp1.call(server, socket);
+      }
     });
   }
 

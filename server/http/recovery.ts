@@ -9,6 +9,7 @@ import {
   type RequestContext,
   type RequestMiddleware,
 } from "../request/request-state.js";
+import { cutResponse } from "../request/response-sink.js";
 import type { Metrics } from "./metrics.js";
 import { respondWithStatus, type StatusEncoder, toClientError } from "./status-response.js";
 
@@ -48,7 +49,7 @@ function answerError(ctx: RequestContext, error: unknown, parts: RecoveryParts):
 
 function dropConnection(ctx: RequestContext): void {
   ctx.respond = false;
-  ctx.res.destroy();
+  cutResponse(ctx.res);
 }
 
 function logFailure(ctx: RequestContext, error: unknown, logger: Logger): void {

@@ -9,7 +9,7 @@
  * in docs/decisions/0006-transport-and-koa.md.
  */
 import type { ServerResponse } from "node:http";
-import type { Http2ServerResponse } from "node:http2";
+import { constants, type Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import { applyCommonHeaders, type RequestContext } from "./request-state.js";
@@ -117,7 +117,7 @@ abstract class BaseSink {
   }
 
   destroy(): void {
-    if (!this.#isClosed) this.#response.destroy();
+    if (!this.#isClosed) cutResponse(this.#response);
   }
 }
 
@@ -231,6 +231,13 @@ function openEmptySink(ctx: RequestContext): ResponseSink {
       return base.isClosed;
     },
   };
+}
+
+/** Ends a response in the middle, in a way that no client takes for its regular end. */
+export function cutResponse(response: ServerResponse | Http2ServerResponse): void {
+  // Destroying an HTTP/2 stream without a code looks like success to the other side.
+  if ("stream" in response) response.stream?.close(constants.NGHTTP2_INTERNAL_ERROR);
+  else response.destroy();
 }
 
 function isOver(response: ServerResponse): boolean {
