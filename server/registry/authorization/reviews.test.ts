@@ -1,0 +1,92 @@
+/** The reviews answer what the authorizer says, in the words of the API. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiObject } from "../../api/meta.js";
+import { StatusError } from "../../api/status.js";
+import type { Authorizer } from "../../authz/authorizer.js";
+import { createUser } from "../../request/user-info.js";
+import { createAuthorizationReviews } from "./reviews.js";
+
+const asker = createUser({ name: "ann", groups: ["readers"] });
+const signal = new AbortController().signal;
+
+/** Readers may get; "eve" is denied; everybody may GET /healthz. */
+const authorizer: Authorizer = {
+  name: "test",
+  authorize({ user, info }) {
+    if (user.name === "eve") return { decision: "deny", reason: "not eve" };
+    const isRead = user.groups.includes("readers") && info.verb === "get";
+    const isHealth = !info.isResourceRequest && info.path === "/healthz";
+    return isRead || isHealth
+      ? { decision: "allow", reason: "may read" }
+      : { decision: "no-opinion", reason: "" };
+  },
+};
+const reviews = createAuthorizationReviews({ authorizer });
+
+async function ask(name: string, spec: unknown, namespace = ""): Promise<ApiObject> {
+  const kind = "Review";
+  const apiVersion = "authorization.k8s.io/v1";
+  const object = { kind, apiVersion, metadata: {}, spec } as ApiObject;
+  const resource = reviews[`authorization.k8s.io/${name}`];
+  assert.ok(resource);
+  return await resource.create({ object, namespace, user: asker }, signal);
+}
+
+async function refusalOf(work: Promise<unknown>): Promise<StatusError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof StatusError);
+  return error;
+}
+
+test("S2-SAR-01: a self review is about the asker", async () => {
+  const resourceAttributes = { verb: "get", resource: "pods", namespace: "default" };
+  const { status } = await ask("selfsubjectaccessreviews", { resourceAttributes });
+  assert.deepEqual(status, { allowed: true, reason: "may read" });
+  const other = await ask("selfsubjectaccessreviews", {
+    resourceAttributes: { ...resourceAttributes, verb: "delete" },
+  });
+  assert.deepEqual(other.status, { allowed: false });
+});
+
+test("S2-SAR-02: a review may be about anybody; a denial is said", async () => {
+  const nonResourceAttributes = { path: "/healthz", verb: "get" };
+  const bob = await ask("subjectaccessreviews", { user: "bob", nonResourceAttributes });
+  assert.deepEqual(bob.status, { allowed: true, reason: "may read" });
+  const eve = await ask("subjectaccessreviews", { user: "eve", nonResourceAttributes });
+  assert.deepEqual(eve.status, { allowed: false, denied: true, reason: "not eve" });
+});
+
+test("S2-SAR-03: a local review stays in its namespace", async () => {
+  const resourceAttributes = { verb: "get", resource: "pods", namespace: "other" };
+  const spec = { user: "bob", resourceAttributes };
+  const error = await refusalOf((async () => ask("localsubjectaccessreviews", spec, "default"))());
+  assert.equal(error.code, 422);
+  assert.match(error.message, /must match metadata.namespace/);
+});
+
+test("S2-SAR-06: exactly one kind of attributes", async () => {
+  const resourceAttributes = { verb: "get" };
+  const nonResourceAttributes = { path: "/" };
+  for (const spec of [{}, { resourceAttributes, nonResourceAttributes }]) {
+    const error = await refusalOf(ask("selfsubjectaccessreviews", spec));
+    assert.equal(error.code, 422);
+  }
+  const noSubject = await refusalOf(
+    (async () => ask("subjectaccessreviews", { resourceAttributes }))(),
+  );
+  assert.match(noSubject.message, /at least one of user or group must be specified/);
+});
+
+test("S2-SAR-04: rules are listed as far as they are known", async () => {
+  const { status } = await ask("selfsubjectrulesreviews", { namespace: "default" });
+  assert.deepEqual(status, {
+    resourceRules: [],
+    nonResourceRules: [],
+    incomplete: true,
+    evaluationError: "the authorizer does not list rules",
+  });
+});
