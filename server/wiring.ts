@@ -8,6 +8,7 @@ import { systemClock } from "../storage/base/clock.js";
 import { Lifecycle } from "../storage/base/lifecycle.js";
 import type { Logger } from "../storage/base/logger.js";
 import type { FreshnessBarrier } from "../storage/cache/freshness.js";
+import { formatGroupVersion } from "./api/names.js";
 import { routeNotFound } from "./api/status.js";
 import type { Config } from "./config/config.js";
 import { enabledResources } from "./config/runtime-config.js";
@@ -154,6 +155,7 @@ export async function openReplica(
   const ready = (async () => {
     await view.start(lifecycle, lifecycle.signal);
     spawnCompactor(config, store, lifecycle, logger);
+    lifecycle.spawn("codec warm-up", (signal) => warmCodecs(table, signal));
     viewLoaded();
   })();
 
@@ -177,6 +179,18 @@ export async function openReplica(
     },
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Codecs are compiled on first use; done ahead, one at a time, the first writes are quick as well. */
+async function warmCodecs(table: ResourceTable, signal: AbortSignal): Promise<void> {
+  for (const { codec, kind, group, version } of table.all) {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (signal.aborted) return;
+    const apiVersion = formatGroupVersion({ group, version });
+    const { object } = codec.decode({ kind, apiVersion, metadata: {} });
+    codec.applyDefaults(object);
+    codec.encode(object);
+  }
 }
 
 function reachableHost({ bindAddress }: Config): string {
