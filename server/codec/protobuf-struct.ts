@@ -1,0 +1,335 @@
+/**
+ * Protobuf codecs of structs, compiled from the schema model: one list of fields per type, made when
+ * the type is first met and shared by all kinds that use it. They go from the JSON form to bytes and
+ * back in one pass, without a message object in between. Knows no kind by name.
+ */
+import { default as protobuf, type Reader, type Writer } from "protobufjs/minimal.js";
+import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
+import type { Field, SchemaModel, StructType, TypeRef } from "../schema/model.js";
+import { followAliases } from "../schema/struct-codec.js";
+import { isJsonObject, setMember } from "../schema/value-codec.js";
+import { customWireCodec } from "./protobuf-custom.js";
+import {
+  builtinWireCodecs,
+  type EmbeddedDecoder,
+  enterMessage,
+  LENGTH_DELIMITED,
+  leaveMessage,
+  MESSAGE_DEPTH_MAX,
+  ProtobufFailure,
+  SCALAR_WIRE_CODECS,
+  tagOf,
+  VARINT,
+  type WireCodec,
+  wrongWireType,
+} from "./protobuf-wire.js";
+
+/** A codec of a message, with its members apart from the length before them. */
+export interface MessageCodec extends WireCodec {
+  writeMembers(writer: Writer, value: JsonObject): void;
+  /** Reads up to the reader's end. */
+  readMembers(reader: Reader, out: JsonObject, depth: number): void;
+}
+
+/** One field of a struct. `out` and `object` are the struct's JSON form. */
+interface WireField {
+  readonly number: number;
+  write(writer: Writer, object: JsonObject): void;
+  read(reader: Reader, wireType: number, out: JsonObject, depth: number): void;
+}
+
+export interface ProtobufCompiler {
+  struct(type: StructType): MessageCodec;
+}
+
+/** @param decodeEmbedded reads the objects inside RawExtension */
+export function createProtobufCompiler(
+  model: SchemaModel,
+  decodeEmbedded: EmbeddedDecoder,
+): ProtobufCompiler {
+  const structs = new Map<StructType, MessageCodec>();
+  const builtins = builtinWireCodecs(decodeEmbedded);
+
+  function struct(type: StructType): MessageCodec {
+    let codec = structs.get(type);
+    if (codec === undefined) {
+      // The list of fields is filled on first use, so that types may contain themselves.
+      codec = messageCodec(() => fieldsOf(type));
+      structs.set(type, codec);
+    }
+    return codec;
+  }
+
+  function fieldsOf(type: StructType): readonly WireField[] {
+    return type.fields
+      .flatMap((field) => (field.number === undefined ? [] : [wireField(field, field.number)]))
+      .sort((a, b) => a.number - b.number);
+  }
+
+  function wireField(field: Field, number: number): WireField {
+    if (field.name === "<inline>") return inlineField(number, messageOf(field.type));
+    const ref = followAliases(model, field.type);
+    // A wrapped alias is a message, whatever it is an alias of.
+    if (ref.kind === "list" && !isWrapped(field.type)) {
+      return listField(field.name, number, codecOf(ref.items));
+    }
+    if (ref.kind === "map") {
+      return mapField(field.name, number, codecOf(ref.keys), codecOf(ref.values));
+    }
+    return singleField(field, number, codecOf(field.type));
+  }
+
+  function isWrapped(ref: TypeRef): boolean {
+    const type = ref.kind === "named" ? model.type(ref.id) : undefined;
+    if (type?.form !== "alias") return false;
+    return type.wrapped || isWrapped(type.target);
+  }
+
+  function messageOf(ref: TypeRef): MessageCodec {
+    const type = ref.kind === "named" ? model.type(ref.id) : undefined;
+    if (type?.form !== "struct") throw new TypeError("only structs are embedded");
+    return struct(type);
+  }
+
+  function codecOf(ref: TypeRef): WireCodec {
+    switch (ref.kind) {
+      case "scalar":
+        if (ref.name !== "any") return SCALAR_WIRE_CODECS[ref.name];
+        break;
+      case "builtin":
+        if (ref.name !== "Unknown") return builtins[ref.name];
+        break;
+      case "named":
+        return namedCodec(ref.id);
+    }
+    throw new TypeError(`no Protobuf form: ${JSON.stringify(ref)}`);
+  }
+
+  function namedCodec(id: string): WireCodec {
+    const type = model.type(id);
+    if (type?.form === "enum") return SCALAR_WIRE_CODECS.string;
+    if (type?.form === "struct") {
+      return type.customJson ? customWireCodec(model, type, struct) : struct(type);
+    }
+    if (type?.form !== "alias") throw new TypeError(`no type ${id}`);
+    if (!type.wrapped) return codecOf(type.target);
+    if (type.target.kind !== "list") throw new TypeError(`${id}: only lists are wrapped`);
+    return wrappedListCodec(codecOf(type.target.items));
+  }
+
+  return { struct };
+}
+
+function messageCodec(fieldsOf: () => readonly WireField[]): MessageCodec {
+  let fields: readonly WireField[] | undefined;
+  const byNumber: (WireField | undefined)[] = [];
+  const compiled = () => {
+    if (fields === undefined) {
+      fields = fieldsOf();
+      for (const field of fields) byNumber[field.number] = field;
+    }
+    return fields;
+  };
+
+  function writeMembers(writer: Writer, value: JsonObject): void {
+    for (const field of compiled()) field.write(writer, value);
+  }
+
+  function readMembers(reader: Reader, out: JsonObject, depth: number): void {
+    if (depth > MESSAGE_DEPTH_MAX) throw new ProtobufFailure("exceeded max depth");
+    compiled();
+    while (reader.pos < reader.len) {
+      const tag = reader.tag();
+      const field = byNumber[tag >>> 3];
+      if (field === undefined) reader.skipType(tag & 7, 0, tag >>> 3);
+      else field.read(reader, tag & 7, out, depth);
+    }
+  }
+
+  return {
+    wireType: LENGTH_DELIMITED,
+    writeMembers,
+    readMembers,
+    write(writer, value) {
+      writer.fork();
+      writeMembers(writer, value as JsonObject);
+      writer.ldelim();
+    },
+    read(reader, depth, previous) {
+      const out: JsonObject = isJsonObject(previous) ? previous : {};
+      const outer = enterMessage(reader);
+      readMembers(reader, out, depth + 1);
+      leaveMessage(reader, outer);
+      return out;
+    },
+    zero: () => ({}),
+  };
+}
+
+/** An embedded struct: a message on the wire, members of the same object in JSON; always written. */
+function inlineField(number: number, message: MessageCodec): WireField {
+  const tag = tagOf(number, LENGTH_DELIMITED);
+  return {
+    number,
+    write(writer, object) {
+      writer.uint32(tag).fork();
+      message.writeMembers(writer, object);
+      writer.ldelim();
+    },
+    read(reader, wireType, out, depth) {
+      if (wireType !== LENGTH_DELIMITED) throw wrongWireType(wireType, "<inline>");
+      const outer = enterMessage(reader);
+      message.readMembers(reader, out, depth + 1);
+      leaveMessage(reader, outer);
+    },
+  };
+}
+
+/** A value that is written even when it is empty, unless it is a pointer or bytes. */
+function singleField(field: Field, number: number, codec: WireCodec): WireField {
+  const { name } = field;
+  const tag = tagOf(number, codec.wireType);
+  const isAlways = !field.type.nullable && codec !== SCALAR_WIRE_CODECS.bytes;
+  const omitsEmpty = field.empty === "omit" && !field.type.nullable;
+  let zeroBytes: Uint8Array | undefined;
+  return {
+    number,
+    write(writer, object) {
+      const value = object[name];
+      if (value !== undefined && value !== null) {
+        writer.uint32(tag);
+        codec.write(writer, value);
+      } else if (isAlways) {
+        zeroBytes ??= encodeZero(tag, codec);
+        writer.raw(zeroBytes);
+      }
+    },
+    read(reader, wireType, out, depth) {
+      if (wireType !== codec.wireType) throw wrongWireType(wireType, name);
+      const previous = out[name];
+      const value = codec.read(reader, depth, previous);
+      const isAbsent =
+        value === null || (omitsEmpty && (value === "" || value === 0 || value === false));
+      // A later occurrence counts, also one that says "nothing".
+      if (!isAbsent) out[name] = value;
+      else if (previous !== undefined) delete out[name];
+    },
+  };
+}
+
+function encodeZero(tag: number, codec: WireCodec): Uint8Array {
+  const writer = protobuf.Writer.create().uint32(tag);
+  codec.write(writer, codec.zero());
+  return writer.finish();
+}
+
+function listField(name: string, number: number, items: WireCodec): WireField {
+  const tag = tagOf(number, items.wireType);
+  return {
+    number,
+    write(writer, object) {
+      const list = object[name];
+      if (Array.isArray(list)) writeItems(writer, tag, items, list);
+    },
+    read(reader, wireType, out, depth) {
+      let list = out[name] as JsonArray | undefined;
+      if (list === undefined) {
+        list = [];
+        out[name] = list;
+      }
+      readItem(reader, wireType, items, list, depth, name);
+    },
+  };
+}
+
+function writeItems(writer: Writer, tag: number, items: WireCodec, list: JsonArray): void {
+  for (const item of list) {
+    writer.uint32(tag);
+    items.write(writer, item ?? items.zero());
+  }
+}
+
+function readItem(
+  reader: Reader,
+  wireType: number,
+  items: WireCodec,
+  list: JsonArray,
+  depth: number,
+  name: string,
+): void {
+  if (wireType === items.wireType) {
+    list.push(items.read(reader, depth));
+    return;
+  }
+  // Numbers may come packed, although nobody here writes them so.
+  if (wireType !== LENGTH_DELIMITED || items.wireType !== VARINT) {
+    throw wrongWireType(wireType, name);
+  }
+  const outer = enterMessage(reader);
+  while (reader.pos < reader.len) list.push(items.read(reader, depth));
+  leaveMessage(reader, outer);
+}
+
+/** A list that is a message of its own, with the items as field 1. */
+function wrappedListCodec(items: WireCodec): WireCodec {
+  const inner = messageCodec(() => [listField("items", 1, items)]);
+  return {
+    wireType: LENGTH_DELIMITED,
+    write: (writer, value) => inner.write(writer, { items: value }),
+    read: (reader, depth) => (inner.read(reader, depth) as JsonObject).items ?? [],
+    zero: () => [],
+  };
+}
+
+/** Entries are messages with the key as field 1 and the value as field 2. */
+function mapField(name: string, number: number, keys: WireCodec, values: WireCodec): WireField {
+  const tag = tagOf(number, LENGTH_DELIMITED);
+  const keyTag = tagOf(1, keys.wireType);
+  const valueTag = tagOf(2, values.wireType);
+  const isBytes = values === SCALAR_WIRE_CODECS.bytes;
+
+  function readEntry(reader: Reader, map: JsonObject, depth: number): void {
+    let key: JsonValue = "";
+    let value: JsonValue | undefined;
+    const outer = enterMessage(reader);
+    while (reader.pos < reader.len) {
+      const inner = reader.tag();
+      if (inner === keyTag) key = keys.read(reader, depth);
+      else if (inner === valueTag) value = values.read(reader, depth, value);
+      else if (inner >>> 3 === 1 || inner >>> 3 === 2) throw wrongWireType(inner & 7, name);
+      else reader.skipType(inner & 7, 0, inner >>> 3);
+    }
+    leaveMessage(reader, outer);
+    setMember(map, key as string, value === undefined ? values.zero() : value);
+  }
+
+  return {
+    number,
+    write(writer, object) {
+      const map = object[name];
+      if (!isJsonObject(map)) return;
+      const names = Object.keys(map);
+      if (names.length > 1) names.sort();
+      for (const key of names) {
+        const value = map[key];
+        if (value === undefined) continue;
+        writer.uint32(tag).fork().uint32(keyTag);
+        keys.write(writer, key);
+        if (value !== null || !isBytes) {
+          writer.uint32(valueTag);
+          values.write(writer, value ?? values.zero());
+        }
+        writer.ldelim();
+      }
+    },
+    read(reader, wireType, out, depth) {
+      if (wireType !== LENGTH_DELIMITED) throw wrongWireType(wireType, name);
+      let map = out[name] as JsonObject | undefined;
+      if (map === undefined) {
+        map = {};
+        out[name] = map;
+      }
+      readEntry(reader, map, depth);
+    },
+  };
+}

@@ -1,0 +1,394 @@
+/**
+ * WireCodec: how one type of the schema model is read from the Protobuf wire format and written to it,
+ * the contract of this folder's Protobuf codecs, and the codecs of scalars and of the types with an
+ * encoding of their own. The other side is always the JSON form: base64 for bytes, RFC 3339 for times,
+ * bigint for integers beyond 2^53. docs/facts.md ("What follows for Protobuf") has the rules.
+ */
+import { isUtf8 } from "node:buffer";
+import type { Reader, Writer } from "protobufjs/minimal.js";
+import type { JsonValue } from "../api/meta.js";
+import type { BuiltinName, ScalarName } from "../schema/model.js";
+import { canonicalQuantity, QUANTITY_RULE } from "../schema/quantity.js";
+import { canonicalDuration } from "../schema/time-text.js";
+import { parseJson, stringifyJson } from "./json.js";
+
+export const VARINT = 0;
+const FIXED64 = 1;
+export const LENGTH_DELIMITED = 2;
+
+/**
+ * Levels of messages within messages. No real object has a tenth of it; recursive types can have any
+ * number in a hostile body, and code that walks them must not exhaust the stack.
+ */
+export const MESSAGE_DEPTH_MAX = 300;
+
+export interface WireCodec {
+  readonly wireType: number;
+  /** Writes what follows the tag. */
+  write(writer: Writer, value: JsonValue): void;
+  /**
+   * Reads what follows the tag. `null` means that the value counts as absent (the zero time).
+   * @param previous what an earlier occurrence of the same field gave: messages are merged into it
+   * @throws {ProtobufFailure} and what protobufjs throws
+   */
+  read(reader: Reader, depth: number, previous?: JsonValue): JsonValue;
+  /** What is written where nothing is given, and read where nothing was sent; a new value each time. */
+  zero(): JsonValue;
+}
+
+/** Bytes that are no message of the type. */
+export class ProtobufFailure extends Error {
+  override readonly name = "ProtobufFailure";
+}
+
+export function tagOf(number: number, wireType: number): number {
+  return (number << 3) | wireType;
+}
+
+/** Narrows the reader to the message that begins here. Gives the end to restore with `leaveMessage`. */
+export function enterMessage(reader: Reader): number {
+  const end = reader.size() + reader.pos;
+  const outer = reader.len;
+  if (end > outer) throw unexpectedEnd();
+  // The reader checks its own bounds against `len`, so nothing inside can read beyond.
+  reader.len = end;
+  return outer;
+}
+
+export function leaveMessage(reader: Reader, outer: number): void {
+  reader.len = outer;
+}
+
+export function unexpectedEnd(): ProtobufFailure {
+  return new ProtobufFailure("unexpected EOF");
+}
+
+export function wrongWireType(wireType: number, field: string): ProtobufFailure {
+  return new ProtobufFailure(`proto: wrong wireType = ${wireType} for field ${field}`);
+}
+
+/** The members of a message of which only a few numbers are known, by number. */
+export function readMembers(
+  reader: Reader,
+  codecs: readonly (WireCodec | undefined)[],
+  depth: number,
+): (JsonValue | undefined)[] {
+  const members: (JsonValue | undefined)[] = [];
+  const outer = enterMessage(reader);
+  while (reader.pos < reader.len) {
+    const tag = reader.tag();
+    const [number, wireType] = [tag >>> 3, tag & 7];
+    const codec = codecs[number];
+    if (codec === undefined) reader.skipType(wireType, 0, number);
+    else if (codec.wireType !== wireType) throw wrongWireType(wireType, String(number));
+    else members[number] = codec.read(reader, depth, members[number]);
+  }
+  leaveMessage(reader, outer);
+  return members;
+}
+
+/** A replacement character stands for bytes that are no UTF-8, unless it was sent as such. */
+const REPLACEMENT = "\ufffd";
+
+export function readString(reader: Reader): string {
+  const size = reader.size();
+  const start = reader.pos;
+  const end = start + size;
+  if (end > reader.len) throw unexpectedEnd();
+  reader.pos = end;
+  if (size === 0) return "";
+  const bytes = reader.buf as Buffer;
+  const text = bytes.toString("utf8", start, end);
+  if (text.includes(REPLACEMENT) && !isUtf8(bytes.subarray(start, end))) {
+    throw new ProtobufFailure("string field contains invalid UTF-8");
+  }
+  return text;
+}
+
+/** A view of the bytes, not a copy. */
+export function readBytes(reader: Reader): Buffer {
+  const size = reader.size();
+  const start = reader.pos;
+  const end = start + size;
+  if (end > reader.len) throw unexpectedEnd();
+  reader.pos = end;
+  return (reader.buf as Buffer).subarray(start, end);
+}
+
+/** Safe integers as numbers, all others as bigint. */
+function readInt64(reader: Reader): number | bigint {
+  const first = reader.buf[reader.pos];
+  if (first !== undefined && first < 128 && reader.pos < reader.len) {
+    reader.pos++;
+    return first;
+  }
+  const { low, high } = reader.int64() as { low: number; high: number };
+  const value = high * 2 ** 32 + (low >>> 0);
+  if (Number.isSafeInteger(value)) return value;
+  return BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
+}
+
+function writeInt64(writer: Writer, value: number | bigint): void {
+  if (typeof value === "number") {
+    writer.int64(value);
+    return;
+  }
+  const low = Number(BigInt.asIntN(32, value));
+  const high = Number(BigInt.asIntN(32, value >> 32n));
+  writer.int64({ low, high, unsigned: false });
+}
+
+const stringCodec: WireCodec = {
+  wireType: LENGTH_DELIMITED,
+  write: (writer, value) => {
+    writer.string(value as string);
+  },
+  read: readString,
+  zero: () => "",
+};
+
+const int64Codec: WireCodec = {
+  wireType: VARINT,
+  write: (writer, value) => writeInt64(writer, value as number | bigint),
+  read: readInt64,
+  zero: () => 0,
+};
+
+const int32Codec: WireCodec = {
+  wireType: VARINT,
+  write: (writer, value) => {
+    writer.int32(value as number);
+  },
+  read: (reader) => reader.int32(),
+  zero: () => 0,
+};
+
+const bytesCodec: WireCodec = {
+  wireType: LENGTH_DELIMITED,
+  write: (writer, value) => {
+    writer.bytes(Buffer.from(value as string, "base64"));
+  },
+  read: (reader) => readBytes(reader).toString("base64"),
+  zero: () => "",
+};
+
+export const SCALAR_WIRE_CODECS: Readonly<Record<Exclude<ScalarName, "any">, WireCodec>> = {
+  string: stringCodec,
+  bytes: bytesCodec,
+  int64: int64Codec,
+  int32: int32Codec,
+  bool: {
+    wireType: VARINT,
+    write: (writer, value) => {
+      writer.bool(value === true);
+    },
+    read: (reader) => reader.bool(),
+    zero: () => false,
+  },
+  float64: {
+    wireType: FIXED64,
+    write: (writer, value) => {
+      writer.double(Number(value));
+    },
+    read(reader) {
+      const value = reader.double();
+      if (!Number.isFinite(value)) throw new ProtobufFailure(`json: unsupported value: ${value}`);
+      return value;
+    },
+    zero: () => 0,
+  },
+};
+
+const TIMESTAMP = [undefined, int64Codec, int32Codec];
+const SECONDS_TAG = tagOf(1, VARINT);
+const NANOS_TAG = tagOf(2, VARINT);
+/** The first and last second that RFC 3339 can say; the first second of year 1 is the zero time. */
+const SECONDS_MIN = -62_167_219_200;
+const SECONDS_MAX = 253_402_300_799;
+const SECONDS_ZERO = -62_135_596_800;
+
+function writeTimestamp(writer: Writer, seconds: number, nanos: number): void {
+  if (!Number.isInteger(seconds)) throw new TypeError("a stored time is not canonical");
+  writer.fork().uint32(SECONDS_TAG).int64(seconds).uint32(NANOS_TAG).int32(nanos).ldelim();
+}
+
+/** Undefined for the empty message. */
+function readTimestamp(reader: Reader): { seconds: number; nanos: number } | undefined {
+  const [, seconds, nanos] = readMembers(reader, TIMESTAMP, 0);
+  if (seconds === undefined && nanos === undefined) return undefined;
+  const value = { seconds: Number(seconds ?? 0), nanos: Number(nanos ?? 0) };
+  if (value.seconds < SECONDS_MIN || value.seconds > SECONDS_MAX) {
+    throw new ProtobufFailure("year outside of range [0,9999]");
+  }
+  if (value.nanos < 0 || value.nanos >= 1e9) throw new ProtobufFailure("nanos out of range");
+  return value;
+}
+
+/** "2026-01-02T03:04:05", without the zone. */
+function textOfSeconds(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().slice(0, 19);
+}
+
+const timeCodec: WireCodec = {
+  wireType: LENGTH_DELIMITED,
+  write(writer, value) {
+    if (value === null) writer.uint32(0);
+    else writeTimestamp(writer, Date.parse(value as string) / 1000, 0);
+  },
+  read(reader) {
+    const time = readTimestamp(reader);
+    if (time === undefined || time.seconds === SECONDS_ZERO) return null;
+    return `${textOfSeconds(time.seconds)}Z`;
+  },
+  zero: () => null,
+};
+
+const microTimeCodec: WireCodec = {
+  wireType: LENGTH_DELIMITED,
+  write(writer, value) {
+    if (value === null) {
+      writer.uint32(0);
+      return;
+    }
+    const text = value as string;
+    const nanos = Number(text.slice(20, 26)) * 1000;
+    writeTimestamp(writer, Date.parse(`${text.slice(0, 19)}Z`) / 1000, nanos);
+  },
+  read(reader) {
+    const time = readTimestamp(reader);
+    if (time === undefined) return null;
+    const micros = Math.floor(time.nanos / 1000);
+    if (time.seconds === SECONDS_ZERO && micros === 0) return null;
+    return `${textOfSeconds(time.seconds)}.${String(micros).padStart(6, "0")}Z`;
+  },
+  zero: () => null,
+};
+
+const DURATION_PART = /(\d+)(?:\.(\d+))?(h|ms|m|s|µs|ns)/g;
+const UNIT_DIGITS: Readonly<Record<string, number>> = { s: 9, ms: 6, µs: 3, ns: 0 };
+
+/** Nanoseconds of a canonical duration such as "-1h0m0.5s". */
+function nanosOf(text: string): bigint {
+  let nanos = 0n;
+  for (const [, whole = "0", fraction = "", unit = ""] of text.matchAll(DURATION_PART)) {
+    if (unit === "h") nanos += BigInt(whole) * 3_600_000_000_000n;
+    else if (unit === "m") nanos += BigInt(whole) * 60_000_000_000n;
+    else nanos += BigInt(whole + fraction.padEnd(UNIT_DIGITS[unit] ?? 0, "0"));
+  }
+  return text.startsWith("-") ? -nanos : nanos;
+}
+
+/** A message whose field 1 is all there is to it. */
+function boxed(
+  inner: WireCodec,
+  toWire: (value: JsonValue) => JsonValue,
+  fromWire: (value: JsonValue) => JsonValue,
+  zero: JsonValue,
+): WireCodec {
+  const members = [undefined, inner];
+  const tag = tagOf(1, inner.wireType);
+  return {
+    wireType: LENGTH_DELIMITED,
+    write(writer, value) {
+      writer.fork().uint32(tag);
+      inner.write(writer, toWire(value));
+      writer.ldelim();
+    },
+    read(reader, depth) {
+      const value = readMembers(reader, members, depth)[1];
+      return value === undefined ? zero : fromWire(value);
+    },
+    zero: () => zero,
+  };
+}
+
+const durationCodec = boxed(
+  int64Codec,
+  (text) => BigInt.asIntN(64, nanosOf(text as string)),
+  (nanos) => {
+    const text = canonicalDuration(`${nanos as number | bigint}ns`);
+    if (text === undefined) throw new ProtobufFailure("duration out of range");
+    return text;
+  },
+  "0s",
+);
+
+const quantityCodec = boxed(
+  stringCodec,
+  (text) => text,
+  (text) => {
+    const canonical = text === "" ? "0" : canonicalQuantity(text as string);
+    if (canonical === undefined) throw new ProtobufFailure(QUANTITY_RULE);
+    return canonical;
+  },
+  "0",
+);
+
+const INT_OR_STRING = [undefined, int64Codec, int32Codec, stringCodec];
+
+const intOrStringCodec: WireCodec = {
+  wireType: LENGTH_DELIMITED,
+  write(writer, value) {
+    const isText = typeof value === "string";
+    writer
+      .fork()
+      .uint32(tagOf(1, VARINT))
+      .uint32(isText ? 1 : 0)
+      .uint32(tagOf(2, VARINT))
+      .int32(isText ? 0 : (value as number))
+      .uint32(tagOf(3, LENGTH_DELIMITED))
+      .string(isText ? value : "")
+      .ldelim();
+  },
+  read(reader, depth) {
+    const [, type = 0, number = 0, text = ""] = readMembers(reader, INT_OR_STRING, depth);
+    if (type === 0) return number;
+    if (type === 1) return text;
+    throw new ProtobufFailure("impossible IntOrString.Type");
+  },
+  zero: () => 0,
+};
+
+/** Turns the bytes of an object that travels inside another into its JSON form. */
+export type EmbeddedDecoder = (bytes: Buffer, depth: number) => JsonValue;
+
+/**
+ * JSON text in a bytes field: any value, or an object in an envelope of its own.
+ * @param decode reads the bytes; JSON unless said otherwise
+ */
+export function rawWireCodec(decode: EmbeddedDecoder = parseJson): WireCodec {
+  const bytes: WireCodec = { ...bytesCodec, read: (reader, depth) => textOrNull(reader, depth) };
+  const members = [undefined, bytes];
+  const textOrNull = (reader: Reader, depth: number) => {
+    const content = readBytes(reader);
+    return content.length === 0 ? null : decode(content, depth);
+  };
+  return {
+    wireType: LENGTH_DELIMITED,
+    write(writer, value) {
+      if (value === null) {
+        writer.uint32(0);
+        return;
+      }
+      const text = stringifyJson(value);
+      writer.fork().uint32(tagOf(1, LENGTH_DELIMITED)).string(text).ldelim();
+    },
+    read: (reader, depth) => readMembers(reader, members, depth)[1] ?? null,
+    zero: () => null,
+  };
+}
+
+/** Codecs of the types with an encoding of their own; `decode` is for what is embedded. */
+export function builtinWireCodecs(
+  decode: EmbeddedDecoder,
+): Readonly<Record<Exclude<BuiltinName, "Unknown">, WireCodec>> {
+  return {
+    Time: timeCodec,
+    MicroTime: microTimeCodec,
+    Duration: durationCodec,
+    Quantity: quantityCodec,
+    IntOrString: intOrStringCodec,
+    FieldsV1: rawWireCodec(),
+    RawExtension: rawWireCodec(decode),
+  };
+}

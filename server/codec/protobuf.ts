@@ -1,0 +1,199 @@
+/**
+ * ProtobufCodecs: the Protobuf form of every kind of the facts, in both directions, between bytes and
+ * the JSON form. What is decoded goes through the same ObjectCodec as a JSON body, so everything
+ * after the bytes (unknown kinds, defaults, checks) is one path. No code is generated; the codecs are
+ * compiled when a type is first met (docs/decisions/0007-protobuf-from-facts.md).
+ */
+import { default as protobuf } from "protobufjs/minimal.js";
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import {
+  formatGroupVersion,
+  type GroupVersion,
+  type GroupVersionKind,
+  parseGroupVersion,
+} from "../api/names.js";
+import { badRequest, StatusError } from "../api/status.js";
+import type { Facts, StructType } from "../schema/model.js";
+import { isJsonObject } from "../schema/value-codec.js";
+import { parseJson } from "./json.js";
+import { JsonSyntaxError } from "./json-parser.js";
+import {
+  createEnvelopeFrame,
+  decodeEnvelope,
+  type Envelope,
+  hasEnvelopePrefix,
+} from "./protobuf-envelope.js";
+import { createProtobufCompiler, type MessageCodec } from "./protobuf-struct.js";
+import { MESSAGE_DEPTH_MAX, ProtobufFailure } from "./protobuf-wire.js";
+
+export interface ProtobufCodec {
+  /**
+   * The JSON form of the message in an envelope, without kind and apiVersion.
+   * @throws {StatusError} 400 for bytes that are no message of the kind
+   */
+  decode(raw: Uint8Array): JsonObject;
+  /** The message alone, from the JSON form of a stored object. */
+  encode(object: JsonValue): Buffer;
+  /** The message in its envelope: a complete body. */
+  encodeObject(object: JsonValue): Buffer;
+}
+
+export interface ProtobufCodecs {
+  /** The codec of a kind of the facts; undefined when there is none, or none in Protobuf. */
+  forKind(group: string, version: string, kind: string): ProtobufCodec | undefined;
+  /**
+   * The JSON form of an object in its envelope, with kind and apiVersion as sent.
+   * @param expected what it is taken for where the envelope does not say
+   * @throws {StatusError} 400 for anything that is no object of a kind of the facts
+   */
+  decodeObject(body: Buffer, expected: GroupVersionKind): JsonObject;
+}
+
+/** Kinds that requests and answers of every group-version use. */
+const SHARED_FILE = "meta.v1";
+const WATCH_EVENT = "WatchEvent";
+
+/** A writer that has grown beyond this is not kept for the next object. */
+const KEPT_WRITER_BYTES_MAX = 1024 * 1024;
+
+export function createProtobufCodecs(facts: Facts): ProtobufCodecs {
+  const { model } = facts;
+  const compiler = createProtobufCompiler(model, decodeEmbedded);
+  const codecs = new Map<string, ProtobufCodec>();
+  let writer = protobuf.Writer.create();
+
+  function typeOf({ group, version }: GroupVersion, kind: string): StructType | undefined {
+    const own = model.kind(group, version, kind);
+    if (own !== undefined) return own.noProtobuf ? undefined : own;
+    // Option kinds are sent in the version of the resource that they are about.
+    const shared = model.files.get(SHARED_FILE)?.types.get(kind);
+    if (shared?.form !== "struct" || shared.noProtobuf) return undefined;
+    return shared.isOptions || kind === WATCH_EVENT || (group === "" && kind === "Status")
+      ? shared
+      : undefined;
+  }
+
+  function forKind(group: string, version: string, kind: string): ProtobufCodec | undefined {
+    const key = `${group}/${version}/${kind}`;
+    let codec = codecs.get(key);
+    if (codec === undefined) {
+      const type = typeOf({ group, version }, kind);
+      if (type === undefined) return undefined;
+      codec = createCodec(compiler.struct(type), { group, version, kind });
+      codecs.set(key, codec);
+    }
+    return codec;
+  }
+
+  function createCodec(message: MessageCodec, gvk: GroupVersionKind): ProtobufCodec {
+    const { head, foot } = createEnvelopeFrame(formatGroupVersion(gvk), gvk.kind);
+    const write = (put: (to: typeof writer) => void) => {
+      const to = writer;
+      try {
+        put(to);
+        return to.finish() as Buffer;
+      } finally {
+        // A writer that failed, or that holds much memory, is no longer worth having.
+        if (to.buf.length > KEPT_WRITER_BYTES_MAX || (to.states?.length ?? 0) > 0) {
+          writer = protobuf.Writer.create();
+        } else {
+          to.reset();
+        }
+      }
+    };
+    return {
+      decode: (raw) => decodeMessage(message, raw, 0, gvk),
+      encode: (object) => write((to) => message.writeMembers(to, object as JsonObject)),
+      encodeObject: (object) =>
+        write((to) => {
+          to.raw(head);
+          message.write(to, object);
+          to.raw(foot);
+        }),
+    };
+  }
+
+  function decodeObject(body: Buffer, expected: GroupVersionKind): JsonObject {
+    if (body.length === 0) throw badRequest("empty data");
+    return decodeInEnvelope(decodeEnvelope(body), expected, 0);
+  }
+
+  function decodeInEnvelope(
+    envelope: Envelope,
+    expected: GroupVersionKind | undefined,
+    depth: number,
+  ): JsonObject {
+    const kind = envelope.kind || expected?.kind;
+    const apiVersion =
+      envelope.apiVersion || (expected === undefined ? "" : formatGroupVersion(expected));
+    const groupVersion = parseGroupVersion(apiVersion);
+    if (kind === undefined) throw badRequest("Object 'Kind' is missing in a protobuf envelope");
+    if (groupVersion === undefined) {
+      throw badRequest(`unexpected GroupVersion string: ${apiVersion}`);
+    }
+    const object = decodeContent(envelope, { ...groupVersion, kind }, depth);
+    return { kind, apiVersion, ...object };
+  }
+
+  function decodeContent(envelope: Envelope, gvk: GroupVersionKind, depth: number): JsonObject {
+    const { contentEncoding, contentType, raw } = envelope;
+    if (contentEncoding !== "") {
+      throw badRequest(`content encoding ${JSON.stringify(contentEncoding)} is not supported`);
+    }
+    if (contentType === "application/json") {
+      const value = refusing(gvk, () => parseJson(raw));
+      if (!isJsonObject(value)) throw badRequest("the content of the envelope is no JSON object");
+      return value;
+    }
+    const type = typeOf(gvk, gvk.kind);
+    if (type === undefined) {
+      throw badRequest(
+        `no kind ${JSON.stringify(gvk.kind)} is registered for version ${JSON.stringify(formatGroupVersion(gvk))}`,
+      );
+    }
+    return decodeMessage(compiler.struct(type), raw, depth, gvk);
+  }
+
+  /** What stands in a RawExtension: JSON, or an object in its own envelope. */
+  function decodeEmbedded(bytes: Buffer, depth: number): JsonValue {
+    if (!hasEnvelopePrefix(bytes)) return parseJson(bytes);
+    if (depth > MESSAGE_DEPTH_MAX) throw new ProtobufFailure("exceeded max depth");
+    return decodeInEnvelope(decodeEnvelope(bytes), undefined, depth + 1);
+  }
+
+  return { forKind, decodeObject };
+}
+
+function decodeMessage(
+  message: MessageCodec,
+  raw: Uint8Array,
+  depth: number,
+  gvk: GroupVersionKind,
+): JsonObject {
+  return refusing(gvk, () => {
+    const bytes = Buffer.isBuffer(raw)
+      ? raw
+      : Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
+    const out: JsonObject = {};
+    message.readMembers(protobuf.Reader.create(bytes), out, depth);
+    return out;
+  });
+}
+
+/** Runs `read` and says about bytes that it refuses what clients are told. */
+function refusing<T>({ version, kind }: GroupVersionKind, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof StatusError || !isRefusal(error)) throw error;
+    throw badRequest(
+      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${error.message}`,
+    );
+  }
+}
+
+/** Ours, those of the JSON inside, and those of protobufjs, which have no class of their own. */
+function isRefusal(error: unknown): error is Error {
+  if (error instanceof ProtobufFailure || error instanceof JsonSyntaxError) return true;
+  return error instanceof Error && (error.constructor === Error || error instanceof RangeError);
+}
