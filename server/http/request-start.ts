@@ -16,6 +16,7 @@ export function withRequestState(): RequestMiddleware {
     ctx.state = new RequestState({
       auditId: typeof asked === "string" && AUDIT_ID.test(asked) ? asked : nextAuditId(),
       receivedAtMs: performance.now(),
+      request: ctx.req,
       response: ctx.res,
     });
     await next();

@@ -2,8 +2,8 @@
  * RequestState: the facts of one request, typed `ctx.state`. The outermost middleware creates it,
  * each later step fills in its part, handlers read it. Nothing here outlives the request.
  */
-import type { ServerResponse } from "node:http";
-import type { Http2ServerResponse } from "node:http2";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Middleware, ParameterizedContext } from "koa";
 import { assert } from "../../storage/base/assert.js";
 import { timeout } from "../api/status.js";
@@ -38,6 +38,7 @@ export class RequestState {
   /** Bytes of the body sent by a sink; plain bodies know their length. */
   bytesSent = 0;
 
+  readonly #request: IncomingMessage | Http2ServerRequest;
   readonly #response: ServerResponse | Http2ServerResponse;
   #info: RequestInfo | undefined;
   #user: UserInfo | undefined;
@@ -48,10 +49,12 @@ export class RequestState {
   constructor(options: {
     auditId: string;
     receivedAtMs: number;
+    request: IncomingMessage | Http2ServerRequest;
     response: ServerResponse | Http2ServerResponse;
   }) {
     this.auditId = options.auditId;
     this.receivedAtMs = options.receivedAtMs;
+    this.#request = options.request;
     this.#response = options.response;
   }
 
@@ -134,7 +137,9 @@ export class RequestState {
   #startController(): AbortController {
     const controller = new AbortController();
     const response = this.#response;
-    if (response.closed || response.destroyed) {
+    // A response that waits behind a pipelined one never hears of the end of its connection.
+    const connection = this.#request.httpVersionMajor === 1 ? this.#request.socket : undefined;
+    if (response.closed || response.destroyed || connection?.destroyed) {
       controller.abort(new ClientGoneError());
       return controller;
     }
@@ -146,10 +151,14 @@ export class RequestState {
             Math.max(0, Math.ceil(remainingMs)),
           )
         : undefined;
-    response.once("close", () => {
+    const end = (): void => {
       clearTimeout(timer);
+      response.off("close", end);
+      connection?.off("close", end);
       if (!response.writableFinished) controller.abort(new ClientGoneError());
-    });
+    };
+    response.once("close", end);
+    connection?.once("close", end);
     return controller;
   }
 }

@@ -26,6 +26,7 @@ export async function openTestServer(
     ctx.state = new RequestState({
       auditId: "a",
       receivedAtMs: performance.now(),
+      request: ctx.req,
       response: ctx.res,
     });
     try {

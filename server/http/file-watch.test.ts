@@ -1,0 +1,100 @@
+/** Changed files are taken over without a restart; broken ones are not. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { connect } from "node:tls";
+import type { Clock } from "../../storage/base/clock.js";
+import { systemClock } from "../../storage/base/clock.js";
+import { silentLogger } from "../../storage/base/logger.js";
+import { runFileWatch } from "./file-watch.js";
+import { openFront } from "./test-front.js";
+
+/** A clock whose sleeps end when the test says so. */
+function openSteppedClock(): { clock: Clock; step: () => Promise<void> } {
+  let wake: (() => void) | undefined;
+  let isAsleep: (() => void) | undefined;
+  let asleep = new Promise<void>((resolve) => {
+    isAsleep = resolve;
+  });
+  const clock: Clock = {
+    ...systemClock,
+    sleep: (_delayMs, signal) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        wake = resolve;
+        isAsleep?.();
+      }),
+  };
+  return {
+    clock,
+    /** Ends one sleep and waits for the next. */
+    async step() {
+      await asleep;
+      asleep = new Promise((resolve) => {
+        isAsleep = resolve;
+      });
+      wake?.();
+      await asleep;
+    },
+  };
+}
+
+test("S2-X509-04: a changed serving certificate is in use at once; a broken one leaves the last good one", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "keelson-watch-"));
+  const stop = new AbortController();
+  await using front = await openFront();
+  await using other = await openFront();
+  const files = [join(directory, "tls.crt"), join(directory, "tls.key")];
+  const write = async (cert: string, key: string) => {
+    await writeFile(files[0] as string, cert);
+    await writeFile(files[1] as string, key);
+  };
+  await write(front.certificates.serving.cert, front.certificates.serving.key);
+  const { clock, step } = openSteppedClock();
+  const outcomes: boolean[] = [];
+  const watching = runFileWatch(
+    {
+      files,
+      clock,
+      logger: silentLogger,
+      onReload: (isGood) => outcomes.push(isGood),
+      apply: ([cert, key]) =>
+        front.listener.replaceCredentials({
+          cert: cert as string,
+          key: key as string,
+          clientAuthorities: front.certificates.clientAuthority,
+        }),
+    },
+    stop.signal,
+  );
+  const serial = async () => {
+    const socket = connect({ port: front.port, host: "127.0.0.1", rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    const { serialNumber } = socket.getPeerCertificate();
+    socket.destroy();
+    return serialNumber;
+  };
+
+  const before = await serial();
+  await step();
+  assert.deepEqual(outcomes, []);
+
+  await write(other.certificates.serving.cert, other.certificates.serving.key);
+  await step();
+  const after = await serial();
+  assert.notEqual(after, before);
+
+  await write(front.certificates.serving.cert, "broken");
+  await step();
+  await rm(files[0] as string);
+  await step();
+  assert.equal(await serial(), after);
+  assert.deepEqual(outcomes, [true, false, false]);
+
+  stop.abort();
+  await watching;
+  await rm(directory, { recursive: true });
+});
