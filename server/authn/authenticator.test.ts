@@ -1,0 +1,124 @@
+/** The union of authenticators and its members. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { TLSSocket } from "node:tls";
+import { StatusError, unauthorized } from "../api/status.js";
+import { createUser, type UserInfo } from "../request/user-info.js";
+import { AnonymousAuthenticator } from "./anonymous.js";
+import { type Authenticator, type RequestFacts, UnionAuthenticator } from "./authenticator.js";
+import { ClientCertificateAuthenticator } from "./client-certificate.js";
+import { UnknownBearerAuthenticator } from "./unknown-bearer.js";
+
+const FACTS: RequestFacts = { headers: {}, socket: undefined, path: "/x" };
+const WAIT = { signal: new AbortController().signal };
+
+function member(answer: UserInfo | undefined | Error, isSlow = false): Authenticator {
+  const now = () => {
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  return { name: "test", authenticate: isSlow ? async () => now() : now };
+}
+
+const jane = createUser({ name: "jane", groups: ["dev"] });
+const joe = createUser({ name: "joe" });
+const refusal = unauthorized();
+
+async function ask(members: readonly Authenticator[], lastResort?: Authenticator) {
+  return (await new UnionAuthenticator(members, lastResort).authenticate(FACTS, WAIT))?.name;
+}
+
+const isUnauthorized = (error: unknown) => error instanceof StatusError && error.code === 401;
+
+test("S2-REQ-06: the first success decides, at once or after waiting, also after a refusal", async () => {
+  for (const isSlow of [false, true]) {
+    assert.equal(await ask([member(undefined, isSlow), member(jane, isSlow), member(joe)]), "jane");
+    assert.equal(await ask([member(refusal, isSlow), member(joe, isSlow)]), "joe");
+  }
+});
+
+test("S2-REQ-02: anonymous is for requests that nobody refused", async () => {
+  const anonymous = new AnonymousAuthenticator();
+  for (const isSlow of [false, true]) {
+    assert.equal(await ask([member(undefined, isSlow)], anonymous), "system:anonymous");
+    await assert.rejects(
+      async () => await ask([member(refusal, isSlow), member(undefined)], anonymous),
+      isUnauthorized,
+    );
+  }
+  assert.equal(await ask([member(undefined)]), undefined);
+});
+
+test("what is no refusal ends the search: a lost backend must not make a user anonymous", async () => {
+  for (const isSlow of [false, true]) {
+    await assert.rejects(
+      async () =>
+        await ask(
+          [member(new Error("backend lost"), isSlow), member(jane)],
+          new AnonymousAuthenticator(),
+        ),
+      /backend lost/,
+    );
+  }
+});
+
+test("S2-REQ-04: every user gets system:authenticated once, anonymous gets system:unauthenticated", async () => {
+  const groupsOf = async (user: UserInfo) =>
+    (await new UnionAuthenticator([member(user)]).authenticate(FACTS, WAIT))?.groups;
+  assert.deepEqual(await groupsOf(jane), ["dev", "system:authenticated"]);
+  const already = createUser({ name: "a", groups: ["system:authenticated"] });
+  assert.deepEqual(await groupsOf(already), ["system:authenticated"]);
+  assert.deepEqual(new AnonymousAuthenticator().authenticate(FACTS)?.groups, [
+    "system:unauthenticated",
+  ]);
+});
+
+test("S2-ANON-03, S2-AUTHC-20: anonymous access can be limited to some paths", () => {
+  const anonymous = new AnonymousAuthenticator(["/livez"]);
+  assert.equal(anonymous.authenticate({ ...FACTS, path: "/livez" })?.name, "system:anonymous");
+  assert.equal(anonymous.authenticate({ ...FACTS, path: "/api" }), undefined);
+});
+
+test("a bearer token that nobody knew is refused, other authorization headers are not ours", () => {
+  const bearer = new UnknownBearerAuthenticator();
+  const headers = (authorization: string) => ({ ...FACTS, headers: { authorization } });
+  assert.throws(() => bearer.authenticate(headers("Bearer abc")), isUnauthorized);
+  assert.throws(() => bearer.authenticate(headers("bearer  abc")), isUnauthorized);
+  assert.equal(bearer.authenticate(headers("Basic abc")), undefined);
+  assert.equal(bearer.authenticate(FACTS), undefined);
+});
+
+/** What the authenticator uses of a connection. Real ones are in server/http/front.test.ts. */
+function socketOf(subject: object, validTo = "Jan  1 00:00:00 2100 GMT"): TLSSocket {
+  return {
+    authorized: true,
+    getPeerX509Certificate: () => ({ fingerprint256: "AB:CD", validTo }),
+    getPeerCertificate: () => ({ subject }),
+  } as unknown as TLSSocket;
+}
+
+test("S2-X509-02: the user is the common name, the groups are all organisations", () => {
+  const authenticator = new ClientCertificateAuthenticator({ credentialIdKey: "id" });
+  const userOf = (subject: object) =>
+    authenticator.authenticate({ ...FACTS, socket: socketOf(subject) });
+  const authenticated = "system:authenticated";
+  assert.deepEqual(userOf({ CN: "a" })?.groups, [authenticated]);
+  assert.deepEqual(userOf({ CN: "a", O: "x" })?.groups, ["x", authenticated]);
+  assert.deepEqual(userOf({ CN: "a", O: ["x", "y", "z"] }), {
+    name: "a",
+    uid: "",
+    groups: ["x", "y", "z", authenticated],
+    extra: { id: ["X509SHA256=abcd"] },
+  });
+  assert.equal(userOf({ O: "x" }), undefined);
+  assert.equal(userOf({ CN: ["first", "last"] })?.name, "last");
+});
+
+test("S2-X509-03: a certificate that expires on an open connection is refused from then on", (context) => {
+  context.mock.timers.enable({ apis: ["Date"], now: Date.parse("2030-01-01T00:00:00Z") });
+  const authenticator = new ClientCertificateAuthenticator({ credentialIdKey: "id" });
+  const facts = { ...FACTS, socket: socketOf({ CN: "a" }, "Jan  1 00:01:00 2030 GMT") };
+  assert.equal(authenticator.authenticate(facts)?.name, "a");
+  context.mock.timers.setTime(Date.parse("2030-01-01T00:02:00Z"));
+  assert.throws(() => authenticator.authenticate(facts), isUnauthorized);
+});

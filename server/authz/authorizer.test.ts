@@ -1,0 +1,108 @@
+/** The union of authorizers, its members, and the words of a denial. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseRequestInfo } from "../request/request-info.js";
+import { createUser } from "../request/user-info.js";
+import {
+  type AuthorizationAttributes,
+  type Authorizer,
+  UnionAuthorizer,
+  type Verdict,
+} from "./authorizer.js";
+import { denial } from "./denial.js";
+import { PrivilegedGroupsAuthorizer } from "./privileged-groups.js";
+import { PublicPathsAuthorizer } from "./public-paths.js";
+
+const WAIT = { signal: new AbortController().signal };
+
+function attributes(method: string, url: string, groups: string[] = []): AuthorizationAttributes {
+  return { user: createUser({ name: "jane", groups }), info: parseRequestInfo(method, url) };
+}
+
+function member(decision: Verdict["decision"], reason = "", isSlow = false): Authorizer {
+  const verdict = { decision, reason };
+  return { name: "test", authorize: () => (isSlow ? Promise.resolve(verdict) : verdict) };
+}
+
+const ask = async (...members: Authorizer[]) =>
+  await new UnionAuthorizer(members).authorize(attributes("GET", "/x"), WAIT);
+
+test("S2-AZ-02: the first allow or deny ends the search, at once or after waiting", async () => {
+  for (const isSlow of [false, true]) {
+    const nobody = member("no-opinion", "", isSlow);
+    assert.equal(
+      (await ask(nobody, member("allow", "", isSlow), member("deny"))).decision,
+      "allow",
+    );
+    assert.equal((await ask(nobody, member("deny", "", isSlow), member("allow"))).decision, "deny");
+  }
+});
+
+test("S2-AZ-03: no opinion from all stays no opinion, with all reasons and the first error", async () => {
+  const error = new Error("unreadable");
+  const broken: Authorizer = {
+    name: "broken",
+    authorize: () => ({ decision: "no-opinion", reason: "c", error }),
+  };
+  assert.deepEqual(await ask(member("no-opinion", "a"), member("no-opinion", "b", true), broken), {
+    decision: "no-opinion",
+    reason: "a, b, c",
+    error,
+  });
+  assert.equal((await ask()).decision, "no-opinion");
+});
+
+test("S2-AZ-17: members of a privileged group may do everything, others are not its business", () => {
+  const authorizer = new PrivilegedGroupsAuthorizer(["system:masters"]);
+  const decide = (...groups: string[]) =>
+    authorizer.authorize(attributes("DELETE", "/api/v1/nodes", groups)).decision;
+  assert.equal(decide("a", "system:masters"), "allow");
+  assert.equal(decide("a", "system:mastersX"), "no-opinion");
+});
+
+test("S2-RBAC-27: health and version are open for reading, nothing beside or below by tricks", () => {
+  const authorizer = new PublicPathsAuthorizer();
+  const decide = (method: string, url: string) =>
+    authorizer.authorize(attributes(method, url)).decision;
+  for (const path of [
+    "/livez",
+    "/livez/ping",
+    "/readyz",
+    "/readyz/poststarthook/x",
+    "/healthz",
+    "/version",
+  ]) {
+    assert.equal(decide("GET", path), "allow", path);
+    assert.equal(decide("HEAD", path), "allow", path);
+    assert.equal(decide("POST", path), "no-opinion", path);
+  }
+  for (const path of [
+    "/",
+    "/livezz",
+    "/LIVEZ",
+    "/version/x",
+    "/metrics",
+    "/api",
+    "/api/v1/livez",
+    "/apis/x/v1/version",
+  ]) {
+    assert.equal(decide("GET", path), "no-opinion", path);
+  }
+});
+
+test("S2-AZ-18: a denial says who may not do what where, and why", () => {
+  const message = (method: string, url: string, reason = "") => {
+    const { status } = denial(attributes(method, url), reason);
+    assert.deepEqual([status.code, status.reason], [403, "Forbidden"]);
+    return status.message;
+  };
+  assert.equal(
+    message("PATCH", "/apis/apps/v1/namespaces/a/deployments/web/scale", "no policy matched"),
+    'deployments.apps "web" is forbidden: User "jane" cannot patch resource "deployments/scale" in API group "apps" in the namespace "a": no policy matched',
+  );
+  assert.equal(
+    message("GET", "/api/v1/nodes"),
+    'nodes is forbidden: User "jane" cannot list resource "nodes" in API group "" at the cluster scope',
+  );
+  assert.equal(message("GET", "/metrics"), 'forbidden: User "jane" cannot get path "/metrics"');
+});

@@ -1,0 +1,241 @@
+/** The command line: what is accepted, what it means, and how the rest is refused. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { type CommandLine, parseCommandLine } from "./command-line.js";
+import type { Config } from "./config.js";
+import { FLAGS, type FlagDefinition } from "./flags.js";
+import { renderFlagsDocument, renderHelp } from "./help.js";
+
+function configOf(...args: string[]): Config {
+  const result = parseCommandLine(args);
+  assert.equal(result.action, "run", JSON.stringify(result));
+  return (result as CommandLine & { action: "run" }).config;
+}
+
+function refusalOf(...args: string[]): string {
+  const result = parseCommandLine(args);
+  assert.equal(result.action, "refuse", args.join(" "));
+  const { message } = result as CommandLine & { action: "refuse" };
+  assert.doesNotMatch(message, /\n/);
+  return message;
+}
+
+test("without flags it serves the embedded store on this machine only, with upstream's defaults", () => {
+  const config = configOf("serve");
+  const { naming: _, features, featureGates: __, runtimeConfig: ___, ...plain } = config;
+  assert.deepEqual(plain, {
+    command: "serve",
+    isEmbedded: true,
+    warnings: [],
+    dataDir: "./.keelson",
+    etcdServers: [],
+    etcdPrefix: "/registry",
+    etcdCaFile: "",
+    etcdCertFile: "",
+    etcdKeyFile: "",
+    etcdUsername: "",
+    etcdPasswordFile: "",
+    etcdCompactionIntervalMs: 300_000,
+    eventTtlMs: 3_600_000,
+    storageMediaType: "application/json",
+    watchCacheHistoryMs: 75_000,
+    watchCacheBytesMax: 67_108_864,
+    bindAddress: "127.0.0.1",
+    securePort: 6443,
+    advertiseAddress: "",
+    tlsCertFile: "",
+    tlsPrivateKeyFile: "",
+    requestTimeoutMs: 60_000,
+    minRequestTimeoutSeconds: 1800,
+    maxRequestsInflight: 400,
+    maxMutatingRequestsInflight: 200,
+    responseCompressionMinBytes: 1400,
+    livezGracePeriodMs: 0,
+    shutdownDelayMs: 0,
+    shutdownGracePeriodMs: 60_000,
+    shutdownWatchTerminationGracePeriodMs: 0,
+    clientCaFile: "",
+    anonymousAuth: true,
+    vendor: "kubernetes",
+    runControllers: true,
+    kubeconfig: "",
+    verbosity: 0,
+    logLevel: "info",
+    logFormat: "text",
+  });
+  assert.equal(features.WatchList, true);
+  assert.equal(Object.isFrozen(config), true);
+  assert.equal(configOf().command, "serve");
+});
+
+test("flags are taken in all forms that Go programs take them", () => {
+  const config = configOf(
+    "--etcd-servers=http://a:2379,http://b:2379",
+    "--etcd-servers",
+    "https://c:2379",
+    "--secure-port",
+    "7443",
+    "--request_timeout=5m30s",
+    "--anonymous-auth=false",
+    "--run-controllers",
+    "-v=4",
+    "--etcd-prefix",
+    "keelson/",
+    "--vendor=acme",
+    "--watch-cache-bytes=1Gi",
+    "--runtime-config=api/beta=false,apps/v1,batch/v1/jobs=false",
+    "--runtime-config=v1=true",
+  );
+  assert.deepEqual(config.etcdServers, ["http://a:2379", "http://b:2379", "https://c:2379"]);
+  assert.deepEqual(
+    [config.securePort, config.requestTimeoutMs, config.anonymousAuth, config.runControllers],
+    [7443, 330_000, false, true],
+  );
+  assert.deepEqual([config.logLevel, config.etcdPrefix], ["debug", "/keelson"]);
+  assert.deepEqual([config.bindAddress, config.isEmbedded], ["0.0.0.0", false]);
+  assert.equal(config.naming.groupDomain, "acme.io");
+  assert.equal(config.watchCacheBytesMax, 2 ** 30);
+  assert.deepEqual(
+    [...config.runtimeConfig],
+    [
+      ["api/beta", false],
+      ["apps/v1", true],
+      ["batch/v1/jobs", false],
+      ["v1", true],
+    ],
+  );
+  assert.equal(configOf("controllers", "--v", "2").command, "controllers");
+});
+
+test("S1-FEAT-01..09, S2-DEP-09: gates have their defaults, can be set, and locked or unknown ones are refused", () => {
+  const { features } = configOf("serve");
+  assert.deepEqual(features, {
+    APIListChunking: true,
+    APIResponseCompression: true,
+    AllowUnsafeMalformedObjectDeletion: false,
+    CBORServingAndStorage: false,
+    ConsistentListFromCache: true,
+    DeclarativeValidation: true,
+    DeclarativeValidationTakeover: false,
+    DryRun: true,
+    ListFromCacheSnapshot: true,
+    RemainingItemCount: true,
+    ServerSideApply: true,
+    ServerSideFieldValidation: true,
+    WatchBookmark: true,
+    WatchList: true,
+  });
+  const set = configOf("--feature-gates=CBORServingAndStorage=true,WatchList=false").features;
+  assert.deepEqual([set.CBORServingAndStorage, set.WatchList], [true, false]);
+  const all = configOf("--feature-gates=AllAlpha=true,CBORServingAndStorage=false").features;
+  assert.deepEqual(
+    [all.CBORServingAndStorage, all.AllowUnsafeMalformedObjectDeletion],
+    [false, true],
+  );
+  assert.match(refusalOf("--feature-gates=Moon=true"), /unrecognized feature gate: Moon$/);
+  assert.match(refusalOf("--feature-gates=toString=true"), /unrecognized feature gate/);
+  assert.match(refusalOf("--feature-gates=DryRun=false"), /locked to true$/);
+  // S2-DEP-08
+  assert.match(
+    configOf("--feature-gates=DryRun=true").warnings[0] ?? "",
+    /^Setting GA feature gate DryRun/,
+  );
+});
+
+test("what is unknown, badly written or impossible is refused in one line", () => {
+  for (const [args, expected] of [
+    [["--moon"], "unknown flag: --moon"],
+    [["-x"], "unknown flag: -x"],
+    [["moon"], 'unknown command "moon", expected serve or controllers'],
+    [["serve", "extra"], 'unexpected argument "extra"'],
+    [["--secure-port"], "flag needs an argument: --secure-port"],
+    [["--secure-port=x"], 'invalid value for --secure-port: "x" is not an integer'],
+    [
+      ["--secure-port=70000"],
+      "invalid value for --secure-port: 70000 is too large (at most 65535)",
+    ],
+    [
+      ["--request-timeout=5"],
+      'invalid value for --request-timeout: "5" is not a duration such as 5m30s',
+    ],
+    [["--request-timeout=-1s"], "invalid value for --request-timeout: -1s is too small"],
+    [
+      ["--anonymous-auth=maybe"],
+      'invalid value for --anonymous-auth: "maybe" is neither true nor false',
+    ],
+    [["--log-format=xml"], 'invalid value for --log-format: "xml" is not one of: text, json'],
+    [
+      ["--storage-media-type=application/vnd.kubernetes.protobuf"],
+      'invalid value for --storage-media-type: "application/vnd.kubernetes.protobuf" is not one of: application/json',
+    ],
+    [
+      ["--etcd-servers=localhost:2379"],
+      '--etcd-servers: "localhost:2379" is not http(s)://host:port',
+    ],
+    [
+      ["--etcd-username=u", "--etcd-servers=http://a:1"],
+      "--etcd-username and --etcd-password-file go together",
+    ],
+    [["--tls-cert-file=/nothing"], "--tls-cert-file and --tls-private-key-file go together"],
+    [
+      ["--client-ca-file=/nothing/at/all"],
+      '--client-ca-file: cannot read "/nothing/at/all" (ENOENT)',
+    ],
+    [["--bind-address=here"], '--bind-address: "here" is not an IP address'],
+    [
+      ["--advertise-address=0.0.0.0"],
+      '--advertise-address: "0.0.0.0" is not an address that others can reach',
+    ],
+    [["--runtime-config=api/moon=true"], '--runtime-config: unknown key "api/moon"'],
+    [["--vendor=Not A Label"], 'vendor "Not A Label" is not a DNS label'],
+    [
+      ["controllers", "--secure-port=1"],
+      '--secure-port is not a flag of "controllers", only of "serve"',
+    ],
+    [["serve", "--kubeconfig=x"], '--kubeconfig is not a flag of "serve", only of "controllers"'],
+  ] as const) {
+    assert.equal(refusalOf(...args), `keelson: ${expected}`);
+  }
+  assert.equal(
+    refusalOf(`--etcd-cafile=${fileURLToPath(import.meta.url)}`),
+    "keelson: --etcd-cafile needs --etcd-servers",
+  );
+});
+
+test("help and version are answered wherever they are asked for, and help names every flag", () => {
+  for (const args of [["--version"], ["serve", "--version"], ["version"]]) {
+    assert.deepEqual(parseCommandLine(args), { action: "version" });
+  }
+  for (const args of [["--help"], ["-h"], ["help"]]) {
+    assert.deepEqual(parseCommandLine(args), { action: "help", text: renderHelp() });
+  }
+  assert.deepEqual(parseCommandLine(["controllers", "--help"]), {
+    action: "help",
+    text: renderHelp("controllers"),
+  });
+  for (const { name } of Object.values(FLAGS)) assert.ok(renderHelp().includes(`--${name} `), name);
+  assert.ok(!renderHelp("controllers").includes("--secure-port"));
+});
+
+test("docs/flags.md says what the tables say", () => {
+  // Sources and emitted files are equally deep below the repository or its output folder.
+  const candidates = ["../../docs/flags.md", "../../../docs/flags.md"];
+  const texts = candidates.flatMap((path) => {
+    try {
+      return [readFileSync(new URL(path, import.meta.url), "utf8")];
+    } catch {
+      return [];
+    }
+  });
+  assert.deepEqual(texts, [renderFlagsDocument()]);
+});
+
+test("every flag's default is a value that the flag itself accepts", () => {
+  for (const { name, type, default: text } of Object.values(FLAGS) as FlagDefinition[]) {
+    if (type === "file" || text === "") continue;
+    const command = name === "kubeconfig" ? "controllers" : "serve";
+    assert.equal(parseCommandLine([command, `--${name}=${text}`]).action, "run", name);
+  }
+});
