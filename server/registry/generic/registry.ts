@@ -18,6 +18,7 @@ import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { Freshness } from "./freshness.js";
+import type { WriteTurns } from "./write-turns.js";
 
 /** What the registry's functions work with; made once by the wiring. */
 export interface Registry {
@@ -26,6 +27,8 @@ export interface Registry {
   readonly freshness: Freshness;
   readonly clock: Clock;
   readonly naming: Naming;
+  /** Makes writers of one contested object queue up; without it they try until one by one they win. */
+  readonly writeTurns?: WriteTurns;
 }
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";

@@ -20,14 +20,15 @@ import {
   servedUnstored,
 } from "./objects.js";
 import type { ObjectResult, Registry } from "./registry.js";
+import type { WriteTurns } from "./write-turns.js";
 
 export type { UpdateTarget } from "./next-object.js";
 
 /**
- * Tries of one write against others to the same object. In one replica every failed try means that
- * another write went through, so this many writers at once never fail.
+ * Tries of one write against others to the same object. Every failed try means that another write
+ * went through; writers of one replica take turns, so this is about writers of other replicas.
  */
-const ATTEMPTS_MAX = 64;
+const ATTEMPTS_MAX = 100;
 
 /** Replaces an object, or creates it where the type allows (S1-GEN-18). @throws {StatusError} */
 export async function updateObject(
@@ -90,7 +91,53 @@ async function applyUpdate(
   makeNext: MakeNext,
   signal: AbortSignal,
 ): Promise<ObjectResult | undefined> {
+  const { resource, namespace, name } = target;
+  const key = registry.view.keys.key(resource.partition, objectPath(namespace, name));
+  const turn = new Turn(registry.writeTurns, key);
+  try {
+    if (turn.isContested) await turn.take();
+    return await tryUntilWritten(registry, target, makeNext, turn, signal);
+  } finally {
+    turn.end();
+  }
+}
+
+/** This write's turn on its key, taken at most once. */
+class Turn {
+  readonly key: string;
+  readonly #turns: WriteTurns | undefined;
+  #end: (() => void) | undefined;
+
+  constructor(turns: WriteTurns | undefined, key: string) {
+    this.#turns = turns;
+    this.key = key;
+  }
+
+  get isContested(): boolean {
+    return this.#turns?.isContested(this.key) === true;
+  }
+
+  /** @returns whether it had to be taken now, so that time has passed */
+  async take(): Promise<boolean> {
+    if (this.#turns === undefined || this.#end !== undefined) return false;
+    this.#end = await this.#turns.take(this.key);
+    return true;
+  }
+
+  end(): void {
+    this.#end?.();
+  }
+}
+
+async function tryUntilWritten(
+  registry: Registry,
+  target: UpdateTarget,
+  makeNext: MakeNext,
+  turn: Turn,
+  signal: AbortSignal,
+): Promise<ObjectResult | undefined> {
   const { resource, namespace, name, options } = target;
+  const { key } = turn;
   const partition = registry.view.partition(resource.partition);
   const path = objectPath(namespace, name);
   let isProved = false;
@@ -125,7 +172,6 @@ async function applyUpdate(
       if (!isProved && !(await isStill())) continue;
       return answerUnwritten(target, next, current);
     }
-    const key = registry.view.keys.key(resource.partition, path);
     const compare: Compare = { key, modRevision: current.revision };
     const operation: Operation =
       next.action === "remove"
@@ -142,8 +188,22 @@ async function applyUpdate(
     const [now] = result.current;
     current = now === undefined ? undefined : currentOfStore(now);
     isProved = true;
+    if (await turn.take()) {
+      // Others went first meanwhile: what the store told us then is old by now.
+      current = newer(current, look());
+      isProved = false;
+    }
   }
   throw conflict(resource, name);
+}
+
+/** The view may be behind what the store answered, or ahead of it. */
+function newer(
+  told: CurrentObject | undefined,
+  seen: CurrentObject | undefined,
+): CurrentObject | undefined {
+  if (told === undefined || seen === undefined) return seen ?? told;
+  return seen.revision > told.revision ? seen : told;
 }
 
 function answerUnwritten(

@@ -20,6 +20,7 @@ import { createResourceTable, type ResourceTable } from "../../resource-table.js
 import type { ObjectInput } from "../decode-input.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import type { ServedResource } from "../served-resource.js";
+import { WriteTurns } from "../write-turns.js";
 
 export interface RegistryHarness extends AsyncDisposable {
   readonly registry: Registry;
@@ -76,7 +77,7 @@ export async function openRegistryHarness(
     });
     await view.start(lifecycle, lifecycle.signal);
     const freshness = new FreshnessBarrier({ store, view, clock: systemClock });
-    return { store, view, freshness, clock, naming };
+    return { store, view, freshness, clock, naming, writeTurns: new WriteTurns() };
   };
 
   return {

@@ -1,0 +1,251 @@
+/** Deletions: phases, finalizers, grace, preconditions, collections. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { applyMergePatch } from "../../api/merge-patch.js";
+import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
+import { compileSelector } from "../../api/selectors.js";
+import { StatusError } from "../../api/status.js";
+import { createObject } from "./create.js";
+import { deleteObject } from "./delete.js";
+import { deleteCollection } from "./delete-collection.js";
+import { checkDeleteOptions, type DeleteOptions } from "./delete-options.js";
+import type { Registry } from "./registry.js";
+import {
+  inputOf,
+  noSignal,
+  openRegistryHarness,
+  type RegistryHarness,
+  writeOptions,
+} from "./testing/registry-harness.js";
+import { patchObject } from "./update.js";
+
+let harness: RegistryHarness;
+let registry: Registry;
+const NOW_MS = Date.parse("2030-01-02T03:04:05Z");
+
+before(async () => {
+  const clock = {
+    now: () => NOW_MS,
+    monotonic: () => performance.now(),
+    sleep: () => Promise.reject(new Error("not used")),
+  };
+  harness = await openRegistryHarness({ clock });
+  registry = harness.registry;
+  await create("namespaces", { metadata: { name: "default" } }, "");
+});
+after(() => harness[Symbol.asyncDispose]());
+
+const parse = (bytes: Buffer) => JSON.parse(bytes.toString());
+
+async function create(resource: string, value: JsonObject, namespace = "default") {
+  const request = {
+    resource: harness.resource("", "v1", resource),
+    namespace,
+    input: inputOf(value),
+    options: writeOptions(),
+  };
+  return parse((await createObject(registry, request, noSignal)).bytes) as ApiObject;
+}
+
+async function remove(resource: string, name: string, options: Partial<DeleteOptions> = {}) {
+  const target = {
+    resource: harness.resource("", "v1", resource),
+    namespace: "default",
+    name,
+    options: { isDryRun: false, ...options },
+  };
+  const { status, bytes } = await deleteObject(registry, target, noSignal);
+  return { status, body: parse(bytes) };
+}
+
+async function merge(resource: string, name: string, patch: JsonObject) {
+  const target = {
+    resource: harness.resource("", "v1", resource),
+    namespace: "default",
+    name,
+    subresource: "",
+    options: writeOptions(),
+    patch: (current: JsonValue) => applyMergePatch(current, patch),
+  };
+  return parse((await patchObject(registry, target, noSignal)).bytes) as ApiObject;
+}
+
+async function exists(resource: string, name: string): Promise<boolean> {
+  await registry.freshness.fresh();
+  return registry.view.partition(`core/${resource}`).get(`default/${name}`) !== undefined;
+}
+
+async function refusal(work: Promise<unknown>): Promise<StatusError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof StatusError, String(error));
+  return error;
+}
+
+test("S1-DEL-12: without finalizers an object goes at once, and a Status says which", async () => {
+  const { metadata } = await create("configmaps", { metadata: { name: "a" } });
+  const { status, body } = await remove("configmaps", "a");
+  assert.equal(status, 200);
+  assert.deepEqual(body, {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    details: { name: "a", kind: "configmaps", uid: metadata.uid },
+  });
+  assert.equal(await exists("configmaps", "a"), false);
+});
+
+test("S1-DEL-12: some types give their last state", async () => {
+  await create("serviceaccounts", { metadata: { name: "a" } });
+  const { body } = await remove("serviceaccounts", "a");
+  assert.equal(body.kind, "ServiceAccount");
+});
+
+test("S1-DEL-14: a delete of nothing is 404", async () => {
+  assert.equal((await refusal(remove("configmaps", "none"))).code, 404);
+});
+
+test("S1-DEL-07..11, S1-META-12: finalizers make a deletion two phases", async () => {
+  const finalizers = ["example.com/one", "example.com/two"];
+  await create("configmaps", { metadata: { name: "f", finalizers } });
+  const { status, body } = await remove("configmaps", "f");
+  assert.equal(status, 200);
+  assert.equal(body.metadata.deletionTimestamp, "2030-01-02T03:04:05Z");
+  assert.equal(body.metadata.deletionGracePeriodSeconds, 0);
+  const again = await remove("configmaps", "f");
+  assert.equal(again.body.metadata.resourceVersion, body.metadata.resourceVersion);
+  const taken = await refusal(create("configmaps", { metadata: { name: "f" } }));
+  assert.equal(taken.message, 'object is being deleted: configmaps "f" already exists');
+
+  const reordered = await merge("configmaps", "f", {
+    metadata: { finalizers: finalizers.toReversed() },
+  });
+  assert.deepEqual(reordered.metadata.finalizers, finalizers.toReversed());
+  await merge("configmaps", "f", { metadata: { finalizers: ["example.com/two"] } });
+  const last = await merge("configmaps", "f", { metadata: { finalizers: null } });
+  assert.equal(last.metadata.finalizers, undefined);
+  assert.equal(await exists("configmaps", "f"), false);
+  await create("configmaps", { metadata: { name: "f" } });
+});
+
+test("S1-META-15: no new finalizer after the deletion has begun", async () => {
+  await create("configmaps", { metadata: { name: "late", finalizers: ["example.com/one"] } });
+  await remove("configmaps", "late");
+  const error = await refusal(
+    merge("configmaps", "late", { metadata: { finalizers: ["example.com/one", "example.com/x"] } }),
+  );
+  assert.equal(error.code, 422);
+  assert.match(error.message, /no new finalizers can be added if the object is being deleted/);
+});
+
+test("S1-DEL-05: preconditions that do not hold are 409", async () => {
+  const { metadata } = await create("configmaps", { metadata: { name: "pre" } });
+  const uid = await refusal(remove("configmaps", "pre", { preconditions: { uid: "other" } }));
+  assert.equal(uid.code, 409);
+  const version = await refusal(
+    remove("configmaps", "pre", { preconditions: { resourceVersion: "1" } }),
+  );
+  assert.equal(version.code, 409);
+  const { resourceVersion } = metadata;
+  await remove("configmaps", "pre", { preconditions: { uid: metadata.uid, resourceVersion } });
+});
+
+test("S1-DEL-04, S1-DEL-06: the propagation policy becomes a finalizer", async () => {
+  for (const [policy, finalizer] of [
+    ["Foreground", "foregroundDeletion"],
+    ["Orphan", "orphan"],
+  ] as const) {
+    await create("configmaps", { metadata: { name: policy.toLowerCase() } });
+    const { body } = await remove("configmaps", policy.toLowerCase(), {
+      propagationPolicy: policy,
+    });
+    assert.deepEqual(body.metadata.finalizers, [finalizer]);
+  }
+  const { naming } = registry;
+  const bad = { isDryRun: false, propagationPolicy: "Sideways" };
+  assert.throws(() => checkDeleteOptions(naming, bad), { code: 422 });
+  const both = { isDryRun: false, propagationPolicy: "Orphan", orphanDependents: true };
+  assert.throws(() => checkDeleteOptions(naming, both), { code: 422 });
+});
+
+test("S1-DEL-13: 202 only for orphanDependents=false and not deleted", async () => {
+  await create("configmaps", { metadata: { name: "o", finalizers: ["example.com/one"] } });
+  assert.equal((await remove("configmaps", "o", { orphanDependents: false })).status, 202);
+});
+
+function pod(name: string, nodeName?: string): JsonObject {
+  const containers = [{ name: "c", image: "i:1" }];
+  return { metadata: { name }, spec: { containers, ...(nodeName && { nodeName }) } };
+}
+
+test("S1-META-13, S1-DEL-03: a pod on a node gets its grace period", async () => {
+  await create("pods", pod("p", "n1"));
+  const { body } = await remove("pods", "p", { gracePeriodSeconds: 60 });
+  assert.equal(body.metadata.deletionGracePeriodSeconds, 60);
+  assert.equal(body.metadata.deletionTimestamp, "2030-01-02T03:05:05Z");
+  assert.equal(body.metadata.generation, 2);
+  const longer = await remove("pods", "p", { gracePeriodSeconds: 90 });
+  assert.equal(longer.body.metadata.deletionGracePeriodSeconds, 60);
+  const shorter = await remove("pods", "p", { gracePeriodSeconds: 5 });
+  assert.equal(shorter.body.metadata.deletionGracePeriodSeconds, 5);
+  assert.equal(shorter.body.metadata.deletionTimestamp, "2030-01-02T03:04:10Z");
+  await remove("pods", "p", { gracePeriodSeconds: 0 });
+  assert.equal(await exists("pods", "p"), false);
+});
+
+test("S1-DEL-03: a pod that runs nowhere goes at once", async () => {
+  await create("pods", pod("q"));
+  const { body } = await remove("pods", "q");
+  assert.equal(body.kind, "Pod");
+  assert.equal(await exists("pods", "q"), false);
+});
+
+test("S1-DRY-11: a dry delete keeps the object", async () => {
+  await create("configmaps", { metadata: { name: "dry" } });
+  const { body } = await remove("configmaps", "dry", { isDryRun: true });
+  assert.equal(body.status, "Success");
+  assert.equal(await exists("configmaps", "dry"), true);
+});
+
+test("S1-DEL-15: a collection goes by selector; what a finalizer holds is marked", async () => {
+  for (let i = 0; i < 230; i++) {
+    const labels = { app: i % 10 === 0 ? "keep" : "go" };
+    const finalizers = i === 5 ? ["example.com/one"] : [];
+    await create("secrets", { metadata: { name: `s${i}`, labels, finalizers } });
+  }
+  const resource = harness.resource("", "v1", "secrets");
+  const selector = compileSelector({ namespace: "default", labelSelector: "app=go" });
+  const options = { isDryRun: false };
+  const target = { resource, namespace: "default", selector, options };
+  const { status, bytes } = await deleteCollection(registry, target, noSignal);
+  const list = parse(bytes);
+  assert.equal(status, 200);
+  assert.equal(list.kind, "SecretList");
+  assert.equal(list.items.length, 207);
+  assert.equal(list.items[0].kind, undefined);
+  assert.equal(list.items[0].metadata.name, "s1");
+  await registry.freshness.fresh();
+  assert.equal(registry.view.partition("core/secrets").size, 24);
+});
+
+test("S1-DEL-15: objects that others change meanwhile are deleted all the same", async () => {
+  for (let i = 0; i < 60; i++) await create("configmaps", { metadata: { name: `race${i}` } });
+  const replica = await harness.openReplica();
+  const resource = harness.resource("", "v1", "configmaps");
+  const fieldSelector = "metadata.name!=dry";
+  const selector = compileSelector({ namespace: "default", fieldSelector });
+  const target = { resource, namespace: "default", selector, options: { isDryRun: false } };
+  const deleting = deleteCollection(replica, target, noSignal);
+  await Promise.all([
+    deleting,
+    ...[3, 30, 59].map((i) =>
+      merge("configmaps", `race${i}`, { data: { a: "b" } }).catch((error: unknown) => {
+        assert.ok(error instanceof StatusError && error.code === 404, String(error));
+      }),
+    ),
+  ]);
+  for (let i = 0; i < 60; i++) assert.equal(await exists("configmaps", `race${i}`), false);
+});

@@ -1,0 +1,247 @@
+/** Updates and patches: preconditions, no-ops, status and spec, generation, contention. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { applyMergePatch } from "../../api/merge-patch.js";
+import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
+import { StatusError } from "../../api/status.js";
+import { createObject } from "./create.js";
+import type { Registry } from "./registry.js";
+import {
+  inputOf,
+  noSignal,
+  openRegistryHarness,
+  type RegistryHarness,
+  writeOptions,
+} from "./testing/registry-harness.js";
+import { patchObject, updateObject } from "./update.js";
+
+let harness: RegistryHarness;
+let registry: Registry;
+const CONFIG_MAPS = ["", "configmaps"] as const;
+const DEPLOYMENTS = ["apps", "deployments"] as const;
+
+before(async () => {
+  harness = await openRegistryHarness();
+  registry = harness.registry;
+  const resource = harness.resource("", "v1", "namespaces");
+  const input = inputOf({ metadata: { name: "default" } });
+  await createObject(
+    registry,
+    { resource, namespace: "", input, options: writeOptions() },
+    noSignal,
+  );
+});
+after(() => harness[Symbol.asyncDispose]());
+
+type Kind = readonly [group: string, resource: string];
+
+const parse = (bytes: Buffer) => JSON.parse(bytes.toString()) as ApiObject & JsonObject;
+
+async function create([group, name]: Kind, value: JsonObject) {
+  const resource = harness.resource(group, "v1", name);
+  const request = {
+    resource,
+    namespace: "default",
+    input: inputOf(value),
+    options: writeOptions(),
+  };
+  return parse((await createObject(registry, request, noSignal)).bytes);
+}
+
+function targetOf([group, resource]: Kind, name: string, subresource = "", changes = {}) {
+  return {
+    resource: harness.resource(group, "v1", resource),
+    namespace: "default",
+    name,
+    subresource,
+    options: writeOptions(changes),
+  };
+}
+
+async function put(kind: Kind, value: ApiObject | JsonObject, subresource = "", changes = {}) {
+  const { name = "" } = (value as ApiObject).metadata;
+  const target = targetOf(kind, name, subresource, changes);
+  const input = inputOf(value as JsonValue);
+  return parse((await updateObject(registry, { ...target, input }, noSignal)).bytes);
+}
+
+async function merge(kind: Kind, name: string, patch: JsonObject, on = registry) {
+  const target = {
+    ...targetOf(kind, name),
+    patch: (current: JsonValue) => applyMergePatch(current, patch),
+  };
+  return parse((await patchObject(on, target, noSignal)).bytes);
+}
+
+async function refusal(work: Promise<unknown>): Promise<StatusError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof StatusError, String(error));
+  return error;
+}
+
+function deployment(name: string): JsonObject {
+  return {
+    metadata: { name },
+    spec: {
+      selector: { matchLabels: { a: "b" } },
+      template: {
+        metadata: { labels: { a: "b" } },
+        spec: { containers: [{ name: "c", image: "i:1" }] },
+      },
+    },
+  };
+}
+
+test("S1-CRUD-02, S1-CRUD-03: a replace with the read version works once", async () => {
+  const created = await create(CONFIG_MAPS, { metadata: { name: "cas" }, data: { n: "0" } });
+  const updated = await put(CONFIG_MAPS, { ...created, data: { n: "1" } });
+  assert.deepEqual(updated.data, { n: "1" });
+  assert.notEqual(updated.metadata.resourceVersion, created.metadata.resourceVersion);
+  const stale = await refusal(put(CONFIG_MAPS, { ...created, data: { n: "2" } }));
+  assert.equal(stale.code, 409);
+  assert.equal(
+    stale.message,
+    'Operation cannot be fulfilled on configmaps "cas": the object has been modified; please apply your changes to the latest version and try again',
+  );
+});
+
+test("S1-CRUD-04: a replace without a version, where the type allows it", async () => {
+  await create(CONFIG_MAPS, { metadata: { name: "blind" } });
+  const updated = await put(CONFIG_MAPS, { metadata: { name: "blind" }, data: { a: "b" } });
+  assert.deepEqual(updated.data, { a: "b" });
+  const lease = ["coordination.k8s.io", "leases"] as const;
+  await create(lease, { metadata: { name: "l" } });
+  const refused = await refusal(put(lease, { metadata: { name: "l" } }));
+  assert.equal(refused.code, 422);
+  assert.match(refused.message, /metadata.resourceVersion: Invalid value: 0: must be specified/);
+});
+
+test("S1-GEN-18, S1-CRUD-05: a replace of what is missing is 404, or creates it", async () => {
+  const missing = await refusal(put(CONFIG_MAPS, { metadata: { name: "none" } }));
+  assert.equal(missing.message, 'configmaps "none" not found');
+  const role = ["rbac.authorization.k8s.io", "roles"] as const;
+  const value = { metadata: { name: "pod:Reader" }, rules: [] };
+  const target = { ...targetOf(role, "pod:Reader"), input: inputOf(value) };
+  const result = await updateObject(registry, target, noSignal);
+  assert.equal(result.status, 201);
+  const other = { ...targetOf(CONFIG_MAPS, "x"), input: inputOf({ metadata: { name: "y" } }) };
+  const renamed = await refusal(updateObject(registry, other, noSignal));
+  assert.equal(renamed.code, 400);
+});
+
+test("S1-META-07: a replace with another object's uid is 409", async () => {
+  const created = await create(CONFIG_MAPS, { metadata: { name: "uid" } });
+  const next = { ...created, metadata: { ...created.metadata, uid: "other" } };
+  const error = await refusal(put(CONFIG_MAPS, next));
+  assert.equal(error.code, 409);
+  assert.match(error.message, /Precondition failed: UID in precondition: other/);
+});
+
+test("S1-META-10: a write that changes nothing keeps the version", async () => {
+  const created = await create(CONFIG_MAPS, { metadata: { name: "same" }, data: { a: "b" } });
+  assert.deepEqual(await put(CONFIG_MAPS, created), created);
+  assert.deepEqual(await merge(CONFIG_MAPS, "same", { data: { a: "b" } }), created);
+  const web = await create(DEPLOYMENTS, deployment("same"));
+  assert.deepEqual(await put(DEPLOYMENTS, web), web);
+  assert.deepEqual(await merge(DEPLOYMENTS, "same", { spec: { replicas: 1 } }), web);
+});
+
+test("S1-META-11, S1-META-12: time stamps are not the client's", async () => {
+  const created = await create(CONFIG_MAPS, { metadata: { name: "times" } });
+  const creationTimestamp = "1970-01-01T00:00:00Z";
+  const moved = await put(CONFIG_MAPS, {
+    ...created,
+    metadata: { ...created.metadata, creationTimestamp },
+    data: { a: "b" },
+  });
+  assert.equal(moved.metadata.creationTimestamp, created.metadata.creationTimestamp);
+  const error = await refusal(
+    merge(CONFIG_MAPS, "times", { metadata: { deletionTimestamp: creationTimestamp } }),
+  );
+  assert.equal(error.code, 422);
+  assert.match(error.message, /metadata.deletionTimestamp: .*field is immutable/);
+});
+
+test("S1-META-19, S1-CRUD-08: generation counts the spec; status and spec have their own ends", async () => {
+  const created = await create(DEPLOYMENTS, deployment("web"));
+  const labelled = await merge(DEPLOYMENTS, "web", { metadata: { labels: { x: "y" } } });
+  assert.equal(labelled.metadata.generation, 1);
+  const scaled = await merge(DEPLOYMENTS, "web", { spec: { replicas: 3 } });
+  assert.equal(scaled.metadata.generation, 2);
+  const main = await merge(DEPLOYMENTS, "web", { status: { replicas: 9 } });
+  assert.deepEqual(main.status, {});
+  const spec = { ...(created.spec as JsonObject), replicas: 7 };
+  const reported = await put(DEPLOYMENTS, { ...scaled, spec, status: { replicas: 3 } }, "status");
+  assert.deepEqual(reported.status, { replicas: 3 });
+  assert.equal((reported.spec as JsonObject).replicas, 3);
+  assert.equal(reported.metadata.generation, 2);
+  const kept = await put(DEPLOYMENTS, { ...reported, status: {} });
+  assert.deepEqual(kept.status, { replicas: 3 });
+});
+
+test("S1-PATCH-04, S1-PATCH-09: a merge patch merges; with a stale version it is 409", async () => {
+  const created = await create(CONFIG_MAPS, {
+    metadata: { name: "patch" },
+    data: { a: "1", b: "2" },
+  });
+  const patched = await merge(CONFIG_MAPS, "patch", { data: { a: null, c: "3" } });
+  assert.deepEqual(patched.data, { b: "2", c: "3" });
+  const resourceVersion = created.metadata.resourceVersion ?? "";
+  const stale = await refusal(
+    merge(CONFIG_MAPS, "patch", { metadata: { resourceVersion }, data: { d: "4" } }),
+  );
+  assert.equal(stale.code, 409);
+});
+
+test("S1-CRUD-09: 100 writers that read and write one counter lose nothing", async () => {
+  await create(CONFIG_MAPS, { metadata: { name: "counter" }, data: { n: "0" } });
+  const replica = await harness.openReplica();
+  const increment = async (on: Registry) => {
+    const target = {
+      ...targetOf(CONFIG_MAPS, "counter"),
+      patch(current: JsonValue) {
+        const { data } = current as { data: { n: string } };
+        return applyMergePatch(current, { data: { n: String(Number(data.n) + 1) } });
+      },
+    };
+    await patchObject(on, target, noSignal);
+  };
+  const writers = Array.from({ length: 100 }, (_, i) =>
+    increment(i % 2 === 0 ? registry : replica),
+  );
+  await Promise.all(writers);
+  const final = await merge(CONFIG_MAPS, "counter", {});
+  assert.deepEqual(final.data, { n: "100" });
+});
+
+test("a refusal is never given because of a view that lags", async () => {
+  const replica = await harness.openReplica();
+  const created = await create(CONFIG_MAPS, { metadata: { name: "lag" } });
+  // The other replica may not have seen it yet; it must not say 404.
+  await merge(CONFIG_MAPS, "lag", { data: { a: "b" } }, replica);
+  // Nor may it take an old state for the current one and write nothing.
+  await merge(CONFIG_MAPS, "lag", { data: { a: "c" } });
+  const back = await merge(CONFIG_MAPS, "lag", { data: { a: "b" } }, replica);
+  assert.notEqual(back.metadata.resourceVersion, created.metadata.resourceVersion);
+  assert.deepEqual(back.data, { a: "b" });
+});
+
+test("S1-DRY-01, S1-DRY-04: a dry update shows what would be", async () => {
+  const created = await create(CONFIG_MAPS, { metadata: { name: "dry" } });
+  const dry = await put(CONFIG_MAPS, { ...created, data: { a: "b" } }, "", { isDryRun: true });
+  assert.deepEqual(dry.data, { a: "b" });
+  assert.equal(dry.metadata.resourceVersion, created.metadata.resourceVersion);
+  assert.equal((await merge(CONFIG_MAPS, "dry", {})).data, undefined);
+});
+
+test("an immutable ConfigMap stays as it is", async () => {
+  await create(CONFIG_MAPS, { metadata: { name: "fixed" }, data: { a: "b" }, immutable: true });
+  const error = await refusal(merge(CONFIG_MAPS, "fixed", { data: { a: "c" } }));
+  assert.equal(
+    error.message,
+    'ConfigMap "fixed" is invalid: data: Forbidden: field is immutable when `immutable` is set',
+  );
+});
