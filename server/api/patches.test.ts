@@ -1,0 +1,179 @@
+/** JSON Patch (RFC 6902) and JSON merge patch (RFC 7386): their examples, limits, and properties. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { deepEqual } from "./deep-equal.js";
+import { applyJsonPatch, parseJsonPatch } from "./json-patch.js";
+import { applyMergePatch } from "./merge-patch.js";
+import type { JsonValue } from "./meta.js";
+
+test("S1-PATCH-04: the examples of RFC 7386", () => {
+  const table: [JsonValue, JsonValue, JsonValue][] = [
+    [{ a: "b" }, { a: "c" }, { a: "c" }],
+    [{ a: "b" }, { b: "c" }, { a: "b", b: "c" }],
+    [{ a: "b" }, { a: null }, {}],
+    [{ a: "b", b: "c" }, { a: null }, { b: "c" }],
+    [{ a: ["b"] }, { a: "c" }, { a: "c" }],
+    [{ a: "c" }, { a: ["b"] }, { a: ["b"] }],
+    [{ a: { b: "c" } }, { a: { b: "d", c: null } }, { a: { b: "d" } }],
+    [{ a: [{ b: "c" }] }, { a: [1] }, { a: [1] }],
+    [
+      ["a", "b"],
+      ["c", "d"],
+      ["c", "d"],
+    ],
+    [{ a: "b" }, ["c"], ["c"]],
+    [{ a: "foo" }, null, null],
+    [{ a: "foo" }, "bar", "bar"],
+    [{ e: null }, { a: 1 }, { e: null, a: 1 }],
+    [[1, 2], { a: "b", c: null }, { a: "b" }],
+    [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+    [{ a: 1 }, { a: [null, 2] }, { a: [null, 2] }],
+  ];
+  for (const [target, patch, expected] of table) {
+    assert.deepEqual(applyMergePatch(target, patch), expected, JSON.stringify(patch));
+  }
+});
+
+test("a merge patch leaves its target alone, and __proto__ is a name like any other", () => {
+  const target = { a: { b: 1 } };
+  applyMergePatch(target, { a: { b: 2 } });
+  assert.deepEqual(target, { a: { b: 1 } });
+  const patch = JSON.parse('{"__proto__": {"polluted": true}}') as JsonValue;
+  const result = applyMergePatch({}, patch) as Record<string, unknown>;
+  assert.equal(Object.getPrototypeOf(result), Object.prototype);
+  assert.equal(JSON.stringify(result), '{"__proto__":{"polluted":true}}');
+});
+
+const run = (target: JsonValue, document: JsonValue) =>
+  applyJsonPatch(target, parseJsonPatch(document));
+
+test("S1-PATCH-02: the operations of RFC 6902", () => {
+  const table: [JsonValue, JsonValue, JsonValue][] = [
+    [{ foo: "bar" }, [{ op: "add", path: "/baz", value: "qux" }], { baz: "qux", foo: "bar" }],
+    [
+      { foo: ["bar", "baz"] },
+      [{ op: "add", path: "/foo/1", value: "qux" }],
+      { foo: ["bar", "qux", "baz"] },
+    ],
+    [{ baz: "qux", foo: "bar" }, [{ op: "remove", path: "/baz" }], { foo: "bar" }],
+    [{ foo: ["a", "b", "c"] }, [{ op: "remove", path: "/foo/1" }], { foo: ["a", "c"] }],
+    [{ baz: "qux" }, [{ op: "replace", path: "/baz", value: "boo" }], { baz: "boo" }],
+    [
+      { foo: { bar: "baz", waldo: "fred" }, qux: { corge: "grault" } },
+      [{ op: "move", from: "/foo/waldo", path: "/qux/thud" }],
+      { foo: { bar: "baz" }, qux: { corge: "grault", thud: "fred" } },
+    ],
+    [
+      { foo: ["all", "grass", "cows", "eat"] },
+      [{ op: "move", from: "/foo/1", path: "/foo/3" }],
+      { foo: ["all", "cows", "eat", "grass"] },
+    ],
+    [
+      { baz: "qux", foo: ["a", 2, "c"] },
+      [
+        { op: "test", path: "/baz", value: "qux" },
+        { op: "test", path: "/foo/1", value: 2 },
+      ],
+      { baz: "qux", foo: ["a", 2, "c"] },
+    ],
+    [{ foo: ["bar"] }, [{ op: "add", path: "/foo/-", value: ["x"] }], { foo: ["bar", ["x"]] }],
+    [{ "/": 9, "~1": 10 }, [{ op: "test", path: "/~01", value: 10 }], { "/": 9, "~1": 10 }],
+    [
+      { a: { b: 1 } },
+      [
+        { op: "copy", from: "/a", path: "/c" },
+        { op: "replace", path: "/c/b", value: 2 },
+      ],
+      { a: { b: 1 }, c: { b: 2 } },
+    ],
+    [{ a: [null] }, [{ op: "test", path: "/a", value: [null] }], { a: [null] }],
+    [{ a: 1 }, [{ op: "replace", path: "", value: { b: 2 } }], { b: 2 }],
+  ];
+  for (const [target, document, expected] of table) {
+    const before = structuredClone(target);
+    assert.deepEqual(run(target, document), expected, JSON.stringify(document));
+    assert.deepEqual(target, before, "the target is left alone");
+  }
+});
+
+test("S1-PATCH-03: an operation that does not fit is 422 and changes nothing", () => {
+  const table: [JsonValue, JsonValue][] = [
+    [{ a: 1 }, [{ op: "test", path: "/a", value: 2 }]],
+    [{ a: 1 }, [{ op: "remove", path: "/b" }]],
+    [{ a: 1 }, [{ op: "replace", path: "/b", value: 1 }]],
+    [{ a: 1 }, [{ op: "add", path: "/b/c", value: 1 }]],
+    [{ a: [] }, [{ op: "add", path: "/a/1", value: 1 }]],
+    [{ a: [1] }, [{ op: "remove", path: "/a/01" }]],
+    [{ a: 1 }, [{ op: "add", path: "/a/b", value: 1 }]],
+    [{ a: { b: 1 } }, [{ op: "move", from: "/a", path: "/a/b/c" }]],
+    [{}, [{ op: "remove", path: "/constructor" }]],
+  ];
+  for (const [target, document] of table) {
+    assert.throws(() => run(target, document), { code: 422 }, JSON.stringify(document));
+  }
+});
+
+test("S1-PATCH-10, S1-PATCH-11: malformed documents are 400, too large ones 413", () => {
+  const malformed: JsonValue[] = [
+    {},
+    [1],
+    [{ op: "add", path: "a", value: 1 }],
+    [{ op: "add", path: "/a" }],
+    [{ op: "jump", path: "/a" }],
+    [{ op: "move", path: "/a" }],
+    [{ op: "remove", path: "/a~2" }],
+  ];
+  for (const document of malformed) {
+    assert.throws(() => parseJsonPatch(document), { code: 400 }, JSON.stringify(document));
+  }
+  const many = Array.from({ length: 10_001 }, () => ({ op: "remove", path: "/a" }));
+  assert.throws(() => parseJsonPatch(many), { code: 413 });
+  const doubling = Array.from({ length: 40 }, (_, i) => ({
+    op: "copy",
+    from: "",
+    path: `/x${i}`,
+  }));
+  assert.throws(() => run({ a: "a".repeat(1000) }, doubling), { code: 413 });
+});
+
+const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
+
+test("whatever the document, a JSON patch ends with a value or a Status", () => {
+  const pointer = fc
+    .array(fc.constantFrom("a", "b", "0", "1", "-", "~0", ""), { maxLength: 3 })
+    .map((tokens) => tokens.map((token) => `/${token}`).join(""));
+  const operation = fc.record({
+    op: fc.constantFrom("add", "remove", "replace", "move", "copy", "test"),
+    path: pointer,
+    from: pointer,
+    value: json,
+  });
+  fc.assert(
+    fc.property(json, fc.array(operation, { maxLength: 6 }), (target, document) => {
+      const before = JSON.stringify(target);
+      try {
+        run(target, document as JsonValue);
+      } catch (error) {
+        assert.ok([400, 413, 422].includes((error as { code: number }).code), String(error));
+      }
+      assert.equal(JSON.stringify(target), before);
+    }),
+  );
+});
+
+test("replacing a value by itself changes nothing; deepEqual is JSON equality", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), json), (target) => {
+      const document = Object.entries(target).map(([key, value]) => ({
+        op: "replace",
+        path: `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+        value,
+      }));
+      assert.ok(deepEqual(run(target, document), target));
+    }),
+  );
+  assert.ok(deepEqual({ a: undefined, b: [1n] }, { b: [1n] }));
+  assert.ok(!deepEqual([1, 2], [2, 1]));
+  assert.ok(!deepEqual({ a: null }, {}));
+});

@@ -1,0 +1,181 @@
+/** Selectors: grammar tables, refusals, and agreement with a naive evaluator. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { compileSelector, type SelectableObject } from "./selectors.js";
+import { StatusError } from "./status.js";
+
+function object(labels: Record<string, string>, fields: Record<string, string> = {}) {
+  return { namespace: "default", name: "web", labels, fields } satisfies SelectableObject;
+}
+
+function matches(labelSelector: string, labels: Record<string, string>): boolean {
+  return compileSelector({ namespace: "", labelSelector }).matches(object(labels));
+}
+
+test("S1-PATH-14: label selectors by operator", () => {
+  const labels = { app: "web", tier: "front", empty: "", n: "7", in: "in" };
+  const table: [string, boolean][] = [
+    ["app=web", true],
+    ["app==web", true],
+    ["app=db", false],
+    ["app!=web", false],
+    ["app!=db", true],
+    ["missing!=x", true],
+    ["app in (web, db)", true],
+    ["app in (db)", false],
+    ["app notin (db)", true],
+    ["missing notin (db)", true],
+    ["app notin (web,db)", false],
+    ["app", true],
+    ["!app", false],
+    ["!missing", true],
+    ["missing", false],
+    ["empty=", true],
+    ["empty", true],
+    ["empty in ()", true],
+    ["app in (,web)", true],
+    ["app=web,tier=front", true],
+    ["app=web,tier=back", false],
+    ["n>6", true],
+    ["n > 7", false],
+    ["n<8", true],
+    ["app>1", false],
+    ["in in (in)", true],
+    [" app = web , tier ", true],
+    ["", true],
+    ["constructor", false],
+  ];
+  for (const [selector, expected] of table) {
+    assert.equal(matches(selector, labels), expected, selector);
+  }
+});
+
+test("S1-PATH-14: bad label selectors are 400 and say what was found", () => {
+  const table: [string, RegExp][] = [
+    ["app=web,", /found '', expected: identifier after ','/],
+    [",app", /found ',', expected: !, identifier, or 'end of string'/],
+    ["app in web", /found 'web' expected: '\('/],
+    ["app in (web", /expected: ',' or '\)'/],
+    ["app=web db", /found 'db', expected: ',' or 'end of string'/],
+    ["app like x", /found 'like', expected: in, notin, =, ==, !=, gt, lt/],
+    ["-app=web", /name part must consist of/],
+    ["app=-web", /a valid label must be an empty string or consist of/],
+    ["app>x", /the value must be an integer/],
+    ["!app=web", /expected: ',' or 'end of string'/],
+    ["=web", /expected: !, identifier/],
+  ];
+  for (const [labelSelector, message] of table) {
+    assert.throws(
+      () => compileSelector({ namespace: "", labelSelector }),
+      (error) => error instanceof StatusError && error.code === 400 && message.test(error.message),
+      labelSelector,
+    );
+  }
+});
+
+test("S1-PATH-14: matching agrees with a naive evaluator", () => {
+  const key = fc.constantFrom("a", "b", "c", "example.com/d");
+  const value = fc.constantFrom("", "x", "y", "z-1");
+  const term = fc.oneof(
+    fc.record({ key, op: fc.constantFrom("=", "==", "!="), values: fc.tuple(value) }),
+    fc.record({
+      key,
+      op: fc.constantFrom("in", "notin"),
+      values: fc.array(value, { minLength: 1, maxLength: 4 }),
+    }),
+    fc.record({ key, op: fc.constantFrom("exists", "!"), values: fc.constant([]) }),
+  );
+  const print = ({ key: k, op, values }: { key: string; op: string; values: readonly string[] }) => {
+    if (op === "exists") return k;
+    if (op === "!") return `!${k}`;
+    return op.endsWith("in") ? `${k} ${op} (${values.join(",")})` : `${k}${op}${values[0]}`;
+  };
+  const naive = (
+    { key: k, op, values }: { key: string; op: string; values: readonly string[] },
+    labels: Record<string, string>,
+  ) => {
+    const actual = labels[k];
+    const isMember = actual !== undefined && values.includes(actual);
+    if (op === "exists") return actual !== undefined;
+    if (op === "!") return actual === undefined;
+    return op === "!=" || op === "notin" ? !isMember : isMember;
+  };
+  const labels = fc.dictionary(key, value);
+  fc.assert(
+    fc.property(fc.array(term, { maxLength: 4 }), labels, (terms, given) => {
+      const selector = terms.map(print).join(", ");
+      assert.equal(
+        matches(selector, given),
+        terms.every((item) => naive(item, given)),
+        selector,
+      );
+    }),
+  );
+});
+
+test("S1-PATH-14, S1-PATH-15: no text makes the parsers fail otherwise than with 400", () => {
+  const text = fc.oneof(
+    fc.string({ maxLength: 30 }),
+    fc
+      .array(fc.constantFrom("a", "in", "notin", "(", ")", ",", "=", "!", "<", " ", "\\"))
+      .map((parts) => parts.join("")),
+  );
+  fc.assert(
+    fc.property(text, text, (labelSelector, fieldSelector) => {
+      for (const options of [{ labelSelector }, { fieldSelector }]) {
+        try {
+          compileSelector({ namespace: "", ...options }).matches(object({ a: "b" }));
+        } catch (error) {
+          assert.ok(error instanceof StatusError && error.code === 400, String(error));
+        }
+      }
+    }),
+  );
+});
+
+test("S1-PATH-15: field selectors by operator, with escapes", () => {
+  const subject = object({}, { "spec.nodeName": "n1", "status.phase": "a,b=c\\d" });
+  const selectableFieldNames = ["spec.nodeName", "status.phase"];
+  const table: [string, boolean][] = [
+    ["metadata.name=web", true],
+    ["metadata.name==web", true],
+    ["metadata.name!=web", false],
+    ["metadata.namespace=default", true],
+    ["metadata.namespace!=default", false],
+    ["spec.nodeName=n1", true],
+    ["spec.nodeName!=n1", false],
+    ["spec.nodeName=", false],
+    ["status.phase=a\\,b\\=c\\\\d", true],
+    ["spec.nodeName=n1,metadata.name=db", false],
+    ["", true],
+  ];
+  for (const [fieldSelector, expected] of table) {
+    const selector = compileSelector({ namespace: "", fieldSelector, selectableFieldNames });
+    assert.equal(selector.matches(subject), expected, fieldSelector);
+  }
+});
+
+test("S1-PATH-15: a field that cannot be selected by is 400", () => {
+  const table: [string, string][] = [
+    ["spec.x=1", "field label not supported: spec.x"],
+    ["abc", "invalid selector: 'abc'; can't understand 'abc'"],
+    ["metadata.name=a\\x", "invalid field selector: invalid escape sequence in value: \\x"],
+  ];
+  for (const [fieldSelector, message] of table) {
+    assert.throws(() => compileSelector({ namespace: "", fieldSelector }), { code: 400, message });
+  }
+});
+
+test("a selector says what it fixes", () => {
+  const selector = compileSelector({
+    namespace: "",
+    fieldSelector: "metadata.name=web,metadata.namespace=shop,spec.nodeName=n1",
+    selectableFieldNames: ["spec.nodeName"],
+  });
+  assert.equal(selector.name, "web");
+  assert.equal(selector.namespace, "shop");
+  assert.deepEqual(selector.fixedFields, { "spec.nodeName": "n1" });
+  assert.equal(compileSelector({ namespace: "" }).isEverything, true);
+  assert.equal(compileSelector({ namespace: "shop" }).isEverything, false);
+});

@@ -1,0 +1,102 @@
+/** Names, labels, annotations, owners and finalizers: what is wrong with them, in known words. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ObjectMeta } from "./meta.js";
+import {
+  ANNOTATIONS_BYTES_MAX,
+  validateMetadata,
+  validateMetadataUpdate,
+} from "./validation-metadata.js";
+import {
+  checkDns1035LabelName,
+  checkDnsLabelName,
+  checkDnsSubdomainName,
+  checkLabelValue,
+  checkPathSegmentName,
+  checkQualifiedName,
+} from "./validation-names.js";
+
+test("S1-META-01: names by kind of name", () => {
+  const table: [typeof checkDnsSubdomainName, string, boolean, boolean][] = [
+    [checkDnsSubdomainName, "web.example-1.com", false, true],
+    [checkDnsSubdomainName, "Web", false, false],
+    [checkDnsSubdomainName, "web-", false, false],
+    [checkDnsSubdomainName, "web-", true, true],
+    [checkDnsSubdomainName, "a".repeat(253), false, true],
+    [checkDnsSubdomainName, "a".repeat(254), false, false],
+    [checkDnsLabelName, "a.b", false, false],
+    [checkDnsLabelName, "1a", false, true],
+    [checkDns1035LabelName, "1a", false, false],
+    [checkDns1035LabelName, "a1", false, true],
+    [checkPathSegmentName, "system:node:Reader", false, true],
+    [checkPathSegmentName, "a/b", false, false],
+    [checkPathSegmentName, "..", false, false],
+    [checkPathSegmentName, "100%", false, false],
+  ];
+  for (const [check, name, isPrefix, isRight] of table) {
+    assert.equal(check(name, isPrefix).length === 0, isRight, `${check.name} ${name}`);
+  }
+  assert.deepEqual(checkDnsLabelName("a.b", false), ["must not contain dots"]);
+});
+
+test("S1-META-17: keys and values of labels", () => {
+  for (const key of ["app", "example.com/app", "a_b.C-1"]) {
+    assert.deepEqual(checkQualifiedName(key), [], key);
+  }
+  for (const key of ["", "/app", "example.com/", "a/b/c", "Example.com/x", "-a", "a".repeat(64)]) {
+    assert.notEqual(checkQualifiedName(key).length, 0, key);
+  }
+  for (const value of ["", "a", "A_b.c-1"]) assert.deepEqual(checkLabelValue(value), [], value);
+  for (const value of ["-", "a b", "a".repeat(64)]) {
+    assert.notEqual(checkLabelValue(value).length, 0, value);
+  }
+});
+
+const rules = { isNamespaced: false, namespaceFinalizer: "kubernetes" };
+const problems = (meta: ObjectMeta) =>
+  validateMetadata({ name: "x", ...meta }, rules).map(
+    ({ field, message }) => `${field}: ${message}`,
+  );
+
+test("S1-META-17: annotations may add up to 256 KiB", () => {
+  const value = "x".repeat(ANNOTATIONS_BYTES_MAX - 1);
+  assert.deepEqual(problems({ annotations: { a: value } }), []);
+  assert.deepEqual(problems({ annotations: { a: `${value}y` } }), [
+    "metadata.annotations: Too long: may not be more than 262144 bytes",
+  ]);
+  assert.equal(problems({ annotations: { "Upper.example.com/A": "" } }).length, 0);
+  assert.equal(problems({ annotations: { "not a key": "" } }).length, 1);
+});
+
+test("S1-META-18: owners say completely who they are", () => {
+  const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" };
+  assert.deepEqual(problems({ ownerReferences: [owner] }), []);
+  assert.deepEqual(problems({ ownerReferences: [{ ...owner, uid: "" }] }), [
+    'metadata.ownerReferences[0].uid: Invalid value: "": uid must not be empty',
+  ]);
+  const controller = { ...owner, controller: true };
+  assert.match(
+    problems({ ownerReferences: [controller, controller] })[0] ?? "",
+    /Only one reference can have Controller set to true/,
+  );
+});
+
+test("S1-META-14: finalizers are qualified names", () => {
+  const finalizers = ["example.com/a", "orphan", "kubernetes"];
+  assert.deepEqual(problems({ finalizers }), []);
+  assert.deepEqual(problems({ finalizers: ["mine"] }), [
+    'metadata.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
+  ]);
+  assert.equal(problems({ finalizers: ["orphan", "foregroundDeletion"] }).length, 1);
+});
+
+test("S1-META-15: an object in deletion gets no new finalizers, only fewer", () => {
+  const current = { name: "x", deletionTimestamp: "t", finalizers: ["a/b", "c/d"] };
+  assert.deepEqual(validateMetadataUpdate({ ...current, finalizers: ["c/d", "a/b"] }, current), []);
+  assert.deepEqual(validateMetadataUpdate({ ...current, finalizers: ["c/d"] }, current), []);
+  const [error] = validateMetadataUpdate({ ...current, finalizers: ["c/d", "e/f"] }, current);
+  assert.equal(
+    error?.message,
+    'Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"e/f"}',
+  );
+});

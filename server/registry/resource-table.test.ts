@@ -1,0 +1,110 @@
+/** The table of what is served: against the facts, and against docs/api-coverage.md. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { createNaming } from "../api/naming.js";
+import { createObjectCodecs } from "../schema/object-codec.js";
+import { loadFacts } from "../types/load-facts.js";
+import type { VirtualResource } from "./generic/served-resource.js";
+import { STRATEGIES } from "./groups.js";
+import { createResourceTable } from "./resource-table.js";
+
+const operation: VirtualResource = { create: async ({ object }) => object };
+const VIRTUAL = Object.fromEntries(
+  [
+    "authentication.k8s.io/selfsubjectreviews",
+    "authentication.k8s.io/tokenreviews",
+    "authorization.k8s.io/localsubjectaccessreviews",
+    "authorization.k8s.io/selfsubjectaccessreviews",
+    "authorization.k8s.io/selfsubjectrulesreviews",
+    "authorization.k8s.io/subjectaccessreviews",
+  ].map((name) => [name, operation]),
+);
+
+function open(vendor = "kubernetes", isEnabled?: () => boolean) {
+  const naming = createNaming(vendor);
+  const facts = loadFacts(naming);
+  const codecs = createObjectCodecs(facts);
+  const options = { naming, facts, codecs, virtual: VIRTUAL };
+  const table = createResourceTable({ ...options, ...(isEnabled && { isEnabled }) });
+  return { facts, table };
+}
+
+/** What the facts know and this server leaves out, with its place in the document. */
+const NOT_SERVED = new Set(["v1 bindings", "v1 componentstatuses"]);
+
+test("every GA resource of the facts is served, but for those that the document names", () => {
+  const { facts, table } = open();
+  for (const fact of facts.resources) {
+    if (!fact.onByDefault || fact.subresource !== "") continue;
+    const isServed = table.find(fact.group, fact.version, fact.resource) !== undefined;
+    const groupVersion = fact.group === "" ? fact.version : `${fact.group}/${fact.version}`;
+    assert.equal(isServed, !NOT_SERVED.has(`${groupVersion} ${fact.resource}`), fact.resource);
+  }
+  assert.equal(
+    table.all.some(({ version }) => /alpha|beta/.test(version)),
+    false,
+  );
+});
+
+test("every strategy belongs to a resource of the facts", () => {
+  const { facts } = open();
+  const known = new Set(facts.resources.map(({ group, resource }) => `${group}/${resource}`));
+  for (const name of Object.keys(STRATEGIES)) assert.ok(known.has(name), name);
+});
+
+test("versions of one resource share a partition, whose stored form is the GA version's", () => {
+  const { table } = open("kubernetes", () => true);
+  const at = (group: string, version: string, resource: string) => {
+    const found = table.find(group, version, resource);
+    assert.ok(found, resource);
+    return found;
+  };
+  const events = at("events.k8s.io", "v1", "events");
+  assert.equal(events.partition, "core/events");
+  assert.equal(events.storedCodec, at("", "v1", "events").codec);
+  const older = at("autoscaling", "v1", "horizontalpodautoscalers");
+  assert.equal(older.storedCodec, at("autoscaling", "v2", "horizontalpodautoscalers").codec);
+  const policies = at("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies");
+  assert.equal(policies.conversion, undefined);
+  const beta = at("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies");
+  assert.equal(beta.storedCodec, policies.codec);
+  assert.equal(table.stored("core/events")?.group, "");
+});
+
+test("a foreign vendor's groups are found in its spelling", () => {
+  const { table } = open("acme");
+  const roles = table.find("rbac.authorization.acme.io", "v1", "roles");
+  assert.equal(roles?.strategy.allowCreateOnUpdate, true);
+  assert.equal(table.find("rbac.authorization.k8s.io", "v1", "roles"), undefined);
+  assert.equal(table.find("events.acme.io", "v1", "events")?.partition, "core/events");
+});
+
+test("subresources are served where they have an implementation", () => {
+  const { table } = open();
+  const names = (group: string, resource: string) => [
+    ...(table.find(group, "v1", resource)?.subresources.keys() ?? []),
+  ];
+  assert.deepEqual(names("", "namespaces"), ["finalize", "status"]);
+  assert.deepEqual(names("apps", "deployments"), ["status"]);
+  assert.deepEqual(names("", "configmaps"), []);
+  assert.ok(table.servedFacts.every(({ subresource }) => /^(|status|finalize)$/.test(subresource)));
+});
+
+test("docs/api-coverage.md has a row for every resource that is served by default", () => {
+  const { table } = open();
+  const document = readFileSync(new URL("docs/api-coverage.md", repositoryRoot()), "utf8");
+  const documented = [...document.matchAll(/^\| `([^`]+)` \| `([^`]+)` \|/gm)].map(
+    ([, groupVersion, resource]) => `${groupVersion} ${resource}`,
+  );
+  const served = table.servedFacts.map(({ group, version, resource, subresource }) => {
+    const groupVersion = group === "" ? version : `${group}/${version}`;
+    return `${groupVersion} ${resource}${subresource === "" ? "" : `/${subresource}`}`;
+  });
+  assert.deepEqual(documented.toSorted(), served.toSorted());
+});
+
+/** Emitted code lies one folder deeper than its source. */
+function repositoryRoot(): URL {
+  return new URL("../../../", import.meta.url);
+}
