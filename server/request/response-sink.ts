@@ -12,7 +12,7 @@ import type { ServerResponse } from "node:http";
 import { constants, type Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
-import { applyCommonHeaders, type RequestContext } from "./request-state.js";
+import { applyCommonHeaders, type RequestContext, type RequestState } from "./request-state.js";
 
 export interface ResponseSink {
   /**
@@ -89,11 +89,11 @@ export function openSink(
 /** What both kinds share: the end of a response. */
 abstract class BaseSink {
   readonly #response: ServerResponse;
-  protected readonly ctx: RequestContext;
+  protected readonly state: RequestState;
   #isClosed = false;
 
   constructor(ctx: RequestContext) {
-    this.ctx = ctx;
+    this.state = ctx.state;
     this.#response = ctx.res;
     if (isOver(ctx.res)) this.#isClosed = true;
     else {
@@ -144,12 +144,12 @@ class ChunkedSink extends BaseSink implements ResponseSink {
     const socket = this.#socket;
     if (chunk instanceof SharedChunk) {
       if (chunk.bytes.length === 0) return true;
-      this.ctx.state.bytesSent += chunk.bytes.length;
+      this.state.bytesSent += chunk.bytes.length;
       return socket.write(chunk.framed);
     }
     const bytes = typeof chunk === "string" ? Buffer.from(chunk, "utf8") : chunk;
     if (bytes.length === 0) return true;
-    this.ctx.state.bytesSent += bytes.length;
+    this.state.bytesSent += bytes.length;
     if (bytes.length <= FRAME_COPY_BYTES_MAX) return socket.write(frame(bytes));
     socket.cork();
     socket.write(`${bytes.length.toString(16)}\r\n`, "latin1");
@@ -195,7 +195,7 @@ class StreamSink extends BaseSink implements ResponseSink {
     if (this.isClosed) return false;
     const piece = chunk instanceof SharedChunk ? chunk.bytes : chunk;
     if (piece.length === 0) return true;
-    this.ctx.state.bytesSent += typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
+    this.state.bytesSent += typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
     return this.#stream.write(piece);
   }
 
