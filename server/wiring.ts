@@ -10,8 +10,12 @@ import type { Logger } from "../storage/base/logger.js";
 import type { FreshnessBarrier } from "../storage/cache/freshness.js";
 import { formatGroupVersion } from "./api/names.js";
 import { routeNotFound } from "./api/status.js";
+import { createProtobufCodecs, type ProtobufCodecs } from "./codec/protobuf.js";
 import type { Config } from "./config/config.js";
 import { enabledResources } from "./config/runtime-config.js";
+import { createLocalObjects } from "./controllers/local-objects.js";
+import { runControllers } from "./controllers/run-controllers.js";
+import { ensureSystemNamespaces } from "./controllers/system-namespaces.js";
 import { createDiscovery } from "./endpoints/discovery/discovery.js";
 import { type DocumentResponse, documentHeaders } from "./endpoints/discovery/document.js";
 import { type BuildInfo, formatApiVersion, toVersionInfo } from "./endpoints/discovery/version.js";
@@ -38,6 +42,8 @@ import { Metrics } from "./http/metrics.js";
 import { requestChain } from "./http/request-chain.js";
 import { createRoutes, type DocumentHandler } from "./http/routes.js";
 import { encodeStatusAsJson } from "./http/status-response.js";
+import { createAuthenticationReviews } from "./registry/authentication/reviews.js";
+import { createAuthorizationReviews } from "./registry/authorization/reviews.js";
 import type { Registry } from "./registry/generic/registry.js";
 import type { ServedResource } from "./registry/generic/served-resource.js";
 import { createResourceTable, type ResourceTable } from "./registry/resource-table.js";
@@ -92,12 +98,19 @@ export async function openReplica(
 
   const security = await createSecurity(config);
   const codecs = createObjectCodecs(facts);
-  const table = createResourceTable({ naming, facts, codecs, isEnabled });
+  const protobuf = createProtobufCodecs(facts);
+  const { authenticator, authorizer } = security;
+  const virtual = {
+    ...createAuthenticationReviews({ authenticator }),
+    ...createAuthorizationReviews({ authorizer }),
+  };
+  const table = createResourceTable({ naming, facts, codecs, isEnabled, virtual });
   const store = await openStore(config, logger, metrics, AbortSignal.timeout(STORE_START_MS));
   const views = createViews(config, store, table, logger);
   const ticker = new WatchTicker(systemClock);
   const { view, freshness } = views;
   const registry: Registry = { store, view, freshness, clock: systemClock, naming };
+  const objects = createLocalObjects(registry, table);
   observeStorage(metrics, views);
 
   let isShuttingDown = false;
@@ -115,8 +128,8 @@ export async function openReplica(
     logsSuccess: config.logLevel === "debug",
     metrics,
     encodeStatus: encodeStatusAsJson,
-    authenticator: security.authenticator,
-    authorizer: security.authorizer,
+    authenticator,
+    authorizer,
     inFlightLimits,
     requestTimeoutMs: config.requestTimeoutMs,
     isServed: (info) => isServedPath(table, info),
@@ -125,7 +138,10 @@ export async function openReplica(
       metrics,
       documents: documentsOf({ config, build, facts, table, health, address }),
     }),
-    handler: withResourceVerbs(table, verbsOf({ config, registry, freshness, metrics, ticker })),
+    handler: withResourceVerbs(
+      table,
+      verbsOf({ config, registry, freshness, protobuf, metrics, ticker }),
+    ),
   });
 
   try {
@@ -154,6 +170,12 @@ export async function openReplica(
   const viewLoaded = health.addPostStartHook("load-view");
   const ready = (async () => {
     await view.start(lifecycle, lifecycle.signal);
+    await ensureSystemNamespaces(objects, naming, lifecycle.signal);
+    if (config.runControllers) {
+      lifecycle.spawn("controllers", (signal) =>
+        runControllers({ objects, naming, clock: systemClock, logger }, signal),
+      );
+    }
     spawnCompactor(config, store, lifecycle, logger);
     lifecycle.spawn("codec warm-up", (signal) => warmCodecs(table, signal));
     viewLoaded();
@@ -237,11 +259,19 @@ interface VerbParts {
   readonly config: Config;
   readonly registry: Registry;
   readonly freshness: FreshnessBarrier;
+  readonly protobuf: ProtobufCodecs;
   readonly metrics: Metrics;
   readonly ticker: WatchTicker;
 }
 
-function verbsOf({ config, registry, freshness, metrics, ticker }: VerbParts): VerbHandlers {
+function verbsOf({
+  config,
+  registry,
+  freshness,
+  protobuf,
+  metrics,
+  ticker,
+}: VerbParts): VerbHandlers {
   const { naming, store, view } = registry;
   const representations = createRepresentationSource(naming, createNegotiator(naming));
   const reads = {
@@ -261,7 +291,7 @@ function verbsOf({ config, registry, freshness, metrics, ticker }: VerbParts): V
   );
   const minRequestTimeoutMs = config.minRequestTimeoutSeconds * 1000;
   const watches = { ...reads, ticker, minRequestTimeoutMs };
-  const writes = { registry, representations };
+  const writes = { registry, representations, decoders: { naming, protobuf } };
   return {
     get: (ctx, resource) => handleGet(ctx, resource, reads),
     list: (ctx, resource) => handleList(ctx, resource, lists),

@@ -6,7 +6,13 @@ import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { readObject } from "./request-body.js";
 import { parseWriteOptions } from "./write-options.js";
-import { answerBytes, answerObject, namespaceOf, type WriteServices } from "./write-services.js";
+import {
+  answerBytes,
+  answerObject,
+  bodyKindOf,
+  namespaceOf,
+  type WriteServices,
+} from "./write-services.js";
 
 /** @throws {StatusError} */
 export async function handleCreate(
@@ -18,7 +24,12 @@ export async function handleCreate(
   const options = parseWriteOptions(ctx, registry.naming, "CreateOptions");
   // Before anything is stored: a form that cannot be made is refused, not discovered afterwards.
   representations.of(ctx, resource, false);
-  const input = await readObject(ctx, resource.kind, options.fieldValidation);
+  const input = await readObject(
+    ctx,
+    bodyKindOf(resource),
+    options.fieldValidation,
+    services.decoders,
+  );
   const namespace = namespaceOf(ctx, resource);
   const { signal, user } = ctx.state;
   if (resource.virtual === undefined) {

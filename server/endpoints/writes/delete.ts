@@ -12,18 +12,21 @@ import {
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { parseText, readBytes, requireObjectMediaType } from "./request-body.js";
+import { decodeObject, isProtobufBody, type ObjectDecoders, readBytes } from "./request-body.js";
 import { optionalBoolean, parseDryRun } from "./write-options.js";
 import { answerBytes, namespaceOf, type WriteServices } from "./write-services.js";
+
+/** What the body is taken for where it does not say. */
+const OPTIONS_KIND = { group: "", version: "v1", kind: "DeleteOptions" };
 
 /** @throws {StatusError} */
 export async function handleDelete(
   ctx: RequestContext,
   resource: ServedResource,
-  { registry }: WriteServices,
+  { registry, decoders }: WriteServices,
 ): Promise<void> {
   const { info, signal } = ctx.state;
-  const options = await readDeleteOptions(ctx, registry.naming);
+  const options = await readDeleteOptions(ctx, decoders);
   const namespace = namespaceOf(ctx, resource);
   const target = { resource, namespace, name: info.name, options };
   const { status, bytes } = await deleteObject(registry, target, signal);
@@ -34,10 +37,10 @@ export async function handleDelete(
 export async function handleDeleteCollection(
   ctx: RequestContext,
   resource: ServedResource,
-  { registry }: WriteServices,
+  { registry, decoders }: WriteServices,
 ): Promise<void> {
   const { query } = ctx.state.info;
-  const options = await readDeleteOptions(ctx, registry.naming);
+  const options = await readDeleteOptions(ctx, decoders);
   const namespace = namespaceOf(ctx, resource);
   const selector = compileSelector({
     namespace,
@@ -52,17 +55,18 @@ export async function handleDeleteCollection(
 
 async function readDeleteOptions(
   ctx: RequestContext,
-  naming: WriteServices["registry"]["naming"],
+  decoders: ObjectDecoders,
 ): Promise<DeleteOptions> {
+  const { naming } = decoders;
   const { query } = ctx.state.info;
   const errors: FieldError[] = [];
   const isDryRun = parseDryRun(query.getAll("dryRun"), errors);
   const bytes = await readBytes(ctx);
   let options: RawDeleteOptions;
   if (bytes.length > 0) {
-    requireObjectMediaType(ctx);
-    const body = parseText(bytes, (why) => `couldn't get version/kind; json parse error: ${why}`);
-    options = fromBody(body, errors);
+    const isProtobuf = isProtobufBody(ctx, decoders);
+    const { value } = decodeObject(bytes, isProtobuf, OPTIONS_KIND, "Ignore", decoders);
+    options = fromBody(value, errors);
     // Asked for in either place, nothing may be deleted.
     options = { ...options, isDryRun: options.isDryRun || isDryRun };
   } else {

@@ -2,16 +2,24 @@
  * The body of a write: its media type, its bytes, and the JSON value in it.
  */
 import type { JsonValue } from "../../api/meta.js";
+import type { GroupVersionKind } from "../../api/names.js";
+import type { Naming } from "../../api/naming.js";
 import { badRequest, unsupportedMediaType } from "../../api/status.js";
 import { findDuplicateKeys, parseJson } from "../../codec/json.js";
 import { JsonSyntaxError } from "../../codec/json-parser.js";
+import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import type { ObjectInput } from "../../registry/generic/decode-input.js";
 import type { FieldValidation } from "../../registry/generic/registry.js";
 import { readBody } from "../../request/read-body.js";
 import type { RequestContext } from "../../request/request-state.js";
 
-/** Media types of objects; more come with their codecs. */
-export const OBJECT_MEDIA_TYPES: readonly string[] = Object.freeze(["application/json"]);
+const JSON_TYPE = "application/json";
+
+/** The encodings of objects in requests, besides JSON. */
+export interface ObjectDecoders {
+  readonly naming: Naming;
+  readonly protobuf: Pick<ProtobufCodecs, "decodeObject">;
+}
 
 /** "application/json; charset=utf-8" to "application/json"; "" when there is none. */
 export function mediaTypeOf(ctx: RequestContext): string {
@@ -20,29 +28,47 @@ export function mediaTypeOf(ctx: RequestContext): string {
   return (end < 0 ? header : header.slice(0, end)).trim().toLowerCase();
 }
 
-/** Nothing said means JSON (S1-NEG-10). @throws {StatusError} 415 */
-export function requireObjectMediaType(ctx: RequestContext): void {
-  const type = mediaTypeOf(ctx);
-  if (type !== "" && !OBJECT_MEDIA_TYPES.includes(type)) {
-    throw unsupportedMediaType(OBJECT_MEDIA_TYPES);
-  }
-}
-
 /** @throws {StatusError} 413, 400, and the signal's reason */
 export async function readBytes(ctx: RequestContext): Promise<Buffer> {
   return await readBody(ctx.req, { signal: ctx.state.signal });
 }
 
-/** An object's JSON, with what a strict reader would say about its text. @throws {StatusError} 400 */
+/**
+ * The object in the body, with what a strict reader would say about its text. Nothing said about the
+ * media type means JSON (S1-NEG-10).
+ * @throws {StatusError} 415, 413, 400
+ */
 export async function readObject(
   ctx: RequestContext,
-  kind: string,
+  expected: GroupVersionKind,
   fieldValidation: FieldValidation,
+  decoders: ObjectDecoders,
 ): Promise<ObjectInput> {
-  requireObjectMediaType(ctx);
-  const text = (await readBytes(ctx)).toString("utf8");
+  const isProtobuf = isProtobufBody(ctx, decoders);
+  const bytes = await readBytes(ctx);
+  return decodeObject(bytes, isProtobuf, expected, fieldValidation, decoders);
+}
+
+/** Whether the body is Protobuf rather than JSON. @throws {StatusError} 415 for anything else */
+export function isProtobufBody(ctx: RequestContext, { naming }: ObjectDecoders): boolean {
+  const type = mediaTypeOf(ctx);
+  if (type === "" || type === JSON_TYPE) return false;
+  if (type === naming.protobufMediaType) return true;
+  throw unsupportedMediaType([JSON_TYPE, naming.protobufMediaType]);
+}
+
+/** @throws {StatusError} 400 */
+export function decodeObject(
+  bytes: Buffer,
+  isProtobuf: boolean,
+  expected: GroupVersionKind,
+  fieldValidation: FieldValidation,
+  { protobuf }: ObjectDecoders,
+): ObjectInput {
+  if (isProtobuf) return { value: protobuf.decodeObject(bytes, expected), duplicateFields: [] };
+  const text = bytes.toString("utf8");
   const value = parseText(text, (why) => {
-    return `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${why}`;
+    return `the object provided is unrecognized (must be of type ${expected.kind}): couldn't get version/kind; json parse error: ${why}`;
   });
   const duplicateFields = fieldValidation === "Ignore" ? [] : findDuplicateKeys(text, value);
   return { value, duplicateFields };

@@ -5,7 +5,7 @@ import { updateObject } from "../../registry/generic/update.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { readObject } from "./request-body.js";
 import { parseWriteOptions } from "./write-options.js";
-import { answerObject, namespaceOf, type WriteServices } from "./write-services.js";
+import { answerObject, bodyKindOf, namespaceOf, type WriteServices } from "./write-services.js";
 
 /** @throws {StatusError} */
 export async function handleUpdate(
@@ -17,7 +17,12 @@ export async function handleUpdate(
   const { info, signal } = ctx.state;
   const options = parseWriteOptions(ctx, registry.naming, "UpdateOptions");
   representations.of(ctx, resource, false);
-  const input = await readObject(ctx, resource.kind, options.fieldValidation);
+  const input = await readObject(
+    ctx,
+    bodyKindOf(resource),
+    options.fieldValidation,
+    services.decoders,
+  );
   const target = {
     resource,
     namespace: namespaceOf(ctx, resource),

@@ -3,14 +3,17 @@
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
+import type { GroupVersionKind } from "../../api/names.js";
 import type { ObjectResult, Registry } from "../../registry/generic/registry.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { RepresentationSource } from "../reads/resource-read.js";
+import type { ObjectDecoders } from "./request-body.js";
 
 export interface WriteServices {
   readonly registry: Registry;
+  readonly decoders: ObjectDecoders;
   readonly representations: RepresentationSource;
 }
 
@@ -19,6 +22,11 @@ const JSON_TYPE = "application/json";
 /** The namespace that an object of the resource has; "" for cluster scope, also of Namespaces. */
 export function namespaceOf(ctx: RequestContext, resource: ServedResource): string {
   return resource.isNamespaced ? ctx.state.info.namespace : "";
+}
+
+/** Version and kind that the body of a write to the resource must have. */
+export function bodyKindOf(resource: ServedResource): GroupVersionKind {
+  return { ...(resource.fact.kindGroupVersion ?? resource.fact), kind: resource.kind };
 }
 
 /** Answers with a body that is ready. */
