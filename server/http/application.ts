@@ -1,7 +1,7 @@
 /**
  * The Koa application: contexts by Koa, the request chain as its middleware. What differs from
  * `app.callback()` is what a request costs: bodies here are bytes or text, never streams, so Koa's
- * watch over the end of each response and its choice of body types (together 5 µs) are left out.
+ * watch over the end of each response and its choice of body types (3 µs) are left out.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import Koa, { type Next } from "koa";
