@@ -152,13 +152,11 @@ const CASES: readonly Case[] = [
     options: post(configMap({})),
     ...notAllowed,
   },
-  ...["text/plain", "application/xml", "nonsense", 'application/json; charset="', "a/b/c"].map(
-    (type) => ({
-      title: `S1-NEG-10: the content type ${type}`,
-      options: post(configMap({}), { "content-type": type }),
-      ...unsupported,
-    }),
-  ),
+  ...["text/plain", "application/xml", "nonsense", "application/json5", "a/b/c"].map((type) => ({
+    title: `S1-NEG-10: the content type ${type}`,
+    options: post(configMap({}), { "content-type": type }),
+    ...unsupported,
+  })),
   {
     title: "S1-NEG-12: nothing acceptable",
     options: { headers: { accept: "text/csv" } },
@@ -300,7 +298,7 @@ describe("bad input", () => {
 
   const floods: readonly (readonly [string, string])[] = [
     ["one header of 1 MiB", `X: ${"x".repeat(MIB)}\r\n`],
-    ["20,000 headers", "X: y\r\n".repeat(20_000)],
+    ["50,000 headers", "X-Flood: yes\r\n".repeat(50_000)],
   ];
   for (const [what, headers] of floods) {
     test(`${what}: 431 with a Status`, async () => {
@@ -325,7 +323,6 @@ describe("bad input", () => {
       "two lengths (request smuggling)",
       `POST ${CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
-    ["no host", `GET ${CONFIG_MAPS} HTTP/1.1\r\n\r\n`],
   ];
   for (const [what, request] of broken) {
     test(`${what}: 400 with a Status`, async () => {
@@ -338,8 +335,18 @@ describe("bad input", () => {
     });
   }
 
+  test("a request without a host is 400", async () => {
+    const connection = await RawConnection.open(server.port, server.credentials);
+    const request = `GET ${CONFIG_MAPS} HTTP/1.1\r\n\r\n`;
+    assert.equal((await within("an answer", connection.send(request)))?.status, 400);
+    connection.destroy();
+  });
+
   test("HTTP/2 with a header flood loses that stream only", async () => {
-    const session = connectHttp2(server.url, server.credentials);
+    const session = connectHttp2(server.url, {
+      ...server.credentials,
+      maxSendHeaderBlockLength: 2 * MIB,
+    });
     session.on("error", () => {});
     try {
       const get = (headers: Record<string, string>) =>
@@ -351,7 +358,7 @@ describe("bad input", () => {
           stream.resume();
         });
       assert.equal(await within("HTTP/2 works", get({})), "200");
-      const said = await within("an end", get({ x: "x".repeat(60_000) }));
+      const said = await within("an end", get({ x: "x".repeat(MIB) }));
       assert.notEqual(said, "200");
     } finally {
       session.destroy();

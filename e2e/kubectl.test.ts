@@ -167,23 +167,15 @@ async function describeShop({ other }: Session): Promise<void> {
 
 async function watchOthers({ one, other }: Session): Promise<void> {
   await using table = other.start(["get", "configmaps", "-n", "shop", "-w"]);
-  await using names = other.start([
-    "get",
-    "cm",
-    "-n",
-    "shop",
-    "-w",
-    "-o",
-    "name",
-    "--output-watch-events",
-  ]);
+  const withEvents = ["get", "cm", "-n", "shop", "-w", "--output-watch-events"];
+  await using events = other.start(withEvents);
   await table.waitFor(/^settings /m);
-  await names.waitFor(/settings/);
+  await events.waitFor(/^ADDED +settings /m);
   await one.ok(["create", "configmap", "offers", "-n", "shop", "--from-literal=summer=10%"]);
   await table.waitFor(/^offers /m);
-  await names.waitFor(/^ADDED +configmap\/offers$/m);
+  await events.waitFor(/^ADDED +offers /m);
   await one.ok(["delete", "configmap", "offers", "-n", "shop"]);
-  await names.waitFor(/^DELETED +configmap\/offers$/m);
+  await events.waitFor(/^DELETED +offers /m);
 }
 
 async function dryRun({ one }: Session): Promise<void> {
@@ -218,7 +210,7 @@ async function readErrors({ one }: Session): Promise<void> {
     [["get", "nosuchtype"], /the server doesn't have a resource type "nosuchtype"/],
     [["get", "pod", "missing"], /^Error from server \(NotFound\): pods "missing" not found$/m],
     [["get", "--raw", "/nothing"], /^Error from server \(NotFound\):/m],
-    [["create", "configmap", "x", "-n", "nowhere"], /\(NotFound\): namespaces "nowhere" not found/],
+    [["create", "configmap", "x", "-n", "nowhere"], /namespaces "nowhere" not found/],
     [
       ["create", "configmap", "A_b"],
       /The ConfigMap "A_b" is invalid: metadata\.name: Invalid value/,

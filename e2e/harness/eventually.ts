@@ -4,6 +4,11 @@
 const DEADLINE_MS = 20_000;
 const INTERVAL_MS = 20;
 
+/** Thrown by a probe when waiting longer is of no use. */
+export class HopelessError extends Error {
+  override readonly name = "HopelessError";
+}
+
 /**
  * Repeats `probe` until it neither throws nor answers `undefined` or `false`, and gives its answer.
  * @throws {Error} what `probe` last complained about, when the deadline passes
@@ -20,6 +25,7 @@ export async function eventually<T>(
       const answer = await probe();
       if (answer !== undefined && answer !== false) return answer;
     } catch (error) {
+      if (error instanceof HopelessError) throw error;
       complaint = error;
     }
     if (performance.now() > deadline) {

@@ -14,20 +14,27 @@ export interface FuzzRequest {
 
 const METHODS = ["GET", "GET", "GET", "POST", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
-const COLLECTIONS = [
-  "/api/v1/namespaces/default/configmaps",
-  "/api/v1/namespaces/fuzz/configmaps",
-  "/api/v1/configmaps",
-  "/api/v1/namespaces/fuzz/secrets",
-  "/api/v1/namespaces/fuzz/pods",
-  "/api/v1/namespaces/fuzz/services",
-  "/api/v1/nodes",
-  "/api/v1/namespaces",
-  "/apis/apps/v1/namespaces/default/deployments",
-  "/apis/batch/v1/namespaces/default/cronjobs",
-  "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-  "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-  "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+const RBAC = "rbac.authorization.k8s.io/v1";
+
+/** Collections, with the kind that belongs there. */
+const COLLECTIONS: readonly (readonly [path: string, apiVersion: string, kind: string])[] = [
+  ["/api/v1/namespaces/default/configmaps", "v1", "ConfigMap"],
+  ["/api/v1/namespaces/fuzz/configmaps", "v1", "ConfigMap"],
+  ["/api/v1/configmaps", "v1", "ConfigMap"],
+  ["/api/v1/namespaces/fuzz/secrets", "v1", "Secret"],
+  ["/api/v1/namespaces/fuzz/pods", "v1", "Pod"],
+  ["/api/v1/namespaces/fuzz/services", "v1", "Service"],
+  ["/api/v1/nodes", "v1", "Node"],
+  ["/api/v1/namespaces", "v1", "Namespace"],
+  ["/apis/apps/v1/namespaces/default/deployments", "apps/v1", "Deployment"],
+  ["/apis/batch/v1/namespaces/default/cronjobs", "batch/v1", "CronJob"],
+  ["/apis/rbac.authorization.k8s.io/v1/clusterroles", RBAC, "ClusterRole"],
+  ["/apis/coordination.k8s.io/v1/namespaces/fuzz/leases", "coordination.k8s.io/v1", "Lease"],
+  [
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "apiextensions.k8s.io/v1",
+    "CustomResourceDefinition",
+  ],
 ];
 
 const OTHER_PATHS = [
@@ -152,6 +159,10 @@ const QUERY_VALUES = [
 const ACCEPTS = [
   "*/*",
   "application/json",
+  "application/json",
+  "application/json, */*",
+  "application/json;q=0.5",
+  "text/csv, application/json",
   "application/yaml",
   "application/vnd.kubernetes.protobuf",
   "application/cbor",
@@ -209,7 +220,8 @@ export class RequestFuzzer {
 
   next(): FuzzRequest {
     const method = this.#pick(METHODS);
-    const target = this.#target();
+    const collection = this.#pick(COLLECTIONS);
+    const target = this.#target(method, collection[0]);
     const lines = [`${method} ${target} HTTP/1.1`, "Host: x"];
     if (this.#chance(0.7)) lines.push(`Accept: ${this.#pick(ACCEPTS)}`);
     if (this.#chance(0.2)) lines.push("Accept-Encoding: gzip;q=1, br, *;q=0");
@@ -218,8 +230,9 @@ export class RequestFuzzer {
     if (this.#chance(0.05)) lines.push(`User-Agent: ${"Mozilla/5.0 ".repeat(this.#below(20))}`);
     if (this.#chance(0.02)) lines.push("X-HTTP-Method-Override: DELETE", "Impersonate-User: x");
     const hasBody = method === "GET" || method === "HEAD" ? this.#chance(0.05) : this.#chance(0.9);
-    const body = hasBody ? this.#body() : Buffer.alloc(0);
-    if (hasBody) lines.push(`Content-Type: ${this.#pick(CONTENT_TYPES)}`);
+    const body = hasBody ? this.#body(collection) : Buffer.alloc(0);
+    const type = this.#chance(0.7) ? "application/json" : this.#pick(CONTENT_TYPES);
+    if (hasBody) lines.push(`Content-Type: ${type}`);
     const isChunked = hasBody && this.#chance(0.1);
     if (isChunked) lines.push("Transfer-Encoding: chunked");
     else if (hasBody || method !== "GET") lines.push(`Content-Length: ${body.length}`);
@@ -248,10 +261,13 @@ export class RequestFuzzer {
     return Buffer.from(Array.from({ length: 1 + this.#below(lengthMax) }, () => this.#below(256)));
   }
 
-  #target(): string {
-    let path = this.#chance(0.85) ? this.#pick(COLLECTIONS) : this.#pick(OTHER_PATHS);
-    if (this.#chance(0.5)) path += `/${this.#pick(NAMES.slice(0, 3))}`;
-    if (this.#chance(0.2)) path += `/${this.#pick(SEGMENTS)}`;
+  #target(method: string, collection: string): string {
+    let path = this.#chance(0.9) ? collection : this.#pick(OTHER_PATHS);
+    // Mostly where the method belongs: on the collection or on an object.
+    const isOnObject =
+      method === "PUT" || method === "PATCH" || (method !== "POST" && this.#chance(0.5));
+    if (isOnObject !== this.#chance(0.1)) path += `/${this.#pick(NAMES.slice(0, 3))}`;
+    if (this.#chance(0.1)) path += `/${this.#pick(SEGMENTS)}`;
     if (this.#chance(0.1)) {
       const parts = path.slice(1).split("/");
       parts[this.#below(parts.length)] = this.#pick(SEGMENTS);
@@ -267,18 +283,19 @@ export class RequestFuzzer {
     return encodeTarget(`${path}?${pairs.join("&")}`);
   }
 
-  #body(): Buffer {
+  #body([, apiVersion, kind]: readonly [string, string, string]): Buffer {
     if (this.#chance(0.05)) return this.nextBytes(200);
-    const object = this.#object();
+    const isRight = this.#chance(0.8);
+    const object = isRight ? this.#object(apiVersion, kind) : this.#object("v1", this.#pick(KINDS));
     if (this.#chance(0.3)) return Buffer.from(JSON.stringify(this.#mutate(object)));
     const text = JSON.stringify(object);
     if (this.#chance(0.8)) return Buffer.from(text);
     return Buffer.from(this.#breakText(text));
   }
 
-  #object(): Record<string, unknown> {
-    const kind = this.#pick(KINDS);
-    const metadata: Record<string, unknown> = { name: this.#pick(NAMES) };
+  #object(apiVersion: string, kind: string): Record<string, unknown> {
+    const name = this.#pick(this.#chance(0.7) ? NAMES.slice(0, 3) : NAMES);
+    const metadata: Record<string, unknown> = { name };
     if (this.#chance(0.2)) metadata.generateName = this.#pick(NAMES);
     if (this.#chance(0.2)) metadata.namespace = this.#pick(["default", "fuzz", "other"]);
     if (this.#chance(0.2)) metadata.labels = { purpose: "fuzz", "a/b": this.#pick(NAMES) };
@@ -287,7 +304,7 @@ export class RequestFuzzer {
     if (this.#chance(0.1)) metadata.uid = "5d6a8a0c-0000-4000-8000-000000000000";
     const containers = [{ name: "c", image: "i", resources: { limits: { cpu: "1" } } }];
     return {
-      apiVersion: kind === "Deployment" ? "apps/v1" : "v1",
+      apiVersion,
       kind,
       metadata,
       ...(this.#chance(0.5) ? { data: { key: "dmFsdWU=" } } : {}),
@@ -297,15 +314,17 @@ export class RequestFuzzer {
 
   /** Puts a random value in some place. */
   #mutate(object: Record<string, unknown>): unknown {
-    const value = this.#pick(this.#values);
+    const value = structuredClone(this.#pick(this.#values));
     if (this.#chance(0.1)) return value;
     let place = object;
     for (;;) {
       const keys = Object.keys(place);
       const key = keys.length === 0 || this.#chance(0.1) ? this.#pick(NAMES) : this.#pick(keys);
-      const inner = place[key];
+      const inner = Object.hasOwn(place, key) ? place[key] : undefined;
       if (typeof inner !== "object" || inner === null || this.#chance(0.4)) {
-        Object.defineProperty(place, key, { value, enumerable: true, configurable: true });
+        // Not by assignment: that would set the prototype where the key is "__proto__".
+        const how = { value, enumerable: true, configurable: true, writable: true };
+        Object.defineProperty(place, key, how);
         return object;
       }
       place = inner as Record<string, unknown>;

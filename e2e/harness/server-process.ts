@@ -10,7 +10,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
-import { eventually, within } from "./eventually.js";
+import { eventually, HopelessError, within } from "./eventually.js";
 import { type Credentials, HttpsClient } from "./https-client.js";
 import { makeTempDir } from "./temp-dir.js";
 
@@ -110,7 +110,7 @@ async function waitUntilReady(
   const port = await eventually(
     "the server prints its address",
     () => {
-      assert.ok(!running.hasEnded, "the server ended at start");
+      if (running.hasEnded) throw new HopelessError("the server ended at start");
       const found = /https:\/\/(?:127\.0\.0\.1|localhost|0\.0\.0\.0|\[::\]):(\d+)/.exec(
         running.output,
       );
@@ -127,7 +127,7 @@ async function waitUntilReady(
   await eventually(
     "/readyz says ok",
     async () => {
-      assert.ok(!running.hasEnded, "the server ended at start");
+      if (running.hasEnded) throw new HopelessError("the server ended at start");
       return (await client.get("/readyz")).status === 200;
     },
     READY_DEADLINE_MS,
