@@ -10,7 +10,9 @@ import { readBuildInfo } from "./build-info.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
-import { openReplica, type Replica } from "./wiring.js";
+import { openReplica, type Replica, runControlLoops } from "./wiring.js";
+
+const HEARTBEAT_MS = 60_000;
 
 async function main(): Promise<void> {
   const startedAtMs = performance.now();
@@ -27,7 +29,8 @@ async function main(): Promise<void> {
       fail(commandLine.message);
       return;
     case "run":
-      await serve(commandLine.config, startedAtMs);
+      if (commandLine.config.command === "serve") await serve(commandLine.config, startedAtMs);
+      else await controllers(commandLine.config);
   }
 }
 
@@ -51,6 +54,22 @@ async function serve(config: Config, startedAtMs: number): Promise<void> {
     process.exit();
   }
   logger.info({ afterMs: Math.round(performance.now() - startedAtMs) }, "ready");
+}
+
+async function controllers(config: Config): Promise<void> {
+  const logger = createLogger(config);
+  for (const warning of config.warnings) logger.warn({}, warning);
+  const ending = new AbortController();
+  for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => ending.abort());
+  // Waiting alone does not keep a process alive.
+  const heartbeat = setInterval(() => {}, HEARTBEAT_MS);
+  try {
+    await runControlLoops(config, logger, ending.signal);
+  } catch (error) {
+    if (!ending.signal.aborted) fail(`keelson: ${oneLine(error)}`);
+  } finally {
+    clearInterval(heartbeat);
+  }
 }
 
 /** What a person who just typed the command wants to know. */
@@ -105,13 +124,21 @@ function textStream(stream: { write(text: string): unknown }) {
       const { time, level, msg, ...rest } = JSON.parse(line) as Record<string, unknown>;
       const fields = Object.entries(rest).map(([name, value]) => `${name}=${fieldText(value)}`);
       stream.write(`${time} ${String(level).padEnd(5)} ${[msg, ...fields].join(" ")}\n`);
+      const stack = (rest.err as { stack?: string } | undefined)?.stack;
+      if (level === "error" && stack !== undefined) stream.write(`${stack}\n`);
     },
   };
 }
 
 function fieldText(value: unknown): string {
+  if (isSerializedError(value)) return JSON.stringify(value.message);
   if (typeof value === "string") return /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value);
   return JSON.stringify(value) ?? String(value);
+}
+
+/** What pino makes of an Error. */
+function isSerializedError(value: unknown): value is { message: string; stack: string } {
+  return typeof value === "object" && value !== null && "stack" in value && "message" in value;
 }
 
 function oneLine(error: unknown): string {

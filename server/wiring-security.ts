@@ -24,6 +24,9 @@ import type { Listener, ServingCredentials } from "./http/listener.js";
 import type { Metrics } from "./http/metrics.js";
 import { MASTERS_GROUP } from "./request/user-info.js";
 
+/** Certificates of our own are renewed a month before their end; a day's delay does no harm. */
+const RENEWAL_CHECK_MS = 24 * 3_600_000;
+
 export interface Security {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
@@ -38,11 +41,13 @@ export interface Security {
 export async function createSecurity(config: Config): Promise<Security> {
   const { naming } = config;
   const adminName = `${naming.vendor}-admin`;
-  const own = await ensureServingCertificates(config.dataDir, {
-    hosts: hostsOf(config),
-    adminName,
-    adminGroup: MASTERS_GROUP,
-  });
+  const ensureOwn = () =>
+    ensureServingCertificates(config.dataDir, {
+      hosts: hostsOf(config),
+      adminName,
+      adminGroup: MASTERS_GROUP,
+    });
+  let own = await ensureOwn();
   const files = filesOf(config);
   const contents = await Promise.all(files.map((file) => readFile(file, "utf8")));
   const credentialIdKey = `authentication.${naming.labelDomain}/credential-id`;
@@ -72,6 +77,18 @@ export async function createSecurity(config: Config): Promise<Security> {
       return path;
     },
     spawnReload(listener, lifecycle, metrics, logger) {
+      const use = (changed: readonly string[]) => {
+        const next = toCredentials(config, own, changed);
+        listener.replaceCredentials(next);
+        certificates.replaceAuthorities(next.clientAuthorities ?? "");
+      };
+      lifecycle.spawn("certificate renewal", async (signal) => {
+        for (;;) {
+          await systemClock.sleep(RENEWAL_CHECK_MS, signal);
+          own = await ensureOwn();
+          use(await Promise.all(files.map((file) => readFile(file, "utf8"))));
+        }
+      });
       if (files.length === 0) return;
       const reloads = metrics.counter({
         name: "apiserver_certificate_reloads_total",
@@ -85,11 +102,7 @@ export async function createSecurity(config: Config): Promise<Security> {
             clock: systemClock,
             logger,
             onReload: (isGood) => reloads.add(1, isGood ? "success" : "failure"),
-            apply: (changed) => {
-              const next = toCredentials(config, own, changed);
-              listener.replaceCredentials(next);
-              certificates.replaceAuthorities(next.clientAuthorities ?? "");
-            },
+            apply: use,
           },
           signal,
         ),

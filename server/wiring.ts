@@ -12,6 +12,7 @@ import { formatGroupVersion } from "./api/names.js";
 import { routeNotFound } from "./api/status.js";
 import { createProtobufCodecs, type ProtobufCodecs } from "./codec/protobuf.js";
 import type { Config } from "./config/config.js";
+import { FEATURE_GATES, type Features } from "./config/feature-gates.js";
 import { enabledResources } from "./config/runtime-config.js";
 import { createLocalObjects } from "./controllers/local-objects.js";
 import { runControllers } from "./controllers/run-controllers.js";
@@ -86,9 +87,9 @@ export async function openReplica(
 ): Promise<Replica> {
   const { naming } = config;
   const facts = loadFacts(naming);
-  const isEnabled = enabledResources(config.runtimeConfig, facts);
   const metrics = new Metrics();
   metrics.collectProcessMetrics();
+  metrics.observeFeatures(naming.vendor, describeFeatures(config.features));
   const lifecycle = new Lifecycle(logger);
   const health = new Health({
     logger,
@@ -104,6 +105,7 @@ export async function openReplica(
     ...createAuthenticationReviews({ authenticator }),
     ...createAuthorizationReviews({ authorizer }),
   };
+  const isEnabled = enabledResources(config.runtimeConfig, facts);
   const table = createResourceTable({ naming, facts, codecs, isEnabled, virtual });
   const store = await openStore(config, logger, metrics, AbortSignal.timeout(STORE_START_MS));
   const views = createViews(config, store, table, logger);
@@ -203,6 +205,37 @@ export async function openReplica(
   };
 }
 
+/**
+ * Only the control loops, on the etcd that the flags name. Runs until `signal` aborts.
+ * @throws {Error} with one clear message: store unreachable
+ */
+export async function runControlLoops(
+  config: Config,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const { naming } = config;
+  const facts = loadFacts(naming);
+  const table = createResourceTable({
+    naming,
+    facts,
+    codecs: createObjectCodecs(facts),
+    isEnabled: enabledResources(config.runtimeConfig, facts),
+  });
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(STORE_START_MS)]);
+  await using store = await openStore(config, logger, new Metrics(), deadline);
+  await using lifecycle = new Lifecycle(logger);
+  const { view, freshness } = createViews(config, store, table, logger);
+  const clock = systemClock;
+  const objects = createLocalObjects({ store, view, freshness, clock, naming }, table);
+  await view.start(lifecycle, signal);
+  try {
+    await runControllers({ objects, naming, clock, logger }, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
 /** Codecs are compiled on first use; done ahead, one at a time, the first writes are quick as well. */
 async function warmCodecs(table: ResourceTable, signal: AbortSignal): Promise<void> {
   for (const { codec, kind, group, version } of table.all) {
@@ -213,6 +246,15 @@ async function warmCodecs(table: ResourceTable, signal: AbortSignal): Promise<vo
     codec.applyDefaults(object);
     codec.encode(object);
   }
+}
+
+function describeFeatures(features: Features) {
+  return Object.entries(FEATURE_GATES).map(([name, { stage }]) => ({
+    name,
+    // As upstream labels it: what is generally available has no stage.
+    stage: stage === "GA" ? "" : stage,
+    isEnabled: features[name as keyof Features],
+  }));
 }
 
 function reachableHost({ bindAddress }: Config): string {

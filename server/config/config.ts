@@ -30,7 +30,7 @@ const UNSPECIFIED_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /** Checks what single flags can not. @throws {RangeError} with one line */
 export function createConfig(command: Command, settings: FlagSettings): Config {
-  checkStorage(settings);
+  checkStorage(command, settings);
   checkServing(settings);
   checkRuntimeConfig(settings);
   checkFiles(settings);
@@ -55,7 +55,7 @@ function logLevelOf({ logLevel, verbosity }: FlagSettings): Config["logLevel"] {
   return verbosity >= DEBUG_VERBOSITY ? "debug" : "info";
 }
 
-function checkStorage(settings: FlagSettings): void {
+function checkStorage(command: Command, settings: FlagSettings): void {
   for (const server of settings.etcdServers) {
     const url = URL.canParse(server) ? new URL(server) : undefined;
     if (url === undefined || !/^https?:$/.test(url.protocol) || url.host === "") {
@@ -65,6 +65,11 @@ function checkStorage(settings: FlagSettings): void {
   requireBoth(settings, "etcdCertFile", "etcdKeyFile");
   requireBoth(settings, "etcdUsername", "etcdPasswordFile");
   if (settings.etcdServers.length > 0) return;
+  if (command === "controllers") {
+    throw new RangeError(
+      '"controllers" needs --etcd-servers; with the embedded store the loops run inside "serve"',
+    );
+  }
   for (const key of ["etcdCaFile", "etcdCertFile", "etcdUsername"] as const) {
     if (settings[key] !== "") throw new RangeError(`--${FLAGS[key].name} needs --etcd-servers`);
   }

@@ -53,7 +53,6 @@ export const FLAGS = {
     type: "strings",
     default: "",
     section: "Storage",
-    commands: SERVE_ONLY,
     help: "etcd endpoints to connect to (scheme://host:port), comma separated. Without it the embedded store under --data-dir is used.",
   },
   etcdPrefix: {
@@ -61,7 +60,6 @@ export const FLAGS = {
     type: "string",
     default: "/registry",
     section: "Storage",
-    commands: SERVE_ONLY,
     help: "The prefix of all keys in etcd.",
   },
   etcdCaFile: {
@@ -69,7 +67,6 @@ export const FLAGS = {
     type: "file",
     default: "",
     section: "Storage",
-    commands: SERVE_ONLY,
     help: "Certificate authorities (PEM) that vouch for etcd.",
   },
   etcdCertFile: {
@@ -77,7 +74,6 @@ export const FLAGS = {
     type: "file",
     default: "",
     section: "Storage",
-    commands: SERVE_ONLY,
     help: "Client certificate (PEM) shown to etcd; with --etcd-keyfile.",
   },
   etcdKeyFile: {
@@ -85,7 +81,6 @@ export const FLAGS = {
     type: "file",
     default: "",
     section: "Storage",
-    commands: SERVE_ONLY,
     help: "Private key (PEM) of --etcd-certfile.",
   },
   etcdUsername: {
@@ -93,7 +88,6 @@ export const FLAGS = {
     type: "string",
     default: "",
     section: "Storage",
-    commands: SERVE_ONLY,
     help: "User name at etcd; with --etcd-password-file.",
   },
   etcdPasswordFile: {
@@ -101,7 +95,6 @@ export const FLAGS = {
     type: "file",
     default: "",
     section: "Storage",
-    commands: SERVE_ONLY,
     help: "File with the password of --etcd-username.",
   },
   etcdCompactionIntervalMs: {
@@ -119,7 +112,6 @@ export const FLAGS = {
     default: "1h0m0s",
     min: 1000,
     section: "Storage",
-    commands: SERVE_ONLY,
     help: "How long events are kept.",
   },
   storageMediaType: {
@@ -128,7 +120,6 @@ export const FLAGS = {
     default: "application/json",
     oneOf: ["application/json"],
     section: "Storage",
-    commands: SERVE_ONLY,
     help: "The form in which objects are stored.",
   },
   watchCacheHistoryMs: {
@@ -137,7 +128,6 @@ export const FLAGS = {
     default: "1m15s",
     min: 1000,
     section: "Storage",
-    commands: SERVE_ONLY,
     help: "How much of the recent past every replica keeps in memory at least, so that watches resume without listing again.",
   },
   watchCacheBytesMax: {
@@ -146,7 +136,6 @@ export const FLAGS = {
     default: "64Mi",
     min: 1024 * 1024,
     section: "Storage",
-    commands: SERVE_ONLY,
     help: "Memory for recent events of one resource beyond --watch-cache-history.",
   },
   bindAddress: {
@@ -305,7 +294,6 @@ export const FLAGS = {
     type: "switches",
     default: "",
     section: "API",
-    commands: SERVE_ONLY,
     help: "Turns API versions and resources on or off: <group>/<version>[/<resource>][=<true|false>], v1, api/all, api/ga, api/beta, api/alpha.",
   },
   featureGates: {
@@ -322,14 +310,6 @@ export const FLAGS = {
     section: "Controllers",
     commands: SERVE_ONLY,
     help: "Whether this process also runs the control loops (one of all replicas does, by election).",
-  },
-  kubeconfig: {
-    name: "kubeconfig",
-    type: "file",
-    default: "",
-    section: "Controllers",
-    commands: ["controllers"],
-    help: "How to reach the API server.",
   },
   verbosity: {
     name: "v",

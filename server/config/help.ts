@@ -9,7 +9,7 @@ const USAGE = `keelson: a Kubernetes-compatible resource API server
 
 Usage:
   keelson [serve] [flags]      run a replica of the API server
-  keelson controllers [flags]  run only the control loops, against a server
+  keelson controllers [flags]  run only the control loops, on the same etcd
   keelson --version            print the version
   keelson [command] --help     print the flags
 `;

@@ -110,9 +110,12 @@ export class CounterFamily extends Family<CounterCell> {
   }
 }
 
-/** A gauge whose values are asked for at each scrape. */
+/**
+ * A gauge, or a counter that somebody else keeps, whose values are asked for at each scrape. By the
+ * convention of names, what ends in "_total" is a counter.
+ */
 export class GaugeFamily extends Family<CounterCell> {
-  readonly type = "gauge";
+  readonly type: "gauge" | "counter";
   readonly #collect: (set: (value: number, ...labelValues: readonly string[]) => void) => void;
 
   constructor(
@@ -121,6 +124,7 @@ export class GaugeFamily extends Family<CounterCell> {
     collect: (set: (value: number, ...labelValues: readonly string[]) => void) => void,
   ) {
     super(registry, options);
+    this.type = options.name.endsWith("_total") ? "counter" : "gauge";
     this.#collect = collect;
   }
 
