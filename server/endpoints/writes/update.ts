@@ -30,6 +30,7 @@ export async function handleUpdate(
     subresource: info.subresource,
     options,
     input,
+    authorizeCreate: async () => services.authorizeCreate?.(ctx, resource),
   };
   answerObject(ctx, resource, services, await updateObject(registry, target, signal));
 }

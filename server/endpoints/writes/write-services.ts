@@ -15,6 +15,8 @@ export interface WriteServices {
   readonly registry: Registry;
   readonly decoders: ObjectDecoders;
   readonly representations: RepresentationSource;
+  /** Whether the asker may create what a PUT does not find (S1-GEN-18). @throws {StatusError} 403 */
+  readonly authorizeCreate?: (ctx: RequestContext, resource: ServedResource) => Promise<void>;
 }
 
 const JSON_TYPE = "application/json";

@@ -30,10 +30,16 @@ export type { UpdateTarget } from "./next-object.js";
  */
 const ATTEMPTS_MAX = 100;
 
+export interface ReplaceTarget extends UpdateTarget {
+  readonly input: ObjectInput;
+  /** Asked before a PUT creates, which is another permission than to update. @throws to refuse */
+  readonly authorizeCreate?: () => Promise<void>;
+}
+
 /** Replaces an object, or creates it where the type allows (S1-GEN-18). @throws {StatusError} */
 export async function updateObject(
   registry: Registry,
-  target: UpdateTarget & { readonly input: ObjectInput },
+  target: ReplaceTarget,
   signal: AbortSignal,
 ): Promise<ObjectResult> {
   const { resource, name, subresource, options, input } = target;
@@ -52,6 +58,7 @@ export async function updateObject(
   if (resource.strategy.allowCreateOnUpdate !== true || subresource !== "") {
     throw notFound(resource, name);
   }
+  await target.authorizeCreate?.();
   return await createObject(registry, { ...target, options: quiet }, signal);
 }
 

@@ -1,0 +1,144 @@
+/** What is particular to single resources, as their strategies have it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiObject } from "../api/meta.js";
+import { createNaming } from "../api/naming.js";
+import { createUser } from "../request/user-info.js";
+import { qualityOfService } from "./core/pod-qos.js";
+import type { ResourceStrategy, StrategyContext } from "./generic/served-resource.js";
+import { STRATEGIES } from "./groups.js";
+
+const context: StrategyContext = {
+  nowMs: Date.parse("2030-01-02T03:04:05Z"),
+  subresource: "",
+  naming: createNaming("kubernetes"),
+  user: createUser({ name: "ann", uid: "7", groups: ["dev"] }),
+};
+const onStatus = { ...context, subresource: "status" };
+
+function strategy(name: string): ResourceStrategy {
+  const found = STRATEGIES[name];
+  assert.ok(found, name);
+  return found;
+}
+
+function object(parts: Record<string, unknown>): ApiObject {
+  return { kind: "K", apiVersion: "v1", metadata: { name: "x" }, ...parts };
+}
+
+test("the quality of service of a pod", () => {
+  const container = (resources: unknown) => ({ name: "c", resources });
+  const pod = (...all: unknown[]) => object({ spec: { containers: all } });
+  const full = { cpu: "1", memory: "1Gi" };
+  const table: [ApiObject, string][] = [
+    [pod(container({})), "BestEffort"],
+    [pod(container({ requests: { "example.com/gpu": "1" } })), "BestEffort"],
+    [pod(container({ requests: { cpu: "1" } })), "Burstable"],
+    [pod(container({ limits: full })), "Guaranteed"],
+    [pod(container({ limits: full, requests: { cpu: "1000m", memory: "1024Mi" } })), "Guaranteed"],
+    [pod(container({ limits: full, requests: { cpu: "500m" } })), "Burstable"],
+    [pod(container({ limits: full }), container({})), "Burstable"],
+    [object({ spec: { resources: { limits: full }, containers: [container({})] } }), "Guaranteed"],
+  ];
+  for (const [value, expected] of table) {
+    assert.equal(qualityOfService(value), expected, JSON.stringify(value.spec));
+  }
+});
+
+test("S1-PATH-15: the selectable fields of pods, events and nodes", () => {
+  const pods = strategy("/pods");
+  const fields = pods.selectableFields?.(object({ spec: { nodeName: "n1" } }));
+  assert.equal(fields?.["spec.nodeName"], "n1");
+  assert.equal(fields?.["spec.hostNetwork"], "false");
+  assert.equal(fields?.["status.podIP"], "");
+  assert.equal(pods.triggerField, "spec.nodeName");
+  const events = strategy("/events").selectableFields?.(
+    object({ involvedObject: { kind: "Pod", name: "p" }, reportingComponent: "x", type: "Normal" }),
+  );
+  assert.equal(events?.["involvedObject.name"], "p");
+  assert.equal(events?.source, "x");
+  const nodes = strategy("/nodes").selectableFields;
+  assert.deepEqual(nodes?.(object({})), { "spec.unschedulable": "false" });
+  assert.deepEqual(nodes?.(object({ spec: { unschedulable: true } })), {
+    "spec.unschedulable": "true",
+  });
+});
+
+test("who asks for a certificate is not the client's own word, and signers do not approve", () => {
+  const csr = strategy("certificates.k8s.io/certificatesigningrequests");
+  const next = object({ spec: { username: "root", groups: ["system:masters"] }, status: { x: 1 } });
+  csr.prepareForCreate?.(next, context);
+  assert.deepEqual(next.spec, { username: "ann", uid: "7", groups: ["dev"], extra: {} });
+  assert.equal(next.status, undefined);
+
+  const approved = { type: "Approved", status: "True" };
+  const current = object({ spec: next.spec, status: { conditions: [approved] } });
+  const denied = { type: "Denied", status: "True" };
+  const failed = { type: "Failed", status: "True" };
+  const update = object({ spec: {}, status: { conditions: [denied, failed], certificate: "c" } });
+  csr.prepareForUpdate?.(update, current, onStatus);
+  assert.deepEqual(update.status, { conditions: [approved, failed], certificate: "c" });
+  assert.deepEqual(update.spec, next.spec);
+});
+
+test("a job finds its own pods by its uid", () => {
+  const job = object({ spec: { template: { metadata: { labels: { a: "b" } } } } });
+  job.metadata.uid = "u1";
+  strategy("batch/jobs").prepareForCreate?.(job, context);
+  assert.deepEqual(job.spec, {
+    template: {
+      metadata: {
+        labels: {
+          a: "b",
+          "controller-uid": "u1",
+          "job-name": "x",
+          "batch.kubernetes.io/controller-uid": "u1",
+          "batch.kubernetes.io/job-name": "x",
+        },
+      },
+    },
+    selector: { matchLabels: { "batch.kubernetes.io/controller-uid": "u1" } },
+  });
+  const manual = object({ spec: { manualSelector: true, selector: {} } });
+  strategy("batch/jobs").prepareForCreate?.(manual, context);
+  assert.deepEqual(manual.spec, { manualSelector: true, selector: {} });
+});
+
+test("a role binding keeps its role; a deployment its selector", () => {
+  const binding = strategy("rbac.authorization.k8s.io/rolebindings");
+  const errors = binding.validateUpdate?.(
+    object({ roleRef: { name: "admin" } }),
+    object({ roleRef: { name: "view" } }),
+    context,
+  );
+  assert.deepEqual(
+    errors?.map(({ field }) => field),
+    ["roleRef"],
+  );
+  const selectors = strategy("apps/deployments").validateUpdate?.(
+    object({ spec: { selector: { matchLabels: { a: "2" } } } }),
+    object({ spec: { selector: { matchLabels: { a: "1" } } } }),
+    context,
+  );
+  assert.equal(selectors?.[0]?.field, "spec.selector");
+});
+
+test("S1-CRUD-08: the status end of some types leaves their metadata alone", () => {
+  const next = object({ status: {} });
+  next.metadata = { name: "x", labels: { a: "new" }, finalizers: ["a/b"] };
+  const current = object({});
+  current.metadata = { name: "x", labels: { a: "old" } };
+  strategy("flowcontrol.apiserver.k8s.io/flowschemas").prepareForUpdate?.(next, current, onStatus);
+  assert.deepEqual(next.metadata, { name: "x", labels: { a: "old" } });
+});
+
+test("names are checked as their type wants", () => {
+  const check = (name: string, value: string) =>
+    strategy(name).validateName?.(value, false).length === 0;
+  assert.equal(check("rbac.authorization.k8s.io/roles", "system:Node"), true);
+  assert.equal(check("/services", "1a"), false);
+  assert.equal(check("batch/cronjobs", "a".repeat(52)), true);
+  assert.equal(check("batch/cronjobs", "a".repeat(53)), false);
+  assert.equal(check("networking.k8s.io/ipaddresses", "2001:db8::1"), true);
+  assert.equal(check("networking.k8s.io/ipaddresses", "web"), false);
+});
