@@ -1,0 +1,29 @@
+/** docs/operations.md says what a running server says about itself. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { startServer } from "./harness/server-process.js";
+
+/** Present only with flags that this server was not given. */
+const CONDITIONAL = new Set(["apiserver_certificate_reloads_total"]);
+
+function firstColumn(document: string, heading: string): string[] {
+  const section = document.split(`## ${heading}\n`)[1]?.split("\n## ")[0] ?? "";
+  return [...section.matchAll(/^\| `([^`]+)`/gm)].map((match) => match[1] ?? "");
+}
+
+test("CARD-08, S2-HEALTH-09: the documented metrics and health checks are those that there are", async () => {
+  await using server = await startServer();
+  // From dist/e2e to the repository.
+  const document = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8");
+
+  const scraped = await server.client.get("/metrics");
+  const names = [...scraped.text.matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1] ?? "");
+  const ours = names.filter((name) => !/^(process|nodejs)_/.test(name));
+  const documented = firstColumn(document, "Metrics").filter((name) => !CONDITIONAL.has(name));
+  assert.deepEqual(documented.toSorted(), ours.toSorted());
+
+  const verbose = await server.client.get("/readyz?verbose");
+  const checks = [...verbose.text.matchAll(/^\[\+\](\S+) ok$/gm)].map((match) => match[1] ?? "");
+  assert.deepEqual(firstColumn(document, "Health").toSorted(), checks.toSorted());
+});
