@@ -6,7 +6,9 @@
 import { default as protobuf } from "protobufjs/minimal.js";
 import { badRequest } from "../api/status.js";
 import {
+  isUnreadable,
   LENGTH_DELIMITED,
+  ProtobufFailure,
   readBytes,
   readMembers,
   readString,
@@ -39,21 +41,28 @@ const TYPE_META = [undefined, SCALAR_WIRE_CODECS.string, SCALAR_WIRE_CODECS.stri
 
 const EMPTY = Buffer.alloc(0);
 
-/** @throws {StatusError} 400 for what has no prefix or is no envelope */
-export function decodeEnvelope(bytes: Buffer): Envelope {
-  if (!hasEnvelopePrefix(bytes)) {
-    throw badRequest(
-      `provided data does not appear to be a protobuf message, expected prefix [${ENVELOPE_PREFIX.join(" ")}]`,
-    );
-  }
+/**
+ * @param kind what is expected, for the message
+ * @throws {StatusError} 400 for what has no prefix or is no envelope
+ */
+export function decodeEnvelope(bytes: Buffer, kind: string): Envelope {
   try {
     return readEnvelope(bytes);
   } catch (error) {
-    throw badRequest(`provided data is no protobuf envelope: ${(error as Error).message}`);
+    if (!isUnreadable(error)) throw error;
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): ${error.message}`,
+    );
   }
 }
 
 function readEnvelope(bytes: Buffer): Envelope {
+  if (bytes.length === 0) throw new ProtobufFailure("empty data");
+  if (!hasEnvelopePrefix(bytes)) {
+    throw new ProtobufFailure(
+      `provided data does not appear to be a protobuf message, expected prefix [${ENVELOPE_PREFIX.join(" ")}]`,
+    );
+  }
   const reader = protobuf.Reader.create(bytes);
   reader.pos = ENVELOPE_PREFIX.length;
   const envelope: Writable<Envelope> = {
@@ -113,11 +122,4 @@ export function createEnvelopeFrame(apiVersion: string, kind: string): EnvelopeF
     .finish();
   const foot = [tagOf(3, LENGTH_DELIMITED), 0, tagOf(4, LENGTH_DELIMITED), 0];
   return { head: Buffer.from([...ENVELOPE_PREFIX, ...head]), foot: Buffer.from(foot) };
-}
-
-/** The envelope around a message that exists already. */
-export function encodeEnvelope(apiVersion: string, kind: string, raw: Uint8Array): Buffer {
-  const { head, foot } = createEnvelopeFrame(apiVersion, kind);
-  const length = protobuf.Writer.create().uint32(raw.length).finish();
-  return Buffer.concat([head, length, raw, foot]);
 }

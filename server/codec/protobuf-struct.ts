@@ -85,7 +85,8 @@ export function createProtobufCompiler(
     return type.wrapped || isWrapped(type.target);
   }
 
-  function messageOf(ref: TypeRef): MessageCodec {
+  function messageOf(given: TypeRef): MessageCodec {
+    const ref = followAliases(model, given);
     const type = ref.kind === "named" ? model.type(ref.id) : undefined;
     if (type?.form !== "struct") throw new TypeError("only structs are embedded");
     return struct(type);
@@ -276,7 +277,7 @@ function wrappedListCodec(items: WireCodec): WireCodec {
   return {
     wireType: LENGTH_DELIMITED,
     write: (writer, value) => inner.write(writer, { items: value }),
-    read: (reader, depth) => (inner.read(reader, depth) as JsonObject).items ?? [],
+    read: (reader, depth) => (inner.read(reader, depth) as JsonObject).items ?? null,
     zero: () => [],
   };
 }

@@ -5,6 +5,7 @@
  * bigint for integers beyond 2^53. docs/facts.md ("What follows for Protobuf") has the rules.
  */
 import { isUtf8 } from "node:buffer";
+import { toUSVString } from "node:util";
 import type { Reader, Writer } from "protobufjs/minimal.js";
 import type { JsonValue } from "../api/meta.js";
 import type { BuiltinName, ScalarName } from "../schema/model.js";
@@ -39,6 +40,12 @@ export interface WireCodec {
 /** Bytes that are no message of the type. */
 export class ProtobufFailure extends Error {
   override readonly name = "ProtobufFailure";
+}
+
+/** Whether bytes were refused, by us or by protobufjs, whose errors have no class of their own. */
+export function isUnreadable(error: unknown): error is Error {
+  if (error instanceof ProtobufFailure) return true;
+  return error instanceof Error && (error.constructor === Error || error instanceof RangeError);
 }
 
 export function tagOf(number: number, wireType: number): number {
@@ -138,11 +145,14 @@ function writeInt64(writer: Writer, value: number | bigint): void {
   writer.int64({ low, high, unsigned: false });
 }
 
+/** Half a surrogate pair, which JSON can say, has no form in UTF-8. */
+function writeString(writer: Writer, text: string): void {
+  writer.string(toUSVString(text));
+}
+
 const stringCodec: WireCodec = {
   wireType: LENGTH_DELIMITED,
-  write: (writer, value) => {
-    writer.string(value as string);
-  },
+  write: (writer, value) => writeString(writer, value as string),
   read: readString,
   zero: () => "",
 };

@@ -12,7 +12,7 @@ import {
   type GroupVersionKind,
   parseGroupVersion,
 } from "../api/names.js";
-import { badRequest, StatusError } from "../api/status.js";
+import { badRequest } from "../api/status.js";
 import type { Facts, StructType } from "../schema/model.js";
 import { isJsonObject } from "../schema/value-codec.js";
 import { parseJson } from "./json.js";
@@ -21,10 +21,11 @@ import {
   createEnvelopeFrame,
   decodeEnvelope,
   type Envelope,
+  type EnvelopeFrame,
   hasEnvelopePrefix,
 } from "./protobuf-envelope.js";
 import { createProtobufCompiler, type MessageCodec } from "./protobuf-struct.js";
-import { MESSAGE_DEPTH_MAX, ProtobufFailure } from "./protobuf-wire.js";
+import { isUnreadable, MESSAGE_DEPTH_MAX, ProtobufFailure } from "./protobuf-wire.js";
 
 export interface ProtobufCodec {
   /**
@@ -36,6 +37,8 @@ export interface ProtobufCodec {
   encode(object: JsonValue): Buffer;
   /** The message in its envelope: a complete body. */
   encodeObject(object: JsonValue): Buffer;
+  /** What stands around the message; of a list kind, for protobuf-stream.ts. */
+  readonly frame: EnvelopeFrame;
 }
 
 export interface ProtobufCodecs {
@@ -86,7 +89,7 @@ export function createProtobufCodecs(facts: Facts): ProtobufCodecs {
   }
 
   function createCodec(message: MessageCodec, gvk: GroupVersionKind): ProtobufCodec {
-    const { head, foot } = createEnvelopeFrame(formatGroupVersion(gvk), gvk.kind);
+    const frame = createEnvelopeFrame(formatGroupVersion(gvk), gvk.kind);
     const write = (put: (to: typeof writer) => void) => {
       const to = writer;
       try {
@@ -102,20 +105,20 @@ export function createProtobufCodecs(facts: Facts): ProtobufCodecs {
       }
     };
     return {
+      frame,
       decode: (raw) => decodeMessage(message, raw, 0, gvk),
       encode: (object) => write((to) => message.writeMembers(to, object as JsonObject)),
       encodeObject: (object) =>
         write((to) => {
-          to.raw(head);
+          to.raw(frame.head);
           message.write(to, object);
-          to.raw(foot);
+          to.raw(frame.foot);
         }),
     };
   }
 
   function decodeObject(body: Buffer, expected: GroupVersionKind): JsonObject {
-    if (body.length === 0) throw badRequest("empty data");
-    return decodeInEnvelope(decodeEnvelope(body), expected, 0);
+    return decodeInEnvelope(decodeEnvelope(body, expected.kind), expected, 0);
   }
 
   function decodeInEnvelope(
@@ -158,7 +161,7 @@ export function createProtobufCodecs(facts: Facts): ProtobufCodecs {
   function decodeEmbedded(bytes: Buffer, depth: number): JsonValue {
     if (!hasEnvelopePrefix(bytes)) return parseJson(bytes);
     if (depth > MESSAGE_DEPTH_MAX) throw new ProtobufFailure("exceeded max depth");
-    return decodeInEnvelope(decodeEnvelope(bytes), undefined, depth + 1);
+    return decodeInEnvelope(decodeEnvelope(bytes, "Object"), undefined, depth + 1);
   }
 
   return { forKind, decodeObject };
@@ -185,15 +188,9 @@ function refusing<T>({ version, kind }: GroupVersionKind, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (error instanceof StatusError || !isRefusal(error)) throw error;
+    if (!(error instanceof JsonSyntaxError) && !isUnreadable(error)) throw error;
     throw badRequest(
       `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${error.message}`,
     );
   }
-}
-
-/** Ours, those of the JSON inside, and those of protobufjs, which have no class of their own. */
-function isRefusal(error: unknown): error is Error {
-  if (error instanceof ProtobufFailure || error instanceof JsonSyntaxError) return true;
-  return error instanceof Error && (error.constructor === Error || error instanceof RangeError);
 }

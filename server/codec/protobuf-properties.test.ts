@@ -1,0 +1,299 @@
+/**
+ * Properties of the Protobuf codecs of every served kind, on objects that are generated from the facts;
+ * the same bytes read and written by protobufjs' own reflection over descriptors made from the facts;
+ * and bytes that are no message of anything.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import protobufjs from "protobufjs";
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import { createNaming } from "../api/naming.js";
+import { StatusError } from "../api/status.js";
+import type { BuiltinName, Field, ScalarName, StructType, TypeRef } from "../schema/model.js";
+import { createObjectCodecs, type ObjectCodec } from "../schema/object-codec.js";
+import { flatFields, followAliases } from "../schema/struct-codec.js";
+import { loadFacts } from "../types/load-facts.js";
+import { parseJson } from "./json.js";
+import { createProtobufCodecs, type ProtobufCodec } from "./protobuf.js";
+import { ENVELOPE_PREFIX } from "./protobuf-envelope.js";
+
+const facts = loadFacts(createNaming("kubernetes"));
+const { model } = facts;
+const objectCodecs = createObjectCodecs(facts);
+const codecs = createProtobufCodecs(facts);
+
+/** Objects per kind; the seed differs from run to run. */
+const RUNS = 15;
+
+/** Structs deeper than this are empty, so that recursive types end. */
+const DEPTH_MAX = 6;
+
+const text = fc.oneof(fc.string({ maxLength: 8 }), fc.constantFrom("é😀", "x".repeat(200), ""));
+const raw = fc.json({ maxDepth: 2 }).map((json) => parseJson(json.replaceAll("-0", "0")));
+const date = fc.date({
+  min: new Date("0001-01-02T00:00:00Z"),
+  max: new Date("9999-12-31T00:00:00Z"),
+  noInvalidDate: true,
+});
+
+const SCALARS: Readonly<Record<ScalarName, fc.Arbitrary<JsonValue>>> = {
+  string: text,
+  bool: fc.boolean(),
+  int32: fc.integer(),
+  int64: fc.oneof(fc.maxSafeInteger(), fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+  float64: fc.double({ noNaN: true, noDefaultInfinity: true }).filter((n) => !Object.is(n, -0)),
+  bytes: fc.uint8Array({ maxLength: 8 }).map((bytes) => Buffer.from(bytes).toString("base64")),
+  any: raw,
+};
+
+const BUILTINS: Readonly<Record<BuiltinName, fc.Arbitrary<JsonValue>>> = {
+  Time: date.map((at) => at.toISOString()),
+  MicroTime: date.map((at) => at.toISOString().replace("Z", "123Z")),
+  Duration: fc.constantFrom(
+    "1h0m0s",
+    "-1m30.5s",
+    "10ms",
+    "0s",
+    "1.5µs",
+    "2562047h47m16.854775807s",
+  ),
+  FieldsV1: fc.constant({ "f:a": { ".": {} } }),
+  Quantity: fc.constantFrom("1", "1000m", "0.5", "1024Mi", "1e3", 2, "100u", "-5"),
+  IntOrString: fc.oneof(fc.integer(), text),
+  RawExtension: raw,
+  Unknown: raw,
+};
+
+function generated(ref: TypeRef, depth: number): fc.Arbitrary<JsonValue> {
+  switch (ref.kind) {
+    case "scalar":
+      return SCALARS[ref.name];
+    case "builtin":
+      return BUILTINS[ref.name];
+    case "list":
+      return fc.array(generated(ref.items, depth + 1), { minLength: 1, maxLength: 2 });
+    case "map":
+      return fc.dictionary(
+        fc.oneof(text, fc.constant("__proto__")),
+        generated(ref.values, depth + 1),
+        { maxKeys: 2, noNullPrototype: true },
+      );
+    case "named": {
+      const type = model.type(ref.id);
+      if (type?.form === "alias") return generated(type.target, depth);
+      if (type?.form === "enum") return fc.constantFrom("", ...type.values);
+      assert(type?.form === "struct");
+      return type.customJson ? customOf(type, depth) : structOf(type, depth);
+    }
+  }
+}
+
+function customOf(type: StructType, depth: number): fc.Arbitrary<JsonValue> {
+  const schema = model.type(`${type.file}.JSONSchemaProps`);
+  if (type.name === "JSON" || schema?.form !== "struct") return raw;
+  const ofSchema = structOf(schema, depth + 1);
+  const others: Readonly<Record<string, fc.Arbitrary<JsonValue>>> = {
+    JSONSchemaPropsOrBool: fc.boolean(),
+    // An empty list is none on the wire.
+    JSONSchemaPropsOrArray: fc.array(ofSchema, { minLength: 1, maxLength: 2 }),
+    JSONSchemaPropsOrStringArray: fc.array(text, { minLength: 1, maxLength: 2 }),
+  };
+  return fc.oneof(ofSchema, others[type.name] ?? ofSchema);
+}
+
+/** Kind and apiVersion travel in the envelope, so those of objects within objects are lost. */
+function isTypeMeta({ name, number, empty }: Field): boolean {
+  const isOfTypeMeta = (name === "kind" && number === 1) || (name === "apiVersion" && number === 2);
+  return isOfTypeMeta && empty === "omit";
+}
+
+/** A struct with a few of its fields; which ones, differs from value to value. */
+function structOf(type: StructType, depth: number): fc.Arbitrary<JsonObject> {
+  const fields = depth > DEPTH_MAX ? [] : flatFields(model, type).filter((f) => !isTypeMeta(f));
+  if (fields.length === 0) return fc.constant(null).map(() => ({}));
+  const [minLength, maxLength] = [Math.min(fields.length, 3), Math.min(fields.length, 8)];
+  return fc
+    .subarray([...fields], { minLength, maxLength })
+    .chain((chosen) =>
+      fc.record(
+        Object.fromEntries(chosen.map(({ name, type: ref }) => [name, generated(ref, depth + 1)])),
+        { noNullPrototype: true },
+      ),
+    ) as fc.Arbitrary<JsonObject>;
+}
+
+interface Kind {
+  readonly type: StructType;
+  readonly objects: ObjectCodec;
+  readonly protobuf: ProtobufCodec;
+}
+
+const kinds = new Map<string, Kind>();
+for (const row of facts.resources) {
+  const { group, version } = row.kindGroupVersion ?? row;
+  const type = model.kind(group, version, row.kind);
+  const objects = objectCodecs.forKind(group, version, row.kind);
+  const protobuf = codecs.forKind(group, version, row.kind);
+  if (type === undefined || objects === undefined) continue;
+  assert(protobuf !== undefined, `${type.id} has a Protobuf form`);
+  kinds.set(type.id, { type, objects, protobuf });
+}
+
+/**
+ * The facts as protobufjs' own descriptors, in the most literal way. Custom JSON does not show: on the
+ * wire its types are messages like others.
+ */
+function descriptors(): protobufjs.Root {
+  const root = new protobufjs.Root();
+  const messageName = (id: string) => id.replaceAll(".", "_");
+  for (const { name, fields } of model.builtins.values()) {
+    const type = new protobufjs.Type(`builtins_${name}`);
+    for (const field of fields) add(type, field.number, field.type, "optional");
+    root.add(type);
+  }
+  for (const file of model.files.values()) {
+    for (const struct of file.types.values()) {
+      if (struct.form === "enum") continue;
+      const type = new protobufjs.Type(messageName(struct.id));
+      if (struct.form === "alias") {
+        if (!struct.wrapped || struct.target.kind !== "list") continue;
+        add(type, 1, struct.target.items, "repeated");
+      } else {
+        for (const field of struct.fields) addField(type, field);
+      }
+      root.add(type);
+    }
+  }
+
+  function addField(type: protobufjs.Type, field: Field): void {
+    if (field.number === undefined) return;
+    const ref = wrapped(field.type) ?? followAliases(model, field.type);
+    if (ref.kind === "list") add(type, field.number, ref.items, "repeated");
+    else if (ref.kind === "map") {
+      // Entries as messages: a map of protobufjs does not keep their order.
+      const entry = new protobufjs.Type(`${type.name}_entry${field.number}`);
+      add(entry, 1, { kind: "scalar", name: "string", nullable: false }, "optional");
+      add(entry, 2, ref.values, "optional");
+      root.add(entry);
+      add(type, field.number, entry.name, "repeated");
+    } else add(type, field.number, ref, "optional");
+  }
+
+  function add(
+    type: protobufjs.Type,
+    number: number,
+    ref: TypeRef | string,
+    rule: "optional" | "repeated",
+  ): void {
+    const name = typeof ref === "string" ? ref : typeName(ref);
+    const options = rule === "repeated" ? { packed: false } : {};
+    type.add(new protobufjs.Field(`f${number}`, number, name, rule, undefined, options));
+  }
+
+  /** The reference itself, where it leads to a wrapped alias. */
+  function wrapped(ref: TypeRef): TypeRef | undefined {
+    const type = ref.kind === "named" ? model.type(ref.id) : undefined;
+    if (type?.form !== "alias") return undefined;
+    return type.wrapped
+      ? ({ ...ref, kind: "named", id: type.id } as TypeRef)
+      : wrapped(type.target);
+  }
+
+  function typeName(given: TypeRef): string {
+    const ref = wrapped(given) ?? followAliases(model, given);
+    if (ref.kind === "builtin") return `builtins_${ref.name}`;
+    if (ref.kind === "scalar")
+      return ref.name === "float64" ? "double" : ref.name.replace("any", "bytes");
+    assert(ref.kind === "named");
+    return model.type(ref.id)?.form === "enum" ? "string" : messageName(ref.id);
+  }
+
+  root.resolveAll();
+  return root;
+}
+
+const root = descriptors();
+
+for (const [id, { type, objects, protobuf }] of kinds) {
+  test(`S1-PB-04: any ${id} is the same object after Protobuf, and the same bytes for protobufjs`, () => {
+    const message = root.lookupType(id.replaceAll(".", "_"));
+    fc.assert(
+      fc.property(structOf(type, 0), (input) => {
+        const canonical = objects.encode(objects.decode(input).object);
+        const bytes = protobuf.encode(parseJson(canonical));
+        const { object, unknownFields } = objects.decode(protobuf.decode(bytes));
+        assert.deepEqual(unknownFields, []);
+        assert.equal(objects.encode(object), canonical);
+        const theirs = Buffer.from(message.encode(message.decode(bytes)).finish());
+        assert.equal(theirs.toString("hex"), bytes.toString("hex"));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+}
+
+/** Runs what reads hostile bytes: it may succeed or refuse, nothing else. */
+function attempt(run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    assert.equal(error.code, 400);
+  }
+}
+
+function attack({ objects, protobuf }: Kind, bytes: Uint8Array): void {
+  attempt(() => {
+    const { object } = objects.decode(protobuf.decode(bytes));
+    // What is accepted can be stored and served.
+    protobuf.encode(parseJson(objects.encode(object)));
+  });
+}
+
+test("S1-PB-07: random bytes are a message of a kind or refused with 400", () => {
+  const bytes = fc.uint8Array({ maxLength: 200 });
+  fc.assert(
+    fc.property(fc.constantFrom(...kinds.values()), bytes, (kind, given) => attack(kind, given)),
+    { numRuns: 5_000 },
+  );
+});
+
+test("S1-PB-07: messages with bytes changed, cut or repeated are accepted or refused with 400", () => {
+  const cases = fc.constantFrom(...kinds.values()).chain((kind) =>
+    fc.record({
+      kind: fc.constant(kind),
+      input: structOf(kind.type, 0),
+      edits: fc.array(fc.tuple(fc.nat(), fc.nat(255), fc.constantFrom("set", "cut", "repeat")), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+    }),
+  );
+  fc.assert(
+    fc.property(cases, ({ kind, input, edits }) => {
+      let bytes = kind.protobuf.encode(
+        parseJson(kind.objects.encode(kind.objects.decode(input).object)),
+      );
+      for (const [position, value, what] of edits) {
+        const at = position % (bytes.length + 1);
+        if (what === "cut") bytes = bytes.subarray(0, at);
+        else if (what === "repeat") bytes = Buffer.concat([bytes, bytes.subarray(at)]);
+        else if (at < bytes.length) bytes[at] = value;
+      }
+      attack(kind, bytes);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test("S1-PB-06: random envelopes are objects or refused with 400", () => {
+  const expected = { group: "", version: "v1", kind: "ConfigMap" };
+  fc.assert(
+    fc.property(fc.boolean(), fc.uint8Array({ maxLength: 100 }), (hasPrefix, bytes) => {
+      const body = Buffer.from(hasPrefix ? [...ENVELOPE_PREFIX, ...bytes] : bytes);
+      attempt(() => codecs.decodeObject(body, expected));
+    }),
+    { numRuns: 3_000 },
+  );
+});
