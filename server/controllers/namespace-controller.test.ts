@@ -1,6 +1,6 @@
 /** Namespaces end: with content, with finalizers in the way, and by one leader among several. */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import type { JsonObject } from "../api/meta.js";
@@ -10,30 +10,21 @@ import {
   inputOf,
   noSignal,
   openRegistryHarness,
-  type RegistryHarness,
   writeOptions,
 } from "../registry/generic/testing/registry-harness.js";
 import { patchObject } from "../registry/generic/update.js";
 import { createLocalObjects } from "./local-objects.js";
-import type { ObjectsApi } from "./objects-api.js";
 import { runControllers } from "./run-controllers.js";
 import { ensureSystemNamespaces } from "./system-namespaces.js";
 
-let harness: RegistryHarness;
-let objects: ObjectsApi;
+const harness = await openRegistryHarness();
+const objects = createLocalObjects(harness.registry, harness.table);
 const stop = new AbortController();
-let running: Promise<void>;
+const running = runControllers(
+  { objects, naming: harness.registry.naming, clock: systemClock, logger: silentLogger },
+  stop.signal,
+);
 
-before(async () => {
-  harness = await openRegistryHarness();
-  const { registry, table } = harness;
-  objects = createLocalObjects(registry, table);
-  const { naming } = registry;
-  running = runControllers(
-    { objects, naming, clock: systemClock, logger: silentLogger },
-    stop.signal,
-  );
-});
 after(async () => {
   stop.abort();
   await running;

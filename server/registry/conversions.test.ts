@@ -8,7 +8,7 @@ import { createConversions } from "./conversions.js";
 
 const conversions = createConversions(createNaming("kubernetes"));
 const autoscaler = conversions["autoscaling/v1/horizontalpodautoscalers"];
-const event = conversions["events.k8s.io/v1/events"];
+const event = conversions["events/v1/events"];
 assert.ok(autoscaler && event);
 
 const quantity = fc.constantFrom("1", "500m", "2Gi");

@@ -11,6 +11,6 @@ import type { Conversion } from "./generic/served-resource.js";
 export function createConversions(naming: Naming): Readonly<Record<string, Conversion>> {
   return {
     "autoscaling/v1/horizontalpodautoscalers": createAutoscalerConversion(naming),
-    "events.k8s.io/v1/events": eventConversion,
+    "events/v1/events": eventConversion,
   };
 }

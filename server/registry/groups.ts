@@ -1,5 +1,5 @@
 /**
- * The strategies of all built-in resources, by group and resource in the facts' spelling. A resource
+ * The strategies of all built-in resources, by group and resource with groups without their domain. A resource
  * that is not named here has nothing of its own and gets the common treatment.
  */
 import { appsStrategies } from "./apps/strategies.js";
@@ -15,5 +15,5 @@ export const STRATEGIES: StrategyTable = {
   ...appsStrategies,
   ...batchStrategies,
   ...coreStrategies,
-  "events.k8s.io/events": eventStrategy,
+  "events/events": eventStrategy,
 };

@@ -14,35 +14,35 @@ const noUnconditionalUpdate = { allowUnconditionalUpdate: false } as const;
 
 /** Webhook configurations and policies: replaced only by who has seen what is there. */
 const admissionStrategies: StrategyTable = {
-  "admissionregistration.k8s.io/mutatingwebhookconfigurations": {
+  "admissionregistration/mutatingwebhookconfigurations": {
     ...noUnconditionalUpdate,
     generationFields: ["webhooks"],
   },
-  "admissionregistration.k8s.io/validatingwebhookconfigurations": {
+  "admissionregistration/validatingwebhookconfigurations": {
     ...noUnconditionalUpdate,
     generationFields: ["webhooks"],
   },
-  "admissionregistration.k8s.io/validatingadmissionpolicies": {
+  "admissionregistration/validatingadmissionpolicies": {
     ...specAndStatus,
     ...statusOnly,
     ...noUnconditionalUpdate,
   },
-  "admissionregistration.k8s.io/validatingadmissionpolicybindings": {
+  "admissionregistration/validatingadmissionpolicybindings": {
     ...noUnconditionalUpdate,
     generationFields: ["spec"],
   },
-  "admissionregistration.k8s.io/mutatingadmissionpolicies": {
+  "admissionregistration/mutatingadmissionpolicies": {
     ...noUnconditionalUpdate,
     generationFields: ["spec"],
   },
-  "admissionregistration.k8s.io/mutatingadmissionpolicybindings": {
+  "admissionregistration/mutatingadmissionpolicybindings": {
     ...noUnconditionalUpdate,
     generationFields: ["spec"],
   },
 };
 
 const extensionStrategies: StrategyTable = {
-  "apiextensions.k8s.io/customresourcedefinitions": {
+  "apiextensions/customresourcedefinitions": {
     ...statusOnly,
     ...noUnconditionalUpdate,
     generationFields: ["spec"],
@@ -54,7 +54,7 @@ const extensionStrategies: StrategyTable = {
       next.status = { storedVersions: stored };
     },
   },
-  "apiregistration.k8s.io/apiservices": {
+  "apiregistration/apiservices": {
     ...statusOnly,
     ...noUnconditionalUpdate,
     prepareForCreate(next, { nowMs }) {
@@ -79,7 +79,7 @@ function localApiCondition(nowMs: number): object {
 const DECISIONS: ReadonlySet<unknown> = new Set(["Approved", "Denied"]);
 
 const certificateStrategies: StrategyTable = {
-  "certificates.k8s.io/certificatesigningrequests": {
+  "certificates/certificatesigningrequests": {
     /** Who asks is what the signer must know, so it is never the client's own word. */
     prepareForCreate(next, { user }) {
       delete next.status;
@@ -95,11 +95,11 @@ const certificateStrategies: StrategyTable = {
     },
     ...selectable(["spec.signerName"]),
   },
-  "certificates.k8s.io/clustertrustbundles": {
+  "certificates/clustertrustbundles": {
     ...noUnconditionalUpdate,
     ...selectable(["spec.signerName"]),
   },
-  "certificates.k8s.io/podcertificaterequests": {
+  "certificates/podcertificaterequests": {
     ...dropsStatus,
     ...selectable(["spec.signerName", "spec.podName", "spec.nodeName"]),
   },
@@ -130,45 +130,45 @@ const rbacBinding: ResourceStrategy = {
 };
 
 const networkingStrategies: StrategyTable = {
-  "networking.k8s.io/ingresses": specAndStatus,
-  "networking.k8s.io/ingressclasses": { generationFields: ["spec"] },
-  "networking.k8s.io/networkpolicies": { generationFields: ["spec"] },
-  "networking.k8s.io/ipaddresses": {
+  "networking/ingresses": specAndStatus,
+  "networking/ingressclasses": { generationFields: ["spec"] },
+  "networking/networkpolicies": { generationFields: ["spec"] },
+  "networking/ipaddresses": {
     validateName: (name) =>
       isIP(name) !== 0 ? [] : ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"],
   },
-  "networking.k8s.io/servicecidrs": dropsStatus,
+  "networking/servicecidrs": dropsStatus,
 };
 
 const resourceStrategies: StrategyTable = {
-  "resource.k8s.io/deviceclasses": { generationFields: ["spec"], returnsDeletedObject: true },
-  "resource.k8s.io/resourceclaims": {
+  "resource/deviceclasses": { generationFields: ["spec"], returnsDeletedObject: true },
+  "resource/resourceclaims": {
     ...dropsStatus,
     ...statusOnly,
     returnsDeletedObject: true,
     validateUpdate: (next, current) => checkImmutable(next, current, ["spec"]),
   },
-  "resource.k8s.io/resourceclaimtemplates": {
+  "resource/resourceclaimtemplates": {
     returnsDeletedObject: true,
     validateUpdate: (next, current) => checkImmutable(next, current, ["spec"]),
   },
-  "resource.k8s.io/resourceslices": {
+  "resource/resourceslices": {
     generationFields: ["spec"],
     returnsDeletedObject: true,
     ...selectable(["spec.nodeName", "spec.driver"]),
   },
-  "resource.k8s.io/devicetaintrules": specAndStatus,
+  "resource/devicetaintrules": specAndStatus,
 };
 
 const storageStrategies: StrategyTable = {
-  "storage.k8s.io/csidrivers": {
+  "storage/csidrivers": {
     ...noUnconditionalUpdate,
     generationFields: ["spec"],
     returnsDeletedObject: true,
   },
-  "storage.k8s.io/csinodes": { ...noUnconditionalUpdate, returnsDeletedObject: true },
-  "storage.k8s.io/csistoragecapacities": { ...noUnconditionalUpdate, returnsDeletedObject: true },
-  "storage.k8s.io/storageclasses": {
+  "storage/csinodes": { ...noUnconditionalUpdate, returnsDeletedObject: true },
+  "storage/csistoragecapacities": { ...noUnconditionalUpdate, returnsDeletedObject: true },
+  "storage/storageclasses": {
     returnsDeletedObject: true,
     validateUpdate: (next, current) =>
       checkImmutable(next, current, [
@@ -178,13 +178,13 @@ const storageStrategies: StrategyTable = {
         "volumeBindingMode",
       ]),
   },
-  "storage.k8s.io/volumeattachments": {
+  "storage/volumeattachments": {
     ...dropsStatus,
     ...statusOnly,
     ...noUnconditionalUpdate,
     returnsDeletedObject: true,
   },
-  "storage.k8s.io/volumeattributesclasses": {
+  "storage/volumeattributesclasses": {
     returnsDeletedObject: true,
     validateUpdate: (next, current) => checkImmutable(next, current, ["driverName", "parameters"]),
   },
@@ -198,28 +198,28 @@ export const otherStrategies: StrategyTable = {
   ...resourceStrategies,
   ...storageStrategies,
   "autoscaling/horizontalpodautoscalers": dropsStatus,
-  "coordination.k8s.io/leases": { ...noUnconditionalUpdate, allowCreateOnUpdate: true },
-  "coordination.k8s.io/leasecandidates": { ...noUnconditionalUpdate, allowCreateOnUpdate: true },
-  "discovery.k8s.io/endpointslices": {
+  "coordination/leases": { ...noUnconditionalUpdate, allowCreateOnUpdate: true },
+  "coordination/leasecandidates": { ...noUnconditionalUpdate, allowCreateOnUpdate: true },
+  "discovery/endpointslices": {
     generationFields: ["endpoints", "ports", "addressType"],
     validateUpdate: (next, current) => checkImmutable(next, current, ["addressType"]),
   },
-  "flowcontrol.apiserver.k8s.io/flowschemas": flowControl,
-  "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations": flowControl,
-  "internal.apiserver.k8s.io/storageversions": { ...dropsStatus, ...noUnconditionalUpdate },
-  "node.k8s.io/runtimeclasses": {
+  "flowcontrol.apiserver/flowschemas": flowControl,
+  "flowcontrol.apiserver/prioritylevelconfigurations": flowControl,
+  "internal.apiserver/storageversions": { ...dropsStatus, ...noUnconditionalUpdate },
+  "node/runtimeclasses": {
     ...noUnconditionalUpdate,
     validateUpdate: (next, current) => checkImmutable(next, current, ["handler"]),
   },
   "policy/poddisruptionbudgets": { ...specAndStatus, ...noUnconditionalUpdate },
-  "rbac.authorization.k8s.io/clusterroles": rbac,
-  "rbac.authorization.k8s.io/roles": rbac,
-  "rbac.authorization.k8s.io/clusterrolebindings": rbacBinding,
-  "rbac.authorization.k8s.io/rolebindings": rbacBinding,
-  "scheduling.k8s.io/priorityclasses": {
+  "rbac.authorization/clusterroles": rbac,
+  "rbac.authorization/roles": rbac,
+  "rbac.authorization/clusterrolebindings": rbacBinding,
+  "rbac.authorization/rolebindings": rbacBinding,
+  "scheduling/priorityclasses": {
     generationFields: [],
     validateUpdate: (next, current) => checkImmutable(next, current, ["value", "preemptionPolicy"]),
   },
-  "scheduling.k8s.io/podgroups": dropsStatus,
-  "storagemigration.k8s.io/storageversionmigrations": { ...dropsStatus, ...noUnconditionalUpdate },
+  "scheduling/podgroups": dropsStatus,
+  "storagemigration/storageversionmigrations": { ...dropsStatus, ...noUnconditionalUpdate },
 };

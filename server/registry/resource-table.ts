@@ -6,7 +6,7 @@
 import { assert } from "../../storage/base/assert.js";
 import type { PartitionTraits } from "../../storage/cache/registry-view.js";
 import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
-import { formatGroupVersion, type GroupVersion } from "../api/names.js";
+import type { GroupVersion } from "../api/names.js";
 import type { Naming } from "../api/naming.js";
 import type { Facts, ResourceFact } from "../schema/model.js";
 import type { ObjectCodecs } from "../schema/object-codec.js";
@@ -25,7 +25,7 @@ export interface ResourceTableOptions {
   readonly codecs: ObjectCodecs;
   /** Whether a resource of the facts is to be served; default: what is on by default. */
   readonly isEnabled?: (fact: ResourceFact) => boolean;
-  /** Virtual resources by "group/resource" in the facts' spelling; those not given are not served. */
+  /** Virtual resources, named as strategies are; those not given are not served. */
   readonly virtual?: Readonly<Record<string, VirtualResource>>;
 }
 
@@ -46,7 +46,7 @@ export interface ResourceTable {
 const SERVED_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "namespaces/finalize"]);
 
 /** Versions whose shape differs from the stored one and for which there is no conversion yet. */
-const UNCONVERTED_VERSIONS: ReadonlySet<string> = new Set(["resource.k8s.io/v1beta1"]);
+const UNCONVERTED_VERSIONS: ReadonlySet<string> = new Set(["resource/v1beta1"]);
 
 const IDENTITY: Conversion = { toStored: (object) => object, fromStored: (object) => object };
 const NO_STRATEGY: ResourceStrategy = Object.freeze({});
@@ -55,15 +55,14 @@ const NO_TRAITS: PartitionTraits = Object.freeze({});
 export function createResourceTable(options: ResourceTableOptions): ResourceTable {
   const { naming, facts } = options;
   const isEnabled = options.isEnabled ?? ((fact: ResourceFact) => fact.onByDefault);
-  const strategies = inVendorSpelling(naming, STRATEGIES);
-  const conversions = inVendorSpelling(naming, createConversions(naming));
-  const virtual = inVendorSpelling(naming, options.virtual ?? {});
-  const unconverted = new Set([...UNCONVERTED_VERSIONS].map((name) => groupIn(naming, name)));
+  const conversions = createConversions(naming);
+  const virtual = options.virtual ?? {};
 
   const byName = new Map<string, ServedResource>();
   const servedFacts: ResourceFact[] = [];
   for (const fact of facts.resources) {
-    if (!isEnabled(fact) || unconverted.has(formatGroupVersion(fact))) continue;
+    const group = withoutDomain(naming, fact.group);
+    if (!isEnabled(fact) || UNCONVERTED_VERSIONS.has(`${group}/${fact.version}`)) continue;
     if (fact.subresource !== "") {
       const isServed =
         SERVED_SUBRESOURCES.has(fact.subresource) ||
@@ -74,14 +73,14 @@ export function createResourceTable(options: ResourceTableOptions): ResourceTabl
       servedFacts.push(fact);
       continue;
     }
-    const operation = virtual.get(`${fact.group}/${fact.resource}`);
+    const operation = virtual[`${group}/${fact.resource}`];
     if (fact.stored === undefined && operation === undefined) continue;
     byName.set(
       keyOf(fact.group, fact.version, fact.resource),
       toServed(options, fact, {
         stored: storedVersion(facts, fact),
-        strategy: strategies.get(`${fact.group}/${fact.resource}`) ?? NO_STRATEGY,
-        conversion: conversions.get(`${formatGroupVersion(fact)}/${fact.resource}`),
+        strategy: STRATEGIES[`${group}/${fact.resource}`] ?? NO_STRATEGY,
+        conversion: conversions[`${group}/${fact.version}/${fact.resource}`],
         virtual: operation,
       }),
     );
@@ -112,14 +111,10 @@ function keyOf(group: string, version: string, resource: string): string {
   return `${group}/${version}/${resource}`;
 }
 
-/** "rbac.authorization.k8s.io/roles" to the vendor's spelling of the group. */
-function groupIn(naming: Naming, name: string): string {
-  const slash = name.indexOf("/");
-  return naming.group(name.slice(0, slash)) + name.slice(slash);
-}
-
-function inVendorSpelling<T>(naming: Naming, table: Readonly<Record<string, T>>): Map<string, T> {
-  return new Map(Object.entries(table).map(([name, value]) => [groupIn(naming, name), value]));
+/** "rbac.authorization" of the group that the vendor's domain stands behind; others as they are. */
+function withoutDomain(naming: Naming, group: string): string {
+  const domain = `.${naming.groupDomain}`;
+  return group.endsWith(domain) ? group.slice(0, -domain.length) : group;
 }
 
 /**

@@ -65,7 +65,7 @@ test("S1-PATH-15: the selectable fields of pods, events and nodes", () => {
 });
 
 test("who asks for a certificate is not the client's own word, and signers do not approve", () => {
-  const csr = strategy("certificates.k8s.io/certificatesigningrequests");
+  const csr = strategy("certificates/certificatesigningrequests");
   const next = object({ spec: { username: "root", groups: ["system:masters"] }, status: { x: 1 } });
   csr.prepareForCreate?.(next, context);
   assert.deepEqual(next.spec, { username: "ann", uid: "7", groups: ["dev"], extra: {} });
@@ -105,7 +105,7 @@ test("a job finds its own pods by its uid", () => {
 });
 
 test("a role binding keeps its role; a deployment its selector", () => {
-  const binding = strategy("rbac.authorization.k8s.io/rolebindings");
+  const binding = strategy("rbac.authorization/rolebindings");
   const errors = binding.validateUpdate?.(
     object({ roleRef: { name: "admin" } }),
     object({ roleRef: { name: "view" } }),
@@ -128,17 +128,17 @@ test("S1-CRUD-08: the status end of some types leaves their metadata alone", () 
   next.metadata = { name: "x", labels: { a: "new" }, finalizers: ["a/b"] };
   const current = object({});
   current.metadata = { name: "x", labels: { a: "old" } };
-  strategy("flowcontrol.apiserver.k8s.io/flowschemas").prepareForUpdate?.(next, current, onStatus);
+  strategy("flowcontrol.apiserver/flowschemas").prepareForUpdate?.(next, current, onStatus);
   assert.deepEqual(next.metadata, { name: "x", labels: { a: "old" } });
 });
 
 test("names are checked as their type wants", () => {
   const check = (name: string, value: string) =>
     strategy(name).validateName?.(value, false).length === 0;
-  assert.equal(check("rbac.authorization.k8s.io/roles", "system:Node"), true);
+  assert.equal(check("rbac.authorization/roles", "system:Node"), true);
   assert.equal(check("/services", "1a"), false);
   assert.equal(check("batch/cronjobs", "a".repeat(52)), true);
   assert.equal(check("batch/cronjobs", "a".repeat(53)), false);
-  assert.equal(check("networking.k8s.io/ipaddresses", "2001:db8::1"), true);
-  assert.equal(check("networking.k8s.io/ipaddresses", "web"), false);
+  assert.equal(check("networking/ipaddresses", "2001:db8::1"), true);
+  assert.equal(check("networking/ipaddresses", "web"), false);
 });

@@ -8,9 +8,9 @@ import type { Authenticator } from "../../authn/authenticator.js";
 import { ANONYMOUS_USER, type UserInfo } from "../../request/user-info.js";
 import type { VirtualRequest, VirtualResource } from "../generic/served-resource.js";
 
-const GROUP = "authentication.k8s.io";
+const GROUP = "authentication";
 
-/** The virtual resources of the group, by "group/resource" in the facts' spelling. */
+/** The virtual resources of the group, by "group/resource" with groups without their domain. */
 export function createAuthenticationReviews(options: {
   readonly authenticator: Authenticator;
 }): Readonly<Record<string, VirtualResource>> {

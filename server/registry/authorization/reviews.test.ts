@@ -28,7 +28,7 @@ async function ask(name: string, spec: unknown, namespace = ""): Promise<ApiObje
   const kind = "Review";
   const apiVersion = "authorization.k8s.io/v1";
   const object = { kind, apiVersion, metadata: {}, spec } as ApiObject;
-  const resource = reviews[`authorization.k8s.io/${name}`];
+  const resource = reviews[`authorization/${name}`];
   assert.ok(resource);
   return await resource.create({ object, namespace, user: asker }, signal);
 }

@@ -62,9 +62,9 @@ export interface AuthorizationReviewOptions {
   readonly rules?: RulesResolver;
 }
 
-const GROUP = "authorization.k8s.io";
+const GROUP = "authorization";
 
-/** The virtual resources of the group, by "group/resource" in the facts' spelling. */
+/** The virtual resources of the group, by "group/resource" with groups without their domain. */
 export function createAuthorizationReviews(
   options: AuthorizationReviewOptions,
 ): Readonly<Record<string, VirtualResource>> {

@@ -9,16 +9,12 @@ import {
   inputOf,
   noSignal,
   openRegistryHarness,
-  type RegistryHarness,
   writeOptions,
 } from "./testing/registry-harness.js";
 
-let harness: RegistryHarness;
+const harness = await openRegistryHarness();
 
-before(async () => {
-  harness = await openRegistryHarness();
-  await create("namespaces", "", { metadata: { name: "default" } });
-});
+before(() => create("namespaces", "", { metadata: { name: "default" } }));
 after(() => harness[Symbol.asyncDispose]());
 
 async function create(

@@ -9,33 +9,30 @@ import { createObject } from "./create.js";
 import { deleteObject } from "./delete.js";
 import { deleteCollection } from "./delete-collection.js";
 import { checkDeleteOptions, type DeleteOptions } from "./delete-options.js";
-import type { Registry } from "./registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
-  type RegistryHarness,
   writeOptions,
 } from "./testing/registry-harness.js";
 import { patchObject } from "./update.js";
 
-let harness: RegistryHarness;
-let registry: Registry;
 const NOW_MS = Date.parse("2030-01-02T03:04:05Z");
 
-before(async () => {
-  const clock = {
-    now: () => NOW_MS,
-    monotonic: () => performance.now(),
-    sleep: () => Promise.reject(new Error("not used")),
-  };
-  harness = await openRegistryHarness({ clock });
-  registry = harness.registry;
-  await create("namespaces", { metadata: { name: "default" } }, "");
-});
+const clock = {
+  now: () => NOW_MS,
+  monotonic: () => performance.now(),
+  sleep: () => Promise.reject(new Error("not used")),
+};
+const harness = await openRegistryHarness({ clock });
+const { registry } = harness;
+
+before(() => create("namespaces", { metadata: { name: "default" } }, ""));
 after(() => harness[Symbol.asyncDispose]());
 
-const parse = (bytes: Buffer) => JSON.parse(bytes.toString());
+function parse(bytes: Buffer) {
+  return JSON.parse(bytes.toString());
+}
 
 async function create(resource: string, value: JsonObject, namespace = "default") {
   const request = {

@@ -64,7 +64,7 @@ export interface ResourceStrategy {
   ttlSeconds?(object: ApiObject): number | undefined;
 }
 
-/** Strategies by "group/resource" in the facts' spelling; "" = core. */
+/** Strategies by "group/resource", groups without the domain: "rbac.authorization/roles", "/pods". */
 export type StrategyTable = Readonly<Record<string, ResourceStrategy>>;
 
 /** Between the served and the stored group-version, where they differ in shape. */

@@ -10,19 +10,16 @@ import {
   inputOf,
   noSignal,
   openRegistryHarness,
-  type RegistryHarness,
   writeOptions,
 } from "./testing/registry-harness.js";
 import { patchObject, updateObject } from "./update.js";
 
-let harness: RegistryHarness;
-let registry: Registry;
+const harness = await openRegistryHarness();
+const { registry } = harness;
 const CONFIG_MAPS = ["", "configmaps"] as const;
 const DEPLOYMENTS = ["apps", "deployments"] as const;
 
 before(async () => {
-  harness = await openRegistryHarness();
-  registry = harness.registry;
   const resource = harness.resource("", "v1", "namespaces");
   const input = inputOf({ metadata: { name: "default" } });
   await createObject(
@@ -35,7 +32,9 @@ after(() => harness[Symbol.asyncDispose]());
 
 type Kind = readonly [group: string, resource: string];
 
-const parse = (bytes: Buffer) => JSON.parse(bytes.toString()) as ApiObject & JsonObject;
+function parse(bytes: Buffer) {
+  return JSON.parse(bytes.toString()) as ApiObject & JsonObject;
+}
 
 async function create([group, name]: Kind, value: JsonObject) {
   const resource = harness.resource(group, "v1", name);

@@ -1,0 +1,143 @@
+/** The lock: one leader at a time, taken over when it is not renewed, given back on the way out. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLogger } from "../../storage/base/logger.js";
+import type { ApiObject } from "../api/meta.js";
+import { alreadyExists, conflict, serviceUnavailable } from "../api/status.js";
+import { LeaseLock } from "./lease-lock.js";
+import type { ControlledResource, ObjectsApi } from "./objects-api.js";
+import { ManualClock, settle } from "./testing/manual-clock.js";
+
+const LEASES: ControlledResource = {
+  group: "coordination.k8s.io",
+  version: "v1",
+  resource: "leases",
+  kind: "Lease",
+  isNamespaced: true,
+  verbs: [],
+};
+
+/** One lease with compare-and-swap, and a switch for an outage. */
+class LeaseStore {
+  lease: ApiObject | undefined;
+  isDown = false;
+  #version = 0;
+
+  api(): ObjectsApi {
+    const put = async (object: ApiObject): Promise<ApiObject> => {
+      if (this.isDown) throw serviceUnavailable("down");
+      const resourceVersion = String(++this.#version);
+      this.lease = { ...object, metadata: { ...object.metadata, resourceVersion } };
+      return this.lease;
+    };
+    return {
+      resources: [LEASES],
+      resource: () => LEASES,
+      get: () => this.lease,
+      list: () => [],
+      count: () => 0,
+      refresh: async () => {},
+      create: async (_resource, object) => {
+        if (this.lease !== undefined) throw alreadyExists(LEASES, "lock");
+        return await put(object);
+      },
+      update: async (_resource, object) => {
+        const { resourceVersion } = object.metadata;
+        if (resourceVersion !== this.lease?.metadata.resourceVersion) {
+          throw conflict(LEASES, "lock");
+        }
+        return await put(object);
+      },
+      deleteAll: async () => {},
+      watch: async () => {},
+    };
+  }
+
+  get holder(): string | undefined {
+    return this.#spec?.holderIdentity;
+  }
+
+  get transitions(): number | undefined {
+    return this.#spec?.leaseTransitions;
+  }
+
+  get #spec(): { holderIdentity?: string; leaseTransitions?: number } | undefined {
+    return this.lease?.spec as { holderIdentity?: string } | undefined;
+  }
+}
+
+function contender(store: LeaseStore, clock: ManualClock, identity: string) {
+  const stop = new AbortController();
+  const state = { isLeading: false, terms: 0 };
+  const lock = new LeaseLock({
+    objects: store.api(),
+    clock,
+    logger: silentLogger,
+    namespace: "kube-system",
+    name: "lock",
+    identity,
+  });
+  const done = lock.run(async (signal) => {
+    state.isLeading = true;
+    state.terms++;
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener("abort", () => resolve());
+    });
+    state.isLeading = false;
+  }, stop.signal);
+  const end = async () => {
+    stop.abort();
+    await done;
+  };
+  return { state, end };
+}
+
+test("the first one leads; the next takes over at once when the lock is given back", async () => {
+  const [store, clock] = [new LeaseStore(), new ManualClock()];
+  const a = contender(store, clock, "a");
+  await settle();
+  const b = contender(store, clock, "b");
+  await clock.advance(60_000);
+  assert.deepEqual([a.state.isLeading, b.state.isLeading], [true, false]);
+  await a.end();
+  assert.equal(store.holder, undefined);
+  await clock.advance(2_500);
+  assert.equal(b.state.isLeading, true);
+  assert.equal(store.holder, "b");
+  await b.end();
+});
+
+test("a holder that disappears is followed after its lease has run out, not before", async () => {
+  const [store, clock] = [new LeaseStore(), new ManualClock()];
+  store.lease = {
+    kind: "Lease",
+    apiVersion: "coordination.k8s.io/v1",
+    metadata: { name: "lock", namespace: "kube-system", resourceVersion: "x" },
+    spec: { holderIdentity: "gone", leaseDurationSeconds: 15, leaseTransitions: 4 },
+  };
+  const b = contender(store, clock, "b");
+  await clock.advance(14_000);
+  assert.equal(b.state.isLeading, false);
+  await clock.advance(4_000);
+  assert.equal(b.state.isLeading, true);
+  assert.equal(store.transitions, 5);
+  await b.end();
+});
+
+test("a leader that cannot renew stops before anybody else may lead", async () => {
+  const [store, clock] = [new LeaseStore(), new ManualClock()];
+  const a = contender(store, clock, "a");
+  await settle();
+  assert.equal(a.state.isLeading, true);
+  store.isDown = true;
+  await clock.advance(8_000);
+  assert.equal(a.state.isLeading, true);
+  await clock.advance(6_000);
+  assert.equal(a.state.isLeading, false);
+  store.isDown = false;
+  await clock.advance(4_000);
+  assert.equal(a.state.isLeading, true);
+  assert.equal(a.state.terms, 2);
+  await a.end();
+});
