@@ -1,24 +1,24 @@
 /**
- * One HTTP/2 connection to one etcd member, and gRPC calls over it. Takes encoded messages, gives
- * encoded answers; knows no etcd message. EndpointPool owns connections and ticks them.
+ * One etcd member over @grpc/grpc-js: a client with one HTTP/2 connection, and calls on it. Takes and
+ * gives encoded messages; knows no etcd message. EndpointPool owns connections and ticks them.
  *
- * A member that is paused or cut off keeps its sockets open and says nothing. So while anything is
- * awaited, silence is answered by a probe (a call of the gRPC health service), and a probe without
- * an answer ends the connection: every call on it fails at once, and its users go elsewhere. These
- * are ordinary calls, not HTTP/2 pings, because etcd drops clients that ping more often than it likes.
+ * What the library does: framing, flow control, TLS, and pings that notice a member which is paused or
+ * cut off and keeps its sockets open. What is left to us: one attempt to connect at a time and only
+ * when asked, an end for calls that take too long or whose caller has gone (by shared timer and
+ * listener, which cost a call nothing), and to say whether a request that failed was ever sent.
  */
 import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect,
-  constants,
-  type IncomingHttpHeaders,
-} from "node:http2";
-import { isIP } from "node:net";
-import { connect as connectTls, type TLSSocket } from "node:tls";
-import type { Clock } from "../base/clock.js";
+  type ChannelCredentials,
+  type ChannelOptions,
+  Client,
+  connectivityState,
+  credentials,
+  Metadata,
+  type ServiceError,
+} from "@grpc/grpc-js";
+import { StorageError } from "../kv/errors.js";
+import type { Abortable, AbortHub } from "./abort-hub.js";
 import { GRPC_STATUS, RpcError } from "./errors.js";
-import { MessageReader } from "./message-reader.js";
 import { encodeEmpty } from "./messages.js";
 
 /** Files of a TLS connection, already read. */
@@ -27,6 +27,17 @@ export interface EtcdTls {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;
+}
+
+/** When a member that says nothing is given up. */
+export interface EtcdKeepalive {
+  /**
+   * Time between pings while anything is awaited. etcd drops clients that ping more often than its
+   * --grpc-keepalive-min-time (5 s by default).
+   */
+  readonly intervalMs: number;
+  /** How long a ping may be without an answer. */
+  readonly timeoutMs: number;
 }
 
 /** The answer of a streaming call: messages while it lasts, then one end. */
@@ -45,72 +56,63 @@ export interface GrpcStream {
   close(): void;
 }
 
-/**
- * How often EndpointPool ticks a connection. All times below are counted in ticks, not measured, so
- * that a process that was itself stopped for a while does not blame its peers.
- */
+export interface EtcdConnectionOptions {
+  readonly url: string;
+  readonly credentials: ChannelCredentials;
+  readonly keepalive: EtcdKeepalive;
+  /** How long connecting may take, up to the first answer. */
+  readonly dialTimeoutMs: number;
+  /** Shared with all that listens to the same signals. */
+  readonly aborts: AbortHub;
+}
+
+/** How often EndpointPool ticks a connection. */
 export const TICK_MS = 500;
-/** Silence after which a probe is sent: 1.5 s. */
-const IDLE_TICKS_MAX = 3;
-/** How long a probe may be without an answer: 2 s. It is served from memory, never from the disk. */
-const PROBE_TICKS_MAX = 4;
-/** How long a unary call may take, whatever its signal says: 10 s, above etcd's own 7 s. */
+/**
+ * How long a unary call may take, whatever its signal says: 10 s, above etcd's own 7 s. Counted in
+ * ticks, so that a process that was itself stopped for a while does not blame its peers.
+ */
 const CALL_TICKS_MAX = 20;
 
-/** How much a peer may send ahead of our reading, per call and per connection. */
-const STREAM_WINDOW_BYTES = 8 * 1024 * 1024;
-const SESSION_WINDOW_BYTES = 64 * 1024 * 1024;
-/** Node's bound (in MB) on what a session may hold, above the largest answer that we take. */
-const SESSION_MEMORY_MB = 2_048;
+/** How much a peer may send ahead of our reading. */
+const WINDOW_BYTES = 8 * 1024 * 1024;
 
-/** HTTP/2 has 2^30 stream numbers for us on one connection; a new one is begun long before. */
-const REQUESTS_MAX = 2 ** 29;
+/** The largest answer taken: a range over everything that a very large etcd holds. */
+const MESSAGE_BYTES_MAX = 512 * 1024 * 1024;
 
+const HTTP_PORT = 80;
 const HTTPS_PORT = 443;
 
 const HEALTH_CHECK = "/grpc.health.v1.Health/Check";
 
-const { HTTP2_HEADER_METHOD, HTTP2_HEADER_PATH, HTTP2_HEADER_STATUS } = constants;
-const { NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM } = constants;
+/** grpc-js says so of a stream that the peer has not looked at (RFC 9113, 8.7). */
+const REFUSED_STREAM = "Stream refused by server";
 
 /** Shared, because an Error with its stack for each call that goes well would cost 3 µs. */
 const STATUS_OK = new RpcError(GRPC_STATUS.ok, "ok", { isSent: true });
 
-interface PendingCall {
+interface PendingCall extends Abortable {
   ticks: number;
-  fail(error: RpcError): void;
 }
 
 export class EtcdConnection {
-  readonly #url: string;
-  readonly #tls: EtcdTls | undefined;
-  readonly #dialTimeoutMs: number;
-  readonly #clock: Clock;
-  #session: ClientHttp2Session | undefined;
+  readonly #options: EtcdConnectionOptions;
+  #client: Client | undefined;
+  #target = "";
+  #isReady = false;
   #opening: Promise<void> | undefined;
   #generation = 0;
-  #requests = 0;
   #isClosed = false;
   readonly #calls = new Set<PendingCall>();
-  #streams = 0;
-  #isHeard = false;
-  #idleTicks = 0;
-  #probeTicks: number | undefined;
+  readonly #streams = new Set<Abortable>();
+  #metadata: { readonly token: string | undefined; readonly metadata: Metadata } | undefined;
 
-  constructor(options: {
-    readonly url: string;
-    readonly tls: EtcdTls | undefined;
-    readonly dialTimeoutMs: number;
-    readonly clock: Clock;
-  }) {
-    this.#url = options.url;
-    this.#tls = options.tls;
-    this.#dialTimeoutMs = options.dialTimeoutMs;
-    this.#clock = options.clock;
+  constructor(options: EtcdConnectionOptions) {
+    this.#options = options;
   }
 
   get url(): string {
-    return this.#url;
+    return this.#options.url;
   }
 
   /** Grows with each new connection: what was learnt about the member may hold no longer. */
@@ -119,13 +121,12 @@ export class EtcdConnection {
   }
 
   get isReady(): boolean {
-    const session = this.#session;
-    return session !== undefined && !session.closed && !session.destroyed;
+    return this.#isReady;
   }
 
   /** Connects if need be. Callers share one attempt. @throws {RpcError} not sent */
   open(): Promise<void> {
-    if (this.isReady) return Promise.resolve();
+    if (this.#isReady) return Promise.resolve();
     this.#opening ??= this.#connect().finally(() => {
       this.#opening = undefined;
     });
@@ -136,232 +137,226 @@ export class EtcdConnection {
    * One request, one answer. The connection must be ready.
    * @throws {RpcError} @throws the signal's reason
    */
-  unary(path: string, message: Buffer, token: string | undefined, signal: AbortSignal) {
-    return new Promise<Buffer>((resolve, reject) => {
-      const stream = this.#request(path, token);
-      if (stream === undefined) return reject(notConnected(this.#url));
-      let answer: Buffer | undefined;
+  unary(
+    path: string,
+    message: Buffer,
+    token: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const client = this.#client;
+      if (client === undefined) return reject(notConnected(this.url));
+      if (signal.aborted) return reject(signal.reason);
+      const { aborts } = this.#options;
       let isSettled = false;
-      const settle = () => {
+      const settle = (): boolean => {
+        if (isSettled) return false;
         isSettled = true;
         this.#calls.delete(call);
-        signal.removeEventListener("abort", onAbort);
+        aborts.delete(signal, call);
+        return true;
       };
       const call: PendingCall = {
         ticks: 0,
-        fail(error) {
-          if (isSettled) return;
-          settle();
-          stream.close(NGHTTP2_CANCEL);
-          reject(error);
+        abort(reason) {
+          if (!settle()) return;
+          request.cancel();
+          reject(reason);
         },
       };
-      const onAbort = () => {
-        if (isSettled) return;
-        settle();
-        stream.close(NGHTTP2_CANCEL);
-        reject(signal.reason);
-      };
+      const request = client.makeUnaryRequest(
+        path,
+        asIs,
+        asIs,
+        message,
+        this.#metadataFor(token),
+        (error, answer) => {
+          if (!settle()) return;
+          if (answer === undefined) reject(this.#toRpcError(error, request));
+          else resolve(answer);
+        },
+      );
       this.#calls.add(call);
-      signal.addEventListener("abort", onAbort);
-      this.#receive(stream, {
-        onMessage: (received) => {
-          answer = received;
-        },
-        onEnd: (status) => {
-          if (isSettled) return;
-          settle();
-          if (status === STATUS_OK && answer !== undefined) resolve(answer);
-          else reject(status);
-        },
-      });
-      stream.end(message);
+      aborts.add(signal, call);
     });
   }
 
   /** A call with many messages in both directions. @throws {RpcError} when not connected */
   stream(path: string, token: string | undefined, handlers: StreamHandlers): GrpcStream {
-    const stream = this.#request(path, token);
-    if (stream === undefined) throw notConnected(this.#url);
+    if (this.#client === undefined) throw notConnected(this.url);
+    const request = this.#client.makeBidiStreamRequest(path, asIs, asIs, this.#metadataFor(token));
     let isOpen = true;
-    this.#streams++;
     const end = (): boolean => {
       if (!isOpen) return false;
       isOpen = false;
-      this.#streams--;
+      this.#streams.delete(stream);
       return true;
     };
-    this.#receive(stream, {
-      onMessage: (message) => {
-        if (isOpen) handlers.onMessage(message);
+    const finish = (status: RpcError) => {
+      if (end()) handlers.onEnd(status);
+    };
+    const stream = {
+      abort: (reason: unknown) => {
+        request.cancel();
+        finish(notConnected(this.url, reason));
       },
-      onEnd: (status) => {
-        if (end()) handlers.onEnd(status);
-      },
+    };
+    this.#streams.add(stream);
+    request.on("data", (message: Buffer) => {
+      if (isOpen) handlers.onMessage(message);
     });
+    // Stays after the end, for grpc-js tells of our own cancelling by it.
+    request.on("error", (error: ServiceError) => finish(this.#toRpcError(error, request)));
+    request.on("end", () => finish(STATUS_OK));
     return {
       send: (message) => {
-        if (isOpen && !stream.destroyed && !stream.closed) stream.write(message);
+        if (isOpen) request.write(message);
       },
-      pause: () => void stream.pause(),
-      resume: () => void stream.resume(),
+      pause: () => void request.pause(),
+      resume: () => void request.resume(),
       close: () => {
-        if (end()) stream.close(NGHTTP2_CANCEL);
+        if (end()) request.cancel();
       },
     };
   }
 
-  /** Looks after calls that take too long and a peer that has fallen silent. Every TICK_MS. */
+  /** Ends calls that take too long. Every TICK_MS. */
   tick(): void {
     for (const call of this.#calls) {
       if (++call.ticks < CALL_TICKS_MAX) continue;
       const message = `no answer within ${(CALL_TICKS_MAX * TICK_MS) / 1000} s`;
-      call.fail(new RpcError(GRPC_STATUS.deadlineExceeded, message, { isSent: true }));
-    }
-    if (!this.isReady || this.#isHeard || this.#calls.size + this.#streams === 0) {
-      this.#isHeard = false;
-      this.#idleTicks = 0;
-      this.#probeTicks = undefined;
-    } else if (this.#probeTicks !== undefined) {
-      if (++this.#probeTicks >= PROBE_TICKS_MAX) this.#drop(`${this.#url} does not answer`);
-    } else if (++this.#idleTicks >= IDLE_TICKS_MAX) {
-      this.#probe();
+      call.abort(new RpcError(GRPC_STATUS.deadlineExceeded, message, { isSent: true }));
     }
   }
 
+  /** Every call under way fails. */
   close(): void {
     this.#isClosed = true;
-    this.#drop("the connection was closed");
+    this.#forget();
+    const reason = new RpcError(GRPC_STATUS.unavailable, "the connection was closed", {
+      isSent: true,
+    });
+    for (const call of [...this.#calls, ...this.#streams]) call.abort(reason);
   }
 
   async #connect(): Promise<void> {
-    if (this.#isClosed) throw notConnected(this.#url);
-    const socket = this.#openTlsSocket();
-    const session = connect(this.#url, {
-      ...(socket === undefined ? {} : { createConnection: () => socket }),
-      maxSessionMemory: SESSION_MEMORY_MB,
-      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
-    });
-    const timeout = new AbortController();
-    let cause: unknown;
-    session.on("error", (error) => {
-      cause = error;
-    });
-    const opened = new Promise<boolean>((resolve) => {
-      // Its settings prove that the peer runs; that TCP connects only proves that its kernel does.
-      session.once("remoteSettings", () => resolve(true));
-      session.once("close", () => resolve(false));
-      // After a TLS alert (our certificate was refused) the session ends without a word of its own.
-      socket?.once("error", (error) => {
-        cause = error;
-        resolve(false);
+    if (this.#isClosed) throw notConnected(this.url);
+    // A client that lost its connection makes a new one; one that failed would wait ever longer
+    // before its next attempt, so it is replaced.
+    const client = this.#client ?? this.#newClient();
+    this.#client = client;
+    const failure = await this.#greet(client);
+    if (failure !== undefined || this.#isClosed) {
+      this.#forget();
+      throw notConnected(this.url, failure);
+    }
+    this.#isReady = true;
+    this.#generation++;
+    client
+      .getChannel()
+      .watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, () => {
+        if (this.#client === client) this.#isReady = false;
       });
-      this.#clock.sleep(this.#dialTimeoutMs, timeout.signal).then(
-        () => resolve(false),
-        () => {},
+  }
+
+  /**
+   * Connects and waits for an answer of the health service, whatever it is: it proves that the peer
+   * runs, where a TCP connection only proves that its kernel does.
+   * @returns why it cannot be spoken to
+   */
+  #greet(client: Client): Promise<ServiceError | undefined> {
+    return new Promise((resolve) => {
+      client.makeUnaryRequest(
+        HEALTH_CHECK,
+        asIs,
+        asIs,
+        encodeEmpty(),
+        this.#metadataFor(undefined),
+        { deadline: Date.now() + this.#options.dialTimeoutMs },
+        (error) => {
+          const isConnected =
+            client.getChannel().getConnectivityState(false) === connectivityState.READY;
+          const hasAnswered = error === null || error.code !== GRPC_STATUS.deadlineExceeded;
+          resolve(isConnected && hasAnswered ? undefined : (error ?? undefined));
+        },
       );
     });
-    const isOpen = await opened;
-    timeout.abort();
-    if (!isOpen || this.#isClosed || session.destroyed) {
-      session.destroy();
-      throw notConnected(this.#url, cause);
+  }
+
+  #newClient(): Client {
+    const { credentials, keepalive } = this.#options;
+    const { protocol, hostname, port } = new URL(this.url);
+    const defaultPort = protocol === "https:" ? HTTPS_PORT : HTTP_PORT;
+    const client = new Client(`${hostname}:${port === "" ? defaultPort : port}`, credentials, {
+      ...CHANNEL_OPTIONS,
+      "grpc.keepalive_time_ms": keepalive.intervalMs,
+      "grpc.keepalive_timeout_ms": keepalive.timeoutMs,
+    });
+    this.#target = client.getChannel().getTarget();
+    return client;
+  }
+
+  #forget(): void {
+    this.#isReady = false;
+    this.#client?.close();
+    this.#client = undefined;
+  }
+
+  /** Made once for each token: grpc-js copies it for every call, and that is enough copying. */
+  #metadataFor(token: string | undefined): Metadata {
+    if (this.#metadata !== undefined && this.#metadata.token === token) {
+      return this.#metadata.metadata;
     }
-    session.setLocalWindowSize(SESSION_WINDOW_BYTES);
-    this.#session = session;
-    this.#requests = 0;
-    this.#generation++;
-    this.#isHeard = true;
+    const metadata = new Metadata();
+    // A member that is cut off from its cluster refuses at once instead of letting us wait.
+    metadata.set("hasleader", "true");
+    if (token !== undefined) metadata.set("token", token);
+    this.#metadata = { token, metadata };
+    return metadata;
   }
 
-  #openTlsSocket(): TLSSocket | undefined {
-    const { protocol, hostname, port } = new URL(this.#url);
-    if (protocol !== "https:") return undefined;
-    const host = hostname.replace(/^\[|\]$/g, "");
-    return connectTls({
-      ...this.#tls,
-      host,
-      port: port === "" ? HTTPS_PORT : Number(port),
-      // An address is no server name (RFC 6066, 3); the certificate is checked all the same.
-      ...(isIP(host) === 0 ? { servername: host } : {}),
-      ALPNProtocols: ["h2"],
-    });
-  }
-
-  #request(path: string, token: string | undefined): ClientHttp2Stream | undefined {
-    if (!this.isReady) return undefined;
-    const headers: Record<string, string> = {
-      [HTTP2_HEADER_METHOD]: "POST",
-      [HTTP2_HEADER_PATH]: path,
-      "content-type": "application/grpc",
-      te: "trailers",
-      // A member that is cut off from its cluster refuses at once instead of letting us wait.
-      hasleader: "true",
-    };
-    if (token !== undefined) headers.token = token;
-    try {
-      const stream = this.#session?.request(headers);
-      // An orderly close: what is under way finishes, and the next call opens a new connection.
-      if (++this.#requests >= REQUESTS_MAX) this.#session?.close();
-      return stream;
-    } catch {
-      return undefined; // the session is going away
+  #toRpcError(error: ServiceError | null, request: { getPeer(): string }): RpcError {
+    if (error === null) {
+      return new RpcError(GRPC_STATUS.internal, "no answer in the answer", { isSent: true });
     }
+    // Until a stream is begun on a connection the call's peer is the target as we wrote it.
+    const isStarted = request.getPeer() !== this.#target;
+    const isSent = isStarted && !error.details.includes(REFUSED_STREAM);
+    return new RpcError(error.code, error.details, { isSent, cause: error });
   }
+}
 
-  /** Turns the events of an HTTP/2 stream into messages and one end. */
-  #receive(stream: ClientHttp2Stream, handlers: StreamHandlers): void {
-    const reader = new MessageReader(handlers.onMessage);
-    let status: RpcError | undefined;
-    let failure: unknown;
-    let hasEnded = false;
-    const end = () => {
-      if (hasEnded) return;
-      hasEnded = true;
-      handlers.onEnd(status ?? lostStream(stream, failure));
-    };
-    stream.on("response", (headers) => {
-      this.#isHeard = true;
-      status = statusOf(headers) ?? httpFailure(headers);
-    });
-    stream.on("trailers", (headers) => {
-      status = statusOf(headers) ?? status;
-    });
-    stream.on("data", (chunk: Buffer) => {
-      this.#isHeard = true;
-      try {
-        reader.push(chunk);
-      } catch (error) {
-        failure = error;
-        status = undefined;
-        stream.close(NGHTTP2_CANCEL);
-        end();
-      }
-    });
-    stream.on("error", (error) => {
-      failure = error;
-    });
-    stream.on("end", () => {
-      if (status !== undefined) end();
-    });
-    stream.on("close", end);
-  }
+/** What is the same for all. The reasons are grpc-js's defaults, which are made for the open network. */
+const CHANNEL_OPTIONS: ChannelOptions = {
+  // Repeating is EndpointPool's, which knows what may be repeated. Without a buffer for it a message
+  // is not kept either: 30 µs less for each call.
+  "grpc.enable_retries": 0,
+  "grpc.per_rpc_retry_buffer_size": 0,
+  "grpc.enable_channelz": 0,
+  "grpc.service_config_disable_resolution": 1,
+  // The HTTP proxy of the environment is for the outside world; etcd is next door.
+  "grpc.enable_http_proxy": 0,
+  // Calls and watches have connections of their own, and so has each store of a process.
+  "grpc.use_local_subchannel_pool": 1,
+  "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
+  "grpc-node.flow_control_window": WINDOW_BYTES,
+};
 
-  #probe(): void {
-    this.#probeTicks = 0;
-    const stream = this.#request(HEALTH_CHECK, undefined);
-    if (stream === undefined) return;
-    // Any answer will do, also "unimplemented": what counts is that there is one.
-    this.#receive(stream, { onMessage: () => {}, onEnd: () => {} });
-    stream.end(encodeEmpty());
+/** @throws {StorageError} Refused: not certificates, or a key without its certificate */
+export function toCredentials(tls: EtcdTls | undefined, url: string): ChannelCredentials {
+  if (!url.startsWith("https:")) return credentials.createInsecure();
+  const bytes = (content: string | Buffer | undefined) =>
+    content === undefined ? null : Buffer.from(content);
+  try {
+    return credentials.createSsl(bytes(tls?.ca), bytes(tls?.key), bytes(tls?.cert));
+  } catch (error) {
+    throw new StorageError("Refused", "the TLS files for etcd cannot be used", { cause: error });
   }
+}
 
-  #drop(reason: string): void {
-    const session = this.#session;
-    this.#session = undefined;
-    this.#isHeard = false;
-    session?.destroy(new Error(reason));
-  }
+/** Messages are encoded and decoded by messages.ts. */
+function asIs(message: Buffer): Buffer {
+  return message;
 }
 
 function notConnected(url: string, cause?: unknown): RpcError {
@@ -370,38 +365,4 @@ function notConnected(url: string, cause?: unknown): RpcError {
     isSent: false,
     cause,
   });
-}
-
-/** The end of a stream on which no status came: the peer went away, or we hung up. */
-function lostStream(stream: ClientHttp2Stream, cause: unknown): RpcError {
-  const detail = cause instanceof Error ? `: ${cause.message}` : "";
-  return new RpcError(GRPC_STATUS.unavailable, `the connection was lost${detail}`, {
-    // A refused stream is one that the peer has not looked at (RFC 9113, 8.7).
-    isSent: stream.rstCode !== NGHTTP2_REFUSED_STREAM,
-    cause,
-  });
-}
-
-function statusOf(headers: IncomingHttpHeaders): RpcError | undefined {
-  const status = headers["grpc-status"];
-  if (status === undefined) return undefined;
-  if (status === "0") return STATUS_OK;
-  return new RpcError(Number(status), decodeMessage(headers["grpc-message"]), { isSent: true });
-}
-
-/** An answer that is not gRPC at all, as a proxy in between gives. */
-function httpFailure(headers: IncomingHttpHeaders): RpcError | undefined {
-  const status: unknown = headers[HTTP2_HEADER_STATUS];
-  if (status === undefined || Number(status) === 200) return undefined;
-  return new RpcError(GRPC_STATUS.unavailable, `HTTP status ${String(status)}`, { isSent: true });
-}
-
-/** gRPC percent-encodes its messages. */
-function decodeMessage(message: string | string[] | undefined): string {
-  const text = String(message ?? "");
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -7,12 +7,15 @@ import type { Clock } from "../base/clock.js";
 import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
+import type { AbortHub } from "./abort-hub.js";
 import {
   EtcdConnection,
+  type EtcdKeepalive,
   type EtcdTls,
   type GrpcStream,
   type StreamHandlers,
   TICK_MS,
+  toCredentials,
 } from "./connection.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import { decodeStatus, encodeEmpty, type StatusAnswer } from "./messages.js";
@@ -36,7 +39,9 @@ export interface EndpointPoolOptions {
   readonly urls: readonly string[];
   readonly tls: EtcdTls | undefined;
   readonly dialTimeoutMs: number;
+  readonly keepalive: EtcdKeepalive;
   readonly tokens: TokenSource;
+  readonly aborts: AbortHub;
   readonly clock: Clock;
   readonly lifecycle: Lifecycle;
   readonly logger: Logger;
@@ -51,6 +56,7 @@ export interface OpenedStream {
 export class EndpointPool {
   readonly #connections: readonly EtcdConnection[];
   readonly #tokens: TokenSource;
+  readonly #aborts: AbortHub;
   readonly #clock: Clock;
   readonly #lifecycle: Lifecycle;
   readonly #logger: Logger;
@@ -58,17 +64,19 @@ export class EndpointPool {
   readonly #statuses = new Map<EtcdConnection, { generation: number; status: StatusAnswer }>();
 
   constructor(options: EndpointPoolOptions) {
-    const { tls, dialTimeoutMs, clock } = options;
-    this.#connections = options.urls.map(
-      (url) => new EtcdConnection({ url, tls, dialTimeoutMs, clock }),
-    );
+    const { tls, dialTimeoutMs, keepalive, aborts } = options;
+    this.#connections = options.urls.map((url) => {
+      const credentials = toCredentials(tls, url);
+      return new EtcdConnection({ url, credentials, dialTimeoutMs, keepalive, aborts });
+    });
     this.#tokens = options.tokens;
-    this.#clock = clock;
+    this.#aborts = aborts;
+    this.#clock = options.clock;
     this.#lifecycle = options.lifecycle;
     this.#logger = options.logger;
     // Replicas that start with the same list of endpoints spread over them.
     this.#preferred = Math.floor(Math.random() * this.#connections.length);
-    options.lifecycle.spawn("etcd liveness", (signal) => this.#tick(signal));
+    options.lifecycle.spawn("etcd deadlines", (signal) => this.#tick(signal));
   }
 
   /** One call of the method at `path`. @throws {StorageError} @throws the signal's reason */
@@ -195,7 +203,8 @@ export class EndpointPool {
   async #waitAfterRound(attempt: number, signal: AbortSignal): Promise<void> {
     const rounds = attempt / this.#connections.length;
     if (!Number.isInteger(rounds)) return;
-    await this.#clock.sleep(ROUND_WAIT_MS * 2 ** (rounds - 1), signal);
+    const waited = this.#clock.sleep(ROUND_WAIT_MS * 2 ** (rounds - 1), this.#lifecycle.signal);
+    await this.#aborts.race(signal, waited).catch(() => this.#throwIfOver(signal));
   }
 
   /** @param error of a write that may have been done before we closed */

@@ -76,7 +76,9 @@ const REASONS: readonly Reason[] = [
   refusal("required revision has been compacted", "Compacted"),
   refusal("required revision is a future revision", "FutureRevision"),
   refusal("request is too large", "TooLarge"),
-  refusal("message larger than max", "TooLarge"),
+  // Said by grpc-js of an answer beyond our limit. etcd says the other of a request beyond its own.
+  { text: "Received message larger than max", code: "Refused", isFinal: true, isHarmless: false },
+  refusal("received message larger than max", "TooLarge"),
   refusal("too many operations in txn request", "TooLarge"),
   refusal("database space exceeded", "Refused"),
   refusal("corrupt cluster", "Refused"),

@@ -1,7 +1,7 @@
 /**
- * EtcdStore: RevisionedStore over an etcd v3 cluster. Ranges, transactions and watches are gRPC calls
- * on HTTP/2 connections of our own; log-in, leases and compaction go through etcd3 (the reason and
- * the figures are in docs/decisions/0003-etcd-client.md).
+ * EtcdStore: RevisionedStore over an etcd v3 cluster. Ranges, transactions and watches are calls of
+ * grpc-js with messages of our own encoding; log-in, leases and compaction go through etcd3 (the
+ * reason and the figures are in docs/decisions/0003-etcd-client.md).
  *
  * Values in answers share memory with the answer as it came in: copy what is to be kept for long.
  *
@@ -27,8 +27,9 @@ import type {
   WatchBatch,
   WatchOptions,
 } from "../kv/store.js";
+import { AbortHub } from "./abort-hub.js";
 import { ClockWriter } from "./clock-writer.js";
-import type { EtcdTls } from "./connection.js";
+import type { EtcdKeepalive, EtcdTls } from "./connection.js";
 import { EndpointPool } from "./endpoint-pool.js";
 import { Etcd3Admin, type EtcdCredentials } from "./etcd3-admin.js";
 import { SharedLeases } from "./leases.js";
@@ -44,7 +45,7 @@ import {
 import { hasTrustedProgress, isSupported } from "./version.js";
 import { EtcdWatch } from "./watch.js";
 
-export type { EtcdTls } from "./connection.js";
+export type { EtcdKeepalive, EtcdTls } from "./connection.js";
 export type { EtcdCredentials } from "./etcd3-admin.js";
 
 /** One kind of call, as the metric etcd_request_duration_seconds tells them apart. */
@@ -61,11 +62,19 @@ export interface EtcdStoreOptions {
   readonly logger: Logger;
   /** How long connecting to one member may take. Default 3 s. */
   readonly dialTimeoutMs?: number;
+  /** When a silent member is given up. Default: a ping each 5.5 s, lost after 2.5 s. */
+  readonly keepalive?: EtcdKeepalive;
   /** Told of every call when it is done; `error` is the StorageError's code, or "Aborted". */
   readonly onRequest?: (operation: EtcdOperation, durationMs: number, error?: string) => void;
 }
 
 const DIAL_TIMEOUT_MS = 3_000;
+
+/** etcd takes a ping each 5 s; half a second more, so that no jitter makes two come too close. */
+const KEEPALIVE: EtcdKeepalive = { intervalMs: 5_500, timeoutMs: 2_500 };
+
+/** As long as a timer may be: it does nothing but keep the process up. */
+const HOLD_MS = 2 ** 31 - 1;
 
 const RANGE_PATH = "/etcdserverpb.KV/Range";
 const TXN_PATH = "/etcdserverpb.KV/Txn";
@@ -99,10 +108,16 @@ export class EtcdStore implements RevisionedStore {
   /** Watches have connections of their own, so that a long list never delays an event. */
   readonly #streams: EndpointPool;
   readonly #watches = new Set<EtcdWatch>();
+  readonly #aborts = new AbortHub();
   readonly #leases: SharedLeases;
   readonly #clockKey: string;
   readonly #clockWriter: ClockWriter;
   readonly #revisionRequest: Buffer;
+  /**
+   * Keeps the process up while the store is open: between two connections grpc-js holds nothing
+   * that would, and callers may be waiting for the next one.
+   */
+  readonly #hold: NodeJS.Timeout;
 
   /** Use openEtcdStore, which also checks. */
   constructor(options: EtcdStoreOptions) {
@@ -111,7 +126,7 @@ export class EtcdStore implements RevisionedStore {
     this.#logger = logger;
     this.#onRequest = options.onRequest;
     this.#lifecycle = new Lifecycle(logger);
-    // Any number of callers may wait for leases at once; that is no leak.
+    // Any number of watches and waits may end with the store; that is no leak.
     setMaxListeners(0, this.#lifecycle.signal);
     const urls = options.endpoints.map((endpoint) => toUrl(endpoint, tls !== undefined));
     this.#admin = new Etcd3Admin({ urls, tls, credentials: options.credentials });
@@ -120,6 +135,8 @@ export class EtcdStore implements RevisionedStore {
         urls,
         tls,
         dialTimeoutMs: options.dialTimeoutMs ?? DIAL_TIMEOUT_MS,
+        keepalive: options.keepalive ?? KEEPALIVE,
+        aborts: this.#aborts,
         tokens: this.#admin,
         clock,
         lifecycle: this.#lifecycle,
@@ -137,6 +154,7 @@ export class EtcdStore implements RevisionedStore {
       logger,
     });
     // A key with a NUL cannot exist below the prefix; only the answer's revision is wanted.
+    this.#hold = setInterval(() => {}, HOLD_MS);
     this.#revisionRequest = encodeRange({ key: `${base}/\0`, countOnly: true });
   }
 
@@ -227,6 +245,7 @@ export class EtcdStore implements RevisionedStore {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const disposed = this.#lifecycle[Symbol.asyncDispose]();
+    clearInterval(this.#hold);
     for (const watch of [...this.#watches]) watch.fail(closed(), { isUrgent: true });
     this.#calls.close();
     this.#streams.close();
@@ -239,6 +258,7 @@ export class EtcdStore implements RevisionedStore {
       {
         ...options,
         pool: this.#streams,
+        aborts: this.#aborts,
         clock: this.#clock,
         logger: this.#logger,
         clockKey: this.#clockKey,
@@ -301,25 +321,13 @@ export class EtcdStore implements RevisionedStore {
   }
 
   /** Work that several callers share, or that cannot be stopped: each leaves it when it likes. */
-  #waitFor<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const closing = this.#lifecycle.signal;
-      const settle = () => {
-        signal.removeEventListener("abort", onAbort);
-        closing.removeEventListener("abort", onClose);
-      };
-      const onAbort = () => {
-        settle();
-        reject(signal.reason);
-      };
-      const onClose = () => {
-        settle();
-        reject(closed());
-      };
-      signal.addEventListener("abort", onAbort);
-      closing.addEventListener("abort", onClose);
-      shared.then(resolve, reject).finally(settle);
-    });
+  async #waitFor<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
+    const closing = this.#lifecycle.signal;
+    try {
+      return await this.#aborts.race(signal, this.#aborts.race(closing, shared));
+    } catch (error) {
+      throw closing.aborted && !signal.aborted ? closed() : error;
+    }
   }
 
   async #measure<T>(

@@ -1,8 +1,6 @@
 /**
  * The etcd v3 messages of the hot paths: Range, Txn, Watch, and Status for the version. Field numbers
- * are those of etcd's rpc.proto and kv.proto. Requests are encoded with the five bytes before them
- * that gRPC wants, so that they go to the socket without another copy; values in answers are views
- * of the answer's memory.
+ * are those of etcd's rpc.proto and kv.proto. Values in answers are views of the answer's memory.
  */
 import type {
   Compare,
@@ -15,9 +13,6 @@ import type {
 } from "../kv/store.js";
 import { toRevision } from "../kv/store.js";
 import { fieldSize, ProtobufReader, ProtobufWriter, varintSize } from "./protobuf.js";
-
-/** Length of gRPC's message prefix: one byte of flags, four of length. */
-export const MESSAGE_PREFIX_BYTES = 5;
 
 const ZERO_REVISION = toRevision(0);
 
@@ -96,14 +91,14 @@ export function compareKeys(left: string, right: string): number {
 
 export function encodeRange(call: RangeCall): Buffer {
   const size = rangeSize(call);
-  const writer = startMessage(size);
+  const writer = new ProtobufWriter(size);
   writeRange(writer, call);
   return writer.buffer;
 }
 
 /** An empty request, as that of Maintenance.Status. */
 export function encodeEmpty(): Buffer {
-  return startMessage(0).buffer;
+  return new ProtobufWriter(0).buffer;
 }
 
 /**
@@ -120,7 +115,7 @@ export function encodeTxn(transaction: Transaction): Buffer {
   for (const operation of operationSizes) size += fieldSize(fieldSize(operation));
   for (const read of readSizes) size += fieldSize(fieldSize(read));
 
-  const writer = startMessage(size);
+  const writer = new ProtobufWriter(size);
   for (const [index, compare] of compares.entries()) {
     writer.open(1, compareSizes[index] ?? 0);
     writeCompare(writer, compare);
@@ -149,7 +144,7 @@ export function encodeWatchCreate(call: WatchCall): Buffer {
     (1 + varintSize(call.startRevision)) +
     // progress_notify and fragment always, prev_kv when asked for; two bytes each.
     (call.withPrevious ? 6 : 4);
-  const writer = startMessage(fieldSize(size));
+  const writer = new ProtobufWriter(fieldSize(size));
   writer.open(1, size);
   writer.text(1, call.key, keyBytes);
   writer.bytes(2, end);
@@ -161,7 +156,7 @@ export function encodeWatchCreate(call: WatchCall): Buffer {
 }
 
 export function encodeWatchProgress(): Buffer {
-  const writer = startMessage(2);
+  const writer = new ProtobufWriter(2);
   writer.open(3, 0);
   return writer.buffer;
 }
@@ -216,13 +211,6 @@ export function decodeStatus(message: Buffer): StatusAnswer {
     else reader.skip();
   }
   return { version, clusterId };
-}
-
-function startMessage(size: number): ProtobufWriter {
-  const buffer = Buffer.allocUnsafe(MESSAGE_PREFIX_BYTES + size);
-  buffer[0] = 0; // not compressed
-  buffer.writeUInt32BE(size, 1);
-  return new ProtobufWriter(buffer, MESSAGE_PREFIX_BYTES);
 }
 
 function toBytes(key: string | Buffer): Buffer {

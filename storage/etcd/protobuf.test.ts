@@ -20,7 +20,6 @@ import {
   encodeWatchCreate,
   encodeWatchProgress,
   keysOf,
-  MESSAGE_PREFIX_BYTES,
 } from "./messages.js";
 
 const etcd3Folder = dirname(dirname(createRequire(import.meta.url).resolve("etcd3")));
@@ -30,12 +29,10 @@ function typeOf(name: string): protobuf.Type {
   return root.lookupType(`etcdserverpb.${name}`);
 }
 
-/** What a general reader takes from our bytes, prefix removed. */
+/** What a general reader takes from our bytes. */
 function read(name: string, message: Buffer): Record<string, unknown> {
-  assert.equal(message[0], 0);
-  assert.equal(message.readUInt32BE(1), message.length - MESSAGE_PREFIX_BYTES);
   const type = typeOf(name);
-  const decoded = type.decode(message.subarray(MESSAGE_PREFIX_BYTES));
+  const decoded = type.decode(message);
   return type.toObject(decoded, { longs: String, bytes: String });
 }
 

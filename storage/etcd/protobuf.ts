@@ -31,16 +31,10 @@ export function fieldSize(contentBytes: number): number {
 /** Writes fields into a Buffer of exactly the size that the caller has computed. */
 export class ProtobufWriter {
   readonly buffer: Buffer;
-  #position: number;
+  #position = 0;
 
-  /** @param offset where the message starts in `buffer` */
-  constructor(buffer: Buffer, offset: number) {
-    this.buffer = buffer;
-    this.#position = offset;
-  }
-
-  get position(): number {
-    return this.#position;
+  constructor(bytes: number) {
+    this.buffer = Buffer.allocUnsafe(bytes);
   }
 
   varint(field: number, value: number): void {

@@ -1,13 +1,14 @@
-/** The small parts of the etcd store, without an etcd: versions, leases, framing, errors. */
+/** The small parts of the etcd store, without an etcd: versions, leases, signals, errors. */
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Clock } from "../base/clock.js";
 import { StorageError } from "../kv/errors.js";
 import type { LeaseId } from "../kv/store.js";
+import { AbortHub } from "./abort-hub.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import { SharedLeases } from "./leases.js";
-import { MessageReader } from "./message-reader.js";
 import { keysOf, prefixEnd } from "./messages.js";
 import { hasTrustedProgress, isSupported } from "./version.js";
 
@@ -46,36 +47,36 @@ test("the end of a prefix is the smallest key above all that start with it", () 
   assert.deepEqual(keysOf("").key, "\0");
 });
 
-test("messages come whole however the network cuts them", () => {
-  const messages = fc.array(fc.uint8Array({ maxLength: 50 }), { maxLength: 10 });
-  fc.assert(
-    fc.property(messages, fc.infiniteStream(fc.integer({ min: 1, max: 40 })), (sent, cuts) => {
-      const bytes = Buffer.concat(
-        sent.flatMap((message) => {
-          const prefix = Buffer.alloc(5);
-          prefix.writeUInt32BE(message.length, 1);
-          return [prefix, message];
-        }),
-      );
-      const received: Buffer[] = [];
-      const reader = new MessageReader((message) => received.push(message));
-      for (let position = 0; position < bytes.length; ) {
-        const length = cuts.next().value;
-        reader.push(bytes.subarray(position, position + length));
-        position += length;
-      }
-      assert.deepEqual(
-        received,
-        sent.map((message) => Buffer.from(message)),
-      );
-    }),
-  );
+test("calls that share a signal share one listener, and each ends with the signal's reason", () => {
+  const hub = new AbortHub();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const ended: unknown[] = [];
+  const calls = Array.from({ length: 100 }, (_, index) => ({
+    abort: (reason: unknown) => ended.push([index, reason]),
+  }));
+  for (const call of calls) hub.add(signal, call);
+  assert.equal(getEventListeners(signal, "abort").length, 1);
+  for (const call of calls.slice(2)) hub.delete(signal, call);
+  controller.abort("gone");
+  assert.deepEqual(ended, [
+    [0, "gone"],
+    [1, "gone"],
+  ]);
 });
 
-test("compressed and gigantic messages are Refused", () => {
-  const reader = new MessageReader(() => {});
-  assert.throws(() => reader.push(Buffer.from([1, 0, 0, 0, 0])), { code: "Refused" });
-  assert.throws(() => reader.push(Buffer.from([0, 255, 0, 0, 0])), { code: "Refused" });
+test("a signal whose calls are all done is left without a listener", async () => {
+  const hub = new AbortHub();
+  const { signal } = new AbortController();
+  const call = { abort: () => assert.fail("not aborted") };
+  hub.add(signal, call);
+  hub.delete(signal, call);
+  hub.delete(signal, call);
+  assert.equal(await hub.race(signal, Promise.resolve(1)), 1);
+  await assert.rejects(hub.race(signal, Promise.reject(new Error("no"))), /no/);
+  const aborted = AbortSignal.abort(new Error("before"));
+  await assert.rejects(hub.race(aborted, Promise.resolve(1)), /before/);
+  assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
 test("leases: about the same end is the same lease, with at least the asked time left", async () => {

@@ -13,6 +13,7 @@ import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision, StoreEvent, WatchBatch, WatchOptions } from "../kv/store.js";
+import type { AbortHub } from "./abort-hub.js";
 import type { GrpcStream } from "./connection.js";
 import { type EndpointPool, unexpectedEnd } from "./endpoint-pool.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
@@ -46,6 +47,7 @@ const PROGRESS_LOST_MS = 25;
 
 export interface EtcdWatchOptions extends WatchOptions {
   readonly pool: EndpointPool;
+  readonly aborts: AbortHub;
   readonly clock: Clock;
   readonly logger: Logger;
   /** The key that is written where progress notifications cannot be trusted. */
@@ -95,13 +97,13 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
 
   /** Keeps a stream open until the watch ends. Never rejects. */
   async run(): Promise<void> {
-    const onAbort = () => this.fail(this.#signal.reason, { isUrgent: true });
-    if (this.#signal.aborted) return onAbort();
-    this.#signal.addEventListener("abort", onAbort, { once: true });
+    const abortable = { abort: (reason: unknown) => this.fail(reason, { isUrgent: true }) };
+    if (this.#signal.aborted) return abortable.abort(this.#signal.reason);
+    this.#options.aborts.add(this.#signal, abortable);
     try {
       while (this.#end === undefined) await this.#runStream();
     } finally {
-      this.#signal.removeEventListener("abort", onAbort);
+      this.#options.aborts.delete(this.#signal, abortable);
     }
   }
 
@@ -253,7 +255,9 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   #receiveCancel(answer: WatchAnswer): RpcError | undefined {
     if (answer.compactRevision > 0) {
       const message = `events after revision ${this.#delivered} are compacted`;
-      this.fail(new StorageError("Compacted", message), { isUrgent: false });
+      // etcd keeps the compacted revision's own state but not the way to it.
+      const compactedTo = answer.compactRevision;
+      this.fail(new StorageError("Compacted", message, { compactedTo }), { isUrgent: false });
       return undefined;
     }
     const reason = answer.cancelReason;
