@@ -213,7 +213,7 @@ async function readErrors({ one }: Session): Promise<void> {
     [["create", "configmap", "x", "-n", "nowhere"], /namespaces "nowhere" not found/],
     [
       ["create", "configmap", "A_b"],
-      /The ConfigMap "A_b" is invalid: metadata\.name: Invalid value/,
+      /ConfigMap "A_b" is invalid: metadata\.name: Invalid value/,
     ],
     [
       ["get", "pods", "--field-selector", "spec.nothing=1"],
