@@ -1,0 +1,246 @@
+/** The write verbs as requests: media types, bodies, parameters, and what they answer. */
+import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { after, before, test } from "node:test";
+import { forbidden, StatusError } from "../../api/status.js";
+import { createProtobufCodecs } from "../../codec/protobuf.js";
+import { openRegistryHarness, testUser } from "../../registry/generic/testing/registry-harness.js";
+import { parseRequestInfo } from "../../request/request-info.js";
+import { type RequestContext, RequestState } from "../../request/request-state.js";
+import { loadFacts } from "../../types/load-facts.js";
+import type { VerbHandlers } from "../dispatch.js";
+import { createNegotiator } from "../negotiation.js";
+import { createRepresentationSource } from "../reads/resource-read.js";
+import { handleCreate } from "./create.js";
+import { handleDelete, handleDeleteCollection } from "./delete.js";
+import { handlePatch } from "./patch.js";
+import { handleUpdate } from "./update.js";
+import type { WriteServices } from "./write-services.js";
+
+const harness = await openRegistryHarness();
+const { naming } = harness.registry;
+const services: WriteServices = {
+  registry: harness.registry,
+  representations: createRepresentationSource(naming, createNegotiator(naming)),
+  decoders: { naming, protobuf: createProtobufCodecs(loadFacts(naming)) },
+};
+const HANDLERS = {
+  create: handleCreate,
+  update: handleUpdate,
+  patch: handlePatch,
+  delete: handleDelete,
+  deletecollection: handleDeleteCollection,
+};
+
+interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown> & { metadata: Record<string, unknown> };
+  readonly warnings: readonly string[];
+}
+
+/** Sends one request through its handler, without a socket. @throws {StatusError} */
+async function send(
+  method: string,
+  url: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const text = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
+  const bytes = Buffer.from(text);
+  const sent: Record<string, string> = { "content-length": String(bytes.length), ...headers };
+  const request = Object.assign(Readable.from(bytes.length > 0 ? [bytes] : []), {
+    headers: sent,
+    httpVersionMajor: 1,
+    socket: new EventEmitter(),
+  });
+  const response = Object.assign(new EventEmitter(), { closed: false, destroyed: false });
+  const state = new RequestState({
+    auditId: "test",
+    receivedAtMs: 0,
+    request: request as unknown as IncomingMessage,
+    response: response as unknown as ServerResponse,
+  });
+  state.info = parseRequestInfo(method, url);
+  state.user = testUser;
+  const context = {
+    req: request,
+    state,
+    status: 0,
+    body: undefined as Buffer | undefined,
+    get: (name: string) => sent[name.toLowerCase()] ?? "",
+    set() {},
+  };
+  const { group, version, resource, verb } = state.info;
+  const handle = HANDLERS[verb as keyof typeof HANDLERS & keyof VerbHandlers];
+  const served = harness.resource(group, version, resource);
+  await handle(context as unknown as RequestContext, served, services);
+  const answer = JSON.parse(String(context.body)) as Answer["body"];
+  return { status: context.status, body: answer, warnings: state.warnings };
+}
+
+async function refusal(work: Promise<unknown>): Promise<StatusError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof StatusError, String(error));
+  return error;
+}
+
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+const MERGE = { "content-type": "application/merge-patch+json" };
+
+before(() => send("POST", "/api/v1/namespaces", { metadata: { name: "default" } }));
+after(() => harness[Symbol.asyncDispose]());
+
+test("S1-CRUD-01, S1-CRUD-06: create, replace, patch and delete, with their codes", async () => {
+  const created = await send("POST", CONFIG_MAPS, { metadata: { name: "a" } });
+  assert.equal(created.status, 201);
+  assert.equal(created.body.kind, "ConfigMap");
+  const replaced = await send("PUT", `${CONFIG_MAPS}/a`, { ...created.body, data: { k: "v" } });
+  assert.equal(replaced.status, 200);
+  const patched = await send("PATCH", `${CONFIG_MAPS}/a`, { data: { k: "w" } }, MERGE);
+  assert.deepEqual(patched.body.data, { k: "w" });
+  const deleted = await send("DELETE", `${CONFIG_MAPS}/a`);
+  assert.equal(deleted.body.status, "Success");
+});
+
+test("S1-NEG-10: a body of an unknown media type is 415", async () => {
+  const headers = { "content-type": "text/csv" };
+  const error = await refusal(send("POST", CONFIG_MAPS, "a,b", headers));
+  assert.equal(error.code, 415);
+  assert.match(error.message, /accepted media types include: application\/json/);
+});
+
+test("S1-PATCH-01: a patch of a kind that is not served is 415 and says which are", async () => {
+  const headers = { "content-type": "application/strategic-merge-patch+json" };
+  const error = await refusal(send("PATCH", `${CONFIG_MAPS}/a`, {}, headers));
+  assert.equal(error.code, 415);
+  assert.match(error.message, /application\/json-patch\+json, application\/merge-patch\+json/);
+});
+
+test("S1-PATCH-02, S1-PATCH-03, S1-PATCH-11: JSON patches, good, failing and malformed", async () => {
+  const headers = { "content-type": "application/json-patch+json; charset=utf-8" };
+  await send("POST", CONFIG_MAPS, { metadata: { name: "jp" }, data: { a: "b" } });
+  const url = `${CONFIG_MAPS}/jp`;
+  const add = [{ op: "add", path: "/data/c", value: "d" }];
+  assert.deepEqual((await send("PATCH", url, add, headers)).body.data, { a: "b", c: "d" });
+  const failing = [...add, { op: "test", path: "/data/a", value: "x" }];
+  assert.equal((await refusal(send("PATCH", url, failing, headers))).code, 422);
+  assert.equal((await refusal(send("PATCH", url, { op: "add" }, headers))).code, 400);
+  assert.equal((await refusal(send("PATCH", url, "[", headers))).code, 400);
+  assert.equal((await refusal(send("PATCH", `${CONFIG_MAPS}/none`, add, headers))).code, 404);
+  const wrong = [{ op: "replace", path: "/data/a", value: 1 }];
+  assert.equal((await refusal(send("PATCH", url, wrong, headers))).code, 400);
+});
+
+test("malformed JSON is 400 and says what is wrong", async () => {
+  for (const body of ["{", "", "[]", "null", '"x"']) {
+    const error = await refusal(send("POST", CONFIG_MAPS, body));
+    assert.equal(error.code, 400, body);
+  }
+});
+
+test("S1-QP-10..13, S1-DRY-02, S1-SSA-06: parameters that are wrong are 422", async () => {
+  const value = { metadata: { name: "qp" } };
+  const queries = [
+    "fieldValidation=strict",
+    "dryRun=some",
+    `fieldManager=${"x".repeat(129)}`,
+    "fieldManager=a%0Ab",
+  ];
+  for (const query of queries) {
+    const error = await refusal(send("POST", `${CONFIG_MAPS}?${query}`, value));
+    assert.equal(error.code, 422, query);
+    assert.match(error.message, /^CreateOptions.meta.k8s.io "" is invalid: /);
+  }
+  const force = await refusal(send("PATCH", `${CONFIG_MAPS}/qp?force=true`, {}, MERGE));
+  assert.match(force.message, /force: Forbidden: may not be specified for non-apply patch/);
+});
+
+test("S1-DRY-01, S1-QP-11: a bare dryRun is a dry run, for every verb", async () => {
+  for (const query of ["dryRun", "dryRun=", "dryRun=All"]) {
+    await send("POST", `${CONFIG_MAPS}?${query}`, { metadata: { name: "dry" } });
+  }
+  await send("POST", CONFIG_MAPS, { metadata: { name: "dry" }, data: { a: "b" } });
+  await send("PATCH", `${CONFIG_MAPS}/dry?dryRun=All`, { data: null }, MERGE);
+  await send("PUT", `${CONFIG_MAPS}/dry?dryRun=All`, { metadata: { name: "dry" } });
+  await send("DELETE", `${CONFIG_MAPS}/dry?dryRun=All`);
+  await send("DELETE", `${CONFIG_MAPS}/dry`, { dryRun: ["All"] });
+  await send("DELETE", `${CONFIG_MAPS}?dryRun=All`);
+  const still = await send("PATCH", `${CONFIG_MAPS}/dry`, {}, MERGE);
+  assert.deepEqual(still.body.data, { a: "b" });
+});
+
+test("S1-FV-04, S1-FV-07, S1-FV-08: unknown and duplicate fields", async () => {
+  const text = '{"metadata":{"name":"fv"},"data":{"a":"1","a":"2"},"x":1}';
+  const strict = await refusal(send("POST", `${CONFIG_MAPS}?fieldValidation=Strict`, text));
+  assert.equal(
+    strict.message,
+    'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: duplicate field "data.a", unknown field "x"',
+  );
+  const { body, warnings } = await send("POST", CONFIG_MAPS, text);
+  assert.deepEqual(body.data, { a: "2" });
+  assert.deepEqual(warnings, ['duplicate field "data.a"', 'unknown field "x"']);
+});
+
+test("S1-DEL-01, S1-DEL-04..06: options of a delete from body and query", async () => {
+  const url = `${CONFIG_MAPS}/del`;
+  const create = () => send("POST", CONFIG_MAPS, { metadata: { name: "del" } });
+  const { body } = await create();
+  const both = { propagationPolicy: "Orphan", orphanDependents: true };
+  assert.equal((await refusal(send("DELETE", url, both))).code, 422);
+  assert.equal((await refusal(send("DELETE", `${url}?propagationPolicy=X`))).code, 422);
+  assert.equal((await refusal(send("DELETE", `${url}?gracePeriodSeconds=x`))).code, 400);
+  assert.equal((await refusal(send("DELETE", url, { kind: "Pod" }))).code, 400);
+  assert.equal((await refusal(send("DELETE", url, { gracePeriodSeconds: "1" }))).code, 400);
+  const other = { preconditions: { uid: "other" } };
+  assert.equal((await refusal(send("DELETE", url, other))).code, 409);
+  const { uid } = body.metadata;
+  const options = { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid } };
+  assert.equal((await send("DELETE", url, options)).body.status, "Success");
+  await create();
+  await send("DELETE", `${url}?propagationPolicy=Background&gracePeriodSeconds=0`);
+});
+
+test("S1-DEL-15, S1-PATH-15: a collection is deleted by selector; a bad one is 400", async () => {
+  for (const app of ["go", "keep"]) {
+    await send("POST", CONFIG_MAPS, { metadata: { name: `c-${app}`, labels: { app } } });
+  }
+  const { body } = await send("DELETE", `${CONFIG_MAPS}?labelSelector=app%3Dgo`);
+  assert.equal(body.kind, "ConfigMapList");
+  assert.equal((body.items as unknown[]).length, 1);
+  assert.equal(
+    (await refusal(send("DELETE", `${CONFIG_MAPS}?labelSelector=a%3D%3D%3D`))).code,
+    400,
+  );
+  assert.equal((await refusal(send("DELETE", `${CONFIG_MAPS}?fieldSelector=x%3D1`))).code, 400);
+});
+
+test("S1-TABLE-10: a write answers in the form that the client asks for", async () => {
+  const accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+  const { body } = await send("POST", CONFIG_MAPS, { metadata: { name: "meta" } }, { accept });
+  assert.equal(body.kind, "PartialObjectMetadata");
+  const refused = await refusal(
+    send("POST", CONFIG_MAPS, { metadata: { name: "csv" } }, { accept: "text/csv" }),
+  );
+  assert.equal(refused.code, 406);
+  const missing = await refusal(send("PATCH", `${CONFIG_MAPS}/csv`, {}, MERGE));
+  assert.equal(missing.code, 404, "nothing was stored for a client that cannot be answered");
+});
+
+test("S1-GEN-18: a PUT that would create asks for that permission first", async () => {
+  const url = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/r";
+  const role = { metadata: { name: "r" }, rules: [] };
+  Object.assign(services, {
+    authorizeCreate: async () => {
+      throw forbidden({ group: "", resource: "roles" }, "r", "no create");
+    },
+  });
+  assert.equal((await refusal(send("PUT", url, role))).code, 403);
+  Object.assign(services, { authorizeCreate: undefined });
+  assert.equal((await send("PUT", url, role)).status, 201);
+  assert.equal((await send("PUT", url, role)).status, 200);
+});
