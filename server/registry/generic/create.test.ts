@@ -1,10 +1,12 @@
 /** Creates: identity, names, namespaces, dry runs; against the embedded store. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { StorageError } from "../../../storage/kv/errors.js";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { createObject } from "./create.js";
 import { deleteObject } from "./delete.js";
+import type { Registry } from "./registry.js";
 import {
   inputOf,
   noSignal,
@@ -226,4 +228,84 @@ test("a Secret's stringData becomes data and is not given back", async () => {
   assert.deepEqual(object.data, { password: Buffer.from("geheim").toString("base64") });
   assert.equal(object.stringData, undefined);
   assert.equal(object.type, "Opaque");
+});
+
+/** A registry whose store says, for the first tries, that the name is taken. */
+function clashing(times: number): { registry: Registry; tries: string[] } {
+  const { store } = harness.registry;
+  const tries: string[] = [];
+  const commit: typeof store.commit = async (transaction, signal) => {
+    const key = transaction.compares[0]?.key ?? "";
+    tries.push(key);
+    if (tries.length > times) return await store.commit(transaction, signal);
+    const taken = Buffer.from('{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}');
+    const { revision } = harness.registry.view;
+    const at = { modRevision: revision, createRevision: revision };
+    const namespace = harness.registry.view.partition("core/namespaces").get("default");
+    assert.ok(namespace);
+    const gate = { key: "", value: namespace.bytes, ...at, modRevision: namespace.revision };
+    const gateKey = transaction.compares[1]?.key ?? "";
+    const current = [
+      { key, value: taken, ...at },
+      { ...gate, key: gateKey },
+    ];
+    return { succeeded: false, revision, current };
+  };
+  const clash = new Proxy(store, {
+    get: (target, name) => (name === "commit" ? commit : Reflect.get(target, name, target)),
+  });
+  return { registry: { ...harness.registry, store: clash }, tries };
+}
+
+test("S1-META-03: a generated name that is taken is made anew, eight times in all", async () => {
+  const generate = (registry: Registry) =>
+    createObject(
+      registry,
+      {
+        resource: harness.resource("", "v1", "configmaps"),
+        namespace: "default",
+        input: inputOf({ metadata: { generateName: "clash-" } }),
+        options: writeOptions(),
+      },
+      noSignal,
+    );
+  const lucky = clashing(7);
+  await generate(lucky.registry);
+  assert.equal(new Set(lucky.tries).size, 8);
+  const unlucky = clashing(8);
+  const error = await refusal(generate(unlucky.registry));
+  assert.equal(error.reason, "AlreadyExists");
+  assert.equal(unlucky.tries.length, 8);
+});
+
+test("S1-GEN-10: after its deletion a name belongs to a new object", async () => {
+  const first = await create("configmaps", "default", { metadata: { name: "again" } });
+  const target = {
+    resource: harness.resource("", "v1", "configmaps"),
+    namespace: "default",
+    name: "again",
+    options: { isDryRun: false },
+  };
+  await deleteObject(harness.registry, target, noSignal);
+  const second = await create("configmaps", "default", { metadata: { name: "again" } });
+  assert.notEqual(second.object.metadata.uid, first.object.metadata.uid);
+});
+
+test("a lost answer of the store is 504, as the write may have happened", async () => {
+  const { store } = harness.registry;
+  const lost = new StorageError("Unavailable", "connection lost", { outcomeUnknown: true });
+  const failing = new Proxy(store, {
+    get: (target, name) =>
+      name === "commit" ? () => Promise.reject(lost) : Reflect.get(target, name, target),
+  });
+  const request = {
+    resource: harness.resource("", "v1", "configmaps"),
+    namespace: "default",
+    input: inputOf({ metadata: { name: "lost" } }),
+    options: writeOptions(),
+  };
+  const registry = { ...harness.registry, store: failing };
+  const error = await refusal(createObject(registry, request, noSignal));
+  assert.equal(error.code, 504);
+  assert.equal(error.reason, "Timeout");
 });
