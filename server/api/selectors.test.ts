@@ -86,7 +86,15 @@ test("S1-PATH-14: matching agrees with a naive evaluator", () => {
     }),
     fc.record({ key, op: fc.constantFrom("exists", "!"), values: fc.constant([]) }),
   );
-  const print = ({ key: k, op, values }: { key: string; op: string; values: readonly string[] }) => {
+  const print = ({
+    key: k,
+    op,
+    values,
+  }: {
+    key: string;
+    op: string;
+    values: readonly string[];
+  }) => {
     if (op === "exists") return k;
     if (op === "!") return `!${k}`;
     return op.endsWith("in") ? `${k} ${op} (${values.join(",")})` : `${k}${op}${values[0]}`;
