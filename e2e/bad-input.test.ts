@@ -335,6 +335,15 @@ describe("bad input", () => {
     });
   }
 
+  test("a name that is no Unicode text is no server error", async () => {
+    // Half of a surrogate pair; names of RBAC objects may be nearly anything.
+    const kind = '"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole"';
+    const body = `{${kind},"metadata":{"name":"\\ud800"}}`;
+    const path = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    const answer = await server.client.request(path, post(body));
+    assert.ok(answer.status < 500, answer.text);
+  });
+
   test("a request without a host is 400", async () => {
     const connection = await RawConnection.open(server.port, server.credentials);
     const request = `GET ${CONFIG_MAPS} HTTP/1.1\r\n\r\n`;

@@ -43,7 +43,7 @@ describe(`fuzz of the HTTP front (seed ${SEED})`, () => {
     });
     await Promise.all(work);
     t.diagnostic(`answers by status: ${JSON.stringify(Object.fromEntries([...counts].sort()))}`);
-    assert.equal(findings.length, 0, `seed ${SEED}:\n${findings.join("\n")}`);
+    assert.deepEqual(findings.splice(0), [], `seed ${SEED}`);
     assert.equal(server.hasEnded, false);
   });
 
@@ -64,7 +64,7 @@ describe(`fuzz of the HTTP front (seed ${SEED})`, () => {
         }
       }),
     );
-    assert.equal(findings.length, 0, `seed ${SEED}:\n${findings.join("\n")}`);
+    assert.deepEqual(findings.splice(0), [], `seed ${SEED}`);
   });
 
   test("bytes that are not TLS are cut off", async () => {

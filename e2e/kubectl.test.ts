@@ -211,10 +211,7 @@ async function readErrors({ one }: Session): Promise<void> {
     [["get", "pod", "missing"], /^Error from server \(NotFound\): pods "missing" not found$/m],
     [["get", "--raw", "/nothing"], /^Error from server \(NotFound\):/m],
     [["create", "configmap", "x", "-n", "nowhere"], /namespaces "nowhere" not found/],
-    [
-      ["create", "configmap", "A_b"],
-      /ConfigMap "A_b" is invalid: metadata\.name: Invalid value/,
-    ],
+    [["create", "configmap", "A_b"], /ConfigMap "A_b" is invalid: metadata\.name: Invalid value/],
     [
       ["get", "pods", "--field-selector", "spec.nothing=1"],
       /\(BadRequest\).*field label not supported/,
