@@ -1,5 +1,5 @@
 /**
- * One etcd member over @grpc/grpc-js: a client with one HTTP/2 connection, and calls on it. Takes and
+ * One etcd member over @grpc/grpc-js: a channel with one HTTP/2 connection, and calls on it. Takes and
  * gives encoded messages; knows no etcd message. EndpointPool owns connections and ticks them.
  *
  * What the library does: framing, flow control, TLS, and pings that notice a member which is paused or
@@ -8,17 +8,23 @@
  * listener, which cost a call nothing), and to say whether a request that failed was ever sent.
  */
 import {
+  Channel,
   type ChannelCredentials,
   type ChannelOptions,
-  Client,
   connectivityState,
   credentials,
   Metadata,
-  type ServiceError,
 } from "@grpc/grpc-js";
 import { StorageError } from "../kv/errors.js";
-import type { Abortable, AbortHub } from "./abort-hub.js";
+import type { AbortHub } from "./abort-hub.js";
 import { GRPC_STATUS, RpcError } from "./errors.js";
+import {
+  type CallPlan,
+  type GrpcStream,
+  StreamCall,
+  type StreamHandlers,
+  UnaryCall,
+} from "./grpc-calls.js";
 import { encodeEmpty } from "./messages.js";
 
 /** Files of a TLS connection, already read. */
@@ -38,22 +44,6 @@ export interface EtcdKeepalive {
   readonly intervalMs: number;
   /** How long a ping may be without an answer. */
   readonly timeoutMs: number;
-}
-
-/** The answer of a streaming call: messages while it lasts, then one end. */
-export interface StreamHandlers {
-  onMessage(message: Buffer): void;
-  /** Called once, with the call's status (which may be ok); no message follows. */
-  onEnd(status: RpcError): void;
-}
-
-export interface GrpcStream {
-  send(message: Buffer): void;
-  /** Stops and restarts the flow of messages; etcd waits meanwhile. */
-  pause(): void;
-  resume(): void;
-  /** Gives the call up; no handler is called any more. */
-  close(): void;
 }
 
 export interface EtcdConnectionOptions {
@@ -85,26 +75,15 @@ const HTTPS_PORT = 443;
 
 const HEALTH_CHECK = "/grpc.health.v1.Health/Check";
 
-/** grpc-js says so of a stream that the peer has not looked at (RFC 9113, 8.7). */
-const REFUSED_STREAM = "Stream refused by server";
-
-/** Shared, because an Error with its stack for each call that goes well would cost 3 µs. */
-const STATUS_OK = new RpcError(GRPC_STATUS.ok, "ok", { isSent: true });
-
-interface PendingCall extends Abortable {
-  ticks: number;
-}
-
 export class EtcdConnection {
   readonly #options: EtcdConnectionOptions;
-  #client: Client | undefined;
-  #target = "";
+  #channel: Channel | undefined;
   #isReady = false;
   #opening: Promise<void> | undefined;
   #generation = 0;
   #isClosed = false;
-  readonly #calls = new Set<PendingCall>();
-  readonly #streams = new Set<Abortable>();
+  readonly #calls = new Set<UnaryCall>();
+  readonly #streams = new Set<StreamCall>();
   #metadata: { readonly token: string | undefined; readonly metadata: Metadata } | undefined;
 
   constructor(options: EtcdConnectionOptions) {
@@ -144,38 +123,14 @@ export class EtcdConnection {
     signal: AbortSignal,
   ): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const client = this.#client;
-      if (client === undefined) return reject(notConnected(this.url));
       if (signal.aborted) return reject(signal.reason);
       const { aborts } = this.#options;
-      let isSettled = false;
-      const settle = (): boolean => {
-        if (isSettled) return false;
-        isSettled = true;
+      const call = new UnaryCall(this.#plan(path, token), message, (failure, answer) => {
         this.#calls.delete(call);
         aborts.delete(signal, call);
-        return true;
-      };
-      const call: PendingCall = {
-        ticks: 0,
-        abort(reason) {
-          if (!settle()) return;
-          request.cancel();
-          reject(reason);
-        },
-      };
-      const request = client.makeUnaryRequest(
-        path,
-        asIs,
-        asIs,
-        message,
-        this.#metadataFor(token),
-        (error, answer) => {
-          if (!settle()) return;
-          if (answer === undefined) reject(this.#toRpcError(error, request));
-          else resolve(answer);
-        },
-      );
+        if (answer === undefined) reject(failure);
+        else resolve(answer);
+      });
       this.#calls.add(call);
       aborts.add(signal, call);
     });
@@ -183,41 +138,15 @@ export class EtcdConnection {
 
   /** A call with many messages in both directions. @throws {RpcError} when not connected */
   stream(path: string, token: string | undefined, handlers: StreamHandlers): GrpcStream {
-    if (this.#client === undefined) throw notConnected(this.url);
-    const request = this.#client.makeBidiStreamRequest(path, asIs, asIs, this.#metadataFor(token));
-    let isOpen = true;
-    const end = (): boolean => {
-      if (!isOpen) return false;
-      isOpen = false;
-      this.#streams.delete(stream);
-      return true;
-    };
-    const finish = (status: RpcError) => {
-      if (end()) handlers.onEnd(status);
-    };
-    const stream = {
-      abort: (reason: unknown) => {
-        request.cancel();
-        finish(notConnected(this.url, reason));
+    const stream = new StreamCall(this.#plan(path, token), {
+      onMessage: (message) => handlers.onMessage(message),
+      onEnd: (status) => {
+        this.#streams.delete(stream);
+        handlers.onEnd(status);
       },
-    };
-    this.#streams.add(stream);
-    request.on("data", (message: Buffer) => {
-      if (isOpen) handlers.onMessage(message);
     });
-    // Stays after the end, for grpc-js tells of our own cancelling by it.
-    request.on("error", (error: ServiceError) => finish(this.#toRpcError(error, request)));
-    request.on("end", () => finish(STATUS_OK));
-    return {
-      send: (message) => {
-        if (isOpen) request.write(message);
-      },
-      pause: () => void request.pause(),
-      resume: () => void request.resume(),
-      close: () => {
-        if (end()) request.cancel();
-      },
-    };
+    this.#streams.add(stream);
+    return stream;
   }
 
   /** Ends calls that take too long. Every TICK_MS. */
@@ -233,30 +162,27 @@ export class EtcdConnection {
   close(): void {
     this.#isClosed = true;
     this.#forget();
-    const reason = new RpcError(GRPC_STATUS.unavailable, "the connection was closed", {
-      isSent: true,
-    });
+    const options = { isSent: true };
+    const reason = new RpcError(GRPC_STATUS.unavailable, "the connection was closed", options);
     for (const call of [...this.#calls, ...this.#streams]) call.abort(reason);
   }
 
   async #connect(): Promise<void> {
     if (this.#isClosed) throw notConnected(this.url);
-    // A client that lost its connection makes a new one; one that failed would wait ever longer
+    // A channel that lost its connection makes a new one; one that failed would wait ever longer
     // before its next attempt, so it is replaced.
-    const client = this.#client ?? this.#newClient();
-    this.#client = client;
-    const failure = await this.#greet(client);
+    const channel = this.#channel ?? this.#newChannel();
+    this.#channel = channel;
+    const failure = await this.#greet(channel);
     if (failure !== undefined || this.#isClosed) {
       this.#forget();
       throw notConnected(this.url, failure);
     }
     this.#isReady = true;
     this.#generation++;
-    client
-      .getChannel()
-      .watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, () => {
-        if (this.#client === client) this.#isReady = false;
-      });
+    channel.watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, () => {
+      if (this.#channel === channel) this.#isReady = false;
+    });
   }
 
   /**
@@ -264,42 +190,41 @@ export class EtcdConnection {
    * runs, where a TCP connection only proves that its kernel does.
    * @returns why it cannot be spoken to
    */
-  #greet(client: Client): Promise<ServiceError | undefined> {
+  #greet(channel: Channel): Promise<unknown> {
     return new Promise((resolve) => {
-      client.makeUnaryRequest(
-        HEALTH_CHECK,
-        asIs,
-        asIs,
-        encodeEmpty(),
-        this.#metadataFor(undefined),
-        { deadline: Date.now() + this.#options.dialTimeoutMs },
-        (error) => {
-          const isConnected =
-            client.getChannel().getConnectivityState(false) === connectivityState.READY;
-          const hasAnswered = error === null || error.code !== GRPC_STATUS.deadlineExceeded;
-          resolve(isConnected && hasAnswered ? undefined : (error ?? undefined));
-        },
-      );
+      const plan = { channel, path: HEALTH_CHECK, metadata: this.#metadataFor(undefined) };
+      const onEnd = (failure: unknown) => {
+        const isConnected = channel.getConnectivityState(false) === connectivityState.READY;
+        const isMute =
+          failure instanceof RpcError && failure.status === GRPC_STATUS.deadlineExceeded;
+        if (isConnected && !isMute) resolve(undefined);
+        else resolve(failure ?? new Error("the connection was lost"));
+      };
+      new UnaryCall(plan, encodeEmpty(), onEnd, Date.now() + this.#options.dialTimeoutMs);
     });
   }
 
-  #newClient(): Client {
+  #newChannel(): Channel {
     const { credentials, keepalive } = this.#options;
     const { protocol, hostname, port } = new URL(this.url);
     const defaultPort = protocol === "https:" ? HTTPS_PORT : HTTP_PORT;
-    const client = new Client(`${hostname}:${port === "" ? defaultPort : port}`, credentials, {
+    return new Channel(`${hostname}:${port === "" ? defaultPort : port}`, credentials, {
       ...CHANNEL_OPTIONS,
       "grpc.keepalive_time_ms": keepalive.intervalMs,
       "grpc.keepalive_timeout_ms": keepalive.timeoutMs,
     });
-    this.#target = client.getChannel().getTarget();
-    return client;
   }
 
   #forget(): void {
     this.#isReady = false;
-    this.#client?.close();
-    this.#client = undefined;
+    this.#channel?.close();
+    this.#channel = undefined;
+  }
+
+  /** @throws {RpcError} when not connected */
+  #plan(path: string, token: string | undefined): CallPlan {
+    if (this.#channel === undefined) throw notConnected(this.url);
+    return { channel: this.#channel, path, metadata: this.#metadataFor(token) };
   }
 
   /** Made once for each token: grpc-js copies it for every call, and that is enough copying. */
@@ -313,16 +238,6 @@ export class EtcdConnection {
     if (token !== undefined) metadata.set("token", token);
     this.#metadata = { token, metadata };
     return metadata;
-  }
-
-  #toRpcError(error: ServiceError | null, request: { getPeer(): string }): RpcError {
-    if (error === null) {
-      return new RpcError(GRPC_STATUS.internal, "no answer in the answer", { isSent: true });
-    }
-    // Until a stream is begun on a connection the call's peer is the target as we wrote it.
-    const isStarted = request.getPeer() !== this.#target;
-    const isSent = isStarted && !error.details.includes(REFUSED_STREAM);
-    return new RpcError(error.code, error.details, { isSent, cause: error });
   }
 }
 
@@ -352,11 +267,6 @@ export function toCredentials(tls: EtcdTls | undefined, url: string): ChannelCre
   } catch (error) {
     throw new StorageError("Refused", "the TLS files for etcd cannot be used", { cause: error });
   }
-}
-
-/** Messages are encoded and decoded by messages.ts. */
-function asIs(message: Buffer): Buffer {
-  return message;
 }
 
 function notConnected(url: string, cause?: unknown): RpcError {

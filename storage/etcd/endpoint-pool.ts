@@ -12,12 +12,11 @@ import {
   EtcdConnection,
   type EtcdKeepalive,
   type EtcdTls,
-  type GrpcStream,
-  type StreamHandlers,
   TICK_MS,
   toCredentials,
 } from "./connection.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
+import type { GrpcStream, StreamHandlers } from "./grpc-calls.js";
 import { decodeStatus, encodeEmpty, type StatusAnswer } from "./messages.js";
 
 /** Gives the token that calls carry; undefined where etcd asks for none. */

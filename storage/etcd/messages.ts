@@ -171,7 +171,7 @@ export function decodeTxn(message: Buffer): TxnAnswer {
   let succeeded = false;
   const ranges: (KeyValue | undefined)[] = [];
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) revision = readHeader(reader).revision;
+    if (field === 1) revision = readRevision(reader);
     else if (field === 2) succeeded = reader.varint() !== 0;
     else if (field === 3) readResponseOp(reader, ranges);
     else reader.skip();
@@ -190,7 +190,7 @@ export function decodeWatch(message: Buffer): WatchAnswer {
   const events: StoreEvent[] = [];
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 11) events.push(readEvent(reader));
-    else if (field === 1) revision = readHeader(reader).revision;
+    else if (field === 1) revision = readRevision(reader);
     else if (field === 3) isCreated = reader.varint() !== 0;
     else if (field === 4) isCanceled = reader.varint() !== 0;
     else if (field === 5) compactRevision = reader.varint();
@@ -206,7 +206,7 @@ export function decodeStatus(message: Buffer): StatusAnswer {
   let version = "";
   let clusterId = "0";
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) clusterId = readHeader(reader).clusterId;
+    if (field === 1) clusterId = readClusterId(reader);
     else if (field === 2) version = reader.text();
     else reader.skip();
   }
@@ -265,17 +265,27 @@ function leaseSize(lease: LeaseId | undefined): number {
   return size;
 }
 
-function readHeader(reader: ProtobufReader): { revision: Revision; clusterId: string } {
+/** The revision in a ResponseHeader. Its ids are passed over: uint64 are slow to read. */
+function readRevision(reader: ProtobufReader): Revision {
   const outer = reader.enter();
   let revision = ZERO_REVISION;
-  let clusterId = "0";
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 3) revision = reader.revision();
-    else if (field === 1) clusterId = reader.bigVarint();
     else reader.skip();
   }
   reader.leave(outer);
-  return { revision, clusterId };
+  return revision;
+}
+
+function readClusterId(reader: ProtobufReader): string {
+  const outer = reader.enter();
+  let clusterId = "0";
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) clusterId = reader.bigVarint();
+    else reader.skip();
+  }
+  reader.leave(outer);
+  return clusterId;
 }
 
 function readRange(reader: ProtobufReader): RangeAnswer {
@@ -285,7 +295,7 @@ function readRange(reader: ProtobufReader): RangeAnswer {
   let count = 0;
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 2) kvs.push(readKeyValue(reader));
-    else if (field === 1) revision = readHeader(reader).revision;
+    else if (field === 1) revision = readRevision(reader);
     else if (field === 3) more = reader.varint() !== 0;
     else if (field === 4) count = reader.varint();
     else reader.skip();

@@ -14,9 +14,9 @@ import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision, StoreEvent, WatchBatch, WatchOptions } from "../kv/store.js";
 import type { AbortHub } from "./abort-hub.js";
-import type { GrpcStream } from "./connection.js";
 import { type EndpointPool, unexpectedEnd } from "./endpoint-pool.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
+import type { GrpcStream } from "./grpc-calls.js";
 import {
   compareKeys,
   decodeWatch,
