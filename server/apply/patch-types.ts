@@ -1,0 +1,77 @@
+/**
+ * What a strategic merge patch has to know of a type: for each field whether lists merge, by which key,
+ * and the type of what is in it. Derived from the schema model, each struct when it is first met.
+ */
+
+import type { Field, SchemaModel, StructType, TypeRef } from "../schema/model.js";
+import { flatFields, followAliases } from "../schema/struct-codec.js";
+
+/** `opaque` has no known fields: scalars, and values that are what a client says they are. */
+export type PatchType =
+  | { readonly form: "struct"; readonly name: string; fields(): ReadonlyMap<string, PatchField> }
+  | { readonly form: "map"; readonly values: PatchType }
+  | { readonly form: "list"; readonly items: PatchType }
+  | { readonly form: "opaque" };
+
+export interface PatchField {
+  readonly type: PatchType;
+  /** Lists are united rather than replaced. */
+  readonly isMerged: boolean;
+  /** Maps and structs are replaced rather than merged. */
+  readonly isReplaced: boolean;
+  /** Member that tells the items of a merged list apart; undefined = they are scalars. */
+  readonly mergeKey: string | undefined;
+}
+
+export const OPAQUE: PatchType = Object.freeze({ form: "opaque" });
+
+/** A function from struct types to patch types; each type is made once. */
+export function createPatchTypes(model: SchemaModel): (type: StructType) => PatchType {
+  const structs = new Map<StructType, PatchType>();
+
+  function structOf(type: StructType): PatchType {
+    let made = structs.get(type);
+    if (made === undefined) {
+      let fields: ReadonlyMap<string, PatchField> | undefined;
+      made = {
+        form: "struct",
+        name: type.name,
+        // Types may contain themselves, so fields are looked at on first use only.
+        fields() {
+          fields ??= new Map(flatFields(model, type).map((field) => [field.name, fieldOf(field)]));
+          return fields;
+        },
+      };
+      structs.set(type, made);
+    }
+    return made;
+  }
+
+  function fieldOf(field: Field): PatchField {
+    const strategies = field.patchStrategies ?? [];
+    return {
+      type: typeOf(field.type),
+      isMerged: strategies.includes("merge"),
+      isReplaced: strategies.includes("replace"),
+      mergeKey: field.patchMergeKey,
+    };
+  }
+
+  function typeOf(reference: TypeRef): PatchType {
+    const ref = followAliases(model, reference);
+    switch (ref.kind) {
+      case "list":
+        return { form: "list", items: typeOf(ref.items) };
+      case "map":
+        return { form: "map", values: typeOf(ref.values) };
+      case "named": {
+        const type = model.type(ref.id);
+        return type?.form === "struct" && !type.customJson ? structOf(type) : OPAQUE;
+      }
+      default:
+        return OPAQUE;
+    }
+  }
+
+  return structOf;
+}
