@@ -10,6 +10,8 @@ import type { Logger } from "../storage/base/logger.js";
 import type { FreshnessBarrier } from "../storage/cache/freshness.js";
 import { formatGroupVersion } from "./api/names.js";
 import { routeNotFound } from "./api/status.js";
+import type { Authorizer } from "./authz/authorizer.js";
+import { denial } from "./authz/denial.js";
 import { createProtobufCodecs, type ProtobufCodecs } from "./codec/protobuf.js";
 import type { Config } from "./config/config.js";
 import { FEATURE_GATES, type Features } from "./config/feature-gates.js";
@@ -47,7 +49,9 @@ import { createAuthenticationReviews } from "./registry/authentication/reviews.j
 import { createAuthorizationReviews } from "./registry/authorization/reviews.js";
 import type { Registry } from "./registry/generic/registry.js";
 import type { ServedResource } from "./registry/generic/served-resource.js";
+import { WriteTurns } from "./registry/generic/write-turns.js";
 import { createResourceTable, type ResourceTable } from "./registry/resource-table.js";
+import type { RequestContext } from "./request/request-state.js";
 import type { Facts } from "./schema/model.js";
 import { createObjectCodecs } from "./schema/object-codec.js";
 import { loadFacts } from "./types/load-facts.js";
@@ -111,7 +115,15 @@ export async function openReplica(
   const views = createViews(config, store, table, logger);
   const ticker = new WatchTicker(systemClock);
   const { view, freshness } = views;
-  const registry: Registry = { store, view, freshness, clock: systemClock, naming };
+  const registry: Registry = {
+    store,
+    view,
+    freshness,
+    clock: systemClock,
+    naming,
+    lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
+    writeTurns: new WriteTurns(),
+  };
   const objects = createLocalObjects(registry, table);
   observeStorage(metrics, views);
 
@@ -142,7 +154,7 @@ export async function openReplica(
     }),
     handler: withResourceVerbs(
       table,
-      verbsOf({ config, registry, freshness, protobuf, metrics, ticker }),
+      verbsOf({ config, registry, freshness, protobuf, authorizer, metrics, ticker }),
     ),
   });
 
@@ -227,7 +239,9 @@ export async function runControlLoops(
   await using lifecycle = new Lifecycle(logger);
   const { view, freshness } = createViews(config, store, table, logger);
   const clock = systemClock;
-  const objects = createLocalObjects({ store, view, freshness, clock, naming }, table);
+  const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };
+  const registry = { store, view, freshness, clock, naming, lifetimes };
+  const objects = createLocalObjects(registry, table);
   await view.start(lifecycle, signal);
   try {
     await runControllers({ objects, naming, clock, logger }, signal);
@@ -302,18 +316,13 @@ interface VerbParts {
   readonly registry: Registry;
   readonly freshness: FreshnessBarrier;
   readonly protobuf: ProtobufCodecs;
+  readonly authorizer: Authorizer;
   readonly metrics: Metrics;
   readonly ticker: WatchTicker;
 }
 
-function verbsOf({
-  config,
-  registry,
-  freshness,
-  protobuf,
-  metrics,
-  ticker,
-}: VerbParts): VerbHandlers {
+function verbsOf(parts: VerbParts): VerbHandlers {
+  const { config, registry, freshness, protobuf, authorizer, metrics, ticker } = parts;
   const { naming, store, view } = registry;
   const representations = createRepresentationSource(naming, createNegotiator(naming));
   const reads = {
@@ -333,7 +342,12 @@ function verbsOf({
   );
   const minRequestTimeoutMs = config.minRequestTimeoutSeconds * 1000;
   const watches = { ...reads, ticker, minRequestTimeoutMs };
-  const writes = { registry, representations, decoders: { naming, protobuf } };
+  const writes = {
+    registry,
+    representations,
+    decoders: { naming, protobuf },
+    authorizeCreate: createAuthorizer(authorizer),
+  };
   return {
     get: (ctx, resource) => handleGet(ctx, resource, reads),
     list: (ctx, resource) => handleList(ctx, resource, lists),
@@ -343,6 +357,16 @@ function verbsOf({
     patch: (ctx, resource) => handlePatch(ctx, resource, writes),
     delete: (ctx, resource) => handleDelete(ctx, resource, writes),
     deletecollection: (ctx, resource) => handleDeleteCollection(ctx, resource, writes),
+  };
+}
+
+/** A PUT that creates needs the permission to create besides the one to update (S1-GEN-18). */
+function createAuthorizer(authorizer: Authorizer) {
+  return async ({ state }: RequestContext): Promise<void> => {
+    const { user, info } = state;
+    const attributes = { user, info: { ...info, verb: "create" } };
+    const { decision, reason } = await authorizer.authorize(attributes, state);
+    if (decision !== "allow") throw denial(attributes, reason);
   };
 }
 

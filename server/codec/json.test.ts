@@ -195,3 +195,9 @@ test("S1-FV-04: a key added twice is always found", () => {
     }),
   );
 });
+
+test("S1-META-01: half characters become U+FFFD, in values and in keys, as they cannot be stored", () => {
+  const text = '{"\\ud800":["\\udc00x","\\ud83d\\ude00",{"__proto__":"\\uDFFF"}]}';
+  const value = parseJson(text);
+  assert.equal(stringifyJson(value), '{"\ufffd":["\ufffdx","\u{1f600}",{"__proto__":"\ufffd"}]}');
+});

@@ -13,9 +13,20 @@ import { endOfString, JSON_DEPTH_MAX, parseExactly } from "./json-parser.js";
 /** Shorter runs of digits are safe integers. */
 const LONG_DIGITS = /\d{16}/;
 
-/** @throws {JsonSyntaxError} for malformed text, and for nesting beyond JSON_DEPTH_MAX */
+/** Half a character may hide behind such an escape; in UTF-8 there is no way to write it. */
+const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
+
+/**
+ * Half characters (lone surrogates) become U+FFFD, as Go reads them: they cannot be stored.
+ * @throws {JsonSyntaxError} for malformed text, and for nesting beyond JSON_DEPTH_MAX
+ */
 export function parseJson(bytes: Buffer | string): JsonValue {
   const text = typeof bytes === "string" ? bytes : bytes.toString("utf8");
+  const value = parseText(text);
+  return SURROGATE_ESCAPE.test(text) ? toWellFormed(value) : value;
+}
+
+function parseText(text: string): JsonValue {
   if (mayBeTooDeep(text) || LONG_DIGITS.test(text)) return parseExactly(text);
   try {
     return JSON.parse(text) as JsonValue;
@@ -23,6 +34,24 @@ export function parseJson(bytes: Buffer | string): JsonValue {
     // The exact parser has the offset and words that do not change with the platform.
     return parseExactly(text);
   }
+}
+
+/** The value with every string as it is after a trip through UTF-8. */
+function toWellFormed(value: JsonValue): JsonValue {
+  if (typeof value === "string") return Buffer.from(value, "utf8").toString("utf8");
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(toWellFormed);
+  const result: JsonObject = Object.create(Object.getPrototypeOf(value));
+  for (const [key, member] of Object.entries(value)) {
+    // Defined, not assigned: "__proto__" is a key like any other.
+    Object.defineProperty(result, toWellFormed(key) as string, {
+      value: member === undefined ? undefined : toWellFormed(member),
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
+  }
+  return result;
 }
 
 /** Compact JSON text without trailing newline, escaped as Go's encoder does; the inverse of parseJson. */

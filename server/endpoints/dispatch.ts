@@ -80,6 +80,8 @@ function verbsOf(resource: ServedResource, info: RequestInfo): readonly string[]
 function fitsDepth(info: RequestInfo, resource: ServedResource): boolean {
   const needsNamespace = resource.isNamespaced && info.namespace === "";
   if (info.verb === "create" && info.subresource === "") return info.depth === 1 && !needsNamespace;
+  // On a collection there is nothing to replace (S1-PATH-16).
+  if (info.verb === "update" || info.verb === "patch") return info.depth > 1;
   if (info.verb === "deletecollection") return info.depth === 1 && !needsNamespace;
   if (info.verb === "watch") return info.depth === 1 || info.isLegacyPath;
   return true;

@@ -45,7 +45,11 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
 export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   const { _httpMessage: current } = socket as { _httpMessage?: { headersSent: boolean } | null };
   // In the middle of another answer these bytes would be taken for its body.
-  const canAnswer = socket.writable && error.code !== "ECONNRESET" && !current?.headersSent;
+  const canAnswer =
+    socket.writable &&
+    error.code !== "ECONNRESET" &&
+    error.code !== "ERR_TLS_HANDSHAKE_TIMEOUT" &&
+    !current?.headersSent;
   if (!canAnswer) {
     socket.destroy();
     return;

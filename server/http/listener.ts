@@ -60,6 +60,8 @@ export class Listener {
   readonly #server: Server;
   readonly #sessions = new Set<ServerHttp2Session>();
   readonly #sockets = new Set<Socket>();
+  /** Connections whose TLS handshake is not finished, by the client's address and port. */
+  readonly #handshakes = new Map<string, Socket>();
   readonly #http1Sockets = new Set<TLSSocket>();
   readonly #clock: Clock;
   #isClosing = false;
@@ -81,8 +83,13 @@ export class Listener {
     server.on("request", handle);
     listener.#dispatch(options, handle);
     server.on("connection", (socket: Socket) => {
+      const peer = peerOf(socket);
       listener.#sockets.add(socket);
-      socket.once("close", () => listener.#sockets.delete(socket));
+      listener.#handshakes.set(peer, socket);
+      socket.once("close", () => {
+        listener.#sockets.delete(socket);
+        if (listener.#handshakes.get(peer) === socket) listener.#handshakes.delete(peer);
+      });
     });
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
@@ -116,6 +123,8 @@ export class Listener {
     this.#isClosing = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const session of this.#sessions) session.close();
+    // Who has not even said hello has nothing under way.
+    for (const socket of this.#handshakes.values()) socket.destroy();
     // Connections that have sent nothing yet do not count as idle for node.
     for (const socket of this.#http1Sockets) if (socket.bytesRead === 0) socket.destroy();
     const until = new AbortController();
@@ -161,6 +170,7 @@ export class Listener {
     http2.on("session", (session) => this.#track(session));
     server.removeAllListeners("secureConnection");
     server.on("secureConnection", (socket: TLSSocket) => {
+      this.#handshakes.delete(peerOf(socket));
       if (socket.alpnProtocol === "h2") http2.emit("connection", socket);
       else {
         this.#http1Sockets.add(socket);
@@ -186,6 +196,10 @@ export class Listener {
     });
     if (this.#isClosing) session.close();
   }
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 function createServer({ credentials, requestTimeoutMs, logger, metrics }: ListenerOptions): Server {

@@ -160,7 +160,8 @@ export class RegistryView implements PartitionHost {
     const revision = await this.#store.currentRevision(signal);
     this.#historyFloor = revision;
     for (const partition of this.#partitions.values()) partition.reset(revision);
-    this.#revision = revision;
+    // Whoever waits for freshness waits until all is loaded, not half of it.
+    this.#revision = toRevision(0);
     const recent = await this.#recallHistory(revision, signal);
     let after: string | undefined;
     let objects = 0;
@@ -186,6 +187,7 @@ export class RegistryView implements PartitionHost {
       after = page.kvs.at(-1)?.key;
       if (!page.more || after === undefined) break;
     }
+    this.#revision = revision;
     this.#isSynced = true;
     this.#waiters.reached(revision);
     const durationMs = Math.round(this.#clock.monotonic() - startedAt);

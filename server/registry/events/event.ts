@@ -4,7 +4,6 @@ import { isMembers, selectable } from "../generic/fields.js";
 import type { ResourceStrategy } from "../generic/served-resource.js";
 
 /** How long an event is kept after its last change. */
-const EVENT_TTL_SECONDS = 3600;
 
 const byPath = selectable([
   "involvedObject.kind",
@@ -21,7 +20,7 @@ const byPath = selectable([
 export const eventStrategy: ResourceStrategy = {
   allowCreateOnUpdate: true,
   garbageCollection: "unsupported",
-  ttlSeconds: () => EVENT_TTL_SECONDS,
+  ttlSeconds: (_event, { eventTtlSeconds }) => eventTtlSeconds,
   selectableFields: (object): FieldValues => {
     const { source, reportingComponent } = object;
     const reporter = typeof reportingComponent === "string" ? reportingComponent : "";

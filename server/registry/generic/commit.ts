@@ -39,7 +39,7 @@ export async function putOperation(
   { resource, key, value, object }: PutRequest,
   signal: AbortSignal,
 ): Promise<Operation> {
-  const ttlSeconds = resource.strategy.ttlSeconds?.(object);
+  const ttlSeconds = resource.strategy.ttlSeconds?.(object, registry.lifetimes);
   if (ttlSeconds === undefined) return { type: "put", key, value };
   const lease = await asStatus(registry.store.lease(ttlSeconds, signal));
   return { type: "put", key, value, lease };

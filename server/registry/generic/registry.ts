@@ -18,6 +18,7 @@ import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { Freshness } from "./freshness.js";
+import type { Lifetimes } from "./served-resource.js";
 import type { WriteTurns } from "./write-turns.js";
 
 /** What the registry's functions work with; made once by the wiring. */
@@ -27,6 +28,7 @@ export interface Registry {
   readonly freshness: Freshness;
   readonly clock: Clock;
   readonly naming: Naming;
+  readonly lifetimes: Lifetimes;
   /** Makes writers of one contested object queue up; without it they try until one by one they win. */
   readonly writeTurns?: WriteTurns;
 }

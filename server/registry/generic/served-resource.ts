@@ -61,7 +61,12 @@ export interface ResourceStrategy {
   /** Whether a plain delete answers with the object instead of a Status (S1-DEL-12). */
   readonly returnsDeletedObject?: boolean;
   /** Seconds after which the store forgets the object (events); undefined = never. */
-  ttlSeconds?(object: ApiObject): number | undefined;
+  ttlSeconds?(object: ApiObject, lifetimes: Lifetimes): number | undefined;
+}
+
+/** How long objects that end by themselves are kept, as the flags say. */
+export interface Lifetimes {
+  readonly eventTtlSeconds: number;
 }
 
 /** Strategies by "group/resource", groups without the domain: "rbac.authorization/roles", "/pods". */

@@ -77,7 +77,15 @@ export async function openRegistryHarness(
     });
     await view.start(lifecycle, lifecycle.signal);
     const freshness = new FreshnessBarrier({ store, view, clock: systemClock });
-    return { store, view, freshness, clock, naming, writeTurns: new WriteTurns() };
+    return {
+      store,
+      view,
+      freshness,
+      clock,
+      naming,
+      lifetimes: { eventTtlSeconds: 3_600 },
+      writeTurns: new WriteTurns(),
+    };
   };
 
   return {
