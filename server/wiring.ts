@@ -35,6 +35,7 @@ import { WatchTicker } from "./endpoints/reads/watch-ticker.js";
 import { handleCreate } from "./endpoints/writes/create.js";
 import { handleDelete, handleDeleteCollection } from "./endpoints/writes/delete.js";
 import { handlePatch } from "./endpoints/writes/patch.js";
+import { createStrategicMerges } from "./endpoints/writes/strategic-merges.js";
 import { handleUpdate } from "./endpoints/writes/update.js";
 import { createApplication } from "./http/application.js";
 import type { CounterCell } from "./http/fast-metrics.js";
@@ -52,7 +53,7 @@ import type { ServedResource } from "./registry/generic/served-resource.js";
 import { WriteTurns } from "./registry/generic/write-turns.js";
 import { createResourceTable, type ResourceTable } from "./registry/resource-table.js";
 import type { RequestContext } from "./request/request-state.js";
-import type { Facts } from "./schema/model.js";
+import type { Facts, SchemaModel } from "./schema/model.js";
 import { createObjectCodecs } from "./schema/object-codec.js";
 import { loadFacts } from "./types/load-facts.js";
 import { createSecurity } from "./wiring-security.js";
@@ -154,7 +155,16 @@ export async function openReplica(
     }),
     handler: withResourceVerbs(
       table,
-      verbsOf({ config, registry, freshness, protobuf, authorizer, metrics, ticker }),
+      verbsOf({
+        config,
+        registry,
+        freshness,
+        model: facts.model,
+        protobuf,
+        authorizer,
+        metrics,
+        ticker,
+      }),
     ),
   });
 
@@ -315,6 +325,7 @@ interface VerbParts {
   readonly config: Config;
   readonly registry: Registry;
   readonly freshness: FreshnessBarrier;
+  readonly model: SchemaModel;
   readonly protobuf: ProtobufCodecs;
   readonly authorizer: Authorizer;
   readonly metrics: Metrics;
@@ -322,7 +333,7 @@ interface VerbParts {
 }
 
 function verbsOf(parts: VerbParts): VerbHandlers {
-  const { config, registry, freshness, protobuf, authorizer, metrics, ticker } = parts;
+  const { config, registry, freshness, model, protobuf, authorizer, metrics, ticker } = parts;
   const { naming, store, view } = registry;
   const representations = createRepresentationSource(naming, createNegotiator(naming));
   const reads = {
@@ -347,6 +358,7 @@ function verbsOf(parts: VerbParts): VerbHandlers {
     representations,
     decoders: { naming, protobuf },
     authorizeCreate: createAuthorizer(authorizer),
+    strategicMergeOf: createStrategicMerges(model),
   };
   return {
     get: (ctx, resource) => handleGet(ctx, resource, reads),

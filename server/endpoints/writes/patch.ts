@@ -1,21 +1,29 @@
 /** patch: PATCH of an object or of a subresource; the media type says which kind (S1-PATCH-01). */
 import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
-import type { JsonValue } from "../../api/meta.js";
+import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, unsupportedMediaType } from "../../api/status.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import { patchObject } from "../../registry/generic/update.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { mediaTypeOf, parseText, readBytes } from "./request-body.js";
 import { parseWriteOptions } from "./write-options.js";
-import { answerObject, namespaceOf, type WriteServices } from "./write-services.js";
+import {
+  answerObject,
+  namespaceOf,
+  type StrategicMerge,
+  type WriteServices,
+} from "./write-services.js";
 
 type Patch = (current: JsonValue) => JsonValue;
 
-/** By media type: from the request's JSON to a function that runs on each state of the object. */
-const PATCH_TYPES: ReadonlyMap<string, (document: JsonValue) => Patch> = new Map([
+/** From the request's JSON to a function that runs on each state of the object. */
+type PatchType = (document: JsonValue, strategicMerge: StrategicMerge) => Patch;
+
+const PATCH_TYPES: ReadonlyMap<string, PatchType> = new Map<string, PatchType>([
   ["application/json-patch+json", toJsonPatch],
   ["application/merge-patch+json", toMergePatch],
+  ["application/strategic-merge-patch+json", toStrategicMergePatch],
 ]);
 
 /** @throws {StatusError} */
@@ -37,7 +45,7 @@ export async function handlePatch(
     name: info.name,
     subresource: info.subresource,
     options,
-    patch: toPatch(document),
+    patch: toPatch(document, services.strategicMergeOf(resource)),
   };
   answerObject(ctx, resource, services, await patchObject(registry, target, signal));
 }
@@ -52,4 +60,8 @@ function toMergePatch(document: JsonValue): Patch {
     throw badRequest("error decoding patch: a merge patch of an object is an object");
   }
   return (current) => applyMergePatch(current, document);
+}
+
+function toStrategicMergePatch(document: JsonValue, strategicMerge: StrategicMerge): Patch {
+  return (current) => strategicMerge(current as JsonObject, document);
 }

@@ -3,6 +3,7 @@
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
+import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { GroupVersionKind } from "../../api/names.js";
 import type { ObjectResult, Registry } from "../../registry/generic/registry.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
@@ -11,7 +12,11 @@ import { ChunkWriter } from "../chunk-writer.js";
 import type { RepresentationSource } from "../reads/resource-read.js";
 import type { ObjectDecoders } from "./request-body.js";
 
+/** Merges a patch into an object of one type (S1-PATCH-05). @throws {StatusError} 400, 422 */
+export type StrategicMerge = (current: JsonObject, patch: JsonValue) => JsonObject;
+
 export interface WriteServices {
+  strategicMergeOf(resource: ServedResource): StrategicMerge;
   readonly registry: Registry;
   readonly decoders: ObjectDecoders;
   readonly representations: RepresentationSource;

@@ -16,15 +16,18 @@ import { createRepresentationSource } from "../reads/resource-read.js";
 import { handleCreate } from "./create.js";
 import { handleDelete, handleDeleteCollection } from "./delete.js";
 import { handlePatch } from "./patch.js";
+import { createStrategicMerges } from "./strategic-merges.js";
 import { handleUpdate } from "./update.js";
 import type { WriteServices } from "./write-services.js";
 
 const harness = await openRegistryHarness();
 const { naming } = harness.registry;
+const facts = loadFacts(naming);
 const services: WriteServices = {
   registry: harness.registry,
   representations: createRepresentationSource(naming, createNegotiator(naming)),
-  decoders: { naming, protobuf: createProtobufCodecs(loadFacts(naming)) },
+  decoders: { naming, protobuf: createProtobufCodecs(facts) },
+  strategicMergeOf: createStrategicMerges(facts.model),
 };
 const HANDLERS = {
   create: handleCreate,
@@ -115,7 +118,7 @@ test("S1-NEG-10: a body of an unknown media type is 415", async () => {
 });
 
 test("S1-PATCH-01: a patch of a kind that is not served is 415 and says which are", async () => {
-  const headers = { "content-type": "application/strategic-merge-patch+json" };
+  const headers = { "content-type": "application/apply-patch+yaml" };
   const error = await refusal(send("PATCH", `${CONFIG_MAPS}/a`, {}, headers));
   assert.equal(error.code, 415);
   assert.match(error.message, /application\/json-patch\+json, application\/merge-patch\+json/);
