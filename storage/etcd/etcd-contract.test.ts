@@ -11,28 +11,31 @@ import { openEtcdStore } from "./etcd-store.js";
 
 const hasOldest = await hasEtcd("oldest");
 
-for (const binary of ["current", "oldest"] as const) {
-  const skip = binary === "oldest" && !hasOldest && "no etcd 3.4 to be had on this machine";
-  describe(`EtcdStore on the ${binary} etcd`, { skip }, () => {
-    let etcd: EtcdProcess | undefined;
-    before(async () => {
-      etcd = await startEtcd({ binary });
-    });
-    after(() => etcd?.stop());
+// Both at once, as much of the time goes by with waiting for leases to end.
+describe("EtcdStore and the contract", { concurrency: 2 }, () => {
+  for (const binary of ["current", "oldest"] as const) {
+    const skip = binary === "oldest" && !hasOldest && "no etcd 3.4 to be had on this machine";
+    describe(`EtcdStore on the ${binary} etcd`, { skip, concurrency: 1 }, () => {
+      let etcd: EtcdProcess | undefined;
+      before(async () => {
+        etcd = await startEtcd({ binary });
+      });
+      after(() => etcd?.stop());
 
-    runStoreContract(
-      `${binary} etcd`,
-      ({ prefix }) =>
-        openEtcdStore(
-          {
-            endpoints: [etcd?.endpoint ?? ""],
-            prefix,
-            clock: systemClock,
-            logger: silentLogger,
-          },
-          AbortSignal.timeout(30_000),
-        ),
-      { disconnect: async () => await etcd?.restart() },
-    );
-  });
-}
+      runStoreContract(
+        `${binary} etcd`,
+        ({ prefix }) =>
+          openEtcdStore(
+            {
+              endpoints: [etcd?.endpoint ?? ""],
+              prefix,
+              clock: systemClock,
+              logger: silentLogger,
+            },
+            AbortSignal.timeout(30_000),
+          ),
+        { disconnect: async () => await etcd?.restart() },
+      );
+    });
+  }
+});

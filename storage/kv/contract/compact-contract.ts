@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { StorageError } from "../errors.js";
+import { toRevision } from "../store.js";
 import {
   type ContractSubject,
   contractTest,
@@ -57,6 +58,22 @@ export function testCompact(subject: ContractSubject): void {
     await c.store.compact(third, c.signal);
     await using watch = c.watch({ after: plus(first, -1) });
     await rejectsWith("Compacted", watch.next());
+  });
+
+  contractTest(subject, "Compacted tells from where a watch goes on, and it does", async (c) => {
+    const first = await c.put("a", "one");
+    await c.put("a", "two");
+    const third = await c.put("a", "three");
+    const fourth = await c.put("a", "four");
+    await c.store.compact(third, c.signal);
+    await using late = c.watch({ after: plus(first, -1) });
+    const refused = await late.next().catch((error: unknown) => error);
+    assert.ok(refused instanceof StorageError && refused.code === "Compacted", String(refused));
+    assert.equal(refused.compactedTo, third);
+
+    await using watch = c.watch({ after: toRevision(refused.compactedTo) });
+    const fifth = await c.put("a", "five");
+    assert.deepEqual((await watch.until(fifth)).map(revisionOf), [fourth, fifth]);
   });
 
   contractTest(subject, "a watch after the compacted revision misses nothing", async (c) => {
