@@ -73,11 +73,7 @@ class Search<Operation extends TimedOperation, State> {
   readonly #beyond = new Set<number>();
   readonly #optionalDone = new Set<number>();
 
-  constructor(
-    history: readonly Operation[],
-    model: Model<Operation, State>,
-    visitedMax: number,
-  ) {
+  constructor(history: readonly Operation[], model: Model<Operation, State>, visitedMax: number) {
     this.#operations = [...history].sort((a, b) => a.invokedMs - b.invokedMs);
     this.#model = model;
     this.#visitedMax = visitedMax;

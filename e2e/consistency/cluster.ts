@@ -1,0 +1,251 @@
+/**
+ * What is set on fire: some replicas over one store, each behind a proxy of its own to every etcd
+ * member, so that a replica can be parted from etcd while the others are not. Faults are done here
+ * and undone by `heal`; nothing here knows when or why.
+ */
+import { rm } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../../storage/base/clock.js";
+import { silentLogger } from "../../storage/base/logger.js";
+import { openEtcdStore } from "../../storage/etcd/etcd-store.js";
+import { eventually } from "../harness/eventually.js";
+import { type Credentials, HttpsClient } from "../harness/https-client.js";
+import { type ServerProcess, startServer } from "../harness/server-process.js";
+import { makeTempDir } from "../harness/temp-dir.js";
+import { Child, freePort } from "../tools/child.js";
+import { type EtcdCluster, startEtcdCluster } from "../tools/etcd.js";
+import { startTcpProxy, type TcpProxy } from "../tools/tcp-proxy.js";
+
+export interface ClusterOptions {
+  readonly store: "etcd" | "embedded";
+  /** With the embedded store there is one. */
+  readonly replicas: number;
+  readonly etcdMembers: number;
+  /** Further flags of the server. */
+  readonly flags?: readonly string[];
+  /**
+   * Modules that a replica loads before the server, by its index: how a test breaks the server
+   * without a hook in it.
+   */
+  readonly preloads?: ReadonlyMap<number, readonly string[]>;
+}
+
+export interface Cluster extends AsyncDisposable {
+  readonly replicas: readonly Replica[];
+  readonly etcd: EtcdCluster | undefined;
+  /** Forgets the store's history up to now; nothing on the embedded store. */
+  compact(): Promise<void>;
+}
+
+/** The emitted main.js: this file is dist/e2e/consistency/cluster.js. */
+const MAIN = fileURLToPath(new URL("../../server/main.js", import.meta.url));
+
+const PREFIX = "/registry";
+const COMPACT_DEADLINE_MS = 5_000;
+const READY_DEADLINE_MS = 60_000;
+
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const etcd = options.store === "etcd" ? await startEtcdCluster(options.etcdMembers) : undefined;
+  const count = etcd === undefined ? 1 : options.replicas;
+  const replicas = Array.from(
+    { length: count },
+    (_, index) => new Replica(index, options, etcd?.endpoints ?? []),
+  );
+  const close = async () => {
+    await Promise.all(replicas.map((replica) => replica[Symbol.asyncDispose]()));
+    await etcd?.stop();
+  };
+  try {
+    for (const replica of replicas) await replica.open();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    replicas,
+    etcd,
+    compact: async () => {
+      if (etcd !== undefined) await compactEtcd(etcd.endpoints);
+    },
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function compactEtcd(endpoints: readonly string[]): Promise<void> {
+  const deadline = AbortSignal.timeout(COMPACT_DEADLINE_MS);
+  const options = { endpoints, prefix: PREFIX, clock: systemClock, logger: silentLogger };
+  await using store = await openEtcdStore(options, deadline);
+  await store.compact(await store.currentRevision(deadline), deadline);
+}
+
+/** One server that dies and comes back on the same port, with the same data and credentials. */
+export class Replica implements AsyncDisposable {
+  readonly index: number;
+  readonly #options: ClusterOptions;
+  readonly #etcdEndpoints: readonly string[];
+  readonly #proxies: TcpProxy[] = [];
+  #dataDir = "";
+  #port = 0;
+  #server: ServerProcess | undefined;
+  #broken: Child | undefined;
+  #client: HttpsClient | undefined;
+  /** A start under way; never rejects. */
+  #starting: Promise<void> = Promise.resolve();
+  #isStarting = false;
+  #isPaused = false;
+  #lastLogs = "";
+
+  constructor(index: number, options: ClusterOptions, etcdEndpoints: readonly string[]) {
+    this.index = index;
+    this.#options = options;
+    this.#etcdEndpoints = etcdEndpoints;
+  }
+
+  async open(): Promise<void> {
+    this.#dataDir = (await makeTempDir(`fire-${this.index}`)).path;
+    this.#port = await freePort();
+    for (const endpoint of this.#etcdEndpoints) this.#proxies.push(await startTcpProxy(endpoint));
+    await this.#startProper();
+    if (this.#preloads.length > 0) {
+      // The proper server made certificates and the kubeconfig; the broken one goes on with them.
+      await this.kill();
+      this.start();
+    }
+    await this.waitUntilReady();
+  }
+
+  /** Speaks to this replica, whatever process it is at the moment. */
+  get client(): HttpsClient {
+    if (this.#client === undefined) throw new Error("the replica was never started");
+    return this.#client;
+  }
+
+  get logs(): string {
+    return this.#broken?.output ?? this.#server?.logs ?? this.#lastLogs;
+  }
+
+  /** Whether there is no process, nor one being started: a start fails while etcd is away. */
+  get #hasEnded(): boolean {
+    if (this.#preloads.length > 0) return this.#broken?.hasEnded !== false;
+    return !this.#isStarting && this.#server?.hasEnded !== false;
+  }
+
+  get #preloads(): readonly string[] {
+    return this.#options.preloads?.get(this.index) ?? [];
+  }
+
+  async kill(): Promise<void> {
+    this.#isPaused = false;
+    await this.#starting;
+    this.#lastLogs = this.logs;
+    await this.#server?.kill();
+    await this.#broken?.end("SIGKILL");
+    this.#server = undefined;
+    this.#broken = undefined;
+  }
+
+  /** Starts the process again and does not wait: clients meet it while it loads. */
+  start(): void {
+    if (this.#preloads.length === 0) {
+      this.#isStarting = true;
+      this.#starting = this.#startProper().then(
+        () => {
+          this.#isStarting = false;
+        },
+        (error: unknown) => {
+          this.#isStarting = false;
+          this.#lastLogs = String(error);
+        },
+      );
+      return;
+    }
+    const imports = this.#preloads.map((module) => `--import=${module}`);
+    this.#broken = new Child(process.execPath, [...imports, MAIN, "serve", ...this.#flags]);
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#server?.signal("SIGSTOP");
+    this.#broken?.signal("SIGSTOP");
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#server?.signal("SIGCONT");
+    this.#broken?.signal("SIGCONT");
+  }
+
+  /** Cuts this replica off from all of etcd. */
+  partition(): void {
+    for (const proxy of this.#proxies) {
+      proxy.refuse(true);
+      proxy.cut();
+    }
+  }
+
+  /** What this replica asks of etcd still arrives; what etcd answers does not. */
+  loseAnswers(): void {
+    for (const proxy of this.#proxies) proxy.loseAnswers();
+  }
+
+  /** Ends `partition` and `loseAnswers`. */
+  reconnect(): void {
+    for (const proxy of this.#proxies) {
+      proxy.refuse(false);
+      proxy.cut();
+    }
+  }
+
+  /** Starts the process if there is none, and waits until it serves. @throws {Error} with its logs */
+  async waitUntilReady(): Promise<void> {
+    try {
+      await eventually(
+        `replica ${this.index} is ready`,
+        async () => {
+          if (this.#hasEnded) this.start();
+          const signal = AbortSignal.timeout(2_000);
+          return (await this.client.request("/readyz", { signal })).status === 200;
+        },
+        READY_DEADLINE_MS,
+      );
+    } catch (error) {
+      throw new Error(`${String(error)}\n${this.logs.slice(-4_000)}`, { cause: error });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    this.#client?.close();
+    for (const proxy of this.#proxies) await proxy[Symbol.asyncDispose]();
+    if (this.#dataDir !== "") await rm(this.#dataDir, { recursive: true, force: true });
+  }
+
+  get #flags(): readonly string[] {
+    const endpoints = this.#proxies.map((proxy) => proxy.endpoint).join(",");
+    return [
+      `--data-dir=${this.#dataDir}`,
+      `--secure-port=${this.#port}`,
+      ...(endpoints === "" ? [] : [`--etcd-servers=${endpoints}`]),
+      ...(this.#options.flags ?? []),
+    ];
+  }
+
+  async #startProper(): Promise<void> {
+    const etcdEndpoints = this.#proxies.map((proxy) => proxy.endpoint);
+    const server = await startServer({
+      dataDir: this.#dataDir,
+      port: this.#port,
+      ...(etcdEndpoints.length === 0 ? {} : { etcdEndpoints }),
+      ...(this.#options.flags === undefined ? {} : { flags: this.#options.flags }),
+    });
+    this.#server = server;
+    this.#useCredentials(server.url, server.credentials);
+  }
+
+  #useCredentials(url: string, credentials: Credentials): void {
+    if (this.#client?.credentials.cert === credentials.cert) return;
+    this.#client?.close();
+    this.#client = new HttpsClient(url, credentials);
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * Consistency under fire: rounds of random work on a cluster with faults, each followed by calm in
+ * which everybody catches up, and by the checks of what was written down. Rounds bound the memory of
+ * long runs, and say early when something is wrong.
+ */
+import { eventually } from "../harness/eventually.js";
+import { keyOf, NAMESPACES, newWriteId, objectUrl, scopeUrl, toBody, toState } from "./api.js";
+import { checkHistory, type Verdict } from "./check-history.js";
+import { type ClientCounts, FireClient } from "./client.js";
+import { type Cluster, type ClusterOptions, startCluster } from "./cluster.js";
+import { type Fault, runFaults } from "./faults.js";
+import type { History, KeyedState, Violation } from "./history.js";
+import { type Random, seededRandom } from "./random.js";
+import { Recorder } from "./recorder.js";
+import { FireWatcher, type WatcherCounts } from "./watcher.js";
+
+export interface FireOptions extends ClusterOptions {
+  readonly seed: number;
+  readonly durationMs: number;
+  /** Work between two checks. */
+  readonly roundMs: number;
+  readonly faults: readonly Fault[];
+  readonly clients: number;
+  /** Besides one witness per replica. */
+  readonly wanderers: number;
+  readonly namesPerNamespace: number;
+  /** Mean wait of a client between two operations. */
+  readonly thinkMs: number;
+  /** Ends after the first round with a violation. */
+  readonly stopsAtViolation: boolean;
+  readonly log: (line: string) => void;
+}
+
+export interface FireReport {
+  readonly seed: number;
+  readonly rounds: number;
+  readonly workMs: number;
+  readonly checkMs: number;
+  readonly client: ClientCounts;
+  readonly watcher: WatcherCounts;
+  readonly faults: ReadonlyMap<Fault, number>;
+  readonly events: number;
+  readonly revisionsKnown: number;
+  readonly revisionsAll: number;
+  readonly undecided: readonly string[];
+  readonly surprises: readonly string[];
+  readonly violations: readonly Violation[];
+}
+
+const SETTLE_DEADLINE_MS = 60_000;
+
+export async function runFire(options: FireOptions): Promise<FireReport> {
+  await using cluster = await startCluster(options);
+  return await new Fire(options, cluster).run();
+}
+
+class Fire {
+  readonly #options: FireOptions;
+  readonly #cluster: Cluster;
+  readonly #random: Random;
+  readonly #faults = new Map<Fault, number>();
+  readonly #client: ClientCounts = { operations: new Map(), unknown: 0, expiredLists: 0 };
+  readonly #watcher: WatcherCounts = {
+    sessions: 0,
+    resumes: 0,
+    moves: 0,
+    events: 0,
+    bookmarks: 0,
+    expired: 0,
+    relists: 0,
+  };
+
+  constructor(options: FireOptions, cluster: Cluster) {
+    this.#options = options;
+    this.#cluster = cluster;
+    this.#random = seededRandom(options.seed);
+  }
+
+  async run(): Promise<FireReport> {
+    const { durationMs, roundMs, log, seed, stopsAtViolation } = this.#options;
+    await this.#createNamespaces();
+    const verdicts: Verdict[] = [];
+    const surprises = new Set<string>();
+    let workMs = 0;
+    let checkMs = 0;
+    while (workMs < durationMs) {
+      const startedAt = performance.now();
+      const ms = Math.min(roundMs, durationMs - workMs);
+      const history = await this.#runRound(verdicts.length, ms);
+      workMs += ms;
+      const checkedAt = performance.now();
+      const verdict = checkHistory(history);
+      checkMs += performance.now() - checkedAt;
+      verdicts.push(verdict);
+      for (const surprise of history.surprises) surprises.add(surprise);
+      log(roundLine(verdicts.length, history, verdict, performance.now() - startedAt));
+      if (stopsAtViolation && verdict.violations.length > 0) break;
+    }
+    return {
+      seed,
+      rounds: verdicts.length,
+      workMs,
+      checkMs,
+      client: this.#client,
+      watcher: this.#watcher,
+      faults: this.#faults,
+      events: sum(verdicts, (verdict) => verdict.events),
+      revisionsKnown: sum(verdicts, (verdict) => verdict.revisionsKnown),
+      revisionsAll: sum(verdicts, (verdict) => verdict.revisionsAll),
+      undecided: verdicts.flatMap((verdict) => verdict.undecided),
+      surprises: [...surprises],
+      violations: verdicts.flatMap((verdict) => verdict.violations),
+    };
+  }
+
+  async #createNamespaces(): Promise<void> {
+    const [first] = this.#cluster.replicas;
+    for (const name of NAMESPACES) {
+      const body = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+      (await first?.client.post("/api/v1/namespaces", body))?.expect(201);
+    }
+  }
+
+  async #runRound(round: number, ms: number): Promise<History> {
+    const { clients, wanderers, namesPerNamespace, thinkMs, faults, log } = this.#options;
+    const { replicas } = this.#cluster;
+    const random = this.#random.fork(`round ${round}`);
+    const base = await this.#readBase();
+    const recorder = new Recorder(base);
+    const common = { replicas, recorder, namesPerNamespace };
+
+    const working = new AbortController();
+    const watching = new AbortController();
+    const witnesses = replicas.map((home) => {
+      const name = `witness-${home.index}`;
+      const witness = { home, from: base.revision };
+      const counts = this.#watcher;
+      return new FireWatcher({ ...common, name, counts, random: random.fork(name), witness });
+    });
+    const wandering = Array.from({ length: wanderers }, (_, index) => {
+      const name = `watcher-${index}`;
+      return new FireWatcher({ ...common, name, counts: this.#watcher, random: random.fork(name) });
+    });
+    const workers = Array.from({ length: clients }, (_, index) => {
+      const name = `client-${index}`;
+      const counts = this.#client;
+      return new FireClient({ ...common, name, counts, thinkMs, random: random.fork(name) });
+    });
+
+    const watches = [...witnesses, ...wandering].map((watcher) => watcher.run(watching.signal));
+    const work = workers.map((worker) => worker.run(working.signal));
+    const onFault = (text: string) => log(`    ${text}`);
+    const trouble = runFaults(
+      this.#cluster,
+      faults,
+      random.fork("faults"),
+      { counts: this.#faults, onFault },
+      working.signal,
+    );
+    const end = setTimeout(() => working.abort(), ms);
+    await Promise.all([...work, trouble]);
+    clearTimeout(end);
+
+    for (const replica of replicas) await replica.waitUntilReady();
+    await this.#settle(recorder, workers[0], witnesses);
+    watching.abort();
+    await Promise.all(watches);
+    return recorder.finish();
+  }
+
+  /** One more write, which everybody must come to see, and a last look at everything everywhere. */
+  async #settle(
+    recorder: Recorder,
+    worker: FireClient | undefined,
+    witnesses: readonly FireWatcher[],
+  ): Promise<void> {
+    const key = keyOf(NAMESPACES[0], `end-${newWriteId()}`);
+    const w = newWriteId();
+    const content = { w, v: w, p: "", color: "red" };
+    await eventually("a write is possible again", async () => {
+      const [replica] = this.#cluster.replicas;
+      if (replica === undefined) return false;
+      const [namespace = ""] = key.split("/");
+      const invocation = recorder.invoke("settle", replica.index);
+      const url = scopeUrl({ namespace }, {});
+      const answer = await replica.client.post(url, toBody(key, content, undefined));
+      if (answer.status !== 201) return false;
+      const state = toState(answer.object);
+      if (state === undefined) return false;
+      const call = { kind: "create", content } as const;
+      recorder.operation(invocation, { key, call, outcome: { type: "ok", state } });
+      return true;
+    });
+    const target = recorder.newest;
+    for (const [index, witness] of witnesses.entries()) {
+      await eventually(
+        `witness ${index} sees revision ${target}`,
+        () => witness.position >= target,
+        SETTLE_DEADLINE_MS,
+      );
+    }
+    for (const replica of this.#cluster.replicas) {
+      await worker?.list({}, { version: "", match: "", limit: 0 }, replica);
+    }
+    // Not part of the next round.
+    await this.#cluster.replicas[0]?.client.delete(objectUrl(key));
+  }
+
+  async #readBase(): Promise<{ readonly revision: number; readonly states: KeyedState[] }> {
+    const [replica] = this.#cluster.replicas;
+    const answer = await replica?.client.get(scopeUrl({}, {}));
+    answer?.expect(200);
+    return {
+      revision: Number(answer?.object.metadata.resourceVersion),
+      states: (answer?.items ?? []).flatMap((item) => toState(item) ?? []),
+    };
+  }
+}
+
+function roundLine(round: number, history: History, verdict: Verdict, ms: number): string {
+  const { operations, lists, sessions } = history;
+  return [
+    `round ${round}: ${operations.length} operations, ${lists.length} lists,`,
+    `${sessions.length} watches, ${verdict.events} events,`,
+    `${verdict.violations.length} violations (${(ms / 1000).toFixed(1)} s)`,
+  ].join(" ");
+}
+
+function sum<T>(things: readonly T[], of: (thing: T) => number): number {
+  return things.reduce((total, thing) => total + of(thing), 0);
+}
