@@ -2,9 +2,8 @@
  * EventRing: the recent events of one partition, in order, shared by all its watchers. A watcher
  * holds a sequence number in it and nothing else (DESIGN §3: one log, many cursors).
  *
- * Only the partition's view appends. Retention: at least `minAgeMs` (75 s), and beyond that as long
- * as the events fit into the byte budget and are younger than `maxAgeMs`; `hardBytesMax` bounds a
- * storm of writes even within the 75 seconds, and what it drops costs its readers a 410.
+ * Only the partition's view appends. How long events stay is decided for all rings together by
+ * `Retention`, which drops them from the front; what it drops costs its readers a 410.
  */
 import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
@@ -13,6 +12,7 @@ import { type StoredObject, withRevision } from "../objects/stored-object.js";
 export interface RingLimits {
   readonly minAgeMs: number;
   readonly maxAgeMs: number;
+  /** Of all rings together; snapshots have as much again. */
   readonly bytesMax: number;
   readonly hardBytesMax: number;
 }
@@ -22,8 +22,8 @@ export const DEFAULT_RING_LIMITS: RingLimits = {
   minAgeMs: 75_000,
   // As long as the store's own history (S1-LIM-01), with a margin for the compactor.
   maxAgeMs: 330_000,
-  bytesMax: 16 * 1024 * 1024,
-  hardBytesMax: 128 * 1024 * 1024,
+  bytesMax: 64 * 1024 * 1024,
+  hardBytesMax: 256 * 1024 * 1024,
 };
 
 export type EventType = "ADDED" | "MODIFIED" | "DELETED";
@@ -36,11 +36,8 @@ export class ObjectEvent {
   /** The state before, for watchers whose selector it matched. */
   readonly previous: StoredObject | undefined;
   readonly appendedAtMs: number;
-  /**
-   * The event as it goes over the wire, by representation; made by the first watcher that needs it
-   * and shared by the others. Readers check what they find, as the cache knows no encodings.
-   */
-  readonly encodings = new Map<string, unknown>();
+  #encodings: Map<string, unknown> | undefined;
+  #isRecent = true;
   #departure: StoredObject | undefined;
 
   constructor(
@@ -68,6 +65,27 @@ export class ObjectEvent {
     return this.#departure;
   }
 
+  /**
+   * The event as it goes over the wire, by representation; made by the first watcher that needs it
+   * and shared by the others. Readers check what they find, as the cache knows no encodings.
+   */
+  encoding(key: string): unknown {
+    return this.#encodings?.get(key);
+  }
+
+  /** Shares an encoding while the event is recent; who comes later makes one for itself. */
+  keepEncoding(key: string, encoding: unknown): void {
+    if (!this.#isRecent) return;
+    this.#encodings ??= new Map();
+    this.#encodings.set(key, encoding);
+  }
+
+  /** Everyone who keeps up has been told: encodings would only cost memory from here on. */
+  retire(): void {
+    this.#isRecent = false;
+    this.#encodings = undefined;
+  }
+
   /** What it costs to keep: its own bytes and, for a deletion, those that only it still holds. */
   get bytes(): number {
     return this.object.bytes.length + EVENT_OVERHEAD_BYTES;
@@ -80,21 +98,30 @@ const EVENT_OVERHEAD_BYTES = 400;
 /** Array slots that may stay empty at the front before the array is compacted. */
 const SLACK = 1024;
 
+/** What a ring tells about itself as it grows and shrinks. */
+export interface RingObserver {
+  grew(bytes: number): void;
+  /** The oldest event is gone. */
+  dropped(event: ObjectEvent): void;
+}
+
 export class EventRing {
-  readonly #limits: RingLimits;
+  readonly #observer: RingObserver;
   #events: (ObjectEvent | undefined)[] = [];
   /** Sequence number of #events[0]. */
   #base = 0;
   /** Sequence number of the oldest event kept. */
   #first = 0;
+  /** Sequence number of the oldest event whose encodings are kept. */
+  #firstRecent = 0;
   #bytes = 0;
   #floor: Revision;
-  #dropped = 0;
+  #droppedEarly = 0;
 
   /** @param floor every event after this revision will be in the ring */
-  constructor(floor: Revision, limits: RingLimits) {
+  constructor(floor: Revision, observer: RingObserver) {
     this.#floor = floor;
-    this.#limits = limits;
+    this.#observer = observer;
   }
 
   /** Watches may start from this revision or any later one. */
@@ -122,14 +149,21 @@ export class EventRing {
 
   /** How many events were dropped before they reached `minAgeMs`. */
   get droppedEarly(): number {
-    return this.#dropped;
+    return this.#droppedEarly;
+  }
+
+  /** When the oldest event kept was appended; undefined in an empty ring. */
+  get oldestAtMs(): number | undefined {
+    return this.#events[this.#first - this.#base]?.appendedAtMs;
   }
 
   append(event: ObjectEvent): void {
     const last = this.#events[this.#events.length - 1];
     assert(last === undefined || event.revision >= last.revision, "Ordered");
     this.#events.push(event);
-    this.#bytes += event.bytes;
+    const { bytes } = event;
+    this.#bytes += bytes;
+    this.#observer.grew(bytes);
   }
 
   /** @param sequence between `first` and `end` - 1 */
@@ -152,28 +186,40 @@ export class EventRing {
     return low;
   }
 
-  /** Drops what the limits no longer allow to keep. Never splits the events of one revision. */
-  trim(nowMs: number): void {
-    const { minAgeMs, maxAgeMs, bytesMax, hardBytesMax } = this.#limits;
-    while (this.#first < this.end) {
-      const oldest = this.at(this.#first);
-      const ageMs = nowMs - oldest.appendedAtMs;
-      const isFull = this.#bytes > bytesMax;
-      const isBursting = this.#bytes > hardBytesMax;
-      if (!(ageMs > maxAgeMs || (isFull && ageMs > minAgeMs) || isBursting)) break;
-      if (ageMs <= minAgeMs) this.#dropped++;
-      this.#drop(oldest);
+  /**
+   * Drops the oldest event and all others of its revision: a revision is never split.
+   * @param isEarly whether a storm of writes forces it before its time
+   */
+  dropOldest(isEarly = false): void {
+    const { revision } = this.at(this.#first);
+    while (this.#first < this.end && this.at(this.#first).revision === revision) {
+      const event = this.at(this.#first);
+      this.#events[this.#first - this.#base] = undefined;
+      this.#bytes -= event.bytes;
+      this.#first++;
+      if (isEarly) this.#droppedEarly++;
+      this.#observer.dropped(event);
     }
+    this.#floor = revision;
     if (this.#first - this.#base > SLACK && this.#first - this.#base > this.length) {
       this.#events = this.#events.slice(this.#first - this.#base);
       this.#base = this.#first;
     }
   }
 
-  #drop(event: ObjectEvent): void {
-    this.#events[this.#first - this.#base] = undefined;
-    this.#bytes -= event.bytes;
-    this.#first++;
-    this.#floor = event.revision;
+  /** Lets go of the encodings of the events before a time. */
+  retireBefore(timeMs: number): void {
+    this.#firstRecent = Math.max(this.#firstRecent, this.#first);
+    while (this.#firstRecent < this.end) {
+      const event = this.at(this.#firstRecent);
+      if (event.appendedAtMs >= timeMs) return;
+      event.retire();
+      this.#firstRecent++;
+    }
+  }
+
+  /** Drops everything; the ring is not used again. */
+  clear(): void {
+    while (this.#first < this.end) this.dropOldest();
   }
 }

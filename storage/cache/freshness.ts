@@ -3,6 +3,13 @@
  * everything acknowledged before it began asks the store for its revision and waits until the view
  * has got there. Requests share the question: all that arrive while one is on its way share the
  * next, so thousands of reads cost one round trip.
+ *
+ *   request 1        asks, question A goes out
+ *   requests 2..90   must not use A's answer, as it may be older than they are: they wait
+ *   answer A         serves request 1; question B goes out for 2..90
+ *
+ * A question that stays out is not waited for: the next one goes out beside it, so that a lost
+ * answer delays nobody for long, and a store without quorum fails every request after the deadline.
  */
 import type { Clock } from "../base/clock.js";
 import { SharedDeadline } from "../base/shared-deadline.js";
@@ -18,7 +25,9 @@ export interface FreshnessCounts {
   requests: number;
   /** Times the view had to be pushed by a progress request. */
   progressRequests: number;
-  /** Barriers that ran into their deadline. */
+  /** Revision reads that were sent while an earlier one had not been answered in time. */
+  overtakes: number;
+  /** Batches of requests that failed, by their deadline or otherwise. */
   timeouts: number;
 }
 
@@ -26,50 +35,68 @@ export interface FreshnessOptions {
   readonly store: RevisionedStore;
   readonly view: RegistryView;
   readonly clock: Clock;
-  /** A store without quorum fails consistent reads after this long. */
+  /** A store without quorum fails consistent reads after about this long. */
   readonly deadlineMs?: number;
+  /** Told about each batch: how many requests shared it, and how long it took altogether. */
+  onBatch?(requests: number, durationMs: number): void;
 }
 
-interface Deferred<T> {
-  readonly promise: Promise<T>;
-  resolve(value: Promise<T>): void;
+interface Batch {
+  readonly promise: Promise<Revision>;
+  readonly resolve: (value: Promise<Revision>) => void;
+  requests: number;
 }
 
-function deferred<T>(): Deferred<T> {
-  let resolve: (value: Promise<T>) => void = () => {};
-  const promise = new Promise<T>((done) => {
+function openBatch(): Batch {
+  let resolve: Batch["resolve"] = () => {};
+  const promise = new Promise<Revision>((done) => {
     resolve = done;
   });
-  return { promise, resolve };
+  return { promise, resolve, requests: 0 };
 }
 
 const DEFAULT_DEADLINE_MS = 3_000;
 const DEADLINE_SLACK_MS = 100;
+/** A revision read out for longer is overtaken by the next; a dozen at most are then on their way. */
+const OVERTAKE_MS = 250;
 /** A write below our prefix arrives by itself within this time; then we ask for progress. */
 const PATIENCE_MS = 1;
 /** Progress requests may be lost, so they are repeated. */
 const REPEAT_MS = 20;
+
+/** For sleeps that nobody needs to cut short. */
+const NEVER = new AbortController().signal;
 
 export class FreshnessBarrier {
   readonly counts: FreshnessCounts = {
     revisionReads: 0,
     requests: 0,
     progressRequests: 0,
+    overtakes: 0,
     timeouts: 0,
   };
   readonly #store: RevisionedStore;
   readonly #view: RegistryView;
   readonly #clock: Clock;
   readonly #deadline: SharedDeadline;
-  /** Whether a revision read is on its way. */
-  #isReading = false;
+  readonly #onBatch: FreshnessOptions["onBatch"];
+  /** The revision read that the next batch waits for; undefined = none is on its way. */
+  #reading: { readonly sinceMs: number } | undefined;
   /** Those who came while one was on its way, and share the next. */
-  #next: Deferred<Revision> | undefined;
+  #next: Batch | undefined;
+  #isGuarding = false;
+  /** How many batches wait for the view, and for which revision at most. */
+  #waiting = 0;
+  #wanted = 0 as Revision;
+  #isPushing = false;
+  /** `eventsApplied` when progress was last asked for: unchanged = others write, we do not. */
+  #eventsAtPush = -1;
 
   constructor(options: FreshnessOptions) {
     this.#store = options.store;
     this.#view = options.view;
     this.#clock = options.clock;
+    this.#onBatch = options.onBatch?.bind(options);
     this.#deadline = new SharedDeadline(
       options.deadlineMs ?? DEFAULT_DEADLINE_MS,
       DEADLINE_SLACK_MS,
@@ -82,14 +109,18 @@ export class FreshnessBarrier {
    */
   fresh(): Promise<Revision> {
     this.counts.requests++;
-    if (!this.#isReading) return this.#startBatch();
+    if (this.#reading === undefined) return this.#runBatch(1);
     // The question under way was asked before this request came: its answer may be too old.
-    this.#next ??= deferred();
+    if (this.#next === undefined) {
+      this.#next = openBatch();
+      if (!this.#isGuarding) void this.#guard();
+    }
+    this.#next.requests++;
     return this.#next.promise;
   }
 
-  async #startBatch(): Promise<Revision> {
-    this.#isReading = true;
+  async #runBatch(requests: number): Promise<Revision> {
+    const startedAtMs = this.#onBatch === undefined ? 0 : this.#clock.monotonic();
     const deadline = this.#deadline.signal;
     try {
       const revision = await this.#read(deadline);
@@ -99,45 +130,77 @@ export class FreshnessBarrier {
       this.counts.timeouts++;
       if (error instanceof StorageError) throw error;
       throw new StorageError("Unavailable", "the store did not answer in time", { cause: error });
+    } finally {
+      this.#onBatch?.(requests, this.#clock.monotonic() - startedAtMs);
     }
   }
 
   /** The next batch starts with the end of the read; it need not wait for this one's catching up. */
   async #read(deadline: AbortSignal): Promise<Revision> {
     this.counts.revisionReads++;
+    const reading = { sinceMs: this.#clock.monotonic() };
+    this.#reading = reading;
     try {
       return await this.#store.currentRevision(deadline);
     } finally {
-      this.#isReading = false;
-      const next = this.#next;
-      this.#next = undefined;
-      next?.resolve(this.#startBatch());
+      if (this.#reading === reading) this.#startNext();
     }
+  }
+
+  #startNext(): void {
+    const next = this.#next;
+    this.#reading = undefined;
+    this.#next = undefined;
+    next?.resolve(this.#runBatch(next.requests));
+  }
+
+  /** While somebody waits for a question that is out: sends the next one when that takes long. */
+  async #guard(): Promise<void> {
+    this.#isGuarding = true;
+    while (this.#next !== undefined) {
+      await this.#clock.sleep(OVERTAKE_MS, NEVER);
+      const outForMs =
+        this.#clock.monotonic() - (this.#reading?.sinceMs ?? Number.POSITIVE_INFINITY);
+      if (this.#next === undefined || outForMs < OVERTAKE_MS) continue;
+      this.counts.overtakes++;
+      this.#startNext();
+    }
+    this.#isGuarding = false;
   }
 
   async #catchUp(revision: Revision, deadline: AbortSignal): Promise<void> {
-    const arrived = this.#view.waitForRevision(revision, deadline);
-    const isDone = new AbortController();
-    arrived.then(
-      () => isDone.abort(),
-      () => isDone.abort(),
-    );
-    void this.#push(isDone.signal);
-    await arrived;
+    if (revision > this.#wanted) this.#wanted = revision;
+    this.#waiting++;
+    if (!this.#isPushing) void this.#push();
+    try {
+      await this.#view.waitForRevision(revision, deadline);
+    } finally {
+      this.#waiting--;
+    }
   }
 
-  /** Nobody may have written below our prefix: then only a progress notification moves the view. */
-  async #push(done: AbortSignal): Promise<void> {
-    let delayMs = PATIENCE_MS;
-    for (;;) {
-      try {
-        await this.#clock.sleep(delayMs, done);
-      } catch {
-        return;
+  /**
+   * While batches wait for the view. Nobody may have written below our prefix: then only a progress
+   * notification moves the view. One that was asked for earlier says nothing about later revisions.
+   */
+  async #push(): Promise<void> {
+    this.#isPushing = true;
+    let askedFor = 0 as Revision;
+    let askedAtMs = Number.NEGATIVE_INFINITY;
+    // Where only others write, waiting for a write of ours would be in vain.
+    const isOthersOnly = this.#view.eventsApplied === this.#eventsAtPush;
+    if (!isOthersOnly) await this.#clock.sleep(PATIENCE_MS, NEVER);
+    while (this.#waiting > 0) {
+      const now = this.#clock.monotonic();
+      if (this.#wanted > askedFor || now - askedAtMs >= REPEAT_MS) {
+        askedFor = this.#wanted;
+        askedAtMs = now;
+        this.#eventsAtPush = this.#view.eventsApplied;
+        this.counts.progressRequests++;
+        this.#store.requestProgress();
       }
-      this.counts.progressRequests++;
-      this.#store.requestProgress();
-      delayMs = REPEAT_MS;
+      await this.#clock.sleep(PATIENCE_MS, NEVER);
     }
+    this.#isPushing = false;
   }
 }

@@ -1,6 +1,7 @@
 /**
  * HistoryRecall: turns the store's own history into ring events, for a view that is being loaded. It
- * gathers all of it first, so that a history that ends too early leaves no trace.
+ * gathers all of it first, so that a history that ends too early leaves no trace. When there is more
+ * than the rings may hold, the oldest part is forgotten.
  *
  * The view itself is loaded at `until`; these events only fill the rings.
  */
@@ -21,17 +22,34 @@ interface Recalled {
   readonly isDeletion: boolean;
 }
 
-export class HistoryRecall {
-  readonly #after: Revision;
-  readonly #until: Revision;
-  readonly #decode: Decode;
-  readonly #events: Recalled[] = [];
-  readonly #newest = new Map<string, StoredObject>();
+export interface HistoryRecallOptions {
+  /** Only events after this revision are taken. */
+  readonly after: Revision;
+  /** Only events up to this revision are taken. */
+  readonly until: Revision;
+  readonly limits: RingLimits;
+  readonly decode: Decode;
+}
 
-  constructor(after: Revision, until: Revision, decode: Decode) {
-    this.#after = after;
+export class HistoryRecall {
+  readonly #until: Revision;
+  readonly #limits: RingLimits;
+  readonly #decode: Decode;
+  readonly #newest = new Map<string, StoredObject>();
+  #events: Recalled[] = [];
+  #bytes = 0;
+  #floor: Revision;
+
+  constructor({ after, until, limits, decode }: HistoryRecallOptions) {
+    this.#floor = after;
     this.#until = until;
+    this.#limits = limits;
     this.#decode = decode;
+  }
+
+  /** Everything after this revision has been gathered. */
+  get floor(): Revision {
+    return this.#floor;
   }
 
   /** The newest version of each object that was seen, by key; shared with the events. */
@@ -43,19 +61,19 @@ export class HistoryRecall {
     const name = event.type === "put" ? event.kv.key : event.key;
     const revision = event.type === "put" ? event.kv.modRevision : event.modRevision;
     const key = keys.parse(name);
-    if (key === undefined || revision > this.#until || revision <= this.#after) return;
+    if (key === undefined || revision > this.#until || revision <= this.#floor) return;
     const previous = this.#previous(event, key, name);
     const { partition } = key;
     if (event.type === "delete") {
       this.#newest.delete(name);
       const object = previous === undefined ? undefined : withRevision(previous, revision);
-      this.#events.push({ partition, revision, object, previous, isDeletion: true });
+      this.#push({ partition, revision, object, previous, isDeletion: true });
       return;
     }
     const object = this.#decode(key, event.kv.value, revision);
     this.#newest.set(name, object);
     const isComplete = previous !== undefined || event.kv.createRevision === revision;
-    this.#events.push({
+    this.#push({
       partition,
       revision,
       object: isComplete ? object : undefined,
@@ -65,8 +83,8 @@ export class HistoryRecall {
   }
 
   /** Puts the events into their rings. Old enough to be dropped when a ring is full. */
-  tell(partitionOf: (id: PartitionId) => Partition, limits: RingLimits, nowMs: number): void {
-    const appendedAtMs = nowMs - limits.minAgeMs - 1;
+  tell(partitionOf: (id: PartitionId) => Partition, nowMs: number): void {
+    const appendedAtMs = nowMs - this.#limits.minAgeMs - 1;
     for (const { partition: id, revision, object, previous, isDeletion } of this.#events) {
       const partition = partitionOf(id);
       if (object === undefined) {
@@ -76,6 +94,23 @@ export class HistoryRecall {
       const type = isDeletion ? "DELETED" : previous === undefined ? "ADDED" : "MODIFIED";
       partition.recall(new ObjectEvent(type, object, previous, appendedAtMs));
     }
+  }
+
+  #push(event: Recalled): void {
+    this.#events.push(event);
+    this.#bytes += event.object?.bytes.length ?? 0;
+    if (this.#bytes > this.#limits.hardBytesMax) this.#forgetOldest();
+  }
+
+  /** Down to what the rings keep anyhow once all of it is old. */
+  #forgetOldest(): void {
+    let count = 0;
+    while (this.#bytes > this.#limits.bytesMax && count < this.#events.length) {
+      const event = this.#events[count++];
+      this.#bytes -= event?.object?.bytes.length ?? 0;
+      this.#floor = event?.revision ?? this.#floor;
+    }
+    this.#events = this.#events.slice(count).filter(({ revision }) => revision > this.#floor);
   }
 
   #previous(event: StoreEvent, key: ParsedKey, name: string): StoredObject | undefined {

@@ -1,6 +1,7 @@
 /**
  * ObjectTree: the objects of one partition in key order, with copies that cost nothing until one
- * side changes (copy on write). Writers are the feed alone; readers hold copies.
+ * side changes (copy on write). Writers are the feed alone; readers hold copies. It also knows how
+ * many bytes its objects have and which of them cannot be read, so that a copy knows it too.
  */
 import sortedBTree from "sorted-btree";
 import type { StoredObject } from "../objects/stored-object.js";
@@ -15,32 +16,62 @@ const AFTER_ALL_NAMES = "\u{10ffff}";
 /** Return it from a visitor to stop. */
 export const STOP = Symbol("stop");
 
+const NO_PATHS: ReadonlySet<string> = new Set();
+
 export class ObjectTree {
   readonly #tree: Tree;
+  #bytes: number;
+  /** Replaced, never changed: copies share it. */
+  #corrupt: ReadonlySet<string>;
 
-  constructor(tree?: Tree) {
-    this.#tree = tree ?? new BTree<string, StoredObject>(undefined, compareStrings);
+  constructor(original?: { tree: Tree; bytes: number; corrupt: ReadonlySet<string> }) {
+    this.#tree = original?.tree ?? new BTree<string, StoredObject>(undefined, compareStrings);
+    this.#bytes = original?.bytes ?? 0;
+    this.#corrupt = original?.corrupt ?? NO_PATHS;
   }
 
   get size(): number {
     return this.#tree.size;
   }
 
+  /** Bytes of all objects. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Paths of the objects that cannot be read. */
+  get corrupt(): ReadonlySet<string> {
+    return this.#corrupt;
+  }
+
   get(path: string): StoredObject | undefined {
     return this.#tree.get(path);
   }
 
-  set(object: StoredObject): void {
+  /** @returns what was there before */
+  set(object: StoredObject): StoredObject | undefined {
+    const previous = this.#tree.get(object.path);
     this.#tree.set(object.path, object);
+    this.#account(previous, object);
+    return previous;
   }
 
-  delete(path: string): void {
+  /** @returns what was there */
+  delete(path: string): StoredObject | undefined {
+    const previous = this.#tree.get(path);
+    if (previous === undefined) return undefined;
     this.#tree.delete(path);
+    this.#account(previous, undefined);
+    return previous;
   }
 
   /** A copy in constant time; both sides may change afterwards without the other seeing it. */
   snapshot(): ObjectTree {
-    return new ObjectTree(this.#tree.clone());
+    return new ObjectTree({
+      tree: this.#tree.clone(),
+      bytes: this.#bytes,
+      corrupt: this.#corrupt,
+    });
   }
 
   /**
@@ -77,6 +108,16 @@ export class ObjectTree {
       return undefined;
     });
     return count;
+  }
+
+  #account(previous: StoredObject | undefined, next: StoredObject | undefined): void {
+    this.#bytes += (next?.bytes.length ?? 0) - (previous?.bytes.length ?? 0);
+    const isCorrupt = next?.corruption !== undefined;
+    if (isCorrupt === (previous?.corruption !== undefined)) return;
+    const corrupt = new Set(this.#corrupt);
+    if (isCorrupt) corrupt.add(next.path);
+    else if (previous !== undefined) corrupt.delete(previous.path);
+    this.#corrupt = corrupt;
   }
 }
 

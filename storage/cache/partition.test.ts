@@ -5,7 +5,9 @@ import fc from "fast-check";
 import { type Revision, toRevision } from "../kv/store.js";
 import { decodeStoredObject, type StoredObject } from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
+import { ObjectTree } from "./object-tree.js";
 import { Partition } from "./partition.js";
+import { Retention } from "./retention.js";
 import type { Watcher, WatchSink } from "./watcher.js";
 
 /** A partition whose revisions the test sets by hand. */
@@ -13,13 +15,15 @@ class Bench {
   revision = toRevision(1);
   nowMs = 0;
   readonly awake: Watcher[] = [];
+  readonly retention: Retention;
   readonly partition: Partition;
 
   constructor(limits: RingLimits = DEFAULT_RING_LIMITS) {
+    this.retention = new Retention(limits);
     this.partition = new Partition({
       id: "core/pods",
       host: this as unknown as { revision: Revision; markAwake(watcher: Watcher): void },
-      limits,
+      retention: this.retention,
       floor: this.revision,
       triggerField: "spec.nodeName",
     });
@@ -37,6 +41,10 @@ class Bench {
   delete(path: string): void {
     this.revision = toRevision(this.revision + 1);
     this.partition.delete(path, this.revision, this.nowMs);
+  }
+
+  trim(): void {
+    this.retention.trim([this.partition], this.nowMs);
   }
 
   flush(): void {
@@ -251,7 +259,7 @@ test("S1-WATCH-14, S1-LIM-03: the ring keeps 75 seconds; who falls behind furthe
     bench.put(`a/${i}`);
     bench.flush();
     bench.nowMs += 30_000;
-    bench.partition.trim(bench.nowMs);
+    bench.trim();
   }
   assert.equal(bench.partition.ring.length, 2);
   assert.equal(
@@ -263,17 +271,86 @@ test("S1-WATCH-14, S1-LIM-03: the ring keeps 75 seconds; who falls behind furthe
   );
   slow.recorder.room = 100;
   bench.nowMs += 100_000;
-  bench.partition.trim(bench.nowMs);
+  bench.trim();
   slow.watcher.resume();
   assert.equal(slow.recorder.isLost, true);
   assert.equal(bench.partition.watchers, 0);
+});
+
+test("S1-WATCH-24: a client that does not read is cut off when the ring has moved past its place", () => {
+  const bench = new Bench({ ...DEFAULT_RING_LIMITS, bytesMax: 1 });
+  const { recorder, watcher } = watch(bench, { namespace: "" }, everything);
+  recorder.room = 1;
+  for (let i = 0; i < 3; i++) bench.put(`a/${i}`);
+  bench.flush();
+  bench.nowMs += 100_000;
+  bench.trim();
+  assert.equal(recorder.isLost, true, "without waiting for its socket to drain");
+  assert.equal(bench.partition.watchers, 0);
+  watcher.resume();
+  assert.deepEqual(recorder.seen, ["ADDED a/0@2"]);
+});
+
+test("S1-WATCH-24: a client that does not read is not cut off for events that do not concern it", () => {
+  const bench = new Bench({ ...DEFAULT_RING_LIMITS, bytesMax: 1 });
+  const { recorder, watcher } = watch(bench, { namespace: "a" }, (o) => o.namespace === "a");
+  recorder.room = 1;
+  bench.put("a/1");
+  bench.flush();
+  for (let i = 0; i < 3; i++) bench.put(`b/${i}`);
+  bench.nowMs += 100_000;
+  bench.trim();
+  assert.equal(recorder.isLost, false);
+  recorder.room = 100;
+  bench.put("a/2");
+  watcher.resume();
+  assert.deepEqual(recorder.seen, ["ADDED a/1@2", "ADDED a/2@6"]);
+});
+
+test("S1-WATCH-24: a client far behind is served in bursts, so that others get their turn", () => {
+  const bench = new Bench();
+  for (let i = 0; i < 12_000; i++) bench.put("a/1");
+  const { recorder } = watch(bench, { namespace: "" }, everything, toRevision(1));
+  assert.ok(recorder.seen.length < 12_000);
+  for (let turn = 0; turn < 5; turn++) bench.flush();
+  assert.equal(recorder.seen.length, 12_000);
+});
+
+test("S1-WATCH-15, S1-WATCH-06: a watch from a future version gets what comes after it, and no bookmark before", () => {
+  const bench = new Bench();
+  const { recorder, watcher } = watch(bench, { namespace: "" }, everything, toRevision(3));
+  bench.put("a/1");
+  bench.flush();
+  assert.equal(watcher.completeRevision, undefined);
+  bench.put("a/1");
+  bench.put("a/1");
+  bench.flush();
+  assert.deepEqual(recorder.seen, ["MODIFIED a/1@4"]);
+  assert.equal(watcher.completeRevision, 4);
+});
+
+test("S1-UNS-12: an object that cannot be read is told to every watcher in its scope, whatever they select", () => {
+  const bench = new Bench();
+  bench.put("a/1", { colour: "blue" });
+  const isBlue = (object: StoredObject) => object.labels.colour === "blue";
+  const blue = watch(bench, { namespace: "a" }, isBlue).recorder;
+  const elsewhere = watch(bench, { namespace: "b" }, (o) => o.namespace === "b").recorder;
+  bench.revision = toRevision(bench.revision + 1);
+  const key = { path: "a/1", namespace: "a", name: "1" };
+  bench.partition.put(decodeStoredObject(key, Buffer.from("junk"), bench.revision, undefined), 0);
+  bench.flush();
+  assert.deepEqual(blue.seen, ["MODIFIED a/1@3"]);
+  assert.deepEqual(elsewhere.seen, []);
+  const before = bench.partition.snapshotAt(toRevision(2));
+  assert.deepEqual([...bench.partition.corrupt], ["a/1"]);
+  assert.deepEqual([...(before?.tree.corrupt ?? [])], [], "it could be read then");
 });
 
 test("CacheEqualsStore: a view that starts anew ends all watchers and forgets its history", () => {
   const bench = new Bench();
   const { recorder } = watch(bench, { namespace: "a" }, everything);
   bench.put("a/1");
-  bench.partition.reset(toRevision(50));
+  bench.partition.replace(new ObjectTree(), toRevision(50));
   assert.equal(recorder.isLost, true);
   assert.equal(bench.partition.size, 0);
   assert.equal(bench.partition.ring.sequenceAfter(toRevision(2)), undefined);

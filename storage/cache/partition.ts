@@ -3,18 +3,16 @@
  * events, the watchers and the snapshots that chunked lists are reading. Only the feed changes it,
  * synchronously; whoever reads gets immutable objects or copies.
  */
-import { LRUCache } from "lru-cache";
 import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
 import type { PartitionId } from "../objects/keys.js";
 import { type StoredObject, withRevision } from "../objects/stored-object.js";
-import { EventRing, ObjectEvent, type RingLimits } from "./event-ring.js";
+import { EventRing, ObjectEvent } from "./event-ring.js";
 import { ObjectTree } from "./object-tree.js";
+import type { Retained, Retention } from "./retention.js";
+import { SnapshotShelf } from "./snapshot-shelf.js";
 import { WatchIndex } from "./watch-index.js";
 import { Watcher, type WatcherHost, type WatcherOptions } from "./watcher.js";
-
-/** Snapshots kept for the next pages of chunked lists, per partition. One costs what has changed since. */
-const SNAPSHOTS_MAX = 64;
 
 /** A list in the middle of its pages: the objects at one revision. */
 export interface Snapshot {
@@ -28,28 +26,27 @@ export interface PartitionHost {
   markAwake(watcher: Watcher): void;
 }
 
-export class Partition implements WatcherHost {
+export class Partition implements WatcherHost, Retained {
   readonly id: PartitionId;
   readonly #host: PartitionHost;
-  readonly #limits: RingLimits;
+  readonly #retention: Retention;
   readonly #index: WatchIndex;
-  readonly #snapshots = new LRUCache<Revision, ObjectTree>({ max: SNAPSHOTS_MAX });
+  readonly #snapshots: SnapshotShelf;
   #tree = new ObjectTree();
   #ring: EventRing;
-  #bytes = 0;
-  #corrupt = new Set<string>();
 
   constructor(options: {
     id: PartitionId;
     host: PartitionHost;
-    limits: RingLimits;
+    retention: Retention;
     floor: Revision;
     triggerField: string | undefined;
   }) {
     this.id = options.id;
     this.#host = options.host;
-    this.#limits = options.limits;
-    this.#ring = new EventRing(options.floor, options.limits);
+    this.#retention = options.retention;
+    this.#snapshots = new SnapshotShelf(options.retention);
+    this.#ring = this.#openRing(options.floor);
     this.#index = new WatchIndex(options.triggerField);
   }
 
@@ -72,12 +69,21 @@ export class Partition implements WatcherHost {
 
   /** Bytes of all current objects. */
   get objectBytes(): number {
-    return this.#bytes;
+    return this.#tree.bytes;
   }
 
   /** Paths of the objects that cannot be read. */
   get corrupt(): ReadonlySet<string> {
-    return this.#corrupt;
+    return this.#tree.corrupt;
+  }
+
+  /** Snapshots kept for chunked lists. */
+  get snapshots(): number {
+    return this.#snapshots.size;
+  }
+
+  get pinnedBytes(): number {
+    return this.#snapshots.pinnedBytes;
   }
 
   get(path: string): StoredObject | undefined {
@@ -138,59 +144,59 @@ export class Partition implements WatcherHost {
     this.#index.remove(watcher);
   }
 
-  /** Takes an object of the initial load; nobody is told. */
-  load(object: StoredObject): void {
-    this.#tree.set(object);
-    this.#account(undefined, object);
-  }
-
   /**
    * Takes an event from before the view was loaded, for watches that resume on this replica. The
    * tree already holds what came of it.
    */
   recall(event: ObjectEvent): void {
     this.#ring.append(event);
-    this.#ring.trim(event.appendedAtMs);
   }
 
   /** Forgets the events up to a revision: one of them cannot be told. */
   forgetUpTo(revision: Revision): void {
-    this.#ring = new EventRing(revision, this.#limits);
+    this.#ring.clear();
+    this.#ring = this.#openRing(revision);
   }
 
   /** Applies one event of the feed and wakes whom it concerns. */
   put(object: StoredObject, nowMs: number): void {
-    const previous = this.#tree.get(object.path);
+    const previous = this.#tree.set(object);
     assert(previous === undefined || object.revision > previous.revision, "Unique");
-    this.#tree.set(object);
-    this.#account(previous, object);
     const type = previous === undefined ? "ADDED" : "MODIFIED";
     this.#append(new ObjectEvent(type, object, previous, nowMs));
   }
 
   /** Applies a deletion; one of an object that is not there says nothing. */
   delete(path: string, revision: Revision, nowMs: number): void {
-    const previous = this.#tree.get(path);
+    const previous = this.#tree.delete(path);
     if (previous === undefined) return;
-    this.#tree.delete(path);
-    this.#account(previous, undefined);
     const last = withRevision(previous, revision);
     this.#append(new ObjectEvent("DELETED", last, previous, nowMs));
   }
 
-  /** Forgets everything and starts at `floor`: the feed lost its place. Watchers get a 410. */
-  reset(floor: Revision): void {
+  /**
+   * Takes over a new state, as of `floor` and with no past: the view was loaded, for the first time
+   * or because the feed lost its place. Watchers get a 410.
+   */
+  replace(tree: ObjectTree, floor: Revision): void {
     const watchers = [...this.#index.all()];
-    this.#tree = new ObjectTree();
-    this.#bytes = 0;
-    this.#corrupt = new Set();
-    this.#ring = new EventRing(floor, this.#limits);
+    this.#tree = tree;
+    this.#ring.clear();
+    this.#ring = this.#openRing(floor);
     this.#snapshots.clear();
     for (const watcher of watchers) watcher.lose();
   }
 
-  trim(nowMs: number): void {
-    this.#ring.trim(nowMs);
+  evictSnapshot(): boolean {
+    return this.#snapshots.evictOldest();
+  }
+
+  evictSnapshotsBefore(timeMs: number): void {
+    this.#snapshots.evictBefore(timeMs);
+  }
+
+  loseOutrunWatchers(): void {
+    for (const watcher of this.#index.all()) watcher.loseIfOutrun();
   }
 
   #append(event: ObjectEvent): void {
@@ -199,9 +205,13 @@ export class Partition implements WatcherHost {
     this.#index.wake(event, sequence);
   }
 
-  #account(previous: StoredObject | undefined, next: StoredObject | undefined): void {
-    this.#bytes += (next?.bytes.length ?? 0) - (previous?.bytes.length ?? 0);
-    if (next?.corruption !== undefined) this.#corrupt.add(next.path);
-    else if (previous?.corruption !== undefined) this.#corrupt.delete(previous.path);
+  #openRing(floor: Revision): EventRing {
+    return new EventRing(floor, {
+      grew: (bytes) => this.#retention.addRingBytes(bytes),
+      dropped: (event) => {
+        this.#snapshots.dropped(event);
+        this.#retention.dropped(event, this);
+      },
+    });
   }
 }

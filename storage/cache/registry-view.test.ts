@@ -127,6 +127,15 @@ after(() => clearInterval(heartbeat));
 
 const soon = () => AbortSignal.timeout(5_000);
 
+/** Until something that other callbacks bring about is true. */
+async function eventually(isTrue: () => boolean): Promise<void> {
+  const deadline = performance.now() + 5_000;
+  while (!isTrue()) {
+    assert.ok(performance.now() < deadline, `not in time: ${isTrue}`);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
 test("a view loads all pages at one revision and then follows the feed", async () => {
   const store = new ScriptedStore();
   store.kvs = Array.from({ length: 4_500 }, (_, i) => configMap(String(i).padStart(5, "0"), 5));
@@ -196,6 +205,108 @@ test("S1-RV-24: a store that does not answer fails consistent reads within the d
   store.revision = view.revision;
   await freshness.fresh();
   assert.equal(view.isSynced, true);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("S1-RV-24: a revision read that is not answered is overtaken by the next", async () => {
+  const store = new ScriptedStore();
+  const { view, freshness, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  store.answersAtOnce = false;
+  const first = freshness.fresh();
+  const second = freshness.fresh();
+  await eventually(() => store.revisionReads.length === 2);
+  store.revisionReads[1]?.resolve(toRevision(10));
+  assert.equal(await second, 10, "the second does not wait for the first");
+  store.revisionReads[0]?.resolve(toRevision(10));
+  assert.equal(await first, 10);
+  assert.equal(freshness.counts.overtakes, 1);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("S1-RV-24: many batches that wait for the view share one progress request", async () => {
+  const store = new ScriptedStore();
+  const { view, freshness, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  store.revision = toRevision(20);
+  const all: Promise<Revision>[] = [];
+  for (let i = 0; i < 200; i++) {
+    all.push(freshness.fresh());
+    await Promise.resolve();
+  }
+  await eventually(() => store.progressRequests > 0);
+  assert.ok(freshness.counts.revisionReads > 10, "these were many batches");
+  assert.ok(store.progressRequests <= 2, `${store.progressRequests} progress requests`);
+  store.deliver({ revision: toRevision(20), events: [] });
+  await Promise.all(all);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("S1-RV-24: progress that was asked for earlier is asked for again for a later revision, at once", async () => {
+  const store = new ScriptedStore();
+  const { view, freshness, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  // Others write all the time; each answer to a request says how far they were when it was asked.
+  store.onProgress = () => {
+    const revision = store.revision;
+    setImmediate(() => store.deliver({ revision, events: [] }));
+  };
+  const startedAt = performance.now();
+  for (let i = 0; i < 20; i++) {
+    store.revision = toRevision(store.revision + 1);
+    const early = freshness.fresh();
+    store.revision = toRevision(store.revision + 1);
+    await Promise.all([early, freshness.fresh()]);
+  }
+  // Forty waits of the 20 ms after which lost requests are repeated would be 800 ms.
+  assert.ok(performance.now() - startedAt < 400);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("S1-RV-02: while the view is loaded anew, any state is still given; a fresh one waits", async () => {
+  const store = new ScriptedStore();
+  store.kvs = [configMap("old", 5)];
+  const { view, freshness, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  const partition = view.partition("core/configmaps");
+  store.kvs = [configMap("other", 30)];
+  store.revision = toRevision(40);
+  store.answersAtOnce = false;
+  store.deliver(new StorageError("Compacted", "gone"));
+  await eventually(() => store.revisionReads.length === 1);
+  assert.equal(view.isSynced, true);
+  assert.equal(partition.get("default/old")?.revision, 5, "the old state is whole");
+  assert.equal(view.revision, 10);
+  store.answersAtOnce = true;
+  const fresh = freshness.fresh();
+  store.revisionReads[0]?.resolve(toRevision(40));
+  assert.equal(await fresh, 40);
+  assert.equal(partition.get("default/old"), undefined);
+  assert.equal(partition.get("default/other")?.revision, 30);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("Unique: a defect in the middle of a batch makes the view unusable until it is loaded anew", async () => {
+  const store = new ScriptedStore();
+  store.kvs = [configMap("a", 5)];
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  store.revision = toRevision(12);
+  store.answersAtOnce = false;
+  // The second event is not newer than what is there.
+  const events: StoreEvent[] = [
+    { type: "put", kv: configMap("b", 12) },
+    { type: "put", kv: configMap("a", 5) },
+  ];
+  store.deliver({ revision: toRevision(12), events });
+  await eventually(() => !view.isSynced);
+  store.kvs = [configMap("a", 5), configMap("b", 12)];
+  store.answersAtOnce = true;
+  await eventually(() => view.isSynced);
+  assert.deepEqual(
+    [...view.partition("core/configmaps").snapshot().tree.paths()],
+    ["default/a", "default/b"],
+  );
   await lifecycle[Symbol.asyncDispose]();
 });
 

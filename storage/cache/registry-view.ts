@@ -27,7 +27,9 @@ import {
 } from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
 import { HistoryRecall } from "./history-recall.js";
+import { ObjectTree } from "./object-tree.js";
 import { Partition, type PartitionHost } from "./partition.js";
+import { Retention } from "./retention.js";
 import { RevisionWaiters } from "./revision-waiters.js";
 import type { Watcher } from "./watcher.js";
 
@@ -55,17 +57,20 @@ const RECALL_MS_MAX = 5_000;
 const RECALL_PROGRESS_MS = 20;
 /** Between attempts to start the feed again. */
 const RESTART_DELAY_MS = 200;
-/** How often old events are dropped even if nobody writes. */
-const TRIM_INTERVAL_MS = 5_000;
+/** How often old events are dropped. */
+const TRIM_INTERVAL_MS = 1_000;
 
 export class RegistryView implements PartitionHost {
   readonly keys: KeySpace;
+  /** What all partitions keep of the past. */
+  readonly retention: Retention;
   readonly #store: RevisionedStore;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #options: RegistryViewOptions;
-  readonly #ringLimits: RingLimits;
   readonly #partitions = new Map<PartitionId, Partition>();
+  /** The partitions again, as the list that retention goes through. */
+  readonly #partitionList: Partition[] = [];
   readonly #waiters = new RevisionWaiters();
   /** Woken since the last flush. */
   #awake: Watcher[] = [];
@@ -82,7 +87,7 @@ export class RegistryView implements PartitionHost {
     this.#store = options.store;
     this.#clock = options.clock;
     this.#logger = options.logger;
-    this.#ringLimits = options.ringLimits ?? DEFAULT_RING_LIMITS;
+    this.retention = new Retention(options.ringLimits ?? DEFAULT_RING_LIMITS);
     this.keys = new KeySpace(options.prefix);
   }
 
@@ -91,7 +96,10 @@ export class RegistryView implements PartitionHost {
     return this.#revision;
   }
 
-  /** Whether the view has been loaded and follows the store. */
+  /**
+   * Whether what the view holds is the state at `revision`. While history that was lost is loaded
+   * anew it holds the old state; only before the first load, and after a defect, it holds none.
+   */
   get isSynced(): boolean {
     return this.#isSynced;
   }
@@ -117,11 +125,12 @@ export class RegistryView implements PartitionHost {
     const partition = new Partition({
       id,
       host: this,
-      limits: this.#ringLimits,
+      retention: this.retention,
       floor: this.#historyFloor,
       triggerField,
     });
     this.#partitions.set(id, partition);
+    this.#partitionList.push(partition);
     return partition;
   }
 
@@ -155,16 +164,36 @@ export class RegistryView implements PartitionHost {
     for (const watcher of awake) watcher.deliver();
   }
 
+  /** Loads everything aside, then takes it over in one turn: nobody sees half of it. */
   async #load(signal: AbortSignal): Promise<void> {
     const startedAt = this.#clock.monotonic();
     const revision = await this.#store.currentRevision(signal);
-    this.#historyFloor = revision;
-    for (const partition of this.#partitions.values()) partition.reset(revision);
-    // Whoever waits for freshness waits until all is loaded, not half of it.
-    this.#revision = toRevision(0);
-    const recent = await this.#recallHistory(revision, signal);
+    const history = await this.#recallHistory(revision, signal);
+    const trees = await this.#loadTrees(revision, history?.newest, signal);
+
+    this.#historyFloor = history?.floor ?? revision;
+    this.#revision = revision;
+    for (const partition of this.#partitionList) {
+      partition.replace(trees.get(partition.id) ?? new ObjectTree(), this.#historyFloor);
+      trees.delete(partition.id);
+    }
+    for (const [id, tree] of trees) this.partition(id).replace(tree, this.#historyFloor);
+    history?.tell((id) => this.partition(id), this.#clock.monotonic());
+    this.#isSynced = true;
+    this.#waiters.reached(revision);
+    const objects = this.#partitionList.reduce((sum, { size }) => sum + size, 0);
+    const durationMs = Math.round(this.#clock.monotonic() - startedAt);
+    this.#logger.info({ objects, revision, durationMs }, "view loaded");
+  }
+
+  /** All objects as of a revision. */
+  async #loadTrees(
+    revision: Revision,
+    recent: ReadonlyMap<string, StoredObject> | undefined,
+    signal: AbortSignal,
+  ): Promise<Map<PartitionId, ObjectTree>> {
+    const trees = new Map<PartitionId, ObjectTree>();
     let after: string | undefined;
-    let objects = 0;
     for (;;) {
       const page = await this.#store.range(
         {
@@ -178,39 +207,34 @@ export class RegistryView implements PartitionHost {
       for (const kv of page.kvs) {
         const key = this.keys.parse(kv.key);
         if (key === undefined) continue;
-        const known = recent.get(kv.key);
+        const known = recent?.get(kv.key);
         const object =
           known?.revision === kv.modRevision ? known : this.#decode(key, kv.value, kv.modRevision);
-        this.partition(key.partition).load(object);
-        objects++;
+        let tree = trees.get(key.partition);
+        if (tree === undefined) {
+          tree = new ObjectTree();
+          trees.set(key.partition, tree);
+        }
+        tree.set(object);
       }
       after = page.kvs.at(-1)?.key;
-      if (!page.more || after === undefined) break;
+      if (!page.more || after === undefined) return trees;
     }
-    this.#revision = revision;
-    this.#isSynced = true;
-    this.#waiters.reached(revision);
-    const durationMs = Math.round(this.#clock.monotonic() - startedAt);
-    this.#logger.info({ objects, revision, durationMs }, "view loaded");
   }
 
   /**
-   * Fills the rings with what happened before, so that a watch from another replica, or from before
-   * a restart, resumes here without a new list (DESIGN promise 4). Without it nothing is wrong, so a
-   * store that cannot tell is no failure.
-   * @returns the newest version of each object that was seen, by key
+   * What happened before, so that a watch from another replica, or from before a restart, resumes
+   * here without a new list (DESIGN promise 4). Without it nothing is wrong, so a store that cannot
+   * tell is no failure: undefined.
    */
-  async #recallHistory(
-    until: Revision,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, StoredObject>> {
+  async #recallHistory(until: Revision, signal: AbortSignal): Promise<HistoryRecall | undefined> {
     const first = toRevision(Math.max(0, until - RECALL_REVISIONS_MAX));
     try {
       return await this.#recall(first, until, signal);
     } catch (error) {
       if (signal.aborted || !(error instanceof StorageError)) throw error;
       const { compactedTo } = error;
-      if (compactedTo === undefined || compactedTo >= until) return new Map();
+      if (compactedTo === undefined || compactedTo >= until) return undefined;
       return await this.#recall(toRevision(compactedTo), until, signal);
     }
   }
@@ -219,33 +243,29 @@ export class RegistryView implements PartitionHost {
     after: Revision,
     until: Revision,
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, StoredObject>> {
+  ): Promise<HistoryRecall | undefined> {
     const ended = new AbortController();
     const deadline = AbortSignal.any([signal, ended.signal, AbortSignal.timeout(RECALL_MS_MAX)]);
     const watch = { prefix: this.keys.prefix, after, withPrevious: true };
-    const history = new HistoryRecall(after, until, (key, value, revision) =>
-      this.#decode(key, value, revision),
-    );
+    const { limits } = this.retention;
+    const decode = this.#decode.bind(this);
+    const history = new HistoryRecall({ after, until, limits, decode });
     // The last event may lie before `until`: then only progress says that nothing is missing.
     const push = setInterval(() => this.#store.requestProgress(), RECALL_PROGRESS_MS);
     try {
       this.#store.requestProgress();
       for await (const batch of this.#store.watch(watch, deadline)) {
         for (const event of batch.events) history.take(event, this.keys);
-        if (batch.revision >= until) break;
+        if (batch.revision >= until) return history;
       }
     } catch (error) {
       if (error instanceof StorageError || signal.aborted) throw error;
-      this.#logger.warn({ err: error }, "history was not recalled in time");
-      return new Map();
     } finally {
       clearInterval(push);
       ended.abort();
     }
-    this.#historyFloor = after;
-    for (const partition of this.#partitions.values()) partition.forgetUpTo(after);
-    history.tell((id) => this.partition(id), this.#ringLimits, this.#clock.monotonic());
-    return history.newest;
+    this.#logger.warn({ after, until }, "history was not recalled in time");
+    return undefined;
   }
 
   async #runFeed(signal: AbortSignal): Promise<void> {
@@ -263,14 +283,15 @@ export class RegistryView implements PartitionHost {
   /** The store survives disconnects by itself; what ends a watch is lost history or a defect. */
   async #recover(error: unknown, signal: AbortSignal): Promise<void> {
     this.#logger.error({ err: error, revision: this.#revision }, "the feed ended");
+    // An invariant broke, perhaps in the middle of a batch: what we hold can no longer be trusted.
+    if (!(error instanceof StorageError)) this.#isSynced = false;
     await this.#clock.sleep(RESTART_DELAY_MS, signal);
     if (error instanceof StorageError && error.code !== "Compacted") return;
-    // History is gone, or an invariant broke: what we hold can no longer be trusted.
-    this.#isSynced = false;
     this.#reloads++;
-    while (!signal.aborted && !this.#isSynced) {
+    while (!signal.aborted) {
       try {
         await this.#load(signal);
+        return;
       } catch (cause) {
         if (signal.aborted) return;
         this.#logger.error({ err: cause }, "loading the view failed");
@@ -298,14 +319,15 @@ export class RegistryView implements PartitionHost {
     } else {
       partition.put(this.#decode(key, event.kv.value, event.kv.modRevision), nowMs);
     }
-    partition.trim(nowMs);
+    if (this.retention.isOverfull) this.retention.trim(this.#partitionList, nowMs);
   }
 
   #decode(key: ParsedKey, value: Buffer, revision: Revision): StoredObject {
     const { extractFields } = this.#options.traits(key.partition);
     const object = decodeStoredObject(key, value, revision, extractFields);
     if (object.corruption !== undefined) {
-      const fields = { partition: key.partition, path: key.path, reason: object.corruption };
+      // Why it cannot be read may quote its content, which has no place in a log.
+      const fields = { partition: key.partition, path: key.path, bytes: value.length };
       this.#logger.error(fields, "a stored object cannot be read");
     }
     return object;
@@ -314,8 +336,7 @@ export class RegistryView implements PartitionHost {
   async #runTrimming(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#clock.sleep(TRIM_INTERVAL_MS, signal);
-      const now = this.#clock.monotonic();
-      for (const partition of this.#partitions.values()) partition.trim(now);
+      this.retention.trim(this.#partitionList, this.#clock.monotonic());
     }
   }
 }

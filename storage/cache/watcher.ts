@@ -4,7 +4,8 @@
  * there; when the ring has dropped what the cursor points to, the watcher is lost (410).
  *
  * States: *idle* (everything up to the view's revision was delivered or did not concern it), *awake*
- * (the index saw an event for it; the next flush delivers), *blocked* (the sink is full).
+ * (the index saw an event for it; the next flush delivers), *blocked* (the sink is full). A blocked
+ * watcher that nothing concerns meanwhile owes nothing, so it is not lost however long that lasts.
  */
 import type { Revision } from "../kv/store.js";
 import type { StoredObject } from "../objects/stored-object.js";
@@ -40,6 +41,9 @@ export interface WatcherHost {
   remove(watcher: Watcher): void;
 }
 
+/** Events looked at in one turn; a client far behind shares the thread with the others. */
+const BURST_EVENTS_MAX = 5_000;
+
 export class Watcher {
   readonly scope: WatchScope;
   readonly #matches: (object: StoredObject) => boolean;
@@ -47,29 +51,30 @@ export class Watcher {
   readonly #host: WatcherHost;
   /** Events up to and including this revision are none of its business. */
   readonly #after: Revision;
-  #cursor: number;
-  #isAwake = false;
-  #isBlocked: boolean;
+  /** Sequence number of the first event that may have to be delivered; undefined = there is none. */
+  #cursor: number | undefined;
+  #isBlocked = true;
   #isClosed = false;
 
-  /** @param cursor sequence number of the first event to deliver; starts blocked until `resume()` */
+  /**
+   * Delivers nothing before the first `resume()`.
+   * @param cursor sequence number of the first event after `after`
+   */
   constructor(options: WatcherOptions, host: WatcherHost, after: Revision, cursor: number) {
     this.scope = options.scope;
     this.#matches = options.matches;
     this.#sink = options.sink;
     this.#host = host;
     this.#after = after;
-    this.#cursor = cursor;
-    this.#isBlocked = true;
+    this.#cursor = cursor < host.ring.end ? cursor : undefined;
   }
 
   /** The index saw the event at `sequence`, which may concern this watcher. */
   wake(sequence: number): void {
-    if (this.#isAwake || this.#isBlocked) return;
-    // What lies between the cursor and this event did not concern it, or it would be awake.
+    // What lies between two wake-ups did not concern it.
+    if (this.#cursor !== undefined) return;
     this.#cursor = sequence;
-    this.#isAwake = true;
-    this.#host.markAwake(this);
+    if (!this.#isBlocked) this.#host.markAwake(this);
   }
 
   /** The sink has room (again). Also starts a new watcher. */
@@ -81,36 +86,42 @@ export class Watcher {
 
   /** Sends what is there. Called by the view's flush and by `resume`. */
   deliver(): void {
-    this.#isAwake = false;
-    if (this.#isClosed || this.#isBlocked) return;
+    if (this.#isClosed || this.#isBlocked || this.#cursor === undefined) return;
     const { ring } = this.#host;
     if (this.#cursor < ring.first) {
       this.lose();
       return;
     }
-    const { end } = ring;
+    const end = Math.min(ring.end, this.#cursor + BURST_EVENTS_MAX);
     if (end - this.#cursor > 1) {
       this.#sink.cork();
-      this.#deliverUpTo(end);
+      this.#deliverUpTo(this.#cursor, end);
       this.#sink.uncork();
     } else {
-      this.#deliverUpTo(end);
+      this.#deliverUpTo(this.#cursor, end);
     }
+    if (this.#cursor !== undefined && !this.#isBlocked) this.#host.markAwake(this);
   }
 
   /**
    * The revision up to which this watcher has been sent everything, for a bookmark; undefined while
-   * it lags behind.
+   * it lags behind, or while the view has not reached the revision that it began at.
    */
   get completeRevision(): Revision | undefined {
-    if (this.#isAwake || this.#isBlocked || this.#isClosed) return undefined;
-    return Math.max(this.#host.revision, this.#after) as Revision;
+    if (this.#cursor !== undefined || this.#isBlocked || this.#isClosed) return undefined;
+    const { revision } = this.#host;
+    return revision < this.#after ? undefined : revision;
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#host.remove(this);
+  }
+
+  /** Its client does not read, and the ring has moved past its place: it need not wait for the end. */
+  loseIfOutrun(): void {
+    if (this.#cursor !== undefined && this.#cursor < this.#host.ring.first) this.lose();
   }
 
   /** Ends the watcher because its place is gone. */
@@ -120,25 +131,35 @@ export class Watcher {
     this.#sink.lost();
   }
 
-  #deliverUpTo(end: number): void {
+  #deliverUpTo(start: number, end: number): void {
     const { ring } = this.#host;
-    while (this.#cursor < end) {
-      const event = ring.at(this.#cursor++);
-      if (event.revision <= this.#after) continue;
-      if (!this.#offer(event)) {
-        this.#isBlocked = true;
-        return;
-      }
+    for (let sequence = start; sequence < end; sequence++) {
+      const event = ring.at(sequence);
+      if (event.revision <= this.#after || this.#offer(event)) continue;
+      this.#isBlocked = true;
+      this.#cursor = sequence + 1 < ring.end ? sequence + 1 : undefined;
+      return;
     }
+    this.#cursor = end < ring.end ? end : undefined;
   }
 
   /** @returns false when the sink became full; the event itself was taken */
   #offer(event: ObjectEvent): boolean {
     const { object, previous } = event;
+    // Nobody can say whether a selector matches what cannot be read, so the client has to know.
+    if (object.corruption !== undefined && this.#isInScope(object)) {
+      return this.#sink.send(event.type, object, event);
+    }
     const matchedBefore = previous !== undefined && this.#matches(previous);
     const matchesNow = event.type !== "DELETED" && this.#matches(object);
     if (matchesNow) return this.#sink.send(matchedBefore ? "MODIFIED" : "ADDED", object, event);
     if (!matchedBefore) return true;
     return this.#sink.send("DELETED", event.type === "DELETED" ? object : event.departure, event);
+  }
+
+  #isInScope({ namespace, name }: StoredObject): boolean {
+    const { scope } = this;
+    if (scope.namespace !== "" && scope.namespace !== namespace) return false;
+    return scope.name === undefined || scope.name === name;
   }
 }

@@ -289,10 +289,10 @@ function sharedEncoding(
 ): SharedChunk {
   // What a watcher sees when an object leaves its selector differs from what the others see.
   const key = `${representation.id}/${type}${object === event.object ? "" : "/departure"}`;
-  const known = event.encodings.get(key);
+  const known = event.encoding(key);
   if (known instanceof SharedChunk) return known;
   const chunk = new SharedChunk(encodeEvent(representation, type, object, false));
-  event.encodings.set(key, chunk);
+  event.keepEncoding(key, chunk);
   return chunk;
 }
 

@@ -1,0 +1,165 @@
+/** What is kept of the past: by age, by bytes over all partitions, and what snapshots pin. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Revision, toRevision } from "../kv/store.js";
+import { decodeStoredObject, type StoredObject } from "../objects/stored-object.js";
+import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
+import { Partition } from "./partition.js";
+import { Retention } from "./retention.js";
+
+/** Partitions that share one retention; every write is one revision later. */
+class Bench {
+  revision = toRevision(1);
+  nowMs = 1_000_000;
+  readonly retention: Retention;
+  readonly partitions: Partition[] = [];
+
+  constructor(limits: Partial<RingLimits>) {
+    this.retention = new Retention({ ...DEFAULT_RING_LIMITS, ...limits });
+    this.trim();
+  }
+
+  open(id: string): Partition {
+    const partition = new Partition({
+      id,
+      host: this as unknown as { revision: Revision; markAwake(): void },
+      retention: this.retention,
+      floor: this.revision,
+      triggerField: undefined,
+    });
+    this.partitions.push(partition);
+    return partition;
+  }
+
+  put(partition: Partition, name: string, bytes = 1_000): void {
+    this.revision = toRevision(this.revision + 1);
+    partition.put(objectOf(name, this.revision, bytes), this.nowMs);
+  }
+
+  trim(): void {
+    this.retention.trim(this.partitions, this.nowMs);
+  }
+}
+
+function objectOf(name: string, revision: Revision, bytes: number): StoredObject {
+  const object = { kind: "Pod", apiVersion: "v1", metadata: { name }, spec: "x".repeat(bytes) };
+  const key = { path: name, namespace: "", name };
+  return decodeStoredObject(key, Buffer.from(JSON.stringify(object)), revision, undefined);
+}
+
+test("S1-LIM-03: events younger than 75 seconds stay, however many they are", () => {
+  const bench = new Bench({ bytesMax: 10_000 });
+  const busy = bench.open("core/pods");
+  for (let i = 0; i < 100; i++) {
+    bench.put(busy, "a");
+    bench.nowMs += 740;
+  }
+  bench.trim();
+  assert.equal(busy.ring.length, 100);
+  bench.nowMs += 75_000;
+  bench.trim();
+  assert.ok(bench.retention.ringBytes <= 10_000);
+  assert.ok(busy.ring.length > 0, "what fits into the budget stays longer");
+});
+
+test("S1-LIM-01, S1-WATCH-16: what fits into the budget stays as long as the store's history, no longer", () => {
+  const bench = new Bench({});
+  const quiet = bench.open("core/pods");
+  bench.put(quiet, "a");
+  bench.nowMs += 300_000;
+  bench.trim();
+  assert.equal(quiet.ring.length, 1);
+  bench.nowMs += 30_001;
+  bench.trim();
+  assert.equal(quiet.ring.length, 0);
+  assert.equal(quiet.ring.floor, bench.revision);
+  assert.equal(bench.retention.ringBytes, 0);
+});
+
+test("S1-LIM-03: a busy resource uses what quiet ones leave, and the oldest event of all goes first", () => {
+  const bench = new Bench({ bytesMax: 60_000 });
+  const quiet = bench.open("core/secrets");
+  const busy = bench.open("core/pods");
+  bench.put(quiet, "old");
+  bench.nowMs += 10;
+  for (let i = 0; i < 30; i++) bench.put(busy, "a");
+  bench.nowMs += 10;
+  bench.put(quiet, "new");
+  bench.nowMs += 80_000;
+  bench.trim();
+  assert.equal(quiet.ring.length + busy.ring.length, 32, "all fit");
+  for (let i = 0; i < 20; i++) bench.put(busy, "b");
+  bench.trim();
+  assert.equal(quiet.ring.length, 1, "the oldest of all is gone, the newer one of the quiet stays");
+  assert.ok(busy.ring.length >= 20, "what is young stays");
+  assert.ok(bench.retention.ringBytes <= 60_000);
+});
+
+test("S1-WATCH-24: a storm of writes is bounded even within the 75 seconds, and what it costs is counted", () => {
+  const bench = new Bench({ bytesMax: 20_000, hardBytesMax: 50_000 });
+  const busy = bench.open("core/pods");
+  for (let i = 0; i < 200; i++) {
+    bench.put(busy, "a");
+    if (bench.retention.isOverfull) bench.trim();
+  }
+  assert.ok(bench.retention.ringBytes <= 50_000);
+  assert.ok(busy.ring.droppedEarly > 100);
+  assert.equal(busy.ring.droppedEarly + busy.ring.length, 200);
+});
+
+test("S1-WATCH-24: encodings are shared while an event is recent and cost nothing afterwards", () => {
+  const bench = new Bench({});
+  const pods = bench.open("core/pods");
+  bench.put(pods, "a");
+  const event = pods.ring.at(pods.ring.first);
+  event.keepEncoding("json", "encoded");
+  assert.equal(event.encoding("json"), "encoded");
+  bench.nowMs += 5_000;
+  bench.trim();
+  assert.equal(event.encoding("json"), undefined);
+  event.keepEncoding("json", "encoded");
+  assert.equal(event.encoding("json"), undefined);
+});
+
+test("S1-RV-27: kept snapshots cost what they alone hold, are bounded by it, and give it back", () => {
+  const bench = new Bench({ bytesMax: 50_000, minAgeMs: 0 });
+  const pods = bench.open("core/pods");
+  for (let i = 0; i < 20; i++) bench.put(pods, `pod-${i}`);
+  const first = pods.snapshot();
+  pods.keep(first);
+  bench.put(pods, "pod-0");
+  const second = pods.snapshot();
+  pods.keep(second);
+  for (let i = 0; i < 20; i++) bench.put(pods, `pod-${i}`, 2_000);
+  assert.equal(bench.retention.pinnedBytes, 0, "the ring still holds what was replaced");
+  bench.nowMs += 100;
+  for (let i = 0; i < 20; i++) bench.put(pods, `pod-${i}`, 2_000);
+  bench.trim();
+  assert.ok(bench.retention.pinnedBytes > 0, "now the snapshots alone hold it");
+  assert.ok(bench.retention.pinnedBytes <= 50_000);
+  assert.equal(pods.snapshotAt(second.revision)?.tree.get("pod-0")?.revision, second.revision);
+  bench.nowMs += 330_001;
+  bench.trim();
+  assert.equal(pods.snapshots, 0, "nobody continues a list that old");
+  assert.equal(bench.retention.pinnedBytes, 0);
+});
+
+test("S1-RV-27: the oldest snapshot goes when snapshots hold more than their budget", () => {
+  const bench = new Bench({ bytesMax: 10_000, minAgeMs: 0 });
+  const pods = bench.open("core/pods");
+  const kept: Revision[] = [];
+  for (let round = 0; round < 10; round++) {
+    for (let i = 0; i < 3; i++) bench.put(pods, `pod-${i}`, 1_500);
+    const snapshot = pods.snapshot();
+    pods.keep(snapshot);
+    kept.push(snapshot.revision);
+    bench.nowMs += 10;
+    bench.trim();
+  }
+  bench.nowMs += 10;
+  bench.trim();
+  assert.ok(bench.retention.pinnedBytes <= 10_000);
+  assert.ok(bench.retention.evictedSnapshots > 0);
+  assert.equal(pods.snapshotAt(kept[0] as Revision), undefined);
+  assert.notEqual(pods.snapshotAt(kept.at(-1) as Revision), undefined);
+});

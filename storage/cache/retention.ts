@@ -1,0 +1,138 @@
+/**
+ * Retention: how much of the past a replica keeps in memory, decided for all partitions together. A
+ * resource that is written a lot may use what a hundred quiet ones leave: the oldest event of all
+ * goes first, wherever it is.
+ *
+ *   younger than minAgeMs   stays, unless a storm of writes fills hardBytesMax
+ *   older                   stays while all rings together are below bytesMax
+ *   older than maxAgeMs     goes
+ *
+ * Snapshots of chunked lists cost what they alone still hold: versions of objects that have left the
+ * rings. They have a budget of the same size, and go oldest first.
+ */
+import type { EventRing, ObjectEvent, RingLimits } from "./event-ring.js";
+
+/** A full budget is emptied by a twentieth, so that not every event looks for the oldest. */
+const REFILL_SHARE = 0.95;
+/** Watchers that keep up have been told after this time; encodings are not shared for longer. */
+const ENCODINGS_KEPT_MS = 2_000;
+
+/** What retention sees of a partition. */
+export interface Retained {
+  readonly ring: EventRing;
+  /** Bytes that only its snapshots hold. */
+  readonly pinnedBytes: number;
+  /** Gives up the oldest snapshot. False: there is none. */
+  evictSnapshot(): boolean;
+  /** Gives up snapshots that were made before a time. */
+  evictSnapshotsBefore(timeMs: number): void;
+  /** Ends watchers whose place has gone while their clients did not read. */
+  loseOutrunWatchers(): void;
+}
+
+export class Retention {
+  readonly limits: RingLimits;
+  #ringBytes = 0;
+  #pinnedBytes = 0;
+  #evictedSnapshots = 0;
+  #nowMs = 0;
+  readonly #touched = new Set<Retained>();
+
+  constructor(limits: RingLimits) {
+    this.limits = limits;
+  }
+
+  /** Bytes of all events kept. */
+  get ringBytes(): number {
+    return this.#ringBytes;
+  }
+
+  /** Bytes that only snapshots hold. */
+  get pinnedBytes(): number {
+    return this.#pinnedBytes;
+  }
+
+  /** How many snapshots were given up for their bytes. */
+  get evictedSnapshots(): number {
+    return this.#evictedSnapshots;
+  }
+
+  /** The time of the last trim, monotonic; fine enough for whatever is kept for minutes. */
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** Whether the next event must wait for a `trim`. */
+  get isOverfull(): boolean {
+    return this.#ringBytes > this.limits.hardBytesMax;
+  }
+
+  addRingBytes(bytes: number): void {
+    this.#ringBytes += bytes;
+  }
+
+  addPinnedBytes(bytes: number): void {
+    this.#pinnedBytes += bytes;
+  }
+
+  /** Told about each event that leaves the ring of `owner`. */
+  dropped(event: ObjectEvent, owner: Retained): void {
+    this.#ringBytes -= event.bytes;
+    this.#touched.add(owner);
+  }
+
+  /** Drops what the limits no longer allow to keep. Runs about every second, and in a storm. */
+  trim(all: readonly Retained[], nowMs: number): void {
+    const { minAgeMs, maxAgeMs, bytesMax, hardBytesMax } = this.limits;
+    this.#nowMs = nowMs;
+    for (const partition of all) {
+      const { ring } = partition;
+      while ((ring.oldestAtMs ?? nowMs) < nowMs - maxAgeMs) ring.dropOldest();
+      ring.retireBefore(nowMs - ENCODINGS_KEPT_MS);
+      partition.evictSnapshotsBefore(nowMs - maxAgeMs);
+    }
+    if (this.#ringBytes > bytesMax) this.#dropOldest(all, bytesMax, nowMs - minAgeMs);
+    if (this.#ringBytes > hardBytesMax) {
+      this.#dropOldest(all, hardBytesMax * REFILL_SHARE, Number.POSITIVE_INFINITY);
+    }
+    this.#evictSnapshots(all);
+    for (const partition of this.#touched) partition.loseOutrunWatchers();
+    this.#touched.clear();
+  }
+
+  /** Drops the oldest events of all until so many bytes are left, or they are younger than a time. */
+  #dropOldest(all: readonly Retained[], bytes: number, untilMs: number): void {
+    while (this.#ringBytes > bytes) {
+      let oldest: EventRing | undefined;
+      let oldestAtMs = Number.POSITIVE_INFINITY;
+      let nextAtMs = Number.POSITIVE_INFINITY;
+      for (const { ring } of all) {
+        const atMs = ring.oldestAtMs;
+        if (atMs === undefined) continue;
+        if (oldest === undefined || atMs < oldestAtMs) {
+          nextAtMs = oldestAtMs;
+          oldestAtMs = atMs;
+          oldest = ring;
+        } else if (atMs < nextAtMs) nextAtMs = atMs;
+      }
+      if (oldest === undefined || oldestAtMs >= untilMs) return;
+      // As far as this ring has the oldest event, without asking the others again.
+      do oldest.dropOldest(untilMs === Number.POSITIVE_INFINITY);
+      while (
+        this.#ringBytes > bytes &&
+        (oldest.oldestAtMs ?? Number.POSITIVE_INFINITY) < Math.min(nextAtMs, untilMs)
+      );
+    }
+  }
+
+  #evictSnapshots(all: readonly Retained[]): void {
+    while (this.#pinnedBytes > this.limits.bytesMax) {
+      let largest: Retained | undefined;
+      for (const partition of all) {
+        if (partition.pinnedBytes > (largest?.pinnedBytes ?? 0)) largest = partition;
+      }
+      if (largest === undefined || !largest.evictSnapshot()) return;
+      this.#evictedSnapshots++;
+    }
+  }
+}

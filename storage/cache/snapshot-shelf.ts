@@ -1,0 +1,99 @@
+/**
+ * SnapshotShelf: the snapshots of one partition that chunked lists are in the middle of. The copy
+ * itself is free; what it costs are the versions of objects that nobody else holds any more, once the
+ * events that replaced them have left the ring. Those are counted, each at the newest snapshot that
+ * sees it, so that giving up the oldest snapshots first returns exactly what was counted.
+ */
+import type { Revision } from "../kv/store.js";
+import type { ObjectEvent } from "./event-ring.js";
+import type { ObjectTree } from "./object-tree.js";
+import type { Retention } from "./retention.js";
+
+/** More chunked lists than this at the same time read the oldest ones from the store. */
+const SNAPSHOTS_MAX = 64;
+/** Nodes of the tree that were copied because the snapshot still needs the old ones. */
+const PINNED_OVERHEAD_BYTES = 600;
+
+interface Kept {
+  readonly tree: ObjectTree;
+  readonly keptAtMs: number;
+  pinnedBytes: number;
+}
+
+export class SnapshotShelf {
+  readonly #retention: Retention;
+  /** In the order of last use. */
+  readonly #kept = new Map<Revision, Kept>();
+  #pinnedBytes = 0;
+
+  constructor(retention: Retention) {
+    this.#retention = retention;
+  }
+
+  get size(): number {
+    return this.#kept.size;
+  }
+
+  /** Bytes that only these snapshots hold. */
+  get pinnedBytes(): number {
+    return this.#pinnedBytes;
+  }
+
+  get(revision: Revision): ObjectTree | undefined {
+    const kept = this.#kept.get(revision);
+    if (kept === undefined) return undefined;
+    this.#kept.delete(revision);
+    this.#kept.set(revision, kept);
+    return kept.tree;
+  }
+
+  set(revision: Revision, tree: ObjectTree): void {
+    if (this.#kept.has(revision)) return;
+    this.#kept.set(revision, { tree, keptAtMs: this.#retention.nowMs, pinnedBytes: 0 });
+    if (this.#kept.size > SNAPSHOTS_MAX) {
+      const [leastUsed] = this.#kept.keys();
+      if (leastUsed !== undefined) this.#remove(leastUsed);
+    }
+  }
+
+  /** The event leaves the ring: from now on only snapshots hold what it replaced. */
+  dropped({ previous, revision }: ObjectEvent): void {
+    if (previous === undefined || this.#kept.size === 0) return;
+    let newest = -1 as Revision;
+    for (const at of this.#kept.keys()) if (at < revision && at > newest) newest = at;
+    const kept = this.#kept.get(newest);
+    if (kept === undefined || newest < previous.revision) return;
+    this.#pin(kept, previous.bytes.length + PINNED_OVERHEAD_BYTES);
+  }
+
+  evictOldest(): boolean {
+    let oldest: Revision | undefined;
+    for (const at of this.#kept.keys()) if (oldest === undefined || at < oldest) oldest = at;
+    if (oldest === undefined) return false;
+    this.#remove(oldest);
+    return true;
+  }
+
+  evictBefore(timeMs: number): void {
+    for (const [revision, { keptAtMs }] of this.#kept) {
+      if (keptAtMs < timeMs) this.#remove(revision);
+    }
+  }
+
+  clear(): void {
+    for (const revision of this.#kept.keys()) this.#remove(revision);
+  }
+
+  #remove(revision: Revision): void {
+    const kept = this.#kept.get(revision);
+    if (kept === undefined) return;
+    this.#pin(kept, -kept.pinnedBytes);
+    this.#kept.delete(revision);
+  }
+
+  #pin(kept: Kept, bytes: number): void {
+    kept.pinnedBytes += bytes;
+    this.#pinnedBytes += bytes;
+    this.#retention.addPinnedBytes(bytes);
+  }
+}
