@@ -19,8 +19,9 @@ test("S1-LIST-05: a token carries revision and position unchanged", () => {
     fc.property(
       fc.integer({ min: 1 }),
       fc.string({ minLength: 1, maxLength: 300 }),
-      (rv, after) => {
-        const token = { revision: toRevision(rv), after };
+      fc.option(fc.nat(), { nil: undefined }),
+      (rv, name, remaining) => {
+        const token = { revision: toRevision(rv), after: `default/${name}`, remaining };
         const text = formatContinueToken(token, list);
         assert.match(text, /^[A-Za-z0-9_-]+$/, "it travels in a URL as it is");
         assert.deepEqual(parseContinueToken(text, list), token);
@@ -42,6 +43,11 @@ test("S1-LIST-06: a token of another type, namespace or selector is a 400", () =
   for (const other of others) {
     assert.throws(() => parseContinueToken(text, { ...list, ...other }), { code: 400 });
   }
+});
+
+test("S1-LIST-06: a position outside of the list's namespace is a 400", () => {
+  const text = formatContinueToken({ revision: toRevision(5), after: "other/a" }, list);
+  assert.throws(() => parseContinueToken(text, list), { code: 400 });
 });
 
 test("S1-LIST-06: whatever a client makes up is a 400 and never anything worse", () => {

@@ -13,6 +13,11 @@ export interface ContinueToken {
   readonly revision: Revision | -1;
   /** Path of the last object given. */
   readonly after: string;
+  /**
+   * How many objects come after it at that revision, where the list tells: counted once for a whole
+   * chain of pages. Who changes it changes the count in his own answers.
+   */
+  readonly remaining?: number | undefined;
 }
 
 /** What the token is bound to: another list must not take it. */
@@ -28,7 +33,8 @@ const VERSION = "keelson/v1";
 const TOKEN_CHARS_MAX = 4096;
 
 export function formatContinueToken(token: ContinueToken, list: ListIdentity): string {
-  const content = { v: VERSION, rv: token.revision, after: token.after, list: digest(list) };
+  const { revision: rv, after, remaining: left } = token;
+  const content = { v: VERSION, rv, after, left, list: digest(list) };
   return Buffer.from(JSON.stringify(content)).toString("base64url");
 }
 
@@ -42,11 +48,21 @@ export function parseContinueToken(text: string, list: ListIdentity): ContinueTo
     throw invalidToken();
   }
   if (typeof content !== "object" || content === null) throw invalidToken();
-  const { v, rv, after, list: of } = content as Record<string, unknown>;
-  if (v !== VERSION || typeof rv !== "number" || typeof after !== "string") throw invalidToken();
-  if (!Number.isSafeInteger(rv) || rv < -1 || rv === 0 || after === "") throw invalidToken();
-  if (of !== digest(list)) throw invalidToken();
-  return { revision: rv === -1 ? -1 : toRevision(rv), after };
+  const { v, rv, after, left, list: of } = content as Record<string, unknown>;
+  if (v !== VERSION || of !== digest(list) || !isRevision(rv) || typeof after !== "string") {
+    throw invalidToken();
+  }
+  const isBelow = list.namespace === "" || after.startsWith(`${list.namespace}/`);
+  if (after === "" || !isBelow || !(left === undefined || isCount(left))) throw invalidToken();
+  return { revision: rv === -1 ? -1 : toRevision(rv), after, remaining: left };
+}
+
+function isRevision(value: unknown): value is number {
+  return value === -1 || (isCount(value) && value > 0);
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
 function invalidToken(): StatusError {

@@ -22,7 +22,7 @@ export async function handleGet(
   const { info } = ctx.state;
   const representation = representations.of(ctx, resource, false);
   const wanted = parseGetOptions(info.query);
-  if (wanted.kind !== "any" || !reader.view.isSynced) await reader.reach(wanted);
+  if (wanted.kind !== "any" || !reader.view.isSynced) await reader.reach(wanted, ctx.state);
 
   const path = objectPath(namespaceOf(ctx, resource), info.name);
   const object = reader.view.partition(resource.partition).get(path);

@@ -1,11 +1,11 @@
 /**
- * list: a collection from a snapshot of the view, in pages or in one stream (S1-COLL, S1-LIST,
- * S1-RV-04..28). Items are copied from the view's bytes into chunks; the client's pace decides when
- * the next chunk is filled.
+ * list: a collection at one revision, in pages or in one stream (S1-COLL, S1-LIST, S1-RV-04..28).
+ * It comes from a snapshot of the view, whose bytes are copied into chunks, or, for a revision that
+ * memory no longer holds, from the store's history; the client's pace decides when the next chunk is
+ * filled.
  */
-import type { ObjectTree } from "../../../storage/cache/object-tree.js";
-import { STOP } from "../../../storage/cache/object-tree.js";
-import type { Partition, Snapshot } from "../../../storage/cache/partition.js";
+import { type ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
+import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Selector } from "../../api/selectors.js";
 import { expired, StatusError } from "../../api/status.js";
@@ -14,26 +14,57 @@ import type { RequestContext } from "../../request/request-state.js";
 import { openSink } from "../../request/response-sink.js";
 import { sendBytes } from "../../request/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
-import { formatContinueToken, type ListIdentity, parseContinueToken } from "../continue-token.js";
+import {
+  type ContinueToken,
+  formatContinueToken,
+  type ListIdentity,
+  parseContinueToken,
+} from "../continue-token.js";
 import { PacedStream } from "../paced-stream.js";
 import type { ListMetadata, Representation } from "../representation.js";
+import { unreadableObjects } from "./corrupt-objects.js";
 import type { HistoricalReader } from "./historical-reader.js";
 import { parseListOptions, type Wanted } from "./read-options.js";
 import { namespaceOf, type ReadServices, selectorOf } from "./resource-read.js";
 
 const COMMA = 0x2c;
+/** Objects looked at in one turn where a selector leaves most of them out: a few milliseconds. */
+const VISITS_MAX = 10_000;
+
+export interface ListServices extends ReadServices {
+  readonly history: HistoricalReader;
+  /**
+   * Whether lists at an exact version, and further pages, come from snapshots in memory (gate
+   * ListFromCacheSnapshot). Default true; otherwise they are read from the store.
+   */
+  readonly usesSnapshots?: boolean;
+}
 
 /** Where a list starts: a state, and the object after which it goes on. */
 interface Start {
-  readonly snapshot: Snapshot;
+  readonly revision: Revision;
+  /** undefined: memory does not hold that revision, the store does. */
+  readonly tree: ObjectTree | undefined;
   readonly after: string;
+  /** How many objects come after `after`, where the token says so. */
+  readonly remaining: number | undefined;
+}
+
+/** One list request on its way. */
+interface Listing {
+  readonly ctx: RequestContext;
+  readonly resource: ServedResource;
+  readonly services: ListServices;
+  readonly representation: Representation;
+  readonly selector: Selector;
+  readonly identity: ListIdentity;
 }
 
 /** Answers with a collection. @throws {StatusError} 400, 406, 410, 422, 500, 503, 504 */
 export async function handleList(
   ctx: RequestContext,
   resource: ServedResource,
-  services: ReadServices & { readonly history: HistoricalReader },
+  services: ListServices,
 ): Promise<void> {
   const { info } = ctx.state;
   const representation = services.representations.of(ctx, resource, true);
@@ -46,147 +77,99 @@ export async function handleList(
     labelSelector: info.query.get("labelSelector") ?? "",
     fieldSelector: info.query.get("fieldSelector") ?? "",
   };
+  const listing = { ctx, resource, services, representation, selector, identity };
 
-  const { snapshot, after } =
-    options.continueToken === ""
-      ? await startOf(options.wanted, resource, services, ctx)
-      : await continuation(options.continueToken, identity, resource, services, ctx);
-  const partition = services.reader.view.partition(resource.partition);
-  refuseCorrupt(partition, selector);
-
-  if (options.limit === 0) {
-    const metadata = { resourceVersion: String(snapshot.revision) };
-    await sendAll(ctx, representation, metadata, snapshot.tree, selector, after);
+  if (options.continueToken === "") {
+    await send(listing, await startOf(listing, options.wanted), options.limit);
     return;
   }
-  const page = readPage(snapshot.tree, selector, after, options.limit);
-  // Pages that follow find the same state, also when the ring has moved on meanwhile.
-  if (page.hasMore) partition.keep(snapshot);
-  const metadata = pageMetadata(page, snapshot, selector, identity);
-  sendPage(ctx, representation, metadata, page.objects);
-}
-
-async function startOf(
-  wanted: Wanted,
-  resource: ServedResource,
-  { reader, history }: ReadServices & { readonly history: HistoricalReader },
-  ctx: RequestContext,
-): Promise<Start> {
-  await reader.reach(wanted);
-  const partition = reader.view.partition(resource.partition);
-  if (wanted.kind !== "exact") return { snapshot: partition.snapshot(), after: "" };
-  const snapshot =
-    partition.snapshotAt(wanted.revision) ??
-    (await history.snapshotAt(resource, wanted.revision, ctx.state.signal));
-  return { snapshot, after: "" };
-}
-
-async function continuation(
-  text: string,
-  identity: ListIdentity,
-  resource: ServedResource,
-  { reader, history }: ReadServices & { readonly history: HistoricalReader },
-  ctx: RequestContext,
-): Promise<Start> {
-  const { revision, after } = parseContinueToken(text, identity);
-  if (revision === -1) {
-    await reader.reach({ kind: "mostRecent" });
-    return { snapshot: reader.view.partition(resource.partition).snapshot(), after };
-  }
-  await reader.reach({ kind: "atLeast", revision });
-  const known = reader.view.partition(resource.partition).snapshotAt(revision);
-  if (known !== undefined) return { snapshot: known, after };
+  const token = parseContinueToken(options.continueToken, identity);
   try {
-    return { snapshot: await history.snapshotAt(resource, revision, ctx.state.signal), after };
+    await send(listing, await continuation(listing, token), options.limit);
   } catch (error) {
-    if (error instanceof StatusError && error.code === 410) {
-      // The client may finish its list at a newer version, at the price of consistency (S1-LIST-07).
-      const message =
-        "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
-      throw expired(message, formatContinueToken({ revision: -1, after }, identity));
-    }
-    throw error;
+    throw isExpired(error) ? expiredToken(token, identity) : error;
   }
+}
+
+function send(listing: Listing, start: Start, limit: number): Promise<void> {
+  if (start.tree !== undefined) refuseCorrupt(start.tree, listing.selector);
+  if (limit > 0) return sendPage(listing, start, limit);
+  if (start.tree !== undefined) return sendAll(listing, start, start.tree);
+  return sendAllFromHistory(listing, start);
+}
+
+async function startOf(listing: Listing, wanted: Wanted): Promise<Start> {
+  const { ctx, resource, services } = listing;
+  const { reader } = services;
+  await reader.reach(wanted, ctx.state);
+  const partition = reader.view.partition(resource.partition);
+  if (wanted.kind === "exact") return stateAt(listing, wanted.revision);
+  const { revision, tree } = partition.snapshot();
+  return { revision, tree, after: "", remaining: undefined };
+}
+
+/** The state at an exact revision, from memory if possible. */
+function stateAt({ resource, services }: Listing, revision: Revision): Start {
+  const { reader, history, usesSnapshots = true } = services;
+  const partition = reader.view.partition(resource.partition);
+  const tree = usesSnapshots ? partition.snapshotAt(revision)?.tree : undefined;
+  if (tree === undefined) history.countFallback();
+  return { revision, tree, after: "", remaining: undefined };
+}
+
+async function continuation(listing: Listing, token: ContinueToken): Promise<Start> {
+  const { ctx, resource, services } = listing;
+  const { reader } = services;
+  const { revision, after, remaining } = token;
+  if (revision === -1) {
+    await reader.reach({ kind: "mostRecent" }, ctx.state);
+    const snapshot = reader.view.partition(resource.partition).snapshot();
+    return { ...snapshot, after, remaining: undefined };
+  }
+  await reader.reach({ kind: "atLeast", revision }, ctx.state);
+  return { ...stateAt(listing, revision), after, remaining };
+}
+
+function isExpired(error: unknown): boolean {
+  return error instanceof StatusError && error.code === 410;
+}
+
+/** The client may finish its list all the same, at the price of consistency (S1-LIST-07). */
+function expiredToken({ after }: ContinueToken, identity: ListIdentity): StatusError {
+  const message =
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+  return expired(message, formatContinueToken({ revision: -1, after }, identity));
 }
 
 /** A list never leaves out what cannot be read as if it were not there (S1-UNS-11). */
-function refuseCorrupt(partition: Partition, selector: Selector): void {
-  if (partition.corrupt.size === 0) return;
-  const paths = [...partition.corrupt].filter(
-    (path) => selector.namespace === "" || path.startsWith(`${selector.namespace}/`),
-  );
-  if (paths.length === 0) return;
-  const message = "failed to read one or more objects from storage";
-  throw new StatusError({
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Failure",
-    message,
-    reason: "StoreReadError",
-    details: {
-      causes: paths.slice(0, CORRUPT_CAUSES_MAX).map((path) => ({
-        reason: "UnexpectedServerResponse",
-        message: `the stored object at ${JSON.stringify(path)} cannot be read`,
-        field: path,
-      })),
-    },
-    code: 500,
-  });
+function refuseCorrupt({ corrupt }: ObjectTree, { namespace }: Selector): void {
+  if (corrupt.size === 0) return;
+  const isAsked = (path: string) => namespace === "" || path.startsWith(`${namespace}/`);
+  const paths = [...corrupt].filter(isAsked);
+  if (paths.length > 0) throw unreadableObjects(paths);
 }
-
-/** As many keys as a person looks at. */
-const CORRUPT_CAUSES_MAX = 100;
 
 interface Page {
   readonly objects: readonly StoredObject[];
   readonly hasMore: boolean;
-  /** Objects behind the page, whatever the selector. */
+  /** Objects behind the page; only meaningful without a selector. */
   readonly remaining: number;
 }
 
-function readPage(tree: ObjectTree, selector: Selector, after: string, limit: number): Page {
-  const objects: StoredObject[] = [];
-  let hasMore = false;
-  tree.visit(selector.namespace, after, (object) => {
-    if (selector.isFiltered && !selector.matches(object)) return undefined;
-    if (objects.length === limit) {
-      hasMore = true;
-      return STOP;
-    }
-    objects.push(object);
-    return undefined;
-  });
-  const last = objects.at(-1);
-  const remaining = hasMore && last !== undefined ? tree.count(selector.namespace, last.path) : 0;
-  return { objects, hasMore, remaining };
-}
-
-function pageMetadata(
-  { objects, hasMore, remaining }: Page,
-  { revision }: Snapshot,
-  selector: Selector,
-  identity: ListIdentity,
-): ListMetadata {
-  const resourceVersion = String(revision);
-  const last = objects.at(-1);
-  if (!hasMore || last === undefined) return { resourceVersion };
-  const token = formatContinueToken({ revision, after: last.path }, identity);
-  // With a selector the rest could only be counted by looking at it (S1-COLL-08).
-  return selector.isFiltered
-    ? { resourceVersion, continue: token }
-    : { resourceVersion, continue: token, remainingItemCount: remaining };
-}
-
-function sendPage(
-  ctx: RequestContext,
-  representation: Representation,
-  metadata: ListMetadata,
-  objects: readonly StoredObject[],
-): void {
+async function sendPage(listing: Listing, start: Start, limit: number): Promise<void> {
+  const { ctx, resource, services, representation, selector } = listing;
+  const { revision, tree } = start;
+  const page =
+    tree === undefined
+      ? await readHistoricalPage(listing, start, limit)
+      : await readPage(tree, selector, start, limit);
+  // Pages that follow find the same state, also when the ring has moved on meanwhile.
+  if (page.hasMore && tree !== undefined && services.usesSnapshots !== false) {
+    services.reader.view.partition(resource.partition).keep({ revision, tree });
+  }
   const out = new ChunkWriter();
-  out.putText(representation.listHead(metadata));
-  for (const [index, object] of objects.entries()) {
+  out.putText(representation.listHead(pageMetadata(listing, page, revision)));
+  for (const [index, object] of page.objects.entries()) {
     if (index > 0) out.putByte(COMMA);
     representation.putItem(out, object);
   }
@@ -194,41 +177,175 @@ function sendPage(
   sendBytes(ctx, 200, ["Content-Type", representation.contentType], out.take());
 }
 
-/** Small collections go out as one body, larger ones as a stream of chunks. */
-async function sendAll(
-  ctx: RequestContext,
-  representation: Representation,
-  metadata: ListMetadata,
+function pageMetadata(
+  { selector, identity }: Listing,
+  { objects, hasMore, remaining }: Page,
+  revision: Revision,
+): ListMetadata {
+  const resourceVersion = String(revision);
+  const last = objects.at(-1);
+  if (!hasMore || last === undefined) return { resourceVersion };
+  // With a selector the rest could only be counted by looking at it (S1-COLL-08).
+  const counted = selector.isFiltered ? undefined : remaining;
+  const token = { revision, after: last.path, remaining: counted };
+  return {
+    resourceVersion,
+    continue: formatContinueToken(token, identity),
+    ...(counted === undefined ? {} : { remainingItemCount: counted }),
+  };
+}
+
+async function readPage(
   tree: ObjectTree,
   selector: Selector,
-  start: string,
-): Promise<void> {
-  const out = new ChunkWriter();
-  out.putText(representation.listHead(metadata));
-  let stream: PacedStream | undefined;
-  let after = start;
-  let isFirst = true;
+  start: Start,
+  limit: number,
+): Promise<Page> {
+  const objects: StoredObject[] = [];
+  let { after } = start;
+  let hasMore = false;
+  for (let isComplete = false; !isComplete; ) {
+    let visits = 0;
+    isComplete = true;
+    tree.visit(selector.namespace, after, (object) => {
+      if (visits++ === VISITS_MAX) {
+        isComplete = false;
+        return STOP;
+      }
+      if (selector.isFiltered && !selector.matches(object)) {
+        after = object.path;
+        return undefined;
+      }
+      if (objects.length === limit) {
+        hasMore = true;
+        return STOP;
+      }
+      after = object.path;
+      objects.push(object);
+      return undefined;
+    });
+    if (!isComplete) await nextTurn();
+  }
+  if (!hasMore || selector.isFiltered) return { objects, hasMore, remaining: 0 };
+  const { remaining } = start;
+  if (remaining !== undefined && remaining > objects.length) {
+    return { objects, hasMore, remaining: remaining - objects.length };
+  }
+  return { objects, hasMore, remaining: tree.count(selector.namespace, after) };
+}
+
+async function readHistoricalPage(listing: Listing, start: Start, limit: number): Promise<Page> {
+  const { ctx, resource, services, selector } = listing;
+  const { namespace } = selector;
+  const { revision } = start;
+  const objects: StoredObject[] = [];
+  let { after } = start;
+  for (;;) {
+    const missing = selector.isFiltered ? 0 : limit - objects.length;
+    const range = { resource, namespace, after, revision, limit: missing };
+    const page = await services.history.page(range, ctx.state.signal);
+    refuseUnreadable(page.objects);
+    for (const [index, object] of page.objects.entries()) {
+      if (!selector.matches(object)) continue;
+      objects.push(object);
+      if (objects.length < limit) continue;
+      const remaining = page.remaining + page.objects.length - index - 1;
+      // With a selector nobody knows whether one more matches: the next page may be empty.
+      return { objects, hasMore: remaining > 0, remaining };
+    }
+    after = page.objects.at(-1)?.path ?? after;
+    if (!page.hasMore || page.objects.length === 0) {
+      return { objects, hasMore: false, remaining: 0 };
+    }
+  }
+}
+
+/** Small collections go out as one body, larger ones as a stream of chunks. */
+async function sendAll(listing: Listing, start: Start, tree: ObjectTree): Promise<void> {
+  const { representation, selector } = listing;
+  const body = new ListBody(listing, start.revision);
+  let { after } = start;
   for (;;) {
     let isComplete = true;
+    let visits = 0;
     tree.visit(selector.namespace, after, (object) => {
-      if (out.isFull) {
+      if (body.out.isFull || visits++ === VISITS_MAX) {
         isComplete = false;
         return STOP;
       }
       after = object.path;
       if (selector.isFiltered && !selector.matches(object)) return undefined;
-      if (!isFirst) out.putByte(COMMA);
-      isFirst = false;
-      representation.putItem(out, object);
+      body.put(representation, object);
       return undefined;
     });
     if (isComplete) break;
-    stream ??= new PacedStream(
-      openSink(ctx, { status: 200, headers: { "Content-Type": representation.contentType } }),
-    );
-    if (!(await stream.write(out))) return;
+    if (!body.out.isFull) await nextTurn();
+    else if (!(await body.flush())) return;
   }
-  out.putText(representation.listFoot);
-  if (stream !== undefined) stream.end(out);
-  else sendBytes(ctx, 200, ["Content-Type", representation.contentType], out.take());
+  body.end();
+}
+
+async function sendAllFromHistory(listing: Listing, start: Start): Promise<void> {
+  const { ctx, resource, services, representation, selector } = listing;
+  const { namespace } = selector;
+  const { revision } = start;
+  const body = new ListBody(listing, revision);
+  let { after } = start;
+  for (;;) {
+    // What fails after the first chunk cuts the answer, so that nobody takes it for complete.
+    const range = { resource, namespace, after, revision, limit: 0 };
+    const page = await services.history.page(range, ctx.state.signal);
+    refuseUnreadable(page.objects);
+    for (const object of page.objects) {
+      if (!selector.matches(object)) continue;
+      body.put(representation, object);
+      if (body.out.isFull && !(await body.flush())) return;
+    }
+    after = page.objects.at(-1)?.path ?? after;
+    if (!page.hasMore || page.objects.length === 0) break;
+  }
+  body.end();
+}
+
+function refuseUnreadable(objects: readonly StoredObject[]): void {
+  const corrupt = objects.filter(({ corruption }) => corruption !== undefined);
+  if (corrupt.length > 0) throw unreadableObjects(corrupt.map(({ path }) => path));
+}
+
+/** The body of a list without limit: one piece if it is small, else chunks at the client's pace. */
+class ListBody {
+  readonly out = new ChunkWriter();
+  readonly #listing: Listing;
+  #stream: PacedStream | undefined;
+  #isFirst = true;
+
+  constructor(listing: Listing, revision: Revision) {
+    this.#listing = listing;
+    this.out.putText(listing.representation.listHead({ resourceVersion: String(revision) }));
+  }
+
+  put(representation: Representation, object: StoredObject): void {
+    if (!this.#isFirst) this.out.putByte(COMMA);
+    this.#isFirst = false;
+    representation.putItem(this.out, object);
+  }
+
+  /** Sends what has gathered. False: the client is gone. */
+  flush(): Promise<boolean> {
+    const { ctx, representation } = this.#listing;
+    const head = { status: 200, headers: { "Content-Type": representation.contentType } };
+    this.#stream ??= new PacedStream(openSink(ctx, head));
+    return this.#stream.write(this.out);
+  }
+
+  end(): void {
+    const { ctx, representation } = this.#listing;
+    this.out.putText(representation.listFoot);
+    if (this.#stream !== undefined) this.#stream.end(this.out);
+    else sendBytes(ctx, 200, ["Content-Type", representation.contentType], this.out.take());
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

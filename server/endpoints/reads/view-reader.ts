@@ -7,16 +7,15 @@ import type { FreshnessBarrier } from "../../../storage/cache/freshness.js";
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import { StorageError } from "../../../storage/kv/errors.js";
 import type { Revision } from "../../../storage/kv/store.js";
-import {
-  StatusError,
-  serviceUnavailable,
-  timeout,
-  tooLargeResourceVersion,
-} from "../../api/status.js";
+import { serviceUnavailable, timeout, tooLargeResourceVersion } from "../../api/status.js";
+import type { RequestState } from "../../request/request-state.js";
 import type { Wanted } from "./read-options.js";
 
 /** A version that does not exist yet is waited for so long (S1-RV-29: about 3 s). */
 const FUTURE_REVISION_WAIT_MS = 3_000;
+
+/** What a wait looks at: when the request has to be over. */
+export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal">;
 
 export interface ViewReader {
   readonly view: RegistryView;
@@ -24,33 +23,38 @@ export interface ViewReader {
    * Resolves when the view can answer.
    * @throws {StatusError} 503 not loaded, or the store is out of reach; 504 a future version
    */
-  reach(wanted: Wanted): Promise<void>;
+  reach(wanted: Wanted, request: Waiting): Promise<void>;
 }
 
 export function createViewReader(view: RegistryView, freshness: FreshnessBarrier): ViewReader {
   return {
     view,
-    async reach(wanted) {
-      if (!view.isSynced) throw serviceUnavailable("the view of the registry is still loading");
+    async reach(wanted, request) {
       switch (wanted.kind) {
         case "any":
-          return;
+          break;
         case "mostRecent":
-          await reachNow(freshness);
-          return;
+          await reachNow(freshness, request);
+          break;
         case "atLeast":
         case "exact":
-          if (view.revision < wanted.revision)
-            await reachRevision(view, freshness, wanted.revision);
-          return;
+          if (view.revision < wanted.revision) {
+            await reachRevision(view, freshness, wanted.revision, request);
+          }
+          break;
       }
+      // Also after waiting: a defect may have struck meanwhile.
+      if (!view.isSynced) throw serviceUnavailable("the view of the registry is still loading");
     },
   };
 }
 
-async function reachNow(freshness: FreshnessBarrier): Promise<void> {
+async function reachNow(freshness: FreshnessBarrier, request: Waiting): Promise<void> {
+  const fresh = freshness.fresh();
   try {
-    await freshness.fresh();
+    // The barrier has a deadline of its own; only a request in a greater hurry needs another.
+    const isInHurry = request.deadlineMs - request.receivedAtMs < FUTURE_REVISION_WAIT_MS;
+    await (isInHurry ? orAborted(fresh, request.signal) : fresh);
   } catch (error) {
     if (error instanceof StorageError) {
       throw serviceUnavailable("the store is not reachable or has no quorum; try again later");
@@ -63,14 +67,25 @@ async function reachRevision(
   view: RegistryView,
   freshness: FreshnessBarrier,
   revision: Revision,
+  { signal }: Waiting,
 ): Promise<void> {
   const deadline = AbortSignal.timeout(FUTURE_REVISION_WAIT_MS);
   try {
     // Another replica may have seen it already, without any write below our prefix since.
     freshness.fresh().catch(() => {});
-    await view.waitForRevision(revision, deadline);
-  } catch (error) {
+    await view.waitForRevision(revision, AbortSignal.any([deadline, signal]));
+  } catch {
     if (deadline.aborted) throw tooLargeResourceVersion(revision, view.revision);
-    throw error instanceof StatusError ? error : timeout("the version was not reached in time");
+    if (signal.aborted) throw signal.reason;
+    throw timeout("the version was not reached in time");
   }
+}
+
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
 }

@@ -37,9 +37,25 @@ export class WatchTicker {
     this.#watches.delete(watch);
   }
 
-  /** Ends all watches cleanly, for a shutdown (S1-WATCH-27). */
-  endAll(): void {
-    for (const watch of this.#watches) watch.end();
+  /**
+   * Ends all watches cleanly, for a shutdown (S1-WATCH-27): at once, or spread over a time, so that
+   * not all clients come to the other replicas in the same moment.
+   */
+  async endAll(overMs = 0, signal = new AbortController().signal): Promise<void> {
+    const steps = Math.ceil(overMs / TICK_MS);
+    for (let left = steps; left > 0; left--) {
+      const share = Math.ceil(this.#watches.size / (left + 1));
+      for (const watch of [...this.#watches].slice(0, share)) this.#end(watch);
+      if (this.#watches.size === 0) return;
+      await this.#clock.sleep(TICK_MS, signal);
+    }
+    for (const watch of this.#watches) this.#end(watch);
+  }
+
+  #end(watch: Tick): void {
+    // It is removed when its response has closed, which may take a while.
+    this.#watches.delete(watch);
+    watch.end();
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -16,13 +16,14 @@ import type { Watcher, WatchSink } from "../../../storage/cache/watcher.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Selector } from "../../api/selectors.js";
-import { expired, StatusError } from "../../api/status.js";
+import { expired, type StatusError } from "../../api/status.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { openSink, type ResponseSink, SharedChunk } from "../../request/response-sink.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { PacedStream } from "../paced-stream.js";
 import type { Representation } from "../representation.js";
+import { unreadableObjects } from "./corrupt-objects.js";
 import { parseWatchOptions, type WatchOptions } from "./read-options.js";
 import { type ReadServices, selectorOf } from "./resource-read.js";
 import type { Tick, WatchTicker } from "./watch-ticker.js";
@@ -32,6 +33,8 @@ const BOOKMARK_INTERVAL_MS = 60_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 /** A stream that cannot be ended cleanly, because its client does not read, is cut after this. */
 const CUT_AFTER_MS = 10_000;
+/** Objects looked at in one turn where a selector leaves most of them out: a few milliseconds. */
+const VISITS_MAX = 10_000;
 
 export interface WatchServices extends ReadServices {
   readonly ticker: WatchTicker;
@@ -52,7 +55,7 @@ export async function handleWatch(
   const { wanted } = options;
   // A version that is not there yet is waited for inside the stream (S1-WATCH-15).
   const isPlainResume = wanted.kind === "atLeast" && !options.sendsInitialEvents;
-  await reader.reach(isPlainResume ? { kind: "any" } : wanted);
+  await reader.reach(isPlainResume ? { kind: "any" } : wanted, ctx.state);
 
   const partition = reader.view.partition(resource.partition);
   const stream = new WatchStream({ ctx, resource, representation, selector, options, services });
@@ -136,16 +139,15 @@ class WatchStream implements WatchSink, Tick {
   send(type: EventType, object: StoredObject, event: ObjectEvent): boolean {
     if (object.corruption !== undefined) {
       this.#watcher?.close();
-      this.#fail(unreadable(object));
+      this.#fail(unreadableObjects([object.path]));
       return false;
     }
     this.#services.countWatchEvents(this.#resource, 1);
-    if (!this.#hasSentEvent) {
-      // A table names its columns once, in the first event (S1-TABLE-05).
-      this.#hasSentEvent = true;
-      return this.#sink.write(encodeEvent(this.#representation, type, object, true));
-    }
-    return this.#sink.write(sharedEncoding(this.#representation, type, object, event));
+    // A table names its columns once, in the first event (S1-TABLE-05).
+    const isFirst = !this.#hasSentEvent;
+    this.#hasSentEvent = true;
+    const told = { type, object, event, isFirst };
+    return this.#sink.write(sharedEncoding(this.#representation, told));
   }
 
   cork(): void {
@@ -200,29 +202,32 @@ class WatchStream implements WatchSink, Tick {
     let count = 0;
     for (;;) {
       let isComplete = true;
+      let visits = 0;
       let corrupt: StoredObject | undefined;
       tree.visit(selector.namespace, after, (object) => {
-        if (out.isFull) {
+        if (out.isFull || visits++ === VISITS_MAX) {
           isComplete = false;
           return STOP;
         }
         after = object.path;
-        if (!selector.matches(object)) return undefined;
         if (object.corruption !== undefined) {
           corrupt = object;
           return STOP;
         }
+        if (!selector.matches(object)) return undefined;
         putEvent(out, this.#representation, "ADDED", object, !this.#hasSentEvent);
         this.#hasSentEvent = true;
         count++;
         return undefined;
       });
       if (corrupt !== undefined) {
-        this.#fail(unreadable(corrupt));
+        this.#fail(unreadableObjects([corrupt.path]));
         return false;
       }
       if (isComplete) break;
-      if (!(await stream.write(out)) || this.#isEnding) return false;
+      if (!out.isFull) await new Promise((resolve) => setImmediate(resolve));
+      else if (!(await stream.write(out))) return false;
+      if (this.#isEnding) return false;
     }
     if (this.#options.marksInitialEventsEnd) {
       const key = `${this.#services.naming.groupDomain}/initial-events-end`;
@@ -268,43 +273,27 @@ function watchScope(selector: Selector, triggerField: string | undefined): Watch
   };
 }
 
-function unreadable(object: StoredObject): StatusError {
-  return new StatusError({
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Failure",
-    message: `the stored object at ${JSON.stringify(object.path)} cannot be read`,
-    reason: "StoreReadError",
-    code: 500,
-  });
+/** What one watcher is told of an event. */
+interface Told {
+  readonly type: EventType;
+  /** The event's own object, or the state that a watcher knew whose selector it left. */
+  readonly object: StoredObject;
+  readonly event: ObjectEvent;
+  readonly isFirst: boolean;
 }
 
-/** One event as bytes, made once per representation and type for all watchers. */
-function sharedEncoding(
-  representation: Representation,
-  type: EventType,
-  object: StoredObject,
-  event: ObjectEvent,
-): SharedChunk {
-  // What a watcher sees when an object leaves its selector differs from what the others see.
-  const key = `${representation.id}/${type}${object === event.object ? "" : "/departure"}`;
+/** One event as bytes, made once for all watchers that are told the same in the same form. */
+function sharedEncoding(representation: Representation, told: Told): SharedChunk {
+  const { type, object, event, isFirst } = told;
+  const isDeparture = object !== event.object;
+  const key = `${representation.id}/${type}${isDeparture ? "/departure" : ""}${isFirst ? "/first" : ""}`;
   const known = event.encoding(key);
   if (known instanceof SharedChunk) return known;
-  const chunk = new SharedChunk(encodeEvent(representation, type, object, false));
-  event.keepEncoding(key, chunk);
-  return chunk;
-}
-
-function encodeEvent(
-  representation: Representation,
-  type: EventType,
-  object: StoredObject,
-  isFirst: boolean,
-): Buffer {
   const out = new ChunkWriter();
   putEvent(out, representation, type, object, isFirst);
-  return Buffer.from(out.peek());
+  const chunk = new SharedChunk(Buffer.from(out.peek()));
+  event.keepEncoding(key, chunk);
+  return chunk;
 }
 
 function putEvent(
