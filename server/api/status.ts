@@ -289,6 +289,24 @@ export function tooManyRequests(message: string, retryAfterSeconds: number): Sta
   });
 }
 
+/** 429 of an eviction that a PodDisruptionBudget forbids; 0 seconds = nobody knows until when. */
+export function disruptionRefused(why: string, retryAfterSeconds: number): StatusError {
+  return failure({
+    code: 429,
+    reason: "TooManyRequests",
+    message: "Cannot evict pod as it would violate the pod's disruption budget.",
+    details: {
+      causes: [{ reason: "DisruptionBudget", message: why }],
+      ...(retryAfterSeconds === 0 ? {} : { retryAfterSeconds }),
+    },
+  });
+}
+
+/** 500 without a reason: what the existing API answers to an eviction that it cannot decide. */
+export function evictionUnsupported(message: string): StatusError {
+  return failure({ code: 500, message });
+}
+
 /** 500: our own defect or a failure that the client cannot mend. */
 export function internalError(message: string, cause?: unknown): StatusError {
   return failure({

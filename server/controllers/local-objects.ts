@@ -22,7 +22,7 @@ export const CONTROLLERS_USER = createUser({
 export function createLocalObjects(registry: Registry, table: ResourceTable): ObjectsApi {
   const served = new Map<ControlledResource, ServedResource>();
   for (const resource of table.all) {
-    if (resource.virtual !== undefined || table.stored(resource.partition) !== resource) continue;
+    if (table.stored(resource.partition) !== resource) continue;
     served.set(toControlled(resource), resource);
   }
   const options: WriteOptions = {

@@ -43,7 +43,7 @@ export function withResourceVerbs(
     if (handler === undefined || !verbs.includes(info.verb) || !fitsDepth(info, resource)) {
       throw methodNotAllowed();
     }
-    await handler(ctx, resource);
+    await handler(ctx, resource.shapes?.get(info.subresource) ?? resource);
   };
 }
 

@@ -8,6 +8,7 @@ import { loadFacts } from "../types/load-facts.js";
 import type { VirtualResource } from "./generic/served-resource.js";
 import { STRATEGIES } from "./groups.js";
 import { createResourceTable } from "./resource-table.js";
+import { SUBRESOURCES } from "./subresources/subresources.js";
 
 const operation: VirtualResource = { create: async ({ object }) => object };
 const VIRTUAL = Object.fromEntries(
@@ -31,7 +32,7 @@ function open(vendor = "kubernetes", isEnabled?: () => boolean) {
 }
 
 /** What the facts know and this server leaves out, with its place in the document. */
-const NOT_SERVED = new Set(["v1 bindings", "v1 componentstatuses"]);
+const NOT_SERVED = new Set(["v1 componentstatuses"]);
 
 test("every GA resource of the facts is served, but for those that the document names", () => {
   const { facts, table } = open();
@@ -45,6 +46,16 @@ test("every GA resource of the facts is served, but for those that the document 
     table.all.some(({ version }) => /alpha|beta/.test(version)),
     false,
   );
+});
+
+test("every subresource with a behaviour of its own belongs to one of the facts", () => {
+  const { facts } = open();
+  const known = new Set(
+    facts.resources.map(({ group, resource, subresource }) =>
+      [group.replace(".k8s.io", ""), resource, subresource].filter(Boolean).join("/"),
+    ),
+  );
+  for (const name of Object.keys(SUBRESOURCES)) assert.ok(known.has(name.replace(/^\//, "")), name);
 });
 
 test("every strategy belongs to a resource of the facts", () => {
@@ -88,9 +99,17 @@ test("subresources are served where they have an implementation", () => {
     ...(table.find(group, "v1", resource)?.subresources.keys() ?? []),
   ];
   assert.deepEqual(names("", "namespaces"), ["finalize", "status"]);
-  assert.deepEqual(names("apps", "deployments"), ["status"]);
+  assert.deepEqual(names("apps", "deployments"), ["scale", "status"]);
   assert.deepEqual(names("", "configmaps"), []);
-  assert.ok(table.servedFacts.every(({ subresource }) => /^(|status|finalize)$/.test(subresource)));
+  assert.deepEqual(names("", "pods"), [
+    "binding",
+    "ephemeralcontainers",
+    "eviction",
+    "resize",
+    "status",
+  ]);
+  assert.equal(table.find("apps", "v1", "deployments")?.shapes?.get("scale")?.kind, "Scale");
+  assert.equal(table.stored("core/bindings"), undefined);
 });
 
 test("docs/api-coverage.md has a row for every resource that is served by default", () => {

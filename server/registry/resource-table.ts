@@ -13,11 +13,14 @@ import type { ObjectCodecs } from "../schema/object-codec.js";
 import { createConversions } from "./conversions.js";
 import type {
   Conversion,
+  ResourceAction,
   ResourceStrategy,
   ServedResource,
   VirtualResource,
 } from "./generic/served-resource.js";
 import { STRATEGIES } from "./groups.js";
+import type { FindResource, SubresourceDefinition } from "./subresources/definition.js";
+import { SUBRESOURCES } from "./subresources/subresources.js";
 
 export interface ResourceTableOptions {
   readonly naming: Naming;
@@ -42,8 +45,8 @@ export interface ResourceTable {
   stored(partition: PartitionId): ServedResource | undefined;
 }
 
-/** Subresources that this server has an implementation of. */
-const SERVED_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "namespaces/finalize"]);
+/** Subresources that are parts of the stored object; subresources.ts has those that are more. */
+const PLAIN_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "namespaces/finalize"]);
 
 /** Versions whose shape differs from the stored one and for which there is no conversion yet. */
 const UNCONVERTED_VERSIONS: ReadonlySet<string> = new Set(["resource/v1beta1"]);
@@ -60,21 +63,29 @@ export function createResourceTable(options: ResourceTableOptions): ResourceTabl
 
   const byName = new Map<string, ServedResource>();
   const servedFacts: ResourceFact[] = [];
+  const find = (group: string, version: string, resource: string) =>
+    byName.get(keyOf(group, version, resource));
   for (const fact of facts.resources) {
     const group = withoutDomain(naming, fact.group);
     if (!isEnabled(fact) || UNCONVERTED_VERSIONS.has(`${group}/${fact.version}`)) continue;
     if (fact.subresource !== "") {
-      const isServed =
-        SERVED_SUBRESOURCES.has(fact.subresource) ||
-        SERVED_SUBRESOURCES.has(`${fact.resource}/${fact.subresource}`);
+      const isPlain =
+        PLAIN_SUBRESOURCES.has(fact.subresource) ||
+        PLAIN_SUBRESOURCES.has(`${fact.resource}/${fact.subresource}`);
+      const definition = SUBRESOURCES[`${group}/${fact.resource}/${fact.subresource}`];
       const parent = byName.get(keyOf(fact.group, fact.version, fact.resource));
-      if (!isServed || parent === undefined) continue;
+      if (parent === undefined || (!isPlain && definition === undefined)) continue;
       (parent.subresources as Map<string, ResourceFact>).set(fact.subresource, fact);
+      if (definition !== undefined) {
+        const shape = toShape(options, parent, fact, definition, find);
+        (parent.shapes as Map<string, ServedResource>).set(fact.subresource, shape);
+      }
       servedFacts.push(fact);
       continue;
     }
     const operation = virtual[`${group}/${fact.resource}`];
-    if (fact.stored === undefined && operation === undefined) continue;
+    const action = SUBRESOURCES[`${group}/${fact.resource}`]?.action?.(find);
+    if (fact.stored === undefined && operation === undefined && action === undefined) continue;
     byName.set(
       keyOf(fact.group, fact.version, fact.resource),
       toServed(options, fact, {
@@ -82,6 +93,7 @@ export function createResourceTable(options: ResourceTableOptions): ResourceTabl
         strategy: STRATEGIES[`${group}/${fact.resource}`] ?? NO_STRATEGY,
         conversion: conversions[`${group}/${fact.version}/${fact.resource}`],
         virtual: operation,
+        action,
       }),
     );
     servedFacts.push(fact);
@@ -91,15 +103,14 @@ export function createResourceTable(options: ResourceTableOptions): ResourceTabl
   const byPartition = new Map<PartitionId, ServedResource>();
   for (const resource of all) {
     const isStoredVersion = resource.conversion === undefined;
-    if (resource.virtual !== undefined) continue;
+    if (resource.virtual !== undefined || resource.action !== undefined) continue;
     if (isStoredVersion || !byPartition.has(resource.partition)) {
       byPartition.set(resource.partition, resource);
     }
   }
   const traits = new Map([...byPartition].map(([id, resource]) => [id, traitsOf(resource)]));
   return Object.freeze({
-    find: (group: string, version: string, resource: string) =>
-      byName.get(keyOf(group, version, resource)),
+    find,
     all,
     servedFacts: Object.freeze(servedFacts),
     traits: (partition: PartitionId) => traits.get(partition) ?? NO_TRAITS,
@@ -142,10 +153,11 @@ function toServed(
     strategy: ResourceStrategy;
     conversion: Conversion | undefined;
     virtual: VirtualResource | undefined;
+    action: ResourceAction | undefined;
   },
 ): ServedResource {
   const { group, version, resource, kind } = fact;
-  const { stored, strategy, virtual } = parts;
+  const { stored, strategy, virtual, action } = parts;
   const codec = codecs.forKind(group, version, kind);
   const storedCodec = codecs.forKind(stored.group, stored.version, kind);
   assert(codec !== undefined && storedCodec !== undefined, "EveryResourceHasACodec");
@@ -163,7 +175,31 @@ function toServed(
     conversion: isSame ? undefined : (parts.conversion ?? IDENTITY),
     strategy,
     subresources: new Map<string, ResourceFact>(),
+    shapes: new Map<string, ServedResource>(),
     ...(virtual === undefined ? {} : { virtual }),
+    ...(action === undefined ? {} : { action }),
+  });
+}
+
+/** The resource that requests to a subresource work on: its parent's objects, in its own kind. */
+function toShape(
+  { codecs }: ResourceTableOptions,
+  parent: ServedResource,
+  fact: ResourceFact,
+  { conversion, part, action }: SubresourceDefinition,
+  find: FindResource,
+): ServedResource {
+  const { group, version } = fact.kindGroupVersion ?? fact;
+  const codec = codecs.forKind(group, version, fact.kind);
+  assert(codec !== undefined, "EveryResourceHasACodec");
+  return Object.freeze({
+    ...parent,
+    fact,
+    kind: fact.kind,
+    codec,
+    conversion: conversion ?? parent.conversion,
+    ...(part === undefined ? {} : { part }),
+    ...(action === undefined ? {} : { action: action(find) }),
   });
 }
 

@@ -31,7 +31,17 @@ export async function handleCreate(
     services.decoders,
   );
   const namespace = namespaceOf(ctx, resource);
-  const { signal, user } = ctx.state;
+  const { info, signal, user } = ctx.state;
+  if (resource.action !== undefined) {
+    const object = decodeInput(resource, input, options);
+    fillNamespace(object.metadata, resource.isNamespaced, namespace);
+    // On a collection the object names itself.
+    const name = info.name === "" ? (object.metadata.name ?? "") : info.name;
+    const request = { object, namespace, name, options };
+    const { status, bytes } = await resource.action.run(registry, request, signal);
+    answerBytes(ctx, status, bytes);
+    return;
+  }
   if (resource.virtual === undefined) {
     const request = { resource, namespace, input, options };
     answerObject(ctx, resource, services, await createObject(registry, request, signal));

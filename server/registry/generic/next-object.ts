@@ -49,16 +49,22 @@ export function nextObject(
   fillNamespace(served.metadata, resource.isNamespaced, target.namespace);
   delete served.metadata.resourceVersion;
   const errors = resource.codec.validate(served);
-  let next = conversion === undefined ? served : conversion.toStored(served);
-  if (conversion !== undefined) resource.storedCodec.applyDefaults(next);
-
+  const { part } = resource;
+  let next = served;
+  if (conversion !== undefined && part?.isOwnShape !== true) {
+    next = conversion.toStored(served);
+    resource.storedCodec.applyDefaults(next);
+  }
   const context: StrategyContext = {
     nowMs: registry.clock.now(),
     subresource,
     naming: registry.naming,
     user: options.user,
   };
-  next = keepOtherParts(resource, subresource, next, before);
+  next =
+    part === undefined
+      ? keepOtherParts(resource, subresource, next, before)
+      : part.merge(next, before, context);
   prepareMetadataForUpdate(next.metadata, before.metadata);
   strategy.prepareForUpdate?.(next, before, context);
   errors.push(
@@ -68,7 +74,7 @@ export function nextObject(
       namespaceFinalizer: registry.naming.namespaceFinalizer,
     }),
     ...validateMetadataUpdate(next.metadata, before.metadata),
-    ...(strategy.validateUpdate?.(next, before, context) ?? []),
+    ...((part ?? { validate: strategy.validateUpdate }).validate?.(next, before, context) ?? []),
   );
   if (errors.length > 0) throw invalid(resource, target.name, errors);
   return encodeNext(resource, next, before, current);

@@ -11,6 +11,7 @@ import type { FieldError } from "../../api/status.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { ResourceFact } from "../../schema/model.js";
 import type { ObjectCodec } from "../../schema/object-codec.js";
+import type { Registry, WriteOptions, WriteResult } from "./registry.js";
 
 /** What a strategy may know about the request. */
 export interface StrategyContext {
@@ -91,6 +92,34 @@ export interface VirtualResource {
   create(request: VirtualRequest, signal: AbortSignal): Promise<ApiObject>;
 }
 
+/** What updates and patches of a subresource do to the object that it is a part of (S1-CRUD-08). */
+export interface SubresourcePart {
+  /** Its objects have a shape of their own; the conversion makes them of the stored one (S1-GEN-03). */
+  readonly isOwnShape?: true;
+  /**
+   * The object to store: the current one, which stays as it is, with what this part may change of
+   * it. `sent` is in the stored version, or in the part's own shape. @throws {StatusError} 422
+   */
+  merge(sent: ApiObject, current: ApiObject, context: StrategyContext): ApiObject;
+  /** In place of the strategy's `validateUpdate`, which would forbid what this part is for. */
+  validate?(next: ApiObject, current: ApiObject, context: StrategyContext): FieldError[];
+}
+
+/** A request to an action. */
+export interface ActionRequest {
+  readonly object: ApiObject;
+  readonly namespace: string;
+  /** Of the object in the URL; "" where the action belongs to the collection. */
+  readonly name: string;
+  readonly options: WriteOptions;
+}
+
+/** A create that does something to an object and stores nothing of itself (S1-GEN-08). */
+export interface ResourceAction {
+  /** @throws {StatusError} */
+  run(registry: Registry, request: ActionRequest, signal: AbortSignal): Promise<WriteResult>;
+}
+
 export interface ServedResource {
   readonly fact: ResourceFact;
   readonly group: string;
@@ -110,4 +139,10 @@ export interface ServedResource {
   readonly virtual?: VirtualResource;
   /** Subresources served beside it, by name: "status", ... */
   readonly subresources: ReadonlyMap<string, ResourceFact>;
+  /** Those of them that differ in shape or effect, as the resources that their handlers work on. */
+  readonly shapes?: ReadonlyMap<string, ServedResource>;
+  /** Set for such a subresource when it is updated. */
+  readonly part?: SubresourcePart;
+  /** Set for a subresource or resource that is created without being stored. */
+  readonly action?: ResourceAction;
 }

@@ -1,0 +1,118 @@
+/**
+ * binding: a scheduler gives a pod its node. Only a pod that lives, waits for nothing and has no node
+ * yet can be bound; the compare of the write makes sure that only one scheduler does it.
+ */
+import { requiredValue, unsupportedValue } from "../../api/field-errors.js";
+import type { ApiObject, JsonValue } from "../../api/meta.js";
+import {
+  badRequest,
+  conflict,
+  type FieldError,
+  invalid,
+  type StatusError,
+} from "../../api/status.js";
+import { isDeleting } from "../generic/metadata.js";
+import type { Registry } from "../generic/registry.js";
+import type { ActionRequest, ServedResource } from "../generic/served-resource.js";
+import { patchObject } from "../generic/update.js";
+import { succeeded } from "./action-status.js";
+import { withCondition } from "./conditions.js";
+import type { SubresourceDefinition } from "./definition.js";
+
+interface BindingObject extends ApiObject {
+  target?: { kind?: string; name?: string };
+}
+
+interface PodObject extends ApiObject {
+  spec?: { nodeName?: string; schedulingGates?: readonly unknown[] };
+}
+
+export const binding: SubresourceDefinition = {
+  action: (find) => ({
+    async run(registry, request, signal) {
+      const pods = find("", "v1", "pods");
+      if (pods === undefined) throw badRequest("pods are not served");
+      await bind(registry, pods, request, signal);
+      return succeeded();
+    },
+  }),
+};
+
+async function bind(
+  registry: Registry,
+  pods: ServedResource,
+  { object, namespace, name, options }: ActionRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const { metadata, target } = object as BindingObject;
+  if (metadata.name !== name) {
+    throw badRequest("name in URL does not match name in Binding object");
+  }
+  const errors = checkTarget(target);
+  if (errors.length > 0) throw invalid({ group: "", kind: "Binding" }, name, errors);
+  const bound = {
+    // What pods forbid in an update is what this is for.
+    resource: { ...pods, part: { merge: (sent: ApiObject) => sent } },
+    namespace,
+    name,
+    subresource: "binding",
+    options: { ...options, fieldValidation: "Ignore" as const },
+    patch: (current: JsonValue) => {
+      const pod = current as unknown as PodObject;
+      refuseUnbindable(pod);
+      return boundPod(
+        pod,
+        object,
+        target?.name ?? "",
+        registry.clock.now(),
+      ) as unknown as JsonValue;
+    },
+  };
+  await patchObject(registry, bound, signal);
+}
+
+function checkTarget(target: BindingObject["target"]): FieldError[] {
+  const errors: FieldError[] = [];
+  const kind = target?.kind ?? "";
+  if (kind !== "" && kind !== "Node") {
+    errors.push(unsupportedValue("target.kind", kind, ["Node", "<empty>"]));
+  }
+  if ((target?.name ?? "") === "") errors.push(requiredValue("target.name"));
+  return errors;
+}
+
+/** @throws {StatusError} 409 */
+function refuseUnbindable(pod: PodObject): void {
+  const name = pod.metadata.name ?? "";
+  const { nodeName = "", schedulingGates } = pod.spec ?? {};
+  if (isDeleting(pod)) {
+    throw refuse(name, `pod ${name} is being deleted, cannot be assigned to a host`);
+  }
+  if (nodeName !== "") {
+    throw refuse(name, `pod ${name} is already assigned to node ${JSON.stringify(nodeName)}`);
+  }
+  if ((schedulingGates?.length ?? 0) > 0) {
+    throw refuse(name, `pod ${name} has non-empty .spec.schedulingGates`);
+  }
+}
+
+function refuse(name: string, why: string): StatusError {
+  return conflict({ group: "", resource: "pods/binding" }, name, why);
+}
+
+/** The pod on its node; annotations travel with the binding, uid and version are its conditions. */
+function boundPod(
+  pod: PodObject,
+  { metadata: { uid, resourceVersion, annotations } }: ApiObject,
+  nodeName: string,
+  nowMs: number,
+): PodObject {
+  const metadata = { ...pod.metadata };
+  if (uid !== undefined && uid !== "") metadata.uid = uid;
+  if (resourceVersion !== undefined && resourceVersion !== "") {
+    metadata.resourceVersion = resourceVersion;
+  }
+  if (annotations !== undefined) metadata.annotations = { ...metadata.annotations, ...annotations };
+  const assigned = { ...pod, metadata, spec: { ...pod.spec, nodeName } };
+  return withCondition(assigned, { type: "PodScheduled", status: "True" }, nowMs);
+}

@@ -1,0 +1,40 @@
+/** Conditions in the status of an object: one per type, with the time of their last change. */
+import type { ApiObject } from "../../api/meta.js";
+import { isMembers } from "../generic/fields.js";
+import { formatTime } from "../generic/metadata.js";
+
+export interface Condition {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** The object with the condition in the place of the one of its type, or behind the others. */
+export function withCondition<T extends ApiObject>(
+  object: T,
+  condition: Condition,
+  nowMs: number,
+): T {
+  const status = isMembers(object.status) ? object.status : {};
+  const before = conditionsOf(object);
+  const known = before.find(({ type }) => type === condition.type);
+  const isSame = known?.status === condition.status;
+  const now = formatTime(nowMs);
+  const lastTransitionTime = isSame ? (known?.lastTransitionTime ?? now) : now;
+  const next = { lastProbeTime: null, lastTransitionTime, ...condition };
+  const conditions =
+    known === undefined ? [...before, next] : before.map((item) => (item === known ? next : item));
+  return { ...object, status: { ...status, conditions } };
+}
+
+/** Whether the condition is there and true. */
+export function isConditionTrue(object: ApiObject, type: string): boolean {
+  return conditionsOf(object).some((item) => item.type === type && item.status === "True");
+}
+
+export function conditionsOf(object: ApiObject): readonly Record<string, unknown>[] {
+  const { status } = object;
+  const conditions = isMembers(status) ? status.conditions : undefined;
+  return Array.isArray(conditions) ? conditions.filter(isMembers) : [];
+}

@@ -1,0 +1,129 @@
+/**
+ * What PodDisruptionBudgets say about an eviction, and how one is counted. Counting is a write of the
+ * budget's status under compare-and-swap, so two evictions never use the same allowance.
+ */
+import type { ApiObject, JsonValue } from "../../api/meta.js";
+import { disruptionRefused, forbidden } from "../../api/status.js";
+import { formatTime } from "../generic/metadata.js";
+import { currentOfView, parseCurrent } from "../generic/objects.js";
+import type { Registry, WriteOptions } from "../generic/registry.js";
+import type { ServedResource } from "../generic/served-resource.js";
+import { patchObject } from "../generic/update.js";
+import { compileLabelSelector, type LabelSelector } from "./label-selector.js";
+
+/** Evictions that the budget's controller has not seen yet; more say that there is no controller. */
+const DISRUPTED_PODS_MAX = 2_000;
+/** How long a client is to wait for the budget's controller. */
+const RETRY_AFTER_SECONDS = 10;
+
+export interface DisruptionBudget extends ApiObject {
+  spec?: { selector?: LabelSelector | null; unhealthyPodEvictionPolicy?: string };
+  status?: {
+    observedGeneration?: number;
+    disruptionsAllowed?: number;
+    currentHealthy?: number;
+    desiredHealthy?: number;
+    disruptedPods?: Record<string, string>;
+  };
+}
+
+/** The budgets that a pod counts for, from the view. */
+export function budgetsOf(
+  registry: Registry,
+  budgets: ServedResource,
+  pod: ApiObject,
+): DisruptionBudget[] {
+  const { namespace = "", name = "", labels = {} } = pod.metadata;
+  // As ever: what has no labels is nobody's.
+  if (Object.keys(labels).length === 0) return [];
+  const found: DisruptionBudget[] = [];
+  const { tree } = registry.view.partition(budgets.partition).snapshot();
+  tree.visit(namespace, "", (stored) => {
+    if (stored.corruption !== undefined) return undefined;
+    const budget = parseCurrent(currentOfView(stored)) as DisruptionBudget;
+    const selector = budget.spec?.selector;
+    if (selector === undefined || selector === null) return undefined;
+    const isSelected = compileLabelSelector(selector, namespace).matches({
+      namespace,
+      name,
+      labels,
+      fields: {},
+    });
+    if (isSelected) found.push(budget);
+    return undefined;
+  });
+  return found;
+}
+
+/** Whether a pod that is not ready may go without being counted: it keeps nothing up. */
+export function spareUnhealthy({ spec, status }: DisruptionBudget): boolean {
+  if (spec?.unhealthyPodEvictionPolicy === "AlwaysAllow") return true;
+  const { currentHealthy = 0, desiredHealthy = 0 } = status ?? {};
+  return currentHealthy >= desiredHealthy && desiredHealthy > 0;
+}
+
+/** Counts one eviction against the budget. @throws {StatusError} 429, 403 when it may not happen */
+export async function useAllowance(
+  registry: Registry,
+  budgets: ServedResource,
+  target: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly podName: string;
+    readonly options: WriteOptions;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace, name, podName, options } = target;
+  const patch = (current: JsonValue): JsonValue => {
+    const budget = current as unknown as DisruptionBudget;
+    refuseExhausted(budgets, budget);
+    const { status } = budget;
+    const next: DisruptionBudget = {
+      ...budget,
+      status: {
+        ...status,
+        disruptionsAllowed: (status?.disruptionsAllowed ?? 0) - 1,
+        disruptedPods: { ...status?.disruptedPods, [podName]: formatTime(registry.clock.now()) },
+      },
+    };
+    return next as unknown as JsonValue;
+  };
+  const request = { resource: budgets, namespace, name, subresource: "status", options, patch };
+  await patchObject(registry, request, signal);
+}
+
+function refuseExhausted({ group }: ServedResource, { metadata, status }: DisruptionBudget): void {
+  const { name = "", generation = 0 } = metadata;
+  const singular = { group, resource: "poddisruptionbudget" };
+  const {
+    observedGeneration = 0,
+    disruptionsAllowed = 0,
+    currentHealthy = 0,
+    desiredHealthy = 0,
+    disruptedPods = {},
+  } = status ?? {};
+  if (observedGeneration < generation) throw stillProcessed(name);
+  if (disruptionsAllowed < 0) {
+    throw forbidden(singular, name, "pdb disruptions allowed is negative");
+  }
+  if (Object.keys(disruptedPods).length > DISRUPTED_PODS_MAX) {
+    const why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
+    throw forbidden(singular, name, why);
+  }
+  if (disruptionsAllowed === 0) {
+    // No time to wait is given: only a controller's next look can tell.
+    throw disruptionRefused(
+      `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`,
+      0,
+    );
+  }
+}
+
+/** 429: what the budget says is not about its present self, or changed meanwhile. */
+export function stillProcessed(name: string) {
+  return disruptionRefused(
+    `The disruption budget ${name} is still being processed by the server.`,
+    RETRY_AFTER_SECONDS,
+  );
+}

@@ -1,0 +1,206 @@
+/**
+ * eviction: a delete of a pod that asks its PodDisruptionBudget first (S1-GEN-08). What `kubectl
+ * drain` does to every pod of a node.
+ *
+ *   pending, finished or already going ──► delete: nothing is disrupted
+ *   no budget ───────────────────────────► mark, delete
+ *   one budget, not ready and spare ─────► mark, delete, if the pod is still the same
+ *   one budget ──────────────────────────► count it (or 429), mark, delete
+ *   more than one ───────────────────────► 500: nobody could say which one to count
+ */
+import { objectPath } from "../../../storage/objects/keys.js";
+import { unsupportedValue } from "../../api/field-errors.js";
+import type { ApiObject, JsonValue } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
+import {
+  badRequest,
+  evictionUnsupported,
+  invalidOptions,
+  notFound,
+  StatusError,
+} from "../../api/status.js";
+import { refresh } from "../generic/commit.js";
+import { deleteObject } from "../generic/delete.js";
+import { checkDeleteOptions, type DeleteOptions } from "../generic/delete-options.js";
+import { isDeleting } from "../generic/metadata.js";
+import { currentOfView, parseCurrent } from "../generic/objects.js";
+import type { Registry, WriteOptions } from "../generic/registry.js";
+import type { ActionRequest, ServedResource } from "../generic/served-resource.js";
+import { patchObject } from "../generic/update.js";
+import { succeeded } from "./action-status.js";
+import { isConditionTrue, withCondition } from "./conditions.js";
+import type { SubresourceDefinition } from "./definition.js";
+import { budgetsOf, spareUnhealthy, stillProcessed, useAllowance } from "./disruption-budget.js";
+
+interface EvictionObject extends ApiObject {
+  deleteOptions?: {
+    gracePeriodSeconds?: number;
+    preconditions?: { uid?: string; resourceVersion?: string };
+    orphanDependents?: boolean;
+    propagationPolicy?: string;
+    dryRun?: string[];
+  } | null;
+}
+
+/** A pod in the view, with the version that it has there. */
+interface FoundPod {
+  readonly pod: ApiObject;
+  readonly resourceVersion: string;
+}
+
+/** Each try means that somebody else wrote the pod in between. */
+const ATTEMPTS_MAX = 20;
+
+export const eviction: SubresourceDefinition = {
+  action: (find) => ({
+    async run(registry, request, signal) {
+      const pods = find("", "v1", "pods");
+      const budgets = find("policy", "v1", "poddisruptionbudgets");
+      if (pods === undefined || budgets === undefined) throw badRequest("pods are not served");
+      if (request.object.metadata.name !== request.name) {
+        throw badRequest("name in URL does not match name in Eviction object");
+      }
+      await evict(registry, { ...request, pods, budgets }, signal);
+      return succeeded();
+    },
+  }),
+};
+
+interface Evicted extends ActionRequest {
+  readonly pods: ServedResource;
+  readonly budgets: ServedResource;
+}
+
+async function evict(registry: Registry, request: Evicted, signal: AbortSignal): Promise<void> {
+  const { pods, budgets, namespace, name } = request;
+  const deletion = deleteOptionsOf(registry.naming, request);
+  const options = { ...request.options, isDryRun: deletion.isDryRun };
+  const target = { resource: pods, namespace, name };
+  const found = await deleteUnguarded(registry, target, deletion, signal);
+  if (found === undefined) return;
+
+  const guards = budgetsOf(registry, budgets, found.pod);
+  if (guards.length > 1) {
+    throw evictionUnsupported(
+      "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+    );
+  }
+  const [guard] = guards;
+  const guardName = guard?.metadata.name ?? "";
+  const isSpare =
+    guard !== undefined && !isConditionTrue(found.pod, "Ready") && spareUnhealthy(guard);
+  if (guard !== undefined && !isSpare) {
+    const counted = { namespace, name: guardName, podName: name, options };
+    await useAllowance(registry, budgets, counted, signal);
+  }
+  // A pod that was found not ready may go only as long as it is as it was found.
+  const isPinned = isSpare && deletion.preconditions?.resourceVersion === undefined;
+  const pinned = isPinned ? withVersion(deletion, found.resourceVersion) : deletion;
+  try {
+    await markAndDelete(registry, target, pinned, options, signal);
+  } catch (error) {
+    const isRace = error instanceof StatusError && error.reason === "Conflict";
+    throw isPinned && isRace ? stillProcessed(guardName) : error;
+  }
+}
+
+interface PodTarget {
+  readonly resource: ServedResource;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Deletes a pod that no budget counts. @returns the pod when budgets have to be asked */
+async function deleteUnguarded(
+  registry: Registry,
+  target: PodTarget,
+  deletion: DeleteOptions,
+  signal: AbortSignal,
+): Promise<FoundPod | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const found = await freshPod(registry, target);
+    const phase = phaseOf(found.pod);
+    const isOver = phase === "Succeeded" || phase === "Failed" || isDeleting(found.pod);
+    if (!isOver && phase !== "Pending") return found;
+    const isPinned = !isOver && deletion.preconditions?.resourceVersion === undefined;
+    // A pending pod may start meanwhile, and then it counts.
+    const options = isPinned ? withVersion(deletion, found.resourceVersion) : deletion;
+    try {
+      await deleteObject(registry, { ...target, options }, signal);
+      return undefined;
+    } catch (error) {
+      const isRace = error instanceof StatusError && error.reason === "Conflict";
+      if (!isRace || !isPinned || attempt === ATTEMPTS_MAX) throw error;
+    }
+  }
+}
+
+async function freshPod(
+  registry: Registry,
+  { resource, namespace, name }: PodTarget,
+): Promise<FoundPod> {
+  await refresh(registry);
+  const stored = registry.view.partition(resource.partition).get(objectPath(namespace, name));
+  if (stored === undefined) throw notFound(resource, name);
+  const current = currentOfView(stored);
+  return { pod: parseCurrent(current), resourceVersion: String(current.revision) };
+}
+
+function phaseOf({ status }: ApiObject): string {
+  return (status as { phase?: string } | undefined)?.phase ?? "";
+}
+
+function withVersion(deletion: DeleteOptions, resourceVersion: string): DeleteOptions {
+  return { ...deletion, preconditions: { ...deletion.preconditions, resourceVersion } };
+}
+
+/** Writes into the pod why it goes, for whoever made it, and deletes it. */
+async function markAndDelete(
+  registry: Registry,
+  target: PodTarget,
+  deletion: DeleteOptions,
+  writeOptions: WriteOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { preconditions } = deletion;
+  const patch = (current: JsonValue): JsonValue => {
+    const pod = current as unknown as ApiObject;
+    const metadata = { ...pod.metadata };
+    if (preconditions?.uid !== undefined) metadata.uid = preconditions.uid;
+    if (preconditions?.resourceVersion !== undefined) {
+      metadata.resourceVersion = preconditions.resourceVersion;
+    }
+    const condition = {
+      type: "DisruptionTarget",
+      status: "True",
+      reason: "EvictionByEvictionAPI",
+      message: "Eviction API: evicting",
+    } as const;
+    const marked = withCondition({ ...pod, metadata }, condition, registry.clock.now());
+    return marked as unknown as JsonValue;
+  };
+  const options = { ...writeOptions, fieldValidation: "Ignore" as const };
+  const request = { ...target, subresource: "status", options, patch };
+  const { revision } = await patchObject(registry, request, signal);
+  const isVersioned = preconditions?.resourceVersion !== undefined;
+  const final = isVersioned ? withVersion(deletion, String(revision)) : deletion;
+  await deleteObject(registry, { ...target, options: final }, signal);
+}
+
+/** The options inside the Eviction; a dry run may be asked for there or in the query. */
+function deleteOptionsOf(naming: Naming, { object, options }: ActionRequest): DeleteOptions {
+  const sent = (object as EvictionObject).deleteOptions ?? {};
+  const { dryRun = [], gracePeriodSeconds, preconditions } = sent;
+  const { orphanDependents, propagationPolicy } = sent;
+  const errors = dryRun
+    .filter((value) => value !== "All")
+    .map((value) => unsupportedValue("dryRun", value, ["All"]));
+  if (errors.length > 0) throw invalidOptions(naming, "DeleteOptions", errors);
+  return checkDeleteOptions(naming, {
+    gracePeriodSeconds,
+    preconditions,
+    orphanDependents,
+    propagationPolicy,
+    isDryRun: options.isDryRun || dryRun.length > 0,
+  });
+}
