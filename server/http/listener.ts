@@ -16,6 +16,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import type { RequestListener } from "./application.js";
 import { answerClientError } from "./client-error.js";
 import type { Metrics } from "./metrics.js";
+import { answerUpgrade } from "./upgrade.js";
 
 /** Long selectors and tokens fit; a flood of headers does not. Upstream has 1 MiB. */
 const HEADER_BYTES_MAX = 128 * 1024;
@@ -81,6 +82,9 @@ export class Listener {
       onRequest(request, response);
     };
     server.on("request", handle);
+    server.on("upgrade", (request, socket, head) => {
+      answerUpgrade(request, socket as TLSSocket, head, handle);
+    });
     listener.#dispatch(options, handle);
     server.on("connection", (socket: Socket) => {
       const peer = peerOf(socket);

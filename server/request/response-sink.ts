@@ -13,6 +13,8 @@ import { constants, type Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import { applyCommonHeaders, type RequestContext, type RequestState } from "./request-state.js";
+import { upgradeOf } from "./upgrade.js";
+import { openWebSocketSink, type WebSocketOptions } from "./web-socket-sink.js";
 
 export interface ResponseSink {
   /**
@@ -34,6 +36,8 @@ export interface ResponseSink {
   /** Bytes handed over and not yet with the operating system. */
   readonly writableLength: number;
   readonly isClosed: boolean;
+  /** Whether each write is a message of its own to the client, so that one must not hold several. */
+  readonly isMessageBased: boolean;
 }
 
 /** Larger pieces are written in three parts instead of being copied behind their frame header. */
@@ -44,25 +48,49 @@ const CRLF = Buffer.from("\r\n", "latin1");
 
 /** Bytes that go to many sinks: the frame around them is made once. Never changed after creation. */
 export class SharedChunk {
-  readonly bytes: Buffer;
+  #bytes: Buffer;
   #framed: Buffer | undefined;
 
   constructor(bytes: Buffer) {
-    this.bytes = bytes;
+    this.#bytes = bytes;
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes;
   }
 
   /** The bytes as one HTTP/1.1 chunk. */
   get framed(): Buffer {
-    this.#framed ??= frame(this.bytes);
+    if (this.#framed === undefined) {
+      const { length } = this.#bytes;
+      this.#framed = frame(this.#bytes);
+      // One copy is enough: what is kept is the middle of the frame.
+      const start = this.#framed.length - length - CRLF.length;
+      this.#bytes = this.#framed.subarray(start, start + length);
+    }
     return this.#framed;
   }
 }
 
-/** Sends status and headers now and takes over the body. */
+export interface SinkOptions {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A client that asks for a WebSocket gets one; absent = the response stays plain HTTP. */
+  readonly webSocket?: WebSocketOptions;
+}
+
+/**
+ * Sends status and headers now and takes over the body.
+ * @throws {StatusError} 400, 403 for a WebSocket that cannot be opened
+ */
 export function openSink(
   ctx: RequestContext,
-  { status, headers }: { status: number; headers: Readonly<Record<string, string>> },
+  { status, headers, webSocket }: SinkOptions,
 ): ResponseSink {
+  const upgrade = webSocket === undefined ? undefined : upgradeOf(ctx.req);
+  if (webSocket !== undefined && upgrade !== undefined) {
+    return openWebSocketSink(ctx, upgrade, webSocket);
+  }
   applyCommonHeaders(ctx);
   ctx.status = status;
   ctx.set(headers);
@@ -88,6 +116,7 @@ export function openSink(
 
 /** What both kinds share: the end of a response. */
 abstract class BaseSink {
+  readonly isMessageBased = false;
   readonly #response: ServerResponse;
   protected readonly state: RequestState;
   #isClosed = false;
@@ -227,6 +256,7 @@ function openEmptySink(ctx: RequestContext): ResponseSink {
     end() {},
     destroy() {},
     writableLength: 0,
+    isMessageBased: false,
     get isClosed() {
       return base.isClosed;
     },

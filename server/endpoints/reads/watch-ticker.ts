@@ -37,19 +37,23 @@ export class WatchTicker {
     this.#watches.delete(watch);
   }
 
+  /** Ends all watches cleanly, for a shutdown (S1-WATCH-27). */
+  endAll(): void {
+    for (const watch of this.#watches) this.#end(watch);
+  }
+
   /**
-   * Ends all watches cleanly, for a shutdown (S1-WATCH-27): at once, or spread over a time, so that
-   * not all clients come to the other replicas in the same moment.
+   * The same spread over a time, so that not all clients come to the other replicas in the same
+   * moment. Watches that are opened meanwhile end with the last of them.
    */
-  async endAll(overMs = 0, signal = new AbortController().signal): Promise<void> {
-    const steps = Math.ceil(overMs / TICK_MS);
-    for (let left = steps; left > 0; left--) {
+  async endAllOver(durationMs: number, signal: AbortSignal): Promise<void> {
+    for (let left = Math.ceil(durationMs / TICK_MS); left > 0; left--) {
       const share = Math.ceil(this.#watches.size / (left + 1));
       for (const watch of [...this.#watches].slice(0, share)) this.#end(watch);
       if (this.#watches.size === 0) return;
       await this.#clock.sleep(TICK_MS, signal);
     }
-    for (const watch of this.#watches) this.#end(watch);
+    this.endAll();
   }
 
   #end(watch: Tick): void {

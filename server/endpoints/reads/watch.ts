@@ -15,11 +15,13 @@ import type { WatchScope } from "../../../storage/cache/watch-index.js";
 import type { Watcher, WatchSink } from "../../../storage/cache/watcher.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { Naming } from "../../api/naming.js";
 import type { Selector } from "../../api/selectors.js";
 import { expired, type StatusError } from "../../api/status.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { openSink, type ResponseSink, SharedChunk } from "../../request/response-sink.js";
+import type { WebSocketOptions } from "../../request/web-socket-sink.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { PacedStream } from "../paced-stream.js";
 import type { Representation } from "../representation.js";
@@ -99,7 +101,11 @@ class WatchStream implements WatchSink, Tick {
     this.#endsAtMs = now + lengthMs;
     this.#nextBookmarkAtMs = this.#firstBookmarkAt(now);
     const contentType = representation.contentType;
-    this.#sink = openSink(ctx, { status: 200, headers: { "Content-Type": contentType } });
+    this.#sink = openSink(ctx, {
+      status: 200,
+      headers: { "Content-Type": contentType },
+      webSocket: webSocketOptions(services.naming, contentType),
+    });
   }
 
   /** @param resumeFrom the version after which events are wanted; undefined = the state comes first */
@@ -218,14 +224,17 @@ class WatchStream implements WatchSink, Tick {
         putEvent(out, this.#representation, "ADDED", object, !this.#hasSentEvent);
         this.#hasSentEvent = true;
         count++;
-        return undefined;
+        if (!this.#sink.isMessageBased) return undefined;
+        isComplete = false;
+        return STOP;
       });
       if (corrupt !== undefined) {
         this.#fail(unreadableObjects([corrupt.path]));
         return false;
       }
       if (isComplete) break;
-      if (!out.isFull) await new Promise((resolve) => setImmediate(resolve));
+      if (!out.isFull && !(this.#sink.isMessageBased && out.length > 0))
+        await new Promise((resolve) => setImmediate(resolve));
       else if (!(await stream.write(out))) return false;
       if (this.#isEnding) return false;
     }
@@ -260,6 +269,16 @@ class WatchStream implements WatchSink, Tick {
     if (nowMs < beforeEnd && next > beforeEnd) return beforeEnd;
     return next;
   }
+}
+
+/** Names of the sub-protocols that clients of the existing system offer. */
+function webSocketOptions(naming: Naming, contentType: string): WebSocketOptions {
+  return {
+    isText: contentType.startsWith("application/json"),
+    binaryProtocol: `binary.${naming.groupDomain}`,
+    base64Protocol: `base64.binary.${naming.groupDomain}`,
+    bearerProtocolPrefix: `base64url.bearer.authorization.${naming.groupDomain}.`,
+  };
 }
 
 /** The narrowest drawer of the watch index that holds everything the selector can match. */

@@ -1,0 +1,178 @@
+/**
+ * A ResponseSink over a WebSocket (RFC 6455): each write is one message. For watches of clients that
+ * cannot read a body piece by piece, such as scripts in a browser (S1-WATCH-26). The request has been
+ * authenticated and authorized like any other before this is opened; what the client sends afterwards
+ * is read and thrown away.
+ */
+import type { Socket } from "node:net";
+import { type WebSocket, WebSocketServer } from "ws";
+import { badRequest, forbiddenPath } from "../api/status.js";
+import type { RequestContext, RequestState } from "./request-state.js";
+import type { ResponseSink, SharedChunk } from "./response-sink.js";
+import type { Upgrade } from "./upgrade.js";
+
+export interface WebSocketOptions {
+  /** Whether messages are text; else they are binary. */
+  readonly isText: boolean;
+  /** The sub-protocol whose messages are always binary. */
+  readonly binaryProtocol: string;
+  /** The one whose messages are text in base64. */
+  readonly base64Protocol: string;
+  /** Starts the name of a sub-protocol that carries a bearer token and is never chosen. */
+  readonly bearerProtocolPrefix: string;
+}
+
+/** Clients have nothing to say on these. */
+const CLIENT_MESSAGE_BYTES_MAX = 4 * 1024;
+/** A client that asks for answers to its pings without reading them is cut off. */
+const PONG_BACKLOG_BYTES_MAX = 64 * 1024;
+/** RFC 6455 section 7.4.1: a normal closure. */
+const CLOSE_NORMAL = 1000;
+
+/** Answers with 101 and takes over the connection. @throws {StatusError} 400, 403 */
+export function openWebSocketSink(
+  ctx: RequestContext,
+  upgrade: Upgrade,
+  options: WebSocketOptions,
+): ResponseSink {
+  refuseForeignOrigin(ctx, options);
+  const socket = acceptWebSocket(ctx, upgrade, options);
+  ctx.status = 101;
+  ctx.respond = false;
+  return new WebSocketSink(ctx, socket, upgrade.socket, options);
+}
+
+/**
+ * A page of another site can make a browser open a WebSocket, and the browser shows its user's
+ * certificate. Who brings a token did so knowingly.
+ */
+function refuseForeignOrigin(
+  ctx: RequestContext,
+  { bearerProtocolPrefix }: WebSocketOptions,
+): void {
+  const { origin, host, authorization } = ctx.req.headers;
+  const protocols = ctx.req.headers["sec-websocket-protocol"] ?? "";
+  if (origin === undefined || authorization !== undefined) return;
+  if (protocols.split(",").some((name) => name.trim().startsWith(bearerProtocolPrefix))) return;
+  const isOwn = URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
+  if (!isOwn) throw forbiddenPath(`origin ${JSON.stringify(origin)} is not allowed`);
+}
+
+function acceptWebSocket(ctx: RequestContext, upgrade: Upgrade, options: WebSocketOptions) {
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    autoPong: false,
+    maxPayload: CLIENT_MESSAGE_BYTES_MAX,
+    handleProtocols: (offered) => chooseProtocol([...offered], options),
+  });
+  let refusal: Error | undefined;
+  let accepted: WebSocket | undefined;
+  server.on("wsClientError", (error) => {
+    refusal = error;
+  });
+  server.on("headers", (headers) => {
+    const common = ctx.state.commonHeaders();
+    for (let at = 0; at < common.length; at += 2) headers.push(`${common[at]}: ${common[at + 1]}`);
+  });
+  const { request, socket, head } = upgrade;
+  server.handleUpgrade(request, socket, head, (webSocket) => {
+    accepted = webSocket;
+  });
+  if (accepted === undefined) throw badRequest(refusal?.message ?? "the WebSocket was not opened");
+  return accepted;
+}
+
+function chooseProtocol(offered: readonly string[], options: WebSocketOptions): string | false {
+  const { binaryProtocol, base64Protocol, bearerProtocolPrefix } = options;
+  for (const known of [binaryProtocol, base64Protocol]) if (offered.includes(known)) return known;
+  // A browser gives up when none of its protocols is chosen; a single one cannot mean anything else.
+  const others = offered.filter((name) => !name.startsWith(bearerProtocolPrefix));
+  const [only] = others;
+  return others.length === 1 && only !== undefined ? only : false;
+}
+
+class WebSocketSink implements ResponseSink {
+  readonly isMessageBased = true;
+  readonly #webSocket: WebSocket;
+  readonly #socket: Socket;
+  readonly #state: RequestState;
+  readonly #isText: boolean;
+  readonly #isBase64: boolean;
+  #onDrain: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(
+    ctx: RequestContext,
+    webSocket: WebSocket,
+    socket: Socket,
+    options: WebSocketOptions,
+  ) {
+    this.#webSocket = webSocket;
+    this.#socket = socket;
+    this.#state = ctx.state;
+    this.#isBase64 = webSocket.protocol === options.base64Protocol;
+    this.#isText = options.isText && webSocket.protocol !== options.binaryProtocol;
+    webSocket.on("error", () => webSocket.terminate());
+    webSocket.on("ping", (data) => {
+      if (socket.writableLength > PONG_BACKLOG_BYTES_MAX) webSocket.terminate();
+      else webSocket.pong(data);
+    });
+    webSocket.once("close", () => {
+      this.#isClosed = true;
+      if (this.#onDrain !== undefined) socket.off("drain", this.#onDrain);
+    });
+  }
+
+  get writableLength(): number {
+    return this.#socket.writableLength;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  write(chunk: Buffer | string | SharedChunk): boolean {
+    if (this.#isClosed || this.#webSocket.readyState !== this.#webSocket.OPEN) return false;
+    const bytes = toBuffer(chunk);
+    if (bytes.length === 0) return true;
+    this.#state.bytesSent += bytes.length;
+    if (this.#isBase64) this.#webSocket.send(bytes.toString("base64"));
+    else this.#webSocket.send(bytes, { binary: !this.#isText });
+    return !this.#socket.writableNeedDrain;
+  }
+
+  cork(): void {
+    this.#socket.cork();
+  }
+
+  uncork(): void {
+    this.#socket.uncork();
+  }
+
+  onDrain(callback: () => void): void {
+    if (this.#isClosed) return;
+    if (this.#onDrain !== undefined) this.#socket.off("drain", this.#onDrain);
+    this.#onDrain = callback;
+    this.#socket.on("drain", callback);
+  }
+
+  onClose(callback: () => void): void {
+    if (this.#isClosed) queueMicrotask(callback);
+    else this.#webSocket.once("close", callback);
+  }
+
+  end(): void {
+    if (!this.#isClosed) this.#webSocket.close(CLOSE_NORMAL);
+  }
+
+  destroy(): void {
+    this.#webSocket.terminate();
+  }
+}
+
+function toBuffer(chunk: Buffer | string | SharedChunk): Buffer {
+  if (typeof chunk === "string") return Buffer.from(chunk, "utf8");
+  return Buffer.isBuffer(chunk) ? chunk : chunk.bytes;
+}
