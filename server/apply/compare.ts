@@ -1,0 +1,220 @@
+/**
+ * What changed between two states of an object, as sets of fields (S1-SSA-09): the changed ones (new
+ * or with another value) and the removed ones. As the existing API counts: a new struct, map or item
+ * counts itself with everything below it; order in lists that are owned by item counts nothing.
+ */
+import { deepEqual } from "../api/deep-equal.js";
+import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
+import { isJsonObject } from "../schema/value-codec.js";
+import { EMPTY, type FieldSet, type FieldSetBuilder, isEmptySet, LEAF } from "./field-set.js";
+import { elementOf, indexItems } from "./list-items.js";
+import { DYNAMIC_MAP, type ListType, type MapType, type MergeType } from "./merge-schema.js";
+import { fieldElement, SELF } from "./path-element.js";
+
+export interface Difference {
+  readonly changed: FieldSet;
+  readonly removed: FieldSet;
+}
+
+/** Nodes of the sets at one place; undefined = nothing there. */
+interface NodeDifference {
+  readonly changed: FieldSet | undefined;
+  readonly removed: FieldSet | undefined;
+}
+
+/** @returns undefined when nothing changed that anybody could own */
+export function compareObjects(
+  type: MapType,
+  before: JsonObject,
+  after: JsonObject,
+): Difference | undefined {
+  const difference = compareMaps(type, before, after);
+  if (difference === undefined) return undefined;
+  return { changed: difference.changed ?? EMPTY, removed: difference.removed ?? EMPTY };
+}
+
+type Side = JsonValue | undefined;
+
+function compareValues(type: MergeType, before: Side, after: Side): NodeDifference | undefined {
+  if (before === after) return undefined;
+  switch (type.form) {
+    case "unowned":
+      return undefined;
+    case "leaf":
+      return compareLeaves(before, after);
+    case "dynamic":
+      return compareDynamic(before, after);
+    case "map":
+      if (!isMapLike(before) || !isMapLike(after)) return compareLeaves(before, after);
+      // Both without members: what counts is whether they are there.
+      if (isEmptyMap(before) && isEmptyMap(after) && type.isPermanent !== true) {
+        return compareLeaves(before, after);
+      }
+      return compareMaps(type, before, after);
+    case "list":
+      if (!isListLike(before) || !isListLike(after)) return compareLeaves(before, after);
+      if (isEmptyList(before) && isEmptyList(after)) return compareLeaves(before, after);
+      return compareLists(type, before, after);
+  }
+}
+
+const CHANGED_LEAF: NodeDifference = Object.freeze({ changed: LEAF, removed: undefined });
+const REMOVED_LEAF: NodeDifference = Object.freeze({ changed: undefined, removed: LEAF });
+
+function compareLeaves(before: Side, after: Side): NodeDifference | undefined {
+  if (before === undefined) return CHANGED_LEAF;
+  if (after === undefined) return REMOVED_LEAF;
+  return deepEqual(before, after) ? undefined : CHANGED_LEAF;
+}
+
+/** Maps by member; a map that becomes something else or the other way round is changed itself too. */
+function compareDynamic(before: Side, after: Side): NodeDifference | undefined {
+  if (!isJsonObject(before) && !isJsonObject(after)) return compareLeaves(before, after);
+  if (isMapLike(before) && isMapLike(after)) {
+    if (isEmptyMap(before) && isEmptyMap(after)) return compareLeaves(before, after);
+    return compareMaps(DYNAMIC_MAP, before, after);
+  }
+  if (isJsonObject(after)) return compareMaps(DYNAMIC_MAP, undefined, after) ?? CHANGED_LEAF;
+  // The field itself stays, as something else.
+  const gone = isJsonObject(before) ? compareMaps(DYNAMIC_MAP, before, undefined)?.removed : {};
+  const { [SELF]: _, ...removed } = gone ?? {};
+  return { changed: LEAF, removed: isEmptySet(removed) ? undefined : removed };
+}
+
+function compareMaps(
+  type: MapType,
+  before: JsonObject | null | undefined,
+  after: JsonObject | null | undefined,
+): NodeDifference | undefined {
+  const collected = new Collector(before, after, type.isPermanent === true);
+  const fields = type.fields();
+  if (isJsonObject(after)) {
+    for (const name in after) {
+      const value = after[name];
+      if (value === undefined) continue;
+      const old = isJsonObject(before) && Object.hasOwn(before, name) ? before[name] : undefined;
+      if (old === value) continue;
+      const member = fields.get(name) ?? type.others;
+      if (member !== undefined) {
+        collected.add(fieldElement(name), compareValues(member, old, value));
+      }
+    }
+  }
+  if (isJsonObject(before)) {
+    for (const name in before) {
+      const value = before[name];
+      if (value === undefined) continue;
+      if (isJsonObject(after) && Object.hasOwn(after, name) && after[name] !== undefined) continue;
+      const member = fields.get(name) ?? type.others;
+      if (member !== undefined) {
+        collected.add(fieldElement(name), compareValues(member, value, undefined));
+      }
+    }
+  }
+  return collected.result();
+}
+
+function compareLists(
+  type: ListType,
+  before: JsonArray | null | undefined,
+  after: JsonArray | null | undefined,
+): NodeDifference | undefined {
+  const collected = new Collector(before, after, false);
+  if (before !== null && after !== null && before !== undefined && after !== undefined) {
+    if (compareInStep(type, before, after, collected)) return collected.result();
+    collected.clear();
+  }
+  const [old, now] = [indexItems(type, before ?? []), indexItems(type, after ?? [])];
+  for (const [element, items] of now) {
+    collected.add(element, compareItems(type, old.get(element), items));
+  }
+  for (const [element, items] of old) {
+    if (!now.has(element)) collected.add(element, compareItems(type, items, undefined));
+  }
+  return collected.result();
+}
+
+/** The usual case: the same items in the same order. @returns false when it is another */
+function compareInStep(
+  type: ListType,
+  before: JsonArray,
+  after: JsonArray,
+  collected: Collector,
+): boolean {
+  if (before.length !== after.length) return false;
+  const seen = new Set<string>();
+  for (const [index, item] of after.entries()) {
+    const old = before[index];
+    const element = elementOf(type, item);
+    if (element === undefined || old === undefined || elementOf(type, old) !== element)
+      return false;
+    if (seen.size === seen.add(element).size) return false;
+    collected.add(element, compareValues(type.items, old, item));
+  }
+  return true;
+}
+
+/** Items of one element: one on each side, or (duplicates) all of them as a whole. */
+function compareItems(
+  type: ListType,
+  before: JsonArray | undefined,
+  after: JsonArray | undefined,
+): NodeDifference | undefined {
+  const isSingle = (items: JsonArray | undefined) => items === undefined || items.length === 1;
+  if (isSingle(before) && isSingle(after)) {
+    return compareValues(type.items, before?.[0], after?.[0]);
+  }
+  return compareLeaves(before, after);
+}
+
+/** Gathers the differences below one place. */
+class Collector {
+  readonly #isNew: boolean;
+  readonly #isGone: boolean;
+  #changed: FieldSetBuilder | undefined;
+  #removed: FieldSetBuilder | undefined;
+
+  constructor(before: Side, after: Side, isPermanent: boolean) {
+    this.#isNew = before === undefined && !isPermanent;
+    this.#isGone = after === undefined && !isPermanent;
+  }
+
+  clear(): void {
+    this.#changed = undefined;
+    this.#removed = undefined;
+  }
+
+  add(element: string, difference: NodeDifference | undefined): void {
+    if (difference?.changed !== undefined) {
+      this.#changed ??= this.#isNew ? { [SELF]: LEAF } : {};
+      this.#changed[element] = difference.changed;
+    }
+    if (difference?.removed !== undefined) {
+      this.#removed ??= this.#isGone ? { [SELF]: LEAF } : {};
+      this.#removed[element] = difference.removed;
+    }
+  }
+
+  result(): NodeDifference | undefined {
+    const changed = this.#changed ?? (this.#isNew ? LEAF : undefined);
+    const removed = this.#removed ?? (this.#isGone ? LEAF : undefined);
+    return changed === undefined && removed === undefined ? undefined : { changed, removed };
+  }
+}
+
+function isMapLike(value: Side): value is JsonObject | null | undefined {
+  return value === undefined || value === null || isJsonObject(value);
+}
+
+function isListLike(value: Side): value is JsonArray | null | undefined {
+  return value === undefined || value === null || Array.isArray(value);
+}
+
+function isEmptyMap(value: JsonObject | null | undefined): boolean {
+  for (const name in value) if (value[name] !== undefined) return false;
+  return true;
+}
+
+function isEmptyList(value: JsonArray | null | undefined): boolean {
+  return value === undefined || value === null || value.length === 0;
+}

@@ -1,0 +1,395 @@
+/**
+ * FieldManager: keeps `metadata.managedFields` true for the objects of one kind in one version, and
+ * merges applied configurations (server-side apply, KEP-555). Pure: it gets objects and gives objects,
+ * changes none of them, and knows neither storage nor HTTP. The registry calls `update` with the final
+ * object of every write that is no apply, and `apply` to make the object of one that is.
+ *
+ * Where the existing API and the specification differ, the specification stands (ruling C-13): an
+ * empty list of entries clears nothing, and a request that clears and changes owns what it changes.
+ */
+import { deepEqual } from "../api/deep-equal.js";
+import type { ApiObject, JsonObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { badRequest } from "../api/status.js";
+import { isJsonObject } from "../schema/value-codec.js";
+import { compareObjects, type Difference } from "./compare.js";
+import { type Conflict, conflictError } from "./conflicts.js";
+import { checkConfiguration, fieldsOf } from "./field-extraction.js";
+import {
+  containsSet,
+  EMPTY,
+  equalSets,
+  type FieldSet,
+  intersectSets,
+  isEmptySet,
+  subtractSets,
+  subtractTrees,
+  unionSets,
+} from "./field-set.js";
+import {
+  fieldsLastApplied,
+  KUBECTL_MANAGER,
+  lastAppliedKey,
+  withLastApplied,
+} from "./last-applied.js";
+import {
+  entryId,
+  isReset,
+  type ManagedEntries,
+  type ManagedEntry,
+  mergeOldestEntries,
+  readEntries,
+  writeEntries,
+} from "./managed-fields.js";
+import type { MergeSchema } from "./merge-schema.js";
+import { mergeObjects, pruneObject } from "./merge-values.js";
+import { reconcileSet } from "./reconcile.js";
+
+/** Another version of the kind, in which some entry names its fields. */
+export interface OtherVersion {
+  readonly schema: MergeSchema;
+  /** From the manager's version to this one. */
+  toVersion(object: JsonObject): JsonObject;
+  fromVersion(object: JsonObject): JsonObject;
+}
+
+export interface FieldManagerOptions {
+  /** Of the version in which `update` and `apply` get their objects. */
+  readonly schema: MergeSchema;
+  /** "apps/v1" */
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly naming: Naming;
+  /** The time in milliseconds. */
+  now(): number;
+  /**
+   * Fields that a write to a subresource ("" = the object itself) does not reach: they are neither
+   * changed nor owned by it. Default none.
+   */
+  resetFields?(subresource: string): FieldSet;
+  /** @returns undefined for a version that is served no more: its entries are dropped */
+  otherVersion?(apiVersion: string): OtherVersion | undefined;
+}
+
+/** Who writes, and where. */
+export interface Write {
+  /** "" counts as "unknown". */
+  readonly manager: string;
+  /** "" = the object itself. */
+  readonly subresource: string;
+}
+
+export interface FieldManager {
+  /**
+   * The new object with its managedFields, for create (no `live`), update and patch. A list in `next`
+   * counts when it is sound: clients may edit it, and clear it by one empty entry.
+   */
+  update(live: ApiObject | undefined, next: ApiObject, write: Write): ApiObject;
+  /**
+   * The live object (undefined = there is none) merged with a configuration; not yet decoded, without
+   * defaults. @throws {StatusError} 400 for what is no configuration, 409 for conflicts
+   */
+  apply(
+    live: ApiObject | undefined,
+    applied: JsonObject,
+    write: Write & { readonly force: boolean },
+  ): ApiObject;
+}
+
+/** Who owns what was there before anybody's writes were followed. */
+const BEFORE_FIRST_APPLY = "before-first-apply";
+const UNKNOWN_MANAGER = "unknown";
+
+/** Compares two states in the version of an entry; undefined = that version is gone. */
+type Comparison = (apiVersion: string) => Difference | undefined | "gone";
+
+export function createFieldManager(options: FieldManagerOptions): FieldManager {
+  const { schema, apiVersion, naming } = options;
+  const annotation = lastAppliedKey(naming);
+  const now = () => `${new Date(options.now()).toISOString().slice(0, 19)}Z`;
+  const resetFields = (subresource: string) => options.resetFields?.(subresource) ?? EMPTY;
+
+  function schemaOf(version: string): MergeSchema | undefined {
+    return version === apiVersion ? schema : options.otherVersion?.(version)?.schema;
+  }
+
+  /** Entries in the form that today's schemas give them; those of versions that are gone are dropped. */
+  function reconciled(entries: ManagedEntries): ManagedEntries {
+    for (const [id, entry] of entries) {
+      const own = schemaOf(entry.apiVersion);
+      const fields = own === undefined ? EMPTY : reconcileSet(own.root, entry.fields);
+      if (own === undefined) entries.delete(id);
+      else if (fields !== entry.fields) entries.set(id, changedEntry(entry, fields));
+    }
+    return entries;
+  }
+
+  function comparisonOf(before: JsonObject, after: JsonObject, ignored: FieldSet): Comparison {
+    const known = new Map<string, Difference | undefined | "gone">();
+    const compare = (version: string): Difference | undefined | "gone" => {
+      if (version === apiVersion) {
+        return without(compareObjects(schema.root, before, after), ignored);
+      }
+      const other = options.otherVersion?.(version);
+      if (other === undefined) return "gone";
+      const difference = compareObjects(
+        other.schema.root,
+        other.toVersion(before),
+        other.toVersion(after),
+      );
+      return without(difference, ignored);
+    };
+    return (version) => {
+      if (!known.has(version)) known.set(version, compare(version));
+      return known.get(version);
+    };
+  }
+
+  function update(live: ApiObject | undefined, next: ApiObject, write: Write): ApiObject {
+    const sent = next.metadata.managedFields;
+    const isCleared = write.subresource === "" && isReset(sent);
+    const entries = isCleared ? new Map<string, ManagedEntry>() : entriesFor(live, next, write);
+    // Of an object whose owners are not known nothing is followed until it is applied.
+    if (live !== undefined && entries.size === 0 && !isCleared) return withEntries(next, entries);
+    const before = live === undefined ? schema.empty : toJson(live);
+    const compare = comparisonOf(before, toJson(next), resetFields(write.subresource));
+    follow(reconciled(entries), compare, compare(apiVersion), write);
+    return withEntries(next, entries);
+  }
+
+  /** The entries of the new object, or (none, unsound, or sent to a subresource) of the live one. */
+  function entriesFor(
+    live: ApiObject | undefined,
+    next: ApiObject,
+    { subresource }: Write,
+  ): ManagedEntries {
+    const sent = subresource === "" ? readEntries(next.metadata.managedFields) : undefined;
+    if (sent !== undefined && sent.size > 0) return sent;
+    return readEntries(live?.metadata.managedFields) ?? new Map();
+  }
+
+  /** What a write changed is the writer's and nobody else's; what it removed is nobody's. */
+  function follow(
+    entries: ManagedEntries,
+    compare: Comparison,
+    own: Difference | undefined | "gone",
+    { manager, subresource }: Write,
+  ): void {
+    const changed = own === undefined || own === "gone" ? EMPTY : own.changed;
+    const id = entryId({ ...identity(manager, subresource), operation: "Update" });
+    const previous = entries.get(id);
+    for (const [otherId, entry] of entries) {
+      const difference = compare(entry.apiVersion);
+      if (difference === "gone") entries.delete(otherId);
+      else if (difference !== undefined) {
+        // The writer keeps what it had: it gets the changed fields anyway.
+        const taken = otherId === id ? EMPTY : difference.changed;
+        const left = subtractSets(subtractSets(entry.fields, taken), difference.removed);
+        replaceFields(entries, otherId, entry, left);
+      } else if (isEmptySet(entry.fields)) entries.delete(otherId);
+    }
+    if (!isEmptySet(changed)) {
+      const kept = entries.get(id)?.fields ?? EMPTY;
+      const fields = containsSet(kept, changed) ? kept : unionSets(kept, changed);
+      const entry = { ...identity(manager, subresource), operation: "Update" as const };
+      const time = now();
+      const isSame = previous !== undefined && previous.fields === fields && previous.time === time;
+      if (!isSame) entries.set(id, { ...entry, time, fields });
+    }
+    mergeOldestEntries(entries);
+  }
+
+  function identity(manager: string, subresource: string) {
+    return { manager: manager === "" ? UNKNOWN_MANAGER : manager, apiVersion, subresource };
+  }
+
+  function apply(
+    live: ApiObject | undefined,
+    applied: JsonObject,
+    write: Write & { readonly force: boolean },
+  ): ApiObject {
+    check(applied);
+    const current: JsonObject =
+      live === undefined ? { apiVersion, kind: options.kind, metadata: {} } : toJson(live);
+    const entries = reconciled(readEntries(live?.metadata.managedFields) ?? new Map());
+    if (live !== undefined && entries.size === 0) {
+      const compare = comparisonOf(schema.empty, current, resetFields(write.subresource));
+      follow(entries, compare, compare(apiVersion), { ...write, manager: BEFORE_FIRST_APPLY });
+    }
+    const merged = mergeApplied(current, applied, entries, write);
+    const isKubectl = write.manager === KUBECTL_MANAGER;
+    const result = isKubectl ? withLastApplied(annotation, merged, applied) : merged;
+    return withEntries(result as unknown as ApiObject, entries);
+  }
+
+  /** Merges values and changes `entries` to what they are after the apply. */
+  function mergeApplied(
+    live: JsonObject,
+    applied: JsonObject,
+    entries: ManagedEntries,
+    write: Write & { readonly force: boolean },
+  ): JsonObject {
+    const ignored = resetFields(write.subresource);
+    const owner = identity(write.manager, write.subresource);
+    const id = entryId({ ...owner, operation: "Apply" });
+    const last = entries.get(id);
+    const fields = subtractTrees(fieldsOf(schema.root, applied), ignored);
+    entries.delete(id);
+    let merged = mergeObjects(schema.root, live, applied);
+    if (last !== undefined) merged = prune(merged, last, fields, entries);
+
+    const compare = comparisonOf(live, merged, ignored);
+    takeOver(live, entries, compare, write);
+    const isChanged = compare(apiVersion) !== undefined;
+    const isSameEntry =
+      last !== undefined && last.apiVersion === apiVersion && equalSets(last.fields, fields);
+    if (!isEmptySet(fields)) {
+      const entry = { ...owner, operation: "Apply" as const, time: now(), fields };
+      entries.set(id, isSameEntry && !isChanged ? last : entry);
+    }
+    return merged;
+  }
+
+  /** Takes changed fields from other owners, by force or because they are kubectl's own from before. */
+  function takeOver(
+    live: JsonObject,
+    entries: ManagedEntries,
+    compare: Comparison,
+    { manager, force }: Write & { readonly force: boolean },
+  ): void {
+    const conflicts: Conflict[] = [];
+    for (const [id, owner] of [...entries]) {
+      const difference = compare(owner.apiVersion);
+      if (difference === "gone") entries.delete(id);
+      if (difference === undefined || difference === "gone") continue;
+      const fields = intersectSets(owner.fields, difference.changed);
+      if (!isEmptySet(fields)) conflicts.push({ owner, fields });
+      const left = subtractSets(subtractSets(owner.fields, fields), difference.removed);
+      replaceFields(entries, id, owner, left);
+    }
+    if (conflicts.length === 0 || force) return;
+    const allowed =
+      manager === KUBECTL_MANAGER ? fieldsLastApplied(schema, apiVersion, annotation, live) : EMPTY;
+    const refused = conflicts
+      .map(({ owner, fields }) => ({ owner, fields: subtractSets(fields, allowed) }))
+      .filter(({ fields }) => !isEmptySet(fields));
+    if (refused.length > 0) throw conflictError(refused);
+  }
+
+  /** Without what the applier owned, applies no longer, and nobody else owns (S1-SSA-16). */
+  function prune(
+    merged: JsonObject,
+    last: ManagedEntry,
+    fields: FieldSet,
+    others: ManagedEntries,
+  ): JsonObject {
+    const kept = new Map<string, FieldSet>([[apiVersion, fields]]);
+    for (const { apiVersion: version, fields: theirs } of others.values()) {
+      kept.set(version, unionSets(kept.get(version) ?? EMPTY, theirs));
+    }
+    let pruned = inVersion(last.apiVersion, merged, (object, own) =>
+      pruneObject(own.root, object, last.fields, kept.get(last.apiVersion) ?? EMPTY),
+    );
+    for (const [version, theirs] of kept) {
+      if (version === last.apiVersion || pruned === merged) continue;
+      // In other versions: of what went, that what somebody owns there stays.
+      const rest = pruned;
+      pruned = inVersion(version, merged, (object, own) => {
+        const left = inVersion(version, rest, (converted) => converted, false);
+        const stays = fieldsOf(own.root, left);
+        const gone = subtractSets(fieldsOf(own.root, object), stays);
+        return pruneObject(own.root, object, gone, unionSets(stays, theirs));
+      });
+    }
+    return pruned;
+  }
+
+  /** Works on an object in a version; when that version is gone the object stays as it is. */
+  function inVersion(
+    version: string,
+    object: JsonObject,
+    change: (object: JsonObject, schema: MergeSchema) => JsonObject,
+    isConvertedBack = true,
+  ): JsonObject {
+    if (version === apiVersion) return change(object, schema);
+    const other = options.otherVersion?.(version);
+    if (other === undefined) return object;
+    const converted = other.toVersion(object);
+    const changed = change(converted, other.schema);
+    if (!isConvertedBack) return changed;
+    return changed === converted ? object : other.fromVersion(changed);
+  }
+
+  function check(applied: JsonObject): void {
+    const { apiVersion: version = "", kind = "", metadata } = applied;
+    if (version !== apiVersion || kind !== options.kind) {
+      const groupVersion = String(version).includes("/") ? version : `/${version}`;
+      throw badRequest(`invalid object type: ${groupVersion}, Kind=${kind}`);
+    }
+    const meta = isJsonObject(metadata) ? metadata : {};
+    if ((meta.managedFields ?? null) !== null) {
+      throw badRequest("metadata.managedFields must be nil");
+    }
+    const problems = checkConfiguration(schema.root, applied);
+    if (problems.length === 0) return;
+    const what = `${meta.namespace ?? ""}/${meta.name ?? ""}; ${version}, Kind=${kind}`;
+    const why = problems.length === 1 ? problems[0] : `errors:\n  ${problems.join("\n  ")}`;
+    throw badRequest(`failed to create typed patch object (${what}): ${why}`);
+  }
+
+  return { update, apply };
+}
+
+/**
+ * The new object, with the owners' times of the live one when nothing else differs (S1-SSA-36). To be
+ * asked when the new object is final: decoding and defaulting may undo what an apply seemed to change.
+ */
+export function keepTimesIfSame(live: ApiObject, next: ApiObject): ApiObject {
+  const [was, is] = [live.metadata.managedFields ?? [], next.metadata.managedFields ?? []];
+  if (was === is || was.length !== is.length) return next;
+  const timeless = ({ time: _, ...entry }: JsonObject) => entry;
+  if (!is.every((entry, index) => deepEqual(timeless(entry), timeless(was[index] ?? {})))) {
+    return next;
+  }
+  const bare = ({ metadata, ...object }: ApiObject) => {
+    const { managedFields: _, resourceVersion: __, ...rest } = metadata;
+    return { ...object, metadata: rest };
+  };
+  if (!deepEqual(bare(live), bare(next))) return next;
+  return { ...next, metadata: { ...next.metadata, managedFields: was } };
+}
+
+function without(difference: Difference | undefined, ignored: FieldSet): Difference | undefined {
+  if (difference === undefined || isEmptySet(ignored)) return difference;
+  const changed = subtractTrees(difference.changed, ignored);
+  const removed = subtractTrees(difference.removed, ignored);
+  return isEmptySet(changed) && isEmptySet(removed) ? undefined : { changed, removed };
+}
+
+function replaceFields(
+  entries: ManagedEntries,
+  id: string,
+  entry: ManagedEntry,
+  fields: FieldSet,
+): void {
+  if (isEmptySet(fields)) entries.delete(id);
+  else if (fields !== entry.fields) entries.set(id, changedEntry(entry, fields));
+}
+
+function changedEntry(entry: ManagedEntry, fields: FieldSet): ManagedEntry {
+  const { written: _, ...rest } = entry;
+  return { ...rest, fields };
+}
+
+function withEntries(object: ApiObject, entries: ManagedEntries): ApiObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  const written = writeEntries(entries);
+  return {
+    ...object,
+    metadata: written === undefined ? metadata : { ...metadata, managedFields: written },
+  };
+}
+
+function toJson(object: ApiObject): JsonObject {
+  return object as unknown as JsonObject;
+}

@@ -1,0 +1,256 @@
+/**
+ * FieldSet: a set of fields of an object, kept in the very form in which `fieldsV1` writes it, a tree of
+ * path elements (S1-SSA-01). `{}` below an element means that the field is in the set; with further
+ * elements below it only those are, unless `.` says that it is too. Sets are never changed, so that
+ * parts are shared; an operation that would change nothing gives its first operand back.
+ */
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import { canonicalElement, compareElements, SELF } from "./path-element.js";
+
+export interface FieldSet {
+  readonly [element: string]: FieldSet;
+}
+
+/** What a set is built in, before it is handed out. */
+export interface FieldSetBuilder {
+  [element: string]: FieldSet;
+}
+
+/** The set of nothing. Below an element the same text means the field itself: see LEAF. */
+export const EMPTY: FieldSet = Object.freeze({});
+
+/** A field that is in the set, with none below it. */
+export const LEAF: FieldSet = EMPTY;
+
+export function isEmptySet(set: FieldSet): boolean {
+  for (const _ in set) return false;
+  return true;
+}
+
+/** Whether the field of this node is in the set itself. */
+export function isMember(node: FieldSet): boolean {
+  return node[SELF] !== undefined || isEmptySet(node);
+}
+
+export function hasChildren(node: FieldSet): boolean {
+  for (const element in node) if (element !== SELF) return true;
+  return false;
+}
+
+/** A set of single fields. */
+export function setOfPaths(paths: readonly (readonly string[])[]): FieldSet {
+  return paths.reduce<FieldSet>(
+    (set, path) =>
+      unionSets(
+        set,
+        path.reduceRight<FieldSet>((node, e) => ({ [e]: node }), LEAF),
+      ),
+    EMPTY,
+  );
+}
+
+export function hasPath(set: FieldSet, path: readonly string[]): boolean {
+  let node: FieldSet | undefined = set;
+  for (const element of path) {
+    node = node[element];
+    if (node === undefined) return false;
+  }
+  return path.length > 0 && isMember(node);
+}
+
+export function unionSets(a: FieldSet, b: FieldSet): FieldSet {
+  return isEmptySet(a) ? b : isEmptySet(b) ? a : unionChildren(a, b);
+}
+
+function unionNodes(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b) return a;
+  const [hasA, hasB] = [hasChildren(a), hasChildren(b)];
+  if (!hasA && !hasB) return a;
+  if (!hasB) return withSelf(a);
+  if (!hasA) return withSelf(b);
+  const union = unionChildren(a, b);
+  return b[SELF] === undefined ? union : withSelf(union);
+}
+
+function unionChildren(a: FieldSet, b: FieldSet): FieldSet {
+  let union: FieldSetBuilder | undefined;
+  for (const element in b) {
+    if (element === SELF) continue;
+    const theirs = b[element] as FieldSet;
+    const ours = a[element];
+    const both = ours === undefined ? theirs : unionNodes(ours, theirs);
+    if (both === ours) continue;
+    union ??= { ...a };
+    union[element] = both;
+  }
+  return union ?? a;
+}
+
+function withSelf(node: FieldSet): FieldSet {
+  return isMember(node) ? node : { [SELF]: LEAF, ...node };
+}
+
+/** The fields that are in both. */
+export function intersectSets(a: FieldSet, b: FieldSet): FieldSet {
+  return intersectChildren(a, b) ?? EMPTY;
+}
+
+function intersectChildren(a: FieldSet, b: FieldSet): FieldSetBuilder | undefined {
+  let both: FieldSetBuilder | undefined;
+  for (const element in a) {
+    if (element === SELF) continue;
+    const theirs = b[element];
+    if (theirs === undefined) continue;
+    const ours = a[element] as FieldSet;
+    const children = intersectChildren(ours, theirs);
+    const isIn = isMember(ours) && isMember(theirs);
+    if (children === undefined && !isIn) continue;
+    both ??= {};
+    both[element] = isIn
+      ? children === undefined
+        ? LEAF
+        : withSelf(children)
+      : (children ?? LEAF);
+  }
+  return both;
+}
+
+/** The fields of `a` that are not in `b`; fields below those of `b` stay. */
+export function subtractSets(a: FieldSet, b: FieldSet): FieldSet {
+  return subtract(a, b, false);
+}
+
+/** The fields of `a` that are neither in `b` nor below a field of `b`. */
+export function subtractTrees(a: FieldSet, b: FieldSet): FieldSet {
+  return subtract(a, b, true);
+}
+
+function subtract(a: FieldSet, b: FieldSet, withBelow: boolean): FieldSet {
+  let rest: FieldSetBuilder | undefined;
+  for (const element in b) {
+    const ours = a[element];
+    if (element === SELF || ours === undefined) continue;
+    const left = subtractNodes(ours, b[element] as FieldSet, withBelow);
+    if (left === ours) continue;
+    rest ??= { ...a };
+    if (left === undefined) delete rest[element];
+    else rest[element] = left;
+  }
+  return rest ?? a;
+}
+
+function subtractNodes(a: FieldSet, b: FieldSet, withBelow: boolean): FieldSet | undefined {
+  const isTaken = isMember(b);
+  if (isTaken && withBelow) return undefined;
+  const children = hasChildren(b) ? subtract(a, b, withBelow) : a;
+  const isKept = isMember(a) && !isTaken;
+  if (!hasChildren(children)) return isKept ? LEAF : undefined;
+  if (isKept || children[SELF] === undefined) return children;
+  const { [SELF]: _, ...rest } = children;
+  return rest;
+}
+
+/** Whether every field of `b` is in `a`. */
+export function containsSet(a: FieldSet, b: FieldSet): boolean {
+  for (const element in b) {
+    if (element === SELF) continue;
+    const ours = a[element];
+    const theirs = b[element] as FieldSet;
+    if (ours === undefined || (isMember(theirs) && !isMember(ours))) return false;
+    if (!containsSet(ours, theirs)) return false;
+  }
+  return true;
+}
+
+export function equalSets(a: FieldSet, b: FieldSet): boolean {
+  return a === b || (containsSet(a, b) && containsSet(b, a));
+}
+
+/** Calls with each field of the set; of one level the fields first, then what is below them. */
+export function visitPaths(set: FieldSet, visit: (path: readonly string[]) => void): void {
+  walk(canonicalSet(set), [], visit);
+}
+
+function walk(
+  set: FieldSet,
+  prefix: readonly string[],
+  visit: (path: readonly string[]) => void,
+): void {
+  const below: (readonly [string, FieldSet])[] = [];
+  for (const element in set) {
+    if (element === SELF) continue;
+    const node = set[element] as FieldSet;
+    if (isMember(node)) visit([...prefix, element]);
+    if (hasChildren(node)) below.push([element, node]);
+  }
+  for (const [element, node] of below) walk(node, [...prefix, element], visit);
+}
+
+/** The set with its elements in the order in which the existing API writes them. */
+export function canonicalSet(set: FieldSet): FieldSet {
+  let changed: FieldSetBuilder | undefined;
+  let last: string | undefined;
+  let isSorted = true;
+  for (const element in set) {
+    if (last !== undefined && compareElements(last, element) > 0) isSorted = false;
+    last = element;
+    const node = set[element] as FieldSet;
+    const canonical = canonicalSet(node);
+    if (canonical === node) continue;
+    changed ??= { ...set };
+    changed[element] = canonical;
+  }
+  const nodes = changed ?? set;
+  if (isSorted) return nodes;
+  const sorted: FieldSetBuilder = {};
+  for (const element of Object.keys(nodes).sort(compareElements)) {
+    sorted[element] = nodes[element] as FieldSet;
+  }
+  return sorted;
+}
+
+/**
+ * A set from `fieldsV1` as it was read. Elements of unknown kinds are dropped.
+ * @throws {SyntaxError} for what is no set of fields
+ */
+export function parseFields(value: JsonValue | undefined): FieldSet {
+  if (value === undefined || value === null) return EMPTY;
+  const node = parseNode(value);
+  if (node[SELF] === undefined) return node;
+  // Nobody owns the whole object.
+  const { [SELF]: _, ...set } = node;
+  return set;
+}
+
+function parseNode(value: JsonValue | undefined): FieldSet {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new SyntaxError("fieldsV1 is no tree of objects");
+  }
+  let parsed: FieldSetBuilder | undefined;
+  let hasOthers = false;
+  for (const element in value) {
+    const inner = value[element];
+    const canonical = element === SELF ? SELF : canonicalElement(element);
+    const node = canonical === SELF || canonical === undefined ? LEAF : parseNode(inner);
+    if (canonical !== SELF && canonical !== undefined) hasOthers = true;
+    if (canonical === element && (node === inner || canonical === SELF)) {
+      if (parsed !== undefined) parsed[element] = node;
+      continue;
+    }
+    parsed ??= copyUntil(value, element);
+    if (canonical === undefined) continue;
+    const before = parsed[canonical];
+    parsed[canonical] = before === undefined ? node : unionNodes(before, node);
+  }
+  // As read, so that sets which are as they should be are not copied.
+  return hasOthers ? (parsed ?? (value as unknown as FieldSet)) : LEAF;
+}
+
+function copyUntil(value: JsonObject, end: string): FieldSetBuilder {
+  const copy: FieldSetBuilder = {};
+  for (const element in value) {
+    if (element === end) break;
+    copy[element] = element === SELF ? LEAF : (value[element] as unknown as FieldSet);
+  }
+  return copy;
+}

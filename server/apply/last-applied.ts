@@ -1,0 +1,108 @@
+/**
+ * The way from client-side to server-side apply (S1-SSA-37): kubectl's annotation says what was applied
+ * before, so that its server-side apply may take over those fields from whoever wrote them for it, and
+ * is kept up to date so that one may go back. Only for the manager that kubectl calls itself.
+ */
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { ANNOTATIONS_BYTES_MAX } from "../api/validation-metadata.js";
+import { stringifyJson } from "../schema/json-text.js";
+import { isJsonObject } from "../schema/value-codec.js";
+import { compareObjects } from "./compare.js";
+import { checkConfiguration, fieldsOf } from "./field-extraction.js";
+import { EMPTY, type FieldSet, subtractSets } from "./field-set.js";
+import type { MergeSchema } from "./merge-schema.js";
+
+/** The manager name of kubectl's server-side apply, unless it is told another. */
+export const KUBECTL_MANAGER = "kubectl";
+
+/** Levels of nesting that an annotation's text may have to be looked at. */
+const DEPTH_MAX = 200;
+
+export function lastAppliedKey(naming: Naming): string {
+  return `kubectl.${naming.labelDomain}/last-applied-configuration`;
+}
+
+/** The fields that were applied client-side and have not been changed since. */
+export function fieldsLastApplied(
+  schema: MergeSchema,
+  apiVersion: string,
+  key: string,
+  live: JsonObject,
+): FieldSet {
+  const text = annotationsOf(live)[key];
+  const applied = typeof text === "string" ? parseConfiguration(text) : undefined;
+  if (applied === undefined || applied.apiVersion !== apiVersion) return EMPTY;
+  if (checkConfiguration(schema.root, applied).length > 0) return EMPTY;
+  const fields = fieldsOf(schema.root, applied);
+  const since = compareObjects(schema.root, applied, live);
+  if (since === undefined) return fields;
+  return subtractSets(subtractSets(fields, since.changed), since.removed);
+}
+
+/** The merged object with the annotation brought up to date, where it has one. */
+export function withLastApplied(key: string, merged: JsonObject, applied: JsonObject): JsonObject {
+  const annotations = annotationsOf(merged);
+  if (typeof annotations[key] !== "string" || annotations[key] === "") return merged;
+  const next: JsonObject = { ...annotations, [key]: textOf(key, applied) };
+  if (bytesOf(next) > ANNOTATIONS_BYTES_MAX) delete next[key];
+  return { ...merged, metadata: { ...(merged.metadata as JsonObject), annotations: next } };
+}
+
+/** As kubectl writes it: JSON with sorted members and a newline, without the annotation itself. */
+function textOf(key: string, applied: JsonObject): string {
+  const { [key]: _, ...annotations } = annotationsOf(applied);
+  const metadata = isJsonObject(applied.metadata) ? { ...applied.metadata } : {};
+  if (Object.keys(annotations).length > 0) metadata.annotations = annotations;
+  else delete metadata.annotations;
+  return `${stringifyJson(sorted({ ...applied, metadata }))}\n`;
+}
+
+function sorted(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isJsonObject(value)) return value;
+  const members = Object.keys(value).sort();
+  return Object.fromEntries(members.map((name) => [name, sorted(value[name] ?? null)]));
+}
+
+function annotationsOf(object: JsonObject): JsonObject {
+  const { metadata } = object;
+  const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;
+  return isJsonObject(annotations) ? annotations : {};
+}
+
+function bytesOf(annotations: JsonObject): number {
+  let bytes = 0;
+  for (const key of Object.keys(annotations)) {
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(String(annotations[key]));
+  }
+  return bytes;
+}
+
+function parseConfiguration(text: string): JsonObject | undefined {
+  // An annotation is free text: what is nested deeper than any configuration is not parsed.
+  if (depthOf(text) > DEPTH_MAX) return undefined;
+  try {
+    const value = JSON.parse(text) as JsonValue;
+    return isJsonObject(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (isInString) {
+      if (character === "\\") at++;
+      else if (character === '"') isInString = false;
+    } else if (character === '"') isInString = true;
+    else if (character === "[" || character === "{") deepest = Math.max(deepest, ++depth);
+    else if (character === "]" || character === "}") depth--;
+  }
+  return deepest;
+}

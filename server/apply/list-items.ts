@@ -1,0 +1,46 @@
+/**
+ * Items of lists that are owned item by item: the path element that each item has, and the lists of
+ * both sides brought together.
+ */
+import type { JsonArray, JsonValue } from "../api/meta.js";
+import { isJsonObject } from "../schema/value-codec.js";
+import type { ListType } from "./merge-schema.js";
+import { keyElement, valueElement } from "./path-element.js";
+
+/** The element of an item. @returns undefined for an item that lacks a key or is of a wrong type */
+export function elementOf(type: ListType, item: JsonValue): string | undefined {
+  if (type.keys.length === 0) {
+    return typeof item === "object" ? undefined : valueElement(item);
+  }
+  if (!isJsonObject(item)) return undefined;
+  const keys: [string, JsonValue][] = [];
+  for (const name of type.keys) {
+    const value = keyValue(type, item, name);
+    if (value === undefined) return undefined;
+    keys.push([name, value]);
+  }
+  return keyElement(keys);
+}
+
+/** The value that an item has for a key, or what stands for it. */
+export function keyValue(
+  type: ListType,
+  item: { readonly [name: string]: JsonValue | undefined },
+  name: string,
+): JsonValue | undefined {
+  const value = Object.hasOwn(item, name) ? item[name] : undefined;
+  return value === undefined || value === null ? type.keyDefaults[name] : value;
+}
+
+/** Items by element; an element that occurs more than once (in stored objects) has them all. */
+export function indexItems(type: ListType, list: JsonArray): Map<string, JsonArray> {
+  const index = new Map<string, JsonArray>();
+  for (const item of list) {
+    const element = elementOf(type, item);
+    if (element === undefined) continue;
+    const items = index.get(element);
+    if (items === undefined) index.set(element, [item]);
+    else items.push(item);
+  }
+  return index;
+}

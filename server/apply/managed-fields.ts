@@ -1,0 +1,138 @@
+/**
+ * The entries of `metadata.managedFields`: who owns which fields since when (S1-SSA-01, S1-SSA-03).
+ * Reading, ordering and writing them, and the merging of the oldest when there are too many.
+ */
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import { canonicalSet, type FieldSet, parseFields, unionSets } from "./field-set.js";
+import { compareTexts } from "./path-element.js";
+
+/** Entries of operation Update that an object keeps; the oldest beyond it are merged. */
+export const UPDATE_ENTRIES_MAX = 10;
+/** Who owns the fields of merged entries. */
+const ANCIENT_MANAGER = "ancient-changes";
+
+export type ManagerOperation = "Apply" | "Update";
+
+export interface ManagedEntry {
+  readonly manager: string;
+  readonly operation: ManagerOperation;
+  /** In which the fields are named. */
+  readonly apiVersion: string;
+  /** "" = the object itself. */
+  readonly subresource: string;
+  /** When the entry last changed; undefined = not known. */
+  readonly time: string | undefined;
+  readonly fields: FieldSet;
+  /** The entry as it was read, as long as nothing in it changed. */
+  readonly written?: JsonObject;
+}
+
+/** Entries by identity: who, how, where, and (for updates) in which version. */
+export type ManagedEntries = Map<string, ManagedEntry>;
+
+export function entryId(
+  entry: Pick<ManagedEntry, "manager" | "operation" | "apiVersion" | "subresource">,
+): string {
+  const version = entry.operation === "Apply" ? "" : entry.apiVersion;
+  return [entry.operation, entry.manager, version, entry.subresource].join("\n");
+}
+
+/** @returns undefined when one of them is no entry: then none counts */
+export function readEntries(list: readonly JsonValue[] | undefined): ManagedEntries | undefined {
+  const entries: ManagedEntries = new Map();
+  for (const written of list ?? []) {
+    const entry = readEntry(written);
+    if (entry === undefined) return undefined;
+    entries.set(entryId(entry), entry);
+  }
+  return entries;
+}
+
+function readEntry(written: JsonValue): ManagedEntry | undefined {
+  if (typeof written !== "object" || written === null || Array.isArray(written)) return undefined;
+  const { manager = "", operation, apiVersion, subresource = "", time, fieldsType } = written;
+  if (operation !== "Apply" && operation !== "Update") return undefined;
+  if (typeof apiVersion !== "string" || apiVersion === "") return undefined;
+  if (typeof manager !== "string" || typeof subresource !== "string") return undefined;
+  if (fieldsType !== "FieldsV1") return undefined;
+  try {
+    const fields = parseFields(written.fieldsV1);
+    const since = typeof time === "string" ? time : undefined;
+    return { manager, operation, apiVersion, subresource, time: since, fields, written };
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a client asks to forget all owners: one empty entry (S1-SSA-29..32). */
+export function isReset(list: readonly JsonValue[] | undefined): boolean {
+  const [only] = list ?? [];
+  if (list?.length !== 1 || typeof only !== "object" || only === null) return false;
+  return Object.values(only).every((value) => value === undefined || value === null);
+}
+
+/** @returns undefined for no entries: then the object has no such list */
+export function writeEntries(entries: ManagedEntries): JsonObject[] | undefined {
+  if (entries.size === 0) return undefined;
+  return [...entries.values()].sort(compareEntries).map(writeEntry);
+}
+
+function writeEntry(entry: ManagedEntry): JsonObject {
+  const fields = canonicalSet(entry.fields) as JsonObject;
+  // Nothing is copied for an entry that stays as it was.
+  if (entry.written !== undefined && entry.written.fieldsV1 === fields) return entry.written;
+  return {
+    manager: entry.manager,
+    operation: entry.operation,
+    apiVersion: entry.apiVersion,
+    ...(entry.time === undefined ? {} : { time: entry.time }),
+    fieldsType: "FieldsV1",
+    fieldsV1: fields,
+    ...(entry.subresource === "" ? {} : { subresource: entry.subresource }),
+  };
+}
+
+/** Appliers first, then by age. Times are all of one form, so their texts are in order. */
+function compareEntries(a: ManagedEntry, b: ManagedEntry): number {
+  return (
+    compareTexts(a.operation, b.operation) ||
+    compareTexts(a.time ?? "", b.time ?? "") ||
+    compareTexts(a.manager, b.manager) ||
+    compareTexts(a.apiVersion, b.apiVersion) ||
+    compareTexts(a.subresource, b.subresource)
+  );
+}
+
+/** Merges the oldest entries of updates, those of one version together, until few enough are left. */
+export function mergeOldestEntries(entries: ManagedEntries): void {
+  const updates = [...entries].filter(([, { operation }]) => operation === "Update");
+  let excess = updates.length - UPDATE_ENTRIES_MAX;
+  if (excess <= 0) return;
+  updates.sort(
+    ([idA, a], [idB, b]) => compareTexts(a.time ?? "", b.time ?? "") || compareTexts(idA, idB),
+  );
+  const firstOfVersion = new Map<string, string>();
+  for (const [id, entry] of updates) {
+    if (excess <= 0) return;
+    const first = firstOfVersion.get(entry.apiVersion);
+    if (first === undefined) {
+      firstOfVersion.set(entry.apiVersion, id);
+      continue;
+    }
+    const bucket = { ...ANCIENT, apiVersion: entry.apiVersion };
+    const bucketId = entryId(bucket);
+    const merged = entries.get(bucketId) ?? entries.get(first);
+    if (bucketId === id || merged === undefined) continue;
+    if (!entries.has(bucketId)) entries.delete(first);
+    entries.delete(id);
+    entries.set(bucketId, {
+      ...bucket,
+      time: compareTexts(merged.time ?? "", entry.time ?? "") > 0 ? merged.time : entry.time,
+      fields: unionSets(merged.fields, entry.fields),
+    });
+    excess--;
+  }
+}
+
+const ANCIENT = { manager: ANCIENT_MANAGER, operation: "Update", subresource: "" } as const;

@@ -1,0 +1,165 @@
+/**
+ * Merging an applied configuration into the live object, and taking out what its owner no longer
+ * wants (S1-SSA-13, S1-SSA-14, S1-SSA-16). Neither function changes what it is given.
+ */
+import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
+import { isJsonObject, setMember } from "../schema/value-codec.js";
+import { EMPTY, type FieldSet, hasChildren, isMember } from "./field-set.js";
+import { elementOf, indexItems } from "./list-items.js";
+import {
+  DYNAMIC_MAP,
+  type ListType,
+  type MapType,
+  type MergeType,
+  memberType,
+} from "./merge-schema.js";
+import { fieldElement, SELF } from "./path-element.js";
+
+/** The live object with the values of the configuration. */
+export function mergeObjects(type: MapType, live: JsonObject, applied: JsonObject): JsonObject {
+  const merged: JsonObject = { ...live };
+  for (const name in applied) {
+    const value = applied[name];
+    const member = memberType(type, name);
+    if (value === undefined || member === undefined) continue;
+    const old = Object.hasOwn(live, name) ? live[name] : undefined;
+    setMember(merged, name, mergeValues(member, old, value));
+  }
+  return merged;
+}
+
+function mergeValues(type: MergeType, live: JsonValue | undefined, applied: JsonValue): JsonValue {
+  switch (type.form) {
+    case "leaf":
+    case "unowned":
+      return applied;
+    case "dynamic":
+      return isJsonObject(applied) ? mergeMaps(DYNAMIC_MAP, live, applied) : applied;
+    case "map":
+      return mergeMaps(type, live, applied);
+    case "list":
+      return mergeLists(type, live, applied);
+  }
+}
+
+/** Nothing applied to a map or list that has something leaves it as it is. */
+function mergeMaps(type: MapType, live: JsonValue | undefined, applied: JsonValue): JsonValue {
+  if (!isJsonObject(applied)) {
+    const isKept = isJsonObject(live) && (!isEmpty(live) || type.isPermanent === true);
+    return isKept ? live : applied;
+  }
+  return mergeObjects(type, isJsonObject(live) ? live : {}, applied);
+}
+
+function isEmpty(object: JsonObject): boolean {
+  return Object.keys(object).length === 0;
+}
+
+function mergeLists(type: ListType, live: JsonValue | undefined, applied: JsonValue): JsonValue {
+  const old = Array.isArray(live) ? live : [];
+  if (!Array.isArray(applied)) return old.length > 0 ? old : applied;
+  if (old.length === 0 && applied.length === 0) return applied;
+  const oldItems = indexItems(type, old);
+  const newItems = indexItems(type, applied);
+  const merged: JsonArray = [];
+  // Shared items come in the order of the configuration, others where they were among them.
+  const shared = [...newItems.keys()].filter((element) => oldItems.has(element));
+  const elements = [...newItems.keys()];
+  let nextShared = 0;
+  let next = 0;
+  const takeNew = (): void => {
+    const element = elements[next++] as string;
+    const item = newItems.get(element)?.[0] as JsonValue;
+    merged.push(mergeValues(type.items, oldItems.get(element)?.[0], item));
+    if (element === shared[nextShared]) nextShared++;
+  };
+  for (const item of old) {
+    const element = elementOf(type, item);
+    if (element === undefined || !newItems.has(element)) {
+      merged.push(item);
+      continue;
+    }
+    // Out of the configuration's order: it has come already, or comes later. So do its duplicates.
+    if (element !== shared[nextShared]) continue;
+    while (elements[next] !== element) takeNew();
+    takeNew();
+  }
+  while (next < elements.length) takeNew();
+  return merged;
+}
+
+/**
+ * The object without the fields of `last` that are not in `kept`. A struct goes with all that is in
+ * it once nobody keeps a field of it; a map entry or a list item once nobody keeps it itself.
+ */
+export function pruneObject(
+  type: MapType,
+  object: JsonObject,
+  last: FieldSet,
+  kept: FieldSet,
+): JsonObject {
+  let pruned: JsonObject | undefined;
+  for (const element in last) {
+    const name = element.slice(2);
+    if (element === SELF || element !== fieldElement(name) || !Object.hasOwn(object, name))
+      continue;
+    const value = object[name];
+    const member = memberType(type, name);
+    if (value === undefined || member === undefined || member.form === "unowned") continue;
+    const lastNode = last[element] as FieldSet;
+    const keptNode = kept[element];
+    const isDeclared = type.fields().has(name);
+    const isPermanent = member.form === "map" && member.isPermanent === true;
+    if (!isPermanent && isDropped(lastNode, keptNode, isDeclared)) {
+      pruned ??= { ...object };
+      delete pruned[name];
+      continue;
+    }
+    const rest = pruneValue(member, value, lastNode, keptNode ?? EMPTY);
+    if (rest === value) continue;
+    pruned ??= { ...object };
+    setMember(pruned, name, rest);
+  }
+  return pruned ?? object;
+}
+
+function isDropped(last: FieldSet, kept: FieldSet | undefined, isDeclared: boolean): boolean {
+  if (!isDeclared && !isMember(last)) return false;
+  return kept === undefined || !(isDeclared || isMember(kept));
+}
+
+function pruneValue(type: MergeType, value: JsonValue, last: FieldSet, kept: FieldSet): JsonValue {
+  if (!hasChildren(last)) return value;
+  switch (type.form) {
+    case "map":
+      return isJsonObject(value) ? pruneObject(type, value, last, kept) : value;
+    case "dynamic":
+      return isJsonObject(value) ? pruneObject(DYNAMIC_MAP, value, last, kept) : value;
+    case "list":
+      return Array.isArray(value) ? pruneList(type, value, last, kept) : value;
+    default:
+      return value;
+  }
+}
+
+function pruneList(type: ListType, list: JsonArray, last: FieldSet, kept: FieldSet): JsonArray {
+  let isChanged = false;
+  const pruned: JsonArray = [];
+  for (const item of list) {
+    const element = elementOf(type, item);
+    const lastNode = element === undefined ? undefined : last[element];
+    if (element === undefined || lastNode === undefined) {
+      pruned.push(item);
+      continue;
+    }
+    const keptNode = kept[element];
+    if (isDropped(lastNode, keptNode, false)) {
+      isChanged = true;
+      continue;
+    }
+    const rest = pruneValue(type.items, item, lastNode, keptNode ?? EMPTY);
+    if (rest !== item) isChanged = true;
+    pruned.push(rest);
+  }
+  return isChanged ? pruned : list;
+}

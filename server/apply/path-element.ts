@@ -1,0 +1,149 @@
+/**
+ * Path elements: the steps of a field's path in the form in which FieldsV1 writes them, `f:<name>`,
+ * `k:<keys of a list item>`, `v:<value of a set item>`, `i:<index>` (S1-SSA-02). An element's text is
+ * canonical, so that equal texts mean equal elements; this module makes, checks and orders them.
+ */
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import { quoteString, stringifyJson } from "../schema/json-text.js";
+
+/** Stands in a set for the field itself, where fields below it are in the set too. */
+export const SELF = ".";
+
+export function fieldElement(name: string): string {
+  return `f:${name}`;
+}
+
+export function valueElement(value: JsonValue): string {
+  return `v:${stringifyJson(value)}`;
+}
+
+/** @param keys sorted names with their values */
+export function keyElement(keys: readonly (readonly [string, JsonValue])[]): string {
+  const members = keys.map(([name, value]) => `${quoteString(name)}:${stringifyJson(value)}`);
+  return `k:{${members.join(",")}}`;
+}
+
+const PLAIN_KEY = /^k:\{"\w+":"[^"\\<>&\u2028\u2029]*"\}$/;
+
+/**
+ * The canonical text of an element that a client wrote.
+ * @returns undefined for kinds of elements that this version does not know: they are dropped
+ * @throws {SyntaxError}
+ */
+export function canonicalElement(text: string): string | undefined {
+  if (text[1] !== ":") throw new SyntaxError(`not a path element: ${text}`);
+  switch (text[0]) {
+    case "f":
+      return text;
+    case "k": {
+      if (PLAIN_KEY.test(text)) return text;
+      const keys = JSON.parse(text.slice(2)) as JsonValue;
+      if (typeof keys !== "object" || keys === null || Array.isArray(keys)) {
+        throw new SyntaxError(`not the keys of a list item: ${text}`);
+      }
+      return keyElement(entriesOf(keys));
+    }
+    case "v":
+      return valueElement(JSON.parse(text.slice(2)) as JsonValue);
+    case "i":
+      if (!/^i:-?\d{1,15}$/.test(text)) throw new SyntaxError(`not an index: ${text}`);
+      return `i:${Number(text.slice(2))}`;
+    default:
+      return undefined;
+  }
+}
+
+function entriesOf(keys: JsonObject): [string, JsonValue][] {
+  return Object.keys(keys)
+    .sort(compareTexts)
+    .map((name) => [name, keys[name] ?? null]);
+}
+
+const KIND_RANK: Readonly<Record<string, number>> = { ".": -1, f: 0, k: 1, v: 2, i: 3 };
+
+/** The order in which the existing API writes elements. */
+export function compareElements(a: string, b: string): number {
+  const kind = a.charAt(0);
+  const byKind = (KIND_RANK[kind] ?? 4) - (KIND_RANK[b.charAt(0)] ?? 4);
+  if (byKind !== 0) return byKind;
+  switch (kind) {
+    case "k":
+      return compareKeys(payloadOf(a) as JsonObject, payloadOf(b) as JsonObject);
+    case "v":
+      return compareValues(payloadOf(a), payloadOf(b));
+    case "i":
+      return Number(a.slice(2)) - Number(b.slice(2));
+    default:
+      return compareTexts(a, b);
+  }
+}
+
+function payloadOf(element: string): JsonValue {
+  return JSON.parse(element.slice(2)) as JsonValue;
+}
+
+function compareKeys(a: JsonObject, b: JsonObject): number {
+  const [left, right] = [entriesOf(a), entriesOf(b)];
+  for (const [index, [name, value]] of left.entries()) {
+    const other = right[index];
+    if (other === undefined) return 1;
+    const order = compareTexts(name, other[0]) || compareValues(value, other[1]);
+    if (order !== 0) return order;
+  }
+  return left.length - right.length;
+}
+
+/** Numbers, strings, booleans, lists, maps, null. */
+function compareValues(a: JsonValue, b: JsonValue): number {
+  const byType = typeRank(a) - typeRank(b);
+  if (byType !== 0) return byType;
+  if (typeof a === "string" && typeof b === "string") return compareTexts(a, b);
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return compareTexts(stringifyJson(a), stringifyJson(b));
+}
+
+function typeRank(value: JsonValue): number {
+  if (value === null) return 5;
+  switch (typeof value) {
+    case "string":
+      return 1;
+    case "boolean":
+      return 2;
+    case "object":
+      return Array.isArray(value) ? 3 : 4;
+    default:
+      return 0;
+  }
+}
+
+const SURROGATE = /[\ud800-\udfff]/;
+
+/** The order of the texts' UTF-8 bytes. */
+export function compareTexts(a: string, b: string): number {
+  if (a === b) return 0;
+  if (SURROGATE.test(a) || SURROGATE.test(b)) {
+    return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  }
+  return a < b ? -1 : 1;
+}
+
+/** How messages write a path: `.spec.containers[name="web"].image`, `.metadata.finalizers[="x"]`. */
+export function describePath(path: readonly string[]): string {
+  return path.map(describeElement).join("");
+}
+
+function describeElement(element: string): string {
+  const text = element.slice(2);
+  switch (element[0]) {
+    case "k": {
+      const keys = entriesOf(payloadOf(element) as JsonObject);
+      return `[${keys.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(",")}]`;
+    }
+    case "v":
+      return `[=${JSON.stringify(payloadOf(element))}]`;
+    case "i":
+      return `[${text}]`;
+    default:
+      return `.${text}`;
+  }
+}
