@@ -60,12 +60,13 @@ export class History implements AsyncDisposable {
     return this.#acknowledged.at(-1 - count) ?? this.#start;
   }
 
-  async create(client: HttpsClient, name: string, labels?: Record<string, string>) {
-    return this.acknowledge((await client.post(this.path, toConfigMap(name, labels))).expect(201));
+  async create(client: HttpsClient, name: string, labels?: Record<string, string>, data = "x") {
+    const body = toConfigMap(name, labels, data);
+    return this.acknowledge((await client.post(this.path, body)).expect(201));
   }
 
-  async update(client: HttpsClient, name: string, labels?: Record<string, string>) {
-    const body = toConfigMap(name, labels);
+  async update(client: HttpsClient, name: string, labels?: Record<string, string>, data = "x") {
+    const body = toConfigMap(name, labels, data);
     return this.acknowledge((await client.put(`${this.path}/${name}`, body)).expect(200));
   }
 
@@ -125,7 +126,8 @@ export class History implements AsyncDisposable {
       if (event.type === "DELETED") state.delete(event.name);
       else state.set(event.name, event.revision);
     }
-    return [...state].map(([name, version]) => `${name}@${version}`).sort();
+    const names = [...state.keys()].sort();
+    return names.map((name) => `${name}@${state.get(name)}`);
   }
 
   /** The events after a version, as texts. */
