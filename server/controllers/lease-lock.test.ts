@@ -33,6 +33,8 @@ class LeaseStore {
     return {
       resources: [LEASES],
       resource: () => LEASES,
+      byKind: () => LEASES,
+      metadata: () => this.lease?.metadata,
       get: () => this.lease,
       list: () => [],
       count: () => 0,
@@ -48,8 +50,10 @@ class LeaseStore {
         }
         return await put(object);
       },
+      remove: async () => {},
       deleteAll: async () => {},
       watch: async () => {},
+      follow: async () => {},
     };
   }
 

@@ -1,17 +1,21 @@
 /** LocalObjects: the objects API of loops that run inside a replica. */
+import type { EventType } from "../../storage/cache/event-ring.js";
 import { objectPath } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
-import type { ApiObject, JsonValue } from "../api/meta.js";
+import type { ApiObject, JsonValue, ObjectMeta } from "../api/meta.js";
+import { formatGroupVersion } from "../api/names.js";
 import { compileSelector } from "../api/selectors.js";
 import { parseJson } from "../codec/json.js";
+import { metadataRange } from "../endpoints/metadata-bytes.js";
 import { createObject } from "../registry/generic/create.js";
+import { deleteObject } from "../registry/generic/delete.js";
 import { deleteCollection } from "../registry/generic/delete-collection.js";
 import type { Registry, WriteOptions } from "../registry/generic/registry.js";
 import type { ServedResource } from "../registry/generic/served-resource.js";
 import { updateObject } from "../registry/generic/update.js";
 import type { ResourceTable } from "../registry/resource-table.js";
 import { createUser } from "../request/user-info.js";
-import type { ControlledResource, ObjectKey, ObjectsApi } from "./objects-api.js";
+import type { ControlledResource, Follower, ObjectsApi } from "./objects-api.js";
 
 /** Under which our own loops appear in fields that name a writer. */
 export const CONTROLLERS_USER = createUser({
@@ -25,6 +29,7 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
     if (table.stored(resource.partition) !== resource) continue;
     served.set(toControlled(resource), resource);
   }
+  const kinds = kindsOf(table, served);
   const options: WriteOptions = {
     isDryRun: false,
     fieldManager: "keelson-controllers",
@@ -48,6 +53,12 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
       }
       throw new Error(`${resource} of group "${group}" is not served`);
     },
+    byKind: (apiVersion, kind) => kinds.get(`${apiVersion}/${kind}`),
+    metadata(resource, { namespace, name }) {
+      const found = partitionOf(resource).get(objectPath(namespace, name));
+      if (found === undefined) return undefined;
+      return found.corruption === undefined ? parseMetadata(found) : "unreadable";
+    },
     get(resource, { namespace, name }) {
       const found = partitionOf(resource).get(objectPath(namespace, name));
       return found === undefined ? undefined : parseStored(found);
@@ -66,6 +77,8 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
     count: (resource, namespace) => partitionOf(resource).snapshot().tree.count(namespace, ""),
     async refresh() {
       await registry.freshness.fresh();
+      // The view tells its watchers after the batch, in a turn of its own.
+      await new Promise((resolve) => setImmediate(resolve));
     },
     async create(resource, object, signal) {
       const request = {
@@ -87,6 +100,11 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
       };
       return parseAnswer((await updateObject(registry, target, signal)).bytes);
     },
+    async remove(resource, { namespace, name }, { propagationPolicy, ...preconditions }, signal) {
+      const conditions = { isDryRun: false, propagationPolicy, preconditions };
+      const target = { resource: servedOf(resource), namespace, name, options: conditions };
+      await deleteObject(registry, target, signal);
+    },
     async deleteAll(resource, namespace, signal) {
       const target = {
         resource: servedOf(resource),
@@ -98,9 +116,50 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
       await deleteCollection(registry, target, signal);
     },
     async watch(resource, onChange, signal) {
-      while (!signal.aborted) await watchOnce(registry, servedOf(resource), onChange, signal);
+      const take = (_type: unknown, object: StoredObject) => onChange(object);
+      while (!signal.aborted) await observe(registry, servedOf(resource), take, signal);
+    },
+    async follow(resource, follower, signal) {
+      while (!signal.aborted) {
+        follower.began();
+        await observe(
+          registry,
+          servedOf(resource),
+          (type, object) => tell(follower, type, object),
+          signal,
+        );
+      }
     },
   };
+}
+
+/** By "apps/v1/Deployment", for every version that is served. */
+function kindsOf(
+  table: ResourceTable,
+  served: ReadonlyMap<ControlledResource, ServedResource>,
+): ReadonlyMap<string, ControlledResource> {
+  const byPartition = new Map([...served].map(([key, { partition }]) => [partition, key]));
+  const kinds = new Map<string, ControlledResource>();
+  for (const resource of table.all) {
+    const controlled = byPartition.get(resource.partition);
+    if (controlled === undefined || resource.action !== undefined) continue;
+    kinds.set(`${formatGroupVersion(resource)}/${resource.kind}`, controlled);
+  }
+  return kinds;
+}
+
+function tell(follower: Follower, type: EventType, object: StoredObject): void {
+  const isReadable = object.corruption === undefined;
+  const { namespace, name } = object;
+  if (type === "DELETED")
+    follower.removed(isReadable ? parseMetadata(object) : { namespace, name });
+  else if (isReadable) follower.changed(parseMetadata(object));
+}
+
+/** The metadata alone: most of an object is nothing to those who ask for it. */
+function parseMetadata(object: StoredObject): ObjectMeta {
+  const [start, end] = metadataRange(object);
+  return JSON.parse(object.bytes.toString("utf8", start, end)) as ObjectMeta;
 }
 
 function toControlled(resource: ServedResource): ControlledResource {
@@ -116,18 +175,18 @@ function toControlled(resource: ServedResource): ControlledResource {
 }
 
 /** Until the signal aborts, or the view lost the place and all has to be looked at again. */
-function watchOnce(
+function observe(
   registry: Registry,
   resource: ServedResource,
-  onChange: (key: ObjectKey) => void,
+  take: (type: EventType, object: StoredObject) => void,
   signal: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve) => {
     const partition = registry.view.partition(resource.partition);
     const { tree, revision } = partition.snapshot();
     const sink = {
-      send(_type: unknown, object: StoredObject) {
-        onChange(object);
+      send(type: EventType, object: StoredObject) {
+        take(type, object);
         return true;
       },
       cork() {},
@@ -146,7 +205,7 @@ function watchOnce(
     signal.addEventListener("abort", end, { once: true });
     if (signal.aborted || watcher === undefined) return end();
     tree.visit("", "", (object) => {
-      onChange(object);
+      take("ADDED", object);
       return undefined;
     });
     watcher.resume();

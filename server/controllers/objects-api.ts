@@ -5,8 +5,10 @@
  *
  *   run-controllers.ts   leader election around all loops     work-queue.ts   what to look at, and when
  *   namespace-controller.ts  empties and removes namespaces   lease-lock.ts   the lock that leaders hold
+ *   garbage-collector.ts     deletes what has lost its owners owner-graph.ts  who depends on whom
+ *   job-ttl-controller.ts    deletes Jobs that ended long ago
  */
-import type { ApiObject } from "../api/meta.js";
+import type { ApiObject, ObjectMeta } from "../api/meta.js";
 
 /** A stored resource in the version that it is stored in. */
 export interface ControlledResource {
@@ -24,18 +26,39 @@ export interface ObjectKey {
   readonly name: string;
 }
 
+/** Takes what happens to the objects of a resource. Must be quick and not throw. */
+export interface Follower {
+  /** What was told before is void: all objects that there are come next, as changed. */
+  began(): void;
+  /** The object is there, as its metadata says. */
+  changed(metadata: ObjectMeta): void;
+  /** It is gone; its last metadata, or only its place when that could not be read. */
+  removed(metadata: ObjectMeta): void;
+}
+
+/** On what condition an object is to be deleted, and what becomes of its dependents. */
+export interface RemoveOptions {
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly propagationPolicy: "Background" | "Foreground" | "Orphan";
+}
+
 export interface ObjectsApi {
   /** Every stored resource once, in discovery order. */
   readonly resources: readonly ControlledResource[];
   /** @throws {Error} when it is not served */
   resource(group: string, resource: string): ControlledResource;
+  /** The resource of a kind as objects refer to it ("apps/v1", "Deployment"); undefined = not served. */
+  byKind(apiVersion: string, kind: string): ControlledResource | undefined;
+  /** From memory: the metadata alone, which costs less. An object that cannot be read is there. */
+  metadata(resource: ControlledResource, key: ObjectKey): ObjectMeta | "unreadable" | undefined;
   /** From memory; may lag behind, as writes decide. Has its resourceVersion. */
   get(resource: ControlledResource, key: ObjectKey): ApiObject | undefined;
   /** From memory; "" = all namespaces. */
   list(resource: ControlledResource, namespace: string): readonly ApiObject[];
   /** How many objects a namespace holds, from memory. */
   count(resource: ControlledResource, namespace: string): number;
-  /** Memory holds every write acknowledged before the call. */
+  /** Memory holds every write acknowledged before the call, and followers were told of it. */
   refresh(): Promise<void>;
   create(resource: ControlledResource, object: ApiObject, signal: AbortSignal): Promise<ApiObject>;
   /** Conditional on the object's resourceVersion, where it has one. */
@@ -45,6 +68,13 @@ export interface ObjectsApi {
     subresource: string,
     signal: AbortSignal,
   ): Promise<ApiObject>;
+  /** Begins the deletion of one object. @throws {StatusError} */
+  remove(
+    resource: ControlledResource,
+    key: ObjectKey,
+    options: RemoveOptions,
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Begins the deletion of everything in a namespace. */
   deleteAll(resource: ControlledResource, namespace: string, signal: AbortSignal): Promise<void>;
   /**
@@ -56,4 +86,6 @@ export interface ObjectsApi {
     onChange: (key: ObjectKey) => void,
     signal: AbortSignal,
   ): Promise<void>;
+  /** As watch, for loops that keep an index of their own. The first objects come before it returns. */
+  follow(resource: ControlledResource, follower: Follower, signal: AbortSignal): Promise<void>;
 }

@@ -4,6 +4,8 @@ import { hostname } from "node:os";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Naming } from "../api/naming.js";
+import { GarbageCollector } from "./garbage-collector.js";
+import { runJobTtlController } from "./job-ttl-controller.js";
 import { LeaseLock } from "./lease-lock.js";
 import { runNamespaceController } from "./namespace-controller.js";
 import type { ObjectsApi } from "./objects-api.js";
@@ -37,6 +39,11 @@ export async function runControllers(
     identity: options.identity ?? `${hostname()}_${randomUUID()}`,
   });
   await lock.run(async (leading) => {
-    await runNamespaceController({ objects, naming, clock, logger }, leading);
+    const parts = { objects, naming, clock, logger };
+    await Promise.all([
+      runNamespaceController(parts, leading),
+      new GarbageCollector(parts).run(leading),
+      runJobTtlController(parts, leading),
+    ]);
   }, signal);
 }

@@ -1,0 +1,310 @@
+/**
+ * GarbageCollector: deletes objects whose owners are all gone, and sees to it that an owner which is
+ * deleted in the foreground goes after its dependents, and one whose dependents are to be orphaned
+ * after they have let go of it (S1-META-18, S1-DEL-06).
+ *
+ *   followers ──► OwnerGraph ──► WorkQueue ──► workers: look again, fresh, then write conditionally
+ *
+ * The graph and the queue only say what to look at. Each decision is made on the view after a
+ * freshness barrier, and each write holds on uid and resourceVersion of what was decided about, so a
+ * graph that lags, or two collectors by mistake, cost a second look and never an object.
+ */
+import { setMaxListeners } from "node:events";
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { ApiObject, ObjectMeta, OwnerReference } from "../api/meta.js";
+import { StatusError } from "../api/status.js";
+import type { ControlledResource, ObjectsApi } from "./objects-api.js";
+import {
+  deletionOf,
+  FOREGROUND_FINALIZER,
+  type GraphNode,
+  isWaiting,
+  ORPHAN_FINALIZER,
+  OwnerGraph,
+} from "./owner-graph.js";
+import { type OwnerFindings, OwnerLookup } from "./owner-lookup.js";
+import { WorkQueue } from "./work-queue.js";
+
+export interface GarbageCollectorOptions {
+  readonly objects: ObjectsApi;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Objects looked at at a time; each waits for the store most of that time. */
+const WORKERS = 20;
+/** Until objects are looked at again whose owners nothing can be said about. */
+const UNKNOWN_OWNER_RETRY_MS = 300_000;
+
+export class GarbageCollector {
+  readonly #objects: ObjectsApi;
+  readonly #logger: Logger;
+  readonly #graph = new OwnerGraph();
+  readonly #queue: WorkQueue;
+  readonly #lookup: OwnerLookup;
+
+  constructor(options: GarbageCollectorOptions) {
+    this.#objects = options.objects;
+    this.#logger = options.logger;
+    this.#queue = new WorkQueue(options.clock);
+    this.#lookup = new OwnerLookup(options);
+  }
+
+  /** Objects that name owners or wait for dependents. */
+  get graphSize(): number {
+    return this.#graph.size;
+  }
+
+  /** Objects that are to be looked at now, or are being looked at. */
+  get pending(): number {
+    return this.#queue.pending;
+  }
+
+  /** Runs until the signal aborts; once. */
+  async run(ended: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([ended]);
+    // One listener per resource and worker is meant: they all end together.
+    setMaxListeners(0, signal);
+    const collected = this.#objects.resources.filter(
+      ({ resource, verbs }) => verbs.includes("delete") && resource !== "events",
+    );
+    const following = collected.map((resource) =>
+      this.#objects.follow(resource, this.#follower(resource), signal),
+    );
+    const working = this.#queue.run((key) => this.#handle(key, signal), signal, WORKERS);
+    await Promise.all([...following, working]);
+  }
+
+  #follower(resource: ControlledResource) {
+    let isFirst = true;
+    return {
+      began: () => {
+        if (!isFirst) {
+          // Owners may have gone unseen: everybody is looked at again.
+          this.#graph.clear(resource);
+          this.#addAll();
+        }
+        isFirst = false;
+      },
+      changed: (metadata: ObjectMeta) => this.#changed(resource, metadata),
+      removed: (metadata: ObjectMeta) => this.#removed(resource, metadata),
+    };
+  }
+
+  #changed(resource: ControlledResource, metadata: ObjectMeta): void {
+    const { before, after } = this.#graph.put(resource, metadata);
+    if (before !== undefined && before.uid !== after.uid) this.#isGone(before);
+    const isKnown = before?.uid === after.uid;
+    const wasWaiting = isKnown && isWaiting(before);
+    if (isWaiting(after) && !wasWaiting) {
+      this.#queue.add(after.key);
+      for (const { key } of this.#graph.dependents(after)) this.#queue.add(key);
+    }
+    if (isKnown && isSameOwners(before.owners, after.owners)) return;
+    if (after.owners.length > 0) this.#queue.add(after.key);
+    // A reference that is gone, or blocks no more, may be what an owner waits for.
+    if (isKnown) this.#addWaitingOwners(before);
+  }
+
+  #removed(resource: ControlledResource, metadata: ObjectMeta): void {
+    const before = this.#graph.delete(resource, metadata);
+    const { uid, namespace = "" } = metadata;
+    if (before !== undefined) this.#isGone(before);
+    else if (uid !== undefined) this.#addDependents({ uid, namespace });
+    else this.#addAll();
+  }
+
+  #isGone(node: GraphNode): void {
+    this.#queue.forget(node.key);
+    this.#addWaitingOwners(node);
+    this.#addDependents(node);
+  }
+
+  #addDependents(owner: { readonly uid: string; readonly namespace: string }): void {
+    for (const { key } of this.#graph.dependents(owner)) this.#queue.add(key);
+  }
+
+  #addWaitingOwners({ owners }: GraphNode): void {
+    for (const { uid } of owners) {
+      const key = this.#graph.waitingOwner(uid);
+      if (key !== undefined) this.#queue.add(key);
+    }
+  }
+
+  #addAll(): void {
+    for (const { key } of this.#graph.all()) this.#queue.add(key);
+  }
+
+  async #handle(key: string, signal: AbortSignal): Promise<void> {
+    const node = this.#graph.get(key);
+    if (node === undefined) return;
+    try {
+      await this.#process(node, signal);
+      this.#queue.forget(key);
+    } catch (error) {
+      if (signal.aborted) return;
+      // Somebody wrote it meanwhile, or it is gone: the next look decides anew.
+      const isRace = error instanceof StatusError && (error.code === 409 || error.code === 404);
+      if (!isRace)
+        this.#logger.warn({ object: key, err: error }, "collecting failed, trying again");
+      this.#queue.retry(key);
+    }
+  }
+
+  async #process(node: GraphNode, signal: AbortSignal): Promise<void> {
+    if (node.deletion === "begun") return;
+    if (node.deletion === "none" && this.#isKept(node)) return;
+    await this.#objects.refresh();
+    const object = this.#objects.get(node.resource, node);
+    if (object === undefined || object.metadata.uid !== node.uid) return;
+    switch (deletionOf(object.metadata)) {
+      case "orphan":
+        return await this.#orphan(node, object, signal);
+      case "foreground":
+        return await this.#awaitDependents(node, object, signal);
+      case "none":
+        return await this.#judge(node, object, signal);
+      case "begun":
+        return;
+    }
+  }
+
+  /** The usual case, from memory alone: all owners are there. */
+  #isKept({ owners, namespace }: GraphNode): boolean {
+    return this.#lookup.find(owners, namespace).solid.length === owners.length;
+  }
+
+  /** An object that lives: is there still somebody to live for? */
+  async #judge(node: GraphNode, object: ApiObject, signal: AbortSignal): Promise<void> {
+    const references = object.metadata.ownerReferences ?? [];
+    if (references.length === 0) return;
+    const findings = this.#lookup.find(references, node.namespace);
+    const { solid, absent, waiting, unknown } = findings;
+    await this.#lookup.reportCrossing(node, [...absent, ...unknown], signal);
+    if (unknown.length > 0) {
+      this.#queue.add(node.key, UNKNOWN_OWNER_RETRY_MS);
+      return;
+    }
+    if (solid.length > 0) {
+      if (absent.length > 0 || waiting.length > 0) {
+        await this.#dropReferences(node, object, findings, signal);
+      }
+      return;
+    }
+    await this.#collect(node, object, waiting.length > 0, signal);
+  }
+
+  /** Owners that stay are enough; the others are forgotten. */
+  async #dropReferences(
+    node: GraphNode,
+    object: ApiObject,
+    { absent, waiting }: OwnerFindings,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const dropped = new Set([...absent, ...waiting].map(({ uid }) => uid));
+    await this.#objects.update(node.resource, withoutOwners(object, dropped), "", signal);
+  }
+
+  async #collect(
+    node: GraphNode,
+    object: ApiObject,
+    isAwaited: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const dependents = this.#graph.dependents(node);
+    if (!isAwaited || dependents.length === 0) {
+      await this.#remove(node, object, policyOf(object), signal);
+      return;
+    }
+    let current = object;
+    if (dependents.some(({ deletion }) => deletion === "foreground")) {
+      // Around a circle everybody would wait for everybody: this one is not waited for.
+      const owners = object.metadata.ownerReferences ?? [];
+      const unblocked = owners.map((owner) => ({ ...owner, blockOwnerDeletion: false }));
+      const metadata = { ...object.metadata, ownerReferences: unblocked };
+      current = await this.#objects.update(node.resource, { ...object, metadata }, "", signal);
+    }
+    await this.#remove(node, current, "Foreground", signal);
+  }
+
+  async #remove(
+    { resource, namespace, name, key }: GraphNode,
+    { metadata: { uid = "", resourceVersion = "" } }: ApiObject,
+    propagationPolicy: "Background" | "Foreground" | "Orphan",
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#logger.debug({ object: key, propagationPolicy }, "collecting");
+    const options = { uid, resourceVersion, propagationPolicy };
+    await this.#objects.remove(resource, { namespace, name }, options, signal);
+  }
+
+  /** An owner that goes last: are those gone that it waits for? */
+  async #awaitDependents(node: GraphNode, object: ApiObject, signal: AbortSignal): Promise<void> {
+    const dependents = this.#graph.dependents(node);
+    const isBlocking = ({ owners }: GraphNode) =>
+      owners.some(({ uid, blockOwnerDeletion }) => uid === node.uid && blockOwnerDeletion === true);
+    if (dependents.some(isBlocking)) {
+      for (const { key, deletion } of dependents) if (deletion === "none") this.#queue.add(key);
+      return;
+    }
+    await this.#finish(node, object, FOREGROUND_FINALIZER, signal);
+  }
+
+  /** An owner whose dependents stay: they let go of it, then it goes. */
+  async #orphan(node: GraphNode, object: ApiObject, signal: AbortSignal): Promise<void> {
+    const owner = new Set([node.uid]);
+    for (const dependent of this.#graph.dependents(node)) {
+      const current = this.#objects.get(dependent.resource, dependent);
+      if (current?.metadata.uid !== dependent.uid) continue;
+      try {
+        await this.#objects.update(dependent.resource, withoutOwners(current, owner), "", signal);
+      } catch (error) {
+        const isGone = error instanceof StatusError && error.code === 404;
+        if (!isGone) throw error;
+      }
+    }
+    await this.#finish(node, object, ORPHAN_FINALIZER, signal);
+  }
+
+  /** Nothing of ours holds the object back any more. */
+  async #finish(
+    node: GraphNode,
+    object: ApiObject,
+    finalizer: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const finalizers = (object.metadata.finalizers ?? []).filter((item) => item !== finalizer);
+    const metadata = { ...object.metadata, finalizers };
+    await this.#objects.update(node.resource, { ...object, metadata }, "", signal);
+  }
+}
+
+function withoutOwners(object: ApiObject, uids: ReadonlySet<string>): ApiObject {
+  const ownerReferences = (object.metadata.ownerReferences ?? []).filter(
+    ({ uid }) => !uids.has(uid),
+  );
+  return { ...object, metadata: { ...object.metadata, ownerReferences } };
+}
+
+/** What an earlier delete asked for stands. */
+function policyOf({ metadata: { finalizers = [] } }: ApiObject) {
+  if (finalizers.includes(ORPHAN_FINALIZER)) return "Orphan";
+  return finalizers.includes(FOREGROUND_FINALIZER) ? "Foreground" : "Background";
+}
+
+function isSameOwners(a: readonly OwnerReference[], b: readonly OwnerReference[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every((owner, index) => {
+      const other = b[index];
+      return (
+        owner.uid === other?.uid &&
+        owner.name === other.name &&
+        owner.kind === other.kind &&
+        owner.apiVersion === other.apiVersion &&
+        (owner.blockOwnerDeletion === true) === (other.blockOwnerDeletion === true)
+      );
+    })
+  );
+}

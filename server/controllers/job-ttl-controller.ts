@@ -1,0 +1,83 @@
+/**
+ * The TTL of finished Jobs: a Job with `spec.ttlSecondsAfterFinished` is deleted that long after it
+ * completed or failed, its pods first. The look when time is up is a fresh one, as the TTL may have
+ * been changed meanwhile. (Events end by the store's leases and need nobody.)
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { ApiObject } from "../api/meta.js";
+import { StatusError } from "../api/status.js";
+import type { ObjectsApi } from "./objects-api.js";
+import { WorkQueue } from "./work-queue.js";
+
+interface JobObject extends ApiObject {
+  spec?: { ttlSecondsAfterFinished?: number | null };
+  status?: {
+    conditions?: readonly {
+      type: string;
+      status: string;
+      lastTransitionTime?: string | null;
+    }[];
+  };
+}
+
+export interface JobTtlOptions {
+  readonly objects: ObjectsApi;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Runs until the signal aborts. */
+export async function runJobTtlController(
+  { objects, clock, logger }: JobTtlOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const jobs = objects.resource("batch", "jobs");
+  const queue = new WorkQueue(clock);
+  const job = (key: string) => {
+    const slash = key.indexOf("/");
+    const place = { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+    return { place, found: objects.get(jobs, place) as JobObject | undefined };
+  };
+  const watching = objects.watch(
+    jobs,
+    ({ namespace, name }) => {
+      const key = `${namespace}/${name}`;
+      const expiresAtMs = expiryOf(job(key).found);
+      if (expiresAtMs !== undefined) queue.add(key, expiresAtMs - clock.now());
+    },
+    signal,
+  );
+  const working = queue.run(async (key) => {
+    try {
+      await objects.refresh();
+      const { place, found } = job(key);
+      const expiresAtMs = expiryOf(found);
+      if (found === undefined || expiresAtMs === undefined) return;
+      const leftMs = expiresAtMs - clock.now();
+      if (leftMs > 0) return queue.add(key, leftMs);
+      const { uid = "", resourceVersion = "" } = found.metadata;
+      const options = { uid, resourceVersion, propagationPolicy: "Foreground" } as const;
+      await objects.remove(jobs, place, options, signal);
+      queue.forget(key);
+    } catch (error) {
+      if (signal.aborted) return;
+      const isRace = error instanceof StatusError && (error.code === 409 || error.code === 404);
+      if (!isRace) logger.warn({ job: key, err: error }, "deleting a finished job failed");
+      queue.retry(key);
+    }
+  }, signal);
+  await Promise.all([watching, working]);
+}
+
+/** When a Job is to go; undefined while it runs, or when it stays, or when it goes already. */
+function expiryOf(job: JobObject | undefined): number | undefined {
+  const ttlSeconds = job?.spec?.ttlSecondsAfterFinished;
+  if (job === undefined || typeof ttlSeconds !== "number") return undefined;
+  if ((job.metadata.deletionTimestamp ?? "") !== "") return undefined;
+  const end = job.status?.conditions?.find(
+    ({ type, status }) => (type === "Complete" || type === "Failed") && status === "True",
+  );
+  const endedAtMs = Date.parse(end?.lastTransitionTime ?? "");
+  return Number.isNaN(endedAtMs) ? undefined : endedAtMs + ttlSeconds * 1000;
+}

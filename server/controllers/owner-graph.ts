@@ -1,0 +1,146 @@
+/**
+ * OwnerGraph: who depends on whom, as far as the garbage collector has to know. Only objects that
+ * name owners, or that wait in their deletion for their dependents, take memory: whether an owner is
+ * there is asked of the view, which has every object.
+ *
+ * One writer, the collector's followers; everything is synchronous.
+ */
+import type { ObjectMeta, OwnerReference } from "../api/meta.js";
+import type { ControlledResource } from "./objects-api.js";
+
+/** Set on an owner that goes only after those dependents that say so. */
+export const FOREGROUND_FINALIZER = "foregroundDeletion";
+/** Set on an owner whose dependents are to stay. */
+export const ORPHAN_FINALIZER = "orphan";
+
+export interface GraphNode {
+  readonly key: string;
+  readonly resource: ControlledResource;
+  /** "" for cluster scope. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly owners: readonly OwnerReference[];
+  readonly deletion: Deletion;
+}
+
+export type Deletion =
+  | "none"
+  /** On its way out; what holds it back is not ours. */
+  | "begun"
+  /** Its dependents go first. */
+  | "foreground"
+  /** Its dependents let go of it first. */
+  | "orphan";
+
+const NO_OWNERS: readonly OwnerReference[] = Object.freeze([]);
+const NO_KEYS: ReadonlySet<string> = new Set();
+
+export class OwnerGraph {
+  readonly #nodes = new Map<string, GraphNode>();
+  readonly #dependents = new Map<string, Set<string>>();
+  /** Nodes that wait for their dependents, by uid. */
+  readonly #waiting = new Map<string, string>();
+
+  get size(): number {
+    return this.#nodes.size;
+  }
+
+  get(key: string): GraphNode | undefined {
+    return this.#nodes.get(key);
+  }
+
+  all(): Iterable<GraphNode> {
+    return this.#nodes.values();
+  }
+
+  /** Takes the object's present state. @returns what was known before, and what is known now */
+  put(
+    resource: ControlledResource,
+    metadata: ObjectMeta,
+  ): { readonly before: GraphNode | undefined; readonly after: GraphNode } {
+    const after = toNode(resource, metadata);
+    const before = this.#forget(after.key);
+    if (after.owners.length > 0 || isWaiting(after)) this.#remember(after);
+    return { before, after };
+  }
+
+  /** Forgets the object. @returns what was known of it */
+  delete(resource: ControlledResource, { namespace = "", name = "" }: ObjectMeta) {
+    return this.#forget(keyOf(resource, namespace, name));
+  }
+
+  /** Forgets all objects of a resource. */
+  clear(resource: ControlledResource): void {
+    for (const node of [...this.#nodes.values()]) {
+      if (node.resource === resource) this.#forget(node.key);
+    }
+  }
+
+  /** Objects that name the owner and may: those of its namespace, or any for a cluster-scoped one. */
+  dependents(owner: { readonly uid: string; readonly namespace: string }): GraphNode[] {
+    const found: GraphNode[] = [];
+    for (const key of this.#dependents.get(owner.uid) ?? NO_KEYS) {
+      const node = this.#nodes.get(key);
+      if (node === undefined) continue;
+      if (owner.namespace === "" || node.namespace === owner.namespace) found.push(node);
+    }
+    return found;
+  }
+
+  /** The key of the object with this uid, when it waits for its dependents. */
+  waitingOwner(uid: string): string | undefined {
+    return this.#waiting.get(uid);
+  }
+
+  #remember(node: GraphNode): void {
+    this.#nodes.set(node.key, node);
+    if (isWaiting(node)) this.#waiting.set(node.uid, node.key);
+    for (const { uid } of node.owners) {
+      const keys = this.#dependents.get(uid);
+      if (keys === undefined) this.#dependents.set(uid, new Set([node.key]));
+      else keys.add(node.key);
+    }
+  }
+
+  #forget(key: string): GraphNode | undefined {
+    const node = this.#nodes.get(key);
+    if (node === undefined) return undefined;
+    this.#nodes.delete(key);
+    if (this.#waiting.get(node.uid) === key) this.#waiting.delete(node.uid);
+    for (const { uid } of node.owners) {
+      const keys = this.#dependents.get(uid);
+      keys?.delete(key);
+      if (keys?.size === 0) this.#dependents.delete(uid);
+    }
+    return node;
+  }
+}
+
+export function isWaiting({ deletion }: Pick<GraphNode, "deletion">): boolean {
+  return deletion === "foreground" || deletion === "orphan";
+}
+
+/** What an object's deletion waits for, by its metadata. */
+export function deletionOf({ deletionTimestamp, finalizers }: ObjectMeta): Deletion {
+  if ((deletionTimestamp ?? "") === "") return "none";
+  if (finalizers?.includes(ORPHAN_FINALIZER)) return "orphan";
+  return finalizers?.includes(FOREGROUND_FINALIZER) ? "foreground" : "begun";
+}
+
+function toNode(resource: ControlledResource, metadata: ObjectMeta): GraphNode {
+  const { namespace = "", name = "", uid = "", ownerReferences } = metadata;
+  return {
+    key: keyOf(resource, namespace, name),
+    resource,
+    namespace,
+    name,
+    uid,
+    owners: ownerReferences ?? NO_OWNERS,
+    deletion: deletionOf(metadata),
+  };
+}
+
+function keyOf({ group, resource }: ControlledResource, namespace: string, name: string): string {
+  return `${group}/${resource}/${namespace}/${name}`;
+}

@@ -1,0 +1,143 @@
+/**
+ * Whether the owners that an object names are there. Names decide, and the uid must fit: an owner of
+ * a namespaced type is looked for in the object's own namespace only, as references do not cross
+ * namespaces. Where nothing can be said, nothing is collected.
+ */
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { ApiObject, ObjectMeta, OwnerReference } from "../api/meta.js";
+import { formatGroupVersion } from "../api/names.js";
+import { formatTime } from "../registry/generic/metadata.js";
+import type { ControlledResource, ObjectsApi } from "./objects-api.js";
+import { deletionOf, type GraphNode } from "./owner-graph.js";
+
+export interface OwnerFindings {
+  /** They are there and stay. */
+  readonly solid: readonly OwnerReference[];
+  /** They are there no more. */
+  readonly absent: readonly OwnerReference[];
+  /** They are there until their dependents are gone. */
+  readonly waiting: readonly OwnerReference[];
+  /** Their type is unknown, they are out of the reference's reach, or they cannot be read. */
+  readonly unknown: readonly OwnerReference[];
+}
+
+/** Told once: objects whose references cross namespaces. */
+const REPORTED_MAX = 1_000;
+
+export class OwnerLookup {
+  readonly #objects: ObjectsApi;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #reported = new LRUCache<string, true>({ max: REPORTED_MAX });
+
+  constructor(options: {
+    readonly objects: ObjectsApi;
+    readonly clock: Clock;
+    readonly logger: Logger;
+  }) {
+    this.#objects = options.objects;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+  }
+
+  /** As the view has it now; what is absent there counts only after a refresh. */
+  find(references: readonly OwnerReference[], namespace: string): OwnerFindings {
+    const solid: OwnerReference[] = [];
+    const absent: OwnerReference[] = [];
+    const waiting: OwnerReference[] = [];
+    const unknown: OwnerReference[] = [];
+    for (const reference of references) {
+      const resource = this.#objects.byKind(reference.apiVersion, reference.kind);
+      if (resource === undefined || (resource.isNamespaced && namespace === "")) {
+        unknown.push(reference);
+        continue;
+      }
+      const key = { namespace: resource.isNamespaced ? namespace : "", name: reference.name };
+      const owner = this.#objects.metadata(resource, key);
+      if (owner === "unreadable") unknown.push(reference);
+      else if (owner?.uid !== reference.uid) absent.push(reference);
+      else if (deletionOf(owner) === "foreground") waiting.push(reference);
+      else solid.push(reference);
+    }
+    return { solid, absent, waiting, unknown };
+  }
+
+  /** Tells people of references that cross namespaces: those owners never count. */
+  async reportCrossing(
+    node: GraphNode,
+    references: readonly OwnerReference[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (const reference of references) {
+      const resource = this.#objects.byKind(reference.apiVersion, reference.kind);
+      if (resource?.isNamespaced !== true) continue;
+      const reportKey = `${node.uid}/${reference.uid}`;
+      if (this.#reported.has(reportKey)) continue;
+      const elsewhere = this.#findElsewhere(resource, reference, node.namespace);
+      if (elsewhere === undefined) continue;
+      this.#reported.set(reportKey, true);
+      await this.#report(node, reference, elsewhere, signal);
+    }
+  }
+
+  /** The other namespace in which the owner is. */
+  #findElsewhere(
+    resource: ControlledResource,
+    { name, uid }: OwnerReference,
+    own: string,
+  ): string | undefined {
+    const namespaces = this.#objects.list(this.#objects.resource("", "namespaces"), "");
+    for (const { metadata } of namespaces) {
+      const namespace = metadata.name ?? "";
+      if (namespace === own) continue;
+      const found = this.#objects.metadata(resource, { namespace, name });
+      if (isMeta(found) && found.uid === uid) return namespace;
+    }
+    return undefined;
+  }
+
+  async #report(
+    { resource, namespace, name, uid }: GraphNode,
+    owner: OwnerReference,
+    ownerNamespace: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const now = formatTime(this.#clock.now());
+    const text = `[${owner.apiVersion}/${owner.kind}, namespace: ${ownerNamespace}, name: ${owner.name}, uid: ${owner.uid}]`;
+    const event: ApiObject = {
+      kind: "Event",
+      apiVersion: "v1",
+      metadata: {
+        // Events of cluster-scoped objects have to be somewhere.
+        namespace: namespace === "" ? "default" : namespace,
+        name: `${name}.${owner.uid.slice(0, 8)}.${this.#clock.now().toString(16)}`,
+      },
+      involvedObject: {
+        kind: resource.kind,
+        apiVersion: formatGroupVersion(resource),
+        ...(namespace === "" ? {} : { namespace }),
+        name,
+        uid,
+      },
+      type: "Warning",
+      reason: "OwnerRefInvalidNamespace",
+      message: `ownerRef ${text} does not exist in namespace ${JSON.stringify(namespace)}`,
+      source: { component: "garbage-collector-controller" },
+      firstTimestamp: now,
+      lastTimestamp: now,
+      count: 1,
+    };
+    try {
+      await this.#objects.create(this.#objects.resource("", "events"), event, signal);
+    } catch (error) {
+      // The event is for people; what is to be done does not depend on it.
+      if (!signal.aborted) this.#logger.warn({ err: error, event }, "an event was not recorded");
+    }
+  }
+}
+
+function isMeta(found: ObjectMeta | "unreadable" | undefined): found is ObjectMeta {
+  return found !== undefined && found !== "unreadable";
+}
