@@ -53,6 +53,23 @@ export function unsupportedValue(
   };
 }
 
+/** A reference to something that is not there, such as a mount of a volume without that volume. */
+export function notFoundValue(field: string, value: unknown, why = ""): FieldError {
+  return {
+    reason: "FieldValueNotFound",
+    field,
+    message: `Not found: ${showValue(value)}${why === "" ? "" : `: ${why}`}`,
+  };
+}
+
+export function tooManyItems(field: string, count: number, max: number): FieldError {
+  return {
+    reason: "FieldValueTooMany",
+    field,
+    message: `Too many: ${count}: must have at most ${max} ${max === 1 ? "item" : "items"}`,
+  };
+}
+
 /** How messages show a value: JSON, with `null` for nothing. */
 function showValue(value: unknown): string {
   if (value === undefined || value === null) return "null";

@@ -39,7 +39,9 @@ export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): FieldE
     );
   }
   if (meta.labels !== undefined) validateLabels(meta.labels, "metadata.labels", errors);
-  if (meta.annotations !== undefined) validateAnnotations(meta.annotations, errors);
+  if (meta.annotations !== undefined) {
+    validateAnnotations(meta.annotations, "metadata.annotations", errors);
+  }
   if (meta.ownerReferences !== undefined) validateOwnerReferences(meta.ownerReferences, errors);
   if (meta.finalizers !== undefined) {
     validateFinalizers(meta.finalizers, rules.namespaceFinalizer, errors);
@@ -125,11 +127,12 @@ export function validateLabels(
   }
 }
 
-function validateAnnotations(
+/** Annotations anywhere in an object: their keys, and how much they are together. */
+export function validateAnnotations(
   annotations: Readonly<Record<string, string>>,
+  field: string,
   errors: FieldError[],
 ): void {
-  const field = "metadata.annotations";
   let bytes = 0;
   for (const key in annotations) {
     // Keys are compared in lower case: the rule is that of labels, but for the case of prefixes.

@@ -1,6 +1,6 @@
 /**
  * Strategy of core/v1 Pod: its deletion is graceful, its status begins as Pending with the quality of
- * service that its containers ask for. The validation of its fields comes with a later change.
+ * service that its containers ask for. Its rules are validate-pod.ts's.
  */
 import type { ApiObject } from "../../api/meta.js";
 import { membersAt, selectable } from "../generic/fields.js";
@@ -8,6 +8,7 @@ import { formatTime } from "../generic/metadata.js";
 import type { ResourceStrategy } from "../generic/served-resource.js";
 import { keepMetadataField } from "../generic/status-parts.js";
 import { qualityOfService } from "./pod-qos.js";
+import { validatePod, validatePodUpdate } from "./validate-pod.js";
 
 interface PodObject extends ApiObject {
   spec?: {
@@ -43,6 +44,8 @@ export const podStrategy: ResourceStrategy = {
     const status = membersAt(next, "status");
     if ((status.qosClass ?? "") === "" && before !== undefined) status.qosClass = before;
   },
+  validate: validatePod,
+  validateUpdate: validatePodUpdate,
   generationFields: ["spec"],
   gracePeriodSeconds: (pod: PodObject) => Number(pod.spec?.terminationGracePeriodSeconds ?? 0),
   deletesAtOnce(pod: PodObject) {

@@ -1,0 +1,95 @@
+/**
+ * Label selectors inside objects (`spec.selector`, affinity, policies): whether they are well formed,
+ * empty, and whether they take a set of labels. Selectors of requests are selectors.ts's.
+ */
+import { forbiddenField, invalidValue, requiredValue } from "./field-errors.js";
+import type { FieldError } from "./status.js";
+import { validateLabels } from "./validation-metadata.js";
+import { checkLabelValue, checkQualifiedName } from "./validation-names.js";
+import type { Maybe } from "./validation-values.js";
+
+export interface LabelSelector {
+  readonly matchLabels?: Maybe<Readonly<Record<string, string>>>;
+  readonly matchExpressions?: Maybe<readonly LabelExpression[]>;
+}
+
+export interface LabelExpression {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: Maybe<readonly string[]>;
+}
+
+/** Whether it selects everything: it says nothing. */
+export function isEmptySelector(selector: LabelSelector): boolean {
+  for (const _ in selector.matchLabels ?? {}) return false;
+  return (selector.matchExpressions?.length ?? 0) === 0;
+}
+
+export function validateLabelSelector(
+  selector: Maybe<LabelSelector>,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (selector === undefined || selector === null) return;
+  if (selector.matchLabels) validateLabels(selector.matchLabels, `${field}.matchLabels`, errors);
+  selector.matchExpressions?.forEach((expression, index) => {
+    validateExpression(expression, `${field}.matchExpressions[${index}]`, errors);
+  });
+}
+
+function validateExpression(
+  { key, operator, values }: LabelExpression,
+  field: string,
+  errors: FieldError[],
+): void {
+  switch (operator) {
+    case "In":
+    case "NotIn":
+      if ((values?.length ?? 0) === 0) {
+        const why = "must be specified when `operator` is 'In' or 'NotIn'";
+        errors.push(requiredValue(`${field}.values`, why));
+      }
+      break;
+    case "Exists":
+    case "DoesNotExist":
+      if ((values?.length ?? 0) > 0) {
+        const why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+        errors.push(forbiddenField(`${field}.values`, why));
+      }
+      break;
+    default:
+      // A missing one is reported as such by the checks of the facts.
+      if (operator !== "") {
+        errors.push(invalidValue(`${field}.operator`, operator, "not a valid selector operator"));
+      }
+  }
+  if (key !== "") validateLabelKey(key, `${field}.key`, errors);
+  values?.forEach((value, index) => {
+    for (const why of checkLabelValue(value)) {
+      errors.push(invalidValue(`${field}.values[${index}]`, value, why));
+    }
+  });
+}
+
+/** A key as labels, taints and tolerations have it. */
+export function validateLabelKey(key: string, field: string, errors: FieldError[]): void {
+  for (const why of checkQualifiedName(key)) errors.push(invalidValue(field, key, why));
+}
+
+/** Whether a well-formed selector takes an object with these labels. */
+export function selectorMatches(
+  selector: LabelSelector,
+  labels: Maybe<Readonly<Record<string, string>>>,
+): boolean {
+  const own = labels ?? {};
+  for (const key in selector.matchLabels) {
+    if (!Object.hasOwn(own, key) || own[key] !== selector.matchLabels[key]) return false;
+  }
+  return (selector.matchExpressions ?? []).every(({ key, operator, values }) => {
+    const value = Object.hasOwn(own, key) ? own[key] : undefined;
+    if (operator === "Exists") return value !== undefined;
+    if (operator === "DoesNotExist") return value === undefined;
+    const isListed = value !== undefined && (values ?? []).includes(value);
+    return operator === "In" ? isListed : !isListed;
+  });
+}

@@ -1,0 +1,190 @@
+/**
+ * Checks of single values that many types share: numbers with bounds, ports, IP addresses and blocks,
+ * paths, keys of maps. Each adds what is wrong to `errors`, with the existing API's texts. Pure.
+ */
+import { isIP } from "node:net";
+import { invalidValue } from "./field-errors.js";
+import type { FieldError } from "./status.js";
+import { checkDnsLabel, checkDnsSubdomain } from "./validation-names.js";
+
+/** An integer field; beyond 2^53 a bigint. */
+export type Whole = number | bigint;
+/** A member that may be missing or null. */
+export type Maybe<T> = T | null | undefined;
+
+export const NOT_NEGATIVE = "must be greater than or equal to 0";
+const INT32_MAX = 2 ** 31 - 1;
+const PORT_MAX = 65_535;
+const PORT_NAME_CHARS_MAX = 15;
+const CONFIG_KEY_CHARS_MAX = 253;
+const PARENT = "..";
+
+/** "must be between 1 and 65535, inclusive" */
+export function rangeText(low: number, high: number): string {
+  return `must be between ${low} and ${high}, inclusive`;
+}
+
+export function validateNonNegative(
+  value: Maybe<Whole>,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (value !== undefined && value !== null && value < 0) {
+    errors.push(invalidValue(field, value, NOT_NEGATIVE));
+  }
+}
+
+/** User and group ids, and whatever else is a non-negative int32 in an int64. */
+export function validateId(value: Maybe<Whole>, field: string, errors: FieldError[]): void {
+  if (value === undefined || value === null) return;
+  if (value < 0 || value > INT32_MAX) {
+    errors.push(invalidValue(field, value, rangeText(0, INT32_MAX)));
+  }
+}
+
+export function validatePort(value: Maybe<Whole>, field: string, errors: FieldError[]): void {
+  const port = value ?? 0;
+  if (port >= 1 && port <= PORT_MAX) return;
+  errors.push(invalidValue(field, port, rangeText(1, PORT_MAX)));
+}
+
+/** What is wrong with the name of a port (RFC 6335). */
+export function checkPortName(name: string): string[] {
+  const messages: string[] = [];
+  if (name.length > PORT_NAME_CHARS_MAX) {
+    messages.push(`must be no more than ${PORT_NAME_CHARS_MAX} characters`);
+  }
+  if (!/^[-a-z0-9]+$/.test(name)) {
+    messages.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
+  }
+  if (!/[a-z]/.test(name)) messages.push("must contain at least one letter (a-z)");
+  if (name.includes("--")) messages.push("must not contain consecutive hyphens");
+  if (name.startsWith("-") || name.endsWith("-")) {
+    messages.push("must not begin or end with a hyphen");
+  }
+  return messages;
+}
+
+/** A port's number, or the name that it has elsewhere. */
+export function validatePortOrName(
+  value: Maybe<Whole | string>,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (typeof value === "string") {
+    for (const why of checkPortName(value)) errors.push(invalidValue(field, value, why));
+  } else validatePort(value, field, errors);
+}
+
+export const NOT_AN_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+
+/** 4 or 6 of an address as this API writes them, 0 for anything else. */
+export function ipVersion(text: string): 0 | 4 | 6 {
+  // Zones name an interface of one machine; they mean nothing here.
+  return text.includes("%") ? 0 : (isIP(text) as 0 | 4 | 6);
+}
+
+export function validateIp(value: Maybe<string>, field: string, errors: FieldError[]): void {
+  const text = value ?? "";
+  if (ipVersion(text) !== 0 || isPaddedIp(text)) return;
+  errors.push(invalidValue(field, text, NOT_AN_IP));
+}
+
+/** Old clients write leading zeros ("010.0.0.1"), which the existing API still takes. */
+function isPaddedIp(text: string): boolean {
+  if (!/^\d{1,10}(\.\d{1,10}){3}$/.test(text)) return false;
+  return text.split(".").every((part) => Number(part) <= 255);
+}
+
+/** The family and prefix length of a block such as "10.0.0.0/8"; undefined when it is none. */
+export function parseCidr(text: string): { version: 4 | 6; bits: number } | undefined {
+  const slash = text.indexOf("/");
+  if (slash < 0) return undefined;
+  const address = text.slice(0, slash);
+  const version = ipVersion(address) || (isPaddedIp(address) ? 4 : 0);
+  const size = text.slice(slash + 1);
+  if (version === 0 || !/^\d{1,3}$/.test(size)) return undefined;
+  const bits = Number(size);
+  return bits > (version === 4 ? 32 : 128) ? undefined : { version, bits };
+}
+
+export function validateCidr(value: Maybe<string>, field: string, errors: FieldError[]): void {
+  if (parseCidr(value ?? "") !== undefined) return;
+  errors.push(
+    invalidValue(
+      field,
+      value ?? "",
+      "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
+    ),
+  );
+}
+
+/** What is wrong with a key of a ConfigMap or Secret: it becomes a file name. */
+export function checkConfigKey(key: string): string[] {
+  if (/^[-._a-zA-Z0-9]{1,253}$/.test(key) && !key.startsWith(PARENT) && key !== ".") return [];
+  const messages: string[] = [];
+  if (key.length > CONFIG_KEY_CHARS_MAX) {
+    messages.push(`must be no more than ${CONFIG_KEY_CHARS_MAX} bytes`);
+  }
+  if (!/^[-._a-zA-Z0-9]+$/.test(key)) {
+    messages.push(
+      "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+    );
+  }
+  if (key === ".") messages.push("must not be '.'");
+  else if (key === PARENT) messages.push("must not be '..'");
+  else if (key.startsWith(PARENT)) messages.push("must not start with '..'");
+  return messages;
+}
+
+/** A path below a directory that is not known here: relative, and never upwards. */
+export function validateLocalPath(path: string, field: string, errors: FieldError[]): void {
+  if (path.startsWith("/")) errors.push(invalidValue(field, path, "must be a relative path"));
+  validateNoBacksteps(path, field, errors);
+}
+
+export function validateNoBacksteps(path: string, field: string, errors: FieldError[]): void {
+  if (path.includes(PARENT) && path.split("/").includes(PARENT)) {
+    errors.push(invalidValue(field, path, "must not contain '..'"));
+  }
+}
+
+export function validateDnsLabel(value: string, field: string, errors: FieldError[]): void {
+  for (const why of checkDnsLabel(value)) errors.push(invalidValue(field, value, why));
+}
+
+export function validateDnsSubdomain(value: string, field: string, errors: FieldError[]): void {
+  for (const why of checkDnsSubdomain(value)) errors.push(invalidValue(field, value, why));
+}
+
+const PERCENT_TEXT = /^\d+%$/;
+const PERCENT_RULE =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+
+/** The share that a percentage names; undefined for whole numbers. */
+export function percentOf(value: Maybe<Whole | string>): number | undefined {
+  return typeof value === "string" && PERCENT_TEXT.test(value)
+    ? Number(value.slice(0, -1))
+    : undefined;
+}
+
+/** "25%" or a number of things, never negative. */
+export function validateAmountOrPercent(
+  value: Maybe<Whole | string>,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (typeof value !== "string") validateNonNegative(value, field, errors);
+  else if (!PERCENT_TEXT.test(value)) errors.push(invalidValue(field, value, PERCENT_RULE));
+}
+
+/** Percentages of something that there is only once. */
+export function validateNotMoreThanAll(
+  value: Maybe<Whole | string>,
+  field: string,
+  errors: FieldError[],
+): void {
+  if ((percentOf(value) ?? 0) > 100) {
+    errors.push(invalidValue(field, value, "must not be greater than 100%"));
+  }
+}

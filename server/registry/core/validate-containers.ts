@@ -1,0 +1,279 @@
+/** Rules for the three lists of containers in a pod: their names, images, mounts and what each list may not have. */
+import {
+  duplicateValue,
+  forbiddenField,
+  invalidValue,
+  notFoundValue,
+  requiredValue,
+  unsupportedValue,
+} from "../../api/field-errors.js";
+import type { FieldError } from "../../api/status.js";
+import { validateDnsLabel, validateLocalPath } from "../../api/validation-values.js";
+import type { PodCheck } from "./pod-check.js";
+import type { Container, ContainerPort, EphemeralContainer, VolumeMount } from "./pod-types.js";
+import {
+  validateContainerPorts,
+  validateEnv,
+  validateEnvFrom,
+  validateLifecycle,
+  validateReadinessProbe,
+  validateRepeatedProbe,
+  validateResizePolicies,
+  validateResources,
+} from "./validate-container-parts.js";
+import { validateSecurityContext } from "./validate-security.js";
+
+export function validateContainers(
+  containers: readonly Container[],
+  field: string,
+  check: PodCheck,
+): void {
+  const { errors } = check;
+  const names = new Set<string>();
+  const hostPorts = new Set<string>();
+  containers.forEach((container, index) => {
+    const at = `${field}[${index}]`;
+    validateContainer(container, at, check);
+    if (names.has(container.name)) errors.push(duplicateValue(`${at}.name`, container.name));
+    names.add(container.name);
+    validateCareOf(container, at, check);
+    validateRestartPolicy(container, at, check);
+    if (container.ports) validateHostPorts(container.ports, at, { errors, hostPorts });
+  });
+}
+
+export function validateInitContainers(
+  containers: readonly Container[],
+  field: string,
+  check: PodCheck,
+): void {
+  const { errors, spec } = check;
+  const names = new Set((spec.containers ?? []).map(({ name }) => name));
+  containers.forEach((container, index) => {
+    const at = `${field}[${index}]`;
+    validateContainer(container, at, check);
+    if (names.has(container.name)) errors.push(duplicateValue(`${at}.name`, container.name));
+    names.add(container.name);
+    validateRestartPolicy(container, at, check);
+    // One runs after the other, so only a container's own ports can be in each other's way.
+    if (container.ports) {
+      validateHostPorts(container.ports, at, { errors, hostPorts: new Set() });
+    }
+    if (container.restartPolicy === "Always") {
+      validateCareOf(container, at, check);
+      return;
+    }
+    for (const member of CARE) {
+      if (!container[member]) continue;
+      const why = "may not be set for init containers without restartPolicy=Always";
+      errors.push(forbiddenField(`${at}.${member}`, why));
+    }
+  });
+}
+
+const CARE = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const;
+const NOT_EPHEMERAL = ["ports", "resizePolicy", ...CARE] as const;
+const NOT_FOR_EPHEMERAL = "cannot be set for an Ephemeral Container";
+
+export function validateEphemeralContainers(
+  containers: readonly EphemeralContainer[],
+  field: string,
+  check: PodCheck,
+): void {
+  const { errors, spec } = check;
+  const others = new Set(
+    [...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ name }) => name),
+  );
+  const names = new Set(others);
+  containers.forEach((container, index) => {
+    const at = `${field}[${index}]`;
+    validateContainer(container, at, { ...check, isPod: true });
+    if (names.has(container.name)) errors.push(duplicateValue(`${at}.name`, container.name));
+    names.add(container.name);
+    const target = container.targetContainerName ?? "";
+    if (target !== "" && !others.has(target)) {
+      errors.push(notFoundValue(`${at}.targetContainerName`, target));
+    }
+    for (const member of NOT_EPHEMERAL) {
+      const value = container[member];
+      const isGiven = Array.isArray(value) ? value.length > 0 : Boolean(value);
+      if (isGiven) errors.push(forbiddenField(`${at}.${member}`, NOT_FOR_EPHEMERAL));
+    }
+    const { limits, requests, claims } = container.resources ?? {};
+    if (limits || requests || claims) {
+      errors.push(forbiddenField(`${at}.resources`, NOT_FOR_EPHEMERAL));
+    }
+    if (container.restartPolicy) {
+      errors.push(forbiddenField(`${at}.restartPolicy`, NOT_FOR_EPHEMERAL));
+    }
+    container.volumeMounts?.forEach((mount, mountIndex) => {
+      for (const member of ["subPath", "subPathExpr"] as const) {
+        if ((mount[member] ?? "") === "") continue;
+        const mountField = `${at}.volumeMounts[${mountIndex}].${member}`;
+        errors.push(forbiddenField(mountField, NOT_FOR_EPHEMERAL));
+      }
+    });
+  });
+}
+
+/** What holds for containers of every list. */
+function validateContainer(container: Container, field: string, check: PodCheck): void {
+  const { errors, isPod } = check;
+  const { name, image = "" } = container;
+  if (name !== "") validateDnsLabel(name, `${field}.name`, errors);
+  if (image === "") errors.push(requiredValue(`${field}.image`));
+  else if (isPod && image.trim() !== image) {
+    const why = "must not have leading or trailing whitespace";
+    errors.push(invalidValue(`${field}.image`, image, why));
+  }
+  const { ports, env, envFrom, resources, resizePolicy, securityContext } = container;
+  if (ports) validateContainerPorts(ports, `${field}.ports`, errors);
+  if (env) validateEnv(env, `${field}.env`, check);
+  if (envFrom) validateEnvFrom(envFrom, `${field}.envFrom`, errors);
+  if (container.volumeMounts) validateMounts(container, field, check);
+  if (container.volumeDevices) validateDevices(container, field, check);
+  if (resources) validateResources(resources, `${field}.resources`, check);
+  if (resizePolicy) validateResizePolicies(resizePolicy, `${field}.resizePolicy`, check);
+  if (securityContext) {
+    validateSecurityContext(securityContext, `${field}.securityContext`, check);
+  }
+}
+
+function validateCareOf(container: Container, field: string, check: PodCheck): void {
+  if (container.lifecycle) validateLifecycle(container.lifecycle, `${field}.lifecycle`, check);
+  const { livenessProbe, readinessProbe, startupProbe } = container;
+  if (livenessProbe) validateRepeatedProbe(livenessProbe, `${field}.livenessProbe`, check);
+  if (readinessProbe) validateReadinessProbe(readinessProbe, `${field}.readinessProbe`, check);
+  if (startupProbe) validateRepeatedProbe(startupProbe, `${field}.startupProbe`, check);
+}
+
+const RESTART_POLICIES = ["Always", "Never", "OnFailure"];
+
+function validateRestartPolicy(
+  { restartPolicy, restartPolicyRules }: Container,
+  field: string,
+  { errors }: PodCheck,
+): void {
+  if (restartPolicy === undefined || restartPolicy === null) {
+    if ((restartPolicyRules?.length ?? 0) === 0) return;
+    const why = "must specify restartPolicy when restart rules are used";
+    errors.push(requiredValue(`${field}.restartPolicy`, why));
+  } else if (!RESTART_POLICIES.includes(restartPolicy)) {
+    errors.push(unsupportedValue(`${field}.restartPolicy`, restartPolicy, RESTART_POLICIES));
+  }
+}
+
+function validateHostPorts(
+  ports: readonly ContainerPort[],
+  field: string,
+  { errors, hostPorts }: { errors: FieldError[]; hostPorts: Set<string> },
+): void {
+  ports.forEach(({ hostPort = 0, protocol = "", hostIP = "" }, index) => {
+    if (hostPort === 0) return;
+    const identity = `${protocol}/${hostIP}/${hostPort}`;
+    if (hostPorts.has(identity)) {
+      errors.push(duplicateValue(`${field}.ports[${index}].hostPort`, identity));
+    }
+    hostPorts.add(identity);
+  });
+}
+
+function validateMounts(
+  { volumeMounts, volumeDevices, securityContext }: Container,
+  field: string,
+  check: PodCheck,
+): void {
+  const { errors, volumes } = check;
+  const paths = new Set<string>();
+  const devices = volumeDevices ?? [];
+  volumeMounts?.forEach((mount, index) => {
+    const at = `${field}.volumeMounts[${index}]`;
+    const { name, mountPath, subPath = "", subPathExpr = "" } = mount;
+    const volume = volumes.get(name);
+    if (name !== "" && volume === undefined) errors.push(notFoundValue(`${at}.name`, name));
+    if (mountPath !== "" && paths.has(mountPath)) {
+      errors.push(invalidValue(`${at}.mountPath`, mountPath, "must be unique"));
+    }
+    paths.add(mountPath);
+    if (devices.some((device) => device.name === name)) {
+      errors.push(invalidValue(`${at}.name`, name, "must not already exist in volumeDevices"));
+    }
+    if (devices.some((device) => device.devicePath === mountPath)) {
+      const why = "must not already exist as a path in volumeDevices";
+      errors.push(invalidValue(`${at}.mountPath`, mountPath, why));
+    }
+    if (subPath !== "") validateLocalPath(subPath, `${at}.subPath`, errors);
+    if (subPathExpr !== "") {
+      if (subPath !== "") {
+        const why = "subPathExpr and subPath are mutually exclusive";
+        errors.push(invalidValue(`${at}.subPathExpr`, subPathExpr, why));
+      }
+      validateLocalPath(subPathExpr, `${at}.subPathExpr`, errors);
+    }
+    if (mount.mountPropagation === "Bidirectional" && securityContext?.privileged !== true) {
+      const why = "Bidirectional mount propagation is available only to privileged containers";
+      errors.push(forbiddenField(`${at}.mountPropagation`, why));
+    }
+    if (mount.recursiveReadOnly) validateRecursiveReadOnly(mount, at, check);
+  });
+}
+
+const RECURSIVE_READ_ONLY = ["Disabled", "Enabled", "IfPossible"];
+
+function validateRecursiveReadOnly(
+  { recursiveReadOnly, readOnly, mountPropagation }: VolumeMount,
+  field: string,
+  { errors }: PodCheck,
+): void {
+  const at = `${field}.recursiveReadOnly`;
+  if (!RECURSIVE_READ_ONLY.includes(recursiveReadOnly ?? "")) {
+    errors.push(unsupportedValue(at, recursiveReadOnly, RECURSIVE_READ_ONLY));
+    return;
+  }
+  if (recursiveReadOnly === "Disabled") return;
+  if (readOnly !== true) {
+    errors.push(forbiddenField(at, "may only be specified when readOnly is true"));
+  }
+  if ((mountPropagation ?? "None") !== "None") {
+    const why = "may only be specified when mountPropagation is None or not specified";
+    errors.push(forbiddenField(at, why));
+  }
+}
+
+function validateDevices(
+  { volumeDevices, volumeMounts }: Container,
+  field: string,
+  { errors, volumes }: PodCheck,
+): void {
+  const mounts = volumeMounts ?? [];
+  volumeDevices?.forEach(({ name, devicePath }, index) => {
+    const at = `${field}.volumeDevices[${index}]`;
+    const others = volumeDevices.slice(0, index);
+    const volume = volumes.get(name);
+    if (name !== "") {
+      if (others.some((other) => other.name === name)) {
+        errors.push(invalidValue(`${at}.name`, name, "must be unique"));
+      }
+      if (volume === undefined) errors.push(notFoundValue(`${at}.name`, name));
+      else if (!volume.persistentVolumeClaim && !volume.ephemeral) {
+        const why =
+          "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
+        errors.push(invalidValue(`${at}.name`, name, why));
+      }
+    }
+    if (devicePath !== "" && others.some((other) => other.devicePath === devicePath)) {
+      errors.push(invalidValue(`${at}.devicePath`, devicePath, "must be unique"));
+    }
+    if (devicePath.split("/").includes("..")) {
+      const why = "can not contain backsteps ('..')";
+      errors.push(invalidValue(`${at}.devicePath`, devicePath, why));
+    }
+    if (mounts.some((mount) => mount.name === name)) {
+      errors.push(invalidValue(`${at}.name`, name, "must not already exist in volumeMounts"));
+    }
+    if (mounts.some((mount) => mount.mountPath === devicePath)) {
+      const why = "must not already exist as a path in volumeMounts";
+      errors.push(invalidValue(`${at}.devicePath`, devicePath, why));
+    }
+  });
+}

@@ -1,0 +1,296 @@
+/**
+ * Rules for a pod's specification, in a pod itself and in the templates that workloads make pods
+ * from. Messages and fields are those of the existing API; required members and closed enums have
+ * been checked from the facts before.
+ */
+import {
+  duplicateValue,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+} from "../../api/field-errors.js";
+import type { Naming } from "../../api/naming.js";
+import type { FieldError } from "../../api/status.js";
+import { validateAnnotations, validateLabels } from "../../api/validation-metadata.js";
+import { checkDnsSubdomain } from "../../api/validation-names.js";
+import { validateLabelKey } from "../../api/validation-selectors.js";
+import {
+  rangeText,
+  validateDnsLabel,
+  validateDnsSubdomain,
+  validateIp,
+} from "../../api/validation-values.js";
+import { containerTotals } from "../../schema/defaults/pod-resources.js";
+import { formatQuantity } from "../../schema/quantity.js";
+import type { PodCheck } from "./pod-check.js";
+import type { DnsConfig, PodClaim, PodSpec, PodTemplateSpec } from "./pod-types.js";
+import {
+  compareAmounts,
+  validateResourceAmount,
+  validateResourceName,
+} from "./resource-amounts.js";
+import { validateResources } from "./validate-container-parts.js";
+import {
+  validateContainers,
+  validateEphemeralContainers,
+  validateInitContainers,
+} from "./validate-containers.js";
+import { validateAffinity, validateSpreading, validateTolerations } from "./validate-scheduling.js";
+import { validateOperatingSystem, validatePodSecurityContext } from "./validate-security.js";
+import { validateVolumes } from "./validate-volumes.js";
+
+export interface PodSpecUse {
+  readonly naming: Naming;
+  /** Of the pod itself; undefined for a template. */
+  readonly podName: string | undefined;
+  readonly errors: FieldError[];
+}
+
+const INT32_MAX = 2 ** 31 - 1;
+
+export function validatePodSpec(spec: PodSpec, field: string, use: PodSpecUse): void {
+  const { errors, naming, podName } = use;
+  const check: PodCheck = {
+    errors,
+    naming,
+    spec,
+    isPod: podName !== undefined,
+    podName: podName ?? "",
+    volumes: new Map(),
+    claimNames: new Set((spec.resourceClaims ?? []).map(({ name }) => name)),
+  };
+  if (spec.volumes) validateVolumes(spec.volumes, `${field}.volumes`, check);
+  if (spec.resourceClaims) {
+    validateClaims(spec.resourceClaims, `${field}.resourceClaims`, errors);
+  }
+  validateContainers(spec.containers ?? [], `${field}.containers`, check);
+  if (spec.initContainers) {
+    validateInitContainers(spec.initContainers, `${field}.initContainers`, check);
+  }
+  if (spec.ephemeralContainers) {
+    const at = `${field}.ephemeralContainers`;
+    validateEphemeralContainers(spec.ephemeralContainers, at, check);
+  }
+  if (spec.resources) validatePodResources(field, check);
+  validateHosts(field, check);
+  if (spec.nodeSelector) validateLabels(spec.nodeSelector, `${field}.nodeSelector`, errors);
+  if (spec.securityContext) {
+    validatePodSecurityContext(spec.securityContext, `${field}.securityContext`, check);
+  }
+  if (spec.affinity) validateAffinity(spec.affinity, `${field}.affinity`, errors);
+  validateDns(field, check);
+  validateGates(field, check);
+  if (spec.topologySpreadConstraints) {
+    const at = `${field}.topologySpreadConstraints`;
+    validateSpreading(spec.topologySpreadConstraints, at, errors);
+  }
+  validateNames(field, check);
+  const deadline = spec.activeDeadlineSeconds ?? undefined;
+  if (deadline !== undefined && (deadline < 1 || deadline > INT32_MAX)) {
+    const why = rangeText(1, INT32_MAX);
+    errors.push(invalidValue(`${field}.activeDeadlineSeconds`, deadline, why));
+  }
+  if (spec.tolerations) validateTolerations(spec.tolerations, `${field}.tolerations`, errors);
+  if (spec.overhead) validateOverhead(spec.overhead, `${field}.overhead`, check);
+  if (spec.os) validateOperatingSystem(field, check);
+}
+
+function validateClaims(claims: readonly PodClaim[], field: string, errors: FieldError[]): void {
+  claims.forEach((claim, index) => {
+    const at = `${field}[${index}]`;
+    const { name, resourceClaimName, resourceClaimTemplateName } = claim;
+    if (name !== "") {
+      if (claims.slice(0, index).some((other) => other.name === name)) {
+        errors.push(duplicateValue(`${at}.name`, name));
+      } else validateDnsLabel(name, `${at}.name`, errors);
+    }
+    const hasName = (resourceClaimName ?? undefined) !== undefined;
+    const hasTemplate = (resourceClaimTemplateName ?? undefined) !== undefined;
+    if (hasName && hasTemplate) {
+      const why =
+        "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
+      errors.push(invalidValue(at, claim, why));
+    } else if (!hasName && !hasTemplate) {
+      const why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
+      errors.push(invalidValue(at, claim, why));
+    }
+    if (hasName) validateDnsSubdomain(resourceClaimName ?? "", `${at}.resourceClaimName`, errors);
+    if (hasTemplate) {
+      const template = resourceClaimTemplateName ?? "";
+      validateDnsSubdomain(template, `${at}.resourceClaimTemplateName`, errors);
+    }
+  });
+}
+
+/** Resources of the pod as a whole: enough for its containers together. */
+function validatePodResources(field: string, check: PodCheck): void {
+  const { errors, spec } = check;
+  const at = `${field}.resources`;
+  const resources = spec.resources ?? {};
+  if (resources.claims) {
+    const why = "claims cannot be set for Resources at pod-level";
+    errors.push(forbiddenField(`${at}.claims`, why));
+  }
+  const before = errors.length;
+  validateResources({ ...resources, claims: null }, at, check);
+  if (errors.length > before || !(resources.requests ?? resources.limits)) return;
+  for (const [name, total] of containerTotals(spec as never, "requests")) {
+    const own = resources.requests?.[name] ?? "0";
+    const needed = formatQuantity(total);
+    if (compareAmounts(needed, own) <= 0) continue;
+    const why = `must be greater than or equal to aggregate container requests of ${needed}`;
+    errors.push(invalidValue(`${at}.requests[${name}]`, own, why));
+  }
+  spec.containers?.forEach((container, index) => {
+    for (const [name, limit] of Object.entries(container.resources?.limits ?? {})) {
+      const own = resources.limits?.[name];
+      if (own === undefined || compareAmounts(limit, own) <= 0) continue;
+      const why = `must be less than or equal to pod limits of ${own}`;
+      errors.push(invalidValue(`${at}.containers[${index}][${name}].limits`, limit, why));
+    }
+  });
+}
+
+/** What a pod shares with its node. */
+function validateHosts(field: string, { errors, spec, isPod }: PodCheck): void {
+  if (spec.hostNetwork === true) {
+    spec.containers?.forEach((container, index) => {
+      container.ports?.forEach(({ hostPort = 0, containerPort }, portIndex) => {
+        // Templates may leave it open: it is filled in when the pod is made.
+        if (hostPort === containerPort || (hostPort === 0 && !isPod)) return;
+        const at = `${field}.containers[${index}].ports[${portIndex}].hostPort`;
+        const why = "must match `containerPort` when `hostNetwork` is true";
+        errors.push(invalidValue(at, hostPort, why));
+      });
+    });
+  }
+  spec.hostAliases?.forEach(({ ip, hostnames }, index) => {
+    const at = `${field}.hostAliases[${index}]`;
+    if (ip !== "") validateIp(ip, `${at}.ip`, errors);
+    hostnames?.forEach((name, nameIndex) => {
+      validateDnsSubdomain(name, `${at}.hostnames[${nameIndex}]`, errors);
+    });
+  });
+}
+
+const NAMESERVERS_MAX = 3;
+const SEARCHES_MAX = 32;
+const SEARCH_CHARS_MAX = 2_048;
+const SEARCH_DOMAIN = /^[a-z0-9_]([-_a-z0-9]*[a-z0-9])?(\.[a-z0-9_]([-_a-z0-9]*[a-z0-9])?)*$/;
+
+function validateDns(field: string, { errors, spec }: PodCheck): void {
+  const { dnsConfig, dnsPolicy } = spec;
+  const at = `${field}.dnsConfig`;
+  if (dnsPolicy === "None") {
+    if (!dnsConfig) {
+      errors.push(requiredValue(at, "must provide `dnsConfig` when `dnsPolicy` is None"));
+      return;
+    }
+    if ((dnsConfig.nameservers?.length ?? 0) === 0) {
+      const why = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+      errors.push(requiredValue(`${at}.nameservers`, why));
+      return;
+    }
+  }
+  if (dnsConfig) validateDnsConfig(dnsConfig, at, errors);
+}
+
+function validateDnsConfig(config: DnsConfig, field: string, errors: FieldError[]): void {
+  const nameservers = config.nameservers ?? [];
+  if (nameservers.length > NAMESERVERS_MAX) {
+    const why = `must not have more than ${NAMESERVERS_MAX} nameservers`;
+    errors.push(invalidValue(`${field}.nameservers`, nameservers, why));
+  }
+  nameservers.forEach((server, index) => {
+    validateIp(server, `${field}.nameservers[${index}]`, errors);
+  });
+  const searches = config.searches ?? [];
+  if (searches.length > SEARCHES_MAX) {
+    const why = `must not have more than ${SEARCHES_MAX} search paths`;
+    errors.push(invalidValue(`${field}.searches`, searches, why));
+  }
+  if (searches.join(" ").length > SEARCH_CHARS_MAX) {
+    const why = `must not have more than ${SEARCH_CHARS_MAX} characters (including spaces) in the search list`;
+    errors.push(invalidValue(`${field}.searches`, searches, why));
+  }
+  searches.forEach((search, index) => {
+    const domain = search.endsWith(".") ? search.slice(0, -1) : search;
+    if (search === "." || SEARCH_DOMAIN.test(domain)) return;
+    // Underscores are fine, so the message of the stricter rule fits whatever is wrong besides.
+    const [why = "must be a domain"] = checkDnsSubdomain(domain);
+    errors.push(invalidValue(`${field}.searches[${index}]`, domain, why));
+  });
+  config.options?.forEach(({ name = "" }, index) => {
+    if (name === "") {
+      errors.push(requiredValue(`${field}.options[${index}]`, "must not be empty"));
+    }
+  });
+}
+
+function validateGates(field: string, { errors, spec }: PodCheck): void {
+  spec.readinessGates?.forEach(({ conditionType }, index) => {
+    if (conditionType === "") return;
+    validateLabelKey(conditionType, `${field}.readinessGates[${index}].conditionType`, errors);
+  });
+  spec.schedulingGates?.forEach(({ name }, index) => {
+    const at = `${field}.schedulingGates[${index}]`;
+    if (name === "") return;
+    validateLabelKey(name, at, errors);
+    if (spec.schedulingGates?.slice(0, index).some((other) => other.name === name)) {
+      errors.push(duplicateValue(at, name));
+    }
+  });
+}
+
+function validateNames(field: string, { errors, spec }: PodCheck): void {
+  if (spec.hostUsers === false) {
+    for (const [member, shown] of [
+      ["hostPID", "HostPID"],
+      ["hostIPC", "HostIPC"],
+    ] as const) {
+      if (spec[member] !== true) continue;
+      errors.push(forbiddenField(`${field}.${shown}`, "when `pod.Spec.HostUsers` is false"));
+    }
+  }
+  for (const member of ["serviceAccountName", "nodeName", "priorityClassName"] as const) {
+    const name = spec[member] ?? "";
+    if (name !== "") validateDnsSubdomain(name, `${field}.${member}`, errors);
+  }
+  for (const member of ["hostname", "subdomain"] as const) {
+    const name = spec[member] ?? "";
+    if (name !== "") validateDnsLabel(name, `${field}.${member}`, errors);
+  }
+  const runtime = spec.runtimeClassName ?? undefined;
+  if (runtime !== undefined) validateDnsSubdomain(runtime, `${field}.runtimeClassName`, errors);
+}
+
+function validateOverhead(
+  overhead: Readonly<Record<string, string>>,
+  field: string,
+  { errors, naming }: PodCheck,
+): void {
+  const { labelDomain } = naming;
+  for (const name in overhead) {
+    const at = `${field}.limits[${name}]`;
+    validateResourceName(name, at, { labelDomain, use: "container", errors });
+    validateResourceAmount(name, at, { amount: overhead[name] ?? "0", labelDomain, errors });
+  }
+}
+
+/** A template: metadata that pods get, and their specification. */
+export function validatePodTemplate(
+  template: PodTemplateSpec,
+  field: string,
+  { naming, errors }: Omit<PodSpecUse, "podName">,
+): void {
+  const { metadata, spec } = template;
+  if (metadata?.labels) validateLabels(metadata.labels, `${field}.labels`, errors);
+  if (metadata?.annotations) {
+    validateAnnotations(metadata.annotations, `${field}.annotations`, errors);
+  }
+  validatePodSpec(spec ?? {}, `${field}.spec`, { naming, podName: undefined, errors });
+  if ((spec?.ephemeralContainers?.length ?? 0) > 0) {
+    const why = "ephemeral containers not allowed in pod template";
+    errors.push(forbiddenField(`${field}.spec.ephemeralContainers`, why));
+  }
+}

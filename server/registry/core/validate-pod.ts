@@ -1,0 +1,403 @@
+/**
+ * Rules for pods: new ones, and which changes of a running one its end points allow. A pod is made of
+ * processes that run already, so hardly anything of its specification may change.
+ */
+import { deepEqual } from "../../api/deep-equal.js";
+import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import { checkDnsSubdomain } from "../../api/validation-names.js";
+import { validateLabelKey } from "../../api/validation-selectors.js";
+import { rangeText, validateIp, type Whole } from "../../api/validation-values.js";
+import type { StrategyContext } from "../generic/served-resource.js";
+import { qualityOfService } from "./pod-qos.js";
+import type {
+  Affinity,
+  Container,
+  NodeSelectorTerm,
+  PodSpec,
+  ResizePolicy,
+  Resources,
+  Toleration,
+} from "./pod-types.js";
+import { compareAmounts } from "./resource-amounts.js";
+import { validatePodSpec } from "./validate-pod-spec.js";
+
+export interface ValidatedPod extends ApiObject {
+  spec?: PodSpec;
+  status?: PodStatus;
+}
+
+interface PodStatus {
+  readonly nominatedNodeName?: string;
+  readonly qosClass?: string;
+  readonly conditions?: readonly { readonly type: string }[] | null;
+  readonly podIPs?: readonly { readonly ip: string }[] | null;
+  readonly containerStatuses?: readonly ContainerStatus[] | null;
+  readonly initContainerStatuses?: readonly ContainerStatus[] | null;
+  readonly ephemeralContainerStatuses?: readonly ContainerStatus[] | null;
+}
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly state?: { readonly terminated?: { readonly exitCode: Whole } | null } | null;
+}
+
+export function validatePod(next: ValidatedPod, { naming }: StrategyContext): FieldError[] {
+  const errors: FieldError[] = [];
+  const spec = next.spec ?? {};
+  validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
+  if ((spec.ephemeralContainers?.length ?? 0) > 0) {
+    errors.push(forbiddenField("spec.ephemeralContainers", "cannot be set on create"));
+  }
+  if ((spec.nodeName ?? "") !== "" && (spec.schedulingGates?.length ?? 0) > 0) {
+    const why = "cannot be set until all schedulingGates have been cleared";
+    errors.push(forbiddenField("spec.nodeName", why));
+  }
+  return errors;
+}
+
+export function validatePodUpdate(
+  next: ValidatedPod,
+  current: ValidatedPod,
+  context: StrategyContext,
+): FieldError[] {
+  const { naming, subresource } = context;
+  if (subresource === "status") return validateStatusChange(next, current);
+  const errors: FieldError[] = [];
+  const spec = next.spec ?? {};
+  validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
+  const before = current.spec ?? {};
+  if (subresource === "ephemeralcontainers") validateAddedEphemeral(spec, before, errors);
+  else if (subresource === "resize") validateResize(next, current, errors);
+  else validateSpecChange(spec, before, errors);
+  return errors;
+}
+
+const INT32_MAX = 2 ** 31 - 1;
+const UPDATABLE = [
+  "`spec.containers[*].image`",
+  "`spec.initContainers[*].image`",
+  "`spec.activeDeadlineSeconds`",
+  "`spec.tolerations` (only additions to existing tolerations)",
+  "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+].join(",");
+
+function validateSpecChange(spec: PodSpec, before: PodSpec, errors: FieldError[]): void {
+  for (const list of ["containers", "initContainers"] as const) {
+    if ((spec[list]?.length ?? 0) === (before[list]?.length ?? 0)) continue;
+    errors.push(forbiddenField(`spec.${list}`, "pod updates may not add or remove containers"));
+    return;
+  }
+  if (!validateDeadlineChange(spec, before, errors)) return;
+  validateTolerationChange(spec.tolerations ?? [], before.tolerations ?? [], errors);
+  validateGateChange(spec, before, errors);
+  if (deepEqual(spec, before)) return;
+  const kept = withMovableParts(spec, before, errors);
+  if (deepEqual(kept, dropMissing({ ...before }))) return;
+  const why = `pod updates may not change fields other than ${UPDATABLE}\n${differences(kept, before)}`;
+  errors.push(forbiddenField("spec", why));
+}
+
+/** @returns false when it is so wrong that nothing else needs to be said */
+function validateDeadlineChange(spec: PodSpec, before: PodSpec, errors: FieldError[]): boolean {
+  const field = "spec.activeDeadlineSeconds";
+  const deadline = spec.activeDeadlineSeconds ?? undefined;
+  const was = before.activeDeadlineSeconds ?? undefined;
+  if (deadline === undefined) {
+    if (was === undefined) return true;
+    errors.push(invalidValue(field, null, "must not update from a positive integer to nil value"));
+    return true;
+  }
+  if (deadline < 0 || deadline > INT32_MAX) {
+    errors.push(invalidValue(field, deadline, rangeText(0, INT32_MAX)));
+    return false;
+  }
+  if (was !== undefined && was < deadline) {
+    errors.push(invalidValue(field, deadline, "must be less than or equal to previous value"));
+    return false;
+  }
+  return true;
+}
+
+function validateTolerationChange(
+  next: readonly Toleration[],
+  before: readonly Toleration[],
+  errors: FieldError[],
+): void {
+  const isKept = (old: Toleration) =>
+    next.some((toleration) => deepEqual(withoutSeconds(toleration), withoutSeconds(old)));
+  if (before.every(isKept)) return;
+  const why = "existing toleration can not be modified except its tolerationSeconds";
+  errors.push(forbiddenField("spec.tolerations", why));
+}
+
+function withoutSeconds(toleration: Toleration): object {
+  return dropMissing({ ...toleration, tolerationSeconds: undefined });
+}
+
+function validateGateChange(spec: PodSpec, before: PodSpec, errors: FieldError[]): void {
+  const known = new Set((before.schedulingGates ?? []).map(({ name }) => name));
+  spec.schedulingGates?.forEach(({ name }, index) => {
+    if (known.has(name)) return;
+    const why = `only deletion is allowed, but found new scheduling gate '${name}'`;
+    errors.push(forbiddenField(`spec.schedulingGates[${index}].name`, why));
+  });
+}
+
+/** The next specification with everything that may change as it was before. */
+function withMovableParts(spec: PodSpec, before: PodSpec, errors: FieldError[]): object {
+  const kept: Record<string, unknown> = {
+    ...spec,
+    containers: withImages(spec.containers, before.containers),
+    initContainers: withImages(spec.initContainers, before.initContainers),
+    activeDeadlineSeconds: before.activeDeadlineSeconds,
+    tolerations: before.tolerations,
+    schedulingGates: before.schedulingGates,
+  };
+  const grace = before.terminationGracePeriodSeconds ?? undefined;
+  if (grace !== undefined && grace < 0 && spec.terminationGracePeriodSeconds === 1) {
+    kept.terminationGracePeriodSeconds = grace;
+  }
+  // A pod that waits at a gate has not been placed yet, so where it may run can be narrowed.
+  if ((before.schedulingGates?.length ?? 0) > 0) {
+    validateNodeSelectorChange(spec, before, errors);
+    kept.nodeSelector = before.nodeSelector;
+    validateNodeAffinityChange(spec.affinity, before.affinity, errors);
+    const affinity = dropMissing({
+      ...(spec.affinity ?? {}),
+      nodeAffinity: before.affinity?.nodeAffinity,
+    });
+    const isNothing = Object.keys(affinity).length === 0 && !before.affinity;
+    kept.affinity = isNothing ? undefined : affinity;
+  }
+  return dropMissing(kept);
+}
+
+function withImages(
+  containers: readonly Container[] | null | undefined,
+  before: readonly Container[] | null | undefined,
+): readonly Container[] | null | undefined {
+  return containers?.map((container, index) => {
+    const image = before?.[index]?.image;
+    return dropMissing({ ...container, image }) as unknown as Container;
+  });
+}
+
+function validateNodeSelectorChange(spec: PodSpec, before: PodSpec, errors: FieldError[]): void {
+  const selector = spec.nodeSelector ?? {};
+  const isKept = Object.entries(before.nodeSelector ?? {}).every(
+    ([key, value]) => selector[key] === value,
+  );
+  if (isKept) return;
+  const why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
+  errors.push(invalidValue("spec.nodeSelector", selector, why));
+}
+
+function validateNodeAffinityChange(
+  next: PodSpec["affinity"],
+  before: PodSpec["affinity"],
+  errors: FieldError[],
+): void {
+  const was = requiredTerms(before);
+  const terms = requiredTerms(next);
+  if (was.length === 0) return;
+  const field =
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
+  if (was.length !== terms.length) {
+    const why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
+    errors.push(invalidValue(field, terms, why));
+    return;
+  }
+  was.forEach((term, index) => {
+    const other = terms[index] ?? {};
+    if (onlyAdds(other, term)) return;
+    const why = "only additions are allowed (no mutations or deletions)";
+    errors.push(invalidValue(`${field}[${index}]`, other, why));
+  });
+}
+
+function requiredTerms(affinity: Affinity | null | undefined): readonly NodeSelectorTerm[] {
+  const selector = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return selector?.nodeSelectorTerms ?? [];
+}
+
+function onlyAdds(next: NodeSelectorTerm, before: NodeSelectorTerm): boolean {
+  const lists = ["matchExpressions", "matchFields"] as const;
+  const wasEmpty = lists.every((list) => (before[list]?.length ?? 0) === 0);
+  if (wasEmpty) return lists.every((list) => (next[list]?.length ?? 0) === 0);
+  return lists.every((list) => {
+    const old = before[list] ?? [];
+    return deepEqual((next[list] ?? []).slice(0, old.length), old);
+  });
+}
+
+/** Members that are written as missing are missing. */
+function dropMissing<T extends object>(members: T): T {
+  const kept = members as Record<string, unknown>;
+  for (const name in kept) if (kept[name] === undefined || kept[name] === null) delete kept[name];
+  return members;
+}
+
+/** Which members differ, for the one who has to find out. */
+function differences(next: object, before: object): string {
+  const [a, b] = [next as Record<string, unknown>, before as Record<string, unknown>];
+  const names = [...new Set([...Object.keys(b), ...Object.keys(a)])];
+  return names
+    .filter((name) => !deepEqual(a[name] ?? null, b[name] ?? null))
+    .map((name) => `- ${name}: ${JSON.stringify(b[name])}\n+ ${name}: ${JSON.stringify(a[name])}`)
+    .join("\n");
+}
+
+function validateAddedEphemeral(spec: PodSpec, before: PodSpec, errors: FieldError[]): void {
+  const field = "spec.ephemeralContainers";
+  const byName = new Map((spec.ephemeralContainers ?? []).map((one) => [one.name, one]));
+  for (const old of before.ephemeralContainers ?? []) {
+    const container = byName.get(old.name);
+    const shown = JSON.stringify(old.name);
+    if (container === undefined) {
+      const why = `existing ephemeral containers ${shown} may not be removed\n`;
+      errors.push(forbiddenField(field, why));
+    } else if (!deepEqual(container, old)) {
+      const why = `existing ephemeral containers ${shown} may not be changed\n${differences(container, old)}`;
+      errors.push(forbiddenField(field, why));
+    }
+  }
+}
+
+/** The resize end point: processor and memory of running containers, nothing else. */
+function validateResize(next: ValidatedPod, current: ValidatedPod, errors: FieldError[]): void {
+  const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
+  if (before.os?.name === "windows") {
+    errors.push(forbiddenField("", "windows pods cannot be resized"));
+    return;
+  }
+  const quality = qualityOfService(next);
+  if ((current.status?.qosClass ?? qualityOfService(current)) !== quality) {
+    const why = "Pod QOS Class may not change as a result of resizing";
+    errors.push(invalidValue("spec", quality, why));
+  }
+  const restored: Record<string, unknown> = { ...spec };
+  for (const list of ["containers", "initContainers"] as const) {
+    const old = before[list] ?? [];
+    restored[list] = spec[list]?.map((container, index) => {
+      const was = old[index];
+      if (was === undefined) return container;
+      if (list === "initContainers" && was.restartPolicy !== "Always") return container;
+      validateContainerResize(container, was, {
+        field: `spec.${list}[${index}].resources`,
+        errors,
+      });
+      return dropMissing({ ...container, resources: restoredResources(container, was) });
+    });
+  }
+  if (!deepEqual(dropMissing(restored), dropMissing({ ...before }))) {
+    errors.push(forbiddenField("spec", "only cpu and memory resources are mutable"));
+  }
+}
+
+const RESIZABLE = ["cpu", "memory"] as const;
+
+/** A container's resources with processor and memory as they were. */
+function restoredResources(container: Container, was: Container): Resources {
+  const restore = (list: "limits" | "requests") => {
+    const old = was.resources?.[list];
+    if (!old) return undefined;
+    const amounts: Record<string, string> = { ...container.resources?.[list] };
+    for (const name of RESIZABLE) {
+      delete amounts[name];
+      if (old[name] !== undefined) amounts[name] = old[name];
+    }
+    return amounts;
+  };
+  return dropMissing({
+    ...container.resources,
+    limits: restore("limits"),
+    requests: restore("requests"),
+  });
+}
+
+function validateContainerResize(
+  { resources, resizePolicy }: Container,
+  was: Container,
+  { field, errors }: { field: string; errors: FieldError[] },
+): void {
+  for (const list of ["requests", "limits"] as const) {
+    const names = Object.keys(was.resources?.[list] ?? {});
+    if (names.every((name) => resources?.[list]?.[name] !== undefined)) continue;
+    errors.push(forbiddenField(`${field}.${list}`, `resource ${list} cannot be removed`));
+  }
+  const isRestarted = (resizePolicy ?? []).some(
+    ({ resourceName, restartPolicy }: ResizePolicy) =>
+      resourceName === "memory" && restartPolicy === "RestartContainer",
+  );
+  const limit = resources?.limits?.memory;
+  const oldLimit = was.resources?.limits?.memory;
+  if (isRestarted || limit === undefined) return;
+  if (oldLimit !== undefined && compareAmounts(limit, oldLimit) >= 0) return;
+  const verb = oldLimit === undefined ? "added" : "decreased";
+  const why = `memory limits cannot be ${verb} unless resizePolicy is RestartContainer`;
+  errors.push(forbiddenField(`${field}.limits[memory]`, why));
+}
+
+const SYSTEM_CONDITIONS: ReadonlySet<string> = new Set(["PodScheduled", "Ready", "Initialized"]);
+
+function validateStatusChange(next: ValidatedPod, current: ValidatedPod): FieldError[] {
+  const errors: FieldError[] = [];
+  const [status, before] = [next.status ?? {}, current.status ?? {}];
+  status.conditions?.forEach(({ type }, index) => {
+    const field = `status.conditions[${index}].type`;
+    if (type === "") errors.push(requiredValue(field));
+    else if (!SYSTEM_CONDITIONS.has(type)) validateLabelKey(type, field, errors);
+  });
+  const nominated = status.nominatedNodeName ?? "";
+  if (nominated !== "" && nominated !== before.nominatedNodeName) {
+    for (const why of checkDnsSubdomain(nominated)) {
+      errors.push(invalidValue("status.nominatedNodeName", nominated, why));
+    }
+  }
+  if ((status.qosClass ?? "") !== (before.qosClass ?? "")) {
+    errors.push(invalidValue("status.qosClass", status.qosClass ?? "", "field is immutable"));
+  }
+  validateTransitions(status, current, errors);
+  status.podIPs?.forEach(({ ip }, index) => {
+    validateIp(ip, `status.podIPs[${index}]`, errors);
+  });
+  return errors;
+}
+
+/** A container that ended for good does not start again. */
+function validateTransitions(
+  status: PodStatus,
+  { spec, status: before }: ValidatedPod,
+  errors: FieldError[],
+): void {
+  const restartable = new Set(
+    (spec?.initContainers ?? [])
+      .filter(({ restartPolicy }) => restartPolicy === "Always")
+      .map(({ name }) => name),
+  );
+  // What ends is started again by the pod's policy; ephemeral containers never are.
+  for (const [list, policy] of [
+    ["containerStatuses", spec?.restartPolicy],
+    ["initContainerStatuses", spec?.restartPolicy],
+    ["ephemeralContainerStatuses", "Never"],
+  ] as const) {
+    if (policy === "Always" || hasOwnPolicies(spec)) continue;
+    before?.[list]?.forEach((old, index) => {
+      const ended = old.state?.terminated;
+      if (!ended || (ended.exitCode !== 0 && policy === "OnFailure")) return;
+      if (list === "initContainerStatuses" && restartable.has(old.name)) return;
+      const now = status[list]?.find(({ name }) => name === old.name);
+      if (now === undefined || now.state?.terminated) return;
+      const why = "may not be transitioned to non-terminated state";
+      errors.push(forbiddenField(`status.${list}[${index}].state`, why));
+    });
+  }
+}
+
+/** Containers with restart rules of their own may start again whatever the pod says. */
+function hasOwnPolicies(spec: PodSpec | undefined): boolean {
+  const all = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
+  return all.some(({ restartPolicyRules, restartPolicy }) => restartPolicyRules ?? restartPolicy);
+}

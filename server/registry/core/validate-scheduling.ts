@@ -1,0 +1,291 @@
+/** Rules for where pods may run: affinity, tolerations, taints and spreading. */
+import {
+  duplicateValue,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+} from "../../api/field-errors.js";
+import type { FieldError } from "../../api/status.js";
+import { checkDnsLabel, checkDnsSubdomain, checkLabelValue } from "../../api/validation-names.js";
+import {
+  type LabelSelector,
+  validateLabelKey,
+  validateLabelSelector,
+} from "../../api/validation-selectors.js";
+import type { Maybe, Whole } from "../../api/validation-values.js";
+import type {
+  Affinity,
+  NodeRequirement,
+  NodeSelector,
+  NodeSelectorTerm,
+  PodAffinity,
+  PodAffinityTerm,
+  SpreadConstraint,
+  Toleration,
+} from "./pod-types.js";
+
+const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
+export const NOT_POSITIVE = "must be greater than zero";
+
+export function validateAffinity(affinity: Affinity, field: string, errors: FieldError[]): void {
+  const { nodeAffinity, podAffinity, podAntiAffinity } = affinity;
+  if (nodeAffinity) {
+    const at = `${field}.nodeAffinity`;
+    const required = nodeAffinity[REQUIRED];
+    if (required) validateNodeSelector(required, `${at}.${REQUIRED}`, errors);
+    nodeAffinity[PREFERRED]?.forEach(({ weight, preference }, index) => {
+      const term = `${at}.${PREFERRED}[${index}]`;
+      validateWeight(weight, `${term}.weight`, errors);
+      // Values that no node can have are harmless in a preference.
+      validateNodeTerm(preference, `${term}.preference`, { errors, isLenient: true });
+    });
+  }
+  if (podAffinity) validatePodAffinity(podAffinity, `${field}.podAffinity`, errors);
+  if (podAntiAffinity) validatePodAffinity(podAntiAffinity, `${field}.podAntiAffinity`, errors);
+}
+
+function validateWeight(weight: Whole, field: string, errors: FieldError[]): void {
+  if (weight >= 1 && weight <= 100) return;
+  errors.push(invalidValue(field, weight, "must be in the range 1-100"));
+}
+
+export function validateNodeSelector(
+  selector: NodeSelector,
+  field: string,
+  errors: FieldError[],
+): void {
+  // That there is at least one term is checked from the facts.
+  selector.nodeSelectorTerms?.forEach((term, index) => {
+    validateNodeTerm(term, `${field}.nodeSelectorTerms[${index}]`, { errors, isLenient: false });
+  });
+}
+
+interface TermCheck {
+  readonly errors: FieldError[];
+  /** Whether label values may be malformed. */
+  readonly isLenient: boolean;
+}
+
+function validateNodeTerm(term: NodeSelectorTerm, field: string, check: TermCheck): void {
+  term.matchExpressions?.forEach((requirement, index) => {
+    validateNodeRequirement(requirement, `${field}.matchExpressions[${index}]`, check);
+  });
+  term.matchFields?.forEach((requirement, index) => {
+    validateNodeField(requirement, `${field}.matchFields[${index}]`, check.errors);
+  });
+}
+
+function validateNodeRequirement(
+  { key, operator, values }: NodeRequirement,
+  field: string,
+  { errors, isLenient }: TermCheck,
+): void {
+  const count = values?.length ?? 0;
+  const at = `${field}.values`;
+  if ((operator === "In" || operator === "NotIn") && count === 0) {
+    errors.push(requiredValue(at, "must be specified when `operator` is 'In' or 'NotIn'"));
+  } else if ((operator === "Exists" || operator === "DoesNotExist") && count > 0) {
+    const why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+    errors.push(forbiddenField(at, why));
+  } else if ((operator === "Gt" || operator === "Lt") && count !== 1) {
+    const why = "must be specified single value when `operator` is 'Lt' or 'Gt'";
+    errors.push(requiredValue(at, why));
+  }
+  if (key !== "") validateLabelKey(key, `${field}.key`, errors);
+  if (isLenient) return;
+  values?.forEach((value, index) => {
+    for (const why of checkLabelValue(value)) {
+      errors.push(invalidValue(`${at}[${index}]`, value, why));
+    }
+  });
+}
+
+function validateNodeField(
+  { key, operator, values }: NodeRequirement,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (operator === "In" || operator === "NotIn") {
+    if (values?.length !== 1) {
+      const why =
+        "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
+      errors.push(requiredValue(`${field}.values`, why));
+    }
+  } else if (operator !== "") {
+    errors.push(invalidValue(`${field}.operator`, operator, "not a valid selector operator"));
+  }
+  if (key === "") return;
+  if (key !== "metadata.name") {
+    errors.push(invalidValue(`${field}.key`, key, "not a valid field selector key"));
+    return;
+  }
+  values?.forEach((value, index) => {
+    for (const why of checkDnsSubdomain(value)) {
+      errors.push(invalidValue(`${field}.values[${index}]`, value, why));
+    }
+  });
+}
+
+function validatePodAffinity(affinity: PodAffinity, field: string, errors: FieldError[]): void {
+  affinity[REQUIRED]?.forEach((term, index) => {
+    validatePodTerm(term, `${field}.${REQUIRED}[${index}]`, errors);
+  });
+  affinity[PREFERRED]?.forEach(({ weight, podAffinityTerm }, index) => {
+    const at = `${field}.${PREFERRED}[${index}]`;
+    validateWeight(weight, `${at}.weight`, errors);
+    validatePodTerm(podAffinityTerm, `${at}.podAffinityTerm`, errors);
+  });
+}
+
+function validatePodTerm(term: PodAffinityTerm, field: string, errors: FieldError[]): void {
+  validateLabelSelector(term.labelSelector, `${field}.labelSelector`, errors);
+  validateLabelSelector(term.namespaceSelector, `${field}.namespaceSelector`, errors);
+  for (const name of term.namespaces ?? []) {
+    for (const why of checkDnsLabel(name)) {
+      errors.push(invalidValue(`${field}.namespace`, name, why));
+    }
+  }
+  validateTermKeys(term, field, errors);
+  if (term.topologyKey !== "") validateLabelKey(term.topologyKey, `${field}.topologyKey`, errors);
+}
+
+/** Keys whose values are taken from the pod that is placed. */
+function validateTermKeys(
+  { labelSelector, matchLabelKeys, mismatchLabelKeys }: PodAffinityTerm,
+  field: string,
+  errors: FieldError[],
+): void {
+  for (const [name, keys] of [
+    ["matchLabelKeys", matchLabelKeys ?? []],
+    ["mismatchLabelKeys", mismatchLabelKeys ?? []],
+  ] as const) {
+    if (keys.length > 0 && !labelSelector) {
+      const why = "must not be specified when labelSelector is not set";
+      errors.push(forbiddenField(`${field}.${name}`, why));
+      continue;
+    }
+    keys.forEach((key, index) => {
+      validateLabelKey(key, `${field}.${name}[${index}]`, errors);
+    });
+  }
+  matchLabelKeys?.forEach((key, index) => {
+    if (!mismatchLabelKeys?.includes(key)) return;
+    const why = "exists in both matchLabelKeys and mismatchLabelKeys";
+    errors.push(invalidValue(`${field}.matchLabelKeys[${index}]`, key, why));
+  });
+}
+
+export function validateTolerations(
+  tolerations: readonly Toleration[],
+  field: string,
+  errors: FieldError[],
+): void {
+  tolerations.forEach((toleration, index) => {
+    validateToleration(toleration, `${field}[${index}]`, errors);
+  });
+}
+
+function validateToleration(toleration: Toleration, field: string, errors: FieldError[]): void {
+  const { key = "", operator = "", value = "", effect = "", tolerationSeconds } = toleration;
+  if (key !== "") validateLabelKey(key, `${field}.key`, errors);
+  else if (operator !== "Exists") {
+    const why = `operator must be Exists when \`key\` is empty, which means "match all values and all keys"`;
+    errors.push(invalidValue(`${field}.operator`, operator, why));
+  }
+  if (tolerationSeconds !== undefined && tolerationSeconds !== null && effect !== "NoExecute") {
+    const why = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+    errors.push(invalidValue(`${field}.effect`, effect, why));
+  }
+  if (operator === "Exists") {
+    if (value === "") return;
+    const why = "value must be empty when `operator` is 'Exists'";
+    errors.push(invalidValue(`${field}.operator`, value, why));
+  } else if (operator === "Equal" || operator === "") {
+    const messages = checkLabelValue(value);
+    if (messages.length > 0) {
+      errors.push(invalidValue(`${field}.operator`, value, messages.join(";")));
+    }
+  }
+}
+
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+
+export function validateTaints(
+  taints: readonly Taint[],
+  field: string,
+  errors: FieldError[],
+): void {
+  const seen = new Set<string>();
+  taints.forEach((taint, index) => {
+    const at = `${field}[${index}]`;
+    const { key, value = "", effect } = taint;
+    if (key !== "") validateLabelKey(key, `${at}.key`, errors);
+    const messages = checkLabelValue(value);
+    if (messages.length > 0) errors.push(invalidValue(`${at}.value`, value, messages.join(";")));
+    const identity = `${key}:${effect}`;
+    if (seen.has(identity)) {
+      const { message, ...rest } = duplicateValue(at, taint);
+      const why = "taints must be unique by key and effect pair";
+      errors.push({ ...rest, message: `${message}: ${why}` });
+    }
+    seen.add(identity);
+  });
+}
+
+export function validateSpreading(
+  constraints: readonly SpreadConstraint[],
+  field: string,
+  errors: FieldError[],
+): void {
+  constraints.forEach((constraint, index) => {
+    const at = `${field}[${index}]`;
+    const { maxSkew, minDomains, topologyKey, whenUnsatisfiable, labelSelector } = constraint;
+    if (maxSkew <= 0) errors.push(invalidValue(`${at}.maxSkew`, maxSkew, NOT_POSITIVE));
+    const isRepeated = constraints
+      .slice(index + 1)
+      .some(
+        (other) =>
+          other.topologyKey === topologyKey && other.whenUnsatisfiable === whenUnsatisfiable,
+      );
+    if (isRepeated) {
+      const shown = `{${topologyKey}, ${whenUnsatisfiable}}`;
+      errors.push(duplicateValue(`${at}.{topologyKey, whenUnsatisfiable}`, shown));
+    }
+    if (minDomains !== undefined && minDomains !== null) {
+      if (minDomains <= 0) errors.push(invalidValue(`${at}.minDomains`, minDomains, NOT_POSITIVE));
+      if (whenUnsatisfiable !== "DoNotSchedule") {
+        const why = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`;
+        errors.push(invalidValue(`${at}.minDomains`, minDomains, why));
+      }
+    }
+    validateSpreadKeys(constraint.matchLabelKeys ?? [], at, { labelSelector, errors });
+    validateLabelSelector(labelSelector, `${at}.labelSelector`, errors);
+  });
+}
+
+function validateSpreadKeys(
+  keys: readonly string[],
+  field: string,
+  { labelSelector, errors }: { labelSelector: Maybe<LabelSelector>; errors: FieldError[] },
+): void {
+  if (keys.length === 0) return;
+  const at = `${field}.matchLabelKeys`;
+  if (!labelSelector) {
+    errors.push(forbiddenField(at, "must not be specified when labelSelector is not set"));
+  }
+  const selected = new Set([
+    ...Object.keys(labelSelector?.matchLabels ?? {}),
+    ...(labelSelector?.matchExpressions ?? []).map(({ key }) => key),
+  ]);
+  keys.forEach((key, index) => {
+    validateLabelKey(key, `${at}[${index}]`, errors);
+    if (!selected.has(key)) return;
+    const why = "exists in both matchLabelKeys and labelSelector";
+    errors.push(invalidValue(`${at}[${index}]`, key, why));
+  });
+}

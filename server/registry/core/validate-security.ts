@@ -1,0 +1,238 @@
+/** Rules for the security settings of pods and containers. */
+import {
+  duplicateValue,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  tooLongValue,
+  unsupportedValue,
+} from "../../api/field-errors.js";
+import type { FieldError } from "../../api/status.js";
+import { checkDnsSubdomain } from "../../api/validation-names.js";
+import { type Maybe, validateId, validateLocalPath } from "../../api/validation-values.js";
+import type { PodCheck } from "./pod-check.js";
+import type { Container, PodSecurityContext, Profile, SecurityContext } from "./pod-types.js";
+
+export function validateSecurityContext(
+  context: SecurityContext,
+  field: string,
+  { errors, spec }: PodCheck,
+): void {
+  validateId(context.runAsUser, `${field}.runAsUser`, errors);
+  validateId(context.runAsGroup, `${field}.runAsGroup`, errors);
+  if (context.procMount === "Unmasked" && spec.hostUsers !== false) {
+    const why = "`hostUsers` must be false to use `Unmasked`";
+    errors.push(invalidValue(`${field}.procMount`, context.procMount, why));
+  }
+  validateSeccomp(context.seccompProfile, `${field}.seccompProfile`, errors);
+  if (context.allowPrivilegeEscalation === false) {
+    const prefix = "cannot set `allowPrivilegeEscalation` to false and";
+    if (context.privileged === true) {
+      errors.push(invalidValue(field, context, `${prefix} \`privileged\` to true`));
+    }
+    if (context.capabilities?.add?.includes("CAP_SYS_ADMIN")) {
+      errors.push(invalidValue(field, context, `${prefix} \`capabilities.Add\` CAP_SYS_ADMIN`));
+    }
+  }
+  validateWindows(context.windowsOptions, `${field}.windowsOptions`, errors);
+  validateAppArmor(context.appArmorProfile, `${field}.appArmorProfile`, errors);
+}
+
+const SYSCTL_CHARS_MAX = 253;
+const SYSCTL_NAME = /^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/;
+const SELINUX_CHANGES = ["MountOption", "Recursive"];
+
+export function validatePodSecurityContext(
+  context: PodSecurityContext,
+  field: string,
+  { errors, spec }: PodCheck,
+): void {
+  validateId(context.fsGroup, `${field}.fsGroup`, errors);
+  validateId(context.runAsUser, `${field}.runAsUser`, errors);
+  validateId(context.runAsGroup, `${field}.runAsGroup`, errors);
+  context.supplementalGroups?.forEach((group, index) => {
+    validateId(group, `${field}.supplementalGroups[${index}]`, errors);
+  });
+  if (spec.shareProcessNamespace === true && spec.hostPID === true) {
+    const why = "ShareProcessNamespace and HostPID cannot both be enabled";
+    errors.push(invalidValue(`${field}.shareProcessNamespace`, true, why));
+  }
+  validateSysctls(context.sysctls ?? [], `${field}.sysctls`, errors);
+  validateSeccomp(context.seccompProfile, `${field}.seccompProfile`, errors);
+  validateWindows(context.windowsOptions, `${field}.windowsOptions`, errors);
+  validateAppArmor(context.appArmorProfile, `${field}.appArmorProfile`, errors);
+  const { seLinuxChangePolicy: change } = context;
+  if (change !== undefined && change !== null && !SELINUX_CHANGES.includes(change)) {
+    errors.push(unsupportedValue(`${field}.seLinuxChangePolicy`, change, SELINUX_CHANGES));
+  }
+}
+
+function validateSysctls(
+  sysctls: readonly { readonly name: string }[],
+  field: string,
+  errors: FieldError[],
+): void {
+  sysctls.forEach(({ name }, index) => {
+    const at = `${field}[${index}].name`;
+    if (name === "") return;
+    if (name.length > SYSCTL_CHARS_MAX || !SYSCTL_NAME.test(name)) {
+      const why = `must have at most ${SYSCTL_CHARS_MAX} characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`;
+      errors.push(invalidValue(at, name, why));
+    } else if (sysctls.findIndex((other) => other.name === name) < index) {
+      errors.push(duplicateValue(at, name));
+    }
+  });
+}
+
+function isSet(profile: Profile): boolean {
+  return profile.localhostProfile !== undefined && profile.localhostProfile !== null;
+}
+
+function validateSeccomp(profile: Maybe<Profile>, field: string, errors: FieldError[]): void {
+  if (!profile) return;
+  const at = `${field}.localhostProfile`;
+  if (profile.type !== "Localhost") {
+    if (!isSet(profile)) return;
+    errors.push(invalidValue(at, profile, "can only be set when seccomp type is Localhost"));
+  } else if (isSet(profile)) {
+    validateLocalPath(profile.localhostProfile ?? "", at, errors);
+  } else {
+    errors.push(requiredValue(at, "must be set when seccomp type is Localhost"));
+  }
+}
+
+/** The longest path that a node can open. */
+const APPARMOR_BYTES_MAX = 4_095;
+
+function validateAppArmor(profile: Maybe<Profile>, field: string, errors: FieldError[]): void {
+  if (!profile) return;
+  const at = `${field}.localhostProfile`;
+  const name = profile.localhostProfile ?? "";
+  if (profile.type !== "Localhost") {
+    if (!isSet(profile)) return;
+    errors.push(invalidValue(at, name, "can only be set when AppArmor type is Localhost"));
+    return;
+  }
+  if (name.trim() !== name) {
+    errors.push(invalidValue(at, name, "must not be padded with whitespace"));
+  } else if (name === "") {
+    errors.push(requiredValue(at, "must be set when AppArmor type is Localhost"));
+  }
+  if (name.length > APPARMOR_BYTES_MAX) errors.push(tooLongValue(at, APPARMOR_BYTES_MAX));
+}
+
+const CREDENTIAL_SPEC_KIB_MAX = 64;
+
+function validateWindows(
+  options: Maybe<Record<string, unknown>>,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (!options) return;
+  const { gmsaCredentialSpecName, gmsaCredentialSpec, runAsUserName } = options;
+  if (typeof gmsaCredentialSpecName === "string") {
+    for (const why of checkDnsSubdomain(gmsaCredentialSpecName)) {
+      errors.push(invalidValue(`${field}.gmsaCredentialSpecName`, gmsaCredentialSpecName, why));
+    }
+  }
+  if (typeof gmsaCredentialSpec === "string") {
+    const at = `${field}.gmsaCredentialSpec`;
+    if (gmsaCredentialSpec === "") {
+      errors.push(invalidValue(at, "", "gmsaCredentialSpec cannot be an empty string"));
+    } else if (gmsaCredentialSpec.length > CREDENTIAL_SPEC_KIB_MAX * 1024) {
+      const why = `gmsaCredentialSpec size must be under ${CREDENTIAL_SPEC_KIB_MAX} KiB`;
+      errors.push(invalidValue(at, gmsaCredentialSpec, why));
+    }
+  }
+  if (typeof runAsUserName === "string") {
+    const why = windowsUserProblem(runAsUserName);
+    if (why !== undefined) errors.push(invalidValue(`${field}.runAsUserName`, runAsUserName, why));
+  }
+}
+
+function windowsUserProblem(name: string): string | undefined {
+  if (name === "") return "runAsUserName cannot be an empty string";
+  if (/\p{Cc}/u.test(name)) return "runAsUserName cannot contain control characters";
+  const parts = name.split("\\");
+  if (parts.length > 2) return "runAsUserName cannot contain more than one backslash";
+  const user = parts.at(-1) ?? "";
+  if (user === "") return "runAsUserName's User cannot be empty";
+  if (user.length > 104) {
+    return "runAsUserName's User length must not be longer than 104 characters";
+  }
+  if (/^[. ]+$/.test(user)) return "runAsUserName's User cannot contain only periods or spaces";
+  if (/["/\\:;|=,+*?<>@[\]]/.test(user)) {
+    return `runAsUserName's User cannot contain the following characters: "/\\:;|=,+*?<>@[]`;
+  }
+  return undefined;
+}
+
+const OPERATING_SYSTEMS = ["linux", "windows"];
+const POD_LINUX_ONLY = [
+  "appArmorProfile",
+  "seLinuxOptions",
+  "seccompProfile",
+  "fsGroup",
+  "fsGroupChangePolicy",
+  "sysctls",
+  "runAsUser",
+  "runAsGroup",
+  "supplementalGroups",
+  "supplementalGroupsPolicy",
+  "seLinuxChangePolicy",
+] as const;
+const CONTAINER_LINUX_ONLY = [
+  "appArmorProfile",
+  "seLinuxOptions",
+  "seccompProfile",
+  "capabilities",
+  "readOnlyRootFilesystem",
+  "privileged",
+  "allowPrivilegeEscalation",
+  "procMount",
+  "runAsUser",
+  "runAsGroup",
+] as const;
+
+/** Settings of one operating system on a pod that says it is for the other. */
+export function validateOperatingSystem(field: string, { errors, spec }: PodCheck): void {
+  const name = spec.os?.name ?? "";
+  if (name === "") return;
+  if (!OPERATING_SYSTEMS.includes(name)) {
+    errors.push(unsupportedValue(`${field}.os`, name, OPERATING_SYSTEMS));
+    return;
+  }
+  const isLinux = name === "linux";
+  const why = isLinux
+    ? "windows options cannot be set for a linux pod"
+    : "cannot be set for a windows pod";
+  const forbidIn = (
+    context: Maybe<PodSecurityContext | SecurityContext>,
+    at: string,
+    names: readonly string[],
+  ) => {
+    const members = (context ?? {}) as Readonly<Record<string, unknown>>;
+    for (const member of isLinux ? ["windowsOptions"] : names) {
+      const value = members[member];
+      const isGiven = Array.isArray(value) ? value.length > 0 : (value ?? undefined) !== undefined;
+      if (isGiven) errors.push(forbiddenField(`${at}.${member}`, why));
+    }
+  };
+  forbidIn(spec.securityContext, `${field}.securityContext`, POD_LINUX_ONLY);
+  if (!isLinux) {
+    for (const member of ["hostUsers", "hostPID", "hostIPC", "shareProcessNamespace"] as const) {
+      const value = spec[member] ?? undefined;
+      const isGiven = member.startsWith("hostU") || member.startsWith("share");
+      if (isGiven ? value !== undefined : value === true) {
+        errors.push(forbiddenField(`${field}.${member}`, why));
+      }
+    }
+  }
+  const lists = ["initContainers", "containers", "ephemeralContainers"] as const;
+  for (const list of lists) {
+    spec[list]?.forEach((container: Container, index: number) => {
+      const at = `${field}.${list}[${index}].securityContext`;
+      forbidIn(container.securityContext, at, CONTAINER_LINUX_ONLY);
+    });
+  }
+}

@@ -1,0 +1,158 @@
+/** Rules for PersistentVolumes and for claims on them, also where pods carry their claims inside. */
+import { deepEqual } from "../../api/deep-equal.js";
+import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
+import { type Maybe, validateDnsSubdomain } from "../../api/validation-values.js";
+import type { Quantities } from "./pod-types.js";
+import { compareAmounts, isPositiveAmount } from "./resource-amounts.js";
+
+export interface ClaimSpec {
+  readonly accessModes?: Maybe<readonly string[]>;
+  readonly selector?: Maybe<LabelSelector>;
+  readonly resources?: Maybe<{ readonly requests?: Maybe<Quantities> }>;
+  readonly volumeName?: string;
+  readonly storageClassName?: Maybe<string>;
+  readonly volumeMode?: Maybe<string>;
+  readonly dataSource?: Maybe<DataSource>;
+  readonly dataSourceRef?: Maybe<DataSource>;
+  readonly volumeAttributesClassName?: Maybe<string>;
+}
+
+interface DataSource {
+  readonly apiGroup?: Maybe<string>;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: Maybe<string>;
+}
+
+export interface ClaimObject extends ApiObject {
+  spec?: ClaimSpec;
+  status?: { phase?: string; capacity?: Quantities };
+}
+
+export function validateClaimSpec(spec: ClaimSpec, field: string, errors: FieldError[]): void {
+  if ((spec.accessModes?.length ?? 0) === 0) {
+    errors.push(requiredValue(`${field}.accessModes`, "at least 1 access mode is required"));
+  }
+  validateAccessModes(spec.accessModes ?? [], `${field}.accessModes`, errors);
+  validateLabelSelector(spec.selector, `${field}.selector`, errors);
+  const storage = spec.resources?.requests?.storage;
+  const storageField = `${field}.resources[storage]`;
+  if (storage === undefined) errors.push(requiredValue(storageField));
+  else if (!isPositiveAmount(storage)) {
+    errors.push(invalidValue(storageField, storage, "must be greater than zero"));
+  }
+  validateClassName(spec.storageClassName, `${field}.storageClassName`, errors);
+  validateClassName(spec.volumeAttributesClassName, `${field}.volumeAttributesClassName`, errors);
+  const { dataSource, dataSourceRef } = spec;
+  if (dataSource) validateDataSource(dataSource, `${field}.dataSource`, errors);
+  if (dataSourceRef) validateDataSource(dataSourceRef, `${field}.dataSourceRef`, errors);
+  if (!dataSource || !dataSourceRef) return;
+  if ((dataSourceRef.namespace ?? "") !== "") {
+    const why = "may not be specified when dataSourceRef.namespace is specified";
+    errors.push(invalidValue(field, `${field}.dataSource`, why));
+  } else if (!isSameSource(dataSource, dataSourceRef)) {
+    errors.push(invalidValue(field, `${field}.dataSource`, "must match dataSourceRef"));
+  }
+}
+
+export function validateAccessModes(
+  modes: readonly string[],
+  field: string,
+  errors: FieldError[],
+): void {
+  const isSingle = modes.includes("ReadWriteOncePod");
+  if (isSingle && modes.some((mode) => mode !== "ReadWriteOncePod")) {
+    const why = "may not use ReadWriteOncePod with other access modes";
+    errors.push(forbiddenField(field, why));
+  }
+}
+
+export function validateClassName(name: Maybe<string>, field: string, errors: FieldError[]): void {
+  if ((name ?? "") !== "") validateDnsSubdomain(name ?? "", field, errors);
+}
+
+function validateDataSource(source: DataSource, field: string, errors: FieldError[]): void {
+  const group = source.apiGroup ?? "";
+  if (group === "" && source.kind !== "PersistentVolumeClaim") {
+    const why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+    errors.push(invalidValue(field, source.kind, why));
+  }
+  if (group !== "") validateDnsSubdomain(group, `${field}.apiGroup`, errors);
+}
+
+function isSameSource(left: DataSource, right: DataSource): boolean {
+  return (
+    (left.apiGroup ?? "") === (right.apiGroup ?? "") &&
+    left.kind === right.kind &&
+    left.name === right.name
+  );
+}
+
+export function validateClaim({ spec }: ClaimObject): FieldError[] {
+  const errors: FieldError[] = [];
+  validateClaimSpec(spec ?? {}, "spec", errors);
+  return errors;
+}
+
+const CLAIM_IS_FIXED =
+  "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+
+/** A claim is bound once; from then on only its size and its attributes may be asked to change. */
+export function validateClaimChange(next: ClaimObject, current: ClaimObject): FieldError[] {
+  const errors = validateClaim(next);
+  const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
+  const isBound = next.status?.phase === "Bound";
+  const movable: (keyof ClaimSpec)[] = [];
+  if ((before.volumeName ?? "") === "") movable.push("volumeName");
+  if (isUnset(before.storageClassName) && !isUnset(spec.storageClassName)) {
+    movable.push("storageClassName");
+  }
+  if (isBound && !isUnset(spec.volumeAttributesClassName)) {
+    movable.push("volumeAttributesClassName");
+  }
+  if (!deepEqual(fixedPart(spec, movable, isBound), fixedPart(before, movable, isBound))) {
+    errors.push(forbiddenField("spec", CLAIM_IS_FIXED));
+  }
+  const [size, sizeBefore] = [storageOf(spec), storageOf(before)];
+  const capacity = current.status?.capacity?.storage ?? "0";
+  if (compareAmounts(size, sizeBefore) < 0 && compareAmounts(size, capacity) <= 0) {
+    const why = "field can not be less than status.capacity";
+    errors.push(forbiddenField("spec.resources.requests.storage", why));
+  }
+  if (!deepEqual(spec.volumeMode ?? null, before.volumeMode ?? null)) {
+    errors.push(invalidValue("volumeMode", spec.volumeMode, "field is immutable"));
+  }
+  if (!isUnset(before.volumeAttributesClassName) && isUnset(spec.volumeAttributesClassName)) {
+    const what = spec.volumeAttributesClassName === "" ? "an empty string" : "nil";
+    const why = `update from non-nil value to ${what} is forbidden`;
+    errors.push(forbiddenField("spec.volumeAttributesClassName", why));
+  }
+  return errors;
+}
+
+function isUnset(value: Maybe<string>): boolean {
+  return value === undefined || value === null;
+}
+
+function storageOf(spec: ClaimSpec): string {
+  return spec.resources?.requests?.storage ?? "0";
+}
+
+function fixedPart(
+  spec: ClaimSpec,
+  movable: readonly (keyof ClaimSpec)[],
+  isBound: boolean,
+): object {
+  const fixed: Record<string, unknown> = { ...spec };
+  for (const name of movable) delete fixed[name];
+  const { resources } = spec;
+  if (isBound && resources?.requests) {
+    fixed.resources = { ...resources, requests: { ...resources.requests, storage: "" } };
+  }
+  // What is null is as good as missing.
+  for (const name in fixed) if (fixed[name] === null) delete fixed[name];
+  return fixed;
+}

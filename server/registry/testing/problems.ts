@@ -1,0 +1,113 @@
+/**
+ * For tests of rules: what is wrong with an object of a built-in kind, or with a change of one, by the
+ * same steps that a write takes before it is stored. Gives "field: message" lines.
+ */
+import type { ApiObject, JsonObject } from "../../api/meta.js";
+import { createNaming } from "../../api/naming.js";
+import { validateMetadata, validateMetadataUpdate } from "../../api/validation-metadata.js";
+import { createUser } from "../../request/user-info.js";
+import { createObjectCodecs } from "../../schema/object-codec.js";
+import { loadFacts } from "../../types/load-facts.js";
+import type { ServedResource, StrategyContext } from "../generic/served-resource.js";
+import { createResourceTable } from "../resource-table.js";
+
+const naming = createNaming("kubernetes");
+const facts = loadFacts(naming);
+const codecs = createObjectCodecs(facts);
+const table = createResourceTable({ naming, facts, codecs, isEnabled: () => true });
+
+const context: StrategyContext = {
+  nowMs: Date.parse("2030-01-02T03:04:05Z"),
+  subresource: "",
+  naming,
+  user: createUser({ name: "ann", groups: ["dev"] }),
+};
+
+/** An object as tests write it: metadata is filled in. */
+export type TestObject = Readonly<Record<string, unknown>>;
+
+/** @param name "apps/v1/deployments" or "v1/pods". @throws when there is none */
+export function resourceOf(name: string): ServedResource {
+  const parts = name.split("/");
+  const resource = parts.pop() ?? "";
+  const version = parts.pop() ?? "";
+  const group = naming.group(parts.pop() ?? "");
+  const found = table.find(group, version, resource);
+  if (found === undefined) throw new Error(`no resource ${name}`);
+  return found;
+}
+
+function complete({ group, version, kind, isNamespaced }: ServedResource, object: TestObject) {
+  const metadata = {
+    name: "x",
+    ...(isNamespaced ? { namespace: "default" } : {}),
+    ...(object.metadata as object),
+  };
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  return { ...structuredClone(object), apiVersion, kind, metadata } as JsonObject;
+}
+
+/** The object as a create would store it, with what is wrong with it. */
+function prepared(name: string, object: TestObject): { stored: ApiObject; problems: string[] } {
+  const resource = resourceOf(name);
+  const { codec, storedCodec, conversion, strategy, isNamespaced } = resource;
+  const { object: served } = codec.decode(complete(resource, object));
+  codec.applyDefaults(served);
+  const errors = codec.validate(served);
+  const stored = conversion === undefined ? served : conversion.toStored(served);
+  if (conversion !== undefined) storedCodec.applyDefaults(stored);
+  strategy.prepareForCreate?.(stored, context);
+  errors.push(
+    ...validateMetadata(stored.metadata, {
+      isNamespaced,
+      checkName: strategy.validateName,
+      namespaceFinalizer: naming.namespaceFinalizer,
+    }),
+    ...(strategy.validate?.(stored, context) ?? []),
+  );
+  return { stored, problems: errors.map(({ field, message }) => `${field}: ${message}`) };
+}
+
+/** What a create of the object would be refused for. */
+export function problemsOf(name: string, object: TestObject): string[] {
+  return prepared(name, object).problems;
+}
+
+/** What a change from one object to another would be refused for. */
+export function changeProblems(
+  name: string,
+  before: TestObject,
+  after: TestObject,
+  subresource = "",
+): string[] {
+  const resource = resourceOf(name);
+  const { codec, strategy, isNamespaced } = resource;
+  const stored = JSON.parse(
+    resource.storedCodec.encode(prepared(name, before).stored),
+  ) as ApiObject;
+  const current: ApiObject = { ...stored, ...(before.status ? { status: before.status } : {}) };
+  const { object: next } = codec.decode(complete(resource, after));
+  codec.applyDefaults(next);
+  const errors = subresource === "" ? codec.validate(next) : [];
+  const wanted: ApiObject =
+    subresource === "status"
+      ? { ...structuredClone(current), status: next.status }
+      : { ...next, status: structuredClone(current.status) };
+  if (wanted.status === undefined) delete wanted.status;
+  strategy.prepareForUpdate?.(wanted, current, { ...context, subresource });
+  errors.push(
+    ...validateMetadata(wanted.metadata, {
+      isNamespaced,
+      checkName: strategy.validateName,
+      namespaceFinalizer: naming.namespaceFinalizer,
+    }),
+    ...validateMetadataUpdate(wanted.metadata, current.metadata),
+    ...(strategy.validateUpdate?.(wanted, current, { ...context, subresource }) ?? []),
+  );
+  return errors.map(({ field, message }) => `${field}: ${message}`);
+}
+
+/** Every resource that stores something, in every version. */
+export const servedResources: readonly ServedResource[] = table.all.filter(
+  ({ virtual }) => virtual === undefined,
+);
