@@ -357,7 +357,10 @@ function verbsOf(parts: VerbParts): VerbHandlers {
     registry,
     representations,
     decoders: { naming, protobuf },
-    authorizeCreate: createAuthorizer(authorizer),
+    authorizeCreate: verbAuthorizer(authorizer, "create"),
+    ...(config.features.AllowUnsafeMalformedObjectDeletion && {
+      authorizeUnsafeDelete: verbAuthorizer(authorizer, "unsafe-delete-ignore-read-errors"),
+    }),
     strategicMergeOf: createStrategicMerges(model),
   };
   return {
@@ -372,11 +375,14 @@ function verbsOf(parts: VerbParts): VerbHandlers {
   };
 }
 
-/** A PUT that creates needs the permission to create besides the one to update (S1-GEN-18). */
-function createAuthorizer(authorizer: Authorizer) {
+/**
+ * Asks for a permission besides the one of the request's own verb: to create by a PUT (S1-GEN-18),
+ * to delete what cannot be read (S1-UNS-03).
+ */
+function verbAuthorizer(authorizer: Authorizer, verb: string) {
   return async ({ state }: RequestContext): Promise<void> => {
     const { user, info } = state;
-    const attributes = { user, info: { ...info, verb: "create" } };
+    const attributes = { user, info: { ...info, verb } };
     const { decision, reason } = await authorizer.authorize(attributes, state);
     if (decision !== "allow") throw denial(attributes, reason);
   };

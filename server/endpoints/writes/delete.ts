@@ -1,18 +1,22 @@
 /** delete and deletecollection, with their options from the body or the query (S1-DEL-01). */
+
+import { invalidValue } from "../../api/field-errors.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { badRequest, type FieldError, invalidOptions } from "../../api/status.js";
 import { deleteObject } from "../../registry/generic/delete.js";
 import { deleteCollection } from "../../registry/generic/delete-collection.js";
+import { deleteCorruptObject } from "../../registry/generic/delete-corrupt.js";
 import {
   checkDeleteOptions,
   type DeleteOptions,
+  IGNORE_READ_ERRORS_FIELD,
   type RawDeleteOptions,
 } from "../../registry/generic/delete-options.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { decodeObject, isProtobufBody, type ObjectDecoders, readBytes } from "./request-body.js";
+import { decodeObject, isProtobufBody, readBytes } from "./request-body.js";
 import { optionalBoolean, parseDryRun } from "./write-options.js";
 import { answerBytes, namespaceOf, type WriteServices } from "./write-services.js";
 
@@ -23,13 +27,19 @@ const OPTIONS_KIND = { group: "", version: "v1", kind: "DeleteOptions" };
 export async function handleDelete(
   ctx: RequestContext,
   resource: ServedResource,
-  { registry, decoders }: WriteServices,
+  services: WriteServices,
 ): Promise<void> {
+  const { registry } = services;
   const { info, signal } = ctx.state;
-  const options = await readDeleteOptions(ctx, decoders);
-  const namespace = namespaceOf(ctx, resource);
-  const target = { resource, namespace, name: info.name, options };
-  const { status, bytes } = await deleteObject(registry, target, signal);
+  const options = await readDeleteOptions(ctx, services);
+  const target = { resource, namespace: namespaceOf(ctx, resource), name: info.name };
+  if (options.ignoresReadErrors === true) {
+    await services.authorizeUnsafeDelete?.(ctx, resource);
+    const { status, bytes } = await deleteCorruptObject(registry, target, signal);
+    answerBytes(ctx, status, bytes);
+    return;
+  }
+  const { status, bytes } = await deleteObject(registry, { ...target, options }, signal);
   answerBytes(ctx, status, bytes);
 }
 
@@ -37,10 +47,16 @@ export async function handleDelete(
 export async function handleDeleteCollection(
   ctx: RequestContext,
   resource: ServedResource,
-  { registry, decoders }: WriteServices,
+  services: WriteServices,
 ): Promise<void> {
+  const { registry } = services;
   const { query } = ctx.state.info;
-  const options = await readDeleteOptions(ctx, decoders);
+  const options = await readDeleteOptions(ctx, services);
+  if (options.ignoresReadErrors === true) {
+    const why = "is not allowed with DELETECOLLECTION, try again after removing the option";
+    const error = invalidValue(IGNORE_READ_ERRORS_FIELD, true, why);
+    throw invalidOptions(registry.naming, "DeleteOptions", [error]);
+  }
   const namespace = namespaceOf(ctx, resource);
   const selector = compileSelector({
     namespace,
@@ -55,7 +71,7 @@ export async function handleDeleteCollection(
 
 async function readDeleteOptions(
   ctx: RequestContext,
-  decoders: ObjectDecoders,
+  { decoders, authorizeUnsafeDelete }: WriteServices,
 ): Promise<DeleteOptions> {
   const { naming } = decoders;
   const { query } = ctx.state.info;
@@ -73,6 +89,8 @@ async function readDeleteOptions(
     options = { ...fromQuery(query), isDryRun };
   }
   if (errors.length > 0) throw invalidOptions(naming, "DeleteOptions", errors);
+  // While the gate is off there is no such field (S1-UNS-02).
+  if (authorizeUnsafeDelete === undefined) options = { ...options, ignoresReadErrors: false };
   return checkDeleteOptions(naming, options);
 }
 
@@ -86,6 +104,7 @@ function fromQuery(query: Query): Omit<RawDeleteOptions, "isDryRun"> {
     gracePeriodSeconds: grace === undefined ? undefined : Number(grace),
     orphanDependents: optionalBoolean(query, "orphanDependents"),
     propagationPolicy: query.get("propagationPolicy"),
+    ignoresReadErrors: optionalBoolean(query, IGNORE_READ_ERRORS_FIELD),
   };
 }
 
@@ -104,13 +123,10 @@ function fromBody(body: JsonValue, errors: FieldError[]): RawDeleteOptions {
   if (grace !== undefined && (typeof grace !== "number" || !Number.isInteger(grace))) {
     throw wrongType("gracePeriodSeconds", "a whole number");
   }
-  const orphan = present(options.orphanDependents);
-  if (orphan !== undefined && typeof orphan !== "boolean") {
-    throw wrongType("orphanDependents", "true or false");
-  }
   return {
     gracePeriodSeconds: grace,
-    orphanDependents: orphan,
+    orphanDependents: flag(options, "orphanDependents"),
+    ignoresReadErrors: flag(options, IGNORE_READ_ERRORS_FIELD),
     propagationPolicy: optionalText(options, "propagationPolicy"),
     preconditions:
       preconditions === undefined
@@ -133,6 +149,12 @@ function toPreconditions(value: JsonObject) {
 /** null is as good as not there. */
 function present(value: JsonValue | undefined): Exclude<JsonValue, null> | undefined {
   return value === null ? undefined : value;
+}
+
+function flag(object: JsonObject, field: string): boolean | undefined {
+  const value = present(object[field]);
+  if (value !== undefined && typeof value !== "boolean") throw wrongType(field, "true or false");
+  return value;
 }
 
 function optionalText(object: JsonObject, field: string): string | undefined {

@@ -22,6 +22,11 @@ export interface WriteServices {
   readonly representations: RepresentationSource;
   /** Whether the asker may create what a PUT does not find (S1-GEN-18). @throws {StatusError} 403 */
   readonly authorizeCreate?: (ctx: RequestContext, resource: ServedResource) => Promise<void>;
+  /**
+   * Whether the asker may delete what cannot be read, besides the permission to delete (S1-UNS-03);
+   * absent = the gate is off. @throws {StatusError} 403
+   */
+  readonly authorizeUnsafeDelete?: (ctx: RequestContext, resource: ServedResource) => Promise<void>;
 }
 
 const JSON_TYPE = "application/json";

@@ -1,23 +1,14 @@
 /** The write verbs as requests: media types, bodies, parameters, and what they answer. */
 import assert from "node:assert/strict";
-import { EventEmitter } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { forbidden, StatusError } from "../../api/status.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
-import { openRegistryHarness, testUser } from "../../registry/generic/testing/registry-harness.js";
-import { parseRequestInfo } from "../../request/request-info.js";
-import { type RequestContext, RequestState } from "../../request/request-state.js";
+import { openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
 import { loadFacts } from "../../types/load-facts.js";
-import type { VerbHandlers } from "../dispatch.js";
 import { createNegotiator } from "../negotiation.js";
 import { createRepresentationSource } from "../reads/resource-read.js";
-import { handleCreate } from "./create.js";
-import { handleDelete, handleDeleteCollection } from "./delete.js";
-import { handlePatch } from "./patch.js";
 import { createStrategicMerges } from "./strategic-merges.js";
-import { handleUpdate } from "./update.js";
+import { createSender } from "./testing/send-request.js";
 import type { WriteServices } from "./write-services.js";
 
 const harness = await openRegistryHarness();
@@ -29,59 +20,7 @@ const services: WriteServices = {
   decoders: { naming, protobuf: createProtobufCodecs(facts) },
   strategicMergeOf: createStrategicMerges(facts.model),
 };
-const HANDLERS = {
-  create: handleCreate,
-  update: handleUpdate,
-  patch: handlePatch,
-  delete: handleDelete,
-  deletecollection: handleDeleteCollection,
-};
-
-interface Answer {
-  readonly status: number;
-  readonly body: Record<string, unknown> & { metadata: Record<string, unknown> };
-  readonly warnings: readonly string[];
-}
-
-/** Sends one request through its handler, without a socket. @throws {StatusError} */
-async function send(
-  method: string,
-  url: string,
-  body?: unknown,
-  headers: Record<string, string> = {},
-): Promise<Answer> {
-  const text = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
-  const bytes = Buffer.from(text);
-  const sent: Record<string, string> = { "content-length": String(bytes.length), ...headers };
-  const request = Object.assign(Readable.from(bytes.length > 0 ? [bytes] : []), {
-    headers: sent,
-    httpVersionMajor: 1,
-    socket: new EventEmitter(),
-  });
-  const response = Object.assign(new EventEmitter(), { closed: false, destroyed: false });
-  const state = new RequestState({
-    auditId: "test",
-    receivedAtMs: 0,
-    request: request as unknown as IncomingMessage,
-    response: response as unknown as ServerResponse,
-  });
-  state.info = parseRequestInfo(method, url);
-  state.user = testUser;
-  const context = {
-    req: request,
-    state,
-    status: 0,
-    body: undefined as Buffer | undefined,
-    get: (name: string) => sent[name.toLowerCase()] ?? "",
-    set() {},
-  };
-  const { group, version, resource, verb } = state.info;
-  const handle = HANDLERS[verb as keyof typeof HANDLERS & keyof VerbHandlers];
-  const served = harness.resource(group, version, resource);
-  await handle(context as unknown as RequestContext, served, services);
-  const answer = JSON.parse(String(context.body)) as Answer["body"];
-  return { status: context.status, body: answer, warnings: state.warnings };
-}
+const send = createSender(harness, services);
 
 async function refusal(work: Promise<unknown>): Promise<StatusError> {
   const error: unknown = await work.then(

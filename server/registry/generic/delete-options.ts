@@ -16,7 +16,12 @@ export interface DeleteOptions {
   readonly orphanDependents?: boolean | undefined;
   readonly propagationPolicy?: PropagationPolicy | undefined;
   readonly isDryRun: boolean;
+  /** The object is to go although it cannot be read; without preconditions and finalizers (S1-UNS). */
+  readonly ignoresReadErrors?: boolean | undefined;
 }
+
+/** How clients spell `ignoresReadErrors`. */
+export const IGNORE_READ_ERRORS_FIELD = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
 const POLICIES = ["Foreground", "Background", "Orphan"] as const;
 
@@ -42,6 +47,23 @@ export function checkDeleteOptions(naming: Naming, options: RawDeleteOptions): D
   if (propagationPolicy !== undefined && policy === undefined) {
     errors.push(unsupportedValue("propagationPolicy", propagationPolicy, [...POLICIES, "nil"]));
   }
+  if (options.ignoresReadErrors === true) errors.push(...checkAlone(options));
   if (errors.length > 0) throw invalidOptions(naming, "DeleteOptions", errors);
   return { ...options, propagationPolicy: policy };
+}
+
+/** An object that cannot be read has nothing that the other options could be held against (S1-UNS-07). */
+function checkAlone(options: RawDeleteOptions): FieldError[] {
+  const set: readonly (readonly [string, boolean])[] = [
+    ["dryRun", options.isDryRun],
+    ["propagationPolicy", options.propagationPolicy !== undefined],
+    ["orphanDependents", options.orphanDependents !== undefined],
+    ["gracePeriodSeconds", options.gracePeriodSeconds !== undefined],
+    ["preconditions", options.preconditions !== undefined],
+  ];
+  return set
+    .filter(([, isSet]) => isSet)
+    .map(([name]) =>
+      invalidValue(IGNORE_READ_ERRORS_FIELD, true, `cannot be set together with .${name}`),
+    );
 }

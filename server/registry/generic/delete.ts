@@ -112,8 +112,12 @@ function answer(
 }
 
 /** Lets a client see which object it was that is gone (S1-DEL-12). */
-function deletedStatus(resource: ServedResource, { metadata }: ApiObject): Buffer {
+export function deletedStatus(
+  resource: ServedResource,
+  { metadata }: Pick<ApiObject, "metadata">,
+): Buffer {
   const { group } = resource;
+  const { uid } = metadata;
   const status: Omit<Status, "code"> = {
     kind: "Status",
     apiVersion: "v1",
@@ -123,7 +127,7 @@ function deletedStatus(resource: ServedResource, { metadata }: ApiObject): Buffe
       name: metadata.name ?? "",
       ...(group === "" ? {} : { group }),
       kind: resource.resource,
-      uid: metadata.uid ?? "",
+      ...(uid === undefined ? {} : { uid }),
     },
   };
   return Buffer.from(`${JSON.stringify(status)}\n`);

@@ -1,0 +1,234 @@
+/** DELETE as requests: options in every form, and deletion of what cannot be read. */
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { forbidden, StatusError } from "../../api/status.js";
+import { createProtobufCodecs } from "../../codec/protobuf.js";
+import { noSignal, openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
+import { loadFacts } from "../../types/load-facts.js";
+import { createNegotiator } from "../negotiation.js";
+import { createRepresentationSource } from "../reads/resource-read.js";
+import { createStrategicMerges } from "./strategic-merges.js";
+import { createSender } from "./testing/send-request.js";
+import type { WriteServices } from "./write-services.js";
+
+const harness = await openRegistryHarness();
+const { registry } = harness;
+const { naming } = registry;
+const facts = loadFacts(naming);
+const protobuf = createProtobufCodecs(facts);
+const services: WriteServices = {
+  registry,
+  representations: createRepresentationSource(naming, createNegotiator(naming)),
+  decoders: { naming, protobuf },
+  strategicMergeOf: createStrategicMerges(facts.model),
+};
+/** As the gate AllowUnsafeMalformedObjectDeletion makes them; who was asked is noted. */
+const asked: string[] = [];
+const unsafeServices: WriteServices = {
+  ...services,
+  authorizeUnsafeDelete: async (ctx) => {
+    asked.push(ctx.state.info.name);
+    if (ctx.state.info.name === "denied") {
+      throw forbidden({ group: "", resource: "configmaps" }, "denied", "no");
+    }
+  },
+};
+const send = createSender(harness, services);
+const sendUnsafe = createSender(harness, unsafeServices);
+
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+const OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
+before(() => send("POST", "/api/v1/namespaces", { metadata: { name: "default" } }));
+beforeEach(() => {
+  asked.length = 0;
+});
+after(() => harness[Symbol.asyncDispose]());
+
+function keyOf(name: string): string {
+  return registry.view.keys.key("core/configmaps", `default/${name}`);
+}
+
+async function writeJunk(name: string, junk = "{"): Promise<void> {
+  const put = { type: "put", key: keyOf(name), value: Buffer.from(junk) } as const;
+  await registry.store.commit({ compares: [], operations: [put] }, noSignal);
+  await registry.freshness.fresh();
+}
+
+async function isStored(name: string): Promise<boolean> {
+  return (await registry.store.get(keyOf(name), {}, noSignal)).kv !== undefined;
+}
+
+async function refusal(work: Promise<unknown>): Promise<StatusError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof StatusError, String(error));
+  return error;
+}
+
+async function create(name: string, finalizers: string[] = []): Promise<void> {
+  await send("POST", CONFIG_MAPS, { metadata: { name, finalizers } });
+}
+
+test("S1-DEL-01: options come as JSON, as Protobuf, or in the query", async () => {
+  const options = { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: "Orphan" };
+  const encoded = protobuf.forKind("", "v1", "DeleteOptions")?.encode(options);
+  const forms: readonly (readonly [string, unknown, Record<string, string>])[] = [
+    ["", options, { "content-type": "application/json" }],
+    ["", options, {}],
+    ["?propagationPolicy=Orphan", undefined, {}],
+    ...(encoded === undefined
+      ? []
+      : [["", encoded, { "content-type": naming.protobufMediaType }] as const]),
+  ];
+  assert.equal(forms.length, 4);
+  for (const [index, [query, body, headers]] of forms.entries()) {
+    await create(`form-${index}`);
+    const { body: answer } = await send(
+      "DELETE",
+      `${CONFIG_MAPS}/form-${index}${query}`,
+      body,
+      headers,
+    );
+    assert.deepEqual(answer.metadata.finalizers, ["orphan"], `form ${index}`);
+  }
+});
+
+test("S1-DEL-09: finalizers may go in any order; with the last one goes the object", async () => {
+  const orders = ["abc", "acb", "bac", "bca", "cab", "cba"];
+  for (const order of orders) {
+    const all = ["a", "b", "c"].map((letter) => `example.com/${letter}`);
+    await create("ordered", all);
+    await send("DELETE", `${CONFIG_MAPS}/ordered`);
+    let left = all;
+    for (const letter of order) {
+      assert.ok(await isStored("ordered"));
+      left = left.filter((finalizer) => !finalizer.endsWith(letter));
+      const patch = { metadata: { finalizers: left } };
+      const headers = { "content-type": "application/merge-patch+json" };
+      await send("PATCH", `${CONFIG_MAPS}/ordered`, patch, headers);
+    }
+    assert.equal(await isStored("ordered"), false, order);
+  }
+});
+
+test("S1-DEL-10: a PUT that takes the last finalizer removes the object", async () => {
+  await create("put", ["example.com/a"]);
+  const { body } = await send("DELETE", `${CONFIG_MAPS}/put`);
+  await send("PUT", `${CONFIG_MAPS}/put`, {
+    ...body,
+    metadata: { ...body.metadata, finalizers: [] },
+  });
+  assert.equal(await isStored("put"), false);
+});
+
+test("S1-DEL-04, S1-DEL-06: each policy and its older form leave their finalizer", async () => {
+  const cases: readonly (readonly [object, string[] | undefined])[] = [
+    [{ propagationPolicy: "Foreground" }, ["foregroundDeletion"]],
+    [{ propagationPolicy: "Orphan" }, ["orphan"]],
+    [{ orphanDependents: true }, ["orphan"]],
+    [{ orphanDependents: false }, undefined],
+    [{ propagationPolicy: "Background" }, undefined],
+  ];
+  for (const [index, [options, finalizers]] of cases.entries()) {
+    await create(`policy-${index}`);
+    const { body } = await send("DELETE", `${CONFIG_MAPS}/policy-${index}`, options);
+    assert.deepEqual(body.metadata.finalizers, finalizers, JSON.stringify(options));
+  }
+});
+
+test("S1-DEL-06: a later delete with another policy replaces what the first one asked for", async () => {
+  await create("changed");
+  await send("DELETE", `${CONFIG_MAPS}/changed`, { propagationPolicy: "Foreground" });
+  const { body } = await send("DELETE", `${CONFIG_MAPS}/changed`, { propagationPolicy: "Orphan" });
+  assert.deepEqual(body.metadata.finalizers, ["orphan"]);
+});
+
+test("S1-UNS-02: without the gate the field is not there", async () => {
+  await create("gate");
+  const { body } = await send("DELETE", `${CONFIG_MAPS}/gate`, { [OPTION]: true, dryRun: ["All"] });
+  assert.equal(body.status, "Success");
+  await writeJunk("gate");
+  assert.equal((await refusal(send("DELETE", `${CONFIG_MAPS}/gate?${OPTION}=true`))).code, 500);
+  assert.ok(await isStored("gate"));
+});
+
+test("S1-UNS-01, S1-UNS-05, S1-UNS-08: what cannot be read goes, whatever its finalizers were", async () => {
+  const junk = ["{", "", "\u0000\u0001", '{"metadata":{"finalizers":["example.com/a"]}}'];
+  for (const text of junk) {
+    await create("junk", ["example.com/a"]);
+    await writeJunk("junk", text);
+    assert.equal((await refusal(sendUnsafe("DELETE", `${CONFIG_MAPS}/junk`))).code, 500);
+    const { status, body } = await sendUnsafe("DELETE", `${CONFIG_MAPS}/junk`, { [OPTION]: true });
+    assert.equal(status, 200);
+    assert.deepEqual(body, {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: {},
+      status: "Success",
+      details: { name: "junk", kind: "configmaps" },
+    });
+    assert.equal(await isStored("junk"), false);
+    assert.deepEqual(asked, ["junk"]);
+    asked.length = 0;
+  }
+});
+
+test("S1-UNS-03: it takes a permission of its own", async () => {
+  await writeJunk("denied");
+  const error = await refusal(sendUnsafe("DELETE", `${CONFIG_MAPS}/denied?${OPTION}=true`));
+  assert.equal(error.code, 403);
+  assert.ok(await isStored("denied"));
+});
+
+test("S1-UNS-06, S1-UNS-07: options that would need the object are refused beside it", async () => {
+  await writeJunk("alone");
+  const others: Record<string, unknown> = {
+    dryRun: ["All"],
+    gracePeriodSeconds: 0,
+    orphanDependents: true,
+    preconditions: { uid: "u" },
+    propagationPolicy: "Background",
+  };
+  for (const [name, value] of Object.entries(others)) {
+    const error = await refusal(
+      sendUnsafe("DELETE", `${CONFIG_MAPS}/alone`, { [OPTION]: true, [name]: value }),
+    );
+    assert.equal(error.code, 422);
+    assert.equal(
+      error.message,
+      `DeleteOptions.meta.k8s.io "" is invalid: ${OPTION}: Invalid value: true: cannot be set together with .${name}`,
+    );
+  }
+  assert.ok(await isStored("alone"));
+  assert.deepEqual(asked, []);
+});
+
+test("S1-UNS-04, S1-UNS-09: a readable object stays; a missing one is 404", async () => {
+  await create("readable");
+  const error = await refusal(sendUnsafe("DELETE", `${CONFIG_MAPS}/readable`, { [OPTION]: true }));
+  assert.equal(error.code, 422);
+  assert.equal(
+    error.message,
+    `configmaps "readable" is invalid: ${OPTION}: Invalid value: true: is exclusively used to delete corrupt object(s), try again by removing this option`,
+  );
+  assert.ok(await isStored("readable"));
+  const missing = await refusal(sendUnsafe("DELETE", `${CONFIG_MAPS}/none`, { [OPTION]: true }));
+  assert.equal(missing.code, 404);
+});
+
+test("S1-UNS-10: a collection is not deleted so", async () => {
+  const error = await refusal(sendUnsafe("DELETE", CONFIG_MAPS, { [OPTION]: true }));
+  assert.equal(error.code, 422);
+  assert.match(error.message, /is not allowed with DELETECOLLECTION/);
+});
+
+test("S1-UNS-10: a collection is deleted around what cannot be read", async () => {
+  await create("healthy");
+  await writeJunk("sick");
+  await send("DELETE", CONFIG_MAPS);
+  assert.equal(await isStored("healthy"), false);
+  assert.ok(await isStored("sick"));
+});

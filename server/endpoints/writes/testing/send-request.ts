@@ -1,0 +1,87 @@
+/** Requests to the write verbs for tests: from method, URL and body to what is answered. */
+import { EventEmitter } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import {
+  type RegistryHarness,
+  testUser,
+} from "../../../registry/generic/testing/registry-harness.js";
+import { parseRequestInfo } from "../../../request/request-info.js";
+import { type RequestContext, RequestState } from "../../../request/request-state.js";
+import type { VerbHandlers } from "../../dispatch.js";
+import { handleCreate } from "../create.js";
+import { handleDelete, handleDeleteCollection } from "../delete.js";
+import { handlePatch } from "../patch.js";
+import { handleUpdate } from "../update.js";
+import type { WriteServices } from "../write-services.js";
+
+const HANDLERS = {
+  create: handleCreate,
+  update: handleUpdate,
+  patch: handlePatch,
+  delete: handleDelete,
+  deletecollection: handleDeleteCollection,
+};
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown> & { metadata: Record<string, unknown> };
+  readonly warnings: readonly string[];
+}
+
+export type Send = (
+  method: string,
+  url: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<Answer>;
+
+/** Sends one request through its handler, without a socket. It throws StatusErrors. */
+export function createSender(harness: RegistryHarness, services: WriteServices): Send {
+  return (method, url, body, headers = {}) =>
+    send(harness, services, { method, url, body, headers });
+}
+
+async function send(
+  harness: RegistryHarness,
+  services: WriteServices,
+  {
+    method,
+    url,
+    body,
+    headers,
+  }: { method: string; url: string; body: unknown; headers: Record<string, string> },
+): Promise<Answer> {
+  const text = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
+  const bytes = body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(text);
+  const sent: Record<string, string> = { "content-length": String(bytes.length), ...headers };
+  const request = Object.assign(Readable.from(bytes.length > 0 ? [bytes] : []), {
+    headers: sent,
+    httpVersionMajor: 1,
+    socket: new EventEmitter(),
+  });
+  const response = Object.assign(new EventEmitter(), { closed: false, destroyed: false });
+  const state = new RequestState({
+    auditId: "test",
+    receivedAtMs: 0,
+    request: request as unknown as IncomingMessage,
+    response: response as unknown as ServerResponse,
+  });
+  state.info = parseRequestInfo(method, url);
+  state.user = testUser;
+  const context = {
+    req: request,
+    state,
+    status: 0,
+    body: undefined as Buffer | undefined,
+    get: (name: string) => sent[name.toLowerCase()] ?? "",
+    set() {},
+  };
+  const { group, version, resource, verb } = state.info;
+  const handle = HANDLERS[verb as keyof typeof HANDLERS & keyof VerbHandlers];
+  const parent = harness.resource(group, version, resource);
+  const served = parent.shapes?.get(state.info.subresource) ?? parent;
+  await handle(context as unknown as RequestContext, served, services);
+  const answer = JSON.parse(String(context.body)) as Answer["body"];
+  return { status: context.status, body: answer, warnings: state.warnings };
+}

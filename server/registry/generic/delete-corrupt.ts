@@ -1,0 +1,70 @@
+/**
+ * Deletes an object that can no longer be read (S1-UNS): what is stored is junk, or was encrypted
+ * with a key that is lost. Its finalizers and preconditions cannot be known, so they do not count;
+ * whatever they protected is the caller's responsibility. A readable object is never deleted so.
+ */
+import { objectPath } from "../../../storage/objects/keys.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import { invalidValue } from "../../api/field-errors.js";
+import { conflict, invalid, notFound, StatusError } from "../../api/status.js";
+import { commit, refresh } from "./commit.js";
+import { deletedStatus, deleteObject } from "./delete.js";
+import { IGNORE_READ_ERRORS_FIELD } from "./delete-options.js";
+import type { Registry, WriteResult } from "./registry.js";
+import type { ServedResource } from "./served-resource.js";
+
+/** Tries against somebody who writes junk over junk. */
+const ATTEMPTS_MAX = 8;
+
+export interface CorruptTarget {
+  readonly resource: ServedResource;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** @throws {StatusError} 404, and 422 for an object that can be read */
+export async function deleteCorruptObject(
+  registry: Registry,
+  target: CorruptTarget,
+  signal: AbortSignal,
+): Promise<WriteResult> {
+  const { resource, namespace, name } = target;
+  const path = objectPath(namespace, name);
+  const partition = registry.view.partition(resource.partition);
+  await refresh(registry);
+  refuseReadable(resource, name, partition.get(path));
+  try {
+    // The normal way first: the object may have become readable, and then that is the right one.
+    const options = { isDryRun: false, ignoresReadErrors: false };
+    return await deleteObject(registry, { ...target, options }, signal);
+  } catch (error) {
+    if (!(error instanceof StatusError) || partition.get(path)?.corruption === undefined)
+      throw error;
+  }
+  const key = registry.view.keys.key(resource.partition, path);
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const found = partition.get(path);
+    const { revision } = refuseReadable(resource, name, found);
+    // Nobody has made it anew in between: what goes is what could not be read.
+    const compares = [{ key, modRevision: revision }];
+    const transaction = { compares, operations: [{ type: "delete", key } as const] };
+    const result = await commit(registry, transaction, signal);
+    if (result.succeeded) {
+      return { status: 200, bytes: deletedStatus(resource, { metadata: { name } }) };
+    }
+    await refresh(registry);
+  }
+  throw conflict(resource, name);
+}
+
+function refuseReadable(
+  resource: ServedResource,
+  name: string,
+  found: StoredObject | undefined,
+): StoredObject {
+  if (found === undefined) throw notFound(resource, name);
+  if (found.corruption !== undefined) return found;
+  const why = "is exclusively used to delete corrupt object(s), try again by removing this option";
+  const subject = { group: resource.group, kind: resource.resource };
+  throw invalid(subject, name, [invalidValue(IGNORE_READ_ERRORS_FIELD, true, why)]);
+}
