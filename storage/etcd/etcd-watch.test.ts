@@ -3,6 +3,7 @@
  * same etcd, and the clock key where progress notifications cannot be trusted.
  */
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { after, before, describe, test } from "node:test";
 import { type EtcdProcess, hasEtcd, startEtcd } from "../../e2e/tools/etcd.js";
 import { systemClock } from "../base/clock.js";
@@ -160,6 +161,27 @@ for (const binary of ["current", "oldest"] as const) {
       else assert.equal(clockWrites, 0);
       const { kvs, count } = await store.range({ prefix: "/coalesced/" }, soon());
       assert.deepEqual([kvs, count], [[], 0]);
+    });
+
+    test("any number of calls and watches cost a signal one listener", async () => {
+      await using store = await open("/listeners");
+      const controller = new AbortController();
+      const { signal } = controller;
+      const start = await store.currentRevision(signal);
+      const calls = [];
+      const watches = [];
+      for (let index = 0; index < 50; index++) {
+        calls.push(store.get("/listeners/a", {}, signal), store.lease(60, signal));
+        const watch = store.watch({ prefix: "/listeners/", after: start }, signal);
+        watches.push(watch[Symbol.asyncIterator]().next());
+      }
+      const ended = Promise.allSettled(watches);
+      assert.equal(getEventListeners(signal, "abort").length, 1);
+      await Promise.all(calls);
+      assert.equal(getEventListeners(signal, "abort").length, 1);
+      const reason = new Error("enough");
+      controller.abort(reason);
+      for (const end of await ended) assert.deepEqual(end, { status: "rejected", reason });
     });
 
     test("a consumer that stops reading makes etcd wait, and then gets all", async () => {
