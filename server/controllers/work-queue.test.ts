@@ -56,3 +56,39 @@ test("retries come later and later, up to a bound, until the key is forgotten", 
   assert.equal(handled.length, 3);
   await end();
 });
+
+test("several keys are looked at at a time, one key never twice at once", async () => {
+  const queue = new WorkQueue(new ManualClock());
+  const active = new Set<string>();
+  const handled: string[] = [];
+  const finish = new Map<string, () => void>();
+  const stop = new AbortController();
+  const running = queue.run(
+    async (key) => {
+      assert.equal(active.has(key), false);
+      active.add(key);
+      await new Promise<void>((resolve) => finish.set(key, resolve));
+      active.delete(key);
+      handled.push(key);
+    },
+    stop.signal,
+    2,
+  );
+  for (const key of ["a", "b", "c"]) queue.add(key);
+  await settle();
+  assert.deepEqual([...active], ["a", "b"]);
+  queue.add("a");
+  queue.add("a", 1_000);
+  assert.equal(queue.pending, 4);
+  finish.get("b")?.();
+  await settle();
+  assert.deepEqual([...active], ["a", "c"]);
+  finish.get("a")?.();
+  await settle();
+  assert.deepEqual([...active], ["c", "a"]);
+  stop.abort();
+  finish.get("c")?.();
+  finish.get("a")?.();
+  await running;
+  assert.deepEqual(handled, ["b", "a", "c", "a"]);
+});

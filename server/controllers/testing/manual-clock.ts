@@ -21,12 +21,17 @@ export class ManualClock implements Clock {
   sleep(delayMs: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
-      const sleeper = { atMs: this.#nowMs + delayMs, wake: resolve };
-      this.#sleepers.push(sleeper);
-      signal.addEventListener("abort", () => {
+      const onAbort = () => {
         this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
         reject(signal.reason);
-      });
+      };
+      const wake = () => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      const sleeper = { atMs: this.#nowMs + delayMs, wake };
+      this.#sleepers.push(sleeper);
+      signal.addEventListener("abort", onAbort);
     });
   }
 

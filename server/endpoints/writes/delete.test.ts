@@ -74,7 +74,7 @@ async function create(name: string, finalizers: string[] = []): Promise<void> {
 
 test("S1-DEL-01: options come as JSON, as Protobuf, or in the query", async () => {
   const options = { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: "Orphan" };
-  const encoded = protobuf.forKind("", "v1", "DeleteOptions")?.encode(options);
+  const encoded = protobuf.forKind("", "v1", "DeleteOptions")?.encodeObject(options);
   const forms: readonly (readonly [string, unknown, Record<string, string>])[] = [
     ["", options, { "content-type": "application/json" }],
     ["", options, {}],
