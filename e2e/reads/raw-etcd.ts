@@ -12,12 +12,15 @@ export interface RawEtcd extends AsyncDisposable {
   compact(revision: number): Promise<void>;
 }
 
-export async function openRawEtcd(subject: Subject): Promise<RawEtcd> {
-  const { etcd } = subject;
+export async function openRawEtcd({ etcd }: Subject): Promise<RawEtcd> {
   if (etcd === undefined) throw new Error("the embedded store cannot be spoken to");
+  return await openRawEtcdAt(etcd.endpoint, "/registry");
+}
+
+export async function openRawEtcdAt(endpoint: string, prefix: string): Promise<RawEtcd> {
   const soon = () => AbortSignal.timeout(10_000);
   const store = await openEtcdStore(
-    { endpoints: [etcd.endpoint], prefix: "/registry", clock: systemClock, logger: silentLogger },
+    { endpoints: [endpoint], prefix, clock: systemClock, logger: silentLogger },
     soon(),
   );
   const write = async (key: string, value: string | undefined): Promise<Revision> => {

@@ -4,10 +4,12 @@
  * has got there. Requests share the question: all that arrive while one is on its way share the
  * next, so thousands of reads cost one round trip.
  *
- *   request 1        asks, question A goes out
- *   requests 2..90   must not use A's answer, as it may be older than they are: they wait
- *   answer A         serves request 1; question B goes out for 2..90
+ *   requests 1..8    arrive in one turn of the event loop; question A goes out at its end
+ *   requests 9..90   must not use A's answer, as it may be older than they are: they wait
+ *   answer A         serves 1..8; question B goes out for 9..90
  *
+ * The more a question served, the longer the next one waits for company: as long as answering those
+ * requests keeps the thread busy anyhow, so a lone client never waits and a busy server asks seldom.
  * A question that stays out is not waited for: the next one goes out beside it, so that a lost
  * answer delays nobody for long, and a store without quorum fails every request after the deadline.
  */
@@ -64,6 +66,13 @@ const PATIENCE_MS = 1;
 /** Progress requests may be lost, so they are repeated. */
 const REPEAT_MS = 20;
 
+/** About what it costs to answer one read from memory. */
+const ANSWER_MS = 0.04;
+/** The longest time between two questions: 200 a second are few for any etcd. */
+const SPACING_MS_MAX = 5;
+/** Timers are no finer than this. */
+const TIMER_MS = 1;
+
 /** For sleeps that nobody needs to cut short. */
 const NEVER = new AbortController().signal;
 
@@ -82,8 +91,10 @@ export class FreshnessBarrier {
   readonly #onBatch: FreshnessOptions["onBatch"];
   /** The revision read that the next batch waits for; undefined = none is on its way. */
   #reading: { readonly sinceMs: number } | undefined;
-  /** Those who came while one was on its way, and share the next. */
+  /** Those who came while one was on its way, or in this turn, and share the next. */
   #next: Batch | undefined;
+  /** Before this time the next question would be too early. */
+  #earliestMs = 0;
   #isGuarding = false;
   /** How many batches wait for the view, and for which revision at most. */
   #waiting = 0;
@@ -109,21 +120,38 @@ export class FreshnessBarrier {
    */
   fresh(): Promise<Revision> {
     this.counts.requests++;
-    if (this.#reading === undefined) return this.#runBatch(1);
-    // The question under way was asked before this request came: its answer may be too old.
-    if (this.#next === undefined) {
-      this.#next = openBatch();
-      if (!this.#isGuarding) void this.#guard();
+    let next = this.#next;
+    if (next === undefined) {
+      next = openBatch();
+      this.#next = next;
+      // The question under way was asked before this request came: its answer may be too old.
+      if (this.#reading === undefined) this.#schedule();
+      else if (!this.#isGuarding) void this.#guard();
     }
-    this.#next.requests++;
-    return this.#next.promise;
+    next.requests++;
+    return next.promise;
+  }
+
+  /** Sends the next question at the end of this turn, or when it is no longer too early. */
+  #schedule(): void {
+    const waitMs = this.#earliestMs - this.#clock.monotonic();
+    if (waitMs < TIMER_MS) setImmediate(() => this.#startNext());
+    else void this.#clock.sleep(waitMs, NEVER).then(() => this.#startNext());
+  }
+
+  #startNext(): void {
+    const next = this.#next;
+    if (next === undefined) return;
+    this.#next = undefined;
+    next.resolve(this.#runBatch(next.requests));
   }
 
   async #runBatch(requests: number): Promise<Revision> {
-    const startedAtMs = this.#onBatch === undefined ? 0 : this.#clock.monotonic();
+    const startedAtMs = this.#clock.monotonic();
+    this.#earliestMs = startedAtMs + Math.min(requests * ANSWER_MS, SPACING_MS_MAX);
     const deadline = this.#deadline.signal;
     try {
-      const revision = await this.#read(deadline);
+      const revision = await this.#read(startedAtMs, deadline);
       if (this.#view.revision < revision) await this.#catchUp(revision, deadline);
       return revision;
     } catch (error) {
@@ -136,22 +164,18 @@ export class FreshnessBarrier {
   }
 
   /** The next batch starts with the end of the read; it need not wait for this one's catching up. */
-  async #read(deadline: AbortSignal): Promise<Revision> {
+  async #read(sinceMs: number, deadline: AbortSignal): Promise<Revision> {
     this.counts.revisionReads++;
-    const reading = { sinceMs: this.#clock.monotonic() };
+    const reading = { sinceMs };
     this.#reading = reading;
     try {
       return await this.#store.currentRevision(deadline);
     } finally {
-      if (this.#reading === reading) this.#startNext();
+      if (this.#reading === reading) {
+        this.#reading = undefined;
+        if (this.#next !== undefined) this.#schedule();
+      }
     }
-  }
-
-  #startNext(): void {
-    const next = this.#next;
-    this.#reading = undefined;
-    this.#next = undefined;
-    next?.resolve(this.#runBatch(next.requests));
   }
 
   /** While somebody waits for a question that is out: sends the next one when that takes long. */

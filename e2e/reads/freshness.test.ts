@@ -1,0 +1,126 @@
+/**
+ * What consistent reads cost and survive: few questions to etcd, other tenants of the same etcd, and
+ * an etcd without quorum.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HttpsClient } from "../harness/https-client.js";
+import { RawConnection } from "../harness/raw-http.js";
+import { startServer } from "../harness/server-process.js";
+import { hasEtcd, startEtcd, startEtcdCluster } from "../tools/etcd.js";
+import { revisionOf, toConfigMap } from "./history.js";
+import { openRawEtcdAt } from "./raw-etcd.js";
+
+const PATH = "/api/v1/namespaces/default/configmaps";
+const NO_LOOPS = ["--run-controllers=false"];
+
+test("S1-RV-24, S1-RV-23: 1,000 consistent gets at concurrency 64 cost at most 100 reads of etcd, and any-reads none", async (t) => {
+  await using etcd = await startEtcd();
+  await using server = await startServer({ etcdEndpoints: [etcd.endpoint], flags: NO_LOOPS });
+  const { client } = server;
+  (await client.post(PATH, toConfigMap("a"))).expect(201);
+  // Raw connections: a client that is slower than the server would measure itself.
+  const connections = await Promise.all(
+    Array.from({ length: 64 }, () => RawConnection.open(server.port, server.credentials)),
+  );
+  const get = async (path: string, count: number) => {
+    const before = await etcdRequests(client);
+    let left = count;
+    const bytes = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    await Promise.all(
+      connections.map(async (connection) => {
+        while (left-- > 0) assert.equal((await connection.send(bytes))?.status, 200);
+      }),
+    );
+    return (await etcdRequests(client)) - before;
+  };
+  await get(`${PATH}/a`, 1_000);
+  const consistent = await get(`${PATH}/a`, 5_000);
+  t.diagnostic(`${consistent / 5} reads of etcd per 1,000 consistent gets`);
+  assert.ok(consistent > 0, "they are fresh");
+  assert.ok(consistent <= 500, `${consistent / 5} reads of etcd per 1,000`);
+  const any = await get(`${PATH}/a?resourceVersion=0`, 1_000);
+  assert.ok(any <= 5, `${any} reads of etcd: only bookkeeping of the server's own`);
+  for (const connection of connections) connection.destroy();
+});
+
+for (const binary of ["current", "oldest"] as const) {
+  test(`S1-RV-24: another tenant's writes do not stall consistent reads (${binary} etcd)`, async (t) => {
+    if (!(await hasEtcd(binary))) return t.skip("that etcd is not to be had here");
+    await using etcd = await startEtcd({ binary });
+    await using server = await startServer({ etcdEndpoints: [etcd.endpoint], flags: NO_LOOPS });
+    const { client } = server;
+    (await client.post(PATH, toConfigMap("a"))).expect(201);
+    await using tenant = await openRawEtcdAt(etcd.endpoint, "/tenant");
+    let isWriting = true;
+    let writes = 0;
+    const writing = (async () => {
+      while (isWriting) await tenant.put("/tenant/key", String(writes++));
+    })();
+    const tookMs: number[] = [];
+    for (let round = 0; round < 200; round++) {
+      const startedAt = performance.now();
+      (await client.get(`${PATH}/a`)).expect(200);
+      tookMs.push(performance.now() - startedAt);
+    }
+    isWriting = false;
+    await writing;
+    tookMs.sort((a, b) => a - b);
+    const [median, late] = [tookMs[100] ?? 0, tookMs[180] ?? 0];
+    t.diagnostic(
+      `${writes} foreign writes; median ${median.toFixed(1)} ms, p90 ${late.toFixed(1)} ms`,
+    );
+    assert.ok(writes > 50, "the tenant did write");
+    // A lost progress notification costs 20 ms. On old etcds progress is a write, with its fsync.
+    assert.ok(median < (binary === "current" ? 20 : 60), `median ${median} ms`);
+  });
+}
+
+test("S1-RV-24, S1-RV-02, S1-ERR-11: without quorum consistent reads fail in bounded time with Retry-After, any-reads go on, and all is well afterwards", async () => {
+  await using cluster = await startEtcdCluster(3);
+  await using server = await startServer({ etcdEndpoints: cluster.endpoints, flags: NO_LOOPS });
+  const { client } = server;
+  const created = (await client.post(PATH, toConfigMap("a"))).expect(201).object;
+  const [, second, third] = cluster.members;
+  second?.pause();
+  third?.pause();
+  const queries = ["/a", "", "?limit=1", "?watch=1"];
+  const requests = queries.flatMap((query) =>
+    [0, 150, 300, 450].map((delayMs) => ({ query, delayMs })),
+  );
+  await Promise.all(
+    requests.map(async ({ query, delayMs }) => {
+      await new Promise((resolve) => setTimeout(resolve, delayMs));
+      const startedAt = performance.now();
+      const answer = await client.get(PATH + query);
+      const tookMs = performance.now() - startedAt;
+      assert.ok(answer.status === 503 || answer.status === 504, `${query}: ${answer.status}`);
+      assert.equal(answer.headers["retry-after"], "1");
+      assert.ok(tookMs < 5_000, `${query} took ${tookMs} ms`);
+    }),
+  );
+  for (const query of ["/a?resourceVersion=0", "?resourceVersion=0"]) {
+    const startedAt = performance.now();
+    (await client.get(PATH + query)).expect(200);
+    assert.ok(performance.now() - startedAt < 1_000);
+  }
+  const known = `${PATH}?resourceVersionMatch=Exact&resourceVersion=${revisionOf(created)}`;
+  (await client.get(known)).expect(200);
+  second?.resume();
+  third?.resume();
+  const deadline = performance.now() + 20_000;
+  for (;;) {
+    const answer = await client.get(`${PATH}/a`);
+    if (answer.status === 200) break;
+    assert.ok(performance.now() < deadline, `still ${answer.status}`);
+  }
+  const updated = (await client.put(`${PATH}/a`, toConfigMap("a"))).expect(200).object;
+  const read = (await client.get(`${PATH}/a`)).expect(200).object;
+  assert.equal(revisionOf(read), revisionOf(updated));
+});
+
+async function etcdRequests(client: HttpsClient): Promise<number> {
+  const { text } = (await client.get("/metrics")).expect(200);
+  const lines = text.split("\n").filter((line) => line.startsWith("etcd_requests_total{"));
+  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
