@@ -7,7 +7,7 @@ import { deepEqual } from "../api/deep-equal.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { isJsonObject } from "../schema/value-codec.js";
 import { EMPTY, type FieldSet, type FieldSetBuilder, isEmptySet, LEAF } from "./field-set.js";
-import { elementOf, indexItems } from "./list-items.js";
+import { elementOf, haveSameKeys, indexItems } from "./list-items.js";
 import { DYNAMIC_MAP, type ListType, type MapType, type MergeType } from "./merge-schema.js";
 import { fieldElement, SELF } from "./path-element.js";
 
@@ -122,7 +122,6 @@ function compareLists(
   const collected = new Collector(before, after, false);
   if (before !== null && after !== null && before !== undefined && after !== undefined) {
     if (compareInStep(type, before, after, collected)) return collected.result();
-    collected.clear();
   }
   const [old, now] = [indexItems(type, before ?? []), indexItems(type, after ?? [])];
   for (const [element, items] of now) {
@@ -134,7 +133,10 @@ function compareLists(
   return collected.result();
 }
 
-/** The usual case: the same items in the same order. @returns false when it is another */
+/**
+ * The usual case: the same items in the same order. Elements are only made once something differs.
+ * @returns false when it is another case
+ */
 function compareInStep(
   type: ListType,
   before: JsonArray,
@@ -142,14 +144,18 @@ function compareInStep(
   collected: Collector,
 ): boolean {
   if (before.length !== after.length) return false;
-  const seen = new Set<string>();
-  for (const [index, item] of after.entries()) {
-    const old = before[index];
-    const element = elementOf(type, item);
-    if (element === undefined || old === undefined || elementOf(type, old) !== element)
-      return false;
-    if (seen.size === seen.add(element).size) return false;
-    collected.add(element, compareValues(type.items, old, item));
+  const differences: (readonly [number, NodeDifference])[] = [];
+  for (let index = 0; index < after.length; index++) {
+    const [old, item] = [before[index] as JsonValue, after[index] as JsonValue];
+    if (!haveSameKeys(type, old, item)) return false;
+    const difference = compareValues(type.items, old, item);
+    if (difference !== undefined) differences.push([index, difference]);
+  }
+  if (differences.length === 0) return true;
+  // Items that occur more than once are compared together, not in step.
+  if (indexItems(type, after).size !== after.length) return false;
+  for (const [index, difference] of differences) {
+    collected.add(elementOf(type, after[index] as JsonValue) as string, difference);
   }
   return true;
 }
@@ -177,11 +183,6 @@ class Collector {
   constructor(before: Side, after: Side, isPermanent: boolean) {
     this.#isNew = before === undefined && !isPermanent;
     this.#isGone = after === undefined && !isPermanent;
-  }
-
-  clear(): void {
-    this.#changed = undefined;
-    this.#removed = undefined;
   }
 
   add(element: string, difference: NodeDifference | undefined): void {

@@ -41,7 +41,7 @@ function childrenOf(type: MergeType, value: JsonValue): FieldSet | undefined | "
       if (hasMembers(value)) return fieldsOfMap(type, value);
       return type.isPermanent === true ? undefined : "whole";
     case "list":
-      return Array.isArray(value) ? fieldsOfList(type, value) : "whole";
+      return Array.isArray(value) && value.length > 0 ? fieldsOfList(type, value) : "whole";
   }
 }
 
@@ -89,12 +89,8 @@ function report(problems: string[], path: readonly string[], why: string): void 
   if (problems.length < PROBLEMS_MAX) problems.push(`${describePath(path)}: ${why}`);
 }
 
-function checkValue(
-  type: MergeType,
-  value: JsonValue,
-  path: readonly string[],
-  problems: string[],
-): void {
+/** @param path one array for the whole walk: each level puts its element on it and takes it off */
+function checkValue(type: MergeType, value: JsonValue, path: string[], problems: string[]): void {
   if (value === null) return;
   if (type.form === "map") {
     if (isJsonObject(value)) checkMap(type, value, path, problems);
@@ -105,29 +101,22 @@ function checkValue(
   }
 }
 
-function checkMap(
-  type: MapType,
-  value: JsonObject,
-  path: readonly string[],
-  problems: string[],
-): void {
+function checkMap(type: MapType, value: JsonObject, path: string[], problems: string[]): void {
   const fields = type.fields();
   for (const name in value) {
     const member = value[name];
     if (member === undefined) continue;
     const memberType = fields.get(name) ?? type.others;
-    const memberPath = [...path, fieldElement(name)];
-    if (memberType === undefined) report(problems, memberPath, "field not declared in schema");
-    else checkValue(memberType, member, memberPath, problems);
+    // Scalars and what is owned as a whole cannot be wrong here.
+    if (memberType?.form === "leaf") continue;
+    path.push(fieldElement(name));
+    if (memberType === undefined) report(problems, path, "field not declared in schema");
+    else checkValue(memberType, member, path, problems);
+    path.pop();
   }
 }
 
-function checkList(
-  type: ListType,
-  list: JsonArray,
-  path: readonly string[],
-  problems: string[],
-): void {
+function checkList(type: ListType, list: JsonArray, path: string[], problems: string[]): void {
   const seen = new Set<string>();
   for (const [index, item] of list.entries()) {
     const element = elementOf(type, item);
@@ -139,7 +128,9 @@ function checkList(
       report(problems, path, `duplicate entries for key ${describePath([element])}`);
     }
     seen.add(element);
-    checkValue(type.items, item, [...path, element], problems);
+    path.push(element);
+    checkValue(type.items, item, path, problems);
+    path.pop();
   }
 }
 

@@ -33,12 +33,14 @@ import {
   withLastApplied,
 } from "./last-applied.js";
 import {
+  createEntryClock,
   entryId,
   isReset,
   type ManagedEntries,
   type ManagedEntry,
   mergeOldestEntries,
-  readEntries,
+  readSentEntries,
+  readStoredEntries,
   writeEntries,
 } from "./managed-fields.js";
 import type { MergeSchema } from "./merge-schema.js";
@@ -106,22 +108,15 @@ type Comparison = (apiVersion: string) => Difference | undefined | "gone";
 export function createFieldManager(options: FieldManagerOptions): FieldManager {
   const { schema, apiVersion, naming } = options;
   const annotation = lastAppliedKey(naming);
-  const now = () => `${new Date(options.now()).toISOString().slice(0, 19)}Z`;
+  const now = createEntryClock(options.now);
   const resetFields = (subresource: string) => options.resetFields?.(subresource) ?? EMPTY;
 
-  function schemaOf(version: string): MergeSchema | undefined {
-    return version === apiVersion ? schema : options.otherVersion?.(version)?.schema;
-  }
-
-  /** Entries in the form that today's schemas give them; those of versions that are gone are dropped. */
-  function reconciled(entries: ManagedEntries): ManagedEntries {
-    for (const [id, entry] of entries) {
-      const own = schemaOf(entry.apiVersion);
-      const fields = own === undefined ? EMPTY : reconcileSet(own.root, entry.fields);
-      if (own === undefined) entries.delete(id);
-      else if (fields !== entry.fields) entries.set(id, changedEntry(entry, fields));
-    }
-    return entries;
+  /** An entry's fields in the form that today's schema gives them, where a write touches them. */
+  function fieldsNow(entry: ManagedEntry, { changed, removed }: Difference): FieldSet {
+    const own =
+      entry.apiVersion === apiVersion ? schema : options.otherVersion?.(entry.apiVersion)?.schema;
+    if (own === undefined) return EMPTY;
+    return reconcileSet(own.root, reconcileSet(own.root, entry.fields, changed), removed);
   }
 
   function comparisonOf(before: JsonObject, after: JsonObject, ignored: FieldSet): Comparison {
@@ -153,7 +148,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     if (live !== undefined && entries.size === 0 && !isCleared) return withEntries(next, entries);
     const before = live === undefined ? schema.empty : toJson(live);
     const compare = comparisonOf(before, toJson(next), resetFields(write.subresource));
-    follow(reconciled(entries), compare, compare(apiVersion), write);
+    follow(entries, compare, compare(apiVersion), write);
     return withEntries(next, entries);
   }
 
@@ -163,9 +158,11 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     next: ApiObject,
     { subresource }: Write,
   ): ManagedEntries {
-    const sent = subresource === "" ? readEntries(next.metadata.managedFields) : undefined;
+    const stored = live?.metadata.managedFields;
+    const list = subresource === "" ? next.metadata.managedFields : undefined;
+    const sent = readSentEntries(list, stored);
     if (sent !== undefined && sent.size > 0) return sent;
-    return readEntries(live?.metadata.managedFields) ?? new Map();
+    return readStoredEntries(stored) ?? new Map();
   }
 
   /** What a write changed is the writer's and nobody else's; what it removed is nobody's. */
@@ -184,7 +181,8 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       else if (difference !== undefined) {
         // The writer keeps what it had: it gets the changed fields anyway.
         const taken = otherId === id ? EMPTY : difference.changed;
-        const left = subtractSets(subtractSets(entry.fields, taken), difference.removed);
+        const fields = fieldsNow(entry, difference);
+        const left = subtractSets(subtractSets(fields, taken), difference.removed);
         replaceFields(entries, otherId, entry, left);
       } else if (isEmptySet(entry.fields)) entries.delete(otherId);
     }
@@ -211,7 +209,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     check(applied);
     const current: JsonObject =
       live === undefined ? { apiVersion, kind: options.kind, metadata: {} } : toJson(live);
-    const entries = reconciled(readEntries(live?.metadata.managedFields) ?? new Map());
+    const entries = readStoredEntries(live?.metadata.managedFields) ?? new Map();
     if (live !== undefined && entries.size === 0) {
       const compare = comparisonOf(schema.empty, current, resetFields(write.subresource));
       follow(entries, compare, compare(apiVersion), { ...write, manager: BEFORE_FIRST_APPLY });
@@ -262,9 +260,10 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       const difference = compare(owner.apiVersion);
       if (difference === "gone") entries.delete(id);
       if (difference === undefined || difference === "gone") continue;
-      const fields = intersectSets(owner.fields, difference.changed);
+      const owned = fieldsNow(owner, difference);
+      const fields = intersectSets(owned, difference.changed);
       if (!isEmptySet(fields)) conflicts.push({ owner, fields });
-      const left = subtractSets(subtractSets(owner.fields, fields), difference.removed);
+      const left = subtractSets(subtractSets(owned, fields), difference.removed);
       replaceFields(entries, id, owner, left);
     }
     if (conflicts.length === 0 || force) return;
@@ -346,7 +345,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
  */
 export function keepTimesIfSame(live: ApiObject, next: ApiObject): ApiObject {
   const [was, is] = [live.metadata.managedFields ?? [], next.metadata.managedFields ?? []];
-  if (was === is || was.length !== is.length) return next;
+  if (was === is || was.length !== is.length || is.length === 0) return next;
   const timeless = ({ time: _, ...entry }: JsonObject) => entry;
   if (!is.every((entry, index) => deepEqual(timeless(entry), timeless(was[index] ?? {})))) {
     return next;

@@ -228,11 +228,13 @@ function parseNode(value: JsonValue | undefined): FieldSet {
   }
   let parsed: FieldSetBuilder | undefined;
   let hasOthers = false;
+  let hasSelf = false;
   for (const element in value) {
     const inner = value[element];
     const canonical = element === SELF ? SELF : canonicalElement(element);
     const node = canonical === SELF || canonical === undefined ? LEAF : parseNode(inner);
-    if (canonical !== SELF && canonical !== undefined) hasOthers = true;
+    if (canonical === SELF) hasSelf = true;
+    else if (canonical !== undefined) hasOthers = true;
     if (canonical === element && (node === inner || canonical === SELF)) {
       if (parsed !== undefined) parsed[element] = node;
       continue;
@@ -242,8 +244,9 @@ function parseNode(value: JsonValue | undefined): FieldSet {
     const before = parsed[canonical];
     parsed[canonical] = before === undefined ? node : unionNodes(before, node);
   }
-  // As read, so that sets which are as they should be are not copied.
-  return hasOthers ? (parsed ?? (value as unknown as FieldSet)) : LEAF;
+  // As it was read, so that sets which are as they should be are not copied.
+  if (!hasOthers && hasSelf) return LEAF;
+  return parsed ?? (value as unknown as FieldSet);
 }
 
 function copyUntil(value: JsonObject, end: string): FieldSetBuilder {

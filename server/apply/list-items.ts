@@ -32,6 +32,18 @@ export function keyValue(
   return value === undefined || value === null ? type.keyDefaults[name] : value;
 }
 
+/** Whether two items are of one element; false also where neither has one. */
+export function haveSameKeys(type: ListType, a: JsonValue, b: JsonValue): boolean {
+  if (type.keys.length === 0) return a === b && typeof a !== "object";
+  if (!isJsonObject(a) || !isJsonObject(b)) return false;
+  for (const name of type.keys) {
+    const value = keyValue(type, a, name);
+    if (value === undefined || typeof value === "object") return false;
+    if (value !== keyValue(type, b, name)) return false;
+  }
+  return true;
+}
+
 /** Items by element; an element that occurs more than once (in stored objects) has them all. */
 export function indexItems(type: ListType, list: JsonArray): Map<string, JsonArray> {
   const index = new Map<string, JsonArray>();

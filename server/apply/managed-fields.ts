@@ -2,8 +2,10 @@
  * The entries of `metadata.managedFields`: who owns which fields since when (S1-SSA-01, S1-SSA-03).
  * Reading, ordering and writing them, and the merging of the oldest when there are too many.
  */
+
+import { deepEqual } from "../api/deep-equal.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
-import { canonicalSet, type FieldSet, parseFields, unionSets } from "./field-set.js";
+import { canonicalSet, EMPTY, type FieldSet, parseFields, unionSets } from "./field-set.js";
 import { compareTexts } from "./path-element.js";
 
 /** Entries of operation Update that an object keeps; the oldest beyond it are merged. */
@@ -34,35 +36,61 @@ export function entryId(
   entry: Pick<ManagedEntry, "manager" | "operation" | "apiVersion" | "subresource">,
 ): string {
   const version = entry.operation === "Apply" ? "" : entry.apiVersion;
-  return [entry.operation, entry.manager, version, entry.subresource].join("\n");
+  return `${entry.operation}\n${entry.manager}\n${version}\n${entry.subresource}`;
 }
 
-/** @returns undefined when one of them is no entry: then none counts */
-export function readEntries(list: readonly JsonValue[] | undefined): ManagedEntries | undefined {
+/**
+ * Entries of a stored object, which are as we wrote them: their sets are taken as they are.
+ * @returns undefined when one of them is no entry: then none counts
+ */
+export function readStoredEntries(
+  list: readonly JsonObject[] | undefined,
+): ManagedEntries | undefined {
+  return collect(list, (written) => written.fieldsV1 as unknown as FieldSet | undefined);
+}
+
+/**
+ * Entries that a client sent. Those that it sent back as they are stored cost no more than a look.
+ * @returns undefined when one of them is no entry: then none counts
+ */
+export function readSentEntries(
+  list: readonly JsonObject[] | undefined,
+  stored: readonly JsonObject[] | undefined,
+): ManagedEntries | undefined {
+  if (list !== undefined && deepEqual(list, stored)) return readStoredEntries(stored);
+  try {
+    return collect(list, ({ fieldsV1 }) => canonicalSet(parseFields(fieldsV1)));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function collect(
+  list: readonly JsonObject[] | undefined,
+  fieldsIn: (written: JsonObject) => FieldSet | undefined,
+): ManagedEntries | undefined {
   const entries: ManagedEntries = new Map();
   for (const written of list ?? []) {
-    const entry = readEntry(written);
+    const entry = readEntry(written, fieldsIn);
     if (entry === undefined) return undefined;
     entries.set(entryId(entry), entry);
   }
   return entries;
 }
 
-function readEntry(written: JsonValue): ManagedEntry | undefined {
-  if (typeof written !== "object" || written === null || Array.isArray(written)) return undefined;
+function readEntry(
+  written: JsonObject,
+  fieldsIn: (written: JsonObject) => FieldSet | undefined,
+): ManagedEntry | undefined {
   const { manager = "", operation, apiVersion, subresource = "", time, fieldsType } = written;
   if (operation !== "Apply" && operation !== "Update") return undefined;
   if (typeof apiVersion !== "string" || apiVersion === "") return undefined;
   if (typeof manager !== "string" || typeof subresource !== "string") return undefined;
   if (fieldsType !== "FieldsV1") return undefined;
-  try {
-    const fields = parseFields(written.fieldsV1);
-    const since = typeof time === "string" ? time : undefined;
-    return { manager, operation, apiVersion, subresource, time: since, fields, written };
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const fields = fieldsIn(written) ?? EMPTY;
+  const since = typeof time === "string" ? time : undefined;
+  return { manager, operation, apiVersion, subresource, time: since, fields, written };
 }
 
 /** Whether a client asks to forget all owners: one empty entry (S1-SSA-29..32). */
@@ -79,16 +107,15 @@ export function writeEntries(entries: ManagedEntries): JsonObject[] | undefined 
 }
 
 function writeEntry(entry: ManagedEntry): JsonObject {
-  const fields = canonicalSet(entry.fields) as JsonObject;
-  // Nothing is copied for an entry that stays as it was.
-  if (entry.written !== undefined && entry.written.fieldsV1 === fields) return entry.written;
+  // An entry that stays as it was is not looked at again: its set was in order when it was read.
+  if (entry.written?.fieldsV1 === entry.fields) return entry.written;
   return {
     manager: entry.manager,
     operation: entry.operation,
     apiVersion: entry.apiVersion,
     ...(entry.time === undefined ? {} : { time: entry.time }),
     fieldsType: "FieldsV1",
-    fieldsV1: fields,
+    fieldsV1: canonicalSet(entry.fields) as JsonObject,
     ...(entry.subresource === "" ? {} : { subresource: entry.subresource }),
   };
 }
@@ -106,6 +133,7 @@ function compareEntries(a: ManagedEntry, b: ManagedEntry): number {
 
 /** Merges the oldest entries of updates, those of one version together, until few enough are left. */
 export function mergeOldestEntries(entries: ManagedEntries): void {
+  if (entries.size <= UPDATE_ENTRIES_MAX) return;
   const updates = [...entries].filter(([, { operation }]) => operation === "Update");
   let excess = updates.length - UPDATE_ENTRIES_MAX;
   if (excess <= 0) return;
@@ -136,3 +164,17 @@ export function mergeOldestEntries(entries: ManagedEntries): void {
 }
 
 const ANCIENT = { manager: ANCIENT_MANAGER, operation: "Update", subresource: "" } as const;
+
+/** The time in whole seconds, as entries have it; its text is made once a second. */
+export function createEntryClock(now: () => number): () => string {
+  let second = Number.NaN;
+  let text = "";
+  return () => {
+    const current = Math.floor(now() / 1000);
+    if (current !== second) {
+      second = current;
+      text = `${new Date(current * 1000).toISOString().slice(0, 19)}Z`;
+    }
+    return text;
+  };
+}

@@ -4,27 +4,31 @@
  * is below a field that was a whole has no owner until somebody writes it (S1-SSA-28).
  */
 import { type FieldSet, type FieldSetBuilder, hasChildren, LEAF } from "./field-set.js";
-import { type MergeType, memberType } from "./merge-schema.js";
+import { type ListType, type MapType, type MergeType, memberType } from "./merge-schema.js";
 import { SELF } from "./path-element.js";
 
-/** @returns the same set when nothing is to be done */
-export function reconcileSet(type: MergeType, set: FieldSet): FieldSet {
+/**
+ * @param along where to look: only fields that a write changes matter, and are few
+ * @returns the same set when nothing is to be done
+ */
+export function reconcileSet(type: MergeType, set: FieldSet, along: FieldSet): FieldSet {
   if (type.form !== "map" && type.form !== "list") return set;
   let reconciled: FieldSetBuilder | undefined;
-  for (const element in set) {
-    if (element === SELF) continue;
-    const node = set[element] as FieldSet;
-    const below =
-      type.form === "list"
-        ? type.items
-        : element.startsWith("f:")
-          ? memberType(type, element.slice(2))
-          : undefined;
+  for (const element in along) {
+    const node = set[element];
+    if (element === SELF || node === undefined) continue;
+    const below = typeBelow(type, element);
     if (below === undefined) continue;
-    const fit = below.form === "leaf" && hasChildren(node) ? LEAF : reconcileSet(below, node);
+    const isWhole = below.form === "leaf" && hasChildren(node);
+    const fit = isWhole ? LEAF : reconcileSet(below, node, along[element] as FieldSet);
     if (fit === node) continue;
     reconciled ??= { ...set };
     reconciled[element] = fit;
   }
   return reconciled ?? set;
+}
+
+function typeBelow(type: MapType | ListType, element: string): MergeType | undefined {
+  if (type.form === "list") return type.items;
+  return element.startsWith("f:") ? memberType(type, element.slice(2)) : undefined;
 }

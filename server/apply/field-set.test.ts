@@ -1,0 +1,182 @@
+/** Sets of fields: form, order and operations, against sets of plain paths. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import {
+  canonicalSet,
+  containsSet,
+  EMPTY,
+  equalSets,
+  type FieldSet,
+  hasPath,
+  intersectSets,
+  isEmptySet,
+  parseFields,
+  setOfPaths,
+  subtractSets,
+  subtractTrees,
+  unionSets,
+  visitPaths,
+} from "./field-set.js";
+import { canonicalElement, compareElements, describePath } from "./path-element.js";
+
+type Path = readonly string[];
+
+const element = fc.constantFrom("f:a", "f:b", 'k:{"name":"x"}', 'k:{"name":"y"}', 'v:"x"', "v:1");
+const path = fc.array(element, { minLength: 1, maxLength: 3 });
+const paths = fc.array(path, { maxLength: 8 });
+
+const textOf = (path: Path) => JSON.stringify(path);
+const textsOf = (list: readonly Path[]) => [...new Set(list.map(textOf))].sort();
+
+function membersOf(set: FieldSet): string[] {
+  const members: string[] = [];
+  visitPaths(set, (path) => members.push(textOf(path)));
+  assert.equal(new Set(members).size, members.length, "each once");
+  return members.sort();
+}
+
+test("S1-SSA-09: operations on sets are those on their paths", () => {
+  fc.assert(
+    fc.property(paths, paths, (a, b) => {
+      const [setA, setB] = [setOfPaths(a), setOfPaths(b)];
+      const [textsA, textsB] = [textsOf(a), textsOf(b)];
+      const isIn = (texts: readonly string[]) => (text: string) => texts.includes(text);
+      const isBelow = (text: string) =>
+        b.some(
+          (other) => textOf((JSON.parse(text) as Path).slice(0, other.length)) === textOf(other),
+        );
+      assert.deepEqual(membersOf(setA), textsA);
+      assert.deepEqual(membersOf(unionSets(setA, setB)), textsOf([...a, ...b]));
+      assert.deepEqual(membersOf(intersectSets(setA, setB)), textsA.filter(isIn(textsB)));
+      assert.deepEqual(
+        membersOf(subtractSets(setA, setB)),
+        textsA.filter((text) => !isIn(textsB)(text)),
+      );
+      assert.deepEqual(
+        membersOf(subtractTrees(setA, setB)),
+        textsA.filter((text) => !isBelow(text)),
+      );
+      assert.equal(containsSet(setA, setB), textsB.every(isIn(textsA)));
+      assert.equal(equalSets(setA, setB), textOf(textsA) === textOf(textsB));
+      assert.equal(isEmptySet(subtractSets(setA, setA)), true);
+      for (const one of [...a, ...b]) assert.equal(hasPath(setA, one), isIn(textsA)(textOf(one)));
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test("operations that change nothing give their operand back, none changes it", () => {
+  fc.assert(
+    fc.property(paths, paths, (a, b) => {
+      const [setA, setB] = [setOfPaths(a), setOfPaths(b)];
+      const before = JSON.stringify([setA, setB]);
+      const union = unionSets(setA, setB);
+      assert.equal(unionSets(union, setB), union);
+      assert.equal(subtractSets(setA, EMPTY), setA);
+      const rest = subtractSets(setA, setB);
+      assert.equal(subtractSets(rest, setB), rest);
+      assert.equal(JSON.stringify([setA, setB]), before);
+    }),
+  );
+});
+
+test("S1-SSA-01: a set is read as it was written, in whatever order it comes", () => {
+  fc.assert(
+    fc.property(paths, fc.integer(), (list, seed) => {
+      const set = canonicalSet(setOfPaths(list));
+      const text = JSON.stringify(set);
+      assert.equal(canonicalSet(set), set, "sorted already");
+      assert.equal(JSON.stringify(canonicalSet(setOfPaths([...list].reverse()))), text);
+      const shuffled = shuffle(JSON.parse(text) as JsonObject, seed);
+      assert.equal(JSON.stringify(canonicalSet(parseFields(shuffled))), text);
+      const read = JSON.parse(text) as JsonObject;
+      assert.equal(parseFields(read), read, "nothing is copied of what is canonical");
+    }),
+  );
+});
+
+function shuffle(value: JsonObject, seed: number): JsonObject {
+  const keys = Object.keys(value).sort((a, b) => ((a.length * seed) % 7) - ((b.length * seed) % 7));
+  return Object.fromEntries(keys.map((key) => [key, shuffle(value[key] as JsonObject, seed)]));
+}
+
+test("S1-SSA-02: elements have one spelling and one order", () => {
+  const table: readonly (readonly [string, string | undefined])[] = [
+    ["f:a b", "f:a b"],
+    ['k:{"name":"x"}', 'k:{"name":"x"}'],
+    ['k:{ "b": 1, "a":"\\u0041" }', 'k:{"a":"A","b":1}'],
+    ['v: "x"', 'v:"x"'],
+    ["v:1.0", "v:1"],
+    ["i:007", "i:7"],
+    ["z:future", undefined],
+  ];
+  for (const [text, expected] of table) assert.equal(canonicalElement(text), expected, text);
+  for (const text of ["", "f", "name", "k:x", "k:[]", "v:", "i:x"]) {
+    assert.throws(() => canonicalElement(text), SyntaxError, text);
+  }
+  const ordered = [
+    ".",
+    "f:A",
+    "f:a",
+    'k:{"a":1}',
+    'k:{"a":1,"b":2}',
+    'k:{"a":"1"}',
+    'k:{"name":"a"}',
+    'k:{"name":"a!"}',
+    'k:{"name":"ab"}',
+    "v:2",
+    "v:10",
+    'v:"a"',
+    "v:false",
+    "v:true",
+    "v:null",
+    "i:2",
+    "i:10",
+  ];
+  assert.deepEqual([...ordered].reverse().sort(compareElements), ordered);
+});
+
+test("paths are described as the existing API does", () => {
+  const path = ["f:spec", 'k:{"name":"x","port":80}', 'v:"a"', "v:1", "i:3"];
+  assert.equal(describePath(path), '.spec[name="x",port=80][="a"][=1][3]');
+});
+
+test("what is no set is refused, and only that", () => {
+  const table: readonly (readonly [JsonValue, JsonValue | undefined])[] = [
+    [{ ".": {} }, {}],
+    [{ "f:a": { ".": {} } }, { "f:a": {} }],
+    [{ "z:a": 1, "f:b": {} }, { "f:b": {} }],
+    [{ "f:a": { "z:x": {} } }, { "f:a": {} }],
+    [null, {}],
+    [{ "f:a": 1 }, undefined],
+    [{ a: {} }, undefined],
+    ["x", undefined],
+    [[], undefined],
+  ];
+  for (const [value, expected] of table) {
+    if (expected === undefined) assert.throws(() => parseFields(value), SyntaxError);
+    else assert.deepEqual(parseFields(value), expected, JSON.stringify(value));
+  }
+  const wild = fc.letrec<{ value: JsonValue }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      fc.constantFrom(1, null, "x"),
+      fc.dictionary(fc.oneof(element, fc.constantFrom(".", "x", "k:{", "i:1")), tie("value"), {
+        maxKeys: 4,
+        noNullPrototype: true,
+      }),
+    ),
+  })).value;
+  fc.assert(
+    fc.property(wild, (value) => {
+      try {
+        const set = canonicalSet(parseFields(value));
+        assert.deepEqual(canonicalSet(parseFields(set as JsonObject)), set);
+      } catch (error) {
+        assert.ok(error instanceof SyntaxError, String(error));
+      }
+    }),
+  );
+});

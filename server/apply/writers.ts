@@ -1,0 +1,47 @@
+/**
+ * Who writes, and what a write reaches: the name of the manager that a request acts as (S1-SSA-17), and
+ * the fields that are none of its business because it goes to a subresource, or does not.
+ */
+import { EMPTY, type FieldSet, LEAF } from "./field-set.js";
+import type { MergeSchema } from "./merge-schema.js";
+import { fieldElement } from "./path-element.js";
+
+/** Bytes of a manager's name (S1-SSA-06). */
+export const MANAGER_NAME_BYTES_MAX = 128;
+
+const NOT_PRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
+
+/**
+ * The manager that a write belongs to: the one it names, else the user agent up to its first slash,
+ * without what cannot be printed and cut to the length of a name. "" = nobody says.
+ */
+export function managerNameOf(fieldManager: string, userAgent: string): string {
+  if (fieldManager !== "") return fieldManager;
+  const [product = ""] = userAgent.split("/", 1);
+  let name = "";
+  let bytes = 0;
+  for (const character of product) {
+    if (NOT_PRINTABLE.test(character)) continue;
+    bytes += Buffer.byteLength(character);
+    if (bytes > MANAGER_NAME_BYTES_MAX) break;
+    name += character;
+  }
+  return name;
+}
+
+/**
+ * What a write to the object itself, or to its `status`, leaves alone: the status, or everything but
+ * status and metadata. @param hasStatus whether the type has a status subresource
+ */
+export function resetFieldsOf(
+  schema: MergeSchema,
+  hasStatus: boolean,
+): (subresource: string) => FieldSet {
+  if (!hasStatus) return () => EMPTY;
+  const status: FieldSet = { [fieldElement("status")]: LEAF };
+  const others: Record<string, FieldSet> = { [fieldElement("spec")]: LEAF };
+  for (const name of schema.root.fields().keys()) {
+    if (name !== "status" && name !== "metadata") others[fieldElement(name)] = LEAF;
+  }
+  return (subresource) => (subresource === "" ? status : subresource === "status" ? others : EMPTY);
+}
