@@ -109,6 +109,7 @@ test("S1-SSA-02: elements have one spelling and one order", () => {
     ['k:{ "b": 1, "a":"\\u0041" }', 'k:{"a":"A","b":1}'],
     ['v: "x"', 'v:"x"'],
     ["v:1.0", "v:1"],
+    ["v:12345678901234567890", "v:12345678901234567890"],
     ["i:007", "i:7"],
     ["z:future", undefined],
   ];

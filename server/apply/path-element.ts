@@ -44,6 +44,8 @@ export function canonicalElement(text: string): string | undefined {
       return keyElement(entriesOf(keys));
     }
     case "v":
+      // Integers stay digit by digit, whatever their size.
+      if (/^v:(?:0|-?[1-9]\d*)$/.test(text)) return text;
       return valueElement(JSON.parse(text.slice(2)) as JsonValue);
     case "i":
       if (!/^i:-?\d{1,15}$/.test(text)) throw new SyntaxError(`not an index: ${text}`);
