@@ -1,21 +1,22 @@
 /** The strategies of the apps group: a spec, a status, and a selector that does not change. */
 import type { ApiObject } from "../../api/meta.js";
 import { selectable } from "../generic/fields.js";
-import type { ResourceStrategy, StrategyTable } from "../generic/served-resource.js";
-import { checkImmutable, keepMetadataField, specAndStatus } from "../generic/status-parts.js";
-
-const keepsSelector: Pick<ResourceStrategy, "validateUpdate"> = {
-  validateUpdate: (next, current) => checkImmutable(next, current, ["spec.selector"]),
-};
+import type { StrategyTable } from "../generic/served-resource.js";
+import { keepMetadataField, specAndStatus } from "../generic/status-parts.js";
+import {
+  validatesControllerRevision,
+  validatesDaemonSet,
+  validatesDeployment,
+  validatesReplicaSet,
+  validatesStatefulSet,
+} from "./validate-apps.js";
 
 export const appsStrategies: StrategyTable = {
-  "apps/controllerrevisions": {
-    validateUpdate: (next, current) => checkImmutable(next, current, ["data"]),
-  },
-  "apps/daemonsets": { ...specAndStatus, ...keepsSelector },
+  "apps/controllerrevisions": validatesControllerRevision,
+  "apps/daemonsets": { ...specAndStatus, ...validatesDaemonSet },
   "apps/deployments": {
     ...specAndStatus,
-    ...keepsSelector,
+    ...validatesDeployment,
     // Annotations say why a rollout happens, so they count as part of what is wanted.
     generationFields: ["spec", "metadata.annotations"],
     prepareForUpdate(next: ApiObject, current: ApiObject, { subresource }) {
@@ -24,16 +25,8 @@ export const appsStrategies: StrategyTable = {
   },
   "apps/replicasets": {
     ...specAndStatus,
-    ...keepsSelector,
+    ...validatesReplicaSet,
     ...selectable(["status.replicas"], { "status.replicas": "0" }),
   },
-  "apps/statefulsets": {
-    ...specAndStatus,
-    validateUpdate: (next, current) =>
-      checkImmutable(next, current, [
-        "spec.selector",
-        "spec.serviceName",
-        "spec.podManagementPolicy",
-      ]),
-  },
+  "apps/statefulsets": { ...specAndStatus, ...validatesStatefulSet },
 };

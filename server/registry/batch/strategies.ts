@@ -3,7 +3,8 @@ import type { ApiObject } from "../../api/meta.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { isMembers, membersAt, selectable } from "../generic/fields.js";
 import type { StrategyTable } from "../generic/served-resource.js";
-import { checkImmutable, specAndStatus } from "../generic/status-parts.js";
+import { specAndStatus } from "../generic/status-parts.js";
+import { validatesCronJob, validatesJob } from "./validate-batch.js";
 
 /** A job's name is the schedule's with eleven characters of time behind it, and fits a label. */
 const CRON_JOB_NAME_CHARS_MAX = 52;
@@ -11,6 +12,7 @@ const CRON_JOB_NAME_CHARS_MAX = 52;
 export const batchStrategies: StrategyTable = {
   "batch/cronjobs": {
     ...specAndStatus,
+    ...validatesCronJob,
     validateName(name, isPrefix) {
       const checked = isPrefix && name.endsWith("-") ? `${name.slice(0, -1)}a` : name;
       const messages = [...checkDnsSubdomain(checked)];
@@ -29,8 +31,7 @@ export const batchStrategies: StrategyTable = {
       const spec = membersAt(next, "spec");
       if (spec.manualSelector !== true) generateSelector(next, spec, naming.labelDomain);
     },
-    validateUpdate: (next, current) =>
-      checkImmutable(next, current, ["spec.selector", "spec.completionMode"]),
+    ...validatesJob,
     ...selectable(["status.successful"], { "status.successful": "0" }),
   },
 };

@@ -8,6 +8,7 @@ import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
 import { configMapStrategy, secretStrategy } from "./configuration.js";
 import { namespaceStrategy } from "./namespace.js";
 import { podStrategy } from "./pod.js";
+import { validatesPodTemplate, validatesReplicationController } from "./validate-controllers.js";
 
 const beginsPending = {
   prepareForCreate(next: ApiObject) {
@@ -26,9 +27,14 @@ export const coreStrategies: StrategyTable = {
   "/persistentvolumeclaims": { ...beginsPending, returnsDeletedObject: true },
   "/persistentvolumes": { ...beginsPending, returnsDeletedObject: true },
   "/pods": podStrategy,
-  "/podtemplates": { generationFields: ["template"], returnsDeletedObject: true },
+  "/podtemplates": {
+    ...validatesPodTemplate,
+    generationFields: ["template"],
+    returnsDeletedObject: true,
+  },
   "/replicationcontrollers": {
     ...specAndStatus,
+    ...validatesReplicationController,
     garbageCollection: "orphan",
     ...selectable(["status.replicas"], { "status.replicas": "0" }),
   },

@@ -1,0 +1,294 @@
+/** Rules for the kinds of the apps group: how they roll out, and what may not change. */
+import { deepEqual } from "../../api/deep-equal.js";
+import {
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import type { LabelSelector } from "../../api/validation-selectors.js";
+import {
+  type Maybe,
+  NOT_NEGATIVE,
+  percentOf,
+  validateAmountOrPercent,
+  validateNotMoreThanAll,
+  type Whole,
+} from "../../api/validation-values.js";
+import type { PodTemplateSpec } from "../core/pod-types.js";
+import {
+  validateCounts,
+  validateReplicaStatus,
+  validateSelectorAndTemplate,
+} from "../core/workload-rules.js";
+import { checkImmutable } from "../generic/status-parts.js";
+import { type Rules, validated } from "../generic/validated.js";
+
+interface WorkloadSpec {
+  readonly replicas?: Maybe<Whole>;
+  readonly minReadySeconds?: Whole;
+  readonly revisionHistoryLimit?: Maybe<Whole>;
+  readonly selector?: Maybe<LabelSelector>;
+  readonly template?: Maybe<PodTemplateSpec>;
+}
+
+type Amount = Whole | string;
+
+interface RollingUpdate {
+  readonly maxUnavailable?: Maybe<Amount>;
+  readonly maxSurge?: Maybe<Amount>;
+  readonly partition?: Maybe<Whole>;
+}
+
+interface RolloutStrategy {
+  readonly type?: string;
+  readonly rollingUpdate?: Maybe<RollingUpdate>;
+}
+
+interface Deployment extends ApiObject {
+  spec?: WorkloadSpec & {
+    readonly strategy?: Maybe<RolloutStrategy>;
+    readonly progressDeadlineSeconds?: Maybe<Whole>;
+  };
+  status?: object;
+}
+
+const COMMON_COUNTS = ["replicas", "minReadySeconds", "revisionHistoryLimit"];
+
+const deploymentRules: Rules<Deployment> = {
+  object({ spec = {} }, { naming }) {
+    const errors: FieldError[] = [];
+    const names = [...COMMON_COUNTS, "progressDeadlineSeconds"];
+    validateCounts(spec, "spec", { names, errors });
+    validateSelectorAndTemplate(spec, "spec", { kind: "deployment", naming, errors });
+    validateDeploymentStrategy(spec.strategy ?? {}, "spec.strategy", errors);
+    const deadline = spec.progressDeadlineSeconds ?? undefined;
+    if (deadline !== undefined && deadline <= (spec.minReadySeconds ?? 0)) {
+      const why = "must be greater than minReadySeconds";
+      errors.push(invalidValue("spec.progressDeadlineSeconds", deadline, why));
+    }
+    return errors;
+  },
+  change: (next, current) => checkImmutable(next, current, ["spec.selector"]),
+  status: ({ status }) =>
+    validateReplicaStatus(status, ["updatedReplicas", "readyReplicas", "availableReplicas"]),
+};
+
+function validateDeploymentStrategy(
+  { type, rollingUpdate }: RolloutStrategy,
+  field: string,
+  errors: FieldError[],
+): void {
+  const at = `${field}.rollingUpdate`;
+  if (type === "Recreate") {
+    if (!rollingUpdate) return;
+    const why = "may not be specified when strategy `type` is 'Recreate'";
+    errors.push(forbiddenField(at, why));
+  } else if (type === "RollingUpdate") {
+    if (!rollingUpdate) {
+      errors.push(requiredValue(at, "this should be defaulted and never be nil"));
+      return;
+    }
+    const { maxUnavailable, maxSurge } = rollingUpdate;
+    validateAmountOrPercent(maxUnavailable, `${at}.maxUnavailable`, errors);
+    validateAmountOrPercent(maxSurge, `${at}.maxSurge`, errors);
+    if (isNone(maxUnavailable) && isNone(maxSurge)) {
+      const why = "may not be 0 when `maxSurge` is 0";
+      errors.push(invalidValue(`${at}.maxUnavailable`, maxUnavailable ?? 0, why));
+    }
+    validateNotMoreThanAll(maxUnavailable, `${at}.maxUnavailable`, errors);
+  }
+}
+
+/** Nothing at all, as a number or as a share. */
+function isNone(amount: Maybe<Amount>): boolean {
+  return (percentOf(amount) ?? amount ?? 0) === 0;
+}
+
+interface ReplicaSet extends ApiObject {
+  spec?: WorkloadSpec;
+  status?: object;
+}
+
+const replicaSetRules: Rules<ReplicaSet> = {
+  object({ spec = {} }, { naming }) {
+    const errors: FieldError[] = [];
+    validateCounts(spec, "spec", { names: COMMON_COUNTS, errors });
+    validateSelectorAndTemplate(spec, "spec", { kind: "replicaset", naming, errors });
+    return errors;
+  },
+  change: (next, current) => checkImmutable(next, current, ["spec.selector"]),
+  status: ({ status }) =>
+    validateReplicaStatus(status, ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"]),
+};
+
+interface DaemonSet extends ApiObject {
+  spec?: WorkloadSpec & { readonly updateStrategy?: Maybe<RolloutStrategy> };
+  status?: object;
+}
+
+const DAEMON_COUNTS = [
+  "currentNumberScheduled",
+  "numberMisscheduled",
+  "desiredNumberScheduled",
+  "numberReady",
+  "observedGeneration",
+  "updatedNumberScheduled",
+  "numberAvailable",
+  "numberUnavailable",
+  "collisionCount",
+];
+
+const daemonSetRules: Rules<DaemonSet> = {
+  object({ spec = {} }, { naming }) {
+    const errors: FieldError[] = [];
+    validateSelectorAndTemplate(spec, "spec", { kind: "daemonset", naming, errors });
+    validateCounts(spec, "spec", { names: COMMON_COUNTS, errors });
+    const { type, rollingUpdate } = spec.updateStrategy ?? {};
+    if (type === "RollingUpdate") {
+      const at = "spec.updateStrategy.rollingUpdate";
+      if (rollingUpdate) validateDaemonUpdate(rollingUpdate, at, errors);
+      else errors.push(requiredValue(at));
+    }
+    return errors;
+  },
+  change: (next, current) => checkImmutable(next, current, ["spec.selector"]),
+  status({ status }) {
+    const errors: FieldError[] = [];
+    validateCounts(status, "status", { names: DAEMON_COUNTS, errors });
+    return errors;
+  },
+};
+
+/** A node has one pod of the set, so it is either replaced in place or doubled for a while. */
+function validateDaemonUpdate(
+  { maxUnavailable, maxSurge }: RollingUpdate,
+  field: string,
+  errors: FieldError[],
+): void {
+  validateAmountOrPercent(maxUnavailable, `${field}.maxUnavailable`, errors);
+  validateNotMoreThanAll(maxUnavailable, `${field}.maxUnavailable`, errors);
+  validateAmountOrPercent(maxSurge, `${field}.maxSurge`, errors);
+  validateNotMoreThanAll(maxSurge, `${field}.maxSurge`, errors);
+  if (!isNone(maxUnavailable) && !isNone(maxSurge)) {
+    const why = "may not be set when maxUnavailable is non-zero";
+    errors.push(invalidValue(`${field}.maxSurge`, maxSurge, why));
+  } else if (isNone(maxUnavailable) && isNone(maxSurge)) {
+    errors.push(requiredValue(`${field}.maxUnavailable`, "cannot be 0 when maxSurge is 0"));
+  }
+}
+
+interface StatefulSet extends ApiObject {
+  spec?: WorkloadSpec & {
+    readonly updateStrategy?: Maybe<RolloutStrategy>;
+    readonly ordinals?: Maybe<{ readonly start?: Whole }>;
+    readonly persistentVolumeClaimRetentionPolicy?: Maybe<Readonly<Record<string, string>>>;
+  };
+  status?: object;
+}
+
+/** What a running set may be given anew; its pods keep their names and their storage. */
+const STATEFUL_MOVABLE = [
+  "replicas",
+  "ordinals",
+  "template",
+  "updateStrategy",
+  "revisionHistoryLimit",
+  "persistentVolumeClaimRetentionPolicy",
+  "minReadySeconds",
+] as const;
+const RETENTION_POLICIES = ["Delete", "Retain"];
+
+const statefulSetRules: Rules<StatefulSet> = {
+  object({ spec = {} }, { naming }) {
+    const errors: FieldError[] = [];
+    const { type, rollingUpdate } = spec.updateStrategy ?? {};
+    const at = "spec.updateStrategy.rollingUpdate";
+    if (type === "OnDelete" && rollingUpdate) {
+      const why = "only allowed for updateStrategy 'RollingUpdate'";
+      errors.push(invalidValue(at, rollingUpdate, why));
+    } else if (type === "RollingUpdate" && rollingUpdate) {
+      validateStatefulUpdate(rollingUpdate, at, errors);
+    }
+    validateRetention(spec.persistentVolumeClaimRetentionPolicy ?? {}, errors);
+    validateCounts(spec, "spec", { names: COMMON_COUNTS, errors });
+    validateCounts(spec.ordinals ?? {}, "spec.ordinals", { names: ["start"], errors });
+    validateSelectorAndTemplate(spec, "spec", { kind: "statefulset", naming, errors });
+    return errors;
+  },
+  change(next, current) {
+    if (deepEqual(fixedPart(next.spec), fixedPart(current.spec))) return [];
+    const why =
+      "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+    return [forbiddenField("spec", why)];
+  },
+  status: ({ status }) =>
+    validateReplicaStatus(status, [
+      "readyReplicas",
+      "currentReplicas",
+      "updatedReplicas",
+      "availableReplicas",
+    ]),
+};
+
+function validateStatefulUpdate(
+  { partition, maxUnavailable }: RollingUpdate,
+  field: string,
+  errors: FieldError[],
+): void {
+  validateCounts({ partition }, field, { names: ["partition"], errors });
+  if (maxUnavailable === undefined || maxUnavailable === null) return;
+  validateAmountOrPercent(maxUnavailable, `${field}.maxUnavailable`, errors);
+  if (isNone(maxUnavailable)) {
+    errors.push(invalidValue(`${field}.maxUnavailable`, maxUnavailable, "cannot be 0"));
+  }
+  validateNotMoreThanAll(maxUnavailable, `${field}.maxUnavailable`, errors);
+}
+
+function validateRetention(policy: Readonly<Record<string, string>>, errors: FieldError[]): void {
+  const field = "spec.persistentVolumeClaimRetentionPolicy";
+  for (const when of ["whenDeleted", "whenScaled"]) {
+    const value = policy[when];
+    if (value === undefined || RETENTION_POLICIES.includes(value)) continue;
+    errors.push(unsupportedValue(`${field}.${when}`, value, RETENTION_POLICIES));
+  }
+}
+
+function fixedPart(spec: object | undefined): object {
+  const fixed: Record<string, unknown> = { ...spec };
+  for (const name of STATEFUL_MOVABLE) delete fixed[name];
+  // Claims report how they are within the template, and nobody asks them to.
+  fixed.volumeClaimTemplates = withoutStatus(fixed.volumeClaimTemplates);
+  return fixed;
+}
+
+function withoutStatus(claims: unknown): unknown {
+  if (!Array.isArray(claims)) return null;
+  return claims.map((claim: object) => ({ ...claim, status: null }));
+}
+
+interface ControllerRevision extends ApiObject {
+  data?: unknown;
+  revision?: Whole;
+}
+
+const controllerRevisionRules: Rules<ControllerRevision> = {
+  object(next) {
+    const errors: FieldError[] = [];
+    if ((next.data ?? undefined) === undefined) {
+      errors.push(requiredValue("data", "data is mandatory"));
+    }
+    const { revision = 0 } = next;
+    if (revision < 0) errors.push(invalidValue("revision", revision, NOT_NEGATIVE));
+    return errors;
+  },
+  change: (next, current) => checkImmutable(next, current, ["data"]),
+};
+
+export const validatesDeployment = validated(deploymentRules);
+export const validatesReplicaSet = validated(replicaSetRules);
+export const validatesDaemonSet = validated(daemonSetRules);
+export const validatesStatefulSet = validated(statefulSetRules);
+export const validatesControllerRevision = validated(controllerRevisionRules);

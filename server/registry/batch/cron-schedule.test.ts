@@ -1,0 +1,51 @@
+/** Schedules and time zones of CronJobs. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { scheduleProblem, timeZoneProblem } from "./cron-schedule.js";
+
+test("schedules that the existing API takes", () => {
+  const table = [
+    "* * * * *",
+    "*/5 0-23/2 1,15 jan-DEC mon-fri",
+    "30 2 * * *",
+    "0 0 ? * 0",
+    "1/10 * * * *",
+    "  0   1\t* * *  ",
+    "@hourly",
+    "@midnight",
+    "@every 1h30m",
+    "@every 1.5s",
+    "0 0 31 2 *",
+    "0,,5 * * * *",
+  ];
+  for (const schedule of table) assert.equal(scheduleProblem(schedule), undefined, schedule);
+});
+
+test("schedules that are none, and why", () => {
+  const table: readonly [string, string][] = [
+    ["* * * *", "expected exactly 5 fields, found 4: [* * * *]"],
+    ["* * * * * *", "expected exactly 5 fields, found 6: [* * * * * *]"],
+    ["60 * * * *", "end of range (60) above maximum (59): 60"],
+    ["* * 0 * *", "beginning of range (0) below minimum (1): 0"],
+    ["* * * * 7", "end of range (7) above maximum (6): 7"],
+    ["5-3 * * * *", "beginning of range (5) beyond end of range (3): 5-3"],
+    ["*/0 * * * *", "step of range should be a positive number: */0"],
+    ["1-2-3 * * * *", "too many hyphens: 1-2-3"],
+    ["1/2/3 * * * *", "too many slashes: 1/2/3"],
+    ["a * * * *", 'failed to parse int from a: strconv.Atoi: parsing "a": invalid syntax'],
+    ["@often", "unrecognized descriptor: @often"],
+    ["@every day", 'failed to parse duration @every day: time: invalid duration "day"'],
+    ["", "empty spec string"],
+  ];
+  for (const [schedule, why] of table) assert.equal(scheduleProblem(schedule), why);
+});
+
+test("time zones are those that have names", () => {
+  for (const zone of ["UTC", "Etc/UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires"]) {
+    assert.equal(timeZoneProblem(zone), undefined, zone);
+  }
+  assert.equal(timeZoneProblem("Mars/Olympus"), "unknown time zone Mars/Olympus");
+  assert.equal(timeZoneProblem("+01:00"), "unknown time zone +01:00");
+  assert.match(timeZoneProblem("local") ?? "", /must be an explicit time zone/);
+  assert.match(timeZoneProblem("") ?? "", /nil or non-empty/);
+});

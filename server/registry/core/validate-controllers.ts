@@ -1,0 +1,57 @@
+/** Rules for the core group's own keepers of pods: PodTemplate and ReplicationController. */
+import { requiredValue } from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import type { Maybe } from "../../api/validation-values.js";
+import { type Rules, validated } from "../generic/validated.js";
+import type { PodTemplateSpec } from "./pod-types.js";
+import { validatePodTemplate } from "./validate-pod-spec.js";
+import {
+  validateCounts,
+  validateLastingTemplate,
+  validateReplicaStatus,
+  validateTemplateLabels,
+} from "./workload-rules.js";
+
+interface PodTemplate extends ApiObject {
+  template?: PodTemplateSpec;
+}
+
+const podTemplateRules: Rules<PodTemplate> = {
+  object({ template }, { naming }) {
+    const errors: FieldError[] = [];
+    validatePodTemplate(template ?? {}, "template", { naming, errors });
+    return errors;
+  },
+};
+
+interface ReplicationController extends ApiObject {
+  spec?: {
+    readonly selector?: Maybe<Readonly<Record<string, string>>>;
+    readonly template?: Maybe<PodTemplateSpec>;
+  };
+  status?: object;
+}
+
+const replicationControllerRules: Rules<ReplicationController> = {
+  object({ spec = {} }, { naming }) {
+    const errors: FieldError[] = [];
+    validateCounts(spec, "spec", { names: ["minReadySeconds", "replicas"], errors });
+    const matchLabels = spec.selector ?? {};
+    const { template } = spec;
+    if (Object.keys(matchLabels).length === 0) errors.push(requiredValue("spec.selector"));
+    else if (template) {
+      validateTemplateLabels({ matchLabels }, template, { field: "spec.template", errors });
+    }
+    if (template) {
+      const kind = "replicationcontroller";
+      validateLastingTemplate(template, "spec.template", { kind, naming, errors });
+    } else errors.push(requiredValue("spec.template"));
+    return errors;
+  },
+  status: ({ status }) =>
+    validateReplicaStatus(status, ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"]),
+};
+
+export const validatesPodTemplate = validated(podTemplateRules);
+export const validatesReplicationController = validated(replicationControllerRules);

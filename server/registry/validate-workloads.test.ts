@@ -1,0 +1,303 @@
+/** Rules for the kinds that make pods: what is accepted, what is refused and how. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { changeProblems, problemsOf, type TestObject } from "./testing/problems.js";
+
+const main = { name: "main", image: "example.test/image:1" };
+const template = { metadata: { labels: { app: "web" } }, spec: { containers: [main] } };
+const selector = { matchLabels: { app: "web" } };
+const workload = (spec: object = {}): TestObject => ({ spec: { selector, template, ...spec } });
+
+type Row = readonly [resource: string, spec: object, ...problems: string[]];
+
+const deployments = "apps/v1/deployments";
+const daemonSets = "apps/v1/daemonsets";
+const statefulSets = "apps/v1/statefulsets";
+
+const ROWS: readonly Row[] = [
+  [deployments, {}],
+  [deployments, { strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: "50%" } } }],
+  [deployments, { strategy: { type: "Recreate" }, replicas: 0 }],
+  [
+    deployments,
+    { replicas: -1 },
+    "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+  ],
+  [
+    deployments,
+    { selector: { matchLabels: { app: "other" } } },
+    'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+  ],
+  [deployments, { selector: null }, "spec.selector: Required value"],
+  [
+    deployments,
+    { selector: {} },
+    "spec.selector: Invalid value: {}: empty selector is invalid for deployment",
+  ],
+  [
+    deployments,
+    { selector: { matchExpressions: [{ key: "app", operator: "In" }] } },
+    "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+  ],
+  [
+    deployments,
+    { strategy: { type: "Recreate", rollingUpdate: { maxSurge: 1 } } },
+    "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'",
+  ],
+  [
+    deployments,
+    { strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 0 } } },
+    "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0",
+  ],
+  [
+    deployments,
+    { strategy: { rollingUpdate: { maxUnavailable: "110%" } } },
+    'spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "110%": must not be greater than 100%',
+  ],
+  [
+    deployments,
+    { strategy: { rollingUpdate: { maxSurge: "some" } } },
+    "spec.strategy.rollingUpdate.maxSurge: Invalid value: \"some\": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+  ],
+  [
+    deployments,
+    { minReadySeconds: 600 },
+    "spec.progressDeadlineSeconds: Invalid value: 600: must be greater than minReadySeconds",
+  ],
+  [
+    deployments,
+    { template: { ...template, spec: { ...template.spec, restartPolicy: "Never" } } },
+    'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
+  ],
+  [
+    deployments,
+    { template: { ...template, spec: { ...template.spec, activeDeadlineSeconds: 5 } } },
+    "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported",
+  ],
+  [
+    deployments,
+    {
+      template: {
+        ...template,
+        spec: { ...template.spec, ephemeralContainers: [{ ...main, name: "e" }] },
+      },
+    },
+    "spec.template.spec.ephemeralContainers: Forbidden: ephemeral containers not allowed in pod template",
+  ],
+  [
+    deployments,
+    { template: { ...template, spec: { containers: [{ name: "main" }] } } },
+    "spec.template.spec.containers[0].image: Required value",
+  ],
+  [
+    deployments,
+    { template: { metadata: { labels: { app: "web", "b c": "" } }, spec: template.spec } },
+    "spec.template.labels: Invalid value: \"b c\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+  ],
+  ["apps/v1/replicasets", { replicas: 3 }],
+  [
+    "apps/v1/replicasets",
+    { minReadySeconds: -1 },
+    "spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0",
+  ],
+  [daemonSets, { updateStrategy: { type: "OnDelete" } }],
+  [daemonSets, { updateStrategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } }],
+  [
+    daemonSets,
+    { updateStrategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } } },
+    "spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is non-zero",
+  ],
+  [
+    daemonSets,
+    { updateStrategy: { rollingUpdate: { maxUnavailable: 0 } } },
+    "spec.updateStrategy.rollingUpdate.maxUnavailable: Required value: cannot be 0 when maxSurge is 0",
+  ],
+  [statefulSets, { serviceName: "web", podManagementPolicy: "Parallel" }],
+  [
+    statefulSets,
+    { updateStrategy: { rollingUpdate: { partition: -1 } } },
+    "spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater than or equal to 0",
+  ],
+  [
+    statefulSets,
+    { podManagementPolicy: "Random" },
+    'spec.podManagementPolicy: Unsupported value: "Random": supported values: "OrderedReady", "Parallel"',
+  ],
+  [
+    statefulSets,
+    { ordinals: { start: -1 } },
+    "spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0",
+  ],
+  ["v1/replicationcontrollers", { selector: { app: "web" } }],
+  [
+    "v1/replicationcontrollers",
+    { selector: { app: "db" } },
+    'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+  ],
+];
+
+test("workloads that are right are accepted, others refused with what is wrong", () => {
+  for (const [resource, spec, ...expected] of ROWS) {
+    assert.deepEqual(
+      problemsOf(resource, workload(spec)),
+      expected,
+      `${resource} ${JSON.stringify(spec)}`,
+    );
+  }
+});
+
+test("a workload keeps its selector", () => {
+  const other = {
+    selector: { matchLabels: { app: "b" } },
+    template: { ...template, metadata: { labels: { app: "b" } } },
+  };
+  for (const resource of [deployments, daemonSets, "apps/v1/replicasets"]) {
+    assert.deepEqual(changeProblems(resource, workload(), workload(other)), [
+      'spec.selector: Invalid value: {"matchLabels":{"app":"b"}}: field is immutable',
+    ]);
+    assert.deepEqual(changeProblems(resource, workload(), workload({ minReadySeconds: 1 })), []);
+  }
+});
+
+test("a stateful set keeps its storage and its names", () => {
+  const claim = {
+    metadata: { name: "data" },
+    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+  };
+  const before = workload({ serviceName: "a", volumeClaimTemplates: [claim] });
+  const with_ = (parts: object) =>
+    workload({ serviceName: "a", volumeClaimTemplates: [claim], ...parts });
+  const refused =
+    "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+  assert.deepEqual(changeProblems(statefulSets, before, with_({ replicas: 5 })), []);
+  assert.deepEqual(changeProblems(statefulSets, before, with_({ revisionHistoryLimit: 5 })), []);
+  assert.deepEqual(changeProblems(statefulSets, before, with_({ serviceName: "b" })), [refused]);
+  const larger = { ...claim, spec: { ...claim.spec, resources: { requests: { storage: "2Gi" } } } };
+  assert.deepEqual(
+    changeProblems(statefulSets, before, with_({ volumeClaimTemplates: [larger] })),
+    [refused],
+  );
+});
+
+test("a status counts what there can be", () => {
+  const before = workload();
+  const after = { ...before, status: { replicas: 1, readyReplicas: 2, availableReplicas: -1 } };
+  assert.deepEqual(changeProblems(deployments, before, after, "status"), [
+    "status.availableReplicas: Invalid value: -1: must be greater than or equal to 0",
+    "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
+  ]);
+});
+
+const once = { spec: { containers: [main], restartPolicy: "Never" } };
+const job = (spec: object = {}): TestObject => ({ spec: { template: once, ...spec } });
+const jobs = "batch/v1/jobs";
+
+const JOB_ROWS: readonly [object, ...string[]][] = [
+  [{}],
+  [{ completionMode: "Indexed", completions: 3, parallelism: 3 }],
+  [
+    {
+      backoffLimit: 0,
+      podFailurePolicy: {
+        rules: [{ action: "FailJob", onExitCodes: { operator: "In", values: [1, 42] } }],
+      },
+    },
+  ],
+  [{ parallelism: -1 }, "spec.parallelism: Invalid value: -1: must be greater than or equal to 0"],
+  [
+    { completionMode: "Indexed", completions: null, parallelism: 1 },
+    "spec.completions: Required value: when completion mode is Indexed",
+  ],
+  [
+    { completionMode: "Sorted" },
+    'spec.completionMode: Unsupported value: "Sorted": supported values: "Indexed", "NonIndexed"',
+  ],
+  [
+    { template: { spec: { containers: [main] } } },
+    'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"',
+  ],
+  [
+    { manualSelector: true, selector: { matchLabels: { a: "b" } } },
+    "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
+  ],
+  [
+    {
+      podFailurePolicy: {
+        rules: [{ action: "Ignore", onExitCodes: { operator: "In", values: [2, 0] } }],
+      },
+    },
+    "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: [2,0]: must be ordered",
+    "spec.podFailurePolicy.rules[0].onExitCodes.values[1]: Invalid value: 0: must not be 0 for the In operator",
+  ],
+  [
+    { backoffLimitPerIndex: 1 },
+    "spec.backoffLimitPerIndex: Invalid value: 1: requires indexed completion mode",
+  ],
+];
+
+test("jobs", () => {
+  for (const [spec, ...expected] of JOB_ROWS) {
+    assert.deepEqual(problemsOf(jobs, job(spec)), expected, JSON.stringify(spec));
+  }
+});
+
+test("a job keeps its template; while it is suspended it may be placed elsewhere", () => {
+  const manual = (parts: object, pod: object = {}) =>
+    job({
+      manualSelector: true,
+      selector,
+      template: { metadata: { labels: { app: "web" } }, spec: { ...once.spec, ...pod } },
+      ...parts,
+    });
+  assert.deepEqual(
+    changeProblems(jobs, manual({}), manual({ parallelism: 5, completions: 1 })),
+    [],
+  );
+  assert.deepEqual(changeProblems(jobs, manual({}), manual({ suspend: true })), []);
+  assert.deepEqual(changeProblems(jobs, manual({}), manual({ completions: 5 })), [
+    "spec.completions: Invalid value: 5: field is immutable",
+  ]);
+  const nodeSelector = { zone: "a" };
+  const [problem = ""] = changeProblems(jobs, manual({}), manual({}, { nodeSelector }));
+  assert.match(problem, /^spec\.template: Invalid value: .*: field is immutable$/);
+  const suspended = { suspend: true };
+  assert.deepEqual(
+    changeProblems(jobs, manual(suspended), manual(suspended, { nodeSelector })),
+    [],
+  );
+});
+
+test("cron jobs", () => {
+  const cron = (spec: object = {}): TestObject => ({
+    spec: { schedule: "0 1 * * *", jobTemplate: { spec: { template: once } }, ...spec },
+  });
+  const table: readonly [object, ...string[]][] = [
+    [{}],
+    [{ timeZone: "Europe/Berlin", concurrencyPolicy: "Forbid" }],
+    [{ schedule: "" }, "spec.schedule: Required value"],
+    [
+      { schedule: "TZ=UTC 0 1 * * *" },
+      'spec.schedule: Invalid value: "TZ=UTC 0 1 * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead',
+    ],
+    [
+      { schedule: "0 25 * * *" },
+      'spec.schedule: Invalid value: "0 25 * * *": end of range (25) above maximum (23): 25',
+    ],
+    [{ timeZone: "Nowhere" }, 'spec.timeZone: Invalid value: "Nowhere": unknown time zone Nowhere'],
+    [
+      { successfulJobsHistoryLimit: -1 },
+      "spec.successfulJobsHistoryLimit: Invalid value: -1: must be greater than or equal to 0",
+    ],
+    [
+      { jobTemplate: { spec: { template: once, manualSelector: true } } },
+      'spec.jobTemplate.spec.manualSelector: Unsupported value: true: supported values: "nil", "false"',
+    ],
+    [
+      { jobTemplate: { spec: { template: { spec: { containers: [main] } } } } },
+      'spec.jobTemplate.spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"',
+    ],
+  ];
+  for (const [spec, ...expected] of table) {
+    assert.deepEqual(problemsOf("batch/v1/cronjobs", cron(spec)), expected, JSON.stringify(spec));
+  }
+});
