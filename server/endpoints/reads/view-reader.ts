@@ -17,6 +17,9 @@ const FUTURE_REVISION_WAIT_MS = 3_000;
 /** What a wait looks at: when the request has to be over. */
 export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal">;
 
+/** The barrier, as far as reads need it. */
+export type Barrier = Pick<FreshnessBarrier, "fresh">;
+
 export interface ViewReader {
   readonly view: RegistryView;
   /**
@@ -26,7 +29,7 @@ export interface ViewReader {
   reach(wanted: Wanted, request: Waiting): Promise<void>;
 }
 
-export function createViewReader(view: RegistryView, freshness: FreshnessBarrier): ViewReader {
+export function createViewReader(view: RegistryView, freshness: Barrier): ViewReader {
   return {
     view,
     async reach(wanted, request) {
@@ -49,7 +52,7 @@ export function createViewReader(view: RegistryView, freshness: FreshnessBarrier
   };
 }
 
-async function reachNow(freshness: FreshnessBarrier, request: Waiting): Promise<void> {
+async function reachNow(freshness: Barrier, request: Waiting): Promise<void> {
   const fresh = freshness.fresh();
   try {
     // The barrier has a deadline of its own; only a request in a greater hurry needs another.
@@ -65,7 +68,7 @@ async function reachNow(freshness: FreshnessBarrier, request: Waiting): Promise<
 
 async function reachRevision(
   view: RegistryView,
-  freshness: FreshnessBarrier,
+  freshness: Barrier,
   revision: Revision,
   { signal }: Waiting,
 ): Promise<void> {

@@ -1,0 +1,92 @@
+/**
+ * The read verbs behind a plain HTTP server, over a real registry on the embedded store: for tests of
+ * this folder. Objects are put into the store as they are, so that a test decides every byte.
+ */
+import { systemClock } from "../../../storage/base/clock.js";
+import type { Revision } from "../../../storage/kv/store.js";
+import {
+  openRegistryHarness,
+  type RegistryHarness,
+} from "../../registry/generic/testing/registry-harness.js";
+import { parseRequestInfo } from "../../request/request-info.js";
+import { openTestServer, type TestServer } from "../../request/test-server.js";
+import { createNegotiator } from "../negotiation.js";
+import { handleGet } from "./get.js";
+import { HistoricalReader } from "./historical-reader.js";
+import { handleList, type ListServices } from "./list.js";
+import { createRepresentationSource } from "./resource-read.js";
+import { createViewReader } from "./view-reader.js";
+import { handleWatch } from "./watch.js";
+import { WatchTicker } from "./watch-ticker.js";
+
+export interface TestReads extends AsyncDisposable {
+  readonly server: TestServer;
+  readonly harness: RegistryHarness;
+  readonly history: HistoricalReader;
+  readonly ticker: WatchTicker;
+  /** Puts a ConfigMap "name" (or any bytes) into the default namespace. */
+  put(name: string, value?: string): Promise<Revision>;
+  delete(name: string): Promise<Revision>;
+  /** GET below the ConfigMaps of the default namespace. */
+  get(rest: string, accept?: string): Promise<Response>;
+}
+
+export async function openTestReads(
+  options: Pick<ListServices, "usesSnapshots"> = {},
+): Promise<TestReads> {
+  const harness = await openRegistryHarness();
+  const { store, view, freshness, naming } = harness.registry;
+  const ticking = new AbortController();
+  const ticker = new WatchTicker(systemClock);
+  ticker.run(ticking.signal).catch(() => {});
+  const history = new HistoricalReader(store, view);
+  const reads = {
+    naming,
+    reader: createViewReader(view, freshness),
+    representations: createRepresentationSource(naming, createNegotiator(naming)),
+    countWatchEvents() {},
+  };
+  const server = await openTestServer(async (ctx) => {
+    const info = parseRequestInfo(ctx.method, ctx.url);
+    ctx.state.info = info;
+    const resource = harness.resource(info.group, info.version, info.resource);
+    if (info.verb === "get") await handleGet(ctx, resource, reads);
+    else if (info.verb === "list")
+      await handleList(ctx, resource, { ...reads, ...options, history });
+    else await handleWatch(ctx, resource, { ...reads, ticker, minRequestTimeoutMs: 60_000 });
+  });
+  const write = async (name: string, value: string | undefined): Promise<Revision> => {
+    const key = `/registry/core/configmaps/default/${name}`;
+    const soon = AbortSignal.timeout(5_000);
+    const { kv } = await store.get(key, {}, soon);
+    const compares = [{ key, modRevision: kv?.modRevision ?? (0 as const) }];
+    const operation =
+      value === undefined
+        ? ({ type: "delete", key } as const)
+        : ({ type: "put", key, value: Buffer.from(value) } as const);
+    return (await store.commit({ compares, operations: [operation] }, soon)).revision;
+  };
+  return {
+    server,
+    harness,
+    history,
+    ticker,
+    put: (name, value) => write(name, value ?? configMapText(name)),
+    delete: (name) => write(name, undefined),
+    get: (rest, accept) =>
+      fetch(`${server.url}/api/v1/namespaces/default/configmaps${rest}`, {
+        headers: accept === undefined ? {} : { accept },
+      }),
+    async [Symbol.asyncDispose]() {
+      ticker.endAll();
+      ticking.abort();
+      await server[Symbol.asyncDispose]();
+      await harness[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function configMapText(name: string): string {
+  const metadata = { name, namespace: "default", uid: `uid-${name}`, labels: { name } };
+  return JSON.stringify({ kind: "ConfigMap", apiVersion: "v1", metadata, data: { name } });
+}

@@ -1,0 +1,111 @@
+/** Watch streams byte by byte: tables, initial events, ends; the rest is in e2e/reads. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../storage/base/manual-clock.js";
+import { openTestReads } from "./test-reads.js";
+import { WatchTicker } from "./watch-ticker.js";
+
+interface Event {
+  readonly type: string;
+  readonly object: {
+    readonly kind: string;
+    readonly reason?: string;
+    readonly columnDefinitions?: unknown[] | null;
+    readonly rows?: { readonly object: { readonly metadata: { readonly name: string } } }[];
+    readonly metadata: { readonly name?: string; readonly resourceVersion: string };
+  };
+}
+
+async function eventsOf(answer: Response, count: number): Promise<Event[]> {
+  assert.equal(answer.status, 200);
+  const events: Event[] = [];
+  let rest = "";
+  for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
+    const lines = (rest + Buffer.from(chunk).toString()).split("\n");
+    rest = lines.pop() ?? "";
+    events.push(...lines.map((line) => JSON.parse(line) as Event));
+    if (events.length >= count) break;
+  }
+  return events;
+}
+
+test("S1-TABLE-05: a table names its columns in the first event of each stream only, also when it is shared", async () => {
+  await using reads = await openTestReads();
+  const start = await reads.put("a");
+  const table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+  const url = `?watch=1&resourceVersion=${start}`;
+  const early = await reads.get(url, table);
+  await reads.put("b");
+  await reads.put("c");
+  const late = await reads.get(`${url}&x=1`, table);
+  for (const answer of [early, late]) {
+    const events = await eventsOf(answer, 2);
+    const columns = events.map(({ object }) => (object.columnDefinitions ?? []).length > 0);
+    assert.deepEqual(columns, [true, false]);
+    assert.deepEqual(
+      events.map(({ object }) => object.rows?.[0]?.object.metadata.name),
+      ["b", "c"],
+    );
+  }
+});
+
+test("S1-WATCH-11: the state comes in the order of names, and what is written meanwhile after it, once", async () => {
+  await using reads = await openTestReads();
+  for (let i = 0; i < 2_000; i++) await reads.put(`o-${String(i).padStart(4, "0")}`);
+  const answer = await reads.get("?watch=1");
+  for (let i = 0; i < 20; i++) await reads.put(`n-${i}`);
+  const events = await eventsOf(answer, 2_020);
+  const names = events.map(({ object }) => object.metadata.name);
+  assert.equal(new Set(names).size, 2_020);
+  assert.deepEqual(names.slice(0, 2_000), [...names.slice(0, 2_000)].sort());
+  assert.deepEqual(
+    names.slice(2_000),
+    Array.from({ length: 20 }, (_, i) => `n-${i}`),
+  );
+});
+
+test("S1-UNS-12: the state does not leave out what cannot be read, whatever is selected", async () => {
+  await using reads = await openTestReads();
+  await reads.put("a");
+  await reads.put("b", "junk");
+  const events = await eventsOf(await reads.get("?watch=1&labelSelector=name%3Da"), 9);
+  const last = events.at(-1) as Event;
+  assert.deepEqual([last.type, last.object.reason], ["ERROR", "StoreReadError"]);
+});
+
+test("S1-QP-09, S1-QP-05: what the table calls invalid is refused before the stream begins", async () => {
+  await using reads = await openTestReads();
+  for (const [query, status] of [
+    ["?watch=1&sendInitialEvents=true", 422],
+    ["?watch=1&resourceVersionMatch=NotOlderThan", 422],
+    ["?watch=1&resourceVersion=x", 400],
+    ["?watch=1&labelSelector=%3D%3D", 400],
+    ["?watch=1&fieldSelector=spec.x%3D1", 400],
+  ] as const) {
+    assert.equal((await reads.get(query)).status, status, query);
+  }
+});
+
+test("S1-WATCH-27: watches end at once, or spread over the time that they are given", async () => {
+  const clock = new ManualClock();
+  const ticker = new WatchTicker(clock);
+  const ended: number[] = [];
+  const open = (count: number) => {
+    for (let i = 0; i < count; i++) ticker.add({ tick() {}, end: () => ended.push(i) });
+  };
+  open(10);
+  const ending = ticker.endAllOver(1_000, new AbortController().signal);
+  const steps: number[] = [];
+  for (let step = 0; step < 5; step++) {
+    await clock.untilAsleep();
+    steps.push(ended.length);
+    clock.advance(200);
+    await Promise.resolve();
+  }
+  await ending;
+  assert.equal(ended.length, 10);
+  assert.ok((steps[0] ?? 10) < 4, `${steps}`);
+  open(3);
+  ticker.endAll();
+  assert.equal(ended.length, 13);
+});
