@@ -43,6 +43,7 @@ const MAIN = fileURLToPath(new URL("../../server/main.js", import.meta.url));
 const PREFIX = "/registry";
 const COMPACT_DEADLINE_MS = 5_000;
 const READY_DEADLINE_MS = 60_000;
+const IDLE_DEADLINE_MS = 5_000;
 
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const etcd = options.store === "etcd" ? await startEtcdCluster(options.etcdMembers) : undefined;
@@ -217,6 +218,10 @@ export class Replica implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
     this.#client?.close();
+    // A socket that is reset while it is being shut down is never closed, and node waits for it at
+    // its exit, for ever: so the dead server's connections are let go in peace.
+    const isIdle = () => this.#proxies.every(({ connections }) => connections === 0);
+    await eventually("connections end", isIdle, IDLE_DEADLINE_MS).catch(() => {});
     for (const proxy of this.#proxies) await proxy[Symbol.asyncDispose]();
     if (this.#dataDir !== "") await rm(this.#dataDir, { recursive: true, force: true });
   }

@@ -5,11 +5,11 @@
  */
 import { eventually } from "../harness/eventually.js";
 import { keyOf, NAMESPACES, newWriteId, objectUrl, scopeUrl, toBody, toState } from "./api.js";
-import { checkHistory, type Verdict } from "./check-history.js";
+import { checkHistory, guaranteesOf, type Verdict } from "./check-history.js";
 import { type ClientCounts, FireClient } from "./client.js";
 import { type Cluster, type ClusterOptions, startCluster } from "./cluster.js";
 import { type Fault, runFaults } from "./faults.js";
-import type { History, KeyedState, Violation } from "./history.js";
+import type { Guarantee, History, KeyedState, Violation } from "./history.js";
 import { type Random, seededRandom } from "./random.js";
 import { Recorder } from "./recorder.js";
 import { FireWatcher, type WatcherCounts } from "./watcher.js";
@@ -26,8 +26,8 @@ export interface FireOptions extends ClusterOptions {
   readonly namesPerNamespace: number;
   /** Mean wait of a client between two operations. */
   readonly thinkMs: number;
-  /** Ends after the first round with a violation. */
-  readonly stopsAtViolation: boolean;
+  /** Ends after the first round with a violation, or with one of each of these guarantees. */
+  readonly stopsAt: "any" | "none" | readonly Guarantee[];
   readonly log: (line: string) => void;
 }
 
@@ -77,7 +77,7 @@ class Fire {
   }
 
   async run(): Promise<FireReport> {
-    const { durationMs, roundMs, log, seed, stopsAtViolation } = this.#options;
+    const { durationMs, roundMs, log, seed, stopsAt } = this.#options;
     await this.#createNamespaces();
     const verdicts: Verdict[] = [];
     const surprises = new Set<string>();
@@ -94,7 +94,9 @@ class Fire {
       verdicts.push(verdict);
       for (const surprise of history.surprises) surprises.add(surprise);
       log(roundLine(verdicts.length, history, verdict, performance.now() - startedAt));
-      if (stopsAtViolation && verdict.violations.length > 0) break;
+      const found = guaranteesOf(verdict.violations);
+      if (stopsAt === "any" && found.size > 0) break;
+      if (Array.isArray(stopsAt) && stopsAt.every((guarantee) => found.has(guarantee))) break;
     }
     return {
       seed,

@@ -67,7 +67,7 @@ async function main(): Promise<void> {
     wanderers: wholeNumber("watchers", values.watchers),
     namesPerNamespace: wholeNumber("names", values.names),
     thinkMs: wholeNumber("think-ms", values["think-ms"]),
-    stopsAtViolation: !values["keep-going"],
+    stopsAt: values["keep-going"] ? "none" : "any",
     log,
   });
   process.stdout.write(`\n${formatReport(report)}\n`);
@@ -80,3 +80,5 @@ function wholeNumber(name: string, text: string): number {
 }
 
 await main();
+// Faults may have left sockets behind that node would wait for.
+process.exit();
