@@ -32,7 +32,7 @@ export interface GarbageCollectorOptions {
   readonly logger: Logger;
 }
 
-/** Objects looked at at a time; each waits for the store most of that time. */
+/** Objects looked at, or dependents let go, at a time; most of that time is the store's. */
 const WORKERS = 20;
 /** Until objects are looked at again whose owners nothing can be said about. */
 const UNKNOWN_OWNER_RETRY_MS = 300_000;
@@ -254,17 +254,28 @@ export class GarbageCollector {
   /** An owner whose dependents stay: they let go of it, then it goes. */
   async #orphan(node: GraphNode, object: ApiObject, signal: AbortSignal): Promise<void> {
     const owner = new Set([node.uid]);
-    for (const dependent of this.#graph.dependents(node)) {
-      const current = this.#objects.get(dependent.resource, dependent);
-      if (current?.metadata.uid !== dependent.uid) continue;
-      try {
-        await this.#objects.update(dependent.resource, withoutOwners(current, owner), "", signal);
-      } catch (error) {
-        const isGone = error instanceof StatusError && error.code === 404;
-        if (!isGone) throw error;
-      }
-    }
+    const dependents = this.#graph.dependents(node).values();
+    const worker = async () => {
+      for (const dependent of dependents) await this.#release(dependent, owner, signal);
+    };
+    await Promise.all(Array.from({ length: WORKERS }, worker));
     await this.#finish(node, object, ORPHAN_FINALIZER, signal);
+  }
+
+  /** Makes a dependent forget an owner; one that is gone has nothing to forget. */
+  async #release(
+    { resource, namespace, name, uid }: GraphNode,
+    owner: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const current = this.#objects.get(resource, { namespace, name });
+    if (current?.metadata.uid !== uid) return;
+    try {
+      await this.#objects.update(resource, withoutOwners(current, owner), "", signal);
+    } catch (error) {
+      const isGone = error instanceof StatusError && error.code === 404;
+      if (!isGone) throw error;
+    }
   }
 
   /** Nothing of ours holds the object back any more. */

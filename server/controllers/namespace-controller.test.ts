@@ -133,3 +133,23 @@ test("S1-GEN-19: content with finalizers holds the namespace and is named in its
   await patchObject(harness.registry, target, noSignal);
   await until(() => objects.get(namespaces, { namespace: "", name: "held" }) === undefined);
 });
+
+test("S1-GEN-19: content that waits for its dependents goes with the namespace too", async () => {
+  await create("", "namespaces", "", { metadata: { name: "family" } });
+  const configMaps = objects.resource("", "configmaps");
+  await create("", "configmaps", "family", { metadata: { name: "owner" } });
+  await objects.refresh();
+  const owner = objects.get(configMaps, { namespace: "family", name: "owner" });
+  const uid = owner?.metadata.uid ?? "";
+  const reference = { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid };
+  for (let i = 0; i < 5; i++) {
+    const ownerReferences = [{ ...reference, blockOwnerDeletion: true }];
+    await create("", "configmaps", "family", { metadata: { name: `d${i}`, ownerReferences } });
+  }
+  const place = { namespace: "family", name: "owner" };
+  const foreground = { uid, propagationPolicy: "Foreground" } as const;
+  await objects.remove(configMaps, place, foreground, noSignal);
+  await deleteNamespace("family");
+  const namespaces = objects.resource("", "namespaces");
+  await until(() => objects.get(namespaces, { namespace: "", name: "family" }) === undefined);
+});

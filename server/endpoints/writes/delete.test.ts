@@ -6,7 +6,7 @@ import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { noSignal, openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
 import { loadFacts } from "../../types/load-facts.js";
 import { createNegotiator } from "../negotiation.js";
-import { createRepresentationSource } from "../reads/resource-read.js";
+import { createRepresentationSource } from "../representations/representation-source.js";
 import { createStrategicMerges } from "./strategic-merges.js";
 import { createSender } from "./testing/send-request.js";
 import type { WriteServices } from "./write-services.js";

@@ -9,7 +9,7 @@ import type { ObjectResult, Registry } from "../../registry/generic/registry.js"
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { ChunkWriter } from "../chunk-writer.js";
-import type { RepresentationSource } from "../reads/resource-read.js";
+import type { RepresentationSource } from "../representations/representation-source.js";
 import type { ObjectDecoders } from "./request-body.js";
 
 /** Merges a patch into an object of one type (S1-PATCH-05). @throws {StatusError} 400, 422 */
@@ -56,7 +56,7 @@ export function answerObject(
   result: ObjectResult,
 ): void {
   const representation = representations.of(ctx, resource, false);
-  if (representation.contentType === JSON_TYPE) {
+  if (representation.isPlainJson) {
     answerBytes(ctx, result.status, result.bytes);
     return;
   }

@@ -6,7 +6,7 @@ import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
 import { loadFacts } from "../../types/load-facts.js";
 import { createNegotiator } from "../negotiation.js";
-import { createRepresentationSource } from "../reads/resource-read.js";
+import { createRepresentationSource } from "../representations/representation-source.js";
 import { createStrategicMerges } from "./strategic-merges.js";
 import { createSender } from "./testing/send-request.js";
 import type { WriteServices } from "./write-services.js";
@@ -185,4 +185,40 @@ test("S1-GEN-18: a PUT that would create asks for that permission first", async 
   Object.assign(services, { authorizeCreate: undefined });
   assert.equal((await send("PUT", url, role)).status, 201);
   assert.equal((await send("PUT", url, role)).status, 200);
+});
+
+test("S1-GEN-03, S1-PATCH-05: subresources are patched in their own shape", async () => {
+  const strategic = { "content-type": "application/strategic-merge-patch+json" };
+  const labels = { app: "web" };
+  const containers = [{ name: "c", image: "i", resources: { requests: { cpu: "1" } } }];
+  const template = { metadata: { labels }, spec: { containers } };
+  const deployments = "/apis/apps/v1/namespaces/default/deployments";
+  const spec = { selector: { matchLabels: labels }, template };
+  await send("POST", deployments, { metadata: { name: "web" }, spec });
+  const scaled = await send(
+    "PATCH",
+    `${deployments}/web/scale`,
+    { spec: { replicas: 4 } },
+    strategic,
+  );
+  assert.equal(scaled.body.kind, "Scale");
+  assert.deepEqual(scaled.body.spec, { replicas: 4 });
+  const json = { "content-type": "application/json-patch+json" };
+  const replace = [{ op: "replace", path: "/spec/replicas", value: 2 }];
+  const replaced = await send("PATCH", `${deployments}/web/scale`, replace, json);
+  assert.deepEqual(replaced.body.spec, { replicas: 2 });
+  const { metadata } = replaced.body;
+  const put = await send("PUT", `${deployments}/web/scale`, { metadata, spec: { replicas: 3 } });
+  assert.deepEqual(put.body.spec, { replicas: 3 });
+  const wrong = { kind: "Deployment", apiVersion: "apps/v1", metadata, spec };
+  assert.equal((await refusal(send("PUT", `${deployments}/web/scale`, wrong))).code, 400);
+
+  const pods = "/api/v1/namespaces/default/pods";
+  await send("POST", pods, { metadata: { name: "web" }, spec: template.spec });
+  const resources = { requests: { cpu: "2" } };
+  const resize = { spec: { containers: [{ name: "c", resources }] } };
+  const { body } = await send("PATCH", `${pods}/web/resize`, resize, strategic);
+  const [container] = (body.spec as { containers: Record<string, unknown>[] }).containers;
+  assert.deepEqual(container?.resources, resources);
+  assert.equal(container?.image, "i");
 });
