@@ -213,8 +213,10 @@ for (const name of SUBJECT_NAMES) {
       const answers = await Promise.all(urls.map((url) => subject.next().get(url)));
       const tookMs = performance.now() - startedAt;
       assert.ok(tookMs > 2_500 && tookMs < 6_000, `${tookMs} ms`);
-      for (const answer of answers) {
+      for (const [index, answer] of answers.entries()) {
         const { object, headers } = answer.expect(504);
+        const asked = versions[Math.floor(index / 4)];
+        assert.ok(String(object.message).includes(`version: ${asked}, current`), "not rounded");
         assert.equal(headers["retry-after"], "1");
         assert.equal(object.reason, "Timeout");
         assert.match(String(object.message), /^Too large resource version: \d+, current: \d+$/);

@@ -67,6 +67,19 @@ test("S1-RV-12: continue with a version is refused in the words that clients kno
   });
 });
 
+test("S1-VER-09: a version is never rounded", () => {
+  assert.deepEqual(parseGetOptions(parseQuery("resourceVersion=9007199254740991")), {
+    kind: "atLeast",
+    revision: 9007199254740991,
+  });
+  assert.deepEqual(parseGetOptions(parseQuery("resourceVersion=9007199254740993")), {
+    kind: "atLeast",
+    revision: Number.MAX_SAFE_INTEGER,
+    asked: "9007199254740993",
+  });
+  assert.deepEqual(parseGetOptions(parseQuery("resourceVersion=00")), { kind: "any" });
+});
+
 test("S1-RV-01..03: get wants the most recent, any, or at least a version", () => {
   assert.deepEqual(parseGetOptions(parseQuery("")), { kind: "mostRecent" });
   assert.deepEqual(parseGetOptions(parseQuery("resourceVersion=0")), { kind: "any" });

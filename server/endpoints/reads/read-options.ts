@@ -5,6 +5,7 @@
  */
 import { type Revision, toRevision } from "../../../storage/kv/store.js";
 import type { Naming } from "../../api/naming.js";
+import { compareResourceVersions } from "../../api/resource-version.js";
 import { badRequest, type FieldError, invalidOptions, type StatusError } from "../../api/status.js";
 import { booleanParameter, type Query } from "../../request/query.js";
 
@@ -14,8 +15,15 @@ export type Wanted =
   | { readonly kind: "any" }
   /** Everything acknowledged before the request began. */
   | { readonly kind: "mostRecent" }
-  | { readonly kind: "atLeast"; readonly revision: Revision }
-  | { readonly kind: "exact"; readonly revision: Revision };
+  | WantedVersion;
+
+export interface WantedVersion {
+  readonly kind: "atLeast" | "exact";
+  /** Versions beyond 2^53 do not exist yet; they stand here as the largest one that can. */
+  readonly revision: Revision;
+  /** What the client wrote, where that is such a version. */
+  readonly asked?: string;
+}
 
 export interface ListOptions {
   /** Ignored with a continue token, which names the state itself. */
@@ -36,6 +44,7 @@ export interface WatchOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
+const REVISION_MAX = String(Number.MAX_SAFE_INTEGER);
 const ANY: Wanted = Object.freeze({ kind: "any" });
 const MOST_RECENT: Wanted = Object.freeze({ kind: "mostRecent" });
 
@@ -75,8 +84,7 @@ export function parseListOptions(query: Query, naming: Naming): ListOptions {
 
   const isExact = match === "Exact" || (match === "" && limit > 0 && continueToken === "");
   return {
-    wanted:
-      isExact && wanted.kind === "atLeast" ? { kind: "exact", revision: wanted.revision } : wanted,
+    wanted: isExact && wanted.kind === "atLeast" ? { ...wanted, kind: "exact" } : wanted,
     limit,
     continueToken,
   };
@@ -123,11 +131,12 @@ export function parseWatchOptions(query: Query, naming: Naming): WatchOptions {
 function parseVersion(text: string | undefined): Wanted {
   if (text === undefined || text === "") return MOST_RECENT;
   if (text === "0") return ANY;
-  const revision = Number(text);
   if (!/^[0-9]+$/.test(text)) throw invalidVersion(text);
-  // Versions beyond 2^53 cannot exist yet, so all of them are simply "not reached".
-  const bounded = Math.min(revision, Number.MAX_SAFE_INTEGER);
-  return bounded === 0 ? ANY : { kind: "atLeast", revision: toRevision(bounded) };
+  const version = text.replace(/^0+/, "");
+  if (version === "") return ANY;
+  const isBeyond = (compareResourceVersions(version, REVISION_MAX) ?? 0) > 0;
+  if (!isBeyond) return { kind: "atLeast", revision: toRevision(Number(version)) };
+  return { kind: "atLeast", revision: toRevision(Number(REVISION_MAX)), asked: version };
 }
 
 function invalidVersion(text: string): StatusError {

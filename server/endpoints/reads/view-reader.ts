@@ -6,13 +6,14 @@
 import type { FreshnessBarrier } from "../../../storage/cache/freshness.js";
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import { StorageError } from "../../../storage/kv/errors.js";
-import type { Revision } from "../../../storage/kv/store.js";
 import { serviceUnavailable, timeout, tooLargeResourceVersion } from "../../api/status.js";
 import type { RequestState } from "../../request/request-state.js";
-import type { Wanted } from "./read-options.js";
+import type { Wanted, WantedVersion } from "./read-options.js";
 
 /** A version that does not exist yet is waited for so long (S1-RV-29: about 3 s). */
 const FUTURE_REVISION_WAIT_MS = 3_000;
+/** Longer versions are nobody's; an answer does not repeat them. */
+const SHOWN_DIGITS_MAX = 40;
 
 /** What a wait looks at: when the request has to be over. */
 export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal">;
@@ -42,7 +43,7 @@ export function createViewReader(view: RegistryView, freshness: Barrier): ViewRe
         case "atLeast":
         case "exact":
           if (view.revision < wanted.revision) {
-            await reachRevision(view, freshness, wanted.revision, request);
+            await reachRevision(view, freshness, wanted, request);
           }
           break;
       }
@@ -69,7 +70,7 @@ async function reachNow(freshness: Barrier, request: Waiting): Promise<void> {
 async function reachRevision(
   view: RegistryView,
   freshness: Barrier,
-  revision: Revision,
+  { revision, asked }: WantedVersion,
   { signal }: Waiting,
 ): Promise<void> {
   const deadline = AbortSignal.timeout(FUTURE_REVISION_WAIT_MS);
@@ -78,7 +79,11 @@ async function reachRevision(
     freshness.fresh().catch(() => {});
     await view.waitForRevision(revision, AbortSignal.any([deadline, signal]));
   } catch {
-    if (deadline.aborted) throw tooLargeResourceVersion(revision, view.revision);
+    if (deadline.aborted) {
+      const shown =
+        asked === undefined || asked.length > SHOWN_DIGITS_MAX ? revision : BigInt(asked);
+      throw tooLargeResourceVersion(shown, view.revision);
+    }
     if (signal.aborted) throw signal.reason;
     throw timeout("the version was not reached in time");
   }
