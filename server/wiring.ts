@@ -28,10 +28,11 @@ import { createOpenApi } from "./endpoints/openapi/openapi.js";
 import { handleGet } from "./endpoints/reads/get.js";
 import { HistoricalReader } from "./endpoints/reads/historical-reader.js";
 import { handleList } from "./endpoints/reads/list.js";
-import { createRepresentationSource } from "./endpoints/reads/resource-read.js";
 import { createViewReader } from "./endpoints/reads/view-reader.js";
 import { handleWatch } from "./endpoints/reads/watch.js";
 import { WatchTicker } from "./endpoints/reads/watch-ticker.js";
+import { createRepresentationSource } from "./endpoints/representations/representation-source.js";
+import { createStatusEncoder } from "./endpoints/representations/status-encoder.js";
 import { handleCreate } from "./endpoints/writes/create.js";
 import { handleDelete, handleDeleteCollection } from "./endpoints/writes/delete.js";
 import { handlePatch } from "./endpoints/writes/patch.js";
@@ -45,7 +46,6 @@ import { Listener } from "./http/listener.js";
 import { Metrics } from "./http/metrics.js";
 import { requestChain } from "./http/request-chain.js";
 import { createRoutes, type DocumentHandler } from "./http/routes.js";
-import { encodeStatusAsJson } from "./http/status-response.js";
 import { createAuthenticationReviews } from "./registry/authentication/reviews.js";
 import { createAuthorizationReviews } from "./registry/authorization/reviews.js";
 import type { Registry } from "./registry/generic/registry.js";
@@ -142,7 +142,7 @@ export async function openReplica(
     logger,
     logsSuccess: config.logLevel === "debug",
     metrics,
-    encodeStatus: encodeStatusAsJson,
+    encodeStatus: createStatusEncoder(createNegotiator(naming)),
     authenticator,
     authorizer,
     inFlightLimits,

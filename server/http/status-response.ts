@@ -6,10 +6,11 @@
 import { internalError, type Status, StatusError } from "../api/status.js";
 import type { RequestContext } from "../request/request-state.js";
 
-/** Encodes a Status for an Accept header; wiring hands in the codecs, JSON is the default. */
+/** Encodes a Status for an Accept header and for people (S1-QP-14); wiring hands in the codecs, JSON is the default. */
 export type StatusEncoder = (
   status: Status,
   accept: string | undefined,
+  ctx: RequestContext,
 ) => { readonly contentType: string; readonly body: Buffer | string };
 
 export const encodeStatusAsJson: StatusEncoder = (status) => ({
@@ -32,7 +33,7 @@ export function respondWithStatus(
   error: StatusError,
   encode: StatusEncoder,
 ): void {
-  const { contentType, body } = encode(error.status, ctx.headers.accept);
+  const { contentType, body } = encode(error.status, ctx.headers.accept, ctx);
   ctx.status = error.code;
   ctx.set("Content-Type", contentType);
   ctx.set("X-Content-Type-Options", "nosniff");

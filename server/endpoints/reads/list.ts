@@ -27,9 +27,10 @@ import type { HistoricalReader } from "./historical-reader.js";
 import { parseListOptions, type Wanted } from "./read-options.js";
 import { namespaceOf, type ReadServices, selectorOf } from "./resource-read.js";
 
-const COMMA = 0x2c;
 /** Objects looked at in one turn where a selector leaves most of them out: a few milliseconds. */
 const VISITS_MAX = 10_000;
+/** Objects encoded in one turn, only to know their sizes: a few milliseconds. */
+const SIZES_MAX = 500;
 
 export interface ListServices extends ReadServices {
   readonly history: HistoricalReader;
@@ -168,12 +169,13 @@ async function sendPage(listing: Listing, start: Start, limit: number): Promise<
     services.reader.view.partition(resource.partition).keep({ revision, tree });
   }
   const out = new ChunkWriter();
-  out.putText(representation.listHead(pageMetadata(listing, page, revision)));
+  let itemsBytes = 0;
+  for (const object of page.objects) itemsBytes += representation.itemBytes?.(object) ?? 0;
+  representation.putListHead(out, pageMetadata(listing, page, revision), itemsBytes);
   for (const [index, object] of page.objects.entries()) {
-    if (index > 0) out.putByte(COMMA);
-    representation.putItem(out, object);
+    representation.putItem(out, object, index === 0);
   }
-  out.putText(representation.listFoot);
+  representation.putListFoot(out, page.objects.length === 0);
   sendBytes(ctx, 200, ["Content-Type", representation.contentType], out.take());
 }
 
@@ -263,7 +265,8 @@ async function readHistoricalPage(listing: Listing, start: Start, limit: number)
 /** Small collections go out as one body, larger ones as a stream of chunks. */
 async function sendAll(listing: Listing, start: Start, tree: ObjectTree): Promise<void> {
   const { representation, selector } = listing;
-  const body = new ListBody(listing, start.revision);
+  const itemsBytes = await sumOfItems(listing, start, tree);
+  const body = new ListBody(listing, start.revision, itemsBytes);
   let { after } = start;
   for (;;) {
     let isComplete = true;
@@ -285,26 +288,68 @@ async function sendAll(listing: Listing, start: Start, tree: ObjectTree): Promis
   body.end();
 }
 
-async function sendAllFromHistory(listing: Listing, start: Start): Promise<void> {
-  const { ctx, resource, services, representation, selector } = listing;
-  const { namespace } = selector;
-  const { revision } = start;
-  const body = new ListBody(listing, revision);
+/** What the items take in an encoding that says it ahead; nothing is sent yet. */
+async function sumOfItems(
+  { representation, selector }: Listing,
+  start: Start,
+  tree: ObjectTree,
+): Promise<number> {
+  if (representation.itemBytes === undefined) return 0;
+  let sum = 0;
   let { after } = start;
   for (;;) {
-    // What fails after the first chunk cuts the answer, so that nobody takes it for complete.
+    let isComplete = true;
+    let visits = 0;
+    tree.visit(selector.namespace, after, (object) => {
+      if (visits++ === SIZES_MAX) {
+        isComplete = false;
+        return STOP;
+      }
+      after = object.path;
+      if (selector.isFiltered && !selector.matches(object)) return undefined;
+      sum += representation.itemBytes?.(object) ?? 0;
+      return undefined;
+    });
+    if (isComplete) return sum;
+    await nextTurn();
+  }
+}
+
+async function sendAllFromHistory(listing: Listing, start: Start): Promise<void> {
+  const { representation } = listing;
+  let itemsBytes = 0;
+  // History does not change: reading it twice costs time, keeping it all would cost memory.
+  if (representation.itemBytes !== undefined) {
+    for await (const object of historicalObjects(listing, start)) {
+      itemsBytes += representation.itemBytes(object);
+    }
+  }
+  const body = new ListBody(listing, start.revision, itemsBytes);
+  // What fails after the first chunk cuts the answer, so that nobody takes it for complete.
+  for await (const object of historicalObjects(listing, start)) {
+    body.put(representation, object);
+    if (body.out.isFull && !(await body.flush())) return;
+  }
+  body.end();
+}
+
+async function* historicalObjects(
+  { ctx, resource, services, selector }: Listing,
+  start: Start,
+): AsyncGenerator<StoredObject> {
+  const { namespace } = selector;
+  const { revision } = start;
+  let { after } = start;
+  for (;;) {
     const range = { resource, namespace, after, revision, limit: 0 };
     const page = await services.history.page(range, ctx.state.signal);
     refuseUnreadable(page.objects);
     for (const object of page.objects) {
-      if (!selector.matches(object)) continue;
-      body.put(representation, object);
-      if (body.out.isFull && !(await body.flush())) return;
+      if (selector.matches(object)) yield object;
     }
     after = page.objects.at(-1)?.path ?? after;
-    if (!page.hasMore || page.objects.length === 0) break;
+    if (!page.hasMore || page.objects.length === 0) return;
   }
-  body.end();
 }
 
 function refuseUnreadable(objects: readonly StoredObject[]): void {
@@ -319,15 +364,15 @@ class ListBody {
   #stream: PacedStream | undefined;
   #isFirst = true;
 
-  constructor(listing: Listing, revision: Revision) {
+  constructor(listing: Listing, revision: Revision, itemsBytes: number) {
     this.#listing = listing;
-    this.out.putText(listing.representation.listHead({ resourceVersion: String(revision) }));
+    const metadata = { resourceVersion: String(revision) };
+    listing.representation.putListHead(this.out, metadata, itemsBytes);
   }
 
   put(representation: Representation, object: StoredObject): void {
-    if (!this.#isFirst) this.out.putByte(COMMA);
+    representation.putItem(this.out, object, this.#isFirst);
     this.#isFirst = false;
-    representation.putItem(this.out, object);
   }
 
   /** Sends what has gathered. False: the client is gone. */
@@ -340,7 +385,7 @@ class ListBody {
 
   end(): void {
     const { ctx, representation } = this.#listing;
-    this.out.putText(representation.listFoot);
+    representation.putListFoot(this.out, this.#isFirst);
     if (this.#stream !== undefined) this.#stream.end(this.out);
     else sendBytes(ctx, 200, ["Content-Type", representation.contentType], this.out.take());
   }

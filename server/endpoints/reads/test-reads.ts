@@ -11,10 +11,10 @@ import {
 import { parseRequestInfo } from "../../request/request-info.js";
 import { openTestServer, type TestServer } from "../../request/test-server.js";
 import { createNegotiator } from "../negotiation.js";
+import { createRepresentationSource } from "../representations/representation-source.js";
 import { handleGet } from "./get.js";
 import { HistoricalReader } from "./historical-reader.js";
 import { handleList, type ListServices } from "./list.js";
-import { createRepresentationSource } from "./resource-read.js";
 import { createViewReader } from "./view-reader.js";
 import { handleWatch } from "./watch.js";
 import { WatchTicker } from "./watch-ticker.js";

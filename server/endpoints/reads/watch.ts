@@ -178,7 +178,9 @@ class WatchStream implements WatchSink, Tick {
     if (!this.#options.allowsBookmarks || nowMs < this.#nextBookmarkAtMs) return;
     const revision = this.#watcher?.completeRevision;
     if (revision === undefined) return;
-    this.#sink.write(this.#bookmark(revision, undefined));
+    const out = new ChunkWriter();
+    this.#putBookmark(out, revision, undefined);
+    this.#sink.write(out.take());
     this.#nextBookmarkAtMs = this.#followingBookmarkAt(nowMs);
   }
 
@@ -195,7 +197,9 @@ class WatchStream implements WatchSink, Tick {
 
   #fail(error: StatusError): void {
     if (this.#isEnding) return;
-    this.#sink.write(`${JSON.stringify({ type: "ERROR", object: error.status })}\n`);
+    const out = new ChunkWriter();
+    this.#representation.putError(out, error.status);
+    this.#sink.write(out.take());
     this.end();
   }
 
@@ -221,7 +225,7 @@ class WatchStream implements WatchSink, Tick {
           return STOP;
         }
         if (!selector.matches(object)) return undefined;
-        putEvent(out, this.#representation, "ADDED", object, !this.#hasSentEvent);
+        this.#representation.putEvent(out, "ADDED", object, !this.#hasSentEvent);
         this.#hasSentEvent = true;
         count++;
         if (!this.#sink.isMessageBased) return undefined;
@@ -240,19 +244,22 @@ class WatchStream implements WatchSink, Tick {
     }
     if (this.#options.marksInitialEventsEnd) {
       const key = `${this.#services.naming.groupDomain}/initial-events-end`;
-      out.putText(this.#bookmark(revision, { [key]: "true" }));
+      this.#putBookmark(out, revision, { [key]: "true" });
     }
     this.#services.countWatchEvents(this.#resource, count);
     if (out.length === 0) return !this.#sink.isClosed;
     return (await stream.write(out)) && !this.#isEnding;
   }
 
-  #bookmark(revision: Revision, annotations: Record<string, string> | undefined): string {
-    const metadata = {
+  #putBookmark(
+    out: ChunkWriter,
+    revision: Revision,
+    annotations: Record<string, string> | undefined,
+  ): void {
+    this.#representation.putBookmark(out, {
       resourceVersion: String(revision),
       ...(annotations === undefined ? {} : { annotations }),
-    };
-    return `{"type":"BOOKMARK","object":${this.#representation.bookmark(metadata)}}\n`;
+    });
   }
 
   /** Spread over a minute, so that thousands of watches do not ask for theirs at once. */
@@ -309,20 +316,9 @@ function sharedEncoding(representation: Representation, told: Told): SharedChunk
   const known = event.encoding(key);
   if (known instanceof SharedChunk) return known;
   const out = new ChunkWriter();
-  putEvent(out, representation, type, object, isFirst);
+  representation.putEvent(out, type, object, isFirst);
   const chunk = new SharedChunk(Buffer.from(out.peek()));
-  event.keepEncoding(key, chunk);
+  // Ages would be those of the first watcher that was told.
+  if (!representation.isTimed) event.keepEncoding(key, chunk);
   return chunk;
-}
-
-function putEvent(
-  out: ChunkWriter,
-  representation: Representation,
-  type: EventType,
-  object: StoredObject,
-  isFirst: boolean,
-): void {
-  out.putText(`{"type":"${type}","object":`);
-  representation.putEventObject(out, object, isFirst);
-  out.putText("}\n");
 }

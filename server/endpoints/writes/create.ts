@@ -7,7 +7,7 @@ import type { RequestContext } from "../../request/request-state.js";
 import { readObject } from "./request-body.js";
 import { parseWriteOptions } from "./write-options.js";
 import {
-  answerBytes,
+  answerDocument,
   answerObject,
   bodyKindOf,
   namespaceOf,
@@ -23,7 +23,7 @@ export async function handleCreate(
   const { registry, representations } = services;
   const options = parseWriteOptions(ctx, registry.naming, "CreateOptions");
   // Before anything is stored: a form that cannot be made is refused, not discovered afterwards.
-  representations.of(ctx, resource, false);
+  const representation = representations.of(ctx, resource, false);
   const input = await readObject(
     ctx,
     bodyKindOf(resource),
@@ -38,8 +38,7 @@ export async function handleCreate(
     // On a collection the object names itself.
     const name = info.name === "" ? (object.metadata.name ?? "") : info.name;
     const request = { object, namespace, name, options };
-    const { status, bytes } = await resource.action.run(registry, request, signal);
-    answerBytes(ctx, status, bytes);
+    answerDocument(ctx, representation, await resource.action.run(registry, request, signal));
     return;
   }
   if (resource.virtual === undefined) {
@@ -50,5 +49,6 @@ export async function handleCreate(
   const object = decodeInput(resource, input, options);
   fillNamespace(object.metadata, resource.isNamespaced, namespace);
   const answer = await resource.virtual.create({ object, namespace, user }, signal);
-  answerBytes(ctx, 201, Buffer.from(`${resource.codec.encode(answer)}\n`));
+  const bytes = Buffer.from(`${resource.codec.encode(answer)}\n`);
+  answerDocument(ctx, representation, { status: 201, bytes });
 }

@@ -18,7 +18,7 @@ import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { decodeObject, isProtobufBody, readBytes } from "./request-body.js";
 import { optionalBoolean, parseDryRun } from "./write-options.js";
-import { answerBytes, namespaceOf, type WriteServices } from "./write-services.js";
+import { answerDocument, namespaceOf, type WriteServices } from "./write-services.js";
 
 /** What the body is taken for where it does not say. */
 const OPTIONS_KIND = { group: "", version: "v1", kind: "DeleteOptions" };
@@ -29,18 +29,19 @@ export async function handleDelete(
   resource: ServedResource,
   services: WriteServices,
 ): Promise<void> {
-  const { registry } = services;
+  const { registry, representations } = services;
   const { info, signal } = ctx.state;
+  // Before anything is deleted: a form that cannot be made is refused, not discovered afterwards.
+  const representation = representations.of(ctx, resource, false);
   const options = await readDeleteOptions(ctx, services);
   const target = { resource, namespace: namespaceOf(ctx, resource), name: info.name };
   if (options.ignoresReadErrors === true) {
     await services.authorizeUnsafeDelete?.(ctx, resource);
-    const { status, bytes } = await deleteCorruptObject(registry, target, signal);
-    answerBytes(ctx, status, bytes);
+    answerDocument(ctx, representation, await deleteCorruptObject(registry, target, signal));
     return;
   }
-  const { status, bytes } = await deleteObject(registry, { ...target, options }, signal);
-  answerBytes(ctx, status, bytes);
+  const result = await deleteObject(registry, { ...target, options }, signal);
+  answerDocument(ctx, representation, result);
 }
 
 /** @throws {StatusError} */
@@ -49,8 +50,9 @@ export async function handleDeleteCollection(
   resource: ServedResource,
   services: WriteServices,
 ): Promise<void> {
-  const { registry } = services;
+  const { registry, representations } = services;
   const { query } = ctx.state.info;
+  const representation = representations.of(ctx, resource, false);
   const options = await readDeleteOptions(ctx, services);
   if (options.ignoresReadErrors === true) {
     const why = "is not allowed with DELETECOLLECTION, try again after removing the option";
@@ -65,8 +67,8 @@ export async function handleDeleteCollection(
     selectableFieldNames: resource.strategy.selectableFieldNames,
   });
   const target = { resource, namespace, selector, options };
-  const { status, bytes } = await deleteCollection(registry, target, ctx.state.signal);
-  answerBytes(ctx, status, bytes);
+  const result = await deleteCollection(registry, target, ctx.state.signal);
+  answerDocument(ctx, representation, result);
 }
 
 async function readDeleteOptions(

@@ -9,6 +9,7 @@ import type { ObjectResult, Registry } from "../../registry/generic/registry.js"
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { ChunkWriter } from "../chunk-writer.js";
+import type { Representation } from "../representation.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
 import type { ObjectDecoders } from "./request-body.js";
 
@@ -46,6 +47,17 @@ export function answerBytes(ctx: RequestContext, status: number, bytes: Buffer):
   ctx.status = status;
   ctx.set("Content-Type", JSON_TYPE);
   ctx.body = bytes;
+}
+
+/** Answers with the compact JSON of any object, such as a Status, in the encoding asked for. */
+export function answerDocument(
+  ctx: RequestContext,
+  representation: Representation,
+  { status, bytes }: { readonly status: number; readonly bytes: Buffer },
+): void {
+  ctx.status = status;
+  ctx.set("Content-Type", representation.documentType);
+  ctx.body = representation.encodeDocument(bytes);
 }
 
 /** Answers with an object in the form that the client asked for. @throws {StatusError} 406 */

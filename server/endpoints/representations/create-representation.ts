@@ -1,0 +1,62 @@
+/** From what was negotiated to the Representation of a resource. */
+import type { Naming } from "../../api/naming.js";
+import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { Negotiated } from "../negotiation.js";
+import type { IncludeObject, Representation } from "../representation.js";
+import type { TablePrinter } from "../tables/printer.js";
+import { inCompactJson, inIndentedJson } from "./json-encoding.js";
+import { type JsonForm, metadataForm, objectForm } from "./json-form.js";
+import { tableForm } from "./table-form.js";
+
+export interface RepresentationParts {
+  readonly naming: Naming;
+  /** Columns and cells of a type. */
+  printerOf(resource: ServedResource): TablePrinter;
+  /** Wall clock in milliseconds. */
+  now(): number;
+}
+
+export interface Asked {
+  readonly negotiated: Negotiated;
+  readonly includeObject: IncludeObject;
+  /** Whether people read it. */
+  readonly isPretty: boolean;
+}
+
+export function createRepresentation(
+  resource: ServedResource,
+  { negotiated, includeObject, isPretty }: Asked,
+  parts: RepresentationParts,
+): Representation {
+  const { form, contentType } = negotiated;
+  const json = formOf(resource, form, includeObject, parts);
+  if (isPretty) return inIndentedJson(json, contentType);
+  return inCompactJson(json, contentType, form === "object");
+}
+
+function formOf(
+  resource: ServedResource,
+  form: Negotiated["form"],
+  includeObject: IncludeObject,
+  { naming, printerOf, now }: RepresentationParts,
+): JsonForm {
+  if (form === "object") return objectForm(resource);
+  const metaVersion = `meta.${naming.groupDomain}/v1`;
+  if (form !== "Table") return metadataForm(metaVersion);
+  return tableForm({
+    printer: printerOf(resource),
+    metaVersion,
+    included: includedForm(resource, includeObject, metaVersion),
+    includeObject,
+    now,
+  });
+}
+
+function includedForm(
+  resource: ServedResource,
+  includeObject: IncludeObject,
+  metaVersion: string,
+): JsonForm | undefined {
+  if (includeObject === "None") return undefined;
+  return includeObject === "Object" ? objectForm(resource) : metadataForm(metaVersion);
+}

@@ -1,0 +1,64 @@
+/**
+ * JSON text with line breaks and indentation of two spaces, as Go's MarshalIndent writes it. Works on
+ * the text, so every number keeps its digits (S1-VER-09). Pure.
+ */
+import { endOfString } from "../../codec/json-parser.js";
+
+/** Numbers, true, false, null. */
+const SCALAR = /[-+.\w]+/y;
+
+/**
+ * @param text well-formed JSON; blanks between its tokens are dropped
+ * @param depth levels around it; its first line is not indented
+ */
+export function indentJson(text: string, depth = 0): string {
+  let result = "";
+  let level = depth;
+  const newline = () => `\n${"  ".repeat(level)}`;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at] as string;
+    switch (character) {
+      case '"': {
+        const end = endOfString(text, at);
+        result += text.slice(at, end + 1);
+        at = end;
+        break;
+      }
+      case "{":
+      case "[": {
+        const closing = character === "{" ? "}" : "]";
+        if (text[at + 1] === closing) {
+          result += character + closing;
+          at++;
+          break;
+        }
+        level++;
+        result += character + newline();
+        break;
+      }
+      case "}":
+      case "]":
+        level--;
+        result += newline() + character;
+        break;
+      case ",":
+        result += character + newline();
+        break;
+      case ":":
+        result += ": ";
+        break;
+      case " ":
+      case "\t":
+      case "\r":
+      case "\n":
+        break;
+      default: {
+        SCALAR.lastIndex = at;
+        const scalar = SCALAR.exec(text)?.[0] ?? character;
+        result += scalar;
+        at += scalar.length - 1;
+      }
+    }
+  }
+  return result;
+}

@@ -1,0 +1,79 @@
+/** JSON, as it is stored and as people read it (S1-QP-14). */
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import { ChunkWriter } from "../chunk-writer.js";
+import type { Representation } from "../representation.js";
+import { indentJson } from "./indent-json.js";
+import { type JsonForm, LIST_FOOT } from "./json-form.js";
+
+const JSON_TYPE = "application/json";
+
+const NEWLINE = 0x0a;
+const COMMA = 0x2c;
+
+/** Pieces of a list are two levels deep: the list, its items. */
+const ITEM_DEPTH = 2;
+
+/** Compact, with a newline at the end. */
+export function inCompactJson(
+  form: JsonForm,
+  contentType: string,
+  isWholeObject: boolean,
+): Representation {
+  return {
+    id: form.id,
+    contentType,
+    isStoredForm: form.isStoredForm,
+    isPlainJson: isWholeObject,
+    isTimed: form.isTimed,
+    putObject(out, object) {
+      form.put(out, object, true);
+      out.putByte(NEWLINE);
+    },
+    putListHead: (out, metadata) => out.putText(form.listHead(metadata)),
+    putItem(out, object, isFirst) {
+      if (!isFirst) out.putByte(COMMA);
+      form.putItem(out, object);
+    },
+    putListFoot: (out) => out.putText(`${LIST_FOOT}\n`),
+    putEvent(out, type, object, isFirst) {
+      out.putText(`{"type":"${type}","object":`);
+      form.put(out, object, isFirst);
+      out.putText("}\n");
+    },
+    putBookmark: (out, metadata) =>
+      out.putText(`{"type":"BOOKMARK","object":${form.bookmark(metadata)}}\n`),
+    putError: (out, status) =>
+      out.putText(`${JSON.stringify({ type: "ERROR", object: status })}\n`),
+    encodeDocument: (json) => json,
+    documentType: JSON_TYPE,
+  };
+}
+
+/** Indented by two spaces, without a newline at the end. Watch events stay on one line each. */
+export function inIndentedJson(form: JsonForm, contentType: string): Representation {
+  const compact = inCompactJson(form, contentType, false);
+  const scratch = new ChunkWriter();
+  const textOf = (put: (out: ChunkWriter) => void): string => {
+    scratch.reset();
+    put(scratch);
+    return scratch.peek().toString("utf8");
+  };
+  const put = (object: StoredObject) => textOf((out) => form.put(out, object, true));
+  return {
+    ...compact,
+    id: `${form.id}/indented`,
+    isStoredForm: false,
+    putObject: (out, object) => out.putText(indentJson(put(object))),
+    putListHead(out, metadata) {
+      const whole = indentJson(form.listHead(metadata) + LIST_FOOT);
+      out.putText(whole.slice(0, whole.lastIndexOf("[") + 1));
+    },
+    putItem(out, object, isFirst) {
+      const text = textOf((to) => form.putItem(to, object));
+      out.putText(`${isFirst ? "" : ","}\n    ${indentJson(text, ITEM_DEPTH)}`);
+    },
+    putListFoot: (out, isEmpty) => out.putText(isEmpty ? "]\n}" : "\n  ]\n}"),
+    putEvent: (out, type, object, isFirst) => compact.putEvent(out, type, object, isFirst),
+    encodeDocument: (json) => Buffer.from(indentJson(json.toString("utf8"))),
+  };
+}

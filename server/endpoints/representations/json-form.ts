@@ -1,0 +1,115 @@
+/**
+ * JsonForm: the JSON text of objects in one form: whole or metadata only (tables are in
+ * table-form.ts). It is made of the bytes that the view holds; nothing is parsed, except where the
+ * served version has another shape than the stored one. The encodings are made of it.
+ */
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import { formatGroupVersion } from "../../api/names.js";
+import { parseJson } from "../../codec/json.js";
+import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { ChunkWriter } from "../chunk-writer.js";
+import { metadataRange } from "../metadata-bytes.js";
+import type { BookmarkMetadata, ListMetadata } from "../representation.js";
+
+export interface JsonForm {
+  /** Tells forms of one resource apart. */
+  readonly id: string;
+  /** Whether the stored bytes are the object. */
+  readonly isStoredForm: boolean;
+  readonly isTimed: boolean;
+  /** The whole object, without a newline. `isFirst`: nothing of the form was sent yet. */
+  put(out: ChunkWriter, object: StoredObject, isFirst: boolean): void;
+  putItem(out: ChunkWriter, object: StoredObject): void;
+  /** Up to the bracket behind which the items stand; LIST_FOOT is the rest. */
+  listHead(metadata: ListMetadata): string;
+  bookmark(metadata: BookmarkMetadata): string;
+}
+
+export const LIST_FOOT = "]}";
+
+const OPEN_BRACE = 0x7b;
+
+/** Full objects. As items of a list they leave out kind and apiVersion (S1-COLL-10). */
+export function objectForm(resource: ServedResource): JsonForm {
+  const { kind } = resource;
+  const apiVersion = formatGroupVersion(resource);
+  const listStart = `{"kind":"${kind}List","apiVersion":"${apiVersion}","metadata":`;
+  const served = servedBytes(resource);
+  return {
+    id: `object/${apiVersion}`,
+    isStoredForm: resource.conversion === undefined,
+    isTimed: false,
+    put(out, object) {
+      const { bytes } = served(object);
+      out.putBytes(bytes, 0, bytes.length - 1);
+    },
+    putItem(out, object) {
+      const { bytes, bodyOffset } = served(object);
+      if (bodyOffset > 0) out.putByte(OPEN_BRACE);
+      out.putBytes(bytes, bodyOffset, bytes.length - 1);
+    },
+    listHead: (metadata) => `${listStart}${listMetadata(metadata)},"items":[`,
+    bookmark: (metadata) =>
+      JSON.stringify({ kind, apiVersion, metadata: { ...metadata, creationTimestamp: null } }),
+  };
+}
+
+export type ServedBytes = (object: StoredObject) => Pick<StoredObject, "bytes" | "bodyOffset">;
+
+/** The bytes in the served version: the stored ones, unless the two differ in shape. */
+export function servedBytes(resource: ServedResource): ServedBytes {
+  const { conversion, codec, storedCodec } = resource;
+  if (conversion === undefined) return (object) => object;
+  const converted = new WeakMap<StoredObject, { bytes: Buffer; bodyOffset: number }>();
+  const head = `{"kind":"${resource.kind}","apiVersion":"${formatGroupVersion(resource)}",`;
+  return (object) => {
+    let result = converted.get(object);
+    if (result === undefined) {
+      const stored = storedCodec.decode(parseJson(object.bytes)).object;
+      const text = codec.encode(conversion.fromStored(stored));
+      result = {
+        bytes: Buffer.from(`${text}\n`),
+        bodyOffset: text.startsWith(head) ? head.length : 0,
+      };
+      converted.set(object, result);
+    }
+    return result;
+  };
+}
+
+/** Only metadata, by itself or as items (S1-TABLE-09, S1-TABLE-10). */
+export function metadataForm(metaVersion: string): JsonForm {
+  const start = `{"kind":"PartialObjectMetadata","apiVersion":"${metaVersion}","metadata":`;
+  const put = (out: ChunkWriter, object: StoredObject) => {
+    out.putText(start);
+    const [from, to] = metadataRange(object);
+    out.putBytes(object.bytes, from, to);
+    out.putText("}");
+  };
+  return {
+    id: "metadata",
+    isStoredForm: false,
+    isTimed: false,
+    put,
+    putItem: put,
+    listHead: (metadata) =>
+      `{"kind":"PartialObjectMetadataList","apiVersion":"${metaVersion}","metadata":${listMetadata(metadata)},"items":[`,
+    bookmark: (metadata) =>
+      JSON.stringify({
+        kind: "PartialObjectMetadata",
+        apiVersion: metaVersion,
+        metadata: { ...metadata, creationTimestamp: null },
+      }),
+  };
+}
+
+export function listMetadata({
+  resourceVersion,
+  continue: token,
+  remainingItemCount,
+}: ListMetadata): string {
+  const rest =
+    (token === undefined ? "" : `,"continue":"${token}"`) +
+    (remainingItemCount === undefined ? "" : `,"remainingItemCount":${remainingItemCount}`);
+  return `{"resourceVersion":"${resourceVersion}"${rest}}`;
+}

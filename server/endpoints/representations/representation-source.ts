@@ -1,0 +1,59 @@
+/** RepresentationSource: the form that a request asks for, made once per resource and shared. */
+import type { Naming } from "../../api/naming.js";
+import { badRequest, notAcceptable } from "../../api/status.js";
+import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { RequestContext } from "../../request/request-state.js";
+import type { Negotiator } from "../negotiation.js";
+import type { IncludeObject, Representation } from "../representation.js";
+import { DEFAULT_TABLE } from "../tables/default-table.js";
+import { createRepresentation, type RepresentationParts } from "./create-representation.js";
+import { wantsPretty } from "./pretty.js";
+
+export interface RepresentationSource {
+  /** The form that the request asks for. @throws {StatusError} 406, 400 */
+  of(ctx: RequestContext, resource: ServedResource, isCollection: boolean): Representation;
+}
+
+const INCLUDE_OBJECT: ReadonlySet<string> = new Set(["None", "Metadata", "Object"]);
+
+/** @param parts what differs from the defaults: every type's own columns, a clock */
+export function createRepresentationSource(
+  naming: Naming,
+  negotiator: Negotiator,
+  parts: Partial<RepresentationParts> = {},
+): RepresentationSource {
+  const made = new WeakMap<ServedResource, Map<string, Representation>>();
+  const all = { naming, printerOf: () => DEFAULT_TABLE, now: () => Date.now(), ...parts };
+  return {
+    of(ctx, resource, isCollection) {
+      const negotiated = negotiator.negotiate(ctx.get("accept"));
+      const include = includeObject(ctx);
+      const isPretty = wantsPretty(ctx);
+      let ofResource = made.get(resource);
+      if (ofResource === undefined) {
+        ofResource = new Map();
+        made.set(resource, ofResource);
+      }
+      // One single object has no list form (C-16).
+      if (negotiated.form === "PartialObjectMetadataList" && !isCollection) {
+        throw notAcceptable(["application/json"]);
+      }
+      const key = `${negotiated.contentType}/${include}${isPretty ? "/pretty" : ""}`;
+      let representation = ofResource.get(key);
+      if (representation === undefined) {
+        const asked = { negotiated, includeObject: include, isPretty };
+        representation = createRepresentation(resource, asked, all);
+        ofResource.set(key, representation);
+      }
+      return representation;
+    },
+  };
+}
+
+function includeObject(ctx: RequestContext): IncludeObject {
+  const { query } = ctx.state.info;
+  const asked = query.isEmpty ? undefined : query.get("includeObject");
+  if (asked === undefined || asked === "") return "Metadata";
+  if (!INCLUDE_OBJECT.has(asked)) throw badRequest(`includeObject: ${asked} is not supported`);
+  return asked as IncludeObject;
+}

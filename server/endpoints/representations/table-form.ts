@@ -1,0 +1,77 @@
+/**
+ * Table: rows of cells under columns, for people (S1-TABLE-01..07). What the cells of a type say is
+ * in tables/; here is what stands around them.
+ */
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import { quoteString } from "../../schema/json-text.js";
+import type { ChunkWriter } from "../chunk-writer.js";
+import type { IncludeObject } from "../representation.js";
+import type { Cell, TablePrinter } from "../tables/printer.js";
+import { type JsonForm, listMetadata } from "./json-form.js";
+
+export interface TableFormOptions {
+  readonly printer: TablePrinter;
+  /** "meta.k8s.io/v1" */
+  readonly metaVersion: string;
+  /** What rows carry besides their cells; undefined = nothing. */
+  readonly included: JsonForm | undefined;
+  readonly includeObject: IncludeObject;
+  /** Wall clock in milliseconds. */
+  now(): number;
+}
+
+export function tableForm(options: TableFormOptions): JsonForm {
+  const { printer, metaVersion, included, now } = options;
+  const head = `{"kind":"Table","apiVersion":"${metaVersion}","metadata":`;
+  const columns = JSON.stringify(printer.columns);
+  const putRow = (out: ChunkWriter, object: StoredObject) => {
+    const { cells, conditions } = printer.row(object, now());
+    out.putText(`{"cells":${cellsText(cells)}`);
+    if (conditions !== undefined) out.putText(`,"conditions":${JSON.stringify(conditions)}`);
+    out.putText(',"object":');
+    if (included === undefined) out.putText("null");
+    else included.put(out, object, false);
+    out.putText("}");
+  };
+  return {
+    id: `table/${options.includeObject}/${included?.id ?? ""}`,
+    isStoredForm: false,
+    isTimed: true,
+    put(out, object, withColumns) {
+      const definitions = withColumns ? columns : "null";
+      const metadata = `{"resourceVersion":"${object.revision}"}`;
+      out.putText(`${head}${metadata},"columnDefinitions":${definitions},"rows":[`);
+      putRow(out, object);
+      out.putText("]}");
+    },
+    putItem: putRow,
+    listHead: (metadata) =>
+      `${head}${listMetadata(metadata)},"columnDefinitions":${columns},"rows":[`,
+    bookmark: (metadata) =>
+      JSON.stringify({
+        kind: "Table",
+        apiVersion: metaVersion,
+        metadata: { resourceVersion: metadata.resourceVersion },
+        columnDefinitions: null,
+        rows: [
+          {
+            cells: printer.columns.map(() => ""),
+            object: {
+              kind: "PartialObjectMetadata",
+              apiVersion: metaVersion,
+              metadata: { ...metadata, creationTimestamp: null },
+            },
+          },
+        ],
+      }),
+  };
+}
+
+function cellsText(cells: readonly Cell[]): string {
+  let text = "[";
+  for (const cell of cells) {
+    if (text.length > 1) text += ",";
+    text += typeof cell === "string" ? quoteString(cell) : String(cell);
+  }
+  return `${text}]`;
+}

@@ -1,0 +1,27 @@
+/** The columns of every type that has none of its own (S1-TABLE-02, C-15). */
+import { creationTimestamp, metadataRange } from "../metadata-bytes.js";
+import type { Column, TablePrinter } from "./printer.js";
+
+const NAME: Column = {
+  name: "Name",
+  type: "string",
+  format: "name",
+  description: "Name must be unique within a namespace. It cannot be changed after creation.",
+  priority: 0,
+};
+
+export const DEFAULT_TABLE: TablePrinter = {
+  columns: [
+    NAME,
+    {
+      name: "Created At",
+      type: "date",
+      format: "",
+      description: "The time at which the server created the object, in RFC 3339 form and UTC.",
+      priority: 0,
+    },
+  ],
+  row: (object) => ({
+    cells: [object.name, creationTimestamp(object, metadataRange(object))],
+  }),
+};
