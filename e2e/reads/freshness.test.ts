@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { eventually } from "../harness/eventually.js";
 import type { HttpsClient } from "../harness/https-client.js";
 import { RawConnection } from "../harness/raw-http.js";
 import { startServer } from "../harness/server-process.js";
@@ -84,6 +85,8 @@ test("S1-RV-24, S1-RV-02, S1-ERR-11: without quorum consistent reads fail in bou
   const [, second, third] = cluster.members;
   second?.pause();
   third?.pause();
+  // What the members had answered when they were stopped may still be on its way.
+  await eventually("quorum is lost", async () => (await client.get(`${PATH}/a`)).status !== 200);
   const queries = ["/a", "", "?limit=1", "?watch=1"];
   const requests = queries.flatMap((query) =>
     [0, 150, 300, 450].map((delayMs) => ({ query, delayMs })),
