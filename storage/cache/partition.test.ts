@@ -140,6 +140,17 @@ test("S1-RV-27: a snapshot at any revision in the ring equals the state that was
   );
 });
 
+test("S1-RV-27: a revision that would take long to go back to is left to the store", () => {
+  const bench = new Bench();
+  bench.put("a/1");
+  const early = bench.revision;
+  bench.put("a/1");
+  for (let i = 0; i < 20_000; i++) bench.put("a/2");
+  assert.equal(bench.partition.snapshotAt(early), undefined);
+  const late = toRevision(early + 1);
+  assert.equal(bench.partition.snapshotAt(late)?.tree.get("a/1")?.revision, late);
+});
+
 test("S1-LIST-03: a snapshot does not see what comes after it", () => {
   const bench = new Bench();
   bench.put("a/1");

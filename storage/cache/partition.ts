@@ -14,6 +14,9 @@ import { SnapshotShelf } from "./snapshot-shelf.js";
 import { WatchIndex } from "./watch-index.js";
 import { Watcher, type WatcherHost, type WatcherOptions } from "./watcher.js";
 
+/** Undone in one turn, about 2.5 µs each; for what lies further back the store is asked. */
+const UNDONE_EVENTS_MAX = 20_000;
+
 /** A list in the middle of its pages: the objects at one revision. */
 export interface Snapshot {
   readonly revision: Revision;
@@ -105,14 +108,15 @@ export class Partition implements WatcherHost, Retained {
 
   /**
    * The objects as they were at an exact revision, from memory; undefined when neither a kept
-   * snapshot nor the ring reaches back so far. Undoes the events since then on a copy.
+   * snapshot nor the ring reaches back so far, or when that would take too long. Undoes the events
+   * since then on a copy.
    */
   snapshotAt(revision: Revision): Snapshot | undefined {
     if (revision > this.revision) return undefined;
     const kept = this.#snapshots.get(revision);
     if (kept !== undefined) return { revision, tree: kept };
     const first = this.#ring.sequenceAfter(revision);
-    if (first === undefined) return undefined;
+    if (first === undefined || this.#ring.end - first > UNDONE_EVENTS_MAX) return undefined;
     const tree = this.#tree.snapshot();
     for (let sequence = this.#ring.end - 1; sequence >= first; sequence--) {
       const { previous, object } = this.#ring.at(sequence);
