@@ -72,18 +72,23 @@ async function create(name: string, finalizers: string[] = []): Promise<void> {
   await send("POST", CONFIG_MAPS, { metadata: { name, finalizers } });
 }
 
-test("S1-DEL-01: options come as JSON, as Protobuf, or in the query", async () => {
+test("S1-DEL-01: options come as JSON, as YAML, as Protobuf, or in the query", async () => {
   const options = { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: "Orphan" };
   const encoded = protobuf.forKind("", "v1", "DeleteOptions")?.encodeObject(options);
   const forms: readonly (readonly [string, unknown, Record<string, string>])[] = [
     ["", options, { "content-type": "application/json" }],
     ["", options, {}],
+    [
+      "",
+      "kind: DeleteOptions\npropagationPolicy: Orphan\n",
+      { "content-type": "application/yaml" },
+    ],
     ["?propagationPolicy=Orphan", undefined, {}],
     ...(encoded === undefined
       ? []
       : [["", encoded, { "content-type": naming.protobufMediaType }] as const]),
   ];
-  assert.equal(forms.length, 4);
+  assert.equal(forms.length, 5);
   for (const [index, [query, body, headers]] of forms.entries()) {
     await create(`form-${index}`);
     const { body: answer } = await send(

@@ -16,7 +16,7 @@ import {
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { decodeObject, isProtobufBody, readBytes } from "./request-body.js";
+import { decodeObject, encodingOf, readBytes } from "./request-body.js";
 import { optionalBoolean, parseDryRun } from "./write-options.js";
 import { answerDocument, namespaceOf, type WriteServices } from "./write-services.js";
 
@@ -82,8 +82,8 @@ async function readDeleteOptions(
   const bytes = await readBytes(ctx);
   let options: RawDeleteOptions;
   if (bytes.length > 0) {
-    const isProtobuf = isProtobufBody(ctx, decoders);
-    const { value } = decodeObject(bytes, isProtobuf, OPTIONS_KIND, "Ignore", decoders);
+    const encoding = encodingOf(ctx, decoders);
+    const { value } = decodeObject(bytes, encoding, OPTIONS_KIND, "Ignore", decoders);
     options = fromBody(value, errors);
     // Asked for in either place, nothing may be deleted.
     options = { ...options, isDryRun: options.isDryRun || isDryRun };

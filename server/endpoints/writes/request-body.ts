@@ -1,5 +1,6 @@
 /**
- * The body of a write: its media type, its bytes, and the JSON value in it.
+ * The body of a write: its media type, its bytes, and the JSON value in it. Objects come as JSON,
+ * YAML or Protobuf (S1-NEG-02, S1-PB-07).
  */
 import type { JsonValue } from "../../api/meta.js";
 import type { GroupVersionKind } from "../../api/names.js";
@@ -8,12 +9,16 @@ import { badRequest, unsupportedMediaType } from "../../api/status.js";
 import { findDuplicateKeys, parseJson } from "../../codec/json.js";
 import { JsonSyntaxError } from "../../codec/json-parser.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
+import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
 import type { ObjectInput } from "../../registry/generic/decode-input.js";
 import type { FieldValidation } from "../../registry/generic/registry.js";
 import { readBody } from "../../request/read-body.js";
 import type { RequestContext } from "../../request/request-state.js";
 
 const JSON_TYPE = "application/json";
+const YAML_TYPE = "application/yaml";
+
+export type BodyEncoding = "json" | "yaml" | "protobuf";
 
 /** The encodings of objects in requests, besides JSON. */
 export interface ObjectDecoders {
@@ -44,34 +49,48 @@ export async function readObject(
   fieldValidation: FieldValidation,
   decoders: ObjectDecoders,
 ): Promise<ObjectInput> {
-  const isProtobuf = isProtobufBody(ctx, decoders);
+  const encoding = encodingOf(ctx, decoders);
   const bytes = await readBytes(ctx);
-  return decodeObject(bytes, isProtobuf, expected, fieldValidation, decoders);
+  return decodeObject(bytes, encoding, expected, fieldValidation, decoders);
 }
 
-/** Whether the body is Protobuf rather than JSON. @throws {StatusError} 415 for anything else */
-export function isProtobufBody(ctx: RequestContext, { naming }: ObjectDecoders): boolean {
+/** How the body is written, by its media type. @throws {StatusError} 415 */
+export function encodingOf(ctx: RequestContext, { naming }: ObjectDecoders): BodyEncoding {
   const type = mediaTypeOf(ctx);
-  if (type === "" || type === JSON_TYPE) return false;
-  if (type === naming.protobufMediaType) return true;
-  throw unsupportedMediaType([JSON_TYPE, naming.protobufMediaType]);
+  if (type === "" || type === JSON_TYPE) return "json";
+  if (type === naming.protobufMediaType) return "protobuf";
+  if (type === YAML_TYPE) return "yaml";
+  throw unsupportedMediaType([JSON_TYPE, YAML_TYPE, naming.protobufMediaType]);
 }
 
 /** @throws {StatusError} 400 */
 export function decodeObject(
   bytes: Buffer,
-  isProtobuf: boolean,
+  encoding: BodyEncoding,
   expected: GroupVersionKind,
   fieldValidation: FieldValidation,
   { protobuf }: ObjectDecoders,
 ): ObjectInput {
-  if (isProtobuf) return { value: protobuf.decodeObject(bytes, expected), duplicateFields: [] };
+  if (encoding === "protobuf") {
+    return { value: protobuf.decodeObject(bytes, expected), duplicateFields: [] };
+  }
   const text = bytes.toString("utf8");
-  const value = parseText(text, (why) => {
-    return `the object provided is unrecognized (must be of type ${expected.kind}): couldn't get version/kind; json parse error: ${why}`;
-  });
+  const describe = (why: string) =>
+    `the object provided is unrecognized (must be of type ${expected.kind}): couldn't get version/kind; json parse error: ${why}`;
+  if (encoding === "yaml") return parseYamlText(text, describe);
+  const value = parseText(text, describe);
   const duplicateFields = fieldValidation === "Ignore" ? [] : findDuplicateKeys(text, value);
   return { value, duplicateFields };
+}
+
+/** As `parseText`, for YAML or JSON. @throws {StatusError} 400 in the words of `describe` */
+export function parseYamlText(text: string, describe: (why: string) => string): ObjectInput {
+  try {
+    return parseYaml(text);
+  } catch (error) {
+    if (error instanceof YamlSyntaxError) throw badRequest(describe(error.message));
+    throw error;
+  }
 }
 
 /** @throws {StatusError} 400 in the words of `describe` */

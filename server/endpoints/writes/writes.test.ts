@@ -222,3 +222,15 @@ test("S1-GEN-03, S1-PATCH-05: subresources are patched in their own shape", asyn
   assert.deepEqual(container?.resources, resources);
   assert.equal(container?.image, "i");
 });
+
+test("S1-NEG-02, S1-FV-04: a body may be YAML", async () => {
+  const headers = { "content-type": "application/yaml" };
+  const text = "metadata:\n  name: yaml\ndata:\n  a: '1'\n  a: '2'\nx: 1\n";
+  const { status, body, warnings } = await send("POST", CONFIG_MAPS, text, headers);
+  assert.equal(status, 201);
+  assert.deepEqual(body.data, { a: "2" });
+  assert.deepEqual(warnings, ['duplicate field "data.a"', 'unknown field "x"']);
+  assert.equal((await refusal(send("POST", CONFIG_MAPS, "a: [", headers))).code, 400);
+  const strict = `${CONFIG_MAPS}?fieldValidation=Strict`;
+  assert.match((await refusal(send("POST", strict, text, headers))).message, /duplicate field/);
+});

@@ -1,0 +1,124 @@
+/** YAML as clients write it, and what of it is refused. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { stringify } from "yaml";
+import type { JsonValue } from "../api/meta.js";
+import { parseJson } from "./json.js";
+import { parseYaml, YamlSyntaxError } from "./yaml.js";
+
+function valueIn(text: string): JsonValue {
+  return parseYaml(text).value;
+}
+
+test("S1-NEG-02: scalars mean what they mean to clients of the existing API", () => {
+  const cases: readonly (readonly [string, JsonValue])[] = [
+    ["", null],
+    ["~", null],
+    ["a: yes\nb: off\nc: 'yes'", { a: true, b: false, c: "yes" }],
+    ["a: 0644\nb: 0x10\nc: 1_000", { a: 420, b: 16, c: 1000 }],
+    ["a: 9007199254740993\nb: 1", { a: 9007199254740993n, b: 1 }],
+    ["a: 1.5\nb: 1e3", { a: 1.5, b: 1000 }],
+    ["a: 2024-05-01\nb: 2024-05-01T10:20:30Z", { a: "2024-05-01", b: "2024-05-01T10:20:30Z" }],
+    ["1: a\ntrue: b", { "1": "a", true: "b" }],
+    ["a: |\n  x\n  y\nb: >\n  x\n  y", { a: "x\ny\n", b: "x y\n" }],
+    ['{"a": [1, {"b": null}]}', { a: [1, { b: null }] }],
+    ["a: &x {b: 1}\nc: *x\nd: {<<: *x, e: 2}", { a: { b: 1 }, c: { b: 1 }, d: { b: 1, e: 2 } }],
+    ["---\na: 1\n...", { a: 1 }],
+    ["a: E1\nb: 22:22\nc: 1:30:00", { a: "E1", b: "22:22", c: "1:30:00" }],
+    ['"<<": {b: 1}', { "<<": { b: 1 } }],
+  ];
+  for (const [text, value] of cases) assert.deepEqual(valueIn(text), value, text);
+});
+
+test("S1-FV-04: the last of several equal keys counts, and each is named", () => {
+  const { value, duplicateFields } = parseYaml(
+    "a: 1\nspec:\n  c:\n  - x: 1\n    x: 2\n  c2: 1\na: 2\na: 3\n",
+  );
+  assert.deepEqual(value, { a: 3, spec: { c: [{ x: 2 }], c2: 1 } });
+  assert.deepEqual([...duplicateFields].toSorted(), ["a", "spec.c[0].x"]);
+});
+
+test("what is no YAML, or more than JSON can say, is refused in one line", () => {
+  const bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"];
+  for (let i = 0; i < 8; i++) {
+    const [from, to] = [String.fromCharCode(97 + i), String.fromCharCode(98 + i)];
+    bomb.push(`${to}: &${to} [${Array(10).fill(`*${from}`).join(", ")}]`);
+  }
+  const texts = [
+    "a: [",
+    "a: b: c",
+    "\ta: 1",
+    "a: 1\n---\nb: 2",
+    "a: .nan",
+    "a: -.inf",
+    "a: *none",
+    "? [a]\n: b",
+    "a: {<<: 1}",
+    "[".repeat(20_000),
+    "- ".repeat(20_000),
+    Array.from({ length: 1_000 }, (_, i) => `${" ".repeat(i)}a:`).join("\n"),
+    "? ".repeat(20_000),
+    `a: ${"{a: ".repeat(20_000)}`,
+    "a: 1e999",
+    "a: &a [*a]",
+    bomb.join("\n"),
+  ];
+  for (const text of texts) {
+    assert.throws(() => parseYaml(text), YamlSyntaxError, text.slice(0, 40));
+  }
+});
+
+test("a key that JavaScript takes for something else is a key like any other", () => {
+  const value = valueIn("__proto__: {a: 1}\nconstructor: 2") as Record<string, unknown>;
+  assert.deepEqual(Object.keys(value), ["__proto__", "constructor"]);
+  assert.equal(Object.getPrototypeOf(value), Object.prototype);
+});
+
+test("S1-NEG-02: what is written as YAML is read back", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
+      const text = JSON.stringify(value);
+      const plain = parseJson(text);
+      assert.deepEqual(valueIn(stringify(plain, { version: "1.1" })), plain);
+      assert.deepEqual(valueIn(text), plain);
+    }),
+  );
+});
+
+test("no text does anything else than to be taken or refused", () => {
+  const piece = fc.constantFrom(
+    "a",
+    ": ",
+    "- ",
+    "\n",
+    "  ",
+    "[",
+    "]",
+    "{",
+    "}",
+    "&x ",
+    "*x",
+    "!!set ",
+    "'",
+    '"',
+    "|",
+    "#",
+    "<<",
+    "1",
+    ",",
+    "? ",
+    "%",
+    "\t",
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+      try {
+        parseYaml(pieces.join(""));
+      } catch (error) {
+        assert.ok(error instanceof YamlSyntaxError, String(error));
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});

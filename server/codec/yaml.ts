@@ -1,0 +1,211 @@
+/**
+ * YAML bodies to JSON values (S1-NEG-02). The dialect is YAML 1.1, as clients of the existing API
+ * write it: `yes` is true and `0644` is octal; what looks like a date stays text. Only what JSON can
+ * say is taken: one document, no tags, no infinite numbers. Integers are lossless as in codec/json.ts.
+ */
+import {
+  Composer,
+  type CST,
+  type Document,
+  type DocumentOptions,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  type ParsedNode,
+  type ParseOptions,
+  Parser,
+  type SchemaOptions,
+  type Tags,
+  type YAMLMap,
+} from "yaml";
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import { findDuplicateKeys, parseJson } from "./json.js";
+import { JsonSyntaxError } from "./json-parser.js";
+
+export interface YamlResult {
+  readonly value: JsonValue;
+  /** Paths of keys that stand more than once in one map; the last value counts (S1-FV-04). */
+  readonly duplicateFields: readonly string[];
+}
+
+/** The text is no YAML, or says what JSON cannot say. The message names the first problem. */
+export class YamlSyntaxError extends Error {
+  override readonly name = "YamlSyntaxError";
+}
+
+/** Nodes that aliases may stand for, all together: more is an attempt to blow up. */
+const ALIASED_NODES_MAX = 10_000;
+/** Levels of tokens; each level of the value takes two. */
+const DEPTH_MAX = 400;
+const MERGE_KEY = "<<";
+/** Types of YAML 1.1 that JSON does not have. */
+const LEFT_OUT = new Set(["timestamp", "binary", "omap", "pairs", "set"]);
+
+/** Reading YAML takes about a millisecond per KiB, in which nobody else is served. */
+const YAML_CHARS_MAX = 256 * 1024;
+
+/** JSON is read as what it is. @throws {YamlSyntaxError} */
+export function parseYaml(text: string): YamlResult {
+  if (/^\s*\{/.test(text)) {
+    try {
+      const value = parseJson(text);
+      return { value, duplicateFields: findDuplicateKeys(text, value) };
+    } catch (error) {
+      if (!(error instanceof JsonSyntaxError)) throw error;
+    }
+  }
+  if (text.length > YAML_CHARS_MAX) {
+    throw new YamlSyntaxError(`more than ${YAML_CHARS_MAX} characters of YAML; send JSON`);
+  }
+  const tokens = [...new Parser().parse(text)];
+  // Composing recurses, and V8 does not survive every overflow of its stack.
+  refuseDepth(tokens);
+  const [document, ...others] = new Composer(OPTIONS).compose(tokens, true, text.length);
+  if (document === undefined) return { value: null, duplicateFields: [] };
+  const [problem] = document.errors;
+  if (problem !== undefined) throw new YamlSyntaxError(problem.message);
+  if (others.length > 0) throw new YamlSyntaxError("there is more than one document");
+  const reader = new NodeReader(document);
+  const value = reader.read(document.contents as ParsedNode | null, "", 0);
+  return { value, duplicateFields: [...reader.duplicates] };
+}
+
+const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
+  version: "1.1",
+  intAsBigInt: true,
+  uniqueKeys: false,
+  customTags: (tags: Tags) => tags.filter((tag) => typeof tag === "string" || !isLeftOut(tag)),
+};
+
+function isLeftOut({ tag, format }: { readonly tag: string; readonly format?: string }): boolean {
+  // "22:22" is a pair of ports here, not a time of day in seconds.
+  return LEFT_OUT.has(tag.slice(TAG_PREFIX)) || format === "TIME";
+}
+
+/** Walks the tokens without recursion. @throws {YamlSyntaxError} */
+function refuseDepth(tokens: readonly CST.Token[]): void {
+  let level: readonly unknown[] = tokens;
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEPTH_MAX) throw new YamlSyntaxError("exceeded max depth");
+    const next: unknown[] = [];
+    for (const token of level) {
+      const { items, value, key } = token as { items?: unknown[]; value?: unknown; key?: unknown };
+      for (const item of items ?? []) next.push(item);
+      if (isToken(value)) next.push(value);
+      if (isToken(key)) next.push(key);
+    }
+    level = next;
+  }
+}
+
+function isToken(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+/** "tag:yaml.org,2002:set" from where its own name begins. */
+const TAG_PREFIX = "tag:yaml.org,2002:".length;
+
+/** Turns the nodes of one document into values. */
+class NodeReader {
+  readonly duplicates = new Set<string>();
+  readonly #document: Document.Parsed;
+  #aliasDepth = 0;
+  #aliasedNodes = 0;
+
+  constructor(document: Document.Parsed) {
+    this.#document = document;
+  }
+
+  read(node: ParsedNode | null | undefined, path: string, depth: number): JsonValue {
+    if (node === null || node === undefined) return null;
+    if (depth > DEPTH_MAX) throw new YamlSyntaxError("exceeded max depth");
+    if (this.#aliasDepth > 0 && ++this.#aliasedNodes > ALIASED_NODES_MAX) {
+      throw new YamlSyntaxError("aliases stand for too much");
+    }
+    if (isAlias(node)) {
+      this.#aliasDepth++;
+      const target = node.resolve(this.#document) as ParsedNode | undefined;
+      if (target === undefined) throw new YamlSyntaxError(`unknown anchor ${node.source}`);
+      const value = this.read(target, path, depth + 1);
+      this.#aliasDepth--;
+      return value;
+    }
+    if (isSeq(node)) {
+      return node.items.map((item, index) =>
+        this.read(item as ParsedNode, `${path}[${index}]`, depth + 1),
+      );
+    }
+    if (isMap(node)) return this.#readMap(node, path, depth);
+    return isScalar(node) ? toJson(node.value, node.source ?? "") : null;
+  }
+
+  #readMap(map: YAMLMap, path: string, depth: number): JsonValue {
+    const members = new Map<string, JsonValue>();
+    const merged: JsonObject = {};
+    for (const pair of map.items) {
+      if (!isPair(pair)) continue;
+      const isMerge = isScalar(pair.key) && typeof pair.key.value === "symbol";
+      const key = isMerge ? MERGE_KEY : this.#keyOf(pair.key as ParsedNode | null, depth);
+      const field = path === "" ? key : `${path}.${key}`;
+      const value = this.read(pair.value as ParsedNode | null, field, depth + 1);
+      if (isMerge) {
+        mergeInto(merged, value);
+        continue;
+      }
+      if (members.has(key)) this.duplicates.add(field);
+      members.set(key, value);
+    }
+    // fromEntries defines "__proto__" as any other key.
+    return Object.fromEntries([...Object.entries(merged), ...members]);
+  }
+
+  #keyOf(node: ParsedNode | null, depth: number): string {
+    const key = this.read(node, "", depth + 1);
+    if (typeof key === "object") throw new YamlSyntaxError("a key must be text");
+    return String(key);
+  }
+}
+
+/** What is merged first stays. */
+function mergeInto(target: JsonObject, value: JsonValue): void {
+  for (const source of Array.isArray(value) ? value : [value]) {
+    if (typeof source !== "object" || source === null || Array.isArray(source)) {
+      throw new YamlSyntaxError("only maps can be merged");
+    }
+    for (const [key, item] of Object.entries(source)) {
+      if (!Object.hasOwn(target, key)) {
+        Object.defineProperty(target, key, {
+          value: item,
+          enumerable: true,
+          configurable: true,
+          writable: true,
+        });
+      }
+    }
+  }
+}
+
+const INFINITE = /^[-+]?\.(?:inf|nan)$/i;
+
+function toJson(value: unknown, source: string): JsonValue {
+  switch (typeof value) {
+    case "bigint": {
+      const number = Number(value);
+      return Number.isSafeInteger(number) ? number : value;
+    }
+    case "number":
+      if (Number.isFinite(value)) return value;
+      if (INFINITE.test(source) || /\d/.test(source.charAt(0))) {
+        throw new YamlSyntaxError("a number must be finite");
+      }
+      // Names such as "E1", which the library takes for numbers without digits.
+      return source;
+    case "boolean":
+    case "string":
+      return value;
+    default:
+      return null;
+  }
+}
