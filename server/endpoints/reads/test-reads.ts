@@ -2,7 +2,7 @@
  * The read verbs behind a plain HTTP server, over a real registry on the embedded store: for tests of
  * this folder. Objects are put into the store as they are, so that a test decides every byte.
  */
-import { systemClock } from "../../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../../storage/base/clock.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import {
   openRegistryHarness,
@@ -32,12 +32,12 @@ export interface TestReads extends AsyncDisposable {
 }
 
 export async function openTestReads(
-  options: Pick<ListServices, "usesSnapshots"> = {},
+  options: Pick<ListServices, "usesSnapshots"> & { readonly watchClock?: Clock } = {},
 ): Promise<TestReads> {
   const harness = await openRegistryHarness();
   const { store, view, freshness, naming } = harness.registry;
   const ticking = new AbortController();
-  const ticker = new WatchTicker(systemClock);
+  const ticker = new WatchTicker(options.watchClock ?? systemClock);
   ticker.run(ticking.signal).catch(() => {});
   const history = new HistoricalReader(store, view);
   const reads = {

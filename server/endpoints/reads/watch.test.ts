@@ -86,6 +86,39 @@ test("S1-QP-09, S1-QP-05: what the table calls invalid is refused before the str
   }
 });
 
+test("S1-WATCH-07, S1-WATCH-23: bookmarks come about every minute and before the end, which comes after one to two times the least timeout", async () => {
+  const clock = new ManualClock();
+  await using reads = await openTestReads({ watchClock: clock });
+  const start = await reads.put("a");
+  const answer = await reads.get(`?watch=1&resourceVersion=${start}&allowWatchBookmarks=true`);
+  const startedAt = clock.monotonic();
+  const marks: number[] = [];
+  let isOver = false;
+  const reading = (async () => {
+    for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
+      const { type, object } = JSON.parse(Buffer.from(chunk).toString()) as Event;
+      assert.equal(type, "BOOKMARK");
+      assert.ok(Number(object.metadata.resourceVersion) >= start);
+      marks.push(Math.round((clock.monotonic() - startedAt) / 1_000));
+    }
+    isOver = true;
+  })();
+  // The least timeout of the test server is 60 s.
+  while (!isOver) {
+    await clock.untilAsleep();
+    clock.advance(500);
+    // What was written has to come back through the sockets before time moves on.
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  await reading;
+  const tookS = (clock.monotonic() - startedAt) / 1_000;
+  assert.ok(tookS >= 60 && tookS <= 123, `${tookS} s`);
+  const [first = 0] = marks;
+  assert.ok(first >= 29 && first <= 61, `${marks}`);
+  const last = marks.at(-1) ?? 0;
+  assert.ok(last < tookS && tookS - last < 5, `${marks} of ${tookS}`);
+});
+
 test("S1-WATCH-27: watches end at once, or spread over the time that they are given", async () => {
   const clock = new ManualClock();
   const ticker = new WatchTicker(clock);
