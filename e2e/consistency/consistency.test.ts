@@ -41,6 +41,8 @@ for (const { store, seed, seconds } of PLANS) {
       thinkMs: 10,
       stopsAt: "any",
       log: (line) => lines.push(line),
+    }).catch((error: unknown) => {
+      throw new Error(lines.join("\n"), { cause: error });
     });
     const text = [...lines, formatReport(report)].join("\n");
     assert.ok(!hasFailed(report), text);
