@@ -1,6 +1,5 @@
 /** The strategies of the core group, by resource. */
 import type { ApiObject } from "../../api/meta.js";
-import { checkDns1035LabelName } from "../../api/validation-names.js";
 import { eventStrategy } from "../events/event.js";
 import { selectable } from "../generic/fields.js";
 import type { StrategyTable } from "../generic/served-resource.js";
@@ -8,6 +7,7 @@ import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
 import { configMapStrategy, secretStrategy } from "./configuration.js";
 import { namespaceStrategy } from "./namespace.js";
 import { podStrategy } from "./pod.js";
+import { serviceStrategy } from "./service.js";
 import { validatesPodTemplate, validatesReplicationController } from "./validate-controllers.js";
 
 const beginsPending = {
@@ -41,11 +41,5 @@ export const coreStrategies: StrategyTable = {
   "/resourcequotas": { ...dropsStatus, returnsDeletedObject: true },
   "/secrets": secretStrategy,
   "/serviceaccounts": { returnsDeletedObject: true },
-  "/services": {
-    ...dropsStatus,
-    allowCreateOnUpdate: true,
-    returnsDeletedObject: true,
-    validateName: checkDns1035LabelName,
-    ...selectable(["spec.clusterIP", "spec.type"]),
-  },
+  "/services": serviceStrategy,
 };

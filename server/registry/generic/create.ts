@@ -14,6 +14,7 @@ import {
   stillBeingDeleted,
 } from "../../api/status.js";
 import { validateMetadata } from "../../api/validation-metadata.js";
+import { CLAIM_ATTEMPTS_MAX, ClaimRound } from "./claims.js";
 import { commit, putOperation, refresh } from "./commit.js";
 import { decodeInput, type ObjectInput } from "./decode-input.js";
 import { generateName, isDeleting, prepareMetadataForCreate } from "./metadata.js";
@@ -44,6 +45,8 @@ const GENERATE_NAME_ATTEMPTS = 8;
 /** Tries when the namespace object changes in between: labels, annotations, status. */
 const NAMESPACE_ATTEMPTS = 8;
 
+const ATTEMPTS_MAX = NAMESPACE_ATTEMPTS + GENERATE_NAME_ATTEMPTS + CLAIM_ATTEMPTS_MAX;
+
 /** Stores a new object. @throws {StatusError} */
 export async function createObject(
   registry: Registry,
@@ -64,9 +67,13 @@ export async function createObject(
     : undefined;
   const object = prepare(registry, request, served, isGenerated);
 
+  const claims = new ClaimRound(registry, resource);
   let namesLeft = isGenerated ? GENERATE_NAME_ATTEMPTS : 1;
-  for (let attempt = 0; attempt < NAMESPACE_ATTEMPTS + GENERATE_NAME_ATTEMPTS; attempt++) {
-    const outcome = await store(registry, request, object, gate, signal);
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    // What is chosen for the client is chosen anew when others turn out to hold it.
+    const chosen = claims.isNeeded ? structuredClone(object) : object;
+    claims.assign(chosen, undefined);
+    const outcome = await store(registry, request, chosen, { gate, claims }, signal);
     if (outcome.type === "stored") return outcome.result;
     if (outcome.existing !== undefined) {
       if (--namesLeft === 0) throw nameTaken(resource, object, outcome.existing);
@@ -76,7 +83,7 @@ export async function createObject(
     }
     gate = outcome.gate;
   }
-  throw internalError(`the namespace ${namespace} changes too often to create objects in it`);
+  throw internalError(`${namespace} changes too often to create objects in it`);
 }
 
 function refuseOtherName(object: ApiObject, name: string): void {
@@ -124,6 +131,12 @@ function strategyContext(registry: Registry, { user }: WriteOptions): StrategyCo
   return { nowMs: registry.clock.now(), subresource: "", naming: registry.naming, user };
 }
 
+/** What has to hold besides that the name is free. */
+interface Conditions {
+  readonly gate: Compare | undefined;
+  readonly claims: ClaimRound;
+}
+
 type StoreOutcome =
   | { readonly type: "stored"; readonly result: ObjectResult }
   | {
@@ -136,24 +149,28 @@ async function store(
   registry: Registry,
   { resource, options }: CreateRequest,
   object: ApiObject,
-  gate: Compare | undefined,
+  { gate, claims }: Conditions,
   signal: AbortSignal,
 ): Promise<StoreOutcome> {
   const { name = "", namespace = "", uid = "" } = object.metadata;
   const path = objectPath(namespace, name);
-  if (options.isDryRun) return await rehearse(registry, resource, object, path, gate);
+  if (options.isDryRun) return await rehearse(registry, resource, object, { gate, claims });
   const value = Buffer.from(resource.storedCodec.encode(object));
   const key = registry.view.keys.key(resource.partition, path);
   const absent: Compare = { key, modRevision: 0 };
   const put = await putOperation(registry, { resource, key, value, object }, signal);
-  const compares = gate === undefined ? [absent] : [absent, gate];
-  const result = await commit(registry, { compares, operations: [put] }, signal);
+  const own = gate === undefined ? [absent] : [absent, gate];
+  const change = claims.change(object, undefined);
+  const compares = [...own, ...change.compares];
+  const operations = [put, ...change.operations];
+  const result = await commit(registry, { compares, operations }, signal);
   if (result.succeeded) {
     const { revision } = result;
     const bytes = servedBytes(resource, value, uid, revision);
     return { type: "stored", result: { status: 201, bytes, stored: object, revision } };
   }
   const [existing, namespaceNow] = result.current;
+  claims.learn(change, result.current.slice(own.length));
   return {
     type: "refused",
     existing: existing === undefined ? undefined : currentOfStore(existing),
@@ -166,13 +183,17 @@ async function rehearse(
   registry: Registry,
   resource: ServedResource,
   object: ApiObject,
-  path: string,
-  gate: Compare | undefined,
+  { gate, claims }: Conditions,
 ): Promise<StoreOutcome> {
+  const { name = "", namespace = "" } = object.metadata;
+  const path = objectPath(namespace, name);
   await refresh(registry);
   const existing = registry.view.partition(resource.partition).get(path);
   if (existing !== undefined) {
     return { type: "refused", existing: currentOfView(existing), gate };
+  }
+  if (claims.rehearse(claims.change(object, undefined))) {
+    return { type: "refused", existing: undefined, gate };
   }
   const bytes = servedUnstored(resource, object, undefined);
   return { type: "stored", result: { status: 201, bytes, stored: object, revision: 0 } };

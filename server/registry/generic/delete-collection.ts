@@ -110,8 +110,11 @@ async function deleteBatch(
     );
   }
   if (options.isDryRun || operations.length === 0) return objects;
-  const result = await commit(registry, { compares, operations }, signal);
-  if (result.succeeded) return objects;
+  // What holds other keys as well would make the transaction too large.
+  const isSimple = resource.strategy.claims === undefined;
+  if (isSimple && (await commit(registry, { compares, operations }, signal)).succeeded) {
+    return objects;
+  }
   const gone: (StoredObject | undefined)[] = [];
   for (const object of objects) gone.push(await deleteOne(registry, target, object, signal));
   return gone;

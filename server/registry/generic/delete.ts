@@ -6,6 +6,7 @@ import type { Compare, Operation } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, notFound, type Status, StatusError } from "../../api/status.js";
+import { ClaimRound } from "./claims.js";
 import { commit, putOperation, refresh } from "./commit.js";
 import type { DeleteOptions } from "./delete-options.js";
 import { type DeletionAction, decideDeletion } from "./deletion.js";
@@ -44,6 +45,7 @@ export async function deleteObject(
     return found === undefined ? undefined : currentOfView(found);
   };
 
+  const claims = new ClaimRound(registry, resource);
   let current = look();
   let isProved = false;
   const isStill = async (): Promise<boolean> => {
@@ -79,7 +81,8 @@ export async function deleteObject(
         ? { type: "delete", key }
         : await putOperation(registry, { resource, key, value, object }, signal);
     const compare: Compare = { key, modRevision: current.revision };
-    const transaction = { compares: [compare], operations: [operation] };
+    const released = action === "remove" ? claims.change(undefined, object).operations : [];
+    const transaction = { compares: [compare], operations: [operation, ...released] };
     const result = await commit(registry, transaction, signal);
     if (result.succeeded) {
       const isAsked = action === "mark" || resource.strategy.returnsDeletedObject === true;

@@ -10,6 +10,7 @@ import type { ApiObject } from "../../api/meta.js";
 import { conflict, invalid } from "../../api/status.js";
 import { validateMetadata, validateMetadataUpdate } from "../../api/validation-metadata.js";
 import { parseJson } from "../../codec/json.js";
+import type { ClaimChange, ClaimRound } from "./claims.js";
 import { fillNamespace, isDeleting, prepareMetadataForUpdate } from "./metadata.js";
 import { type CurrentObject, parseCurrent } from "./objects.js";
 import type { Registry, WriteOptions } from "./registry.js";
@@ -22,6 +23,8 @@ export interface UpdateTarget {
   /** "" = the object itself. */
   readonly subresource: string;
   readonly options: WriteOptions;
+  /** What the object holds besides itself; absent = nothing is chosen for it. */
+  readonly claims?: ClaimRound;
 }
 
 /** Makes the served object that the client wants of the current one: a decoded body, or a patch. */
@@ -32,6 +35,7 @@ export interface NextObject {
   readonly value: Buffer;
   /** "same": nothing would change; "remove": the last thing that held it back is gone. */
   readonly action: "write" | "same" | "remove";
+  readonly claims: ClaimChange;
 }
 
 /** @throws {StatusError} when the client may not turn the current object into this one */
@@ -77,8 +81,13 @@ export function nextObject(
     ...((part ?? { validate: strategy.validateUpdate }).validate?.(next, before, context) ?? []),
   );
   if (errors.length > 0) throw invalid(resource, target.name, errors);
-  return encodeNext(resource, next, before, current);
+  target.claims?.assign(next, before);
+  const encoded = encodeNext(resource, next, before, current);
+  const left = encoded.action === "remove" ? undefined : encoded.object;
+  return { ...encoded, claims: target.claims?.change(left, before) ?? NO_CLAIMS };
 }
+
+const NO_CLAIMS: ClaimChange = Object.freeze({ compares: [], operations: [] });
 
 /** The current object for a patch to work on: a copy of its own. */
 function servedObject({ conversion }: ServedResource, current: CurrentObject): ApiObject {
@@ -138,7 +147,7 @@ function encodeNext(
   next: ApiObject,
   before: ApiObject,
   current: CurrentObject,
-): NextObject {
+): Omit<NextObject, "claims"> {
   let value = Buffer.from(resource.storedCodec.encode(next));
   const isSame = isSameValue(value, next.metadata.uid ?? "", current);
   if (!isSame && hasNewGeneration(resource, next, before, value)) {

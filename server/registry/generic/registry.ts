@@ -4,6 +4,7 @@
  *
  *   create.ts   POST, and PUT or apply of something that is not there     commit.ts     one transaction
  *   update.ts   PUT and PATCH, of an object or its subresource            metadata.ts   what we own in metadata
+ *   claims.ts   keys that an object holds besides its own
  *   delete.ts   DELETE with its phases        delete-collection.ts        namespace-gate.ts  is there a namespace?
  *
  * A write reads the current object from the view (memory), makes the next one, and commits it on the
@@ -14,9 +15,11 @@
 import type { Clock } from "../../../storage/base/clock.js";
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import type { RevisionedStore } from "../../../storage/kv/store.js";
+import type { PartitionId } from "../../../storage/objects/keys.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { UserInfo } from "../../request/user-info.js";
+import type { Allocator } from "./claims.js";
 import type { Freshness } from "./freshness.js";
 import type { Lifetimes } from "./served-resource.js";
 import type { WriteTurns } from "./write-turns.js";
@@ -29,6 +32,8 @@ export interface Registry {
   readonly clock: Clock;
   readonly naming: Naming;
   readonly lifetimes: Lifetimes;
+  /** By partition: what chooses addresses and the like for its objects; see claims.ts. */
+  readonly allocators?: Readonly<Record<PartitionId, Allocator>>;
   /** Makes writers of one contested object queue up; without it they try until one by one they win. */
   readonly writeTurns?: WriteTurns;
 }

@@ -11,6 +11,7 @@ import type { FieldError } from "../../api/status.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { ResourceFact } from "../../schema/model.js";
 import type { ObjectCodec } from "../../schema/object-codec.js";
+import type { Claim } from "./claims.js";
 import type { Registry, WriteOptions, WriteResult } from "./registry.js";
 
 /** What a strategy may know about the request. */
@@ -32,6 +33,8 @@ export interface ResourceStrategy {
   prepareForUpdate?(next: ApiObject, current: ApiObject, context: StrategyContext): void;
   validate?(next: ApiObject, context: StrategyContext): FieldError[];
   validateUpdate?(next: ApiObject, current: ApiObject, context: StrategyContext): FieldError[];
+  /** Keys besides its own that the object holds for itself alone, such as its address. */
+  claims?(object: ApiObject, context: Pick<StrategyContext, "naming">): readonly Claim[];
   /** Whether a PUT on a missing object creates it (S1-GEN-18). Default false. */
   readonly allowCreateOnUpdate?: boolean;
   /** Whether a PUT without resourceVersion is accepted (S1-CRUD-04). Default true. */

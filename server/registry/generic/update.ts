@@ -7,6 +7,7 @@ import type { Compare, Operation } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { badRequest, conflict, notFound, StatusError } from "../../api/status.js";
+import { ClaimRound } from "./claims.js";
 import { commit, putOperation, refresh } from "./commit.js";
 import { createObject } from "./create.js";
 import { decodeInput, type ObjectInput } from "./decode-input.js";
@@ -145,6 +146,7 @@ async function tryUntilWritten(
 ): Promise<ObjectResult | undefined> {
   const { resource, namespace, name, options } = target;
   const { key } = turn;
+  const claims = new ClaimRound(registry, resource);
   const partition = registry.view.partition(resource.partition);
   const path = objectPath(namespace, name);
   let isProved = false;
@@ -170,13 +172,14 @@ async function tryUntilWritten(
     }
     let next: NextObject;
     try {
-      next = nextObject(registry, target, current, makeNext);
+      next = nextObject(registry, { ...target, claims }, current, makeNext);
     } catch (error) {
       if (!(error instanceof StatusError) || isProved || (await isStill())) throw error;
       continue;
     }
     if (next.action === "same" || options.isDryRun) {
       if (!isProved && !(await isStill())) continue;
+      if (options.isDryRun && claims.rehearse(next.claims)) continue;
       return answerUnwritten(target, next, current);
     }
     const compare: Compare = { key, modRevision: current.revision };
@@ -184,7 +187,10 @@ async function tryUntilWritten(
       next.action === "remove"
         ? { type: "delete", key }
         : await putOperation(registry, { resource, key, ...next }, signal);
-    const transaction = { compares: [compare], operations: [operation] };
+    const transaction = {
+      compares: [compare, ...next.claims.compares],
+      operations: [operation, ...next.claims.operations],
+    };
     const result = await commit(registry, transaction, signal);
     if (result.succeeded) {
       const { revision } = result;
@@ -192,7 +198,8 @@ async function tryUntilWritten(
       const bytes = servedBytes(resource, value, object.metadata.uid ?? "", revision);
       return { status: 200, bytes, stored: object, revision };
     }
-    const [now] = result.current;
+    const [now, ...held] = result.current;
+    claims.learn(next.claims, held);
     current = now === undefined ? undefined : currentOfStore(now);
     isProved = true;
     if (await turn.take()) {

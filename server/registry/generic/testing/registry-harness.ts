@@ -56,7 +56,11 @@ export function inputOf(value: JsonValue): ObjectInput {
 }
 
 export async function openRegistryHarness(
-  options: { readonly clock?: Clock; readonly vendor?: string } = {},
+  options: {
+    readonly clock?: Clock;
+    readonly vendor?: string;
+    readonly allocators?: Registry["allocators"];
+  } = {},
 ): Promise<RegistryHarness> {
   const clock = options.clock ?? systemClock;
   const logger = silentLogger;
@@ -84,6 +88,7 @@ export async function openRegistryHarness(
       clock,
       naming,
       lifetimes: { eventTtlSeconds: 3_600 },
+      ...(options.allocators === undefined ? {} : { allocators: options.allocators }),
       writeTurns: new WriteTurns(),
     };
   };

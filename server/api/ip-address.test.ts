@@ -1,0 +1,72 @@
+/** IP addresses and blocks: reading, writing, and what lies within what. */
+import assert from "node:assert/strict";
+import { isIP } from "node:net";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  canonicalIp,
+  formatIp,
+  isWithin,
+  parseBlock,
+  parseIp,
+  specialIpProblem,
+} from "./ip-address.js";
+
+test("addresses are written canonically", () => {
+  const table: readonly [string, string | undefined][] = [
+    ["10.0.0.1", "10.0.0.1"],
+    ["010.000.0.01", "10.0.0.1"],
+    ["256.0.0.1", undefined],
+    ["1.2.3", undefined],
+    ["fd00:0:0:0:0:0:0:5", "fd00::5"],
+    ["FD00::00a:0", "fd00::a:0"],
+    ["::", "::"],
+    ["::ffff:10.0.0.1", "::ffff:a00:1"],
+    ["1:0:0:2:0:0:0:3", "1:0:0:2::3"],
+    ["fe80::1%eth0", undefined],
+    ["web", undefined],
+    ["", undefined],
+  ];
+  for (const [text, expected] of table) assert.equal(canonicalIp(text), expected, text);
+});
+
+test("every address survives being written and read", () => {
+  const address = fc.oneof(
+    fc.bigInt(0n, 2n ** 32n - 1n).map((value) => ({ version: 4 as const, value })),
+    fc.bigInt(0n, 2n ** 128n - 1n).map((value) => ({ version: 6 as const, value })),
+  );
+  fc.assert(
+    fc.property(address, (one) => {
+      const text = formatIp(one);
+      assert.equal(isIP(text), one.version);
+      assert.deepEqual(parseIp(text), one);
+    }),
+  );
+});
+
+test("blocks hold the addresses that begin as they do", () => {
+  const block = parseBlock("10.1.2.3/24");
+  assert.deepEqual(block, { version: 4, first: 0x0a010200n, bits: 24, size: 256n });
+  const holds = (ip: string) => {
+    const address = parseIp(ip);
+    return block !== undefined && address !== undefined && isWithin(address, block);
+  };
+  assert.equal(holds("10.1.2.255"), true);
+  assert.equal(holds("10.1.3.0"), false);
+  assert.equal(holds("::a01:200"), false);
+  for (const text of ["10.0.0.0", "10.0.0.0/33", "10.0.0.0/", "::/129", "/8"]) {
+    assert.equal(parseBlock(text), undefined, text);
+  }
+});
+
+test("addresses that mean something else to everyone", () => {
+  const problem = (text: string) => {
+    const address = parseIp(text);
+    return address === undefined ? "none" : specialIpProblem(text, address);
+  };
+  assert.equal(problem("192.0.2.1"), undefined);
+  assert.match(problem("0.0.0.0") ?? "", /unspecified/);
+  assert.match(problem("127.0.0.1") ?? "", /loopback/);
+  assert.match(problem("fe80::1") ?? "", /link-local range/);
+  assert.match(problem("224.0.0.1") ?? "", /multicast/);
+});

@@ -1,0 +1,129 @@
+/**
+ * IP addresses and blocks as numbers: for asking whether one lies within another, and for counting
+ * through a block. Texts are read leniently (old clients write leading zeros) and written canonically
+ * (RFC 5952).
+ */
+import { isIP } from "node:net";
+
+export interface IpAddress {
+  readonly version: 4 | 6;
+  readonly value: bigint;
+}
+
+/** All addresses that share their first `bits` bits with `first`. */
+export interface IpBlock {
+  readonly version: 4 | 6;
+  readonly first: bigint;
+  readonly bits: number;
+  /** How many addresses it has. */
+  readonly size: bigint;
+}
+
+const PADDED_V4 = /^\d{1,10}(\.\d{1,10}){3}$/;
+
+/** undefined when the text is no address, or has a zone. */
+export function parseIp(text: string): IpAddress | undefined {
+  if (text.includes(":")) {
+    return isIP(text) === 6 && !text.includes("%")
+      ? { version: 6, value: parseV6(text) }
+      : undefined;
+  }
+  if (!PADDED_V4.test(text)) return undefined;
+  let value = 0n;
+  for (const part of text.split(".")) {
+    const byte = Number(part);
+    if (byte > 255) return undefined;
+    value = value * 256n + BigInt(byte);
+  }
+  return { version: 4, value };
+}
+
+const GROUPS = 8;
+
+function parseV6(text: string): bigint {
+  let groups = text;
+  const dotted = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text);
+  if (dotted !== null) {
+    const [a = 0, b = 0, c = 0, d = 0] = dotted.slice(1).map(Number);
+    const tail = `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+    groups = text.slice(0, dotted.index) + tail;
+  }
+  const [head = "", tail] = groups.split("::");
+  const before = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = new Array<string>(GROUPS - before.length - after.length).fill("0");
+  const all = tail === undefined ? before : [...before, ...zeros, ...after];
+  return all.reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n);
+}
+
+export function formatIp({ version, value }: IpAddress): string {
+  if (version === 4) {
+    return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 255n).join(".");
+  }
+  const groups = Array.from({ length: GROUPS }, (_, index) =>
+    Number((value >> BigInt(16 * (GROUPS - 1 - index))) & 0xffffn),
+  );
+  const zeros = longestZeros(groups);
+  const hex = (part: readonly number[]) => part.map((group) => group.toString(16)).join(":");
+  if (zeros.length < 2) return hex(groups);
+  return `${hex(groups.slice(0, zeros.from))}::${hex(groups.slice(zeros.from + zeros.length))}`;
+}
+
+function longestZeros(groups: readonly number[]): { from: number; length: number } {
+  let best = { from: 0, length: 0 };
+  let length = 0;
+  groups.forEach((group, index) => {
+    length = group === 0 ? length + 1 : 0;
+    if (length > best.length) best = { from: index - length + 1, length };
+  });
+  return best;
+}
+
+/** "010.0.0.1" and "10.0.0.1" are one address; undefined when the text is none. */
+export function canonicalIp(text: string): string | undefined {
+  const address = parseIp(text);
+  return address === undefined ? undefined : formatIp(address);
+}
+
+/** undefined when the text is no block. */
+export function parseBlock(text: string): IpBlock | undefined {
+  const slash = text.indexOf("/");
+  const address = slash < 0 ? undefined : parseIp(text.slice(0, slash));
+  const length = text.slice(slash + 1);
+  if (address === undefined || !/^\d{1,3}$/.test(length)) return undefined;
+  const { version, value } = address;
+  const width = version === 4 ? 32 : 128;
+  const bits = Number(length);
+  if (bits > width) return undefined;
+  const size = 1n << BigInt(width - bits);
+  return { version, first: value - (value % size), bits, size };
+}
+
+export function isWithin({ version, value }: IpAddress, block: IpBlock): boolean {
+  return version === block.version && value >= block.first && value < block.first + block.size;
+}
+
+/** Why an address cannot be that of something that others talk to; undefined when it can. */
+export function specialIpProblem(text: string, address: IpAddress): string | undefined {
+  if (address.value === 0n) return `may not be unspecified (${text})`;
+  for (const [blocks, why] of SPECIAL) {
+    if (blocks.some((block) => isWithin(address, block))) return why;
+  }
+  return undefined;
+}
+
+function blocksOf(...texts: readonly string[]): readonly IpBlock[] {
+  return texts.map(parseBlock).filter((block) => block !== undefined);
+}
+
+const SPECIAL: readonly (readonly [readonly IpBlock[], string])[] = [
+  [blocksOf("127.0.0.0/8", "::1/128"), "may not be in the loopback range (127.0.0.0/8, ::1/128)"],
+  [
+    blocksOf("169.254.0.0/16", "fe80::/10"),
+    "may not be in the link-local range (169.254.0.0/16, fe80::/10)",
+  ],
+  [
+    blocksOf("224.0.0.0/24", "ff02::/16"),
+    "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
+  ],
+];

@@ -1,0 +1,276 @@
+/**
+ * Chooses addresses and node ports for Services that leave them open, and the families of their
+ * addresses. It guesses from the view what is free, starting at a random place so that replicas
+ * seldom guess the same; the claims that ride in the Service's own transaction decide
+ * (generic/claims.ts).
+ */
+import { randomInt } from "node:crypto";
+import type { PartitionId } from "../../../storage/objects/keys.js";
+import { deepEqual } from "../../api/deep-equal.js";
+import { invalidValue } from "../../api/field-errors.js";
+import { formatIp, type IpBlock, isWithin, parseIp } from "../../api/ip-address.js";
+import { type FieldError, internalError, invalid } from "../../api/status.js";
+import type { Allocator, IsTaken } from "../generic/claims.js";
+import { NODE_PORT_PARTITION } from "./service.js";
+import {
+  hasNodePorts,
+  type IpFamily,
+  isHeadless,
+  needsClusterIp,
+  needsHealthCheckPort,
+  needsNodePorts,
+  type ServiceObject,
+  type ServicePort,
+  type ServiceSpec,
+} from "./service-types.js";
+
+export interface ServiceAllocation {
+  /** One block, or one of each family; the first one's family is the default. */
+  readonly clusterIpRanges: readonly IpBlock[];
+  /** Both ends belong to it. */
+  readonly nodePortRange: { readonly first: number; readonly last: number };
+  /** Where IPAddress objects are stored. */
+  readonly addressPartition: PartitionId;
+}
+
+/** Addresses looked at beyond the random start: a block larger than that is never full. */
+const SCAN_MAX = 65_536;
+/** The start of a range is kept for those who ask for an address or port by number. */
+const RESERVED_MIN = 16;
+const RESERVED_IPS_MAX = 256;
+const RESERVED_PORTS_MAX = 128;
+
+export function createServiceAllocator(options: ServiceAllocation): Allocator {
+  const pools = new Map(options.clusterIpRanges.map((block) => [familyOf(block), block]));
+  const [defaultFamily = "IPv4"] = pools.keys();
+  return {
+    assign(next: ServiceObject, current: ServiceObject | undefined, isTaken) {
+      const { spec } = next;
+      if (spec === undefined) return;
+      const refuse = (errors: readonly FieldError[]) =>
+        invalid({ group: "", kind: "Service" }, next.metadata.name ?? "", errors);
+      if (needsClusterIp(spec)) {
+        const errors = settleFamilies(spec, current?.spec, { pools, defaultFamily });
+        if (errors.length > 0) throw refuse(errors);
+        if (!isHeadless(spec)) {
+          const problem = assignAddresses(spec, current?.spec, { ...options, pools, isTaken });
+          if (problem !== undefined) throw refuse([problem]);
+        }
+      }
+      const problem = assignPorts(spec, current?.spec, { ...options, isTaken });
+      if (problem !== undefined) throw refuse([problem]);
+    },
+  };
+}
+
+function familyOf({ version }: { readonly version: 4 | 6 }): IpFamily {
+  return version === 4 ? "IPv4" : "IPv6";
+}
+
+interface Families {
+  readonly pools: ReadonlyMap<IpFamily, IpBlock>;
+  readonly defaultFamily: IpFamily;
+}
+
+const POLICY_FIELD = "spec.ipFamilyPolicy";
+
+/** Policy and families, as far as the client leaves them open. @returns what cannot be had */
+function settleFamilies(
+  spec: ServiceSpec,
+  before: ServiceSpec | undefined,
+  { pools, defaultFamily }: Families,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const isFree = spec.clusterIP === "None" && Object.keys(spec.selector ?? {}).length === 0;
+  spec.ipFamilyPolicy ??= before?.ipFamilyPolicy ?? (isFree ? "RequireDualStack" : "SingleStack");
+  const policy = spec.ipFamilyPolicy;
+  if (before !== undefined && policy === "SingleStack") keepFirst(spec, before);
+  const families = [...(spec.ipFamilies ?? [])];
+  const ips = isHeadless(spec) ? [] : (spec.clusterIPs ?? []);
+  if (policy === "SingleStack") {
+    const why = "must be 'RequireDualStack' or 'PreferDualStack' when multiple";
+    if (ips.length === 2) {
+      errors.push(invalidValue(POLICY_FIELD, policy, `${why} cluster IPs are specified`));
+    }
+    if (families.length === 2) {
+      errors.push(invalidValue(POLICY_FIELD, policy, `${why} IP families are specified`));
+    }
+  }
+  ips.forEach((ip, index) => {
+    const address = parseIp(ip);
+    if (families[index] !== undefined || address === undefined) return;
+    const family = familyOf(address);
+    if (pools.has(family)) families.push(family);
+    else {
+      const why = `${family} is not configured on this cluster`;
+      errors.push(invalidValue(`spec.clusterIPs[${index}]`, ips, why));
+    }
+  });
+  if (errors.length > 0) return errors;
+  // A name without pods behind it may promise addresses that the cluster does not give out itself.
+  if (!isFree) {
+    if (policy === "RequireDualStack" && pools.size < 2) {
+      const why = "this cluster is not configured for dual-stack services";
+      errors.push(invalidValue(POLICY_FIELD, policy, why));
+    }
+    families.forEach((family, index) => {
+      if (pools.has(family)) return;
+      const why = "not configured on this cluster";
+      errors.push(invalidValue(`spec.ipFamilies[${index}]`, family, why));
+    });
+    if (errors.length > 0) return errors;
+  }
+  if (families.length === 0) families.push(defaultFamily);
+  if (families.length === 1 && policy !== "SingleStack" && (isFree || pools.size === 2)) {
+    families.push(families[0] === "IPv4" ? "IPv6" : "IPv4");
+  }
+  spec.ipFamilies = families;
+  return errors;
+}
+
+/** Asking for one family lets go of the second address, if nothing else is said of it. */
+function keepFirst(spec: ServiceSpec, before: ServiceSpec): void {
+  const { clusterIPs = [], ipFamilies = [] } = spec;
+  if (clusterIPs.length > 1 && deepEqual(clusterIPs, before.clusterIPs)) {
+    spec.clusterIPs = clusterIPs.slice(0, 1);
+  }
+  if (ipFamilies.length > 1 && deepEqual(ipFamilies, before.ipFamilies)) {
+    spec.ipFamilies = ipFamilies.slice(0, 1);
+  }
+}
+
+interface AddressPools {
+  readonly pools: ReadonlyMap<IpFamily, IpBlock>;
+  readonly addressPartition: PartitionId;
+  readonly isTaken: IsTaken;
+}
+
+/** @returns why an address that is asked for cannot be had at all */
+function assignAddresses(
+  spec: ServiceSpec,
+  before: ServiceSpec | undefined,
+  { pools, addressPartition, isTaken }: AddressPools,
+): FieldError | undefined {
+  const ips = [...(spec.clusterIPs ?? [])];
+  for (const [index, family] of (spec.ipFamilies ?? []).entries()) {
+    const block = pools.get(family);
+    const wanted = ips[index];
+    if (wanted === undefined) {
+      const ip = block && freeAddress(block, (text) => isTaken(addressPartition, text));
+      if (ip === undefined) {
+        throw internalError("failed to allocate a serviceIP: range is full");
+      }
+      ips.push(ip);
+    } else if (!(before?.clusterIPs ?? []).includes(wanted)) {
+      // What a Service has been given before stays, also when the ranges are others now.
+      const problem = outOfRange(wanted, block);
+      if (problem !== undefined) {
+        const why = `failed to allocate IP ${wanted}: ${problem}`;
+        return invalidValue("spec.clusterIPs", ips, why);
+      }
+    }
+  }
+  spec.clusterIPs = ips;
+  spec.clusterIP = ips[0] ?? "";
+  return undefined;
+}
+
+function outOfRange(ip: string, block: IpBlock | undefined): string | undefined {
+  const address = parseIp(ip);
+  if (address === undefined || block === undefined) return "it is not an address of this cluster";
+  const offset = address.value - block.first;
+  const { first, last } = usable(block);
+  if (isWithin(address, block) && offset >= first && offset <= last) return undefined;
+  const range = `${formatIp({ version: block.version, value: block.first })}/${block.bits}`;
+  return `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${range}`;
+}
+
+/** The first address of a block names the block, and the last one of IPv4 means everybody. */
+function usable({ version, size }: IpBlock): { first: bigint; last: bigint } {
+  if (size <= 2n) return { first: 0n, last: size - 1n };
+  return { first: 1n, last: version === 4 ? size - 2n : size - 1n };
+}
+
+function freeAddress(block: IpBlock, isTaken: (ip: string) => boolean): string | undefined {
+  const { first, last } = usable(block);
+  const count = Number(min(last - first + 1n, BigInt(2 ** 31)));
+  const reserved = Math.min(Math.max(RESERVED_MIN, Math.floor(count / 16)), RESERVED_IPS_MAX);
+  for (const offset of offsets(count, reserved)) {
+    const value = block.first + first + BigInt(offset);
+    const ip = formatIp({ version: block.version, value });
+    if (!isTaken(ip)) return ip;
+  }
+  return undefined;
+}
+
+function min(left: bigint, right: bigint): bigint {
+  return left < right ? left : right;
+}
+
+/** All numbers below `count` in some order, the reserved ones at the start last. */
+function* offsets(count: number, reserved: number): Generator<number> {
+  const open = count - reserved;
+  if (open > 0) {
+    const start = randomInt(open);
+    const steps = Math.min(open, SCAN_MAX);
+    for (let step = 0; step < steps; step++) yield reserved + ((start + step) % open);
+  }
+  for (let offset = 0; offset < Math.min(reserved, count); offset++) yield offset;
+}
+
+interface PortPool {
+  readonly nodePortRange: ServiceAllocation["nodePortRange"];
+  readonly isTaken: IsTaken;
+}
+
+/** @returns why a port that is asked for cannot be had at all */
+function assignPorts(
+  spec: ServiceSpec,
+  before: ServiceSpec | undefined,
+  pool: PortPool,
+): FieldError | undefined {
+  if (!hasNodePorts(spec)) return undefined;
+  const ports = spec.ports ?? [];
+  const old = new Set((before?.ports ?? []).map(({ nodePort }) => nodePort ?? 0));
+  const { first, last } = pool.nodePortRange;
+  for (const [index, { nodePort = 0 }] of ports.entries()) {
+    if (nodePort === 0 || old.has(nodePort) || (nodePort >= first && nodePort <= last)) continue;
+    const why = `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
+    return invalidValue(`spec.ports[${index}].nodePort`, nodePort, why);
+  }
+  const own = new Set(ports.map(({ nodePort }) => nodePort ?? 0));
+  const take = () => {
+    const port = freePort(pool, own);
+    own.add(port);
+    return port;
+  };
+  if (needsNodePorts(spec)) {
+    for (const port of ports) {
+      if ((port.nodePort ?? 0) !== 0) continue;
+      port.nodePort = sharedPort(port, ports) ?? take();
+    }
+  }
+  if (needsHealthCheckPort(spec) && (spec.healthCheckNodePort ?? 0) === 0) {
+    spec.healthCheckNodePort = take();
+  }
+  return undefined;
+}
+
+/** One port number for several protocols is one node port as well. */
+function sharedPort(port: ServicePort, ports: readonly ServicePort[]): number | undefined {
+  const other = ports.find(
+    (one) => one.port === port.port && one.protocol !== port.protocol && (one.nodePort ?? 0) !== 0,
+  );
+  return other?.nodePort;
+}
+
+function freePort({ nodePortRange, isTaken }: PortPool, own: ReadonlySet<number>): number {
+  const { first, last } = nodePortRange;
+  const count = last - first + 1;
+  const reserved = Math.min(Math.max(RESERVED_MIN, Math.floor(count / 32)), RESERVED_PORTS_MAX);
+  for (const offset of offsets(count, count <= RESERVED_MIN ? 0 : reserved)) {
+    const port = first + offset;
+    if (!own.has(port) && !isTaken(NODE_PORT_PARTITION, String(port))) return port;
+  }
+  throw internalError("failed to allocate a nodePort: range is full");
+}

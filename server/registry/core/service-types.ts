@@ -1,0 +1,76 @@
+/** The parts of a Service that its strategy reads and writes, as the facts of core/v1 describe them. */
+import type { ApiObject } from "../../api/meta.js";
+import type { Maybe, Whole } from "../../api/validation-values.js";
+
+export interface ServicePort {
+  name?: string;
+  protocol?: string;
+  appProtocol?: Maybe<string>;
+  port: Whole;
+  targetPort?: Maybe<Whole | string>;
+  nodePort?: number;
+}
+
+export type IpFamily = "IPv4" | "IPv6";
+
+export interface ServiceSpec {
+  ports?: Maybe<ServicePort[]>;
+  selector?: Maybe<Record<string, string>>;
+  clusterIP?: string;
+  clusterIPs?: string[];
+  type?: string;
+  externalIPs?: Maybe<string[]>;
+  sessionAffinity?: string;
+  sessionAffinityConfig?: Maybe<{
+    clientIP?: Maybe<{ timeoutSeconds?: Maybe<Whole> }>;
+  }>;
+  loadBalancerSourceRanges?: Maybe<string[]>;
+  externalName?: string;
+  externalTrafficPolicy?: string;
+  healthCheckNodePort?: number;
+  ipFamilies?: IpFamily[];
+  ipFamilyPolicy?: Maybe<string>;
+  allocateLoadBalancerNodePorts?: Maybe<boolean>;
+  loadBalancerClass?: Maybe<string>;
+  internalTrafficPolicy?: Maybe<string>;
+  trafficDistribution?: Maybe<string>;
+}
+
+export interface ServiceObject extends ApiObject {
+  spec?: ServiceSpec;
+  status?: {
+    loadBalancer?: Maybe<{
+      ingress?: Maybe<readonly { ip?: string; hostname?: string; ipMode?: Maybe<string> }[]>;
+    }>;
+  };
+}
+
+/** What stands for "no address" of a Service whose pods are found by name. */
+export const HEADLESS = "None";
+
+export function isHeadless({ clusterIPs }: ServiceSpec): boolean {
+  return clusterIPs?.length === 1 && clusterIPs[0] === HEADLESS;
+}
+
+/** All but an alias for another name have an address of the cluster, or "None". */
+export function needsClusterIp({ type }: ServiceSpec): boolean {
+  return type !== "ExternalName";
+}
+
+export function hasNodePorts({ type }: ServiceSpec): boolean {
+  return type === "NodePort" || type === "LoadBalancer";
+}
+
+export function needsNodePorts(spec: ServiceSpec): boolean {
+  return hasNodePorts(spec) && spec.allocateLoadBalancerNodePorts !== false;
+}
+
+/** A load balancer that keeps to the nodes with a pod asks them over a port of its own. */
+export function needsHealthCheckPort({ type, externalTrafficPolicy }: ServiceSpec): boolean {
+  return type === "LoadBalancer" && externalTrafficPolicy === "Local";
+}
+
+/** Whether it is reached from outside the cluster. */
+export function isExternal(spec: ServiceSpec): boolean {
+  return hasNodePorts(spec) || (spec.type === "ClusterIP" && (spec.externalIPs?.length ?? 0) > 0);
+}

@@ -1,0 +1,207 @@
+/**
+ * Strategy of core/v1 Service. Addresses and node ports that a Service has been given stay its own
+ * through updates that do not mention them, and go when its type has no use for them any more. Which
+ * it holds is claimed under keys of their own, in the transaction that writes the Service.
+ */
+import { deepEqual } from "../../api/deep-equal.js";
+import { invalidValue } from "../../api/field-errors.js";
+import { canonicalIp, parseIp } from "../../api/ip-address.js";
+import { checkDns1035LabelName } from "../../api/validation-names.js";
+import type { Claim } from "../generic/claims.js";
+import { selectable } from "../generic/fields.js";
+import { formatTime } from "../generic/metadata.js";
+import type { ResourceStrategy, StrategyContext } from "../generic/served-resource.js";
+import { validated } from "../generic/validated.js";
+import {
+  hasNodePorts,
+  isHeadless,
+  needsClusterIp,
+  needsHealthCheckPort,
+  needsNodePorts,
+  type ServiceObject,
+  type ServicePort,
+  type ServiceSpec,
+} from "./service-types.js";
+import { serviceRules } from "./validate-service.js";
+
+/** Where claims of node ports stand; no resource is served from there. */
+export const NODE_PORT_PARTITION = "internal/nodeports";
+
+export const serviceStrategy: ResourceStrategy = {
+  prepareForCreate(next: ServiceObject) {
+    delete next.status;
+    const { spec } = next;
+    if (spec === undefined) return;
+    if ((spec.clusterIP ?? "") !== "" && (spec.clusterIPs?.length ?? 0) === 0) {
+      spec.clusterIPs = [spec.clusterIP ?? ""];
+    }
+  },
+  prepareForUpdate(next: ServiceObject, current: ServiceObject, { subresource }) {
+    if (subresource !== "" || next.spec === undefined) return;
+    const before = current.spec ?? {};
+    keepGiven(next.spec, before);
+    syncAddresses(next.spec, before);
+    dropOutdated(next.spec, before);
+  },
+  ...validated(serviceRules),
+  claims: claimsOf,
+  allowCreateOnUpdate: true,
+  returnsDeletedObject: true,
+  validateName: checkDns1035LabelName,
+  ...selectable(["spec.clusterIP", "spec.type"]),
+};
+
+/** What an update leaves open stays as it was given. */
+function keepGiven(spec: ServiceSpec, before: ServiceSpec): void {
+  if (needsClusterIp(spec) && needsClusterIp(before)) {
+    if ((spec.clusterIP ?? "") === "") setOrDelete(spec, "clusterIP", before.clusterIP);
+    if ((spec.clusterIPs?.length ?? 0) === 0 && spec.clusterIP === before.clusterIP) {
+      setOrDelete(spec, "clusterIPs", before.clusterIPs && [...before.clusterIPs]);
+    }
+  }
+  if (needsNodePorts(spec) && needsNodePorts(before)) keepNodePorts(spec, before);
+  if (needsHealthCheckPort(spec) && needsHealthCheckPort(before)) {
+    if ((spec.healthCheckNodePort ?? 0) === 0) {
+      setOrDelete(spec, "healthCheckNodePort", before.healthCheckNodePort);
+    }
+  }
+}
+
+function setOrDelete<K extends keyof ServiceSpec>(
+  spec: ServiceSpec,
+  member: K,
+  value: ServiceSpec[K] | undefined,
+): void {
+  if (value === undefined) delete spec[member];
+  else spec[member] = value;
+}
+
+function portIdentity({ protocol, port }: ServicePort): string {
+  return `${protocol}/${port}`;
+}
+
+function keepNodePorts(spec: ServiceSpec, before: ServiceSpec): void {
+  const old = new Map((before.ports ?? []).map((port) => [portIdentity(port), port.nodePort]));
+  const used = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort ?? 0));
+  for (const port of spec.ports ?? []) {
+    const nodePort = old.get(portIdentity(port)) ?? 0;
+    if ((port.nodePort ?? 0) !== 0 || nodePort === 0 || used.has(nodePort)) continue;
+    port.nodePort = nodePort;
+    used.add(nodePort);
+  }
+}
+
+/** `clusterIP` is the first of `clusterIPs`, whichever of the two a client has changed. */
+function syncAddresses(spec: ServiceSpec, before: ServiceSpec): void {
+  const [ip, ips] = [spec.clusterIP ?? "", spec.clusterIPs ?? []];
+  const isSameIp = ip === (before.clusterIP ?? "");
+  const isSameList = deepEqual(ips, before.clusterIPs ?? []);
+  if (ip === "" && !isSameIp && isSameList) delete spec.clusterIPs;
+  else if (ips.length === 0 && !isSameList && isSameIp) delete spec.clusterIP;
+  else if (ip !== "" && !isSameIp && (isSameList || ips.length === 0))
+    spec.clusterIPs = [ip, ...ips.slice(1)];
+}
+
+/** What came with a former type goes with it, unless the client has changed it. */
+function dropOutdated(spec: ServiceSpec, before: ServiceSpec): void {
+  const isSame = (member: keyof ServiceSpec) =>
+    deepEqual(spec[member] ?? null, before[member] ?? null);
+  if (needsClusterIp(before) && !needsClusterIp(spec)) {
+    if (isSame("clusterIPs")) {
+      delete spec.clusterIP;
+      delete spec.clusterIPs;
+    }
+    if (isSame("ipFamilies")) delete spec.ipFamilies;
+    if (isSame("ipFamilyPolicy")) delete spec.ipFamilyPolicy;
+  }
+  if (needsNodePorts(before) && !needsNodePorts(spec)) {
+    const old = new Set((before.ports ?? []).map(({ nodePort }) => nodePort));
+    const ports = spec.ports ?? [];
+    if (ports.every(({ nodePort }) => nodePort === undefined || old.has(nodePort))) {
+      for (const port of ports) delete port.nodePort;
+    }
+  }
+  if (needsHealthCheckPort(before) && !needsHealthCheckPort(spec)) {
+    if (isSame("healthCheckNodePort")) delete spec.healthCheckNodePort;
+  }
+  if (before.type === "LoadBalancer" && spec.type !== "LoadBalancer") {
+    if (isSame("allocateLoadBalancerNodePorts")) delete spec.allocateLoadBalancerNodePorts;
+    if (isSame("loadBalancerClass")) delete spec.loadBalancerClass;
+  }
+  if (hasNodePorts(before) && !hasNodePorts(spec)) {
+    const isExposed = spec.type === "ClusterIP" && (spec.externalIPs?.length ?? 0) > 0;
+    if (isSame("externalTrafficPolicy") && !isExposed) delete spec.externalTrafficPolicy;
+  }
+}
+
+/** The addresses and node ports that a Service holds: nobody else's as long as it has them. */
+function claimsOf(service: ServiceObject, context: Pick<StrategyContext, "naming">): Claim[] {
+  const spec = service.spec ?? {};
+  const claims: Claim[] = [];
+  if (needsClusterIp(spec) && !isHeadless(spec)) {
+    for (const ip of spec.clusterIPs ?? []) {
+      const name = canonicalIp(ip);
+      if (name !== undefined) claims.push(addressClaim(service, name, context));
+    }
+  }
+  if (!hasNodePorts(spec)) return claims;
+  const held = new Set<number>();
+  const hold = (port: number, field: string) => {
+    // A port serves several protocols of one Service.
+    if (port === 0 || held.has(port)) return;
+    held.add(port);
+    claims.push(portClaim(service, port, field));
+  };
+  spec.ports?.forEach(({ nodePort = 0 }, index) => {
+    hold(nodePort, `spec.ports[${index}].nodePort`);
+  });
+  if (needsHealthCheckPort(spec)) hold(spec.healthCheckNodePort ?? 0, "spec.healthCheckNodePort");
+  return claims;
+}
+
+/** An IPAddress object that clients can see, as the existing API keeps them. */
+function addressClaim(
+  { metadata, spec }: ServiceObject,
+  ip: string,
+  { naming }: Pick<StrategyContext, "naming">,
+): Claim {
+  const group = `networking.${naming.groupDomain}`;
+  const why = `failed to allocate IP ${ip}: provided IP is already allocated`;
+  return {
+    partition: `${group}/ipaddresses`,
+    path: ip,
+    problem: invalidValue("spec.clusterIPs", spec?.clusterIPs, why),
+    object: ({ uid, nowMs }) => ({
+      kind: "IPAddress",
+      apiVersion: `${group}/v1`,
+      metadata: {
+        name: ip,
+        uid,
+        creationTimestamp: formatTime(nowMs),
+        labels: {
+          [`ipaddress.${naming.labelDomain}/ip-family`]: `IPv${parseIp(ip)?.version}`,
+          [`ipaddress.${naming.labelDomain}/managed-by`]: `ipallocator.${naming.groupDomain}`,
+        },
+      },
+      spec: { parentRef: parentOf(metadata) },
+    }),
+  };
+}
+
+function parentOf({ namespace, name }: ServiceObject["metadata"]) {
+  return { resource: "services", namespace: namespace ?? "", name: name ?? "" };
+}
+
+function portClaim({ metadata }: ServiceObject, port: number, field: string): Claim {
+  return {
+    partition: NODE_PORT_PARTITION,
+    path: String(port),
+    problem: invalidValue(field, port, "provided port is already allocated"),
+    object: ({ uid, nowMs }) => ({
+      kind: "NodePort",
+      apiVersion: "internal/v1",
+      metadata: { name: String(port), uid, creationTimestamp: formatTime(nowMs) },
+      spec: { parentRef: parentOf(metadata) },
+    }),
+  };
+}

@@ -1,0 +1,167 @@
+/** Rules for Services, and what an update keeps of what a Service has been given. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { changeProblems, problemsOf, type TestObject } from "../testing/problems.js";
+
+const http = { name: "http", port: 80 };
+const service = (spec: object = {}): TestObject => ({ spec: { ports: [http], ...spec } });
+const problems = (spec: object) => problemsOf("v1/services", service(spec));
+
+const ROWS: readonly [object, ...string[]][] = [
+  [{}],
+  [{ ports: [{ port: 80 }], selector: { app: "web" } }],
+  [{ type: "NodePort", ports: [{ port: 80, nodePort: 30080 }] }],
+  [
+    {
+      type: "LoadBalancer",
+      externalTrafficPolicy: "Local",
+      loadBalancerSourceRanges: ["10.0.0.0/8 "],
+    },
+  ],
+  [{ type: "ExternalName", ports: null, externalName: "db.example.com." }],
+  [{ clusterIP: "None", ports: null }],
+  [
+    {
+      clusterIP: "10.0.0.9",
+      clusterIPs: ["10.0.0.9", "fd00::9"],
+      ipFamilyPolicy: "RequireDualStack",
+    },
+  ],
+  [{ sessionAffinity: "ClientIP" }],
+  [{ externalIPs: ["192.0.2.1"], externalTrafficPolicy: "Local" }],
+  [
+    {
+      ports: [
+        { name: "a", port: 53, protocol: "UDP" },
+        { name: "b", port: 53, protocol: "TCP", targetPort: "dns", appProtocol: "example.com/dns" },
+      ],
+    },
+  ],
+  [{ ports: null }, "spec.ports: Required value"],
+  [
+    { ports: [{ port: 0 }] },
+    "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
+    "spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive",
+  ],
+  [
+    { ports: [{ port: 80 }, { port: 81 }] },
+    "spec.ports[0].name: Required value",
+    "spec.ports[1].name: Required value",
+  ],
+  [{ ports: [http, { name: "http", port: 81 }] }, 'spec.ports[1].name: Duplicate value: "http"'],
+  [
+    { ports: [http, { name: "b", port: 80 }] },
+    'spec.ports[1]: Duplicate value: {"protocol":"TCP","port":80}',
+  ],
+  [
+    { ports: [{ port: 80, nodePort: 30080 }] },
+    "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
+  ],
+  [
+    { ports: [{ port: 80, protocol: "ICMP" }] },
+    'spec.ports[0].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"',
+  ],
+  [
+    { type: "NodePort", clusterIP: "None" },
+    "spec.clusterIPs[0]: Invalid value: \"None\": may not be set to 'None' for NodePort services",
+  ],
+  [
+    { type: "Other" },
+    'spec.type: Unsupported value: "Other": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"',
+  ],
+  [{ type: "ExternalName" }, "spec.externalName: Required value"],
+  [
+    { type: "ExternalName", externalName: "a.b", clusterIP: "10.0.0.1" },
+    "spec.clusterIPs: Forbidden: may not be set for ExternalName services",
+  ],
+  [
+    { clusterIP: "here" },
+    'spec.clusterIPs[0]: Invalid value: "here": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+  ],
+  [
+    { clusterIPs: ["10.0.0.1"] },
+    'spec.clusterIPs: Invalid value: ["10.0.0.1"]: must be empty when `clusterIP` is not specified',
+  ],
+  [
+    { clusterIP: "10.0.0.1", clusterIPs: ["10.0.0.1", "10.0.0.2"] },
+    'spec.clusterIPs: Invalid value: ["10.0.0.1","10.0.0.2"]: may specify no more than one IP for each IP family',
+  ],
+  [
+    { clusterIP: "10.0.0.1", ipFamilies: ["IPv6"] },
+    'spec.clusterIPs[0]: Invalid value: "10.0.0.1": expected an IPv6 value as indicated by `ipFamilies[0]`',
+  ],
+  [
+    { sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds: 86401 } } },
+    "spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 86401: must be greater than 0 and less than 86400",
+  ],
+  [
+    { externalIPs: ["127.0.0.1"] },
+    'spec.externalIPs[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)',
+  ],
+  [
+    { loadBalancerSourceRanges: ["10.0.0.0/8"] },
+    "spec.LoadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'",
+  ],
+  [
+    { externalTrafficPolicy: "Local" },
+    'spec.externalTrafficPolicy: Invalid value: "Local": may only be set for externally-accessible services',
+  ],
+  [
+    { healthCheckNodePort: 30001 },
+    "spec.healthCheckNodePort: Invalid value: 30001: may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
+  ],
+  [
+    { trafficDistribution: "Far" },
+    'spec.trafficDistribution: Unsupported value: "Far": supported values: "PreferClose", "PreferSameNode", "PreferSameZone"',
+  ],
+];
+
+test("services that are right are accepted, others refused with what is wrong", () => {
+  for (const [spec, ...expected] of ROWS) {
+    assert.deepEqual(problems(spec), expected, JSON.stringify(spec));
+  }
+});
+
+const change = (before: object, after: object) =>
+  changeProblems("v1/services", service(before), service(after));
+
+test("an address once given stays; a second one goes when one family is asked for", () => {
+  const given = { clusterIP: "10.0.0.1", clusterIPs: ["10.0.0.1"], ipFamilies: ["IPv4"] };
+  assert.deepEqual(change(given, {}), []);
+  assert.deepEqual(change(given, { clusterIP: "10.0.0.2" }), [
+    'spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set',
+  ]);
+  assert.deepEqual(change(given, { type: "ExternalName", externalName: "a.b" }), []);
+  const two = {
+    clusterIP: "10.0.0.1",
+    clusterIPs: ["10.0.0.1", "fd00::1"],
+    ipFamilies: ["IPv4", "IPv6"],
+    ipFamilyPolicy: "PreferDualStack",
+  };
+  const one = { clusterIP: "10.0.0.1", clusterIPs: ["10.0.0.1"], ipFamilies: ["IPv4"] };
+  assert.deepEqual(change(two, { ...one, ipFamilyPolicy: "SingleStack" }), []);
+  assert.deepEqual(change(two, { ...one, ipFamilyPolicy: "PreferDualStack" }), [
+    "spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be set to 'SingleStack' when releasing the secondary clusterIP",
+    "spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be set to 'SingleStack' when releasing the secondary ipFamily",
+  ]);
+});
+
+test("a load balancer keeps its class", () => {
+  const balanced = (loadBalancerClass: string) => ({ type: "LoadBalancer", loadBalancerClass });
+  assert.deepEqual(change(balanced("a.b/c"), balanced("a.b/d")), [
+    'spec.loadBalancerClass: Invalid value: "a.b/d": may not change once set',
+  ]);
+});
+
+test("the status of a service names addresses", () => {
+  const status = (ingress: object) => ({
+    ...service(),
+    status: { loadBalancer: { ingress: [ingress] } },
+  });
+  const found = (ingress: object) =>
+    changeProblems("v1/services", service(), status(ingress), "status");
+  assert.deepEqual(found({ ip: "192.0.2.1" }), []);
+  assert.deepEqual(found({ hostname: "192.0.2.1" }), [
+    'status.loadBalancer.ingress[0].hostname: Invalid value: "192.0.2.1": must be a DNS name, not an IP address',
+  ]);
+});

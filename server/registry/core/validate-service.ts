@@ -1,0 +1,330 @@
+/**
+ * Rules for Services: types and what each may have, ports, addresses and families. Whether an address
+ * or a node port is free is not asked here; it is claimed when the Service is stored.
+ */
+import { deepEqual } from "../../api/deep-equal.js";
+import {
+  duplicateValue,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from "../../api/field-errors.js";
+import { parseIp, specialIpProblem } from "../../api/ip-address.js";
+import type { FieldError } from "../../api/status.js";
+import { validateLabels } from "../../api/validation-metadata.js";
+import { validateLabelKey } from "../../api/validation-selectors.js";
+import {
+  type Maybe,
+  validateCidr,
+  validateDnsLabel,
+  validateDnsSubdomain,
+  validateIp,
+  validatePort,
+  validatePortOrName,
+} from "../../api/validation-values.js";
+import type { Rules } from "../generic/validated.js";
+import {
+  hasNodePorts,
+  isExternal,
+  isHeadless,
+  needsHealthCheckPort,
+  type ServiceObject,
+  type ServicePort,
+  type ServiceSpec,
+} from "./service-types.js";
+
+export const serviceRules: Rules<ServiceObject> = {
+  object: ({ spec }) => validateService(spec ?? {}),
+  change: (next, current) => validateChange(next.spec ?? {}, current.spec ?? {}),
+  status: ({ status }) => validateStatus(status),
+};
+
+function validateService(spec: ServiceSpec): FieldError[] {
+  const errors: FieldError[] = [];
+  validateType(spec, errors);
+  validatePorts(spec, errors);
+  if (spec.selector) validateLabels(spec.selector, "spec.selector", errors);
+  validateAffinity(spec, errors);
+  errors.push(...validateAddresses(spec));
+  spec.externalIPs?.forEach((ip, index) => {
+    validateReachableIp(ip, `spec.externalIPs[${index}]`, errors);
+  });
+  validateLoadBalancer(spec, errors);
+  validateTraffic(spec, errors);
+  return errors;
+}
+
+function validateType(spec: ServiceSpec, errors: FieldError[]): void {
+  const { type } = spec;
+  if ((spec.ports?.length ?? 0) === 0 && !isHeadless(spec) && type !== "ExternalName") {
+    errors.push(requiredValue("spec.ports"));
+  }
+  if (hasNodePorts(spec) && isHeadless(spec)) {
+    const why = `may not be set to 'None' for ${type} services`;
+    errors.push(invalidValue("spec.clusterIPs[0]", "None", why));
+  }
+  if (type !== "ExternalName") return;
+  const why = "may not be set for ExternalName services";
+  for (const member of ["clusterIPs", "ipFamilies"] as const) {
+    if ((spec[member]?.length ?? 0) > 0) errors.push(forbiddenField(`spec.${member}`, why));
+  }
+  if (isSet(spec.ipFamilyPolicy)) errors.push(forbiddenField("spec.ipFamilyPolicy", why));
+  const name = (spec.externalName ?? "").replace(/\.$/, "");
+  if (name === "") errors.push(requiredValue("spec.externalName"));
+  else validateDnsSubdomain(name, "spec.externalName", errors);
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function validatePorts(spec: ServiceSpec, errors: FieldError[]): void {
+  const ports = spec.ports ?? [];
+  const names = new Set<string>();
+  ports.forEach((port, index) => {
+    validateServicePort(port, `spec.ports[${index}]`, {
+      names,
+      needsName: ports.length > 1,
+      errors,
+    });
+    if (spec.type === "ClusterIP" && (port.nodePort ?? 0) !== 0) {
+      const why = "may not be used when `type` is 'ClusterIP'";
+      errors.push(forbiddenField(`spec.ports[${index}].nodePort`, why));
+    }
+  });
+  const nodePorts = new Set<string>();
+  const pairs = new Set<string>();
+  ports.forEach(({ protocol, port, nodePort = 0 }, index) => {
+    const nodeIdentity = `${protocol}/${nodePort}`;
+    if (nodePort !== 0 && nodePorts.has(nodeIdentity)) {
+      errors.push(duplicateValue(`spec.ports[${index}].nodePort`, nodePort));
+    }
+    nodePorts.add(nodeIdentity);
+    const identity = `${protocol}/${port}`;
+    if (pairs.has(identity))
+      errors.push(duplicateValue(`spec.ports[${index}]`, { protocol, port }));
+    pairs.add(identity);
+  });
+}
+
+function validateServicePort(
+  { name = "", port, targetPort, appProtocol }: ServicePort,
+  field: string,
+  { names, needsName, errors }: { names: Set<string>; needsName: boolean; errors: FieldError[] },
+): void {
+  if (name !== "") {
+    validateDnsLabel(name, `${field}.name`, errors);
+    if (names.has(name)) errors.push(duplicateValue(`${field}.name`, name));
+    names.add(name);
+  } else if (needsName) errors.push(requiredValue(`${field}.name`));
+  validatePort(port, `${field}.port`, errors);
+  validatePortOrName(targetPort, `${field}.targetPort`, errors);
+  if (isSet(appProtocol)) validateLabelKey(appProtocol ?? "", `${field}.appProtocol`, errors);
+}
+
+const AFFINITY_SECONDS_MAX = 86_400;
+
+function validateAffinity(spec: ServiceSpec, errors: FieldError[]): void {
+  const field = "spec.sessionAffinityConfig";
+  const { sessionAffinity, sessionAffinityConfig: config } = spec;
+  if (sessionAffinity === "None") {
+    if (!config) return;
+    errors.push(forbiddenField(field, "must not be set when session affinity is None"));
+  } else if (sessionAffinity === "ClientIP") {
+    const why = "when session affinity type is ClientIP";
+    const seconds = config?.clientIP?.timeoutSeconds;
+    if (!config) errors.push(requiredValue(field, why));
+    else if (!config.clientIP) errors.push(requiredValue(`${field}.clientIP`, why));
+    else if (seconds === undefined || seconds === null) {
+      errors.push(requiredValue(`${field}.clientIP.timeoutSeconds`, why));
+    } else if (seconds <= 0 || seconds > AFFINITY_SECONDS_MAX) {
+      const bounds = `must be greater than 0 and less than ${AFFINITY_SECONDS_MAX}`;
+      errors.push(invalidValue(`${field}.clientIP.timeoutSeconds`, seconds, bounds));
+    }
+  }
+}
+
+const FAMILY_VERSIONS = { IPv4: 4, IPv6: 6 } as const;
+
+/** Addresses, families and policy as such; what the cluster can give is the allocator's to say. */
+function validateAddresses(spec: ServiceSpec): FieldError[] {
+  const errors: FieldError[] = [];
+  if (spec.type === "ExternalName") return errors;
+  const field = "spec.clusterIPs";
+  const ips = spec.clusterIPs ?? [];
+  const clusterIP = spec.clusterIP ?? "";
+  if (clusterIP !== "") {
+    if (ips.length === 0) errors.push(requiredValue(field));
+    else if (ips[0] !== clusterIP) {
+      errors.push(invalidValue(field, ips, "first value must match `clusterIP`"));
+    }
+  } else if (ips.length > 0) {
+    errors.push(invalidValue(field, ips, "must be empty when `clusterIP` is not specified"));
+  }
+  const families = spec.ipFamilies ?? [];
+  families.forEach((family, index) => {
+    const at = `spec.ipFamilies[${index}]`;
+    if (FAMILY_VERSIONS[family] === undefined) {
+      errors.push(unsupportedValue(at, family, ["IPv4", "IPv6"]));
+    }
+    if (families.indexOf(family) < index) errors.push(duplicateValue(at, family));
+  });
+  const before = errors.length;
+  ips.forEach((ip, index) => {
+    if (index > 0 || ip !== "None") validateIp(ip, `${field}[${index}]`, errors);
+    else if (ips.length > 1) {
+      errors.push(invalidValue(field, ips, "'None' must be the first and only value"));
+    }
+  });
+  if (ips.length > 2) errors.push(invalidValue(field, ips, "may only hold up to 2 values"));
+  if (errors.length > before) return errors;
+  const versions = ips.map((ip) => parseIp(ip)?.version);
+  if (ips.length > 1 && versions[0] === versions[1]) {
+    const why = "may specify no more than one IP for each IP family";
+    errors.push(invalidValue(field, ips, why));
+  }
+  if (isHeadless(spec)) return errors;
+  ips.forEach((ip, index) => {
+    const family = families[index];
+    if (family === undefined || FAMILY_VERSIONS[family] === versions[index]) return;
+    const why = `expected an ${family} value as indicated by \`ipFamilies[${index}]\``;
+    errors.push(invalidValue(`${field}[${index}]`, ip, why));
+  });
+  return errors;
+}
+
+/** An address that traffic can be sent to. */
+export function validateReachableIp(ip: string, field: string, errors: FieldError[]): void {
+  const address = parseIp(ip);
+  if (address === undefined) validateIp(ip, field, errors);
+  else {
+    const why = specialIpProblem(ip, address);
+    if (why !== undefined) errors.push(invalidValue(field, ip, why));
+  }
+}
+
+function validateLoadBalancer(spec: ServiceSpec, errors: FieldError[]): void {
+  const isBalanced = spec.type === "LoadBalancer";
+  const why = "may only be used when `type` is 'LoadBalancer'";
+  const ranges = spec.loadBalancerSourceRanges ?? [];
+  const field = "spec.LoadBalancerSourceRanges";
+  if (ranges.length > 0 && !isBalanced) errors.push(forbiddenField(field, why));
+  ranges.forEach((range, index) => {
+    validateCidr(range.trim(), `${field}[${index}]`, errors);
+  });
+  if (!isBalanced) {
+    for (const member of ["allocateLoadBalancerNodePorts", "loadBalancerClass"] as const) {
+      if (isSet(spec[member])) errors.push(forbiddenField(`spec.${member}`, why));
+    }
+  } else if (isSet(spec.loadBalancerClass)) {
+    validateLabelKey(spec.loadBalancerClass ?? "", "spec.loadBalancerClass", errors);
+  }
+}
+
+const DISTRIBUTIONS = ["PreferClose", "PreferSameNode", "PreferSameZone"];
+
+function validateTraffic(spec: ServiceSpec, errors: FieldError[]): void {
+  const policy = spec.externalTrafficPolicy ?? "";
+  const field = "spec.externalTrafficPolicy";
+  if (isExternal(spec)) {
+    if (policy === "") errors.push(requiredValue(field));
+  } else if (policy !== "") {
+    errors.push(invalidValue(field, policy, "may only be set for externally-accessible services"));
+  }
+  const port = spec.healthCheckNodePort ?? 0;
+  if (port !== 0) {
+    const at = "spec.healthCheckNodePort";
+    if (needsHealthCheckPort(spec)) validatePort(port, at, errors);
+    else {
+      const why =
+        "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+      errors.push(invalidValue(at, port, why));
+    }
+  }
+  const { trafficDistribution: distribution } = spec;
+  if (isSet(distribution) && !DISTRIBUTIONS.includes(distribution ?? "")) {
+    errors.push(unsupportedValue("spec.trafficDistribution", distribution, DISTRIBUTIONS));
+  }
+}
+
+function validateChange(spec: ServiceSpec, before: ServiceSpec): FieldError[] {
+  const errors: FieldError[] = [];
+  if (spec.type !== "ExternalName" && before.type !== "ExternalName") {
+    validateAddressChange(spec, before, errors);
+    if (isHeadless(spec) === isHeadless(before) && !isHeadless(spec)) {
+      validateFamilyChange(spec, before, errors);
+    }
+  }
+  const isStillBalanced = spec.type === "LoadBalancer" && before.type === "LoadBalancer";
+  const { loadBalancerClass } = spec;
+  if (isStillBalanced && !deepEqual(loadBalancerClass ?? null, before.loadBalancerClass ?? null)) {
+    const why = "may not change once set";
+    errors.push(invalidValue("spec.loadBalancerClass", loadBalancerClass, why));
+  }
+  const isStillChecked = needsHealthCheckPort(spec) && needsHealthCheckPort(before);
+  if (isStillChecked && spec.healthCheckNodePort !== before.healthCheckNodePort) {
+    errors.push(forbiddenField("spec.healthCheckNodePort", "field is immutable"));
+  }
+  return errors;
+}
+
+/** The first address stays; a second one comes with a policy for two families and goes without. */
+function validateAddressChange(spec: ServiceSpec, before: ServiceSpec, errors: FieldError[]): void {
+  const [ips, old] = [spec.clusterIPs ?? [], before.clusterIPs ?? []];
+  if (isHeadless(spec) && isHeadless(before)) return;
+  const field = "spec.clusterIPs";
+  if (ips.length === 0 && old.length > 0) {
+    errors.push(invalidValue(`${field}[0]`, ips, "primary clusterIP can not be unset"));
+  }
+  const kept = Math.min(ips.length, old.length);
+  for (let index = 0; index < kept; index++) {
+    if (ips[index] === old[index]) continue;
+    errors.push(invalidValue(`${field}[${index}]`, ips, "may not change once set"));
+  }
+  if (ips.length === 1 && old.length === 2) {
+    validateRelease(spec.ipFamilyPolicy, "clusterIP", errors);
+  }
+}
+
+function validateFamilyChange(spec: ServiceSpec, before: ServiceSpec, errors: FieldError[]): void {
+  const [families, old] = [spec.ipFamilies ?? [], before.ipFamilies ?? []];
+  const kept = Math.min(families.length, old.length);
+  for (let index = 0; index < kept; index++) {
+    if (families[index] === old[index]) continue;
+    errors.push(invalidValue("spec.ipFamilies[0]", families, "may not change once set"));
+  }
+  if (families.length === 1 && old.length === 2) {
+    validateRelease(spec.ipFamilyPolicy, "ipFamily", errors);
+  }
+}
+
+function validateRelease(policy: Maybe<string>, what: string, errors: FieldError[]): void {
+  if (policy === "SingleStack") return;
+  const why = `must be set to 'SingleStack' when releasing the secondary ${what}`;
+  errors.push(invalidValue("spec.ipFamilyPolicy", policy, why));
+}
+
+const IP_MODES = ["Proxy", "VIP"];
+
+function validateStatus(status: ServiceObject["status"]): FieldError[] {
+  const errors: FieldError[] = [];
+  status?.loadBalancer?.ingress?.forEach(({ ip = "", hostname = "", ipMode }, index) => {
+    const field = `status.loadBalancer.ingress[${index}]`;
+    if (ip !== "") validateIp(ip, `${field}.ip`, errors);
+    else if (isSet(ipMode)) {
+      const why = "may not be specified when `ip` is not set";
+      errors.push(forbiddenField(`${field}.ipMode`, why));
+    }
+    if (ip !== "" && isSet(ipMode) && !IP_MODES.includes(ipMode ?? "")) {
+      errors.push(unsupportedValue(`${field}.ipMode`, ipMode, IP_MODES));
+    }
+    if (hostname === "") return;
+    validateDnsSubdomain(hostname, `${field}.hostname`, errors);
+    if (parseIp(hostname) !== undefined) {
+      const why = "must be a DNS name, not an IP address";
+      errors.push(invalidValue(`${field}.hostname`, hostname, why));
+    }
+  });
+  return errors;
+}
