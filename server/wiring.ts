@@ -48,6 +48,7 @@ import { requestChain } from "./http/request-chain.js";
 import { createRoutes, type DocumentHandler } from "./http/routes.js";
 import { createAuthenticationReviews } from "./registry/authentication/reviews.js";
 import { createAuthorizationReviews } from "./registry/authorization/reviews.js";
+import { createOwnership } from "./registry/generic/ownership.js";
 import type { Registry } from "./registry/generic/registry.js";
 import type { ServedResource } from "./registry/generic/served-resource.js";
 import { WriteTurns } from "./registry/generic/write-turns.js";
@@ -123,6 +124,7 @@ export async function openReplica(
     clock: systemClock,
     naming,
     lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
+    ownership: createOwnership({ model: facts.model, naming, clock: systemClock, table }),
     writeTurns: new WriteTurns(),
   };
   const objects = createLocalObjects(registry, table);
@@ -250,7 +252,8 @@ export async function runControlLoops(
   const { view, freshness } = createViews(config, store, table, logger);
   const clock = systemClock;
   const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };
-  const registry = { store, view, freshness, clock, naming, lifetimes };
+  const ownership = createOwnership({ model: facts.model, naming, clock, table });
+  const registry = { store, view, freshness, clock, naming, lifetimes, ownership };
   const objects = createLocalObjects(registry, table);
   await view.start(lifecycle, signal);
   try {

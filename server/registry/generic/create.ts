@@ -38,6 +38,8 @@ export interface CreateRequest {
   /** The name of the URL, when a PUT or an apply creates. */
   readonly name?: string;
   readonly options: WriteOptions;
+  /** Set when the input was merged by an apply, so that it has its owners. */
+  readonly isApplied?: true;
 }
 
 /** Tries with another random suffix when a generated name is taken (S1-META-03). */
@@ -65,7 +67,12 @@ export async function createObject(
   let gate = resource.isNamespaced
     ? await openNamespace(registry, resource, namespace, served.metadata.name ?? "")
     : undefined;
-  const object = prepare(registry, request, served, isGenerated);
+  const prepared = prepare(registry, request, served, isGenerated);
+  const write = { manager: options.fieldManager, subresource: "" };
+  const object =
+    request.isApplied === true
+      ? prepared
+      : registry.ownership.track(resource, undefined, prepared, write);
 
   const claims = new ClaimRound(registry, resource);
   let namesLeft = isGenerated ? GENERATE_NAME_ATTEMPTS : 1;

@@ -73,10 +73,9 @@ function copyField<K extends keyof ObjectMeta>(
   else next[field] = current[field];
 }
 
-/** Fields that nobody sets: `selfLink` is no longer written, `managedFields` are the server's own. */
+/** What nobody sets: `selfLink` is no longer written. */
 function dropUnowned(meta: ObjectMeta & { selfLink?: string }): void {
   delete meta.selfLink;
-  delete meta.managedFields;
 }
 
 /** `prefix` with a random suffix, short enough for a DNS label. */

@@ -9,10 +9,12 @@ import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, invalid } from "../../api/status.js";
 import { validateMetadata, validateMetadataUpdate } from "../../api/validation-metadata.js";
+import { keepTimesIfSame } from "../../apply/field-manager.js";
 import { parseJson } from "../../codec/json.js";
 import type { ClaimChange, ClaimRound } from "./claims.js";
 import { fillNamespace, isDeleting, prepareMetadataForUpdate } from "./metadata.js";
 import { type CurrentObject, parseCurrent } from "./objects.js";
+import { withOwnersOf } from "./ownership.js";
 import type { Registry, WriteOptions } from "./registry.js";
 import type { ServedResource, StrategyContext } from "./served-resource.js";
 
@@ -23,12 +25,17 @@ export interface UpdateTarget {
   /** "" = the object itself. */
   readonly subresource: string;
   readonly options: WriteOptions;
+  /** Set when the wanted object was merged by an apply, so that it has its owners. */
+  readonly isApplied?: true;
   /** What the object holds besides itself; absent = nothing is chosen for it. */
   readonly claims?: ClaimRound;
 }
 
-/** Makes the served object that the client wants of the current one: a decoded body, or a patch. */
-export type MakeNext = (current: () => ApiObject) => ApiObject;
+/**
+ * Makes the served object that the client wants of the current one, in its served or its stored
+ * version: a decoded body, a patch, an apply. What the functions give may be changed.
+ */
+export type MakeNext = (served: () => ApiObject, stored: () => ApiObject) => ApiObject;
 
 export interface NextObject {
   readonly object: ApiObject;
@@ -48,7 +55,10 @@ export function nextObject(
   const { resource, subresource, options } = target;
   const { strategy, conversion } = resource;
   const before = parseCurrent(current);
-  const served = makeNext(() => servedObject(resource, current));
+  const served = makeNext(
+    () => servedObject(resource, current),
+    () => parseCurrent(current),
+  );
   checkPreconditions(target, served, before, current);
   fillNamespace(served.metadata, resource.isNamespaced, target.namespace);
   delete served.metadata.resourceVersion;
@@ -81,6 +91,11 @@ export function nextObject(
     ...((part ?? { validate: strategy.validateUpdate }).validate?.(next, before, context) ?? []),
   );
   if (errors.length > 0) throw invalid(resource, target.name, errors);
+  const { fieldManager } = options;
+  next =
+    target.isApplied === true
+      ? keepTimesIfSame(before, withOwnersOf(next, served))
+      : registry.ownership.track(resource, before, next, { manager: fieldManager, subresource });
   target.claims?.assign(next, before);
   const encoded = encodeNext(resource, next, before, current);
   const left = encoded.action === "remove" ? undefined : encoded.object;

@@ -6,6 +6,7 @@
  *   update.ts   PUT and PATCH, of an object or its subresource            metadata.ts   what we own in metadata
  *   claims.ts   keys that an object holds besides its own
  *   delete.ts   DELETE with its phases        delete-collection.ts        namespace-gate.ts  is there a namespace?
+ *   apply.ts    server-side apply             ownership.ts  who owns which fields
  *
  * A write reads the current object from the view (memory), makes the next one, and commits it on the
  * condition that the store still holds what was read. The store's answer decides, so a view that lags
@@ -21,6 +22,7 @@ import type { Naming } from "../../api/naming.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { Allocator } from "./claims.js";
 import type { Freshness } from "./freshness.js";
+import type { Ownership } from "./ownership.js";
 import type { Lifetimes } from "./served-resource.js";
 import type { WriteTurns } from "./write-turns.js";
 
@@ -32,6 +34,7 @@ export interface Registry {
   readonly clock: Clock;
   readonly naming: Naming;
   readonly lifetimes: Lifetimes;
+  readonly ownership: Ownership;
   /** By partition: what chooses addresses and the like for its objects; see claims.ts. */
   readonly allocators?: Readonly<Record<PartitionId, Allocator>>;
   /** Makes writers of one contested object queue up; without it they try until one by one they win. */
@@ -44,6 +47,7 @@ export type FieldValidation = "Ignore" | "Warn" | "Strict";
 export interface WriteOptions {
   /** Everything but the transaction (S1-DRY). */
   readonly isDryRun: boolean;
+  /** Who owns what the write changes; "" = nobody says. */
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
   readonly user: UserInfo;

@@ -37,6 +37,12 @@ export interface ReplaceTarget extends UpdateTarget {
   readonly authorizeCreate?: () => Promise<void>;
 }
 
+export interface PatchTarget extends UpdateTarget {
+  readonly patch: (current: JsonValue) => JsonValue;
+  /** Keys that stood twice in the text of the patch. */
+  readonly duplicateFields?: readonly string[];
+}
+
 /** Replaces an object, or creates it where the type allows (S1-GEN-18). @throws {StatusError} */
 export async function updateObject(
   registry: Registry,
@@ -54,7 +60,7 @@ export async function updateObject(
     decoded = undefined;
     return next;
   };
-  const result = await applyUpdate(registry, target, makeNext, signal);
+  const result = await updateIfThere(registry, target, makeNext, signal);
   if (result !== undefined) return result;
   if (resource.strategy.allowCreateOnUpdate !== true || subresource !== "") {
     throw notFound(resource, name);
@@ -69,20 +75,21 @@ export async function updateObject(
  */
 export async function patchObject(
   registry: Registry,
-  target: UpdateTarget & { readonly patch: (current: JsonValue) => JsonValue },
+  target: PatchTarget,
   signal: AbortSignal,
 ): Promise<ObjectResult> {
-  const { resource, name, options, patch } = target;
+  const { resource, name, options, patch, duplicateFields = [] } = target;
   const makeNext: MakeNext = (current) => {
     const value = patch(current() as unknown as JsonValue);
-    return decodeInput(resource, { value, duplicateFields: [] }, options);
+    return decodeInput(resource, { value, duplicateFields }, options);
   };
-  const result = await applyUpdate(registry, target, makeNext, signal);
+  const result = await updateIfThere(registry, target, makeNext, signal);
   if (result === undefined) throw notFound(resource, name);
   return result;
 }
 
-function refuseOtherName({ metadata }: ApiObject, name: string): void {
+/** The name of the URL is that of the object. @throws {StatusError} 400 */
+export function refuseOtherName({ metadata }: Pick<ApiObject, "metadata">, name: string): void {
   const sent = metadata.name ?? "";
   if (sent === name) return;
   if (sent === "") {
@@ -92,8 +99,11 @@ function refuseOtherName({ metadata }: ApiObject, name: string): void {
   throw badRequest(`the name of the object (${sent}) does not match the name on the URL (${name})`);
 }
 
-/** @returns undefined when there is no such object, which was proved */
-async function applyUpdate(
+/**
+ * Writes what `makeNext` makes of the current object, as often as it takes.
+ * @returns undefined when there is no such object, which was proved. @throws {StatusError}
+ */
+export async function updateIfThere(
   registry: Registry,
   target: UpdateTarget,
   makeNext: MakeNext,

@@ -20,6 +20,7 @@ import { createResourceTable, type ResourceTable } from "../../resource-table.js
 import type { ObjectInput } from "../decode-input.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import type { ServedResource } from "../served-resource.js";
+import { createOwnership } from "../ownership.js";
 import { WriteTurns } from "../write-turns.js";
 
 export interface RegistryHarness extends AsyncDisposable {
@@ -70,6 +71,7 @@ export async function openRegistryHarness(
   const naming = createNaming(options.vendor ?? DEFAULT_VENDOR);
   const facts = loadFacts(naming);
   const table = createResourceTable({ naming, facts, codecs: createObjectCodecs(facts) });
+  const ownership = createOwnership({ model: facts.model, naming, clock, table });
 
   const openReplica = async (): Promise<Registry> => {
     const view = new RegistryView({
@@ -88,6 +90,7 @@ export async function openRegistryHarness(
       clock,
       naming,
       lifetimes: { eventTtlSeconds: 3_600 },
+      ownership,
       ...(options.allocators === undefined ? {} : { allocators: options.allocators }),
       writeTurns: new WriteTurns(),
     };
