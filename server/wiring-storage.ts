@@ -12,6 +12,7 @@ import { openEtcdStore } from "../storage/etcd/etcd-store.js";
 import { runCompactor } from "../storage/kv/compactor.js";
 import type { RevisionedStore } from "../storage/kv/store.js";
 import type { Config } from "./config/config.js";
+import { HistogramFamily } from "./http/fast-metrics.js";
 import type { Metrics } from "./http/metrics.js";
 import type { ResourceTable } from "./registry/resource-table.js";
 
@@ -82,6 +83,7 @@ export function createViews(
   store: RevisionedStore,
   table: ResourceTable,
   logger: Logger,
+  metrics?: Metrics,
 ): Views {
   const clock = systemClock;
   const view = new RegistryView({
@@ -92,7 +94,29 @@ export function createViews(
     ringLimits: ringLimitsOf(config),
     traits: (partition) => table.traits(partition),
   });
-  return { view, freshness: new FreshnessBarrier({ store, view, clock }) };
+  const onBatch = metrics === undefined ? undefined : observeBatches(metrics);
+  const barrier = { store, view, clock, ...(onBatch === undefined ? {} : { onBatch }) };
+  return { view, freshness: new FreshnessBarrier(barrier) };
+}
+
+/** How many requests share a question to the store, and how long they wait for its answer. */
+function observeBatches(metrics: Metrics): (requests: number, durationMs: number) => void {
+  const sizes = new HistogramFamily(metrics.registry, {
+    name: "apiserver_freshness_batch_requests",
+    help: "Requests that shared one revision read of the store.",
+    labelNames: [],
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+  }).cell();
+  const durations = new HistogramFamily(metrics.registry, {
+    name: "apiserver_freshness_wait_seconds",
+    help: "From a revision read until the view has reached what it said.",
+    labelNames: [],
+    buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3],
+  }).cell();
+  return (requests, durationMs) => {
+    sizes.observe(requests);
+    durations.observe(durationMs / 1000);
+  };
 }
 
 function ringLimitsOf({ watchCacheHistoryMs, watchCacheBytesMax, ...config }: Config): RingLimits {
@@ -131,6 +155,7 @@ export function observeStorage(metrics: Metrics, { view, freshness }: Views): vo
     ["apiserver_watch_cache_bytes", "Bytes of the watch cache's log.", (p) => p.ring.bytes],
     ["apiserver_watch_cache_object_bytes", "Bytes of current objects.", (p) => p.objectBytes],
     ["apiserver_watch_cache_watchers", "Open watches.", (p) => p.watchers],
+    ["apiserver_watch_cache_snapshots", "Snapshots of chunked lists.", (p) => p.snapshots],
     [
       "apiserver_watch_cache_events_dropped_early_total",
       "Events dropped before --watch-cache-history had passed.",
@@ -163,6 +188,26 @@ export function observeStorage(metrics: Metrics, { view, freshness }: Views): vo
       "apiserver_freshness_revision_reads_total",
       "Revision reads of the store that served them.",
       () => freshness.counts.revisionReads,
+    ],
+    [
+      "apiserver_freshness_overtakes_total",
+      "Revision reads sent while an earlier one was not answered in time.",
+      () => freshness.counts.overtakes,
+    ],
+    [
+      "apiserver_watch_cache_log_bytes",
+      "Bytes of the logs of all resources together.",
+      () => view.retention.ringBytes,
+    ],
+    [
+      "apiserver_watch_cache_snapshot_bytes",
+      "Bytes that only snapshots of chunked lists still hold.",
+      () => view.retention.pinnedBytes,
+    ],
+    [
+      "apiserver_watch_cache_snapshots_evicted_total",
+      "Snapshots given up for their bytes; their lists go on from the store.",
+      () => view.retention.evictedSnapshots,
     ],
     [
       "apiserver_freshness_progress_requests_total",

@@ -136,7 +136,7 @@ export const FLAGS = {
     default: "64Mi",
     min: 1024 * 1024,
     section: "Storage",
-    help: "Memory for recent events of one resource beyond --watch-cache-history.",
+    help: "Memory for recent events of all resources together beyond --watch-cache-history, and again as much for the snapshots of lists in pages.",
   },
   bindAddress: {
     name: "bind-address",
