@@ -33,6 +33,7 @@ import { handleWatch } from "./endpoints/reads/watch.js";
 import { WatchTicker } from "./endpoints/reads/watch-ticker.js";
 import { createRepresentationSource } from "./endpoints/representations/representation-source.js";
 import { createStatusEncoder } from "./endpoints/representations/status-encoder.js";
+import { createPrinters } from "./endpoints/tables/printers.js";
 import { handleCreate } from "./endpoints/writes/create.js";
 import { handleDelete, handleDeleteCollection } from "./endpoints/writes/delete.js";
 import { handlePatch } from "./endpoints/writes/patch.js";
@@ -114,7 +115,7 @@ export async function openReplica(
   const isEnabled = enabledResources(config.runtimeConfig, facts);
   const table = createResourceTable({ naming, facts, codecs, isEnabled, virtual });
   const store = await openStore(config, logger, metrics, AbortSignal.timeout(STORE_START_MS));
-  const views = createViews(config, store, table, logger);
+  const views = createViews(config, store, table, logger, metrics);
   const ticker = new WatchTicker(systemClock);
   const { view, freshness } = views;
   const registry: Registry = {
@@ -223,6 +224,7 @@ export async function openReplica(
     async shutDown() {
       isShuttingDown = true;
       await systemClock.sleep(config.shutdownDelayMs, lifecycle.signal);
+      await ticker.endAllOver(config.shutdownWatchTerminationGracePeriodMs, lifecycle.signal);
       await close();
     },
     [Symbol.asyncDispose]: close,
@@ -338,14 +340,20 @@ interface VerbParts {
 function verbsOf(parts: VerbParts): VerbHandlers {
   const { config, registry, freshness, model, protobuf, authorizer, metrics, ticker } = parts;
   const { naming, store, view } = registry;
-  const representations = createRepresentationSource(naming, createNegotiator(naming));
+  const representations = createRepresentationSource(naming, createNegotiator(naming), {
+    printerOf: createPrinters(naming),
+  });
   const reads = {
     naming,
     reader: createViewReader(view, freshness),
     representations,
     countWatchEvents: watchEventCounter(metrics),
   };
-  const lists = { ...reads, history: new HistoricalReader(store, view) };
+  const lists = {
+    ...reads,
+    history: new HistoricalReader(store, view),
+    usesSnapshots: config.features.ListFromCacheSnapshot,
+  };
   metrics.gauge(
     {
       name: "apiserver_historical_list_fallbacks_total",

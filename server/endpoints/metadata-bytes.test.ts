@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { toRevision } from "../../storage/kv/store.js";
 import { decodeStoredObject } from "../../storage/objects/stored-object.js";
-import { creationTimestamp, metadataRange } from "./metadata-bytes.js";
+import { countMembers, creationTimestamp, memberRange, metadataRange } from "./metadata-bytes.js";
 
 test("S1-TABLE-10: the range holds exactly the metadata, also with braces and quotes in its strings", () => {
   const text = fc.oneof(fc.string(), fc.constantFrom('"}', "\\", '\\"{', '"metadata":{', "}}"));
@@ -26,7 +26,23 @@ test("S1-TABLE-10: the range holds exactly the metadata, also with braces and qu
         ...JSON.parse(JSON.stringify(meta)),
         resourceVersion: "9",
       });
-      assert.equal(creationTimestamp(object, range), meta.creationTimestamp);
+      assert.equal(creationTimestamp(object), meta.creationTimestamp);
+    }),
+  );
+});
+
+test("S1-TABLE-07: members are found and counted whatever their values contain", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (data, other) => {
+      const value = { kind: "ConfigMap", apiVersion: "v1", metadata: {}, other, data };
+      const key = { path: "d/a", namespace: "d", name: "a" };
+      const bytes = Buffer.from(JSON.stringify(value));
+      const object = decodeStoredObject(key, bytes, toRevision(9), undefined);
+      const range = memberRange(object, "data");
+      assert.ok(range !== undefined);
+      assert.equal(object.bytes.toString("utf8", ...range), JSON.stringify(data));
+      assert.equal(countMembers(object.bytes, range[0]), Object.keys(data).length);
+      assert.equal(memberRange(object, "dat"), undefined);
     }),
   );
 });

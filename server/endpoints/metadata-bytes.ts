@@ -4,11 +4,16 @@
  */
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 
-const METADATA_KEY = '"metadata":';
-const CREATION_KEY = '"creationTimestamp":"';
+const METADATA_KEY = Buffer.from('"metadata":');
+const CREATION_KEY = Buffer.from('"creationTimestamp":"');
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const SHORT_STRING_BYTES = 64;
+
+const COMMA = 0x2c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
@@ -18,29 +23,109 @@ export function metadataRange({ bytes, bodyOffset }: StoredObject): [start: numb
   return [start, endOfObject(bytes, start)];
 }
 
-/** The creation time stamp as written in the metadata; "" when there is none. */
-export function creationTimestamp({ bytes }: StoredObject, [start, end]: [number, number]): string {
-  const at = bytes.indexOf(CREATION_KEY, start);
-  if (at < 0 || at >= end) return "";
+/**
+ * The creation time stamp as written in the metadata, which every stored object has; "" when there
+ * is none. Quotes inside strings are escaped, so the key cannot be part of one.
+ */
+export function creationTimestamp({ bytes, bodyOffset }: StoredObject): string {
+  const at = bytes.indexOf(CREATION_KEY, bodyOffset);
+  if (at < 0) return "";
   const from = at + CREATION_KEY.length;
   return bytes.toString("latin1", from, bytes.indexOf(QUOTE, from));
 }
 
+/** Start and end of the value of a member at the top of an object; undefined when it has none. */
+export function memberRange(
+  { bytes, bodyOffset }: StoredObject,
+  name: string,
+): [start: number, end: number] | undefined {
+  // Behind kind and apiVersion, or behind the first brace.
+  let at = Math.max(bodyOffset, 1);
+  while (bytes[at] === QUOTE) {
+    const keyEnd = endOfString(bytes, at);
+    const start = keyEnd + 2;
+    const end = endOfValue(bytes, start);
+    if (keyEnd - at - 1 === name.length && bytes.toString("latin1", at + 1, keyEnd) === name) {
+      return [start, end];
+    }
+    at = end + 1;
+  }
+  return undefined;
+}
+
+/** How many members the object that opens at `start` has. */
+export function countMembers(bytes: Buffer, start: number): number {
+  if (bytes[start] !== OPEN_BRACE) return 0;
+  let count = 0;
+  let at = start + 1;
+  while (bytes[at] === QUOTE) {
+    count++;
+    at = endOfValue(bytes, endOfString(bytes, at) + 2) + 1;
+  }
+  return count;
+}
+
+/** The position after the value of compact JSON that begins at `start`. */
+function endOfValue(bytes: Buffer, start: number): number {
+  const first = bytes[start];
+  if (first === QUOTE) return endOfString(bytes, start) + 1;
+  if (first === OPEN_BRACE) return endOfObject(bytes, start);
+  if (first === OPEN_BRACKET) return endOfArray(bytes, start);
+  let at = start;
+  while (at < bytes.length && bytes[at] !== COMMA && bytes[at] !== CLOSE_BRACE) at++;
+  return at;
+}
+
+function endOfArray(bytes: Buffer, start: number): number {
+  let at = start + 1;
+  while (at < bytes.length && bytes[at] !== CLOSE_BRACKET) {
+    at = endOfElement(bytes, at);
+    if (bytes[at] === COMMA) at++;
+  }
+  return at + 1;
+}
+
+function endOfElement(bytes: Buffer, start: number): number {
+  const first = bytes[start];
+  if (first === QUOTE || first === OPEN_BRACE || first === OPEN_BRACKET) {
+    return endOfValue(bytes, start);
+  }
+  let at = start;
+  while (at < bytes.length && bytes[at] !== COMMA && bytes[at] !== CLOSE_BRACKET) at++;
+  return at;
+}
+
 /** The position after the closing brace of the object that opens at `start`. */
 function endOfObject(bytes: Buffer, start: number): number {
+  const { length } = bytes;
   let depth = 0;
-  for (let at = start; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte === QUOTE) at = endOfString(bytes, at);
-    else if (byte === OPEN_BRACE) depth++;
+  for (let at = start; at < length; at++) {
+    let byte = bytes[at] as number;
+    if (byte === QUOTE) {
+      // Written out here for short strings: this loop is most of what a table row costs.
+      const opening = at++;
+      const near = Math.min(opening + SHORT_STRING_BYTES, length - 1);
+      for (byte = bytes[at] as number; byte !== QUOTE && at < near; byte = bytes[++at] as number) {
+        if (byte === BACKSLASH) at++;
+      }
+      if (byte !== QUOTE) at = endOfString(bytes, opening);
+    } else if (byte === OPEN_BRACE) depth++;
     else if (byte === CLOSE_BRACE && --depth === 0) return at + 1;
   }
-  return bytes.length;
+  return length;
 }
 
 /** The position of the quote that closes the string which opens at `start`. */
 function endOfString(bytes: Buffer, start: number): number {
-  let at = bytes.indexOf(QUOTE, start + 1);
+  // Most strings are short; for those the call of a native function costs more than a loop.
+  const near = Math.min(start + SHORT_STRING_BYTES, bytes.length);
+  let from = start + 1;
+  for (; from < near; from++) {
+    const byte = bytes[from];
+    if (byte === QUOTE) return from;
+    if (byte === BACKSLASH) from++;
+  }
+  let at = bytes.indexOf(QUOTE, from);
   while (at > 0 && isEscaped(bytes, at)) at = bytes.indexOf(QUOTE, at + 1);
   return at < 0 ? bytes.length : at;
 }

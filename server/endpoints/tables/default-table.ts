@@ -1,5 +1,5 @@
 /** The columns of every type that has none of its own (S1-TABLE-02, C-15). */
-import { creationTimestamp, metadataRange } from "../metadata-bytes.js";
+import { creationTimestamp } from "../metadata-bytes.js";
 import type { Column, TablePrinter } from "./printer.js";
 
 const NAME: Column = {
@@ -22,6 +22,6 @@ export const DEFAULT_TABLE: TablePrinter = {
     },
   ],
   row: (object) => ({
-    cells: [object.name, creationTimestamp(object, metadataRange(object))],
+    cells: [object.name, creationTimestamp(object)],
   }),
 };

@@ -1,0 +1,44 @@
+/**
+ * Columns of ConfigMaps and Secrets. There are many of them and they are large, so their cells are
+ * found in the bytes without parsing these.
+ */
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import { countMembers, creationTimestamp, memberRange } from "../metadata-bytes.js";
+import { AGE_COLUMN, age, NAME_COLUMN, textColumn } from "./cells.js";
+import type { TablePrinter } from "./printer.js";
+
+const DATA_COLUMN = textColumn("Data", () => "").column;
+const TYPE_COLUMN = textColumn("Type", () => "").column;
+
+/**
+ * How the maps begin. Quotes in strings are escaped, the maps hold only strings, and no part of the
+ * metadata has a member of that name, so the first place where this stands is the map.
+ */
+const DATA = Buffer.from(',"data":{');
+const BINARY_DATA = Buffer.from(',"binaryData":{');
+
+export const CONFIG_MAPS_TABLE: TablePrinter = {
+  columns: [NAME_COLUMN, DATA_COLUMN, AGE_COLUMN],
+  row(object, nowMs) {
+    const count = countOf(object, DATA) + countOf(object, BINARY_DATA);
+    return { cells: [object.name, count, ageOf(object, nowMs)] };
+  },
+};
+
+export const SECRETS_TABLE: TablePrinter = {
+  columns: [NAME_COLUMN, TYPE_COLUMN, DATA_COLUMN, AGE_COLUMN],
+  row(object, nowMs) {
+    const range = memberRange(object, "type");
+    const type = range === undefined ? "" : JSON.parse(object.bytes.toString("utf8", ...range));
+    return { cells: [object.name, String(type), countOf(object, DATA), ageOf(object, nowMs)] };
+  },
+};
+
+function countOf({ bytes, bodyOffset }: StoredObject, start: Buffer): number {
+  const at = bytes.indexOf(start, bodyOffset);
+  return at < 0 ? 0 : countMembers(bytes, at + start.length - 1);
+}
+
+function ageOf(object: StoredObject, nowMs: number): string {
+  return age(creationTimestamp(object), nowMs);
+}
