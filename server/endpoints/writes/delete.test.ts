@@ -4,6 +4,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { forbidden, StatusError } from "../../api/status.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { noSignal, openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
+import { parseRequestInfo } from "../../request/request-info.js";
 import { loadFacts } from "../../types/load-facts.js";
 import { createNegotiator } from "../negotiation.js";
 import { createRepresentationSource } from "../representations/representation-source.js";
@@ -99,6 +100,27 @@ test("S1-DEL-01: options come as JSON, as YAML, as Protobuf, or in the query", a
     );
     assert.deepEqual(answer.metadata.finalizers, ["orphan"], `form ${index}`);
   }
+});
+
+test("S1-DEL-02: a dry run may be asked for in the body or the query, and deletes nothing", async () => {
+  await create("dry", ["example.com/a"]);
+  const url = `${CONFIG_MAPS}/dry`;
+  for (const [query, body] of [
+    ["", { dryRun: ["All"] }],
+    ["?dryRun=All", undefined],
+    ["?dryRun=All", { gracePeriodSeconds: 0 }],
+  ] as const) {
+    const { body: answer } = await send("DELETE", `${url}${query}`, body);
+    assert.ok(answer.metadata.deletionTimestamp);
+  }
+  assert.equal((await refusal(send("DELETE", url, { dryRun: ["Some"] }))).code, 422);
+  const { kv } = await registry.store.get(keyOf("dry"), {}, noSignal);
+  assert.equal(kv?.value.includes("deletionTimestamp"), false);
+});
+
+test("S1-DEL-16: to delete a collection is a verb of its own, which authorization sees", () => {
+  assert.equal(parseRequestInfo("DELETE", CONFIG_MAPS).verb, "deletecollection");
+  assert.equal(parseRequestInfo("DELETE", `${CONFIG_MAPS}/a`).verb, "delete");
 });
 
 test("S1-DEL-09: finalizers may go in any order; with the last one goes the object", async () => {
