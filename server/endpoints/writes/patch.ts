@@ -3,11 +3,16 @@ import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, unsupportedMediaType } from "../../api/status.js";
+import { findDuplicateKeys } from "../../codec/json.js";
+import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
+import { applyObject } from "../../registry/generic/apply.js";
+import type { ObjectInput } from "../../registry/generic/decode-input.js";
+import type { ObjectResult } from "../../registry/generic/registry.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import { patchObject } from "../../registry/generic/update.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { mediaTypeOf, parseText, readBytes } from "./request-body.js";
-import { parseWriteOptions } from "./write-options.js";
+import { parseApplyOptions, parseWriteOptions } from "./write-options.js";
 import {
   answerObject,
   namespaceOf,
@@ -26,28 +31,77 @@ const PATCH_TYPES: ReadonlyMap<string, PatchType> = new Map<string, PatchType>([
   ["application/strategic-merge-patch+json", toStrategicMergePatch],
 ]);
 
+const APPLY_TYPE = "application/apply-patch+yaml";
+
 /** @throws {StatusError} */
 export async function handlePatch(
   ctx: RequestContext,
   resource: ServedResource,
   services: WriteServices,
 ): Promise<void> {
+  const type = mediaTypeOf(ctx);
+  const toPatch = PATCH_TYPES.get(type);
+  if (toPatch === undefined && type !== APPLY_TYPE) {
+    throw unsupportedMediaType([...PATCH_TYPES.keys(), APPLY_TYPE]);
+  }
+  const result =
+    toPatch === undefined
+      ? await apply(ctx, resource, services)
+      : await patch(ctx, resource, services, toPatch);
+  answerObject(ctx, resource, services, result);
+}
+
+async function patch(
+  ctx: RequestContext,
+  resource: ServedResource,
+  services: WriteServices,
+  toPatch: PatchType,
+): Promise<ObjectResult> {
   const { registry, representations } = services;
-  const { info, signal } = ctx.state;
-  const toPatch = PATCH_TYPES.get(mediaTypeOf(ctx));
-  if (toPatch === undefined) throw unsupportedMediaType([...PATCH_TYPES.keys()]);
   const options = parseWriteOptions(ctx, registry.naming, "PatchOptions");
   representations.of(ctx, resource, false);
-  const document = parseText(await readBytes(ctx), (why) => `error decoding patch: ${why}`);
+  const text = (await readBytes(ctx)).toString("utf8");
+  const document = parseText(text, (why) => `error decoding patch: ${why}`);
   const target = {
-    resource,
-    namespace: namespaceOf(ctx, resource),
-    name: info.name,
-    subresource: info.subresource,
+    ...targetOf(ctx, resource),
     options,
     patch: toPatch(document, services.strategicMergeOf(resource)),
+    duplicateFields: options.fieldValidation === "Ignore" ? [] : findDuplicateKeys(text, document),
   };
-  answerObject(ctx, resource, services, await patchObject(registry, target, signal));
+  return await patchObject(registry, target, ctx.state.signal);
+}
+
+/** Server-side apply (S1-SSA-04): the body is a configuration, not a patch of what is there. */
+async function apply(
+  ctx: RequestContext,
+  resource: ServedResource,
+  services: WriteServices,
+): Promise<ObjectResult> {
+  const { registry, representations } = services;
+  const { options, force } = parseApplyOptions(ctx, registry.naming);
+  representations.of(ctx, resource, false);
+  const target = {
+    ...targetOf(ctx, resource),
+    options,
+    force,
+    input: parseConfiguration(await readBytes(ctx)),
+    authorizeCreate: async () => services.authorizeCreate?.(ctx, resource),
+  };
+  return await applyObject(registry, target, ctx.state.signal);
+}
+
+function parseConfiguration(bytes: Buffer): ObjectInput {
+  try {
+    return parseYaml(bytes.toString("utf8"));
+  } catch (error) {
+    if (error instanceof YamlSyntaxError) throw badRequest(`error decoding YAML: ${error.message}`);
+    throw error;
+  }
+}
+
+function targetOf(ctx: RequestContext, resource: ServedResource) {
+  const { name, subresource } = ctx.state.info;
+  return { resource, namespace: namespaceOf(ctx, resource), name, subresource };
 }
 
 function toJsonPatch(document: JsonValue): Patch {

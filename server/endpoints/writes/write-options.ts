@@ -5,16 +5,17 @@
 import {
   forbiddenField,
   invalidValue,
+  requiredValue,
   tooLongValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import { type FieldError, invalidOptions } from "../../api/status.js";
+import { MANAGER_NAME_BYTES_MAX, managerNameOf } from "../../apply/writers.js";
 import type { FieldValidation, WriteOptions } from "../../registry/generic/registry.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
 
-const FIELD_MANAGER_CHARS_MAX = 128;
 const FIELD_VALIDATIONS: readonly FieldValidation[] = ["Ignore", "Strict", "Warn"];
 const CONTROL_CHARACTER = /\p{C}/u;
 
@@ -26,13 +27,31 @@ export function parseWriteOptions(
   naming: Naming,
   kind: OptionsKind,
 ): WriteOptions {
+  return parseOptions(ctx, naming, kind, false);
+}
+
+/** Options of a server-side apply. @throws {StatusError} 422 naming every parameter that is wrong */
+export function parseApplyOptions(
+  ctx: RequestContext,
+  naming: Naming,
+): { readonly options: WriteOptions; readonly force: boolean } {
+  const options = parseOptions(ctx, naming, "PatchOptions", true);
+  return { options, force: optionalBoolean(ctx.state.info.query, "force") === true };
+}
+
+function parseOptions(
+  ctx: RequestContext,
+  naming: Naming,
+  kind: OptionsKind,
+  isApply: boolean,
+): WriteOptions {
   const { state } = ctx;
   const { query } = state.info;
   const options = {
     user: state.user,
     warn: (text: string) => state.addWarning(text),
   };
-  if (query.isEmpty) {
+  if (query.isEmpty && !isApply) {
     return {
       ...options,
       isDryRun: false,
@@ -46,12 +65,15 @@ export function parseWriteOptions(
   const isDryRun = parseDryRun(query.getAll("dryRun"), errors);
   const manager = query.get("fieldManager") ?? "";
   checkManager(manager, errors);
+  if (isApply && manager === "") {
+    errors.push(requiredValue("fieldManager", "is required for apply patch"));
+  }
   const validation = query.get("fieldValidation") ?? "";
   const fieldValidation = FIELD_VALIDATIONS.find((known) => known === validation);
   if (validation !== "" && fieldValidation === undefined) {
     errors.push(unsupportedValue("fieldValidation", validation, ["", ...FIELD_VALIDATIONS]));
   }
-  if (kind === "PatchOptions" && query.has("force")) {
+  if (kind === "PatchOptions" && !isApply && query.has("force")) {
     errors.push(forbiddenField("force", "may not be specified for non-apply patch"));
   }
   if (errors.length > 0) throw invalidOptions(naming, kind, errors);
@@ -74,8 +96,8 @@ export function parseDryRun(values: readonly string[], errors: FieldError[]): bo
 }
 
 function checkManager(manager: string, errors: FieldError[]): void {
-  if (manager.length > FIELD_MANAGER_CHARS_MAX) {
-    errors.push(tooLongValue("fieldManager", FIELD_MANAGER_CHARS_MAX));
+  if (Buffer.byteLength(manager) > MANAGER_NAME_BYTES_MAX) {
+    errors.push(tooLongValue("fieldManager", MANAGER_NAME_BYTES_MAX));
   }
   if (CONTROL_CHARACTER.test(manager)) {
     errors.push(invalidValue("fieldManager", manager, "should only contain printable characters"));
@@ -84,7 +106,7 @@ function checkManager(manager: string, errors: FieldError[]): void {
 
 /** What stands before the slash of "kubectl/v1.36.0 (linux/amd64)" (S1-SSA-17). */
 function managerOfUserAgent(ctx: RequestContext): string {
-  return (ctx.get("user-agent").split("/")[0] ?? "").slice(0, FIELD_MANAGER_CHARS_MAX);
+  return managerNameOf("", ctx.get("user-agent"));
 }
 
 /** Whether a parameter that was given is true; undefined when it was not. */

@@ -57,7 +57,7 @@ test("S1-NEG-10: a body of an unknown media type is 415", async () => {
 });
 
 test("S1-PATCH-01: a patch of a kind that is not served is 415 and says which are", async () => {
-  const headers = { "content-type": "application/apply-patch+yaml" };
+  const headers = { "content-type": "application/json" };
   const error = await refusal(send("PATCH", `${CONFIG_MAPS}/a`, {}, headers));
   assert.equal(error.code, 415);
   assert.match(error.message, /application\/json-patch\+json, application\/merge-patch\+json/);

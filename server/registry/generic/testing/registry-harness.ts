@@ -18,9 +18,9 @@ import { createObjectCodecs } from "../../../schema/object-codec.js";
 import { loadFacts } from "../../../types/load-facts.js";
 import { createResourceTable, type ResourceTable } from "../../resource-table.js";
 import type { ObjectInput } from "../decode-input.js";
+import { createOwnership } from "../ownership.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import type { ServedResource } from "../served-resource.js";
-import { createOwnership } from "../ownership.js";
 import { WriteTurns } from "../write-turns.js";
 
 export interface RegistryHarness extends AsyncDisposable {
