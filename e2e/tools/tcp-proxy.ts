@@ -61,7 +61,11 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const cut = () => {
     isLosing = false;
     onLost = [];
-    for (const socket of sockets) socket.resetAndDestroy();
+    for (const socket of sockets) {
+      // One that is ending already cannot be reset without losing its handle.
+      if (socket.writableEnded) socket.destroy();
+      else socket.resetAndDestroy();
+    }
   };
   return {
     endpoint: `${protocol}//127.0.0.1:${address.port}`,

@@ -117,7 +117,10 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
     },
     async watch(resource, onChange, signal) {
       const take = (_type: unknown, object: StoredObject) => onChange(object);
-      while (!signal.aborted) await observe(registry, servedOf(resource), take, signal);
+      while (!signal.aborted) {
+        await observe(registry, servedOf(resource), take, signal);
+        await pause(registry, signal);
+      }
     },
     async follow(resource, follower, signal) {
       while (!signal.aborted) {
@@ -128,9 +131,21 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
           (type, object) => tell(follower, type, object),
           signal,
         );
+        await pause(registry, signal);
       }
     },
   };
+}
+
+/** A watch that could not even begin is tried again, but not without end in one turn. */
+const PAUSE_MS = 50;
+
+async function pause({ clock }: Registry, signal: AbortSignal): Promise<void> {
+  try {
+    await clock.sleep(PAUSE_MS, signal);
+  } catch {
+    // The loop around it sees that it is to end.
+  }
 }
 
 /** By "apps/v1/Deployment", for every version that is served. */

@@ -1,11 +1,11 @@
 /**
- * Delete a collection: everything that a selector matches now. Objects that simply go are deleted
- * many to a transaction, each on the condition that it is still as decided; all of them vanish at one
- * revision. When a condition fails, that batch is done one by one, so that one busy object costs the
- * others nothing but time.
+ * Delete a collection: everything that a selector matches now, some at a time, each by a transaction
+ * of its own on the condition that it is still as decided. Not many to a transaction: all its events
+ * would share one resourceVersion, and a client whose watch broke off between two of them would resume
+ * behind both (OneEventPerRevision).
  */
 
-import type { Compare, Operation, Revision } from "../../../storage/kv/store.js";
+import type { Operation, Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Selector } from "../../api/selectors.js";
@@ -26,10 +26,8 @@ export interface DeleteCollectionTarget {
   readonly options: DeleteOptions;
 }
 
-/** etcd takes 128 operations a transaction by default, compares counted apart. */
-const BATCH_OBJECTS_MAX = 100;
-/** Transactions on their way at a time. */
-const CONCURRENCY_MAX = 4;
+/** Transactions on their way at a time: enough to fill the time that one waits for the disk. */
+const CONCURRENCY_MAX = 32;
 
 /** Deletes what matches; answers with the list of it. @throws {StatusError} */
 export async function deleteCollection(
@@ -40,15 +38,8 @@ export async function deleteCollection(
   await refresh(registry);
   const { objects, revision } = matching(registry, target);
   const deleted = new Array<StoredObject | undefined>(objects.length);
-  const batches: { from: number; objects: StoredObject[] }[] = [];
-  for (let from = 0; from < objects.length; from += BATCH_OBJECTS_MAX) {
-    batches.push({ from, objects: objects.slice(from, from + BATCH_OBJECTS_MAX) });
-  }
-  await forEachOf(batches, async (batch) => {
-    const gone = await deleteBatch(registry, target, batch.objects, signal);
-    gone.forEach((object, index) => {
-      deleted[batch.from + index] = object;
-    });
+  await forEachOf(objects, async (object, index) => {
+    deleted[index] = await deleteFound(registry, target, object, signal);
   });
   const items = deleted.filter((object) => object !== undefined);
   return { status: 200, bytes: renderList(target.resource, items, revision) };
@@ -68,56 +59,50 @@ function matching(
   return { objects, revision };
 }
 
-/** Workers that share one queue, so that a slow batch delays only itself. */
-async function forEachOf<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
+/** Workers that share one queue, so that a slow object delays only itself. */
+async function forEachOf<T>(
+  items: readonly T[],
+  run: (item: T, index: number) => Promise<void>,
+): Promise<void> {
   let next = 0;
   const worker = async () => {
     while (next < items.length) {
-      const item = items[next++] as T;
-      await run(item);
+      const index = next++;
+      await run(items[index] as T, index);
     }
   };
   const workers = Array.from({ length: Math.min(CONCURRENCY_MAX, items.length) }, worker);
   await Promise.all(workers);
 }
 
-/** @returns per object whether this request deleted it (or began to): itself, or undefined */
-async function deleteBatch(
+/** @returns the object when this request deleted it (or began to), else undefined */
+async function deleteFound(
   registry: Registry,
   target: DeleteCollectionTarget,
-  objects: readonly StoredObject[],
+  stored: StoredObject,
   signal: AbortSignal,
-): Promise<readonly (StoredObject | undefined)[]> {
+): Promise<StoredObject | undefined> {
   const { resource, options } = target;
-  const compares: Compare[] = [];
-  const operations: Operation[] = [];
-  for (const stored of objects) {
-    const current = currentOfView(stored);
-    const object = parseCurrent(current);
-    const nowMs = registry.clock.now();
-    const action = decideDeletion(resource, object, stored.revision, options, nowMs);
-    if (action === "pending") continue;
-    const key = registry.view.keys.key(resource.partition, stored.path);
-    compares.push({ key, modRevision: stored.revision });
-    operations.push(
-      action === "remove"
-        ? { type: "delete", key }
-        : await putOperation(
-            registry,
-            { resource, key, value: Buffer.from(resource.storedCodec.encode(object)), object },
-            signal,
-          ),
-    );
+  // What holds other keys as well knows itself how it goes.
+  if (resource.strategy.claims !== undefined) {
+    return await deleteOne(registry, target, stored, signal);
   }
-  if (options.isDryRun || operations.length === 0) return objects;
-  // What holds other keys as well would make the transaction too large.
-  const isSimple = resource.strategy.claims === undefined;
-  if (isSimple && (await commit(registry, { compares, operations }, signal)).succeeded) {
-    return objects;
-  }
-  const gone: (StoredObject | undefined)[] = [];
-  for (const object of objects) gone.push(await deleteOne(registry, target, object, signal));
-  return gone;
+  const object = parseCurrent(currentOfView(stored));
+  const nowMs = registry.clock.now();
+  const action = decideDeletion(resource, object, stored.revision, options, nowMs);
+  if (action === "pending" || options.isDryRun) return stored;
+  const key = registry.view.keys.key(resource.partition, stored.path);
+  const operation: Operation =
+    action === "remove"
+      ? { type: "delete", key }
+      : await putOperation(
+          registry,
+          { resource, key, value: Buffer.from(resource.storedCodec.encode(object)), object },
+          signal,
+        );
+  const compares = [{ key, modRevision: stored.revision }];
+  const result = await commit(registry, { compares, operations: [operation] }, signal);
+  return result.succeeded ? stored : await deleteOne(registry, target, stored, signal);
 }
 
 async function deleteOne(
