@@ -145,7 +145,7 @@ export async function openReplica(
     logger,
     logsSuccess: config.logLevel === "debug",
     metrics,
-    encodeStatus: createStatusEncoder(createNegotiator(naming)),
+    encodeStatus: createStatusEncoder(naming, createNegotiator(naming), protobuf),
     authenticator,
     authorizer,
     inFlightLimits,
@@ -342,6 +342,7 @@ function verbsOf(parts: VerbParts): VerbHandlers {
   const { naming, store, view } = registry;
   const representations = createRepresentationSource(naming, createNegotiator(naming), {
     printerOf: createPrinters(naming),
+    protobuf,
   });
   const reads = {
     naming,

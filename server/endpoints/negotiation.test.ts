@@ -52,6 +52,63 @@ for (const [ids, accept, expected] of CASES) {
   });
 }
 
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+const METADATA = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+/** Accept, whether the type has a Protobuf form, whether it is a watch, and what comes of it. */
+const ENCODINGS: readonly [
+  ids: string,
+  accept: string,
+  offers: { hasProtobuf: boolean; isStream: boolean },
+  expected: string,
+][] = [
+  ["S1-PB-01", PROTOBUF, { hasProtobuf: true, isStream: false }, PROTOBUF],
+  ["S1-PB-10", PROTOBUF, { hasProtobuf: false, isStream: false }, "406"],
+  [
+    "S1-PB-10",
+    `${PROTOBUF}, application/json`,
+    { hasProtobuf: false, isStream: false },
+    "application/json",
+  ],
+  [
+    "C-16",
+    `${PROTOBUF};${METADATA}`,
+    { hasProtobuf: false, isStream: true },
+    `${PROTOBUF};${METADATA}`,
+  ],
+  [
+    "C-16",
+    `${PROTOBUF};as=Table;g=meta.k8s.io;v=v1`,
+    { hasProtobuf: true, isStream: false },
+    "406",
+  ],
+  ["S1-NEG-02", "application/yaml", { hasProtobuf: true, isStream: false }, "application/yaml"],
+  ["S1-NEG-02", "application/yaml", { hasProtobuf: true, isStream: true }, "406"],
+  [
+    "S1-NEG-13",
+    `application/yaml;${METADATA}`,
+    { hasProtobuf: true, isStream: false },
+    `application/yaml;${METADATA}`,
+  ],
+  [
+    "S1-NEG-09",
+    `application/json;q=0.5,${PROTOBUF};q=0.9`,
+    { hasProtobuf: true, isStream: false },
+    PROTOBUF,
+  ],
+];
+
+for (const [ids, accept, offers, expected] of ENCODINGS) {
+  test(`${ids}: Accept ${accept} with ${JSON.stringify(offers)} gives ${expected}`, () => {
+    const negotiator = createNegotiator(createNaming("kubernetes"));
+    if (expected === "406") {
+      assert.throws(() => negotiator.negotiate(accept, offers), { code: 406 });
+    } else {
+      assert.equal(negotiator.negotiate(accept, offers).contentType, expected);
+    }
+  });
+}
+
 test("C-01: with another vendor the group of the special forms is that vendor's", () => {
   assert.equal(formOf("application/json;as=Table;g=meta.acme.io;v=v1", "acme"), "Table");
   assert.equal(formOf(TABLE, "acme"), "406");

@@ -9,14 +9,33 @@ import { notAcceptable } from "../api/status.js";
 /** What of an object is sent: all of it, table rows, or its metadata. */
 export type ObjectForm = "object" | "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
 
+export type Encoding = "json" | "yaml" | "protobuf";
+
 export interface Negotiated {
   readonly form: ObjectForm;
+  readonly encoding: Encoding;
+  /** Of a body; a watch stream may have another. */
   readonly contentType: string;
 }
 
-const JSON_TYPE = "application/json";
+/** What can be made besides JSON. */
+export interface Offers {
+  /** Whether whole objects of the type have a Protobuf form; their metadata always has (C-16). */
+  readonly hasProtobuf: boolean;
+  /** Whether it is a stream of events, which YAML cannot be. */
+  readonly isStream: boolean;
+}
 
-const PLAIN: Negotiated = Object.freeze({ form: "object", contentType: JSON_TYPE });
+const JSON_TYPE = "application/json";
+const YAML_TYPE = "application/yaml";
+
+const PLAIN: Negotiated = Object.freeze({
+  form: "object",
+  encoding: "json",
+  contentType: JSON_TYPE,
+});
+
+const ALL: Offers = Object.freeze({ hasProtobuf: true, isStream: false });
 
 const FORMS: ReadonlySet<string> = new Set([
   "Table",
@@ -37,48 +56,67 @@ interface Clause {
 }
 
 export interface Negotiator {
-  /** @throws {StatusError} 406 when nothing acceptable can be made */
-  negotiate(accept: string | undefined): Negotiated;
+  /**
+   * @param offers default: everything that a built-in type has
+   * @throws {StatusError} 406 when nothing acceptable can be made
+   */
+  negotiate(accept: string | undefined, offers?: Offers): Negotiated;
 }
 
-export function createNegotiator(naming: Naming): Negotiator {
-  const metaGroup = `meta.${naming.groupDomain}`;
+export function createNegotiator({ groupDomain, protobufMediaType }: Naming): Negotiator {
+  const metaGroup = `meta.${groupDomain}`;
   const remembered = new Map<string, Negotiated>();
+  const encodings: ReadonlyMap<string, Encoding> = new Map([
+    [JSON_TYPE, "json"],
+    ["*/*", "json"],
+    ["application/*", "json"],
+    [YAML_TYPE, "yaml"],
+    [protobufMediaType, "protobuf"],
+  ]);
+  const mediaTypes = { json: JSON_TYPE, yaml: YAML_TYPE, protobuf: protobufMediaType };
+
+  function offer({ type, parameters }: Clause, offers: Offers): Negotiated | undefined {
+    const encoding = encodings.get(type);
+    if (encoding === undefined || (encoding === "yaml" && offers.isStream)) return undefined;
+    const form = parameters.get("as") ?? "object";
+    const isProtobuf = encoding === "protobuf";
+    if (form === "object") {
+      if (isProtobuf && !offers.hasProtobuf) return undefined;
+      return { form, encoding, contentType: mediaTypes[encoding] };
+    }
+    if (!FORMS.has(form) || parameters.get("g") !== metaGroup) return undefined;
+    const version = parameters.get("v");
+    if (version !== "v1" || (isProtobuf && form === "Table")) return undefined;
+    return {
+      form: form as ObjectForm,
+      encoding,
+      contentType: `${mediaTypes[encoding]};as=${form};g=${metaGroup};v=${version}`,
+    };
+  }
+
+  function choose(accept: string, offers: Offers): Negotiated {
+    const clauses = accept.split(",", CLAUSES_MAX).map(parseClause);
+    // A stable sort: among equals the client's order counts.
+    clauses.sort((a, b) => b.quality - a.quality);
+    for (const clause of clauses) {
+      const result = clause.quality > 0 ? offer(clause, offers) : undefined;
+      if (result !== undefined) return result;
+    }
+    throw notAcceptable(Object.values(mediaTypes));
+  }
+
   return {
-    negotiate(accept) {
+    negotiate(accept, offers = ALL) {
       if (accept === undefined || accept === "" || accept === JSON_TYPE || accept === "*/*") {
         return PLAIN;
       }
-      const known = remembered.get(accept);
+      const key = `${offers.hasProtobuf ? "p" : "-"}${offers.isStream ? "s" : "-"}${accept}`;
+      const known = remembered.get(key);
       if (known !== undefined) return known;
-      const result = choose(accept, metaGroup);
-      if (remembered.size < REMEMBERED_MAX) remembered.set(accept, result);
+      const result = choose(accept, offers);
+      if (remembered.size < REMEMBERED_MAX) remembered.set(key, result);
       return result;
     },
-  };
-}
-
-function choose(accept: string, metaGroup: string): Negotiated {
-  const clauses = accept.split(",", CLAUSES_MAX).map(parseClause);
-  // A stable sort: among equals the client's order counts.
-  clauses.sort((a, b) => b.quality - a.quality);
-  for (const clause of clauses) {
-    const result = clause.quality > 0 ? offer(clause, metaGroup) : undefined;
-    if (result !== undefined) return result;
-  }
-  throw notAcceptable([JSON_TYPE]);
-}
-
-function offer({ type, parameters }: Clause, metaGroup: string): Negotiated | undefined {
-  if (type !== JSON_TYPE && type !== "*/*" && type !== "application/*") return undefined;
-  const form = parameters.get("as");
-  if (form === undefined) return PLAIN;
-  if (!FORMS.has(form) || parameters.get("g") !== metaGroup) return undefined;
-  const version = parameters.get("v");
-  if (version !== "v1") return undefined;
-  return {
-    form: form as ObjectForm,
-    contentType: `${JSON_TYPE};as=${form};g=${metaGroup};v=${version}`,
   };
 }
 

@@ -27,6 +27,8 @@ export interface Representation {
   /** Tells encodings of one event apart; the same for all requests with the same form. */
   readonly id: string;
   readonly contentType: string;
+  /** The media type of a stream of events. */
+  readonly watchContentType: string;
   /** Whether an object's own bytes are its body, so that nothing has to be made. */
   readonly isStoredForm: boolean;
   /** Whether it is whole objects in compact JSON, also where they differ from the stored ones. */

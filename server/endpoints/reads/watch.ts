@@ -100,7 +100,7 @@ class WatchStream implements WatchSink, Tick {
         : options.timeoutSeconds * 1000;
     this.#endsAtMs = now + lengthMs;
     this.#nextBookmarkAtMs = this.#firstBookmarkAt(now);
-    const contentType = representation.contentType;
+    const contentType = representation.watchContentType;
     this.#sink = openSink(ctx, {
       status: 200,
       headers: { "Content-Type": contentType },

@@ -1,17 +1,21 @@
 /** From what was negotiated to the Representation of a resource. */
 import type { Naming } from "../../api/naming.js";
+import { notAcceptable } from "../../api/status.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { Negotiated } from "../negotiation.js";
 import type { IncludeObject, Representation } from "../representation.js";
 import type { TablePrinter } from "../tables/printer.js";
 import { inCompactJson, inIndentedJson } from "./json-encoding.js";
 import { type JsonForm, metadataForm, objectForm } from "./json-form.js";
+import { type ProtobufForms, protobufMetadata, protobufObjects } from "./protobuf-encoding.js";
 import { tableForm } from "./table-form.js";
+import { inYaml } from "./yaml-encoding.js";
 
 export interface RepresentationParts {
   readonly naming: Naming;
   /** Columns and cells of a type. */
   printerOf(resource: ServedResource): TablePrinter;
+  readonly protobuf: ProtobufForms;
   /** Wall clock in milliseconds. */
   now(): number;
 }
@@ -23,6 +27,7 @@ export interface Asked {
   readonly isPretty: boolean;
 }
 
+/** @throws {StatusError} 406 for what has no Protobuf form */
 export function createRepresentation(
   resource: ServedResource,
   { negotiated, includeObject, isPretty }: Asked,
@@ -30,6 +35,16 @@ export function createRepresentation(
 ): Representation {
   const { form, contentType } = negotiated;
   const json = formOf(resource, form, includeObject, parts);
+  if (negotiated.encoding === "protobuf") {
+    const meta = { group: `meta.${parts.naming.groupDomain}`, version: "v1" };
+    const made =
+      form === "object"
+        ? protobufObjects(resource, contentType, parts.protobuf)
+        : protobufMetadata(meta, contentType, parts.protobuf);
+    if (made === undefined) throw notAcceptable(["application/json", "application/yaml"]);
+    return made;
+  }
+  if (negotiated.encoding === "yaml") return inYaml(json, contentType);
   if (isPretty) return inIndentedJson(json, contentType);
   return inCompactJson(json, contentType, form === "object");
 }

@@ -22,6 +22,7 @@ export function inCompactJson(
   return {
     id: form.id,
     contentType,
+    watchContentType: contentType,
     isStoredForm: form.isStoredForm,
     isPlainJson: isWholeObject,
     isTimed: form.isTimed,

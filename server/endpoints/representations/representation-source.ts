@@ -1,6 +1,7 @@
 /** RepresentationSource: the form that a request asks for, made once per resource and shared. */
 import type { Naming } from "../../api/naming.js";
 import { badRequest, notAcceptable } from "../../api/status.js";
+import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { Negotiator } from "../negotiation.js";
@@ -8,6 +9,7 @@ import type { IncludeObject, Representation } from "../representation.js";
 import { DEFAULT_TABLE } from "../tables/default-table.js";
 import { createRepresentation, type RepresentationParts } from "./create-representation.js";
 import { wantsPretty } from "./pretty.js";
+import { createProtobufForms } from "./protobuf-encoding.js";
 
 export interface RepresentationSource {
   /** The form that the request asks for. @throws {StatusError} 406, 400 */
@@ -16,17 +18,33 @@ export interface RepresentationSource {
 
 const INCLUDE_OBJECT: ReadonlySet<string> = new Set(["None", "Metadata", "Object"]);
 
-/** @param parts what differs from the defaults: every type's own columns, a clock */
+/** What a source is made of besides names and negotiation; all of it has a default. */
+export interface SourceOptions extends Partial<Pick<RepresentationParts, "printerOf" | "now">> {
+  /** Absent = nothing is offered in Protobuf. */
+  readonly protobuf?: Pick<ProtobufCodecs, "forKind">;
+}
+
+const NO_PROTOBUF: Pick<ProtobufCodecs, "forKind"> = { forKind: () => undefined };
+
 export function createRepresentationSource(
   naming: Naming,
   negotiator: Negotiator,
-  parts: Partial<RepresentationParts> = {},
+  { protobuf = NO_PROTOBUF, ...options }: SourceOptions = {},
 ): RepresentationSource {
   const made = new WeakMap<ServedResource, Map<string, Representation>>();
-  const all = { naming, printerOf: () => DEFAULT_TABLE, now: () => Date.now(), ...parts };
+  const all: RepresentationParts = {
+    naming,
+    printerOf: () => DEFAULT_TABLE,
+    now: () => Date.now(),
+    protobuf: createProtobufForms(protobuf),
+    ...options,
+  };
   return {
     of(ctx, resource, isCollection) {
-      const negotiated = negotiator.negotiate(ctx.get("accept"));
+      const negotiated = negotiator.negotiate(ctx.get("accept"), {
+        hasProtobuf: all.protobuf.codecOf(resource) !== undefined,
+        isStream: ctx.state.info.verb === "watch",
+      });
       const include = includeObject(ctx);
       const isPretty = wantsPretty(ctx);
       let ofResource = made.get(resource);

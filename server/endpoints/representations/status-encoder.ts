@@ -1,9 +1,13 @@
 /** Errors in the encoding that the client accepts (S1-PB-08, S1-QP-14); JSON where there is none. */
+import type { Naming } from "../../api/naming.js";
 import { type Status, StatusError } from "../../api/status.js";
+import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import type { RequestContext } from "../../request/request-state.js";
-import type { Negotiated, Negotiator } from "../negotiation.js";
+import type { Negotiator } from "../negotiation.js";
 import { indentJson } from "./indent-json.js";
 import { wantsPretty } from "./pretty.js";
+import { encodeDocument } from "./protobuf-encoding.js";
+import { toYaml } from "./yaml-encoding.js";
 
 export interface EncodedStatus {
   readonly contentType: string;
@@ -13,20 +17,35 @@ export interface EncodedStatus {
 const JSON_TYPE = "application/json";
 
 /** Never throws: who accepts nothing that we have gets JSON, as otherwise nobody would know. */
-export function createStatusEncoder(negotiator: Negotiator) {
+export function createStatusEncoder(
+  { protobufMediaType }: Naming,
+  negotiator: Negotiator,
+  codecs: Pick<ProtobufCodecs, "forKind">,
+) {
   return (status: Status, accept: string | undefined, ctx: RequestContext): EncodedStatus => {
-    const { contentType } = negotiated(negotiator, accept);
     const json = JSON.stringify(status);
-    const isPretty = contentType.startsWith(JSON_TYPE) && wantsPretty(ctx);
-    return { contentType: JSON_TYPE, body: isPretty ? indentJson(json) : `${json}\n` };
+    switch (encodingFor(negotiator, accept)) {
+      case "protobuf":
+        return {
+          contentType: protobufMediaType,
+          body: encodeDocument({ codecs }, Buffer.from(json)),
+        };
+      case "yaml":
+        return { contentType: "application/yaml", body: toYaml(JSON.parse(json)) };
+      default:
+        return {
+          contentType: JSON_TYPE,
+          body: wantsPretty(ctx) ? indentJson(json) : `${json}\n`,
+        };
+    }
   };
 }
 
-function negotiated(negotiator: Negotiator, accept: string | undefined): Negotiated {
+function encodingFor(negotiator: Negotiator, accept: string | undefined) {
   try {
-    return negotiator.negotiate(accept);
+    return negotiator.negotiate(accept).encoding;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
-    return negotiator.negotiate(undefined);
+    return "json";
   }
 }

@@ -1,0 +1,51 @@
+/** YAML says what JSON says, to readers of both versions of YAML. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { parse } from "yaml";
+import { toRevision } from "../../../storage/kv/store.js";
+import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
+import { ChunkWriter } from "../chunk-writer.js";
+import { metadataForm } from "./json-form.js";
+import { inYaml, toYaml } from "./yaml-encoding.js";
+
+for (const version of ["1.1", "1.2"] as const) {
+  test(`S1-NEG-02: every JSON value reads back with YAML ${version}`, () => {
+    const word = fc.constantFrom("yes", "0644", "1:20", "null", "~", "<<", "2026-01-01", "1e3", "");
+    const value = fc.object({ values: [fc.string(), word, fc.integer(), fc.boolean()], key: word });
+    fc.assert(
+      fc.property(value, (json) => {
+        assert.deepEqual(parse(toYaml(json as never), { version, merge: false }), json);
+      }),
+      { numRuns: 200 },
+    );
+  });
+}
+
+test("S1-VER-09: integers beyond 2^53 keep their digits in YAML", () => {
+  assert.equal(toYaml({ a: 9223372036854775807n }), "a: 9223372036854775807\n");
+});
+
+test("S1-NEG-02: a list is written item by item", () => {
+  const representation = inYaml(metadataForm("meta.k8s.io/v1"), "application/yaml");
+  const list = (names: readonly string[]) => {
+    const out = new ChunkWriter();
+    representation.putListHead(out, { resourceVersion: "9" }, 0);
+    for (const [index, name] of names.entries()) {
+      const value = { kind: "K", apiVersion: "v1", metadata: { name } };
+      const bytes = Buffer.from(JSON.stringify(value));
+      const key = { path: name, namespace: "", name };
+      const object = decodeStoredObject(key, bytes, toRevision(3), undefined);
+      representation.putItem(out, object, index === 0);
+    }
+    representation.putListFoot(out, names.length === 0);
+    return parse(out.take().toString());
+  };
+  assert.deepEqual(list([]).items, []);
+  const { items, metadata } = list(["a", "b"]);
+  assert.equal(metadata.resourceVersion, "9");
+  assert.deepEqual(
+    items.map((item: { metadata: { name: string } }) => item.metadata.name),
+    ["a", "b"],
+  );
+});

@@ -1,0 +1,59 @@
+/**
+ * YAML, made of the JSON forms piece by piece (S1-NEG-02). Written so that readers of YAML 1.1 and
+ * 1.2 understand the same: whatever either takes for another type is quoted; keys are sorted, as the
+ * existing API sorts them.
+ */
+import { Document, isScalar, Scalar, visit } from "yaml";
+import type { JsonObject, JsonValue } from "../../api/meta.js";
+import { parseJson } from "../../codec/json.js";
+import { ChunkWriter } from "../chunk-writer.js";
+import type { Representation } from "../representation.js";
+import { inCompactJson } from "./json-encoding.js";
+import { type JsonForm, LIST_FOOT } from "./json-form.js";
+
+/** YAML text of one value, with a newline at the end. */
+export function toYaml(value: JsonValue): string {
+  const document = new Document(value, {
+    version: "1.1",
+    merge: false,
+    aliasDuplicateObjects: false,
+    sortMapEntries: true,
+  });
+  visit(document, {
+    Pair(_, { key }) {
+      // Unquoted, it would tell a reader to merge the value into the map.
+      if (isScalar(key) && key.value === "<<") key.type = Scalar.QUOTE_DOUBLE;
+    },
+  });
+  return document.toString({ lineWidth: 0, directives: false, indentSeq: false });
+}
+
+export function inYaml(form: JsonForm, contentType: string): Representation {
+  const compact = inCompactJson(form, contentType, false);
+  const [mediaType = contentType] = contentType.split(";");
+  const scratch = new ChunkWriter();
+  const toValue = (put: (out: ChunkWriter) => void): JsonValue => {
+    scratch.reset();
+    put(scratch);
+    return parseJson(scratch.peek().toString("utf8"));
+  };
+  return {
+    ...compact,
+    id: `${form.id}/yaml`,
+    isStoredForm: false,
+    putObject: (out, object) => out.putText(toYaml(toValue((to) => form.put(to, object, true)))),
+    putListHead(out, metadata) {
+      // What holds the items comes last, so that they can follow one by one.
+      const { items, rows, ...head } = parseJson(form.listHead(metadata) + LIST_FOOT) as JsonObject;
+      out.putText(`${toYaml(head)}${rows === undefined ? "items" : "rows"}:\n`);
+    },
+    putItem(out, object) {
+      out.putText(toYaml([toValue((to) => form.putItem(to, object))]));
+    },
+    putListFoot(out, isEmpty) {
+      if (isEmpty) out.putText("  []\n");
+    },
+    encodeDocument: (json) => Buffer.from(toYaml(parseJson(json))),
+    documentType: mediaType,
+  };
+}
