@@ -3,7 +3,7 @@
  * 1.2 understand the same: whatever either takes for another type is quoted; keys are sorted, as the
  * existing API sorts them.
  */
-import { Document, isScalar, Scalar, visit } from "yaml";
+import { Document, Scalar, type Tags, visit } from "yaml";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { parseJson } from "../../codec/json.js";
 import { ChunkWriter } from "../chunk-writer.js";
@@ -11,18 +11,27 @@ import type { Representation } from "../representation.js";
 import { inCompactJson } from "./json-encoding.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
 
+/** For JSON "<<" is a key like any other. */
+function withoutMerge(tags: Tags): Tags {
+  return tags.filter((tag) => tag !== "merge" && (typeof tag === "string" || !isMerge(tag.tag)));
+}
+
+function isMerge(tag: string): boolean {
+  return tag === "tag:yaml.org,2002:merge";
+}
+
 /** YAML text of one value, with a newline at the end. */
 export function toYaml(value: JsonValue): string {
   const document = new Document(value, {
     version: "1.1",
-    merge: false,
+    customTags: withoutMerge,
     aliasDuplicateObjects: false,
     sortMapEntries: true,
   });
   visit(document, {
-    Pair(_, { key }) {
-      // Unquoted, it would tell a reader to merge the value into the map.
-      if (isScalar(key) && key.value === "<<") key.type = Scalar.QUOTE_DOUBLE;
+    Scalar(_, scalar) {
+      // Unquoted, as a key it would tell a reader to merge the value into the map.
+      if (scalar.value === "<<") scalar.type = Scalar.QUOTE_DOUBLE;
     },
   });
   return document.toString({ lineWidth: 0, directives: false, indentSeq: false });
