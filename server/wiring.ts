@@ -348,6 +348,9 @@ function verbsOf(parts: VerbParts): VerbHandlers {
     naming,
     reader: createViewReader(view, freshness),
     representations,
+    ...(config.features.APIResponseCompression && {
+      compression: { minBytes: config.responseCompressionMinBytes },
+    }),
     countWatchEvents: watchEventCounter(metrics),
   };
   const lists = {

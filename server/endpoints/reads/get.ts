@@ -6,6 +6,7 @@ import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { internalError, notFound } from "../../api/status.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
+import { sendCompressed } from "../../request/compression.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { sendBytes } from "../../request/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
@@ -17,7 +18,7 @@ import { namespaceOf, type ReadServices } from "./resource-read.js";
 export async function handleGet(
   ctx: RequestContext,
   resource: ServedResource,
-  { reader, representations }: ReadServices,
+  { reader, representations, compression }: ReadServices,
 ): Promise<void> {
   const { info } = ctx.state;
   const representation = representations.of(ctx, resource, false);
@@ -29,7 +30,14 @@ export async function handleGet(
   if (object === undefined) throw notFound(resource, info.name);
   if (object.corruption !== undefined) throw corruptObject(object);
 
-  sendBytes(ctx, 200, ["Content-Type", representation.contentType], bodyOf(representation, object));
+  const headers = ["Content-Type", representation.contentType];
+  const body = bodyOf(representation, object);
+  // Nearly always so; a promise less.
+  if (compression === undefined || body.length < compression.minBytes) {
+    sendBytes(ctx, 200, headers, body);
+  } else {
+    await sendCompressed(ctx, 200, headers, body, compression);
+  }
 }
 
 function bodyOf(representation: Representation, object: StoredObject): Buffer {

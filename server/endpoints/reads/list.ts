@@ -10,9 +10,8 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Selector } from "../../api/selectors.js";
 import { expired, StatusError } from "../../api/status.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
+import { openCompressedSink, sendCompressed } from "../../request/compression.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { openSink } from "../../request/response-sink.js";
-import { sendBytes } from "../../request/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import {
   type ContinueToken,
@@ -176,7 +175,8 @@ async function sendPage(listing: Listing, start: Start, limit: number): Promise<
     representation.putItem(out, object, index === 0);
   }
   representation.putListFoot(out, page.objects.length === 0);
-  sendBytes(ctx, 200, ["Content-Type", representation.contentType], out.take());
+  const headers = ["Content-Type", representation.contentType];
+  await sendCompressed(ctx, 200, headers, out.take(), services.compression);
 }
 
 function pageMetadata(
@@ -285,7 +285,7 @@ async function sendAll(listing: Listing, start: Start, tree: ObjectTree): Promis
     if (!body.out.isFull) await nextTurn();
     else if (!(await body.flush())) return;
   }
-  body.end();
+  await body.end();
 }
 
 /** What the items take in an encoding that says it ahead; nothing is sent yet. */
@@ -330,7 +330,7 @@ async function sendAllFromHistory(listing: Listing, start: Start): Promise<void>
     body.put(representation, object);
     if (body.out.isFull && !(await body.flush())) return;
   }
-  body.end();
+  await body.end();
 }
 
 async function* historicalObjects(
@@ -377,17 +377,21 @@ class ListBody {
 
   /** Sends what has gathered. False: the client is gone. */
   flush(): Promise<boolean> {
-    const { ctx, representation } = this.#listing;
+    const { ctx, representation, services } = this.#listing;
     const head = { status: 200, headers: { "Content-Type": representation.contentType } };
-    this.#stream ??= new PacedStream(openSink(ctx, head));
+    this.#stream ??= new PacedStream(openCompressedSink(ctx, head, services.compression));
     return this.#stream.write(this.out);
   }
 
-  end(): void {
-    const { ctx, representation } = this.#listing;
+  async end(): Promise<void> {
+    const { ctx, representation, services } = this.#listing;
     representation.putListFoot(this.out, this.#isFirst);
-    if (this.#stream !== undefined) this.#stream.end(this.out);
-    else sendBytes(ctx, 200, ["Content-Type", representation.contentType], this.out.take());
+    if (this.#stream !== undefined) {
+      this.#stream.end(this.out);
+      return;
+    }
+    const headers = ["Content-Type", representation.contentType];
+    await sendCompressed(ctx, 200, headers, this.out.take(), services.compression);
   }
 }
 

@@ -6,6 +6,7 @@
 import type { Naming } from "../../api/naming.js";
 import { compileSelector, type Selector } from "../../api/selectors.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { Compression } from "../../request/compression.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
 import type { ViewReader } from "./view-reader.js";
@@ -14,6 +15,8 @@ export interface ReadServices {
   readonly naming: Naming;
   readonly reader: ViewReader;
   readonly representations: RepresentationSource;
+  /** Absent = get and list are never compressed (S1-NEG-18). */
+  readonly compression?: Compression;
   /** Counts events delivered to watchers: apiserver_watch_events_total. */
   countWatchEvents(resource: ServedResource, events: number): void;
 }

@@ -1,0 +1,81 @@
+/** Answers are compressed for who takes it, at the client's pace. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { test } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { acceptsGzip, openCompressedSink, sendCompressed } from "./compression.js";
+import type { RequestContext } from "./request-state.js";
+import { openTestServer } from "./test-server.js";
+
+const MIN = { minBytes: 100 };
+
+/** As it came: fetch would decompress. */
+async function rawGet(port: number, headers: Record<string, string>) {
+  const { get } = await import("node:http");
+  return new Promise<{ headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
+    get({ port, host: "127.0.0.1", headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => resolve({ headers: response.headers, body: Buffer.concat(chunks) }));
+      response.on("error", reject);
+    }).on("error", reject);
+  });
+}
+
+const HEADERS: readonly [header: string | undefined, isAccepted: boolean][] = [
+  [undefined, false],
+  ["gzip", true],
+  ["deflate, gzip;q=0.5", true],
+  ["gzip;q=0", false],
+  ["gzip; q=0.000", false],
+  ["br", false],
+];
+
+for (const [header, isAccepted] of HEADERS) {
+  test(`S1-NEG-19: Accept-Encoding ${header} ${isAccepted ? "takes" : "does not take"} gzip`, () => {
+    const req = { headers: header === undefined ? {} : { "accept-encoding": header } };
+    assert.equal(acceptsGzip({ req } as unknown as RequestContext), isAccepted);
+  });
+}
+
+test("S1-NEG-19, C-05: a body is compressed from the threshold on", async () => {
+  const large = Buffer.alloc(5_000, "a");
+  await using server = await openTestServer((ctx) =>
+    sendCompressed(ctx, 200, [], ctx.path === "/small" ? large.subarray(0, 99) : large, MIN),
+  );
+  const compressed = await rawGet(server.port, { "accept-encoding": "gzip" });
+  assert.equal(compressed.headers["content-encoding"], "gzip");
+  assert.equal(compressed.headers.vary, "Accept-Encoding");
+  assert.equal(compressed.headers["content-length"], String(compressed.body.length));
+  assert.deepEqual(gunzipSync(compressed.body), large);
+  const plain = await rawGet(server.port, {});
+  assert.equal(plain.headers["content-encoding"], undefined);
+  assert.deepEqual(plain.body, large);
+});
+
+test("S1-NEG-16, S1-NEG-19: a long body is compressed piece by piece", async () => {
+  const pieces = Array.from({ length: 40 }, () => randomBytes(100_000));
+  await using server = await openTestServer(async (ctx) => {
+    const sink = openCompressedSink(ctx, { status: 200, headers: {} }, MIN);
+    let wake: () => void = () => {};
+    sink.onDrain(() => wake());
+    for (const piece of pieces) {
+      if (sink.write(piece)) continue;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    sink.end();
+  });
+  const { headers, body } = await rawGet(server.port, { "accept-encoding": "gzip" });
+  assert.equal(headers["content-encoding"], "gzip");
+  assert.deepEqual(gunzipSync(body), Buffer.concat(pieces));
+});
+
+test("S1-NEG-18: without compression nothing is compressed", async () => {
+  await using server = await openTestServer((ctx) =>
+    sendCompressed(ctx, 200, [], Buffer.alloc(5_000), undefined),
+  );
+  const { headers } = await rawGet(server.port, { "accept-encoding": "gzip" });
+  assert.equal(headers["content-encoding"], undefined);
+});
