@@ -1,0 +1,122 @@
+/** The forms and encodings of answers over the wire: what is asked for is what comes. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { parse } from "yaml";
+import { type ServerProcess, startServer } from "./harness/server-process.js";
+
+const MAPS = "/api/v1/namespaces/default/configmaps";
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+const TABLE = "as=Table;g=meta.k8s.io;v=v1";
+const METADATA = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const COUNT = 400;
+
+let server: ServerProcess;
+
+before(async () => {
+  server = await startServer();
+  const made = Array.from({ length: COUNT }, (_, index) =>
+    server.client.post(MAPS, {
+      metadata: { name: `m${String(index).padStart(4, "0")}` },
+      data: { text: "x".repeat(2_000), big: "9223372036854775807" },
+    }),
+  );
+  for (const answer of await Promise.all(made)) answer.expect(201);
+});
+
+after(() => server[Symbol.asyncDispose]());
+
+const get = (path: string, headers: Record<string, string>) =>
+  server.client.request(path, { headers });
+
+test("S1-QP-14: people get indented answers, objects, lists and errors", async () => {
+  const agent = { "user-agent": "curl/8.0" };
+  for (const path of [`${MAPS}/m0000`, `${MAPS}?limit=2`, MAPS, `${MAPS}/missing`]) {
+    const { text } = await get(path, agent);
+    assert.equal(text, JSON.stringify(JSON.parse(text), null, 2), path);
+  }
+  const compact = await get(`${MAPS}/m0000?pretty=false`, agent);
+  assert.match(compact.text, /^\{"kind":"ConfigMap","apiVersion":"v1",/);
+  const asked = await get(`${MAPS}/m0000?pretty=true`, {});
+  assert.match(asked.text, /^\{\n {2}"kind": "ConfigMap"/);
+});
+
+test("S1-NEG-02, S1-NEG-11: YAML says what JSON says", async () => {
+  for (const path of [`${MAPS}/m0000`, `${MAPS}?limit=3`, MAPS]) {
+    const json = (await get(path, {})).expect(200);
+    const yaml = (await get(path, { accept: "application/yaml" })).expect(200);
+    assert.equal(yaml.headers["content-type"], "application/yaml");
+    const { metadata, ...rest } = parse(yaml.text);
+    const { metadata: expected, ...expectedRest } = JSON.parse(json.text);
+    assert.deepEqual(rest, expectedRest, path);
+    assert.equal(metadata.resourceVersion, expected.resourceVersion);
+  }
+  const missing = await get(`${MAPS}/missing`, { accept: "application/yaml" });
+  assert.equal(parse(missing.expect(404).text).reason, "NotFound");
+});
+
+test("S1-PB-01, S1-PB-08, S1-PB-09: Protobuf for objects, lists, watches and errors", async () => {
+  for (const path of [`${MAPS}/m0000`, `${MAPS}?limit=3`, MAPS, `${MAPS}/missing`]) {
+    const answer = await get(path, { accept: PROTOBUF });
+    assert.equal(answer.headers["content-type"], PROTOBUF);
+    assert.deepEqual([...answer.bytes.subarray(0, 4)], [0x6b, 0x38, 0x73, 0x00], path);
+  }
+  const events = await get(`${MAPS}?watch=1&timeoutSeconds=1&limit=2`, { accept: PROTOBUF });
+  assert.equal(events.headers["content-type"], `${PROTOBUF};stream=watch`);
+  let frames = 0;
+  for (let at = 0; at < events.bytes.length; at += 4 + events.bytes.readUInt32BE(at)) frames++;
+  assert.equal(frames, COUNT);
+});
+
+const FORMS: readonly [ids: string, accept: string, path: string, status: number][] = [
+  ["C-16", `${PROTOBUF};${TABLE}`, MAPS, 406],
+  ["C-16", `${PROTOBUF};${METADATA}`, MAPS, 200],
+  ["S1-NEG-13", `application/yaml;${TABLE}`, MAPS, 200],
+  ["S1-NEG-02", "application/yaml", `${MAPS}?watch=1`, 406],
+  ["S1-NEG-12", "text/csv", MAPS, 406],
+];
+
+for (const [ids, accept, path, status] of FORMS) {
+  test(`${ids}: Accept ${accept} on ${path} is ${status}`, async () => {
+    (await get(path, { accept })).expect(status);
+  });
+}
+
+test("S1-TABLE-03: rows carry nothing, the metadata or the object", async () => {
+  const accept = `application/json;${TABLE}`;
+  const rowOf = async (included: string) => {
+    const answer = await get(`${MAPS}?limit=1&includeObject=${included}`, { accept });
+    return JSON.parse(answer.expect(200).text).rows[0];
+  };
+  assert.equal((await rowOf("None")).object, null);
+  assert.deepEqual((await rowOf("None")).cells.slice(0, 2), ["m0000", 2]);
+  assert.equal((await rowOf("Metadata")).object.kind, "PartialObjectMetadata");
+  assert.equal((await rowOf("Object")).object.data.text.length, 2_000);
+});
+
+test("S1-NEG-18, S1-NEG-19: get and list are compressed, watches are not", async () => {
+  const gzip = { "accept-encoding": "gzip" };
+  for (const path of [`${MAPS}/m0000`, `${MAPS}?limit=3`, MAPS]) {
+    const compressed = (await get(path, gzip)).expect(200);
+    assert.equal(compressed.headers["content-encoding"], "gzip", path);
+    assert.equal(compressed.headers.vary, "Accept-Encoding");
+    const plain = (await get(path, {})).expect(200);
+    const text = gunzipSync(compressed.bytes).toString();
+    assert.deepEqual(JSON.parse(text).items, JSON.parse(plain.text).items, path);
+  }
+  const watch = await get(`${MAPS}?watch=1&timeoutSeconds=1`, gzip);
+  assert.equal(watch.headers["content-encoding"], undefined);
+  const small = await get("/api/v1/namespaces/default", gzip);
+  assert.equal(small.headers["content-encoding"], undefined);
+});
+
+test("S1-NEG-09: what a delete answers is in the encoding asked for", async () => {
+  const headers = { accept: "application/yaml" };
+  const deleted = await server.client.request(`${MAPS}/m0001`, { method: "DELETE", headers });
+  assert.equal(parse(deleted.expect(200).text).status, "Success");
+  const again = await server.client.request(`${MAPS}/m0002`, {
+    method: "DELETE",
+    headers: { accept: PROTOBUF },
+  });
+  assert.deepEqual([...again.expect(200).bytes.subarray(0, 3)], [0x6b, 0x38, 0x73]);
+});
