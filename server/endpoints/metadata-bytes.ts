@@ -10,6 +10,7 @@ const CREATION_KEY = Buffer.from('"creationTimestamp":"');
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SHORT_STRING_BYTES = 64;
+const SECONDS_TIME_CHARS = "2006-01-02T15:04:05Z".length;
 
 const COMMA = 0x2c;
 const OPEN_BRACKET = 0x5b;
@@ -31,7 +32,10 @@ export function creationTimestamp({ bytes, bodyOffset }: StoredObject): string {
   const at = bytes.indexOf(CREATION_KEY, bodyOffset);
   if (at < 0) return "";
   const from = at + CREATION_KEY.length;
-  return bytes.toString("latin1", from, bytes.indexOf(QUOTE, from));
+  // Times are whole seconds in UTC, so nearly always the end is known.
+  const usual = from + SECONDS_TIME_CHARS;
+  const end = bytes[usual] === QUOTE ? usual : bytes.indexOf(QUOTE, from);
+  return bytes.toString("latin1", from, end);
 }
 
 /** Start and end of the value of a member at the top of an object; undefined when it has none. */
@@ -53,16 +57,17 @@ export function memberRange(
   return undefined;
 }
 
-/** How many members the object that opens at `start` has. */
-export function countMembers(bytes: Buffer, start: number): number {
-  if (bytes[start] !== OPEN_BRACE) return 0;
+/** How many members the object that opens at `start` has, and the position after its end. */
+export function countMembers(bytes: Buffer, start: number): [count: number, end: number] {
+  if (bytes[start] !== OPEN_BRACE) return [0, endOfValue(bytes, start)];
   let count = 0;
   let at = start + 1;
   while (bytes[at] === QUOTE) {
     count++;
     at = endOfValue(bytes, endOfString(bytes, at) + 2) + 1;
   }
-  return count;
+  // Behind the brace: of an empty object it is here, else the last step went past it.
+  return [count, count === 0 ? at + 1 : at];
 }
 
 /** The position after the value of compact JSON that begins at `start`. */

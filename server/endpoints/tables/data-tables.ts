@@ -15,12 +15,16 @@ const TYPE_COLUMN = textColumn("Type", () => "").column;
  * metadata has a member of that name, so the first place where this stands is the map.
  */
 const DATA = Buffer.from(',"data":{');
+const CLOSE_BRACE = 0x7d;
 const BINARY_DATA = Buffer.from(',"binaryData":{');
 
 export const CONFIG_MAPS_TABLE: TablePrinter = {
   columns: [NAME_COLUMN, DATA_COLUMN, AGE_COLUMN],
   row(object, nowMs) {
-    const count = countOf(object, DATA) + countOf(object, BINARY_DATA);
+    const [text, end] = countOf(object, DATA);
+    // The binary data follows the data, if there is any: most often that is the object's end.
+    const isLast = end > 0 && object.bytes[end] === CLOSE_BRACE;
+    const count = isLast ? text : text + countOf(object, BINARY_DATA)[0];
     return { cells: [object.name, count, ageOf(object, nowMs)] };
   },
 };
@@ -30,13 +34,14 @@ export const SECRETS_TABLE: TablePrinter = {
   row(object, nowMs) {
     const range = memberRange(object, "type");
     const type = range === undefined ? "" : JSON.parse(object.bytes.toString("utf8", ...range));
-    return { cells: [object.name, String(type), countOf(object, DATA), ageOf(object, nowMs)] };
+    return { cells: [object.name, String(type), countOf(object, DATA)[0], ageOf(object, nowMs)] };
   },
 };
 
-function countOf({ bytes, bodyOffset }: StoredObject, start: Buffer): number {
+/** The members of a map and the position after it, which is 0 where there is no such map. */
+function countOf({ bytes, bodyOffset }: StoredObject, start: Buffer): [count: number, end: number] {
   const at = bytes.indexOf(start, bodyOffset);
-  return at < 0 ? 0 : countMembers(bytes, at + start.length - 1);
+  return at < 0 ? [0, 0] : countMembers(bytes, at + start.length - 1);
 }
 
 function ageOf(object: StoredObject, nowMs: number): string {
