@@ -232,11 +232,13 @@ const CASES: readonly Case[] = [
   {
     title: "S1-LIM-07: an object of 2 MiB",
     options: post({
-      ...configMap({}),
-      kind: "Secret",
-      data: { a: Buffer.alloc(1.5 * MIB).toString("base64") },
+      apiVersion: "apps/v1",
+      kind: "ControllerRevision",
+      metadata: { name: "x" },
+      revision: 1,
+      data: { blob: "x".repeat(2 * MIB) },
     }),
-    path: "/api/v1/namespaces/default/secrets",
+    path: "/apis/apps/v1/namespaces/default/controllerrevisions",
     code: 413,
     reason: "RequestEntityTooLarge",
   },
