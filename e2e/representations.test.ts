@@ -1,9 +1,9 @@
 /** The forms and encodings of answers over the wire: what is asked for is what comes. */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { parse } from "yaml";
-import { type ServerProcess, startServer } from "./harness/server-process.js";
+import { startServer } from "./harness/server-process.js";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
@@ -11,18 +11,14 @@ const TABLE = "as=Table;g=meta.k8s.io;v=v1";
 const METADATA = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const COUNT = 400;
 
-let server: ServerProcess;
-
-before(async () => {
-  server = await startServer();
-  const made = Array.from({ length: COUNT }, (_, index) =>
-    server.client.post(MAPS, {
-      metadata: { name: `m${String(index).padStart(4, "0")}` },
-      data: { text: "x".repeat(2_000), big: "9223372036854775807" },
-    }),
-  );
-  for (const answer of await Promise.all(made)) answer.expect(201);
-});
+const server = await startServer();
+const made = Array.from({ length: COUNT }, (_, index) =>
+  server.client.post(MAPS, {
+    metadata: { name: `m${String(index).padStart(4, "0")}` },
+    data: { text: "x".repeat(2_000), big: "9223372036854775807" },
+  }),
+);
+for (const answer of await Promise.all(made)) answer.expect(201);
 
 after(() => server[Symbol.asyncDispose]());
 
