@@ -452,7 +452,7 @@ function documentsOf(parts: DocumentParts): Record<string, DocumentHandler> {
     ...served,
     title: "Keelson",
     apiVersion: formatApiVersion(build),
-    objectMediaTypes: ["application/json"],
+    objectMediaTypes: ["application/json", "application/yaml", config.naming.protobufMediaType],
     defaults: facts.defaults,
     versionMembers: Object.keys(toVersionInfo(build, process)),
   });
