@@ -13,6 +13,7 @@ import { routeNotFound } from "./api/status.js";
 import type { Authorizer } from "./authz/authorizer.js";
 import { denial } from "./authz/denial.js";
 import { createProtobufCodecs, type ProtobufCodecs } from "./codec/protobuf.js";
+import { collectGarbage } from "./collect-garbage.js";
 import type { Config } from "./config/config.js";
 import { FEATURE_GATES, type Features } from "./config/feature-gates.js";
 import { enabledResources } from "./config/runtime-config.js";
@@ -197,6 +198,7 @@ export async function openReplica(
   const viewLoaded = health.addPostStartHook("load-view");
   const ready = (async () => {
     await view.start(lifecycle, lifecycle.signal);
+    collectGarbage();
     await ensureSystemNamespaces(objects, naming, lifecycle.signal);
     if (config.runControllers) {
       lifecycle.spawn("controllers", (signal) =>

@@ -61,15 +61,14 @@ async function measureReads(): Promise<void> {
 
 async function measureMemory(): Promise<void> {
   for (const bytes of [1024, 8192]) {
-    const folder = await makeTempDir("promises");
-    {
-      await using writer = await startServer({ dataDir: folder.path });
-      await fill(writer, { to: 10_000, bytes });
-      await writer.stop();
-    }
-    await using empty = await startServer();
-    const base = await residentMiB(empty.pid);
-    await using server = await startServer({ dataDir: folder.path });
+    // On etcd, as the embedded store's memory map would count as the server's memory.
+    await using etcd = await startEtcd();
+    const onEtcd = { etcdEndpoints: [etcd.endpoint] };
+    await using writer = await startServer(onEtcd);
+    const base = await residentMiB(writer.pid);
+    await fill(writer, { to: 10_000, bytes });
+    await writer.stop();
+    await using server = await startServer(onEtcd);
     const loaded = await residentMiB(server.pid);
     const encoded = (await metric(server, "apiserver_watch_cache_object_bytes")) / 2 ** 20;
     for (let i = 0; i < 10; i++) await server.client.get(CONFIG_MAPS);
@@ -79,7 +78,6 @@ async function measureMemory(): Promise<void> {
     print("  resident, after ten lists", await residentMiB(server.pid), "MiB");
     print("  ready after", server.readyAfterMs, "ms");
     await server.stop();
-    await folder[Symbol.asyncDispose]();
   }
 }
 

@@ -49,8 +49,8 @@ export interface RegistryViewOptions {
   traits(partition: PartitionId): PartitionTraits;
 }
 
-/** Keys read at a time while loading: a page of 8 KiB objects stays below 16 MiB. */
-const LOAD_PAGE_KEYS = 2_000;
+/** Keys read at a time while loading: a page of 8 KiB objects is 40 MiB, for the time of the load. */
+const LOAD_PAGE_KEYS = 5_000;
 /** Events are told from so many revisions back: less than a second of work at start. */
 const RECALL_REVISIONS_MAX = 20_000;
 const RECALL_MS_MAX = 5_000;

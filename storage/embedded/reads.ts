@@ -94,7 +94,10 @@ export async function readRange(
   };
   try {
     const head = revisionOfSnapshot(database, snapshot);
-    if (request.revision === undefined) return await rangeNow(scan, head);
+    // Nothing was written since then: no need to look at what is over.
+    if (request.revision === undefined || request.revision === head) {
+      return await rangeNow(scan, head);
+    }
     requireReadable(request.revision, head, compactedOfSnapshot(database, snapshot));
     return await rangeThen(scan, request.revision, head);
   } finally {
