@@ -86,10 +86,11 @@ async function openWatch(
   server: ServerProcess,
   name: string,
   onData: ((chunk: Buffer) => void) | undefined,
+  resourceVersion = "0",
 ): Promise<TLSSocket> {
   const socket = await openSocket(server);
   const selector = name === "" ? "" : `&fieldSelector=metadata.name%3D${name}`;
-  const path = `${CONFIG_MAPS}?watch=1&resourceVersion=0&timeoutSeconds=3000${selector}`;
+  const path = `${CONFIG_MAPS}?watch=1&resourceVersion=${resourceVersion}&timeoutSeconds=3000${selector}`;
   await new Promise<void>((resolve) => {
     socket.once("data", () => resolve());
     socket.write(requestBytes("GET", path));
@@ -181,9 +182,12 @@ async function measureIdle(): Promise<void> {
   await using server = await startServer();
   await fill(server, { to: 100 });
   const before = await residentMiB(server.pid);
+  const { metadata } = (await server.client.get(`${CONFIG_MAPS}?limit=1`)).object;
   const sockets: TLSSocket[] = [];
   for (let i = 0; i < 5_000; i += 50) {
-    const some = Array.from({ length: 50 }, () => openWatch(server, "", () => {}));
+    const some = Array.from({ length: 50 }, () =>
+      openWatch(server, "", () => {}, metadata.resourceVersion),
+    );
     sockets.push(...(await Promise.all(some)));
   }
   const after = await residentMiB(server.pid);
