@@ -1,18 +1,75 @@
 /** Strategies of ConfigMap and Secret: `immutable` is a one-way street, `stringData` is only read. */
 
 import { deepEqual } from "../../api/deep-equal.js";
-import { forbiddenField } from "../../api/field-errors.js";
+import {
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  tooLongValue,
+} from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
+import { checkConfigKey, type Maybe } from "../../api/validation-values.js";
 import { selectable } from "../generic/fields.js";
 import type { ResourceStrategy } from "../generic/served-resource.js";
 import { checkImmutable } from "../generic/status-parts.js";
+import { validated } from "../generic/validated.js";
 
 const WHEN_IMMUTABLE = "field is immutable when `immutable` is set";
+/** All values together; keys are not counted. */
+const DATA_BYTES_MAX = 1024 * 1024;
+/** UTF-8 needs no more bytes for one of JavaScript's characters. */
+const BYTES_PER_CHAR_MAX = 3;
 
-export const configMapStrategy: ResourceStrategy = {
-  validateUpdate: (next, current) => checkFrozen(next, current, ["data", "binaryData"]),
-};
+type Data = Readonly<Record<string, string>>;
+
+interface ConfigMapObject extends ApiObject {
+  data?: Maybe<Data>;
+  binaryData?: Maybe<Data>;
+}
+
+export const configMapStrategy: ResourceStrategy = validated<ConfigMapObject>({
+  object({ data, binaryData }) {
+    const errors: FieldError[] = [];
+    validateKeys(data, "data", errors);
+    for (const key in data) {
+      if (!binaryData || !Object.hasOwn(binaryData, key)) continue;
+      const why = "duplicate of key present in binaryData";
+      errors.push(invalidValue(`data[${key}]`, key, why));
+    }
+    validateKeys(binaryData, "binaryData", errors);
+    if (textBytes(data) + base64Bytes(binaryData) > DATA_BYTES_MAX) {
+      errors.push(tooLongValue("", DATA_BYTES_MAX));
+    }
+    return errors;
+  },
+  change: (next, current) => checkFrozen(next, current, ["data", "binaryData"]),
+});
+
+function validateKeys(data: Maybe<Data>, field: string, errors: FieldError[]): void {
+  for (const key in data) {
+    for (const why of checkConfigKey(key)) {
+      errors.push(invalidValue(`${field}[${key}]`, key, why));
+    }
+  }
+}
+
+/** Bytes of all values, or what they may be at most where that is no matter. */
+function textBytes(data: Maybe<Data>): number {
+  let chars = 0;
+  for (const key in data) chars += data[key]?.length ?? 0;
+  if (chars * BYTES_PER_CHAR_MAX <= DATA_BYTES_MAX) return chars;
+  let bytes = 0;
+  for (const key in data) bytes += Buffer.byteLength(data[key] ?? "");
+  return bytes;
+}
+
+function base64Bytes(data: Maybe<Data>): number {
+  let bytes = 0;
+  for (const key in data) bytes += Buffer.byteLength(data[key] ?? "", "base64");
+  return bytes;
+}
 
 interface SecretObject extends ApiObject {
   data?: Record<string, string>;
@@ -20,13 +77,72 @@ interface SecretObject extends ApiObject {
   type?: string;
 }
 
+function validateSecret({ metadata, data, type = "" }: SecretObject, naming: Naming): FieldError[] {
+  const errors: FieldError[] = [];
+  validateKeys(data, "data", errors);
+  if (base64Bytes(data) > DATA_BYTES_MAX) errors.push(tooLongValue("data", DATA_BYTES_MAX));
+  const { labelDomain } = naming;
+  if (!type.startsWith(`${labelDomain}/`)) return errors;
+  const require = (key: string) => errors.push(requiredValue(`data[${key}]`));
+  const has = (key: string) => data !== undefined && Object.hasOwn(data, key);
+  switch (type.slice(labelDomain.length + 1)) {
+    case "service-account-token": {
+      const annotation = `${labelDomain}/service-account.name`;
+      if ((metadata.annotations?.[annotation] ?? "") === "") {
+        errors.push(requiredValue(`metadata.annotations[${annotation}]`));
+      }
+      break;
+    }
+    case "dockercfg":
+      validateJson(data, ".dockercfg", errors);
+      break;
+    case "dockerconfigjson":
+      validateJson(data, ".dockerconfigjson", errors);
+      break;
+    case "basic-auth":
+      // Either may be empty, or left out, but not both left out.
+      if (!has("username") && !has("password")) {
+        require("username");
+        require("password");
+      }
+      break;
+    case "ssh-auth":
+      if ((data?.["ssh-privatekey"] ?? "") === "") require("ssh-privatekey");
+      break;
+    case "tls":
+      for (const key of ["tls.crt", "tls.key"]) if (!has(key)) require(key);
+      break;
+  }
+  return errors;
+}
+
+function validateJson(data: Data | undefined, key: string, errors: FieldError[]): void {
+  const field = `data[${key}]`;
+  const text = data?.[key];
+  if (text === undefined) {
+    errors.push(requiredValue(field));
+    return;
+  }
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, "base64").toString("utf8"));
+    if (typeof value === "object" && !Array.isArray(value)) return;
+    errors.push(invalidValue(field, "<secret contents redacted>", "must be a JSON object"));
+  } catch {
+    // The parser's own words would show what is in there.
+    errors.push(invalidValue(field, "<secret contents redacted>", "must be valid JSON"));
+  }
+}
+
 export const secretStrategy: ResourceStrategy = {
   prepareForCreate: (next: SecretObject) => takeStringData(next),
   prepareForUpdate: (next: SecretObject) => takeStringData(next),
-  validateUpdate: (next, current) => [
-    ...checkImmutable(next, current, ["type"]),
-    ...checkFrozen(next, current, ["data"]),
-  ],
+  ...validated<SecretObject>({
+    object: (next, { naming }) => validateSecret(next, naming),
+    change: (next, current) => [
+      ...checkImmutable(next, current, ["type"]),
+      ...checkFrozen(next, current, ["data"]),
+    ],
+  }),
   ...selectable(["type"]),
 };
 

@@ -6,6 +6,7 @@
 import type { ApiObject } from "../../api/meta.js";
 import { checkDnsLabelName } from "../../api/validation-names.js";
 import type { ResourceStrategy } from "../generic/served-resource.js";
+import { validatesNamespace } from "./validate-cluster.js";
 
 interface NamespaceObject extends ApiObject {
   spec?: { finalizers?: string[] };
@@ -29,6 +30,7 @@ export const namespaceStrategy: ResourceStrategy = {
     }
     labelWithName(next, naming.labelDomain);
   },
+  ...validatesNamespace,
   validateName: checkDnsLabelName,
   beginDeletion(object: NamespaceObject) {
     object.status = { ...object.status, phase: "Terminating" };

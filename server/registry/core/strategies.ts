@@ -8,7 +8,13 @@ import { configMapStrategy, secretStrategy } from "./configuration.js";
 import { namespaceStrategy } from "./namespace.js";
 import { podStrategy } from "./pod.js";
 import { serviceStrategy } from "./service.js";
+import { validatesEndpoints, validatesNode } from "./validate-cluster.js";
 import { validatesPodTemplate, validatesReplicationController } from "./validate-controllers.js";
+import {
+  validatesPersistentVolume,
+  validatesPersistentVolumeClaim,
+} from "./validate-persistent-volumes.js";
+import { validatesLimitRange, validatesResourceQuota } from "./validate-quotas.js";
 
 const beginsPending = {
   prepareForCreate(next: ApiObject) {
@@ -18,14 +24,25 @@ const beginsPending = {
 
 export const coreStrategies: StrategyTable = {
   "/configmaps": configMapStrategy,
-  "/endpoints": { allowCreateOnUpdate: true },
+  "/endpoints": { ...validatesEndpoints, allowCreateOnUpdate: true },
   "/events": eventStrategy,
-  "/limitranges": { allowCreateOnUpdate: true },
+  "/limitranges": { ...validatesLimitRange, allowCreateOnUpdate: true },
   "/namespaces": namespaceStrategy,
   // A node agent reports its status with the Node that it registers.
-  "/nodes": selectable(["spec.unschedulable"], { "spec.unschedulable": "false" }),
-  "/persistentvolumeclaims": { ...beginsPending, returnsDeletedObject: true },
-  "/persistentvolumes": { ...beginsPending, returnsDeletedObject: true },
+  "/nodes": {
+    ...validatesNode,
+    ...selectable(["spec.unschedulable"], { "spec.unschedulable": "false" }),
+  },
+  "/persistentvolumeclaims": {
+    ...beginsPending,
+    ...validatesPersistentVolumeClaim,
+    returnsDeletedObject: true,
+  },
+  "/persistentvolumes": {
+    ...beginsPending,
+    ...validatesPersistentVolume,
+    returnsDeletedObject: true,
+  },
   "/pods": podStrategy,
   "/podtemplates": {
     ...validatesPodTemplate,
@@ -38,7 +55,7 @@ export const coreStrategies: StrategyTable = {
     garbageCollection: "orphan",
     ...selectable(["status.replicas"], { "status.replicas": "0" }),
   },
-  "/resourcequotas": { ...dropsStatus, returnsDeletedObject: true },
+  "/resourcequotas": { ...dropsStatus, ...validatesResourceQuota, returnsDeletedObject: true },
   "/secrets": secretStrategy,
   "/serviceaccounts": { returnsDeletedObject: true },
   "/services": serviceStrategy,

@@ -102,7 +102,7 @@ const CLAIM_IS_FIXED =
 
 /** A claim is bound once; from then on only its size and its attributes may be asked to change. */
 export function validateClaimChange(next: ClaimObject, current: ClaimObject): FieldError[] {
-  const errors = validateClaim(next);
+  const errors: FieldError[] = [];
   const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
   const isBound = next.status?.phase === "Bound";
   const movable: (keyof ClaimSpec)[] = [];

@@ -1,0 +1,200 @@
+/** Rules for Nodes, Namespaces and Endpoints. */
+import { deepEqual } from "../../api/deep-equal.js";
+import {
+  duplicateValue,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+} from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import { checkQualifiedName } from "../../api/validation-names.js";
+import { validateLabelKey } from "../../api/validation-selectors.js";
+import {
+  type Maybe,
+  parseCidr,
+  validateCidr,
+  validateDnsLabel,
+  validateDnsSubdomain,
+  validatePort,
+  type Whole,
+} from "../../api/validation-values.js";
+import type { StrategyContext } from "../generic/served-resource.js";
+import { type Rules, validated } from "../generic/validated.js";
+import type { Quantities } from "./pod-types.js";
+import { validateResourceAmount } from "./resource-amounts.js";
+import { type Taint, validateTaints } from "./validate-scheduling.js";
+import { validateReachableIp } from "./validate-service.js";
+
+interface Node extends ApiObject {
+  spec?: {
+    readonly podCIDRs?: Maybe<readonly string[]>;
+    readonly providerID?: string;
+    readonly externalID?: string;
+    readonly taints?: Maybe<readonly Taint[]>;
+  };
+  status?: {
+    readonly capacity?: Maybe<Quantities>;
+    readonly allocatable?: Maybe<Quantities>;
+    readonly addresses?: Maybe<readonly { readonly type: string; readonly address: string }[]>;
+  };
+}
+
+const nodeRules: Rules<Node> = {
+  object(node, context) {
+    const errors: FieldError[] = [];
+    // The existing API names the field so.
+    validateTaints(node.spec?.taints ?? [], "metadata.taints", errors);
+    validateNodeAmounts(node, context, errors);
+    validatePodCidrs(node.spec?.podCIDRs ?? [], errors);
+    return errors;
+  },
+  change: (next, current) => validateNodeChange(next, current),
+  status(next, current, context) {
+    const errors: FieldError[] = [];
+    validateNodeAmounts(next, context, errors);
+    const addresses = next.status?.addresses ?? [];
+    addresses.forEach((address, index) => {
+      const isRepeated = addresses.slice(0, index).some((other) => deepEqual(other, address));
+      if (isRepeated) errors.push(duplicateValue(`status.addresses[${index}]`, address));
+    });
+    return [...errors, ...validateNodeChange(next, current)];
+  },
+};
+
+function validateNodeAmounts(
+  { status }: Node,
+  { naming }: StrategyContext,
+  errors: FieldError[],
+): void {
+  const { labelDomain } = naming;
+  for (const list of ["capacity", "allocatable"] as const) {
+    const amounts = status?.[list];
+    for (const name in amounts) {
+      const amount = amounts[name] ?? "0";
+      validateResourceAmount(name, `status.${list}.${name}`, { amount, labelDomain, errors });
+    }
+  }
+}
+
+function validatePodCidrs(cidrs: readonly string[], errors: FieldError[]): void {
+  const field = "spec.podCIDRs";
+  cidrs.forEach((cidr, index) => {
+    validateCidr(cidr, `${field}[${index}]`, errors);
+    if (cidrs.indexOf(cidr) < index) errors.push(duplicateValue(`${field}[${index}]`, cidr));
+  });
+  const versions = cidrs.map((cidr) => parseCidr(cidr)?.version);
+  if (cidrs.length > 2 || (cidrs.length === 2 && versions[0] === versions[1])) {
+    const why = "may specify no more than one CIDR for each IP family";
+    errors.push(invalidValue(field, cidrs, why));
+  }
+}
+
+/** What a network or a cloud has been told of a node is not taken back. */
+function validateNodeChange(next: Node, current: Node): FieldError[] {
+  const errors: FieldError[] = [];
+  const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
+  const cidrs = before.podCIDRs ?? [];
+  if (cidrs.length > 0 && !deepEqual(cidrs, spec.podCIDRs ?? [])) {
+    const why = 'node updates may not change podCIDR except from "" to valid';
+    errors.push(forbiddenField("spec.podCIDRs", why));
+  }
+  const provider = before.providerID ?? "";
+  if (provider !== "" && provider !== spec.providerID) {
+    const why = 'node updates may not change providerID except from "" to valid';
+    errors.push(forbiddenField("spec.providerID", why));
+  }
+  if ((spec.externalID ?? "") !== (before.externalID ?? "")) {
+    errors.push(forbiddenField("spec.externalID", "may not be updated"));
+  }
+  return errors;
+}
+
+interface Namespace extends ApiObject {
+  spec?: { readonly finalizers?: Maybe<readonly string[]> };
+  status?: { readonly phase?: string };
+}
+
+const namespaceRules: Rules<Namespace> = {
+  object({ spec }, { naming }) {
+    const errors: FieldError[] = [];
+    spec?.finalizers?.forEach((finalizer) => {
+      const messages = checkQualifiedName(finalizer);
+      for (const why of messages) {
+        errors.push(invalidValue("spec.finalizers", finalizer, why));
+      }
+      const isOwn = finalizer === naming.namespaceFinalizer;
+      if (messages.length > 0 || finalizer.includes("/") || isOwn) return;
+      const why = "name is neither a standard finalizer name nor is it fully qualified";
+      errors.push(invalidValue("spec.finalizers", finalizer, why));
+    });
+    return errors;
+  },
+  status({ metadata, status }) {
+    const isDeleting = (metadata.deletionTimestamp ?? "") !== "";
+    const expected = isDeleting ? "Terminating" : "Active";
+    const phase = status?.phase ?? "";
+    if (phase === expected) return [];
+    const state = isDeleting ? "not empty" : "empty";
+    const why = `may only be '${expected}' if \`deletionTimestamp\` is ${state}`;
+    return [invalidValue("status.Phase", phase, why)];
+  },
+};
+
+interface Endpoints extends ApiObject {
+  subsets?: Maybe<readonly Subset[]>;
+}
+
+interface Subset {
+  readonly addresses?: Maybe<readonly EndpointAddress[]>;
+  readonly notReadyAddresses?: Maybe<readonly EndpointAddress[]>;
+  readonly ports?: Maybe<
+    readonly {
+      readonly name?: string;
+      readonly port: Whole;
+      readonly appProtocol?: Maybe<string>;
+    }[]
+  >;
+}
+
+interface EndpointAddress {
+  readonly ip: string;
+  readonly hostname?: string;
+  readonly nodeName?: Maybe<string>;
+}
+
+const endpointsRules: Rules<Endpoints> = {
+  object({ subsets }) {
+    const errors: FieldError[] = [];
+    subsets?.forEach((subset, index) => {
+      validateSubset(subset, `subsets[${index}]`, errors);
+    });
+    return errors;
+  },
+};
+
+function validateSubset(subset: Subset, field: string, errors: FieldError[]): void {
+  const { addresses, notReadyAddresses, ports } = subset;
+  if ((addresses?.length ?? 0) === 0 && (notReadyAddresses?.length ?? 0) === 0) {
+    errors.push(requiredValue(field, "must specify `addresses` or `notReadyAddresses`"));
+  }
+  for (const list of ["addresses", "notReadyAddresses"] as const) {
+    subset[list]?.forEach(({ ip, hostname = "", nodeName }, index) => {
+      const at = `${field}.${list}[${index}]`;
+      if (ip !== "") validateReachableIp(ip, `${at}.ip`, errors);
+      if (hostname !== "") validateDnsLabel(hostname, `${at}.hostname`, errors);
+      if (nodeName) validateDnsSubdomain(nodeName, `${at}.nodeName`, errors);
+    });
+  }
+  ports?.forEach(({ name = "", port, appProtocol }, index) => {
+    const at = `${field}.ports[${index}]`;
+    if (name !== "") validateDnsLabel(name, `${at}.name`, errors);
+    else if (ports.length > 1) errors.push(requiredValue(`${at}.name`));
+    validatePort(port, `${at}.port`, errors);
+    if (appProtocol) validateLabelKey(appProtocol, `${at}.appProtocol`, errors);
+  });
+}
+
+export const validatesNode = validated(nodeRules);
+export const validatesNamespace = validated(namespaceRules);
+export const validatesEndpoints = validated(endpointsRules);
