@@ -8,6 +8,7 @@ import { systemClock } from "../storage/base/clock.js";
 import { Lifecycle } from "../storage/base/lifecycle.js";
 import type { Logger } from "../storage/base/logger.js";
 import type { FreshnessBarrier } from "../storage/cache/freshness.js";
+import { partitionId } from "../storage/objects/keys.js";
 import { formatGroupVersion } from "./api/names.js";
 import { routeNotFound } from "./api/status.js";
 import type { Authorizer } from "./authz/authorizer.js";
@@ -50,6 +51,7 @@ import { requestChain } from "./http/request-chain.js";
 import { createRoutes, type DocumentHandler } from "./http/routes.js";
 import { createAuthenticationReviews } from "./registry/authentication/reviews.js";
 import { createAuthorizationReviews } from "./registry/authorization/reviews.js";
+import { createServiceAllocator } from "./registry/core/service-allocator.js";
 import { createOwnership } from "./registry/generic/ownership.js";
 import type { Registry } from "./registry/generic/registry.js";
 import type { ServedResource } from "./registry/generic/served-resource.js";
@@ -128,6 +130,12 @@ export async function openReplica(
     lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
     ownership: createOwnership({ model: facts.model, naming, clock: systemClock, table }),
     writeTurns: new WriteTurns(),
+    allocators: {
+      [partitionId("", "services")]: createServiceAllocator({
+        ...config.serviceRanges,
+        addressPartition: partitionId(`networking.${naming.groupDomain}`, "ipaddresses"),
+      }),
+    },
   };
   const objects = createLocalObjects(registry, table);
   observeStorage(metrics, views);

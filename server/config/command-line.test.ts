@@ -10,7 +10,7 @@ import { renderFlagsDocument, renderHelp } from "./help.js";
 
 function configOf(...args: string[]): Config {
   const result = parseCommandLine(args);
-  assert.equal(result.action, "run", JSON.stringify(result));
+  assert.equal(result.action, "run", "message" in result ? result.message : "");
   return (result as CommandLine & { action: "run" }).config;
 }
 
@@ -24,7 +24,14 @@ function refusalOf(...args: string[]): string {
 
 test("without flags it serves the embedded store on this machine only, with upstream's defaults", () => {
   const config = configOf("serve");
-  const { naming: _, features, featureGates: __, runtimeConfig: ___, ...plain } = config;
+  const {
+    naming: _,
+    features,
+    featureGates: __,
+    runtimeConfig: ___,
+    serviceRanges,
+    ...plain
+  } = config;
   assert.deepEqual(plain, {
     command: "serve",
     isEmbedded: true,
@@ -59,12 +66,16 @@ test("without flags it serves the embedded store on this machine only, with upst
     clientCaFile: "",
     anonymousAuth: true,
     vendor: "kubernetes",
+    serviceClusterIpRange: ["10.0.0.0/24"],
+    serviceNodePortRange: "30000-32767",
     runControllers: true,
     verbosity: 0,
     logLevel: "info",
     logFormat: "text",
   });
   assert.equal(features.WatchList, true);
+  assert.deepEqual(serviceRanges.nodePortRange, { first: 30_000, last: 32_767 });
+  assert.equal(serviceRanges.clusterIpRanges.length, 1);
   assert.equal(Object.isFrozen(config), true);
   assert.equal(configOf().command, "serve");
 });
@@ -189,6 +200,18 @@ test("what is unknown, badly written or impossible is refused in one line", () =
       '--advertise-address: "0.0.0.0" is not an address that others can reach',
     ],
     [["--runtime-config=api/moon=true"], '--runtime-config: unknown key "api/moon"'],
+    [
+      ["--service-cluster-ip-range=10.0.0.0/33"],
+      '--service-cluster-ip-range: "10.0.0.0/33" is not a block',
+    ],
+    [
+      ["--service-cluster-ip-range=10.0.0.0/24,10.1.0.0/24"],
+      "--service-cluster-ip-range: one block, or one of each IP family",
+    ],
+    [
+      ["--service-node-port-range=40000-30000"],
+      '--service-node-port-range: "40000-30000" is not first-last',
+    ],
     [["--vendor=Not A Label"], 'vendor "Not A Label" is not a DNS label'],
     [
       ["controllers", "--secure-port=1"],

@@ -4,6 +4,7 @@
  */
 import { accessSync, constants } from "node:fs";
 import { isIP } from "node:net";
+import { type IpBlock, parseBlock } from "../api/ip-address.js";
 import { createNaming, type Naming } from "../api/naming.js";
 import { type Features, resolveFeatures } from "./feature-gates.js";
 import type { FlagValues } from "./flag-values.js";
@@ -12,10 +13,17 @@ import { type Command, FLAGS, type FlagDefinition, type FlagKey } from "./flags.
 /** One value per flag, typed by the table. */
 export type FlagSettings = { readonly [K in FlagKey]: FlagValues[(typeof FLAGS)[K]["type"]] };
 
+/** Where Services get what they leave open. */
+export interface ServiceRanges {
+  readonly clusterIpRanges: readonly IpBlock[];
+  readonly nodePortRange: { readonly first: number; readonly last: number };
+}
+
 export interface Config extends Omit<FlagSettings, "logLevel"> {
   readonly command: Command;
   readonly naming: Naming;
   readonly features: Features;
+  readonly serviceRanges: ServiceRanges;
   /** Whether the state is in the embedded store. */
   readonly isEmbedded: boolean;
   readonly logLevel: "debug" | "info" | "warn" | "error";
@@ -25,6 +33,8 @@ export interface Config extends Omit<FlagSettings, "logLevel"> {
 
 /** Verbosity from which debug messages show. */
 const DEBUG_VERBOSITY = 4;
+
+const PORT_MAX = 65_535;
 
 const UNSPECIFIED_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
@@ -43,6 +53,7 @@ export function createConfig(command: Command, settings: FlagSettings): Config {
     naming,
     features,
     isEmbedded,
+    serviceRanges: serviceRangesOf(settings),
     warnings: Object.freeze(warnings),
     bindAddress: settings.bindAddress || (isEmbedded ? "127.0.0.1" : "0.0.0.0"),
     etcdPrefix: `/${settings.etcdPrefix.replace(/^\/+|\/+$/g, "")}`,
@@ -102,6 +113,29 @@ function checkRuntimeConfig({ runtimeConfig }: FlagSettings): void {
       throw new RangeError(`--runtime-config: unknown key ${JSON.stringify(key)}`);
     }
   }
+}
+
+function serviceRangesOf(settings: FlagSettings): ServiceRanges {
+  const clusterIpRanges = settings.serviceClusterIpRange.map((text) => {
+    const block = parseBlock(text);
+    if (block === undefined) {
+      throw new RangeError(`--service-cluster-ip-range: ${JSON.stringify(text)} is not a block`);
+    }
+    return block;
+  });
+  const families = new Set(clusterIpRanges.map(({ version }) => version));
+  if (clusterIpRanges.length === 0 || families.size < clusterIpRanges.length) {
+    throw new RangeError("--service-cluster-ip-range: one block, or one of each IP family");
+  }
+  const [, first = "", last = ""] =
+    /^(\d{1,5})-(\d{1,5})$/.exec(settings.serviceNodePortRange) ?? [];
+  const nodePortRange = { first: Number(first), last: Number(last) };
+  if (first === "" || nodePortRange.first > nodePortRange.last || nodePortRange.last > PORT_MAX) {
+    throw new RangeError(
+      `--service-node-port-range: ${JSON.stringify(settings.serviceNodePortRange)} is not first-last`,
+    );
+  }
+  return { clusterIpRanges, nodePortRange };
 }
 
 function checkFiles(settings: FlagSettings): void {

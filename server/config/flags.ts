@@ -289,6 +289,22 @@ export const FLAGS = {
     section: "API",
     help: "The maker's short name, which decides group suffixes, media types and well-known names.",
   },
+  serviceClusterIpRange: {
+    name: "service-cluster-ip-range",
+    type: "strings",
+    default: "10.0.0.0/24",
+    section: "API",
+    commands: SERVE_ONLY,
+    help: "Blocks from which Services get their addresses: one, or one of each IP family. The same on every replica.",
+  },
+  serviceNodePortRange: {
+    name: "service-node-port-range",
+    type: "string",
+    default: "30000-32767",
+    section: "API",
+    commands: SERVE_ONLY,
+    help: "Ports from which Services get their node ports, both ends included. The same on every replica.",
+  },
   runtimeConfig: {
     name: "runtime-config",
     type: "switches",
