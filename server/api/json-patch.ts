@@ -6,6 +6,7 @@
  * operations or copies beyond 3 MiB 413 (S1-PATCH-02, S1-PATCH-03, S1-PATCH-10).
  */
 import { deepEqual } from "./deep-equal.js";
+import { isJsonObject, setMember } from "./json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "./meta.js";
 import { badRequest, requestEntityTooLarge, StatusError } from "./status.js";
 
@@ -44,7 +45,7 @@ export function applyJsonPatch(
 
 function parseOperation(value: JsonValue, index: number): JsonPatchOperation {
   const at = `operation ${index}`;
-  if (!isObject(value)) throw malformed(`${at} is no object`);
+  if (!isJsonObject(value)) throw malformed(`${at} is no object`);
   const path = parsePointer(value.path, `the path of ${at}`);
   switch (value.op) {
     case "add":
@@ -141,7 +142,7 @@ class PatchRun {
     let value: JsonValue | undefined = this.root;
     for (const token of path) {
       if (Array.isArray(value)) value = value[indexOf(token, value.length - 1, path)];
-      else if (value !== undefined && isObject(value)) {
+      else if (value !== undefined && isJsonObject(value)) {
         value = Object.hasOwn(value, token) ? value[token] : undefined;
       } else return undefined;
     }
@@ -233,22 +234,6 @@ function sizeOf(value: JsonValue): number {
   let size = 2;
   for (const key in value) size += key.length + 4 + sizeOf(value[key] ?? null);
   return size;
-}
-
-/** A member named `__proto__` is a member like any other. */
-function setMember(object: JsonObject, key: string, value: JsonValue): void {
-  if (key === "__proto__") {
-    Object.defineProperty(object, key, {
-      value,
-      configurable: true,
-      enumerable: true,
-      writable: true,
-    });
-  } else object[key] = value;
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function show(path: Pointer): string {

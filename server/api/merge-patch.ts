@@ -2,11 +2,12 @@
  * JSON merge patch, RFC 7386, to the letter: null removes a member, objects merge, everything else
  * replaces; nulls inside arrays stay (C-13). Unchanged parts are shared with the target.
  */
+import { isJsonObject, setMember } from "./json-object.js";
 import type { JsonObject, JsonValue } from "./meta.js";
 
 export function applyMergePatch(target: JsonValue, patch: JsonValue): JsonValue {
-  if (!isObject(patch)) return patch;
-  const result: JsonObject = isObject(target) ? { ...target } : {};
+  if (!isJsonObject(patch)) return patch;
+  const result: JsonObject = isJsonObject(target) ? { ...target } : {};
   for (const key of Object.keys(patch)) {
     const value = patch[key];
     if (value === null || value === undefined) delete result[key];
@@ -17,20 +18,4 @@ export function applyMergePatch(target: JsonValue, patch: JsonValue): JsonValue 
 
 function ownMember(object: JsonObject, key: string): JsonValue {
   return Object.hasOwn(object, key) ? (object[key] ?? null) : null;
-}
-
-/** A member named `__proto__` is a member like any other. */
-function setMember(object: JsonObject, key: string, value: JsonValue): void {
-  if (key === "__proto__") {
-    Object.defineProperty(object, key, {
-      value,
-      configurable: true,
-      enumerable: true,
-      writable: true,
-    });
-  } else object[key] = value;
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../storage/base/logger.js";
+import { ManualClock, settle } from "../../storage/base/manual-clock.js";
 import type { ApiObject } from "../api/meta.js";
 import { runJobTtlController } from "./job-ttl-controller.js";
 import type { ControlledResource, ObjectKey, ObjectsApi, RemoveOptions } from "./objects-api.js";
-import { ManualClock, settle } from "./testing/manual-clock.js";
 
 const JOBS: ControlledResource = {
   group: "batch",
@@ -21,7 +21,7 @@ interface Removal extends ObjectKey {
 }
 
 function open(jobs: ApiObject[]) {
-  const clock = new ManualClock();
+  const clock = new ManualClock(Date.parse("2030-01-01T00:00:00Z"));
   const removed: Removal[] = [];
   const stop = new AbortController();
   const byName = new Map(jobs.map((job) => [job.metadata.name ?? "", job]));
@@ -101,14 +101,14 @@ test("a finished Job is deleted with its pods when its TTL is over", async () =>
       options: { uid: "uid-now", resourceVersion: "7", propagationPolicy: "Foreground" },
     },
   ]);
-  await clock.advance(4_500);
+  await clock.advanceInSteps(4_500);
   assert.equal(removed.length, 1);
-  await clock.advance(1_000);
+  await clock.advanceInSteps(1_000);
   assert.deepEqual(
     removed.map(({ name }) => name),
     ["now", "soon"],
   );
-  await clock.advance(60_000);
+  await clock.advanceInSteps(60_000);
   assert.equal(removed.length, 2);
   await end();
 });
@@ -117,9 +117,9 @@ test("a TTL that is changed meanwhile counts as it is when time is up", async ()
   const { clock, removed, put, end } = open([job("a", 10, "Complete")]);
   await settle();
   put(job("a", 20, "Complete"));
-  await clock.advance(8_000);
+  await clock.advanceInSteps(8_000);
   assert.equal(removed.length, 0);
-  await clock.advance(8_000);
+  await clock.advanceInSteps(8_000);
   assert.equal(removed.length, 1);
   await end();
 });

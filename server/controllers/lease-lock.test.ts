@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../storage/base/logger.js";
+import { ManualClock, settle } from "../../storage/base/manual-clock.js";
 import type { ApiObject } from "../api/meta.js";
 import { alreadyExists, conflict, serviceUnavailable } from "../api/status.js";
 import { LeaseLock } from "./lease-lock.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
-import { ManualClock, settle } from "./testing/manual-clock.js";
 
 const LEASES: ControlledResource = {
   group: "coordination.k8s.io",
@@ -98,22 +98,22 @@ function contender(store: LeaseStore, clock: ManualClock, identity: string) {
 }
 
 test("the first one leads; the next takes over at once when the lock is given back", async () => {
-  const [store, clock] = [new LeaseStore(), new ManualClock()];
+  const [store, clock] = [new LeaseStore(), new ManualClock(Date.parse("2030-01-01T00:00:00Z"))];
   const a = contender(store, clock, "a");
   await settle();
   const b = contender(store, clock, "b");
-  await clock.advance(60_000);
+  await clock.advanceInSteps(60_000);
   assert.deepEqual([a.state.isLeading, b.state.isLeading], [true, false]);
   await a.end();
   assert.equal(store.holder, undefined);
-  await clock.advance(2_500);
+  await clock.advanceInSteps(2_500);
   assert.equal(b.state.isLeading, true);
   assert.equal(store.holder, "b");
   await b.end();
 });
 
 test("a holder that disappears is followed after its lease has run out, not before", async () => {
-  const [store, clock] = [new LeaseStore(), new ManualClock()];
+  const [store, clock] = [new LeaseStore(), new ManualClock(Date.parse("2030-01-01T00:00:00Z"))];
   store.lease = {
     kind: "Lease",
     apiVersion: "coordination.k8s.io/v1",
@@ -121,26 +121,26 @@ test("a holder that disappears is followed after its lease has run out, not befo
     spec: { holderIdentity: "gone", leaseDurationSeconds: 15, leaseTransitions: 4 },
   };
   const b = contender(store, clock, "b");
-  await clock.advance(14_000);
+  await clock.advanceInSteps(14_000);
   assert.equal(b.state.isLeading, false);
-  await clock.advance(4_000);
+  await clock.advanceInSteps(4_000);
   assert.equal(b.state.isLeading, true);
   assert.equal(store.transitions, 5);
   await b.end();
 });
 
 test("a leader that cannot renew stops before anybody else may lead", async () => {
-  const [store, clock] = [new LeaseStore(), new ManualClock()];
+  const [store, clock] = [new LeaseStore(), new ManualClock(Date.parse("2030-01-01T00:00:00Z"))];
   const a = contender(store, clock, "a");
   await settle();
   assert.equal(a.state.isLeading, true);
   store.isDown = true;
-  await clock.advance(8_000);
+  await clock.advanceInSteps(8_000);
   assert.equal(a.state.isLeading, true);
-  await clock.advance(6_000);
+  await clock.advanceInSteps(6_000);
   assert.equal(a.state.isLeading, false);
   store.isDown = false;
-  await clock.advance(4_000);
+  await clock.advanceInSteps(4_000);
   assert.equal(a.state.isLeading, true);
   assert.equal(a.state.terms, 2);
   await a.end();

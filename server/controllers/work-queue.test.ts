@@ -1,7 +1,7 @@
 /** The queue: each key once, forward only, and later after each failure. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock, settle } from "./testing/manual-clock.js";
+import { ManualClock, settle } from "../../storage/base/manual-clock.js";
 import { WorkQueue } from "./work-queue.js";
 
 function open() {
@@ -26,11 +26,11 @@ test("a key that waits is not queued twice, and can only come forward", async ()
   queue.add("b", 8_000);
   queue.add("b", 1_000);
   assert.equal(queue.size, 2);
-  await clock.advance(2_000);
+  await clock.advanceInSteps(2_000);
   assert.deepEqual(handled, ["b"]);
-  await clock.advance(4_000);
+  await clock.advanceInSteps(4_000);
   assert.deepEqual(handled, ["b", "a"]);
-  await clock.advance(10_000);
+  await clock.advanceInSteps(10_000);
   assert.deepEqual(handled, ["b", "a"]);
   queue.add("c");
   await settle();
@@ -42,17 +42,17 @@ test("retries come later and later, up to a bound, until the key is forgotten", 
   const { clock, queue, handled, end } = open();
   for (let i = 0; i < 10; i++) queue.forget("other");
   queue.retry("a");
-  await clock.advance(500, 100);
+  await clock.advanceInSteps(500, 100);
   assert.equal(handled.length, 1);
   for (let i = 0; i < 12; i++) queue.retry("a");
-  await clock.advance(11_000);
+  await clock.advanceInSteps(11_000);
   assert.equal(handled.length, 2);
   queue.retry("a");
-  await clock.advance(5_000);
+  await clock.advanceInSteps(5_000);
   assert.equal(handled.length, 2);
   queue.forget("a");
   queue.retry("a");
-  await clock.advance(500, 100);
+  await clock.advanceInSteps(500, 100);
   assert.equal(handled.length, 3);
   await end();
 });

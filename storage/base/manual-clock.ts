@@ -58,4 +58,17 @@ export class ManualClock implements Clock {
     due.sort((a, b) => a.wakeAtMs - b.wakeAtMs);
     for (const { wake } of due) wake();
   }
+
+  /** Moves time on in steps, letting all that wakes up run before the next step. */
+  async advanceInSteps(totalMs: number, stepMs = 500): Promise<void> {
+    for (let done = 0; done < totalMs; done += stepMs) {
+      this.advance(stepMs);
+      await settle();
+    }
+  }
+}
+
+/** Lets promises that can go on do so. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
 }

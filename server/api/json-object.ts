@@ -1,0 +1,18 @@
+/** The little that code on plain JSON objects needs everywhere. */
+import type { JsonObject, JsonValue } from "./meta.js";
+
+export function isJsonObject(value: JsonValue): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Sets a member; one named `__proto__` is a member like any other. */
+export function setMember(object: JsonObject, key: string, value: JsonValue): void {
+  if (key === "__proto__") {
+    Object.defineProperty(object, key, {
+      value,
+      configurable: true,
+      enumerable: true,
+      writable: true,
+    });
+  } else object[key] = value;
+}
