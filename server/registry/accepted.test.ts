@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
-import { MINIMAL_OBJECTS } from "../../e2e/fixtures/minimal-objects.js";
+import { MINIMAL_NAMESPACE, MINIMAL_OBJECTS } from "../../e2e/fixtures/minimal-objects.js";
 import { problemsOf, servedResources, type TestObject } from "./testing/problems.js";
 
 /** From the emitted file: dist/server/registry. */
@@ -14,13 +14,18 @@ const SHOP = new URL("../../../e2e/fixtures/shop/", import.meta.url);
 
 test("the smallest object of every kind is accepted", () => {
   const unmet = new Set(Object.keys(MINIMAL_OBJECTS));
-  for (const { group, version, resource } of servedResources) {
+  for (const { group, version, resource, isNamespaced } of servedResources) {
     const name = group === "" ? resource : `${resource}.${group}`;
     const minimal = MINIMAL_OBJECTS[name];
     if (minimal === undefined || !/^v\d+$/.test(version)) continue;
     unmet.delete(name);
+    const place = isNamespaced ? { namespace: MINIMAL_NAMESPACE } : {};
     const own = minimal.name?.(0) ?? "x";
-    const object = { metadata: { name: own }, ...minimal.content, ...minimal.forName?.(own) };
+    const object = {
+      metadata: { name: own, ...place },
+      ...minimal.content,
+      ...minimal.forName?.(own),
+    };
     const path = [...(group === "" ? [] : [group]), version, resource].join("/");
     assert.deepEqual(problemsOf(path, object), [], path);
   }

@@ -5,20 +5,52 @@
 import { isIP } from "node:net";
 import type { ApiObject } from "../api/meta.js";
 import { checkPathSegmentName } from "../api/validation-names.js";
+import { validatesWebhooks } from "./admissionregistration/validate-webhooks.js";
+import { validatesDefinition } from "./apiextensions/validate-definition.js";
+import { validatesApiService } from "./apiregistration/validate-api-service.js";
+import { validatesAutoscaler } from "./autoscaling/validate-autoscaler.js";
+import { validatesSigningRequest } from "./certificates/validate-signing-request.js";
+import { validatesLease, validatesLeaseCandidate } from "./coordination/validate-lease.js";
+import { validatesEndpointSlice } from "./discovery/validate-endpoint-slice.js";
 import { isMembers, membersAt, selectable, valueAt } from "./generic/fields.js";
 import { formatTime } from "./generic/metadata.js";
 import type { ResourceStrategy, StrategyTable } from "./generic/served-resource.js";
 import { checkImmutable, dropsStatus, specAndStatus, statusOnly } from "./generic/status-parts.js";
+import {
+  validatesIngress,
+  validatesIngressClass,
+  validatesIpAddress,
+  validatesNetworkPolicy,
+  validatesServiceCidr,
+} from "./networking/validate-networking.js";
+import { validatesRuntimeClass } from "./node/validate-runtime-class.js";
+import { validatesPodDisruptionBudget } from "./policy/validate-budget.js";
+import {
+  validatesClusterRole,
+  validatesClusterRoleBinding,
+  validatesRole,
+  validatesRoleBinding,
+} from "./rbac/validate-rbac.js";
+import { validatesPriorityClass } from "./scheduling/validate-priority-class.js";
+import {
+  validatesCsiDriver,
+  validatesCsiNode,
+  validatesStorageClass,
+  validatesVolumeAttachment,
+  validatesVolumeAttributesClass,
+} from "./storage/validate-storage-kinds.js";
 
 const noUnconditionalUpdate = { allowUnconditionalUpdate: false } as const;
 
 /** Webhook configurations and policies: replaced only by who has seen what is there. */
 const admissionStrategies: StrategyTable = {
   "admissionregistration/mutatingwebhookconfigurations": {
+    ...validatesWebhooks,
     ...noUnconditionalUpdate,
     generationFields: ["webhooks"],
   },
   "admissionregistration/validatingwebhookconfigurations": {
+    ...validatesWebhooks,
     ...noUnconditionalUpdate,
     generationFields: ["webhooks"],
   },
@@ -43,6 +75,7 @@ const admissionStrategies: StrategyTable = {
 
 const extensionStrategies: StrategyTable = {
   "apiextensions/customresourcedefinitions": {
+    ...validatesDefinition,
     ...statusOnly,
     ...noUnconditionalUpdate,
     generationFields: ["spec"],
@@ -55,6 +88,7 @@ const extensionStrategies: StrategyTable = {
     },
   },
   "apiregistration/apiservices": {
+    ...validatesApiService,
     ...statusOnly,
     ...noUnconditionalUpdate,
     prepareForCreate(next, { nowMs }) {
@@ -80,6 +114,7 @@ const DECISIONS: ReadonlySet<unknown> = new Set(["Approved", "Denied"]);
 
 const certificateStrategies: StrategyTable = {
   "certificates/certificatesigningrequests": {
+    ...validatesSigningRequest,
     /** Who asks is what the signer must know, so it is never the client's own word. */
     prepareForCreate(next, { user }) {
       delete next.status;
@@ -123,21 +158,17 @@ const flowControl: ResourceStrategy = { ...specAndStatus, ...statusOnly };
 
 /** Names of RBAC objects are words of their users: colons, capitals and all. */
 const rbac: ResourceStrategy = { allowCreateOnUpdate: true, validateName: checkPathSegmentName };
-const rbacBinding: ResourceStrategy = {
-  ...rbac,
-  // Whoever may change the subjects may not thereby hand out another role.
-  validateUpdate: (next, current) => checkImmutable(next, current, ["roleRef"]),
-};
 
 const networkingStrategies: StrategyTable = {
-  "networking/ingresses": specAndStatus,
-  "networking/ingressclasses": { generationFields: ["spec"] },
-  "networking/networkpolicies": { generationFields: ["spec"] },
+  "networking/ingresses": { ...specAndStatus, ...validatesIngress },
+  "networking/ingressclasses": { ...validatesIngressClass, generationFields: ["spec"] },
+  "networking/networkpolicies": { ...validatesNetworkPolicy, generationFields: ["spec"] },
   "networking/ipaddresses": {
+    ...validatesIpAddress,
     validateName: (name) =>
       isIP(name) !== 0 ? [] : ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"],
   },
-  "networking/servicecidrs": dropsStatus,
+  "networking/servicecidrs": { ...dropsStatus, ...validatesServiceCidr },
 };
 
 const resourceStrategies: StrategyTable = {
@@ -162,31 +193,28 @@ const resourceStrategies: StrategyTable = {
 
 const storageStrategies: StrategyTable = {
   "storage/csidrivers": {
+    ...validatesCsiDriver,
     ...noUnconditionalUpdate,
     generationFields: ["spec"],
     returnsDeletedObject: true,
   },
-  "storage/csinodes": { ...noUnconditionalUpdate, returnsDeletedObject: true },
-  "storage/csistoragecapacities": { ...noUnconditionalUpdate, returnsDeletedObject: true },
-  "storage/storageclasses": {
+  "storage/csinodes": {
+    ...validatesCsiNode,
+    ...noUnconditionalUpdate,
     returnsDeletedObject: true,
-    validateUpdate: (next, current) =>
-      checkImmutable(next, current, [
-        "provisioner",
-        "parameters",
-        "reclaimPolicy",
-        "volumeBindingMode",
-      ]),
   },
+  "storage/csistoragecapacities": { ...noUnconditionalUpdate, returnsDeletedObject: true },
+  "storage/storageclasses": { ...validatesStorageClass, returnsDeletedObject: true },
   "storage/volumeattachments": {
+    ...validatesVolumeAttachment,
     ...dropsStatus,
     ...statusOnly,
     ...noUnconditionalUpdate,
     returnsDeletedObject: true,
   },
   "storage/volumeattributesclasses": {
+    ...validatesVolumeAttributesClass,
     returnsDeletedObject: true,
-    validateUpdate: (next, current) => checkImmutable(next, current, ["driverName", "parameters"]),
   },
 };
 
@@ -197,28 +225,36 @@ export const otherStrategies: StrategyTable = {
   ...networkingStrategies,
   ...resourceStrategies,
   ...storageStrategies,
-  "autoscaling/horizontalpodautoscalers": dropsStatus,
-  "coordination/leases": { ...noUnconditionalUpdate, allowCreateOnUpdate: true },
-  "coordination/leasecandidates": { ...noUnconditionalUpdate, allowCreateOnUpdate: true },
+  "autoscaling/horizontalpodautoscalers": { ...dropsStatus, ...validatesAutoscaler },
+  "coordination/leases": { ...validatesLease, ...noUnconditionalUpdate, allowCreateOnUpdate: true },
+  "coordination/leasecandidates": {
+    ...validatesLeaseCandidate,
+    ...noUnconditionalUpdate,
+    allowCreateOnUpdate: true,
+  },
   "discovery/endpointslices": {
+    ...validatesEndpointSlice,
     generationFields: ["endpoints", "ports", "addressType"],
-    validateUpdate: (next, current) => checkImmutable(next, current, ["addressType"]),
   },
   "flowcontrol.apiserver/flowschemas": flowControl,
   "flowcontrol.apiserver/prioritylevelconfigurations": flowControl,
   "internal.apiserver/storageversions": { ...dropsStatus, ...noUnconditionalUpdate },
   "node/runtimeclasses": {
+    ...validatesRuntimeClass,
     ...noUnconditionalUpdate,
-    validateUpdate: (next, current) => checkImmutable(next, current, ["handler"]),
   },
-  "policy/poddisruptionbudgets": { ...specAndStatus, ...noUnconditionalUpdate },
-  "rbac.authorization/clusterroles": rbac,
-  "rbac.authorization/roles": rbac,
-  "rbac.authorization/clusterrolebindings": rbacBinding,
-  "rbac.authorization/rolebindings": rbacBinding,
+  "policy/poddisruptionbudgets": {
+    ...specAndStatus,
+    ...validatesPodDisruptionBudget,
+    ...noUnconditionalUpdate,
+  },
+  "rbac.authorization/clusterroles": { ...rbac, ...validatesClusterRole },
+  "rbac.authorization/roles": { ...rbac, ...validatesRole },
+  "rbac.authorization/clusterrolebindings": { ...rbac, ...validatesClusterRoleBinding },
+  "rbac.authorization/rolebindings": { ...rbac, ...validatesRoleBinding },
   "scheduling/priorityclasses": {
+    ...validatesPriorityClass,
     generationFields: [],
-    validateUpdate: (next, current) => checkImmutable(next, current, ["value", "preemptionPolicy"]),
   },
   "scheduling/podgroups": dropsStatus,
   "storagemigration/storageversionmigrations": { ...dropsStatus, ...noUnconditionalUpdate },

@@ -111,10 +111,7 @@ test("a role binding keeps its role; a deployment its selector", () => {
     object({ roleRef: { name: "view" } }),
     context,
   );
-  assert.deepEqual(
-    errors?.map(({ field }) => field),
-    ["roleRef"],
-  );
+  assert.ok(errors?.some(({ message }) => message.endsWith("cannot change roleRef")));
   const selectors = strategy("apps/deployments").validateUpdate?.(
     object({ spec: { selector: { matchLabels: { a: "2" } } } }),
     object({ spec: { selector: { matchLabels: { a: "1" } } } }),

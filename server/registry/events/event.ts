@@ -2,6 +2,7 @@
 import type { FieldValues } from "../../../storage/objects/stored-object.js";
 import { isMembers, selectable } from "../generic/fields.js";
 import type { ResourceStrategy } from "../generic/served-resource.js";
+import { validatesEvent } from "./validate-event.js";
 
 /** How long an event is kept after its last change. */
 
@@ -18,6 +19,7 @@ const byPath = selectable([
 ]);
 
 export const eventStrategy: ResourceStrategy = {
+  ...validatesEvent,
   allowCreateOnUpdate: true,
   garbageCollection: "unsupported",
   ttlSeconds: (_event, { eventTtlSeconds }) => eventTtlSeconds,

@@ -1,5 +1,6 @@
 /** Parts of objects and actions on them, against the embedded store. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
@@ -16,6 +17,9 @@ import {
 } from "../generic/testing/registry-harness.js";
 import { patchObject, updateObject } from "../generic/update.js";
 import { formatLabelSelector } from "./label-selector.js";
+
+/** From the emitted file: dist/server/registry/subresources. */
+const REQUEST = new URL("../../../../e2e/fixtures/request.csr.pem", import.meta.url);
 
 const harness = await openRegistryHarness();
 const { registry } = harness;
@@ -310,7 +314,8 @@ test("S1-CRUD-08: a resize changes cpu and memory of containers and nothing else
 });
 
 test("a certificate request is approved once, and not denied as well", async () => {
-  const signer = { signerName: "example.com/signer", usages: ["client auth"], request: "YQ==" };
+  const request = readFileSync(REQUEST).toString("base64");
+  const signer = { signerName: "example.com/signer", usages: ["client auth"], request };
   await create(
     "certificates.k8s.io",
     "certificatesigningrequests",

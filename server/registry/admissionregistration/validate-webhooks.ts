@@ -1,0 +1,266 @@
+/** Rules for webhook configurations: whom to ask about what, and where they are. */
+import {
+  duplicateValue,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
+import {
+  type LabelSelector,
+  validateLabelKey,
+  validateLabelSelector,
+} from "../../api/validation-selectors.js";
+import { type Maybe, validatePort, type Whole } from "../../api/validation-values.js";
+import { type Rules, validated } from "../generic/validated.js";
+
+interface Configuration extends ApiObject {
+  webhooks?: Maybe<readonly Webhook[]>;
+}
+
+interface Webhook {
+  readonly name: string;
+  readonly clientConfig?: Maybe<ClientConfig>;
+  readonly rules?: Maybe<readonly Rule[]>;
+  readonly namespaceSelector?: Maybe<LabelSelector>;
+  readonly objectSelector?: Maybe<LabelSelector>;
+  readonly sideEffects?: Maybe<string>;
+  readonly timeoutSeconds?: Maybe<Whole>;
+  readonly admissionReviewVersions?: Maybe<readonly string[]>;
+  readonly matchConditions?: Maybe<
+    readonly { readonly name: string; readonly expression: string }[]
+  >;
+}
+
+export interface ClientConfig {
+  readonly url?: Maybe<string>;
+  readonly service?: Maybe<{
+    readonly namespace: string;
+    readonly name: string;
+    readonly path?: Maybe<string>;
+    readonly port?: Maybe<Whole>;
+  }>;
+}
+
+interface Rule {
+  readonly operations?: Maybe<readonly string[]>;
+  readonly apiGroups?: Maybe<readonly string[]>;
+  readonly apiVersions?: Maybe<readonly string[]>;
+  readonly resources?: Maybe<readonly string[]>;
+}
+
+const REVIEW_VERSIONS = ["v1", "v1beta1"];
+const NO_SIDE_EFFECTS = ["None", "NoneOnDryRun"];
+const SIDE_EFFECTS = ["None", "NoneOnDryRun", "Some", "Unknown"];
+const TIMEOUT_SECONDS_MAX = 30;
+const CONDITIONS_MAX = 64;
+
+const webhookRules: Rules<Configuration> = {
+  object({ webhooks }) {
+    const errors: FieldError[] = [];
+    const names = new Set<string>();
+    webhooks?.forEach((hook, index) => {
+      const field = `webhooks[${index}]`;
+      validateWebhook(hook, field, errors);
+      if (hook.name !== "" && names.has(hook.name)) {
+        errors.push(duplicateValue(`${field}.name`, hook.name));
+      }
+      names.add(hook.name);
+    });
+    return errors;
+  },
+};
+
+function validateWebhook(hook: Webhook, field: string, errors: FieldError[]): void {
+  validateHookName(hook.name, `${field}.name`, errors);
+  hook.rules?.forEach((rule, index) => {
+    validateRule(rule, `${field}.rules[${index}]`, errors);
+  });
+  const { sideEffects, timeoutSeconds } = hook;
+  // Values that there are and that are no longer allowed; others are refused by the facts.
+  if (sideEffects && SIDE_EFFECTS.includes(sideEffects) && !NO_SIDE_EFFECTS.includes(sideEffects)) {
+    errors.push(unsupportedValue(`${field}.sideEffects`, sideEffects, NO_SIDE_EFFECTS));
+  }
+  const timeout = timeoutSeconds ?? undefined;
+  if (timeout !== undefined && (timeout < 1 || timeout > TIMEOUT_SECONDS_MAX)) {
+    const why = `the timeout value must be between 1 and ${TIMEOUT_SECONDS_MAX} seconds`;
+    errors.push(invalidValue(`${field}.timeoutSeconds`, timeout, why));
+  }
+  validateLabelSelector(hook.namespaceSelector, `${field}.namespaceSelector`, errors);
+  validateLabelSelector(hook.objectSelector, `${field}.objectSelector`, errors);
+  validateClientConfig(hook.clientConfig ?? {}, `${field}.clientConfig`, errors);
+  validateConditions(hook.matchConditions ?? [], `${field}.matchConditions`, errors);
+  validateReviewVersions(hook, `${field}.admissionReviewVersions`, errors);
+}
+
+function validateHookName(name: string, field: string, errors: FieldError[]): void {
+  if (name === "") return;
+  const messages = checkDnsSubdomain(name);
+  for (const why of messages) errors.push(invalidValue(field, name, why));
+  if (messages.length > 0 || name.split(".").length >= 3) return;
+  const why = "should be a domain with at least three segments separated by dots";
+  errors.push(invalidValue(field, name, why));
+}
+
+function validateRule(rule: Rule, field: string, errors: FieldError[]): void {
+  const whole = {
+    operations: "if '*' is present, must not specify other operations",
+    apiGroups: "if '*' is present, must not specify other API groups",
+    apiVersions: "if '*' is present, must not specify other API versions",
+  };
+  for (const member of ["operations", "apiGroups", "apiVersions"] as const) {
+    const values = rule[member] ?? [];
+    const at = `${field}.${member}`;
+    if (values.length === 0) errors.push(requiredValue(at));
+    if (values.length > 1 && values.includes("*")) {
+      errors.push(invalidValue(at, values, whole[member]));
+    }
+  }
+  rule.apiVersions?.forEach((version, index) => {
+    if (version === "") errors.push(requiredValue(`${field}.apiVersions[${index}]`));
+  });
+  validateResources(rule.resources ?? [], `${field}.resources`, errors);
+}
+
+/** Resources with or without a part behind a slash; a star stands for all of either. */
+function validateResources(
+  resources: readonly string[],
+  field: string,
+  errors: FieldError[],
+): void {
+  if (resources.length === 0) errors.push(requiredValue(field));
+  const allParts = new Set<string>();
+  const allOwners = new Set<string>();
+  let hasPlain = false;
+  resources.forEach((text, index) => {
+    const at = `${field}[${index}]`;
+    if (text === "") {
+      errors.push(requiredValue(at));
+      return;
+    }
+    const [owner = "", part] = text.split("/", 2);
+    if (part === undefined) {
+      hasPlain ||= text !== "*";
+      return;
+    }
+    if (allParts.has(owner)) {
+      const why = `if '${owner}/*' is present, must not specify ${text}`;
+      errors.push(invalidValue(at, text, why));
+    }
+    if (allOwners.has(part)) {
+      const why = `if '*/${part}' is present, must not specify ${text}`;
+      errors.push(invalidValue(at, text, why));
+    }
+    if (part === "*") allParts.add(owner);
+    if (owner === "*") allOwners.add(part);
+  });
+  if (resources.length > 1 && resources.includes("*/*")) {
+    const why = "if '*/*' is present, must not specify other resources";
+    errors.push(invalidValue(field, resources, why));
+  }
+  if (hasPlain && resources.includes("*")) {
+    const why = "if '*' is present, must not specify other resources without subresources";
+    errors.push(invalidValue(field, resources, why));
+  }
+}
+
+/** Where a webhook is: at a URL, or behind a Service. */
+export function validateClientConfig(
+  { url, service }: ClientConfig,
+  field: string,
+  errors: FieldError[],
+): void {
+  const hasUrl = url !== undefined && url !== null;
+  if (hasUrl === Boolean(service)) {
+    errors.push(requiredValue(field, "exactly one of url or service is required"));
+  } else if (hasUrl) {
+    validateUrl(url, `${field}.url`, errors);
+  } else if (service) {
+    const { path, port } = service;
+    if ((port ?? undefined) !== undefined) validatePort(port, `${field}.service.port`, errors);
+    if (path) validateUrlPath(path, `${field}.service.path`, errors);
+  }
+}
+
+const URL_FORM = "; desired format: https://host[/path]";
+
+function validateUrl(text: string, field: string, errors: FieldError[]): void {
+  const refuse = (value: string, why: string) =>
+    errors.push(invalidValue(field, value, `${why}${URL_FORM}`));
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase() ?? "";
+  if (scheme !== "https") {
+    refuse(scheme, "'https' is the only allowed URL scheme");
+    return;
+  }
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    refuse(text, "url must be a valid URL: host must be specified");
+    return;
+  }
+  if (url.username !== "" || url.password !== "") {
+    refuse(url.username, "user information is not permitted in the URL");
+  }
+  if (text.includes("#")) refuse(url.hash.slice(1), "fragments are not permitted in the URL");
+  if (text.includes("?"))
+    refuse(url.search.slice(1), "query parameters are not permitted in the URL");
+}
+
+function validateUrlPath(path: string, field: string, errors: FieldError[]): void {
+  if (!path.startsWith("/")) {
+    errors.push(invalidValue(field, path, "must start with a '/'"));
+    return;
+  }
+  const segments = path.slice(1).split("/");
+  segments.forEach((segment, index) => {
+    const isLast = index === segments.length - 1;
+    if (segment === "" && (isLast || path === "/")) return;
+    if (segment === "")
+      errors.push(invalidValue(field, path, `segment[${index}] may not be empty`));
+    else {
+      for (const why of checkDnsSubdomain(segment.toLowerCase().replaceAll("_", "-"))) {
+        errors.push(invalidValue(field, path, `segment[${index}]: ${why}`));
+      }
+    }
+  });
+}
+
+function validateConditions(
+  conditions: NonNullable<NonNullable<Webhook["matchConditions"]>>,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (conditions.length > CONDITIONS_MAX) {
+    const why = `must have at most ${CONDITIONS_MAX} items`;
+    errors.push(forbiddenField(field, why));
+  }
+  const names = new Set<string>();
+  conditions.forEach(({ name }, index) => {
+    if (name === "") return;
+    validateLabelKey(name, `${field}[${index}].name`, errors);
+    if (names.has(name)) errors.push(duplicateValue(`${field}[${index}].name`, name));
+    names.add(name);
+  });
+}
+
+function validateReviewVersions(hook: Webhook, field: string, errors: FieldError[]): void {
+  const versions = hook.admissionReviewVersions ?? [];
+  if (versions.length === 0) return;
+  versions.forEach((version, index) => {
+    const at = `${field}[${index}]`;
+    if (versions.indexOf(version) < index) {
+      errors.push(invalidValue(at, version, "duplicate version"));
+      return;
+    }
+    for (const why of checkDns1035Label(version)) errors.push(invalidValue(at, version, why));
+  });
+  if (versions.some((version) => REVIEW_VERSIONS.includes(version))) return;
+  const why = `must include at least one of ${REVIEW_VERSIONS.join(", ")}`;
+  errors.push(invalidValue(field, versions, why));
+}
+
+export const validatesWebhooks = validated(webhookRules);

@@ -1,0 +1,89 @@
+/** Rules for APIServices: which group-version, in which order, and who serves it. */
+import { invalidValue, requiredValue } from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
+import { type Maybe, validatePort, type Whole } from "../../api/validation-values.js";
+import { type Rules, validated } from "../generic/validated.js";
+
+interface ApiService extends ApiObject {
+  spec?: {
+    readonly group?: string;
+    readonly version?: string;
+    readonly groupPriorityMinimum?: Whole;
+    readonly versionPriority?: Whole;
+    readonly service?: Maybe<{
+      readonly namespace?: string;
+      readonly name?: string;
+      readonly port?: Maybe<Whole>;
+    }>;
+    readonly caBundle?: Maybe<string>;
+    readonly insecureSkipTLSVerify?: boolean;
+  };
+}
+
+const GROUP_PRIORITY_MAX = 20_000;
+const VERSION_PRIORITY_MAX = 1_000;
+
+const apiServiceRules: Rules<ApiService> = {
+  object({ metadata, spec = {} }) {
+    const errors: FieldError[] = [];
+    const { group = "", version = "" } = spec;
+    if (metadata.name !== `${version}.${group}`) {
+      const why = 'must be `spec.version+"."+spec.group`';
+      errors.push(invalidValue("metadata.name", metadata.name, why));
+    }
+    if (group !== "") {
+      for (const why of checkDnsSubdomain(group)) {
+        errors.push(invalidValue("spec.group", group, why));
+      }
+    } else if (version !== "v1") {
+      errors.push(
+        requiredValue("spec.group", "only v1 may have an empty group and it better be legacy kube"),
+      );
+    }
+    for (const why of checkDns1035Label(version)) {
+      errors.push(invalidValue("spec.version", version, why));
+    }
+    for (const [member, max] of [
+      ["groupPriorityMinimum", GROUP_PRIORITY_MAX],
+      ["versionPriority", VERSION_PRIORITY_MAX],
+    ] as const) {
+      const priority = spec[member] ?? 0;
+      if (priority > 0 && priority <= max) continue;
+      errors.push(invalidValue(`spec.${member}`, priority, positiveText(max)));
+    }
+    validateServer(spec, errors);
+    return errors;
+  },
+};
+
+function positiveText(max: number): string {
+  return `must be positive and less than ${max}`;
+}
+
+function validateServer(spec: NonNullable<ApiService["spec"]>, errors: FieldError[]): void {
+  const { service, caBundle, insecureSkipTLSVerify } = spec;
+  const hasBundle = (caBundle ?? "") !== "";
+  if (!service) {
+    const local = "local APIServices may not";
+    if (hasBundle) {
+      errors.push(invalidValue("spec.caBundle", caBundle, `${local} have a caBundle`));
+    }
+    if (insecureSkipTLSVerify === true) {
+      const why = `${local} have insecureSkipTLSVerify`;
+      errors.push(invalidValue("spec.insecureSkipTLSVerify", true, why));
+    }
+    return;
+  }
+  const { namespace = "", name = "", port } = service;
+  if (namespace === "") errors.push(requiredValue("spec.service.namespace"));
+  if (name === "") errors.push(requiredValue("spec.service.name"));
+  if ((port ?? undefined) !== undefined) validatePort(port, "spec.service.port", errors);
+  if (insecureSkipTLSVerify === true && hasBundle) {
+    const why = "may not be true if caBundle is present";
+    errors.push(invalidValue("spec.insecureSkipTLSVerify", true, why));
+  }
+}
+
+export const validatesApiService = validated(apiServiceRules);

@@ -1,0 +1,114 @@
+/** Rules for EndpointSlices: how many addresses of which kind. */
+import { duplicateValue, invalidValue, tooManyItems } from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import { validateLabels } from "../../api/validation-metadata.js";
+import { checkDnsSubdomain } from "../../api/validation-names.js";
+import { validateLabelKey } from "../../api/validation-selectors.js";
+import {
+  ipVersion,
+  type Maybe,
+  parseCidr,
+  validateDnsLabel,
+  validateDnsSubdomain,
+} from "../../api/validation-values.js";
+import { validateReachableIp } from "../core/validate-service.js";
+import { checkImmutable } from "../generic/status-parts.js";
+import { type Rules, validated } from "../generic/validated.js";
+
+interface EndpointSlice extends ApiObject {
+  addressType?: string;
+  endpoints?: Maybe<readonly Endpoint[]>;
+  ports?: Maybe<readonly { readonly name?: Maybe<string>; readonly appProtocol?: Maybe<string> }[]>;
+}
+
+interface Endpoint {
+  readonly addresses?: Maybe<readonly string[]>;
+  readonly hostname?: Maybe<string>;
+  readonly nodeName?: Maybe<string>;
+  readonly deprecatedTopology?: Maybe<Readonly<Record<string, string>>>;
+}
+
+const ENDPOINTS_MAX = 1_000;
+const ADDRESSES_MAX = 100;
+const PORTS_MAX = 20_000;
+const TOPOLOGY_MAX = 16;
+
+const endpointSliceRules: Rules<EndpointSlice> = {
+  object({ addressType = "", endpoints, ports }) {
+    const errors: FieldError[] = [];
+    const count = endpoints?.length ?? 0;
+    if (count > ENDPOINTS_MAX) errors.push(tooManyItems("endpoints", count, ENDPOINTS_MAX));
+    else {
+      endpoints?.forEach((endpoint, index) => {
+        validateEndpoint(endpoint, `endpoints[${index}]`, { addressType, errors });
+      });
+    }
+    validatePorts(ports ?? [], errors);
+    return errors;
+  },
+  change: (next, current) => checkImmutable(next, current, ["addressType"]),
+};
+
+function validateEndpoint(
+  endpoint: Endpoint,
+  field: string,
+  { addressType, errors }: { addressType: string; errors: FieldError[] },
+): void {
+  const { addresses, hostname, nodeName, deprecatedTopology } = endpoint;
+  const count = addresses?.length ?? 0;
+  if (count > ADDRESSES_MAX) errors.push(tooManyItems(`${field}.addresses`, count, ADDRESSES_MAX));
+  addresses?.forEach((address, index) => {
+    validateAddress(address, `${field}.addresses[${index}]`, { addressType, errors });
+  });
+  if (nodeName) validateDnsSubdomain(nodeName, `${field}.nodeName`, errors);
+  const labels = deprecatedTopology ?? {};
+  const at = `${field}.deprecatedTopology`;
+  const topologies = Object.keys(labels).length;
+  if (topologies > TOPOLOGY_MAX) errors.push(tooManyItems(at, topologies, TOPOLOGY_MAX));
+  validateLabels(labels, at, errors);
+  const name = hostname ?? undefined;
+  if (name !== undefined) validateDnsLabel(name, `${field}.hostname`, errors);
+}
+
+function validateAddress(
+  address: string,
+  field: string,
+  { addressType, errors }: { addressType: string; errors: FieldError[] },
+): void {
+  if (addressType === "FQDN") {
+    const name = address.replace(/\.$/, "");
+    for (const why of checkDnsSubdomain(name)) errors.push(invalidValue(field, address, why));
+    if (!name.includes(".")) {
+      const why = "should be a domain with at least two segments separated by dots";
+      errors.push(invalidValue(field, address, why));
+    }
+    return;
+  }
+  if (addressType !== "IPv4" && addressType !== "IPv6") return;
+  const version = parseCidr(`${address}/0`)?.version ?? ipVersion(address);
+  if (addressType !== `IPv${version}`) {
+    errors.push(invalidValue(field, address, `must be a valid ${addressType} address`));
+  } else validateReachableIp(address, field, errors);
+}
+
+function validatePorts(
+  ports: NonNullable<NonNullable<EndpointSlice["ports"]>>,
+  errors: FieldError[],
+): void {
+  if (ports.length > PORTS_MAX) {
+    errors.push(tooManyItems("ports", ports.length, PORTS_MAX));
+    return;
+  }
+  const names = new Set<string>();
+  ports.forEach(({ name, appProtocol }, index) => {
+    const field = `ports[${index}]`;
+    const text = name ?? "";
+    if (text !== "") validateDnsLabel(text, `${field}.name`, errors);
+    if (names.has(text)) errors.push(duplicateValue(`${field}.name`, text));
+    names.add(text);
+    if (appProtocol) validateLabelKey(appProtocol, `${field}.appProtocol`, errors);
+  });
+}
+
+export const validatesEndpointSlice = validated(endpointSliceRules);

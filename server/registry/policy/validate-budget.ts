@@ -1,0 +1,49 @@
+/** Rules for PodDisruptionBudgets. */
+import { invalidValue } from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
+import {
+  type Maybe,
+  validateAmountOrPercent,
+  validateNotMoreThanAll,
+  type Whole,
+} from "../../api/validation-values.js";
+import { validateCounts } from "../core/workload-rules.js";
+import { type Rules, validated } from "../generic/validated.js";
+
+interface Budget extends ApiObject {
+  spec?: {
+    readonly minAvailable?: Maybe<Whole | string>;
+    readonly maxUnavailable?: Maybe<Whole | string>;
+    readonly selector?: Maybe<LabelSelector>;
+  };
+  status?: object;
+}
+
+const STATUS_COUNTS = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
+
+const budgetRules: Rules<Budget> = {
+  object({ spec = {} }) {
+    const errors: FieldError[] = [];
+    const isSet = (member: "minAvailable" | "maxUnavailable") =>
+      spec[member] !== undefined && spec[member] !== null;
+    if (isSet("minAvailable") && isSet("maxUnavailable")) {
+      const why = "minAvailable and maxUnavailable cannot be both set";
+      errors.push(invalidValue("spec", spec, why));
+    }
+    for (const member of ["minAvailable", "maxUnavailable"] as const) {
+      validateAmountOrPercent(spec[member], `spec.${member}`, errors);
+      validateNotMoreThanAll(spec[member], `spec.${member}`, errors);
+    }
+    validateLabelSelector(spec.selector, "spec.selector", errors);
+    return errors;
+  },
+  status({ status }) {
+    const errors: FieldError[] = [];
+    validateCounts(status, "status", { names: STATUS_COUNTS, errors });
+    return errors;
+  },
+};
+
+export const validatesPodDisruptionBudget = validated(budgetRules);

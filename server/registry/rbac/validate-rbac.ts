@@ -1,0 +1,152 @@
+/** Rules for roles and their bindings. */
+import { deepEqual } from "../../api/deep-equal.js";
+import { invalidValue, requiredValue, unsupportedValue } from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
+import type { FieldError } from "../../api/status.js";
+import { checkDnsSubdomain, checkPathSegmentName } from "../../api/validation-names.js";
+import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
+import type { Maybe } from "../../api/validation-values.js";
+import { type Rules, validated } from "../generic/validated.js";
+
+interface Role extends ApiObject {
+  rules?: Maybe<readonly PolicyRule[]>;
+  aggregationRule?: Maybe<{
+    readonly clusterRoleSelectors?: Maybe<readonly LabelSelector[]>;
+  }>;
+}
+
+interface PolicyRule {
+  readonly apiGroups?: Maybe<readonly string[]>;
+  readonly resources?: Maybe<readonly string[]>;
+  readonly resourceNames?: Maybe<readonly string[]>;
+  readonly nonResourceURLs?: Maybe<readonly string[]>;
+}
+
+function roleRules(isNamespaced: boolean): Rules<Role> {
+  return {
+    object({ rules, aggregationRule }) {
+      const errors: FieldError[] = [];
+      rules?.forEach((rule, index) => {
+        validateRule(rule, `rules[${index}]`, { isNamespaced, errors });
+      });
+      if (aggregationRule) validateAggregation(aggregationRule, "aggregationRule", errors);
+      return errors;
+    },
+  };
+}
+
+function validateRule(
+  rule: PolicyRule,
+  field: string,
+  { isNamespaced, errors }: { isNamespaced: boolean; errors: FieldError[] },
+): void {
+  const urls = rule.nonResourceURLs ?? [];
+  const hasAny = (member: keyof PolicyRule) => (rule[member]?.length ?? 0) > 0;
+  if (urls.length > 0) {
+    const at = `${field}.nonResourceURLs`;
+    if (isNamespaced) {
+      const why = "namespaced rules cannot apply to non-resource URLs";
+      errors.push(invalidValue(at, urls, why));
+    }
+    if (hasAny("apiGroups") || hasAny("resources") || hasAny("resourceNames")) {
+      const why = "rules cannot apply to both regular resources and non-resource URLs";
+      errors.push(invalidValue(at, urls, why));
+    }
+    return;
+  }
+  if (!hasAny("apiGroups")) {
+    const why = "resource rules must supply at least one api group";
+    errors.push(requiredValue(`${field}.apiGroups`, why));
+  }
+  if (!hasAny("resources")) {
+    const why = "resource rules must supply at least one resource";
+    errors.push(requiredValue(`${field}.resources`, why));
+  }
+}
+
+function validateAggregation(
+  { clusterRoleSelectors }: NonNullable<Role["aggregationRule"]>,
+  field: string,
+  errors: FieldError[],
+): void {
+  const selectors = clusterRoleSelectors ?? [];
+  const at = `${field}.clusterRoleSelectors`;
+  if (selectors.length === 0) {
+    const why = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+    errors.push(requiredValue(at, why));
+  }
+  selectors.forEach((selector, index) => {
+    validateLabelSelector(selector, `${at}[${index}]`, errors);
+  });
+}
+
+interface Binding extends ApiObject {
+  roleRef?: { readonly apiGroup?: string; readonly kind: string; readonly name: string };
+  subjects?: Maybe<readonly Subject[]>;
+}
+
+interface Subject {
+  readonly kind: string;
+  readonly apiGroup?: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+function bindingRules(isNamespaced: boolean): Rules<Binding> {
+  const kinds = isNamespaced ? ["Role", "ClusterRole"] : ["ClusterRole"];
+  return {
+    object({ roleRef, subjects }, { naming }) {
+      const errors: FieldError[] = [];
+      const own = groupOf(naming);
+      const { apiGroup = "", kind = "", name = "" } = roleRef ?? {};
+      if (apiGroup !== own) errors.push(unsupportedValue("roleRef.apiGroup", apiGroup, [own]));
+      if (kind !== "" && !kinds.includes(kind)) {
+        errors.push(unsupportedValue("roleRef.kind", kind, kinds));
+      }
+      for (const why of checkPathSegmentName(name, false)) {
+        errors.push(invalidValue("roleRef.name", name, why));
+      }
+      subjects?.forEach((subject, index) => {
+        validateSubject(subject, `subjects[${index}]`, { isNamespaced, own, errors });
+      });
+      return errors;
+    },
+    // Whoever may change the subjects may not thereby hand out another role.
+    change({ roleRef }, { roleRef: before }) {
+      if (deepEqual(roleRef, before)) return [];
+      return [invalidValue("roleRef", roleRef, "cannot change roleRef")];
+    },
+  };
+}
+
+function groupOf({ groupDomain }: Naming): string {
+  return `rbac.authorization.${groupDomain}`;
+}
+
+const SUBJECT_KINDS = ["ServiceAccount", "User", "Group"];
+
+function validateSubject(
+  { kind, apiGroup = "", name, namespace = "" }: Subject,
+  field: string,
+  { isNamespaced, own, errors }: { isNamespaced: boolean; own: string; errors: FieldError[] },
+): void {
+  if (kind === "ServiceAccount") {
+    if (name !== "") {
+      for (const why of checkDnsSubdomain(name)) {
+        errors.push(invalidValue(`${field}.name`, name, why));
+      }
+    }
+    if (apiGroup !== "") errors.push(unsupportedValue(`${field}.apiGroup`, apiGroup, [""]));
+    if (!isNamespaced && namespace === "") errors.push(requiredValue(`${field}.namespace`));
+  } else if (kind === "User" || kind === "Group") {
+    if (apiGroup !== own) errors.push(unsupportedValue(`${field}.apiGroup`, apiGroup, [own]));
+  } else if (kind !== "") {
+    errors.push(unsupportedValue(`${field}.kind`, kind, SUBJECT_KINDS));
+  }
+}
+
+export const validatesRole = validated(roleRules(true));
+export const validatesClusterRole = validated(roleRules(false));
+export const validatesRoleBinding = validated(bindingRules(true));
+export const validatesClusterRoleBinding = validated(bindingRules(false));
