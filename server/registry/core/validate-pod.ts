@@ -29,6 +29,7 @@ export interface ValidatedPod extends ApiObject {
 }
 
 interface PodStatus {
+  readonly phase?: string;
   readonly nominatedNodeName?: string;
   readonly qosClass?: string;
   readonly conditions?: readonly { readonly type: string }[] | null;
@@ -270,6 +271,11 @@ function validateResize(next: ValidatedPod, current: ValidatedPod, errors: Field
   const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
   if (before.os?.name === "windows") {
     errors.push(forbiddenField("", "windows pods cannot be resized"));
+    return;
+  }
+  const { phase } = current.status ?? {};
+  if (phase === "Failed" || phase === "Succeeded") {
+    errors.push(forbiddenField("", "pod that has terminated cannot be resized"));
     return;
   }
   const quality = qualityOfService(next);
