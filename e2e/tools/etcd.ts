@@ -2,6 +2,7 @@
  * Real etcd processes for tests: one member or a cluster, on free ports of the loopback interface,
  * with data in a temporary folder that goes away with them.
  */
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,6 +40,20 @@ export interface EtcdCluster extends AsyncDisposable {
   readonly members: readonly EtcdProcess[];
   readonly endpoints: readonly string[];
   stop(): Promise<void>;
+}
+
+const PAUSE_MS_MAX = 1_000;
+
+/** Whether every thread of a process has stopped; where the system does not say, true. */
+function isStopped(pid: number): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/task`).every((thread) => {
+      const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "latin1");
+      return /^[Tt]/.test(stat.slice(stat.lastIndexOf(")") + 2));
+    });
+  } catch {
+    return true;
+  }
 }
 
 /** Whether that etcd can be had on this machine; tests with the oldest skip when it cannot. */
@@ -175,7 +190,12 @@ class Member implements EtcdProcess {
   }
 
   pause(): void {
-    this.#child?.signal("SIGSTOP");
+    const child = this.#child;
+    if (child === undefined) return;
+    child.signal("SIGSTOP");
+    // The signal is on its way when this returns; another thread may still answer a request.
+    const giveUpAtMs = performance.now() + PAUSE_MS_MAX;
+    while (!isStopped(child.pid) && performance.now() < giveUpAtMs);
   }
 
   resume(): void {
