@@ -373,3 +373,28 @@ test("Unique: an event that is not newer than the object is a defect", () => {
   const same = podAt("a/1", bench.revision, {}, "");
   assert.throws(() => bench.partition.put(same, 0), { name: "InvariantError" });
 });
+
+test("CacheEqualsStore: an observer is told what there is, then each change in its own turn, and of a new state", () => {
+  const bench = new Bench();
+  bench.put("a/1");
+  const told: string[] = [];
+  bench.partition.observe({
+    replaced: (tree) => told.push(`replaced ${tree.size}`),
+    put: (object, previous) =>
+      told.push(`put ${object.path}@${object.revision} after ${previous?.revision}`),
+    deleted: (previous) => told.push(`deleted ${previous.path}@${previous.revision}`),
+  });
+  const first = bench.revision;
+  bench.put("a/1");
+  bench.put("b/1");
+  bench.delete("a/1");
+  bench.delete("a/1");
+  bench.partition.replace(new ObjectTree(), bench.revision);
+  assert.deepEqual(told, [
+    "replaced 1",
+    `put a/1@${first + 1} after ${first}`,
+    `put b/1@${first + 2} after undefined`,
+    `deleted a/1@${first + 1}`,
+    "replaced 0",
+  ]);
+});

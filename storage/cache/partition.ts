@@ -29,12 +29,25 @@ export interface PartitionHost {
   markAwake(watcher: Watcher): void;
 }
 
+/**
+ * Follows a partition in the same turn in which the feed changes it, so that an index beside the view
+ * is never behind it: whoever waited for a revision finds the index there as well. Must be quick and
+ * not throw.
+ */
+export interface PartitionObserver {
+  /** What was told before is void; the objects that there are. */
+  replaced(objects: ObjectTree): void;
+  put(object: StoredObject, previous: StoredObject | undefined): void;
+  deleted(previous: StoredObject): void;
+}
+
 export class Partition implements WatcherHost, Retained {
   readonly id: PartitionId;
   readonly #host: PartitionHost;
   readonly #retention: Retention;
   readonly #index: WatchIndex;
   readonly #snapshots: SnapshotShelf;
+  readonly #observers: PartitionObserver[] = [];
   #tree = new ObjectTree();
   #ring: EventRing;
 
@@ -140,6 +153,12 @@ export class Partition implements WatcherHost, Retained {
     return watcher;
   }
 
+  /** For the life of the partition. Begins with what there is. */
+  observe(observer: PartitionObserver): void {
+    this.#observers.push(observer);
+    observer.replaced(this.#tree);
+  }
+
   markAwake(watcher: Watcher): void {
     this.#host.markAwake(watcher);
   }
@@ -167,6 +186,7 @@ export class Partition implements WatcherHost, Retained {
     const previous = this.#tree.set(object);
     assert(previous === undefined || object.revision > previous.revision, "Unique");
     const type = previous === undefined ? "ADDED" : "MODIFIED";
+    for (const observer of this.#observers) observer.put(object, previous);
     this.#append(new ObjectEvent(type, object, previous, nowMs));
   }
 
@@ -174,6 +194,7 @@ export class Partition implements WatcherHost, Retained {
   delete(path: string, revision: Revision, nowMs: number): void {
     const previous = this.#tree.delete(path);
     if (previous === undefined) return;
+    for (const observer of this.#observers) observer.deleted(previous);
     const last = withRevision(previous, revision);
     this.#append(new ObjectEvent("DELETED", last, previous, nowMs));
   }
@@ -185,6 +206,7 @@ export class Partition implements WatcherHost, Retained {
   replace(tree: ObjectTree, floor: Revision): void {
     const watchers = [...this.#index.all()];
     this.#tree = tree;
+    for (const observer of this.#observers) observer.replaced(tree);
     this.#ring.clear();
     this.#ring = this.#openRing(floor);
     this.#snapshots.clear();
