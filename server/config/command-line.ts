@@ -4,8 +4,9 @@
  * is printed here: the result says what main should do.
  */
 import { type Config, createConfig, type FlagSettings } from "./config.js";
+import type { Command, FlagDefinition } from "./flag-definition.js";
 import { toFlagValue } from "./flag-values.js";
-import { type Command, FLAGS, type FlagDefinition, type FlagKey } from "./flags.js";
+import { FLAGS, type FlagKey } from "./flags.js";
 import { renderHelp } from "./help.js";
 
 export type CommandLine =
@@ -36,8 +37,9 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
   }
   if (rest.includes("--version")) return { action: "version" };
   try {
-    const settings = toSettings(collect(rest, command));
-    return { action: "run", config: createConfig(command, settings) };
+    const given = collect(rest, command);
+    const config = createConfig(command, toSettings(given), new Set(given.keys()));
+    return { action: "run", config };
   } catch (error) {
     if (error instanceof RangeError) return refuse(error.message);
     throw error;

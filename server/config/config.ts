@@ -7,8 +7,9 @@ import { isIP } from "node:net";
 import { type IpBlock, parseBlock } from "../api/ip-address.js";
 import { createNaming, type Naming } from "../api/naming.js";
 import { type Features, resolveFeatures } from "./feature-gates.js";
+import type { Command, FlagDefinition } from "./flag-definition.js";
 import type { FlagValues } from "./flag-values.js";
-import { type Command, FLAGS, type FlagDefinition, type FlagKey } from "./flags.js";
+import { FLAGS, type FlagKey } from "./flags.js";
 
 /** One value per flag, typed by the table. */
 export type FlagSettings = { readonly [K in FlagKey]: FlagValues[(typeof FLAGS)[K]["type"]] };
@@ -21,6 +22,8 @@ export interface ServiceRanges {
 
 export interface Config extends Omit<FlagSettings, "logLevel"> {
   readonly command: Command;
+  /** Flags that were written on the command line: some say something by being there. */
+  readonly given: ReadonlySet<FlagKey>;
   readonly naming: Naming;
   readonly features: Features;
   readonly serviceRanges: ServiceRanges;
@@ -39,7 +42,11 @@ const PORT_MAX = 65_535;
 const UNSPECIFIED_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /** Checks what single flags can not. @throws {RangeError} with one line */
-export function createConfig(command: Command, settings: FlagSettings): Config {
+export function createConfig(
+  command: Command,
+  settings: FlagSettings,
+  given: ReadonlySet<FlagKey>,
+): Config {
   checkStorage(command, settings);
   checkServing(settings);
   checkRuntimeConfig(settings);
@@ -50,6 +57,7 @@ export function createConfig(command: Command, settings: FlagSettings): Config {
   return Object.freeze({
     ...settings,
     command,
+    given,
     naming,
     features,
     isEmbedded,
@@ -140,14 +148,19 @@ function serviceRangesOf(settings: FlagSettings): ServiceRanges {
 
 function checkFiles(settings: FlagSettings): void {
   for (const [key, flag] of Object.entries(FLAGS) as [FlagKey, FlagDefinition][]) {
-    const file = settings[key];
-    if (flag.type !== "file" || file === "") continue;
-    try {
-      accessSync(file as string, constants.R_OK);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      throw new RangeError(`--${flag.name}: cannot read ${JSON.stringify(file)} (${code})`);
-    }
+    if (flag.type === "file") checkReadable(flag, settings[key] as string);
+    if (flag.type !== "files") continue;
+    for (const file of settings[key] as readonly string[]) checkReadable(flag, file);
+  }
+}
+
+function checkReadable(flag: FlagDefinition, file: string): void {
+  if (file === "") return;
+  try {
+    accessSync(file, constants.R_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new RangeError(`--${flag.name}: cannot read ${JSON.stringify(file)} (${code})`);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Texts of flags to values, by the type that the table states. */
 import { parseDuration } from "../request/duration.js";
-import type { FlagDefinition, FlagType } from "./flags.js";
+import type { FlagDefinition, FlagType } from "./flag-definition.js";
 
 export interface FlagValues {
   string: string;
@@ -10,6 +10,7 @@ export interface FlagValues {
   duration: number;
   bytes: number;
   strings: readonly string[];
+  files: readonly string[];
   switches: ReadonlyMap<string, boolean>;
 }
 
@@ -52,6 +53,7 @@ function parseByType(flag: FlagDefinition, texts: readonly string[]): FlagValues
     case "bytes":
       return inRange(flag, toBytes(last), last);
     case "strings":
+    case "files":
       return Object.freeze(texts.flatMap(splitList));
     case "switches":
       return new Map(texts.flatMap(splitList).map(toSwitch));

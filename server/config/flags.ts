@@ -1,43 +1,10 @@
 /**
  * The flags of the command line as one table: name, type, default, help, section. Parsing, `--help`,
  * docs/flags.md and the type of Config all come from it. Names and defaults are upstream's where it
- * has the flag.
+ * has the flag. Those of who may do what are in access-flags.ts.
  */
-
-export type Command = "serve" | "controllers";
-
-export type FlagType =
-  | "string"
-  | "file"
-  | "boolean"
-  | "integer"
-  /** "5m30s", always with a unit. Values are milliseconds. */
-  | "duration"
-  /** "64Mi", "1Gi", "1048576". Values are bytes. */
-  | "bytes"
-  /** Comma-separated, and the flag may be repeated. */
-  | "strings"
-  /** "key=true,other=false"; a key without value is true; repeatable. */
-  | "switches";
-
-export interface FlagDefinition {
-  readonly name: string;
-  readonly type: FlagType;
-  /** As it would be written on the command line. */
-  readonly default: string;
-  /** Shown instead of the default where it depends on other flags. */
-  readonly defaultHelp?: string;
-  readonly help: string;
-  readonly section: string;
-  readonly commands?: readonly Command[];
-  readonly min?: number;
-  readonly max?: number;
-  readonly oneOf?: readonly string[];
-  /** One letter, without its dash. */
-  readonly shorthand?: string;
-}
-
-const SERVE_ONLY = ["serve"] as const;
+import { ACCESS_FLAGS } from "./access-flags.js";
+import { type FlagDefinition, SERVE_ONLY } from "./flag-definition.js";
 
 export const FLAGS = {
   dataDir: {
@@ -121,6 +88,20 @@ export const FLAGS = {
     oneOf: ["application/json"],
     section: "Storage",
     help: "The form in which objects are stored.",
+  },
+  encryptionProviderConfig: {
+    name: "encryption-provider-config",
+    type: "file",
+    default: "",
+    section: "Storage",
+    help: "EncryptionConfiguration (YAML): with which keys objects are encrypted in the store. The same on every replica.",
+  },
+  encryptionProviderConfigAutomaticReload: {
+    name: "encryption-provider-config-automatic-reload",
+    type: "boolean",
+    default: "false",
+    section: "Storage",
+    help: "Whether a changed --encryption-provider-config is taken over without a restart.",
   },
   watchCacheHistoryMs: {
     name: "watch-cache-history",
@@ -266,22 +247,7 @@ export const FLAGS = {
     commands: SERVE_ONLY,
     help: "Watches are ended spread over this time instead of all at once.",
   },
-  clientCaFile: {
-    name: "client-ca-file",
-    type: "file",
-    default: "",
-    section: "Authentication",
-    commands: SERVE_ONLY,
-    help: "Certificate authorities (PEM, one or more) that vouch for client certificates, besides the replica's own. Reloaded when it changes.",
-  },
-  anonymousAuth: {
-    name: "anonymous-auth",
-    type: "boolean",
-    default: "true",
-    section: "Authentication",
-    commands: SERVE_ONLY,
-    help: "Whether requests without credentials are let in as system:anonymous; otherwise they get 401.",
-  },
+  ...ACCESS_FLAGS,
   vendor: {
     name: "vendor",
     type: "string",
@@ -326,6 +292,13 @@ export const FLAGS = {
     section: "Controllers",
     commands: SERVE_ONLY,
     help: "Whether this process also runs the control loops (one of all replicas does, by election).",
+  },
+  controllers: {
+    name: "controllers",
+    type: "strings",
+    default: "*",
+    section: "Controllers",
+    help: 'The control loops to run: "*" for all that are on by default, "name" for one more, "-name" for one less.',
   },
   verbosity: {
     name: "v",

@@ -1,6 +1,7 @@
 /** Renders the flag table: `--help` on the terminal and docs/flags.md. */
 import { FEATURE_GATES, type FeatureGate } from "./feature-gates.js";
-import { type Command, FLAG_SECTIONS, FLAGS, type FlagDefinition } from "./flags.js";
+import type { Command, FlagDefinition } from "./flag-definition.js";
+import { FLAG_SECTIONS, FLAGS } from "./flags.js";
 
 const WIDTH = 100;
 const INDENT = "        ";

@@ -1,0 +1,39 @@
+/** What the tables of flags (flags.ts, access-flags.ts) are made of. */
+
+export type Command = "serve" | "controllers";
+
+export type FlagType =
+  | "string"
+  | "file"
+  | "boolean"
+  | "integer"
+  /** "5m30s", always with a unit. Values are milliseconds. */
+  | "duration"
+  /** "64Mi", "1Gi", "1048576". Values are bytes. */
+  | "bytes"
+  /** Comma-separated, and the flag may be repeated. */
+  | "strings"
+  /** As strings; files that must be readable. */
+  | "files"
+  /** "key=true,other=false"; a key without value is true; repeatable. */
+  | "switches";
+
+export interface FlagDefinition {
+  readonly name: string;
+  readonly type: FlagType;
+  /** As it would be written on the command line. */
+  readonly default: string;
+  /** Shown instead of the default where it depends on other flags. */
+  readonly defaultHelp?: string;
+  readonly help: string;
+  readonly section: string;
+  readonly commands?: readonly Command[];
+  readonly min?: number;
+  readonly max?: number;
+  readonly oneOf?: readonly string[];
+  /** One letter, without its dash. */
+  readonly shorthand?: string;
+}
+
+/** For flags that only a replica has. */
+export const SERVE_ONLY = ["serve"] as const;
