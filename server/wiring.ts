@@ -43,6 +43,7 @@ import { createStrategicMerges } from "./endpoints/writes/strategic-merges.js";
 import { handleUpdate } from "./endpoints/writes/update.js";
 import { createApplication } from "./http/application.js";
 import type { CounterCell } from "./http/fast-metrics.js";
+import { withFreshCredentials, withFreshPolicy } from "./http/freshness.js";
 import { Health } from "./http/health.js";
 import { InFlightLimits } from "./http/in-flight.js";
 import { Listener } from "./http/listener.js";
@@ -158,6 +159,8 @@ export async function openReplica(
     authenticator,
     authorizer,
     inFlightLimits,
+    beforeAuthentication: [withFreshCredentials(freshness)],
+    beforeAuthorization: [withFreshPolicy(freshness)],
     requestTimeoutMs: config.requestTimeoutMs,
     isServed: (info) => isServedPath(table, info),
     routes: createRoutes({

@@ -35,6 +35,8 @@ export class RequestState {
   readonly auditId: string;
   /** Why the authorizer decided so; for logs and audit. */
   authorizationReason = "";
+  /** The view holds everything that was acknowledged before this request. */
+  isFresh = false;
   /** Bytes of the body sent by a sink; plain bodies know their length. */
   bytesSent = 0;
 

@@ -16,7 +16,10 @@ const FUTURE_REVISION_WAIT_MS = 3_000;
 const SHOWN_DIGITS_MAX = 40;
 
 /** What a wait looks at: when the request has to be over. */
-export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal">;
+export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal"> & {
+  /** The view held everything acknowledged before the request when this was set; it stays true. */
+  isFresh: boolean;
+};
 
 /** The barrier, as far as reads need it. */
 export type Barrier = Pick<FreshnessBarrier, "fresh">;
@@ -38,7 +41,7 @@ export function createViewReader(view: RegistryView, freshness: Barrier): ViewRe
         case "any":
           break;
         case "mostRecent":
-          await reachNow(freshness, request);
+          if (!request.isFresh) await reachNow(freshness, request);
           break;
         case "atLeast":
         case "exact":
@@ -53,12 +56,17 @@ export function createViewReader(view: RegistryView, freshness: Barrier): ViewRe
   };
 }
 
-async function reachNow(freshness: Barrier, request: Waiting): Promise<void> {
+/**
+ * Resolves when the view holds everything acknowledged before the call, and notes it in the request.
+ * @throws {StatusError} 503 when the store cannot say
+ */
+export async function reachNow(freshness: Barrier, request: Waiting): Promise<void> {
   const fresh = freshness.fresh();
   try {
     // The barrier has a deadline of its own; only a request in a greater hurry needs another.
     const isInHurry = request.deadlineMs - request.receivedAtMs < FUTURE_REVISION_WAIT_MS;
     await (isInHurry ? orAborted(fresh, request.signal) : fresh);
+    request.isFresh = true;
   } catch (error) {
     if (error instanceof StorageError) {
       throw serviceUnavailable("the store is not reachable or has no quorum; try again later");
