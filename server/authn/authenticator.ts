@@ -13,16 +13,25 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { StatusError } from "../api/status.js";
+import type { HeaderList } from "../request/header-list.js";
 import type { LazySignal } from "../request/lazy-signal.js";
 import { AUTHENTICATED_GROUP, createUser, type UserInfo } from "../request/user-info.js";
 
 /** What a request shows of its sender. */
 export interface RequestFacts {
   readonly headers: IncomingHttpHeaders;
+  /** As they were sent, for headers whose repetition means something; absent = as in `headers`. */
+  readonly rawHeaders?: HeaderList;
   /** The connection; undefined in tests and for anything that came without TLS. */
   readonly socket: TLSSocket | undefined;
   /** The decoded path: anonymous access may be limited to some. */
   readonly path: string;
+  /**
+   * Audiences of which a token must be for at least one: those that a TokenReview names. Absent = this
+   * server's own. Authenticators whose credentials have no audience ignore it; the others say in the
+   * user's `audiences` which of them the token is for.
+   */
+  readonly audiences?: readonly string[];
 }
 
 export interface Authenticator {

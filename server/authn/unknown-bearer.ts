@@ -4,13 +4,13 @@
  */
 import { unauthorized } from "../api/status.js";
 import type { Authenticator, RequestFacts } from "./authenticator.js";
+import { bearerTokenOf } from "./bearer-token.js";
 
 export class UnknownBearerAuthenticator implements Authenticator {
   readonly name = "unknown-bearer";
 
   authenticate({ headers }: RequestFacts): undefined {
-    const { authorization } = headers;
-    if (authorization !== undefined && /^bearer +\S/i.test(authorization)) throw unauthorized();
+    if (bearerTokenOf(headers) !== undefined) throw unauthorized();
     return undefined;
   }
 }

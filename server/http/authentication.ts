@@ -2,14 +2,28 @@
 import type { Http2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { unauthorized } from "../api/status.js";
-import type { Authenticator } from "../authn/authenticator.js";
+import type { Authenticator, RequestFacts } from "../authn/authenticator.js";
+import { identityHeaders } from "../authn/identity-headers.js";
+import { removeHeaders } from "../request/header-list.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
 import type { UserInfo } from "../request/user-info.js";
 
-export function withAuthentication(authenticator: Authenticator): RequestMiddleware {
+/**
+ * @param isIdentityHeader which headers (in lower case) speak of who the sender is: nobody after this
+ *   step sees them, whether they were believed or not (S2-PROXY-06)
+ */
+export function withAuthentication(
+  authenticator: Authenticator,
+  isIdentityHeader: (name: string) => boolean = identityHeaders(),
+): RequestMiddleware {
   return function authentication(ctx, next) {
-    const { state } = ctx;
-    const facts = { headers: ctx.req.headers, socket: tlsSocketOf(ctx), path: state.info.path };
+    const { req, state } = ctx;
+    const facts: RequestFacts = {
+      headers: req.headers,
+      rawHeaders: req.rawHeaders,
+      socket: tlsSocketOf(ctx),
+      path: state.info.path,
+    };
     const answer = authenticator.authenticate(facts, state);
     // No detour through a promise when the connection is known, as it nearly always is.
     if (answer instanceof Promise) return answer.then((user) => proceed(user));
@@ -17,6 +31,7 @@ export function withAuthentication(authenticator: Authenticator): RequestMiddlew
 
     function proceed(user: UserInfo | undefined): Promise<void> {
       if (user === undefined) throw unauthorized();
+      removeHeaders(req, isIdentityHeader);
       state.user = user;
       return next();
     }

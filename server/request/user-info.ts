@@ -10,6 +10,8 @@ export interface UserInfo {
   readonly groups: readonly string[];
   /** Further facts by key, such as the id of the credential; opaque to this server. */
   readonly extra: Readonly<Record<string, readonly string[]>>;
+  /** Of the audiences asked for, those that the credential is for; absent = it names none. */
+  readonly audiences?: readonly string[];
 }
 
 /** Members may do everything (S2-AZ-17). */
@@ -26,5 +28,6 @@ export function createUser(user: Pick<UserInfo, "name"> & Partial<UserInfo>): Us
     uid: user.uid ?? "",
     groups: Object.freeze([...(user.groups ?? [])]),
     extra: Object.freeze({ ...user.extra }),
+    ...(user.audiences === undefined ? {} : { audiences: Object.freeze([...user.audiences]) }),
   });
 }

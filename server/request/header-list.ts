@@ -1,0 +1,69 @@
+/**
+ * Headers as they were sent: node joins the values of a repeated header with ", ", after which nobody
+ * can tell two values from one with a comma in it. Whoever reads identities from headers reads these.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+
+/** name, value, name, value, ...: node's `rawHeaders`, names in any case. */
+export type HeaderList = readonly string[];
+
+/** What has headers: a request of either version of HTTP. */
+export interface HeaderHolder {
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: string[];
+}
+
+/** All values of a header, one for each time it was sent, in that order. `name` in lower case. */
+export function headerValues(headers: HeaderList, name: string): string[] {
+  const values: string[] = [];
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const sent = headers[i] as string;
+    if (sent.length === name.length && sent.toLowerCase() === name) {
+      values.push(headers[i + 1] as string);
+    }
+  }
+  return values;
+}
+
+/** As headerValues, of all headers that begin so: what follows the prefix, in lower case, and values. */
+export function prefixedHeaderValues(
+  headers: HeaderList,
+  prefix: string,
+): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const sent = headers[i] as string;
+    if (sent.length < prefix.length) continue;
+    const name = sent.toLowerCase();
+    if (!name.startsWith(prefix)) continue;
+    const rest = name.slice(prefix.length);
+    const values = found.get(rest);
+    if (values === undefined) found.set(rest, [headers[i + 1] as string]);
+    else values.push(headers[i + 1] as string);
+  }
+  return found;
+}
+
+/** Takes headers off a request, in every form in which later steps could read them. */
+export function removeHeaders(
+  { headers, rawHeaders }: HeaderHolder,
+  isRemoved: (lowerCaseName: string) => boolean,
+): void {
+  let isAny = false;
+  for (const name in headers) {
+    if (!isRemoved(name)) continue;
+    delete headers[name];
+    isAny = true;
+  }
+  if (!isAny) return;
+  for (let i = rawHeaders.length - 2; i >= 0; i -= 2) {
+    if (isRemoved((rawHeaders[i] as string).toLowerCase())) rawHeaders.splice(i, 2);
+  }
+}
+
+/** For headers that have no raw form, such as those of a test. */
+export function toHeaderList(headers: IncomingHttpHeaders): HeaderList {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [value].flat().flatMap((one) => [name, one]),
+  );
+}
