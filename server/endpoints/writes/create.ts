@@ -1,4 +1,5 @@
 /** create: POST to a collection (S1-CRUD-01), and to virtual resources (S1-CRUD-07). */
+import { admitUnstored, runAction } from "../../registry/generic/admit.js";
 import { createObject } from "../../registry/generic/create.js";
 import { decodeInput } from "../../registry/generic/decode-input.js";
 import { fillNamespace } from "../../registry/generic/metadata.js";
@@ -37,8 +38,8 @@ export async function handleCreate(
     fillNamespace(object.metadata, resource.isNamespaced, namespace);
     // On a collection the object names itself.
     const name = info.name === "" ? (object.metadata.name ?? "") : info.name;
-    const request = { object, namespace, name, options };
-    answerDocument(ctx, representation, await resource.action.run(registry, request, signal));
+    const request = { object, namespace, name, options, subresource: info.subresource };
+    answerDocument(ctx, representation, await runAction(registry, resource, request, signal));
     return;
   }
   if (resource.virtual === undefined) {
@@ -46,8 +47,10 @@ export async function handleCreate(
     answerObject(ctx, resource, services, await createObject(registry, request, signal));
     return;
   }
-  const object = decodeInput(resource, input, options);
-  fillNamespace(object.metadata, resource.isNamespaced, namespace);
+  const sent = decodeInput(resource, input, options);
+  fillNamespace(sent.metadata, resource.isNamespaced, namespace);
+  const target = { resource, subresource: "", namespace, name: sent.metadata.name ?? "", options };
+  const object = await admitUnstored(registry.admission, target, sent, signal);
   const answer = await resource.virtual.create({ object, namespace, user }, signal);
   const bytes = Buffer.from(`${resource.codec.encode(answer)}\n`);
   answerDocument(ctx, representation, { status: 201, bytes });

@@ -30,17 +30,18 @@ export async function handleDelete(
   services: WriteServices,
 ): Promise<void> {
   const { registry, representations } = services;
-  const { info, signal } = ctx.state;
+  const { info, signal, user } = ctx.state;
+  const warn = (text: string) => ctx.state.addWarning(text);
   // Before anything is deleted: a form that cannot be made is refused, not discovered afterwards.
   const representation = representations.of(ctx, resource, false);
   const options = await readDeleteOptions(ctx, services);
-  const target = { resource, namespace: namespaceOf(ctx, resource), name: info.name };
+  const target = { resource, namespace: namespaceOf(ctx, resource), name: info.name, user };
   if (options.ignoresReadErrors === true) {
     await services.authorizeUnsafeDelete?.(ctx, resource);
     answerDocument(ctx, representation, await deleteCorruptObject(registry, target, signal));
     return;
   }
-  const result = await deleteObject(registry, { ...target, options }, signal);
+  const result = await deleteObject(registry, { ...target, options, warn }, signal);
   answerDocument(ctx, representation, result);
 }
 
@@ -66,7 +67,9 @@ export async function handleDeleteCollection(
     fieldSelector: query.get("fieldSelector"),
     selectableFieldNames: resource.strategy.selectableFieldNames,
   });
-  const target = { resource, namespace, selector, options };
+  const { user } = ctx.state;
+  const warn = (text: string) => ctx.state.addWarning(text);
+  const target = { resource, namespace, selector, options, user, warn };
   const result = await deleteCollection(registry, target, ctx.state.signal);
   answerDocument(ctx, representation, result);
 }

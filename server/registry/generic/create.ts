@@ -4,16 +4,18 @@
  */
 import type { Compare } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
-import type { ApiObject } from "../../api/meta.js";
+import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import {
   alreadyExists,
   badRequest,
+  type FieldError,
   internalError,
   invalid,
   type StatusError,
   stillBeingDeleted,
 } from "../../api/status.js";
 import { validateMetadata } from "../../api/validation-metadata.js";
+import { attributesOf, keepIdentity, reform, type WriteAttributes } from "./admit.js";
 import { CLAIM_ATTEMPTS_MAX, ClaimRound } from "./claims.js";
 import { commit, putOperation, refresh } from "./commit.js";
 import { decodeInput, type ObjectInput } from "./decode-input.js";
@@ -67,12 +69,22 @@ export async function createObject(
   let gate = resource.isNamespaced
     ? await openNamespace(registry, resource, namespace, served.metadata.name ?? "")
     : undefined;
-  const prepared = prepare(registry, request, served, isGenerated);
+  if (isGenerated) served.metadata.name = generateName(served.metadata.generateName ?? "");
+  const { admission } = registry;
+  const prepared = prepare(registry, request, served);
+  const identity = { ...prepared.object.metadata };
+  const attributes = admission && attributesOfCreate(request, prepared);
+  const answer = attributes === undefined ? false : admission?.mutate(attributes, signal);
+  const isChanged = answer instanceof Promise ? await answer : answer;
+  if (attributes !== undefined && isChanged === true) {
+    takeChanged(registry, request, prepared, { attributes, identity });
+  }
+  const admitted = check(registry, request, prepared);
   const write = { manager: options.fieldManager, subresource: "" };
   const object =
     request.isApplied === true
-      ? prepared
-      : registry.ownership.track(resource, undefined, prepared, write);
+      ? admitted
+      : registry.ownership.track(resource, undefined, admitted, write);
 
   const claims = new ClaimRound(registry, resource);
   let namesLeft = isGenerated ? GENERATE_NAME_ATTEMPTS : 1;
@@ -80,6 +92,11 @@ export async function createObject(
     // What is chosen for the client is chosen anew when others turn out to hold it.
     const chosen = claims.isNeeded ? structuredClone(object) : object;
     claims.assign(chosen, undefined);
+    if (attributes !== undefined) {
+      attributes.object = chosen;
+      const verdict = admission?.validate(attributes, signal);
+      if (verdict !== undefined) await verdict;
+    }
     const outcome = await store(registry, request, chosen, { gate, claims }, signal);
     if (outcome.type === "stored") return outcome.result;
     if (outcome.existing !== undefined) {
@@ -106,22 +123,64 @@ function nameIsMissing({ metadata }: ApiObject): boolean {
   return metadata.name === undefined || metadata.name === "";
 }
 
-/** From the client's object to what is to be stored. @throws {StatusError} 422 */
+interface Prepared {
+  object: ApiObject;
+  /** What the facts alone find wrong. */
+  errors: FieldError[];
+}
+
+/** From the client's object to the one of the stored version, as the strategy wants it. */
 function prepare(
   registry: Registry,
   { resource, options }: CreateRequest,
   served: ApiObject,
-  isGenerated: boolean,
-): ApiObject {
-  const { naming } = registry;
-  const { strategy, conversion } = resource;
-  if (isGenerated) served.metadata.name = generateName(served.metadata.generateName ?? "");
+): Prepared {
+  const { conversion } = resource;
   const errors = resource.codec.validate(served);
   const object = conversion === undefined ? served : conversion.toStored(served);
   if (conversion !== undefined) resource.storedCodec.applyDefaults(object);
-  const context = strategyContext(registry, options);
+  applyStrategy(registry, resource, object, options);
+  return { object, errors };
+}
+
+function applyStrategy(
+  registry: Registry,
+  { strategy }: ServedResource,
+  object: ApiObject,
+  options: WriteOptions,
+): void {
   if (strategy.generationFields !== undefined) object.metadata.generation = 1;
-  strategy.prepareForCreate?.(object, context);
+  strategy.prepareForCreate?.(object, strategyContext(registry, options));
+}
+
+function attributesOfCreate(request: CreateRequest, { object }: Prepared): WriteAttributes {
+  const name = object.metadata.name ?? "";
+  return attributesOf({ ...request, subresource: "", name }, object, undefined);
+}
+
+/** What admission changed counts, but for what is the server's own. @throws {StatusError} 500 */
+function takeChanged(
+  registry: Registry,
+  { resource, options }: CreateRequest,
+  prepared: Prepared,
+  { attributes, identity }: { readonly attributes: WriteAttributes; readonly identity: ObjectMeta },
+): void {
+  const object = reform(resource.storedCodec, attributes.object);
+  keepIdentity(object.metadata, identity);
+  applyStrategy(registry, resource, object, options);
+  prepared.object = object;
+  prepared.errors = resource.storedCodec.validate(object);
+}
+
+/** @returns the object, which may be stored. @throws {StatusError} 422 */
+function check(
+  registry: Registry,
+  { resource, options }: CreateRequest,
+  { object, errors }: Prepared,
+): ApiObject {
+  const { naming } = registry;
+  const { strategy } = resource;
+  const context = strategyContext(registry, options);
   errors.push(
     ...validateMetadata(object.metadata, {
       isNamespaced: resource.isNamespaced,

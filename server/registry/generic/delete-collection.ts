@@ -10,6 +10,8 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Selector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
+import type { UserInfo } from "../../request/user-info.js";
+import { admitDelete } from "./admit.js";
 import { commit, putOperation, refresh } from "./commit.js";
 import { deleteObject } from "./delete.js";
 import type { DeleteOptions } from "./delete-options.js";
@@ -24,6 +26,10 @@ export interface DeleteCollectionTarget {
   readonly namespace: string;
   readonly selector: Selector;
   readonly options: DeleteOptions;
+  /** Who asks; absent = the server itself. */
+  readonly user?: UserInfo;
+  /** Takes what the client should know although the delete succeeds. */
+  readonly warn?: (text: string) => void;
 }
 
 /** Transactions on their way at a time: enough to fill the time that one waits for the disk. */
@@ -87,10 +93,15 @@ async function deleteFound(
   if (resource.strategy.claims !== undefined) {
     return await deleteOne(registry, target, stored, signal);
   }
-  const object = parseCurrent(currentOfView(stored));
+  const current = currentOfView(stored);
+  const object = parseCurrent(current);
   const nowMs = registry.clock.now();
   const action = decideDeletion(resource, object, stored.revision, options, nowMs);
-  if (action === "pending" || options.isDryRun) return stored;
+  if (action === "pending") return stored;
+  const { namespace, name } = stored;
+  const verdict = admitDelete(registry, { ...target, namespace, name }, current, signal);
+  if (verdict !== undefined) await verdict;
+  if (options.isDryRun) return stored;
   const key = registry.view.keys.key(resource.partition, stored.path);
   const operation: Operation =
     action === "remove"
@@ -107,13 +118,13 @@ async function deleteFound(
 
 async function deleteOne(
   registry: Registry,
-  { resource, options }: DeleteCollectionTarget,
+  { selector: _, ...target }: DeleteCollectionTarget,
   object: StoredObject,
   signal: AbortSignal,
 ): Promise<StoredObject | undefined> {
   const { namespace, name } = object;
   try {
-    await deleteObject(registry, { resource, namespace, name, options }, signal);
+    await deleteObject(registry, { ...target, namespace, name }, signal);
     return object;
   } catch (error) {
     // Somebody else was faster: that is what was wanted.

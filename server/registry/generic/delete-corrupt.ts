@@ -7,6 +7,7 @@ import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { invalidValue } from "../../api/field-errors.js";
 import { conflict, invalid, notFound, StatusError } from "../../api/status.js";
+import type { UserInfo } from "../../request/user-info.js";
 import { commit, refresh } from "./commit.js";
 import { deletedStatus, deleteObject } from "./delete.js";
 import { IGNORE_READ_ERRORS_FIELD } from "./delete-options.js";
@@ -20,6 +21,8 @@ export interface CorruptTarget {
   readonly resource: ServedResource;
   readonly namespace: string;
   readonly name: string;
+  /** Who asks; absent = the server itself. */
+  readonly user?: UserInfo;
 }
 
 /** @throws {StatusError} 404, and 422 for an object that can be read */

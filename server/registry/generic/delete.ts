@@ -6,6 +6,8 @@ import type { Compare, Operation } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, notFound, type Status, StatusError } from "../../api/status.js";
+import type { UserInfo } from "../../request/user-info.js";
+import { admitDelete } from "./admit.js";
 import { ClaimRound } from "./claims.js";
 import { commit, putOperation, refresh } from "./commit.js";
 import type { DeleteOptions } from "./delete-options.js";
@@ -26,6 +28,10 @@ export interface DeleteTarget {
   readonly namespace: string;
   readonly name: string;
   readonly options: DeleteOptions;
+  /** Who asks; absent = the server itself. */
+  readonly user?: UserInfo;
+  /** Takes what the client should know although the delete succeeds. */
+  readonly warn?: (text: string) => void;
 }
 
 /** Tries against other writers of the same object; see update.ts. */
@@ -65,6 +71,10 @@ export async function deleteObject(
     let action: DeletionAction;
     try {
       action = decideDeletion(resource, object, current.revision, options, registry.clock.now());
+      if (action !== "pending") {
+        const verdict = admitDelete(registry, target, current, signal);
+        if (verdict !== undefined) await verdict;
+      }
     } catch (error) {
       if (!(error instanceof StatusError) || isProved || (await isStill())) throw error;
       continue;

@@ -7,10 +7,11 @@ import { spliceResourceVersion } from "../../../storage/objects/stored-object.js
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
-import { conflict, invalid } from "../../api/status.js";
+import { conflict, type FieldError, invalid } from "../../api/status.js";
 import { validateMetadata, validateMetadataUpdate } from "../../api/validation-metadata.js";
 import { keepTimesIfSame } from "../../apply/field-manager.js";
 import { parseJson } from "../../codec/json.js";
+import { attributesOf, keepIdentity, reform } from "./admit.js";
 import type { ClaimChange, ClaimRound } from "./claims.js";
 import { fillNamespace, isDeleting, prepareMetadataForUpdate } from "./metadata.js";
 import { type CurrentObject, parseCurrent } from "./objects.js";
@@ -45,15 +46,18 @@ export interface NextObject {
   readonly claims: ClaimChange;
 }
 
-/** @throws {StatusError} when the client may not turn the current object into this one */
+/**
+ * A promise only where admission has to wait; nothing of the view is held meanwhile.
+ * @throws {StatusError} when the client may not turn the current object into this one
+ */
 export function nextObject(
   registry: Registry,
   target: UpdateTarget,
   current: CurrentObject,
   makeNext: MakeNext,
-): NextObject {
-  const { resource, subresource, options } = target;
-  const { strategy, conversion } = resource;
+  signal: AbortSignal,
+): NextObject | Promise<NextObject> {
+  const { resource } = target;
   const before = parseCurrent(current);
   const served = makeNext(
     () => servedObject(resource, current),
@@ -62,25 +66,85 @@ export function nextObject(
   checkPreconditions(target, served, before, current);
   fillNamespace(served.metadata, resource.isNamespaced, target.namespace);
   delete served.metadata.resourceVersion;
+  const step: Step = { registry, target, current, before, served };
   const errors = resource.codec.validate(served);
-  const { part } = resource;
-  let next = served;
-  if (conversion !== undefined && part?.isOwnShape !== true) {
-    next = conversion.toStored(served);
-    resource.storedCodec.applyDefaults(next);
-  }
-  const context: StrategyContext = {
-    nowMs: registry.clock.now(),
-    subresource,
-    naming: registry.naming,
-    user: options.user,
+  const sent = toSent(resource, served);
+  const next = prepare(step, sent);
+  const { admission } = registry;
+  if (admission === undefined) return finish(step, next, errors);
+
+  const isOwnShape = resource.part?.isOwnShape === true;
+  const attributes = isOwnShape
+    ? attributesOf(target, sent, servedObject(resource, current))
+    : attributesOf(target, next, before);
+  const complete = (isChanged: boolean): NextObject | Promise<NextObject> => {
+    const made = isChanged ? remake(step, attributes.object) : finish(step, next, errors);
+    if (!isOwnShape) attributes.object = made.object;
+    return admission.validate(attributes, signal)?.then(() => made) ?? made;
   };
-  next =
+  const answer = admission.mutate(attributes, signal);
+  return answer instanceof Promise ? answer.then(complete) : complete(answer);
+}
+
+/** One attempt of an update. */
+interface Step {
+  readonly registry: Registry;
+  readonly target: UpdateTarget;
+  readonly current: CurrentObject;
+  readonly before: ApiObject;
+  /** What the client wants, in the served version. */
+  readonly served: ApiObject;
+}
+
+/** In the stored version, or in the shape that the subresource has of its own. */
+function toSent({ conversion, part, storedCodec }: ServedResource, served: ApiObject): ApiObject {
+  if (conversion === undefined || part?.isOwnShape === true) return served;
+  const sent = conversion.toStored(served);
+  storedCodec.applyDefaults(sent);
+  return sent;
+}
+
+/** The object to store, as the strategy wants it. @throws {StatusError} 422 */
+function prepare({ registry, target, before }: Step, sent: ApiObject): ApiObject {
+  const { resource, subresource } = target;
+  const { part, strategy } = resource;
+  const context = contextOf(registry, target);
+  const next =
     part === undefined
-      ? keepOtherParts(resource, subresource, next, before)
-      : part.merge(next, before, context);
+      ? keepOtherParts(resource, subresource, sent, before)
+      : part.merge(sent, before, context);
   prepareMetadataForUpdate(next.metadata, before.metadata);
   strategy.prepareForUpdate?.(next, before, context);
+  return next;
+}
+
+function contextOf(
+  { clock, naming }: Registry,
+  { subresource, options }: UpdateTarget,
+): StrategyContext {
+  return { nowMs: clock.now(), subresource, naming, user: options.user };
+}
+
+/** Takes over what admission changed, as far as this request may change it. @throws {StatusError} */
+function remake(step: Step, changed: ApiObject): NextObject {
+  const { target, current } = step;
+  const { resource } = target;
+  const before = parseCurrent(current);
+  const codec = resource.part?.isOwnShape === true ? resource.codec : resource.storedCodec;
+  const sent = reform(codec, changed);
+  keepIdentity(sent.metadata, before.metadata);
+  // Parts of the old object may have been in the new one, and so have been changed as well.
+  const fresh = { ...step, before };
+  return finish(fresh, prepare(fresh, sent), codec.validate(sent));
+}
+
+/** Validates, notes who owns what, and encodes. @throws {StatusError} 422 */
+function finish(step: Step, prepared: ApiObject, errors: FieldError[]): NextObject {
+  const { registry, target, current, before, served } = step;
+  const { resource, subresource, options } = target;
+  const { strategy, part } = resource;
+  const context = contextOf(registry, target);
+  let next = prepared;
   errors.push(
     ...validateMetadata(next.metadata, {
       isNamespaced: resource.isNamespaced,

@@ -7,6 +7,7 @@
  *   claims.ts   keys that an object holds besides its own
  *   delete.ts   DELETE with its phases        delete-collection.ts        namespace-gate.ts  is there a namespace?
  *   apply.ts    server-side apply             ownership.ts  who owns which fields
+ *   admit.ts    what admission is told
  *
  * A write reads the current object from the view (memory), makes the next one, and commits it on the
  * condition that the store still holds what was read. The store's answer decides, so a view that lags
@@ -17,6 +18,7 @@ import type { Clock } from "../../../storage/base/clock.js";
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import type { RevisionedStore } from "../../../storage/kv/store.js";
 import type { PartitionId } from "../../../storage/objects/keys.js";
+import type { Admission } from "../../admission/admission.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { UserInfo } from "../../request/user-info.js";
@@ -35,6 +37,8 @@ export interface Registry {
   readonly naming: Naming;
   readonly lifetimes: Lifetimes;
   readonly ownership: Ownership;
+  /** Plugins that may change or refuse what is written, by whomever; absent = there are none. */
+  readonly admission?: Admission | undefined;
   /** By partition: what chooses addresses and the like for its objects; see claims.ts. */
   readonly allocators?: Readonly<Record<PartitionId, Allocator>>;
   /** Makes writers of one contested object queue up; without it they try until one by one they win. */

@@ -182,7 +182,8 @@ async function tryUntilWritten(
     }
     let next: NextObject;
     try {
-      next = nextObject(registry, { ...target, claims }, current, makeNext);
+      const made = nextObject(registry, { ...target, claims }, current, makeNext, signal);
+      next = made instanceof Promise ? await made : made;
     } catch (error) {
       if (!(error instanceof StatusError) || isProved || (await isStill())) throw error;
       continue;

@@ -1,0 +1,95 @@
+/**
+ * Admission: the last word on a write, after authorization. A plugin may change the object (mutate),
+ * and may refuse it as it is to be stored (validate). All mutating plugins run before all validating
+ * ones, each in the order of the chain.
+ *
+ *   strategy prepares, defaults ─► mutate ─► (changed: defaults, prepare again) ─► validation rules
+ *     ─► owners of fields ─► validate ─► transaction
+ *
+ * A write that lost against another one runs through admission again with the new object; a dry run
+ * goes through it like any other (S1-DRY-03). Plugins know nothing of HTTP; a refusal is a StatusError,
+ * usually `refuse()`. What a plugin reads it reads from the view or from an index beside it.
+ *
+ *   chain.ts   the plugins in order      plugins.ts   their names, defaults and order
+ */
+import type { ApiObject } from "../api/meta.js";
+import { forbidden, type StatusError } from "../api/status.js";
+import type { UserInfo } from "../request/user-info.js";
+
+/** CONNECT: exec, attach, portforward, proxy. An action such as an eviction is a CREATE. */
+export type AdmissionOperation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+
+/** The resource as it is served, with the kind of what is sent to it. */
+export interface AdmissionResource {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly kind: string;
+}
+
+/** How the client wants the write done; which of them there are depends on the operation. */
+export interface AdmissionOptions {
+  readonly isDryRun: boolean;
+  readonly fieldManager?: string;
+  readonly fieldValidation?: string;
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly preconditions?:
+    | { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined }
+    | undefined;
+  readonly orphanDependents?: boolean | undefined;
+  readonly propagationPolicy?: string | undefined;
+}
+
+/** One write, as plugins see it. */
+export interface AdmissionAttributes {
+  readonly operation: AdmissionOperation;
+  readonly resource: AdmissionResource;
+  /** "" = the object itself. */
+  readonly subresource: string;
+  /** "" for cluster scope. */
+  readonly namespace: string;
+  readonly name: string;
+  /**
+   * What is to be stored, in the stored version; for a subresource with a shape of its own (scale,
+   * eviction) an object of that. undefined for DELETE. `mutate` may change it or put another in its
+   * place; `validate` may not.
+   */
+  object: ApiObject | undefined;
+  /** What is stored now (UPDATE, DELETE). Nobody changes it. */
+  readonly oldObject: ApiObject | undefined;
+  readonly options: AdmissionOptions;
+  readonly user: UserInfo;
+  /** Takes what the client should know although the write succeeds. */
+  warn(text: string): void;
+}
+
+export interface AdmissionPlugin {
+  /** As upstream's, which is what the flags know it by. */
+  readonly name: string;
+  /** Whether it has anything to do with such requests; absent = with all. Must not be slow. */
+  handles?(
+    operation: AdmissionOperation,
+    resource: AdmissionResource,
+    subresource: string,
+  ): boolean;
+  /** @returns whether it changed the object. @throws {StatusError} to refuse */
+  mutate?(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean>;
+  /** Answers at once where it can: a promise costs every write. @throws {StatusError} to refuse */
+  validate?(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined;
+}
+
+/** What the registry asks; AdmissionChain is the one that is used. */
+export interface Admission {
+  handles(operation: AdmissionOperation, resource: AdmissionResource, subresource: string): boolean;
+  /** @returns whether the object was changed. @throws {StatusError} */
+  mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean>;
+  /** @throws {StatusError} */
+  validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined;
+}
+
+/** 403 in the usual words: `pods "web" is forbidden: <why>`. */
+export function refuse(attributes: AdmissionAttributes, why: string): StatusError {
+  const { name, object, resource } = attributes;
+  const { name: ownName = "", generateName = "" } = object?.metadata ?? {};
+  return forbidden(resource, name || ownName || generateName || "Unknown", why);
+}

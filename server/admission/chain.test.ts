@@ -1,0 +1,118 @@
+/** The chain: order, synchrony, refusals, and what is measured. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StatusError } from "../api/status.js";
+import { createUser } from "../request/user-info.js";
+import { type AdmissionAttributes, type AdmissionPlugin, refuse } from "./admission.js";
+import { AdmissionChain } from "./chain.js";
+
+const { signal } = new AbortController();
+
+function attributes(changes: Partial<AdmissionAttributes> = {}): AdmissionAttributes {
+  return {
+    operation: "CREATE",
+    resource: { group: "", version: "v1", resource: "pods", kind: "Pod" },
+    subresource: "",
+    namespace: "default",
+    name: "web",
+    object: { kind: "Pod", apiVersion: "v1", metadata: { name: "web" } },
+    oldObject: undefined,
+    options: { isDryRun: false },
+    user: createUser({ name: "jane" }),
+    warn() {},
+    ...changes,
+  };
+}
+
+/** Writes down what it is asked; waits when told to. */
+function recorder(name: string, log: string[], isSlow = false, changes = false): AdmissionPlugin {
+  return {
+    name,
+    mutate() {
+      log.push(`${name} mutate`);
+      return isSlow ? Promise.resolve(changes) : changes;
+    },
+    validate() {
+      log.push(`${name} validate`);
+      return isSlow ? Promise.resolve() : undefined;
+    },
+  };
+}
+
+test("plugins run in order, mutating ones apart from validating ones, at once or after waiting", async () => {
+  const log: string[] = [];
+  const chain = new AdmissionChain([
+    recorder("a", log),
+    recorder("b", log, true, true),
+    recorder("c", log),
+  ]);
+  const mutated = chain.mutate(attributes(), signal);
+  assert.ok(mutated instanceof Promise);
+  assert.equal(await mutated, true);
+  await chain.validate(attributes(), signal);
+  assert.deepEqual(log, [
+    "a mutate",
+    "b mutate",
+    "c mutate",
+    "a validate",
+    "b validate",
+    "c validate",
+  ]);
+});
+
+test("a chain whose plugins do not wait answers without a promise", () => {
+  const chain = new AdmissionChain([recorder("a", []), recorder("b", [], false, true)]);
+  assert.equal(chain.mutate(attributes(), signal), true);
+  assert.equal(chain.validate(attributes(), signal), undefined);
+  assert.equal(new AdmissionChain([]).mutate(attributes(), signal), false);
+});
+
+test("a plugin is only asked about what it handles, and the chain says whether anyone does", () => {
+  const log: string[] = [];
+  const plugin: AdmissionPlugin = {
+    ...recorder("a", log),
+    handles: (operation, { resource }) => operation === "DELETE" && resource === "pods",
+  };
+  const chain = new AdmissionChain([plugin]);
+  assert.equal(chain.mutate(attributes(), signal), false);
+  assert.deepEqual(log, []);
+  assert.equal(chain.mutate(attributes({ operation: "DELETE" }), signal), false);
+  assert.deepEqual(log, ["a mutate"]);
+  const { resource } = attributes();
+  assert.equal(chain.handles("DELETE", resource, ""), true);
+  assert.equal(chain.handles("CREATE", resource, ""), false);
+});
+
+test("the first refusal ends the chain with a 403 that names the object; the observer sees it", async () => {
+  const log: string[] = [];
+  const seen: string[] = [];
+  const refusing: AdmissionPlugin = {
+    name: "refusing",
+    validate(asked) {
+      throw refuse(asked, "not today");
+    },
+  };
+  const chain = new AdmissionChain([recorder("a", log, true), refusing, recorder("b", log)], {
+    observer: {
+      observed: ({ plugin, type, isRejected }) => seen.push(`${plugin} ${type} ${isRejected}`),
+    },
+  });
+  await assert.rejects(
+    async () => await chain.validate(attributes(), signal),
+    (error) => {
+      assert.ok(error instanceof StatusError);
+      assert.equal(error.code, 403);
+      assert.equal(error.reason, "Forbidden");
+      assert.equal(error.message, 'pods "web" is forbidden: not today');
+      return true;
+    },
+  );
+  assert.deepEqual(log, ["a validate"]);
+  assert.deepEqual(seen.sort(), ["a validate false", "refusing validate true"]);
+});
+
+test("a refusal of what has no name yet says so", () => {
+  const generated = { kind: "Pod", apiVersion: "v1", metadata: { generateName: "web-" } };
+  assert.match(refuse(attributes({ name: "", object: generated }), "x").message, /pods "web-"/);
+  assert.match(refuse(attributes({ name: "", object: undefined }), "x").message, /"Unknown"/);
+});

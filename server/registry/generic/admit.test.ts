@@ -1,0 +1,357 @@
+/** Admission in the write path: when it is asked, what it is told, what becomes of its changes. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { AdmissionAttributes, AdmissionPlugin } from "../../admission/admission.js";
+import { refuse } from "../../admission/admission.js";
+import { AdmissionChain } from "../../admission/chain.js";
+import { applyMergePatch } from "../../api/merge-patch.js";
+import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
+import { compileSelector } from "../../api/selectors.js";
+import { StatusError } from "../../api/status.js";
+import { runAction } from "./admit.js";
+import { applyObject } from "./apply.js";
+import { createObject } from "./create.js";
+import { deleteObject } from "./delete.js";
+import { deleteCollection } from "./delete-collection.js";
+import type { Registry } from "./registry.js";
+import {
+  inputOf,
+  noSignal,
+  openRegistryHarness,
+  testUser,
+  writeOptions,
+} from "./testing/registry-harness.js";
+import { patchObject, updateObject } from "./update.js";
+
+const harness = await openRegistryHarness();
+const configMaps = harness.resource("", "v1", "configmaps");
+const pods = harness.resource("", "v1", "pods");
+
+before(() => create(harness.registry, "namespaces", { metadata: { name: "default" } }, ""));
+after(() => harness[Symbol.asyncDispose]());
+
+function withPlugins(...plugins: AdmissionPlugin[]): Registry {
+  return { ...harness.registry, admission: new AdmissionChain(plugins) };
+}
+
+function parse(bytes: Buffer) {
+  return JSON.parse(bytes.toString()) as ApiObject & JsonObject;
+}
+
+async function create(
+  registry: Registry,
+  resource: string,
+  value: JsonObject,
+  namespace = "default",
+  changes = {},
+) {
+  const request = {
+    resource: harness.resource("", "v1", resource),
+    namespace,
+    input: inputOf(value),
+    options: writeOptions(changes),
+  };
+  return parse((await createObject(registry, request, noSignal)).bytes);
+}
+
+const targetOf = (name: string, changes = {}) => ({
+  resource: configMaps,
+  namespace: "default",
+  name,
+  subresource: "",
+  options: writeOptions(changes),
+});
+
+async function merge(registry: Registry, name: string, patch: JsonObject, changes = {}) {
+  const target = {
+    ...targetOf(name, changes),
+    patch: (current: JsonValue) => applyMergePatch(current, patch),
+  };
+  return parse((await patchObject(registry, target, noSignal)).bytes);
+}
+
+async function refusal(work: Promise<unknown>): Promise<StatusError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof StatusError, String(error));
+  return error;
+}
+
+/** Notes who asks for what; adds a label when it mutates. */
+function spy(log: string[], isSlow = false): AdmissionPlugin {
+  const note = (phase: string, { operation, subresource, name, object, oldObject, user }: Seen) => {
+    const sides = `${oldObject?.metadata.name ?? "-"}>${object?.metadata.name ?? "-"}`;
+    log.push(`${phase} ${operation} ${subresource || "-"} ${name} ${sides} ${user.name}`);
+  };
+  return {
+    name: "spy",
+    mutate(attributes) {
+      note("mutate", attributes);
+      return isSlow ? Promise.resolve(false) : false;
+    },
+    validate(attributes) {
+      note("validate", attributes);
+      return isSlow ? Promise.resolve() : undefined;
+    },
+  };
+}
+type Seen = AdmissionAttributes;
+
+/** Sets data.admitted of every config map. */
+const stamping: AdmissionPlugin = {
+  name: "stamping",
+  handles: (operation, { resource }) => operation !== "DELETE" && resource === "configmaps",
+  mutate({ object }) {
+    assert.ok(object !== undefined);
+    object.data = { ...(object.data as JsonObject | undefined), admitted: "yes" };
+    object.metadata.name = "other";
+    object.metadata.uid = "other";
+    return true;
+  },
+};
+
+for (const isSlow of [false, true]) {
+  const how = isSlow ? "after waiting" : "at once";
+
+  test(`create, update, patch, apply, delete and their dry runs ask admission ${how}`, async () => {
+    const log: string[] = [];
+    const registry = withPlugins(spy(log, isSlow));
+    const name = `all-${isSlow}`;
+    const expect = (...lines: string[]) => assert.deepEqual(log.splice(0), lines);
+    const both = (rest: string) => [`mutate ${rest}`, `validate ${rest}`];
+
+    await create(registry, "configmaps", { metadata: { name } }, "default", { isDryRun: true });
+    expect(...both(`CREATE - ${name} ->${name} tester`));
+    const made = await create(registry, "configmaps", { metadata: { name } });
+    expect(...both(`CREATE - ${name} ->${name} tester`));
+    const input = inputOf({ ...made, data: { a: "b" } } as unknown as JsonValue);
+    await updateObject(registry, { ...targetOf(name), input }, noSignal);
+    expect(...both(`UPDATE - ${name} ${name}>${name} tester`));
+    await merge(registry, name, { data: { a: "c" } });
+    expect(...both(`UPDATE - ${name} ${name}>${name} tester`));
+    await merge(registry, name, { data: { a: "d" } }, { isDryRun: true });
+    expect(...both(`UPDATE - ${name} ${name}>${name} tester`));
+    const configuration = inputOf({
+      kind: "ConfigMap",
+      apiVersion: "v1",
+      metadata: { name },
+      data: { x: "y" },
+    });
+    const apply = { ...targetOf(name), force: true, input: configuration };
+    await applyObject(registry, apply, noSignal);
+    expect(...both(`UPDATE - ${name} ${name}>${name} tester`));
+    const target = { ...targetOf(name), user: testUser };
+    await deleteObject(registry, { ...target, options: { isDryRun: true } }, noSignal);
+    expect(...both(`DELETE - ${name} ${name}>- tester`));
+    await deleteObject(registry, { ...target, options: { isDryRun: false } }, noSignal);
+    expect(...both(`DELETE - ${name} ${name}>- tester`));
+  });
+}
+
+test("S1-SSA-19: an apply of what is not there is a CREATE for admission", async () => {
+  const log: string[] = [];
+  const input = inputOf({ kind: "ConfigMap", apiVersion: "v1", metadata: { name: "applied" } });
+  await applyObject(
+    withPlugins(spy(log)),
+    { ...targetOf("applied"), force: false, input },
+    noSignal,
+  );
+  assert.deepEqual(log, [
+    "mutate CREATE - applied ->applied tester",
+    "validate CREATE - applied ->applied tester",
+  ]);
+});
+
+test("what a plugin changes is stored and owned by the request's manager, but not whose object it is", async () => {
+  const registry = withPlugins(stamping);
+  const made = await create(registry, "configmaps", { metadata: { name: "stamped" } });
+  assert.equal(made.metadata.name, "stamped");
+  assert.notEqual(made.metadata.uid, "other");
+  assert.deepEqual(made.data, { admitted: "yes" });
+  const owned = made.metadata.managedFields?.[0] as JsonObject;
+  assert.equal(owned.manager, "tester");
+  assert.deepEqual(owned.fieldsV1, { "f:data": { ".": {}, "f:admitted": {} } });
+
+  const changed = await merge(registry, "stamped", { data: { admitted: "no", a: "b" } });
+  assert.deepEqual(changed.data, { admitted: "yes", a: "b" });
+  assert.equal(changed.metadata.uid, made.metadata.uid);
+});
+
+test("S1-DRY-03: a dry run shows what plugins would change and stores nothing", async () => {
+  const registry = withPlugins(stamping);
+  const dry = { isDryRun: true };
+  const shown = await create(registry, "configmaps", { metadata: { name: "dry" } }, "default", dry);
+  assert.deepEqual(shown.data, { admitted: "yes" });
+  assert.equal((await refusal(merge(registry, "dry", {}))).code, 404);
+});
+
+test("an object is validated as the plugins left it: mended ones pass, spoilt ones fail", async () => {
+  const pod = { metadata: { name: "p" }, spec: { containers: [{ name: "c" }] } };
+  const dry = { isDryRun: true };
+  assert.equal(
+    (await refusal(create(harness.registry, "pods", pod, "default", dry))).code,
+    422,
+    "no image",
+  );
+  const mending: AdmissionPlugin = {
+    name: "mending",
+    mutate({ object }) {
+      assert.ok(object !== undefined);
+      const { containers } = object.spec as { containers: JsonObject[] };
+      for (const container of containers) container.image = "i";
+      containers.push({ name: "added", image: "i:latest" });
+      return true;
+    },
+  };
+  const made = await create(withPlugins(mending), "pods", pod, "default", dry);
+  const { containers } = made.spec as unknown as { containers: JsonObject[] };
+  assert.deepEqual(
+    containers.map(({ image, imagePullPolicy }) => [image, imagePullPolicy]),
+    [
+      ["i", "IfNotPresent"],
+      ["i:latest", "Always"],
+    ],
+  );
+
+  const spoiling = (data: JsonValue): AdmissionPlugin => ({
+    name: "spoiling",
+    mutate(attributes) {
+      assert.ok(attributes.object !== undefined);
+      attributes.object = { ...attributes.object, data };
+      return true;
+    },
+  });
+  const request = { metadata: { name: "spoilt" } };
+  const badKey = withPlugins(spoiling({ "not a key": "" }));
+  assert.equal((await refusal(create(badKey, "configmaps", request))).code, 422);
+  const badType = withPlugins(spoiling(["x"]));
+  assert.equal((await refusal(create(badType, "configmaps", request))).code, 500);
+});
+
+test("a refusal by either phase ends the write, also when it had to be waited for", async () => {
+  await create(harness.registry, "configmaps", { metadata: { name: "guarded" } });
+  const late: AdmissionPlugin = {
+    name: "late",
+    async validate(attributes) {
+      await Promise.resolve();
+      throw refuse(attributes, "late");
+    },
+  };
+  const early: AdmissionPlugin = {
+    name: "early",
+    mutate(attributes) {
+      throw refuse(attributes, "early");
+    },
+  };
+  for (const plugin of [early, late]) {
+    const registry = withPlugins(plugin);
+    const target = { ...targetOf("guarded"), options: { isDryRun: false } };
+    const sweep = { ...target, selector: compileSelector({ namespace: "default" }) };
+    for (const work of [
+      create(registry, "configmaps", { metadata: { name: "new" } }),
+      merge(registry, "guarded", { data: { a: "b" } }),
+      deleteObject(registry, target, noSignal),
+      deleteCollection(registry, sweep, noSignal),
+    ]) {
+      const { code, message } = await refusal(work);
+      assert.equal(code, 403);
+      assert.match(message, new RegExp(`is forbidden: ${plugin.name}$`));
+    }
+  }
+  const left = await merge(harness.registry, "guarded", {});
+  assert.equal(left.data, undefined);
+});
+
+test("a write that lost against another one is admitted again, with the object as it is now", async () => {
+  await create(harness.registry, "configmaps", { metadata: { name: "raced" }, data: { n: "0" } });
+  const seen: unknown[] = [];
+  const intruding: AdmissionPlugin = {
+    name: "intruding",
+    async validate({ oldObject }) {
+      seen.push(oldObject?.data);
+      if (seen.length === 1) await merge(harness.registry, "raced", { data: { n: "1" } });
+    },
+  };
+  const result = await merge(withPlugins(intruding), "raced", { data: { mine: "x" } });
+  assert.deepEqual(seen, [{ n: "0" }, { n: "1" }]);
+  assert.deepEqual(result.data, { n: "1", mine: "x" });
+});
+
+test("an action is one CREATE of its subresource; its own writes are not admitted again", async () => {
+  const pod = { metadata: { name: "bound" }, spec: { containers: [{ name: "c", image: "i" }] } };
+  await create(harness.registry, "pods", pod);
+  const log: string[] = [];
+  const shape = pods.shapes?.get("binding");
+  assert.ok(shape !== undefined);
+  const request = {
+    object: {
+      kind: "Binding",
+      apiVersion: "v1",
+      metadata: { name: "bound", namespace: "default" },
+      target: { kind: "Node", name: "n1" },
+    },
+    namespace: "default",
+    name: "bound",
+    subresource: "binding",
+    options: writeOptions(),
+  };
+  await runAction(withPlugins(spy(log)), shape, request, noSignal);
+  assert.deepEqual(log, [
+    "mutate CREATE binding bound ->bound tester",
+    "validate CREATE binding bound ->bound tester",
+  ]);
+});
+
+test("a subresource with a shape of its own is admitted in that shape", async () => {
+  const deployments = harness.resource("apps", "v1", "deployments");
+  const template = {
+    metadata: { labels: { a: "b" } },
+    spec: { containers: [{ name: "c", image: "i" }] },
+  };
+  const value = {
+    metadata: { name: "scaled" },
+    spec: { replicas: 1, selector: { matchLabels: { a: "b" } }, template },
+  };
+  const shared = { namespace: "default", options: writeOptions() };
+  await createObject(
+    harness.registry,
+    { ...shared, resource: deployments, input: inputOf(value) },
+    noSignal,
+  );
+  const capping: AdmissionPlugin = {
+    name: "capping",
+    handles: (_operation, _resource, subresource) => subresource === "scale",
+    mutate({ object, oldObject }) {
+      assert.ok(object !== undefined && oldObject !== undefined);
+      assert.equal(object.kind, "Scale");
+      assert.deepEqual(oldObject.spec, { replicas: 1 });
+      object.spec = { replicas: 3 };
+      return true;
+    },
+  };
+  const target = {
+    ...shared,
+    resource: deployments.shapes?.get("scale") ?? deployments,
+    name: "scaled",
+    subresource: "scale",
+    patch: (current: JsonValue) => applyMergePatch(current, { spec: { replicas: 9 } }),
+  };
+  const { stored } = await patchObject(withPlugins(capping), target, noSignal);
+  assert.equal((stored.spec as { replicas: number }).replicas, 3);
+});
+
+test("changes of the status by a plugin on the main resource do not count", async () => {
+  const pod = { metadata: { name: "phase" }, spec: { containers: [{ name: "c", image: "i" }] } };
+  const plugin: AdmissionPlugin = {
+    name: "phases",
+    mutate(attributes) {
+      assert.ok(attributes.object !== undefined);
+      attributes.object.status = { phase: "Failed" };
+      return true;
+    },
+  };
+  const made = await create(withPlugins(plugin), "pods", pod);
+  assert.equal((made.status as unknown as { phase: string }).phase, "Pending");
+});

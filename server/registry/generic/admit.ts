@@ -1,0 +1,147 @@
+/**
+ * Between the write path and admission: what plugins are told of a write, and how an object that they
+ * changed becomes one of its type again. Nothing here waits unless a plugin does.
+ */
+import type {
+  Admission,
+  AdmissionAttributes,
+  AdmissionOptions,
+} from "../../admission/admission.js";
+import type { ApiObject, JsonValue, ObjectMeta } from "../../api/meta.js";
+import { internalError, StatusError } from "../../api/status.js";
+import { createUser } from "../../request/user-info.js";
+import type { ObjectCodec } from "../../schema/object-codec.js";
+import type { DeleteTarget } from "./delete.js";
+import { type CurrentObject, parseCurrent } from "./objects.js";
+import type { Registry, WriteOptions, WriteResult } from "./registry.js";
+import type { ActionRequest, ServedResource } from "./served-resource.js";
+
+/** Who deletes when no request asked for it. */
+const SERVER_USER = createUser({ name: "system:apiserver", groups: ["system:masters"] });
+
+export type WriteAttributes = AdmissionAttributes & { object: ApiObject };
+
+/** What plugins are told of a create or update. */
+export function attributesOf(
+  target: {
+    readonly resource: ServedResource;
+    readonly subresource: string;
+    readonly namespace: string;
+    readonly name: string;
+    readonly options: WriteOptions;
+  },
+  object: ApiObject,
+  oldObject: ApiObject | undefined,
+): WriteAttributes {
+  const { resource, subresource, namespace, name, options } = target;
+  return {
+    operation: oldObject === undefined ? "CREATE" : "UPDATE",
+    resource,
+    subresource,
+    namespace,
+    name,
+    object,
+    oldObject,
+    options,
+    user: options.user,
+    warn: (text) => options.warn(text),
+  };
+}
+
+/** A plugin's object, brought into the form of its type, with defaults. @throws {StatusError} 500 */
+export function reform(codec: ObjectCodec, changed: ApiObject): ApiObject {
+  try {
+    const { object } = codec.decode(changed as unknown as JsonValue);
+    codec.applyDefaults(object);
+    return object;
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    throw internalError(`admission made an object that is none: ${error.message}`, error);
+  }
+}
+
+const IDENTITY_FIELDS = [
+  "name",
+  "namespace",
+  "uid",
+  "resourceVersion",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
+
+/** Plugins change what an object says, not which object it is. */
+export function keepIdentity(changed: ObjectMeta, known: ObjectMeta): void {
+  for (const field of IDENTITY_FIELDS) {
+    if (known[field] === undefined) delete changed[field];
+    else Object.assign(changed, { [field]: known[field] });
+  }
+}
+
+/**
+ * Asks whether the object may be deleted, as it was before the deletion began.
+ * @returns undefined when nobody has to be waited for. @throws {StatusError}
+ */
+export function admitDelete(
+  registry: Registry,
+  { resource, namespace, name, options, user = SERVER_USER, warn }: DeleteTarget,
+  current: CurrentObject,
+  signal: AbortSignal,
+): Promise<void> | undefined {
+  const { admission } = registry;
+  if (admission?.handles("DELETE", resource, "") !== true) return undefined;
+  const attributes: AdmissionAttributes = {
+    operation: "DELETE",
+    resource,
+    subresource: "",
+    namespace,
+    name,
+    object: undefined,
+    oldObject: parseCurrent(current),
+    options: options satisfies AdmissionOptions,
+    user,
+    warn: (text) => warn?.(text),
+  };
+  const mutated = admission.mutate(attributes, signal);
+  return mutated instanceof Promise
+    ? mutated.then(() => admission.validate(attributes, signal))
+    : admission.validate(attributes, signal);
+}
+
+/**
+ * Admits what is created without being stored as it is.
+ * @returns the object as the plugins left it. @throws {StatusError}
+ */
+export async function admitUnstored(
+  admission: Admission | undefined,
+  target: Parameters<typeof attributesOf>[0],
+  object: ApiObject,
+  signal: AbortSignal,
+): Promise<ApiObject> {
+  if (admission === undefined) return object;
+  const attributes = attributesOf(target, object, undefined);
+  if (await admission.mutate(attributes, signal)) {
+    attributes.object = reform(target.resource.codec, attributes.object);
+  }
+  await admission.validate(attributes, signal);
+  return attributes.object;
+}
+
+/**
+ * Runs an action: a create that stores nothing of itself (S1-GEN-08). Admission is asked about the
+ * action; the writes that it consists of are the server's own. @throws {StatusError}
+ */
+export async function runAction(
+  registry: Registry,
+  resource: ServedResource,
+  { subresource, ...request }: ActionRequest & { readonly subresource: string },
+  signal: AbortSignal,
+): Promise<WriteResult> {
+  const { action } = resource;
+  if (action === undefined) throw internalError(`${resource.resource} has no action`);
+  const { admission } = registry;
+  const target = { ...request, resource, subresource };
+  const object = await admitUnstored(admission, target, request.object, signal);
+  const inner = admission === undefined ? registry : { ...registry, admission: undefined };
+  return await action.run(inner, { ...request, object }, signal);
+}
