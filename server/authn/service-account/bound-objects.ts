@@ -1,0 +1,60 @@
+/**
+ * BoundObjects: the objects that tokens live with, read from the view each time (S2-SA-03). The view
+ * is as fresh as the request asks for, so a token ends everywhere with its account, Secret, pod or
+ * node. What was parsed of an object is kept as long as the view holds that version of it.
+ */
+import type { RegistryView } from "../../../storage/cache/registry-view.js";
+import { objectPath, partitionId } from "../../../storage/objects/keys.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+
+export type BoundResource = "serviceaccounts" | "secrets" | "pods" | "nodes";
+
+/** What of an object matters for tokens. */
+export interface BoundObject {
+  readonly uid: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** When its deletion is to be over; undefined = it stays. */
+  readonly deletedAtMs: number | undefined;
+  /** The token that a Secret holds; "" = none, or no Secret. */
+  readonly token: string;
+}
+
+interface ParsedObject {
+  readonly metadata?: { readonly uid?: string; readonly deletionTimestamp?: string | null };
+  readonly data?: { readonly token?: unknown } | null;
+}
+
+export class BoundObjects {
+  readonly #view: Pick<RegistryView, "partition">;
+  readonly #known = new WeakMap<StoredObject, BoundObject>();
+
+  constructor(view: Pick<RegistryView, "partition">) {
+    this.#view = view;
+  }
+
+  /** @param namespace "" for nodes */
+  find(resource: BoundResource, namespace: string, name: string): BoundObject | undefined {
+    const partition = this.#view.partition(partitionId("", resource));
+    const stored = partition.get(objectPath(namespace, name));
+    // What cannot be read grants nothing.
+    if (stored === undefined || stored.corruption !== undefined) return undefined;
+    let known = this.#known.get(stored);
+    if (known === undefined) {
+      known = parse(stored, resource === "secrets");
+      this.#known.set(stored, known);
+    }
+    return known;
+  }
+}
+
+function parse({ bytes, labels }: StoredObject, isSecret: boolean): BoundObject {
+  const { metadata, data } = JSON.parse(bytes.toString("utf8")) as ParsedObject;
+  const deletedAt = metadata?.deletionTimestamp ?? "";
+  const token = isSecret && typeof data?.token === "string" ? data.token : "";
+  return {
+    uid: metadata?.uid ?? "",
+    labels,
+    deletedAtMs: deletedAt === "" ? undefined : Date.parse(deletedAt),
+    token: Buffer.from(token, "base64").toString("latin1"),
+  };
+}

@@ -1,0 +1,60 @@
+/**
+ * Issuer discovery (S2-SA-08): where other systems learn how to verify our tokens, as OpenID Connect
+ * Discovery 1.0 has it. An issuer that is no https:// URL can not be discovered: no documents then.
+ */
+import type { KeyRing } from "./key-ring.js";
+import type { ServiceAccountSettings } from "./settings.js";
+
+export const CONFIGURATION_PATH = "/.well-known/openid-configuration";
+export const KEY_SET_PATH = "/openid/v1/jwks";
+
+/** An answer that is ready to be sent. */
+export interface DiscoveryDocument {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** How long others may go on with the keys that they know. */
+const MAX_AGE_SECONDS = 3600;
+
+/**
+ * The documents by path.
+ * @param serverAddress "host:port" under which others reach this API
+ */
+export function createIssuerDiscovery(options: {
+  readonly settings: ServiceAccountSettings;
+  readonly keys: KeyRing;
+  readonly serverAddress: () => string;
+}): Readonly<Record<string, () => DiscoveryDocument>> {
+  const { settings, keys, serverAddress } = options;
+  const issuer = settings.issuers[0];
+  if (!isDiscoverable(issuer)) return {};
+  const keySet = documentOf("application/jwk-set+json", keys.toJwks());
+  return {
+    [CONFIGURATION_PATH]: () =>
+      documentOf("application/json", {
+        issuer,
+        jwks_uri: settings.jwksUri || `https://${serverAddress()}${KEY_SET_PATH}`,
+        response_types_supported: ["id_token"],
+        subject_types_supported: ["public"],
+        id_token_signing_alg_values_supported: keys.algorithms,
+      }),
+    [KEY_SET_PATH]: () => keySet,
+  };
+}
+
+function isDiscoverable(issuer: string): boolean {
+  return /^https:\/\/[^?#]+$/.test(issuer) && URL.canParse(issuer);
+}
+
+function documentOf(contentType: string, content: unknown): DiscoveryDocument {
+  return {
+    status: 200,
+    headers: {
+      "Content-Type": contentType,
+      "Cache-Control": `public, max-age=${MAX_AGE_SECONDS}`,
+    },
+    body: JSON.stringify(content),
+  };
+}

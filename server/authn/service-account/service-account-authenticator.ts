@@ -1,0 +1,213 @@
+/**
+ * ServiceAccountAuthenticator: bearer tokens of service accounts, bound and legacy ones (S2-SA).
+ *
+ *   known? ─no─► ours by its issuer? ─no─► "ask the next"
+ *     │             └─yes─► signature, claims, audience ─► remember
+ *     └──────────────────────────────────────────────────────┴─► time ─► what it is bound to ─► user
+ *
+ * A signature is checked once; whether the token is still good is looked at for every request, from
+ * the view, at once. Refusals carry no reason to the client: it is counted and handed to the observer.
+ */
+import { hash, timingSafeEqual } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../../storage/base/clock.js";
+import type { Naming } from "../../api/naming.js";
+import { unauthorized } from "../../api/status.js";
+import type { UserInfo } from "../../request/user-info.js";
+import type { Authenticator, RequestFacts } from "../authenticator.js";
+import { bearerTokenOf } from "../bearer-token.js";
+import type { BoundObject, BoundObjects, BoundResource } from "./bound-objects.js";
+import { type CompactToken, parseCompactToken } from "./compact-token.js";
+import type { KeyRing } from "./key-ring.js";
+import type { ServiceAccountSettings } from "./settings.js";
+import {
+  type BoundClaims,
+  decodeBoundClaims,
+  decodeLegacyClaims,
+  type LegacyClaims,
+  legacyIssuer,
+  type ObjectClaim,
+  userOfClaims,
+} from "./token-claims.js";
+
+/** Why a token was refused, for logs and metrics; never with its content. */
+export type TokenRefusal =
+  | "malformed"
+  | "signature"
+  | "audience"
+  | "expired"
+  | "not yet valid"
+  | "account gone"
+  | "bound object gone"
+  | "revoked";
+
+export interface ServiceAccountObserver {
+  /** `account` is "" as long as the signature is not believed. */
+  refused(reason: TokenRefusal, account: string): void;
+  /** A token of the given kind was accepted; stale = its client should long have got a new one. */
+  accepted(kind: "bound" | "stale" | "legacy"): void;
+}
+
+export interface ServiceAccountAuthenticatorOptions {
+  readonly keys: KeyRing;
+  readonly settings: ServiceAccountSettings;
+  readonly objects: BoundObjects;
+  readonly naming: Naming;
+  readonly clock: Clock;
+  readonly observer?: ServiceAccountObserver;
+}
+
+/** A user, and the audiences that both the token and the asker name. */
+export interface TokenIdentity {
+  readonly user: UserInfo;
+  readonly audiences: readonly string[];
+}
+
+interface VerifiedToken {
+  readonly user: UserInfo;
+  readonly bound: BoundClaims | undefined;
+  readonly legacy: LegacyClaims | undefined;
+  readonly audiences: readonly string[];
+  /** Whether they name this API, which is what requests ask for. */
+  readonly isForApi: boolean;
+}
+
+/** About 2 KiB each. */
+const VERIFIED_TOKENS_MAX = 10_000;
+
+/** How far the clocks of two replicas may be apart for the beginning of a token. */
+const CLOCK_SKEW_SECONDS = 30;
+
+/** An object whose deletion should be over has so long before its tokens end, as upstream allows. */
+const DELETION_LEEWAY_MS = 60_000;
+
+export class ServiceAccountAuthenticator implements Authenticator {
+  readonly name = "service-account";
+  readonly #options: ServiceAccountAuthenticatorOptions;
+  readonly #issuers: ReadonlySet<unknown>;
+  readonly #legacyIssuer: string;
+  readonly #revokedLabel: string;
+  /** By digest: what was once verified stays so, as keys do not change while the process lives. */
+  readonly #verified = new LRUCache<string, VerifiedToken>({ max: VERIFIED_TOKENS_MAX });
+
+  constructor(options: ServiceAccountAuthenticatorOptions) {
+    this.#options = options;
+    this.#issuers = new Set(options.settings.issuers);
+    this.#legacyIssuer = legacyIssuer(options.naming);
+    this.#revokedLabel = `${options.naming.labelDomain}/legacy-token-invalid-since`;
+  }
+
+  authenticate({ headers }: RequestFacts): UserInfo | undefined {
+    const token = bearerTokenOf(headers);
+    return token === undefined ? undefined : this.authenticateToken(token)?.user;
+  }
+
+  /**
+   * @param audiences of which the token must name one; undefined = this API's
+   * @returns undefined when the token is of another issuer or no signed token at all
+   * @throws {StatusError} 401
+   */
+  authenticateToken(token: string, audiences?: readonly string[]): TokenIdentity | undefined {
+    const digest = hash("sha256", token, "base64");
+    let verified = this.#verified.get(digest);
+    const isKnown = verified !== undefined;
+    verified ??= this.#verify(token);
+    if (verified === undefined) return undefined;
+    const shared = this.#sharedAudiences(verified, audiences);
+    if (shared.length === 0) throw this.#refuse("audience", verified);
+    if (verified.bound === undefined) this.#checkLegacy(verified, token);
+    else this.#checkBound(verified, verified.bound);
+    if (!isKnown) this.#verified.set(digest, verified);
+    return { user: verified.user, audiences: shared };
+  }
+
+  /** Tells whether the token is one of ours, and believes its claims. */
+  #verify(text: string): VerifiedToken | undefined {
+    const { keys, naming, settings } = this.#options;
+    const token = parseCompactToken(text);
+    if (token === undefined) return undefined;
+    const isLegacy = token.claims.iss === this.#legacyIssuer;
+    if (!isLegacy && !this.#issuers.has(token.claims.iss)) return undefined;
+    if (!this.#isSigned(keys, token)) throw this.#refuse("signature");
+    const bound = isLegacy ? undefined : decodeBoundClaims(naming, token.claims);
+    const legacy = isLegacy ? decodeLegacyClaims(naming, token.claims) : undefined;
+    const claims = bound ?? legacy;
+    if (claims === undefined) throw this.#refuse("malformed");
+    // Who names no audience means this API: tokens were made without one once.
+    const audiences = claims.audiences.length > 0 ? claims.audiences : settings.audiences;
+    return {
+      user: userOfClaims(naming, claims),
+      bound,
+      legacy,
+      audiences,
+      isForApi: audiences.some((audience) => settings.audiences.includes(audience)),
+    };
+  }
+
+  #isSigned(keys: KeyRing, { header, signedText, signature }: CompactToken): boolean {
+    return keys.verifies(header, signedText, signature);
+  }
+
+  #sharedAudiences(
+    { audiences, isForApi }: VerifiedToken,
+    asked: readonly string[] | undefined,
+  ): readonly string[] {
+    if (asked === undefined) return isForApi ? this.#options.settings.audiences : [];
+    return audiences.filter((audience) => asked.includes(audience));
+  }
+
+  #checkBound(token: VerifiedToken, claims: BoundClaims): void {
+    const { account, pod, secret, node } = claims;
+    const now = this.#options.clock.now() / 1000;
+    if (now >= claims.expiresAt) throw this.#refuse("expired", token);
+    if (now < Math.max(claims.notBefore, claims.issuedAt) - CLOCK_SKEW_SECONDS) {
+      throw this.#refuse("not yet valid", token);
+    }
+    if (!this.#isThere("serviceaccounts", account.namespace, account)) {
+      throw this.#refuse("account gone", token);
+    }
+    const isBoundThere =
+      (secret === undefined || this.#isThere("secrets", account.namespace, secret)) &&
+      (pod === undefined || this.#isThere("pods", account.namespace, pod)) &&
+      // A pod's token names its node for those who read it; it lives with the pod.
+      (node === undefined || pod !== undefined || this.#isThere("nodes", "", node));
+    if (!isBoundThere) throw this.#refuse("bound object gone", token);
+    const isStale = claims.warnAfter !== undefined && now > claims.warnAfter;
+    this.#options.observer?.accepted(isStale ? "stale" : "bound");
+  }
+
+  #isThere(resource: BoundResource, namespace: string, { name, uid }: ObjectClaim): boolean {
+    const { objects, clock } = this.#options;
+    const found = objects.find(resource, namespace, name);
+    if (found === undefined || found.uid !== uid) return false;
+    return found.deletedAtMs === undefined || found.deletedAtMs >= clock.now() - DELETION_LEEWAY_MS;
+  }
+
+  #checkLegacy(token: VerifiedToken, text: string): void {
+    const { objects, settings, observer } = this.#options;
+    const { account, secretName } = token.legacy as LegacyClaims;
+    if (settings.looksUp) {
+      const secret = objects.find("secrets", account.namespace, secretName);
+      if (secret === undefined || secret.deletedAtMs !== undefined || !holds(secret, text)) {
+        throw this.#refuse("bound object gone", token);
+      }
+      const found = objects.find("serviceaccounts", account.namespace, account.name);
+      if (found?.uid !== account.uid || found.deletedAtMs !== undefined) {
+        throw this.#refuse("account gone", token);
+      }
+      if ((secret.labels[this.#revokedLabel] ?? "") !== "") throw this.#refuse("revoked", token);
+    }
+    observer?.accepted("legacy");
+  }
+
+  #refuse(reason: TokenRefusal, token?: VerifiedToken) {
+    this.#options.observer?.refused(reason, token?.user.name ?? "");
+    return unauthorized();
+  }
+}
+
+/** Whether it is this very token that the Secret holds. */
+function holds(secret: BoundObject, token: string): boolean {
+  const [own, sent] = [Buffer.from(secret.token, "latin1"), Buffer.from(token, "latin1")];
+  return own.length === sent.length && timingSafeEqual(own, sent);
+}
