@@ -25,7 +25,7 @@ import { createDiscovery } from "./endpoints/discovery/discovery.js";
 import { type DocumentResponse, documentHeaders } from "./endpoints/discovery/document.js";
 import { type BuildInfo, formatApiVersion, toVersionInfo } from "./endpoints/discovery/version.js";
 import { isServedPath, type VerbHandlers, withResourceVerbs } from "./endpoints/dispatch.js";
-import { createNegotiator } from "./endpoints/negotiation.js";
+import { createNegotiator, type Negotiator } from "./endpoints/negotiation.js";
 import { createOpenApi } from "./endpoints/openapi/openapi.js";
 import { handleGet } from "./endpoints/reads/get.js";
 import { HistoricalReader } from "./endpoints/reads/historical-reader.js";
@@ -155,7 +155,7 @@ export async function openReplica(
     logger,
     logsSuccess: config.logLevel === "debug",
     metrics,
-    encodeStatus: createStatusEncoder(naming, createNegotiator(naming), protobuf),
+    encodeStatus: createStatusEncoder(naming, negotiatorOf(config), protobuf),
     authenticator,
     authorizer,
     inFlightLimits,
@@ -290,6 +290,10 @@ async function warmCodecs(table: ResourceTable, signal: AbortSignal): Promise<vo
   }
 }
 
+function negotiatorOf({ naming, features }: Config): Negotiator {
+  return createNegotiator(naming, { hasCbor: features.CBORServingAndStorage });
+}
+
 function describeFeatures(features: Features) {
   return Object.entries(FEATURE_GATES).map(([name, { stage }]) => ({
     name,
@@ -353,7 +357,7 @@ interface VerbParts {
 function verbsOf(parts: VerbParts): VerbHandlers {
   const { config, registry, freshness, model, protobuf, authorizer, metrics, ticker } = parts;
   const { naming, store, view } = registry;
-  const representations = createRepresentationSource(naming, createNegotiator(naming), {
+  const representations = createRepresentationSource(naming, negotiatorOf(config), {
     printerOf: createPrinters(naming),
     protobuf,
   });
@@ -384,7 +388,7 @@ function verbsOf(parts: VerbParts): VerbHandlers {
   const writes = {
     registry,
     representations,
-    decoders: { naming, protobuf },
+    decoders: { naming, protobuf, hasCbor: config.features.CBORServingAndStorage },
     authorizeCreate: verbAuthorizer(authorizer, "create"),
     ...(config.features.AllowUnsafeMalformedObjectDeletion && {
       authorizeUnsafeDelete: verbAuthorizer(authorizer, "unsafe-delete-ignore-read-errors"),

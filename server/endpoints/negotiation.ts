@@ -9,7 +9,7 @@ import { notAcceptable } from "../api/status.js";
 /** What of an object is sent: all of it, table rows, or its metadata. */
 export type ObjectForm = "object" | "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
 
-export type Encoding = "json" | "yaml" | "protobuf";
+export type Encoding = "json" | "yaml" | "protobuf" | "cbor";
 
 export interface Negotiated {
   readonly form: ObjectForm;
@@ -28,6 +28,9 @@ export interface Offers {
 
 const JSON_TYPE = "application/json";
 const YAML_TYPE = "application/yaml";
+const CBOR_TYPE = "application/cbor";
+/** The same for a watch, which is a sequence of items (RFC 8742). */
+const CBOR_SEQUENCE_TYPE = "application/cbor-seq";
 
 const PLAIN: Negotiated = Object.freeze({
   form: "object",
@@ -63,20 +66,32 @@ export interface Negotiator {
   negotiate(accept: string | undefined, offers?: Offers): Negotiated;
 }
 
-export function createNegotiator({ groupDomain, protobufMediaType }: Naming): Negotiator {
+/** @param options `hasCbor`: whether CBOR is offered (gate CBORServingAndStorage, S1-NEG-04) */
+export function createNegotiator(
+  { groupDomain, protobufMediaType }: Naming,
+  { hasCbor = false }: { readonly hasCbor?: boolean } = {},
+): Negotiator {
   const metaGroup = `meta.${groupDomain}`;
   const remembered = new Map<string, Negotiated>();
-  const encodings: ReadonlyMap<string, Encoding> = new Map([
+  const encodings: ReadonlyMap<string, Encoding> = new Map<string, Encoding>([
     [JSON_TYPE, "json"],
     ["*/*", "json"],
     ["application/*", "json"],
     [YAML_TYPE, "yaml"],
     [protobufMediaType, "protobuf"],
+    ...(hasCbor ? ([[CBOR_TYPE, "cbor"]] as const) : []),
   ]);
-  const mediaTypes = { json: JSON_TYPE, yaml: YAML_TYPE, protobuf: protobufMediaType };
+  const mediaTypes = {
+    json: JSON_TYPE,
+    yaml: YAML_TYPE,
+    protobuf: protobufMediaType,
+    cbor: CBOR_TYPE,
+  };
+  const offered = Object.values(mediaTypes).filter((type) => encodings.has(type));
 
   function offer({ type, parameters }: Clause, offers: Offers): Negotiated | undefined {
-    const encoding = encodings.get(type);
+    const isSequence = type === CBOR_SEQUENCE_TYPE && offers.isStream;
+    const encoding = encodings.get(isSequence ? CBOR_TYPE : type);
     if (encoding === undefined || (encoding === "yaml" && offers.isStream)) return undefined;
     const form = parameters.get("as") ?? "object";
     const isProtobuf = encoding === "protobuf";
@@ -102,7 +117,7 @@ export function createNegotiator({ groupDomain, protobufMediaType }: Naming): Ne
       const result = clause.quality > 0 ? offer(clause, offers) : undefined;
       if (result !== undefined) return result;
     }
-    throw notAcceptable(Object.values(mediaTypes));
+    throw notAcceptable(offered);
   }
 
   return {

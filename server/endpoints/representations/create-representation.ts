@@ -5,6 +5,7 @@ import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { Negotiated } from "../negotiation.js";
 import type { IncludeObject, Representation } from "../representation.js";
 import type { TablePrinter } from "../tables/printer.js";
+import { inCbor } from "./cbor-encoding.js";
 import { inCompactJson, inIndentedJson } from "./json-encoding.js";
 import { type JsonForm, metadataForm, objectForm } from "./json-form.js";
 import { type ProtobufForms, protobufMetadata, protobufObjects } from "./protobuf-encoding.js";
@@ -44,6 +45,7 @@ export function createRepresentation(
     if (made === undefined) throw notAcceptable(["application/json", "application/yaml"]);
     return made;
   }
+  if (negotiated.encoding === "cbor") return inCbor(json, contentType);
   if (negotiated.encoding === "yaml") return inYaml(json, contentType);
   if (isPretty) return inIndentedJson(json, contentType);
   return inCompactJson(json, contentType, form === "object");

@@ -1,6 +1,7 @@
 /** Errors in the encoding that the client accepts (S1-PB-08, S1-QP-14); JSON where there is none. */
 import type { Naming } from "../../api/naming.js";
 import { type Status, StatusError } from "../../api/status.js";
+import { encodeCbor } from "../../codec/cbor.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { Negotiator } from "../negotiation.js";
@@ -30,6 +31,8 @@ export function createStatusEncoder(
           contentType: protobufMediaType,
           body: encodeDocument({ codecs }, Buffer.from(json)),
         };
+      case "cbor":
+        return { contentType: "application/cbor", body: encodeCbor(JSON.parse(json)) };
       case "yaml":
         return { contentType: "application/yaml", body: toYaml(JSON.parse(json)) };
       default:

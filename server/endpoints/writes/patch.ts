@@ -11,7 +11,7 @@ import type { ObjectResult } from "../../registry/generic/registry.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import { patchObject } from "../../registry/generic/update.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { mediaTypeOf, parseText, readBytes } from "./request-body.js";
+import { mediaTypeOf, parseCborBody, parseText, readBytes } from "./request-body.js";
 import { parseApplyOptions, parseWriteOptions } from "./write-options.js";
 import {
   answerObject,
@@ -32,6 +32,7 @@ const PATCH_TYPES: ReadonlyMap<string, PatchType> = new Map<string, PatchType>([
 ]);
 
 const APPLY_TYPE = "application/apply-patch+yaml";
+const APPLY_CBOR_TYPE = "application/apply-patch+cbor";
 
 /** @throws {StatusError} */
 export async function handlePatch(
@@ -41,8 +42,9 @@ export async function handlePatch(
 ): Promise<void> {
   const type = mediaTypeOf(ctx);
   const toPatch = PATCH_TYPES.get(type);
-  if (toPatch === undefined && type !== APPLY_TYPE) {
-    throw unsupportedMediaType([...PATCH_TYPES.keys(), APPLY_TYPE]);
+  const applyTypes = services.decoders.hasCbor ? [APPLY_TYPE, APPLY_CBOR_TYPE] : [APPLY_TYPE];
+  if (toPatch === undefined && !applyTypes.includes(type)) {
+    throw unsupportedMediaType([...PATCH_TYPES.keys(), ...applyTypes]);
   }
   const result =
     toPatch === undefined
@@ -84,13 +86,17 @@ async function apply(
     ...targetOf(ctx, resource),
     options,
     force,
-    input: parseConfiguration(await readBytes(ctx)),
+    input: parseConfiguration(await readBytes(ctx), mediaTypeOf(ctx)),
     authorizeCreate: async () => services.authorizeCreate?.(ctx, resource),
   };
   return await applyObject(registry, target, ctx.state.signal);
 }
 
-function parseConfiguration(bytes: Buffer): ObjectInput {
+function parseConfiguration(bytes: Buffer, type: string): ObjectInput {
+  if (type === APPLY_CBOR_TYPE) {
+    const value = parseCborBody(bytes, (why) => `error decoding CBOR: ${why}`);
+    return { value, duplicateFields: [] };
+  }
   try {
     return parseYaml(bytes.toString("utf8"));
   } catch (error) {

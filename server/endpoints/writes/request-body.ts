@@ -6,6 +6,7 @@ import type { JsonValue } from "../../api/meta.js";
 import type { GroupVersionKind } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest, unsupportedMediaType } from "../../api/status.js";
+import { CborSyntaxError, parseCbor } from "../../codec/cbor-parser.js";
 import { findDuplicateKeys, parseJson } from "../../codec/json.js";
 import { JsonSyntaxError } from "../../codec/json-parser.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
@@ -18,12 +19,16 @@ import type { RequestContext } from "../../request/request-state.js";
 const JSON_TYPE = "application/json";
 const YAML_TYPE = "application/yaml";
 
-export type BodyEncoding = "json" | "yaml" | "protobuf";
+const CBOR_TYPE = "application/cbor";
+
+export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
 
 /** The encodings of objects in requests, besides JSON. */
 export interface ObjectDecoders {
   readonly naming: Naming;
   readonly protobuf: Pick<ProtobufCodecs, "decodeObject">;
+  /** Whether CBOR is understood (gate CBORServingAndStorage, S1-NEG-04). */
+  readonly hasCbor?: boolean;
 }
 
 /** "application/json; charset=utf-8" to "application/json"; "" when there is none. */
@@ -55,12 +60,17 @@ export async function readObject(
 }
 
 /** How the body is written, by its media type. @throws {StatusError} 415 */
-export function encodingOf(ctx: RequestContext, { naming }: ObjectDecoders): BodyEncoding {
+export function encodingOf(
+  ctx: RequestContext,
+  { naming, hasCbor = false }: ObjectDecoders,
+): BodyEncoding {
   const type = mediaTypeOf(ctx);
   if (type === "" || type === JSON_TYPE) return "json";
   if (type === naming.protobufMediaType) return "protobuf";
   if (type === YAML_TYPE) return "yaml";
-  throw unsupportedMediaType([JSON_TYPE, YAML_TYPE, naming.protobufMediaType]);
+  if (type === CBOR_TYPE && hasCbor) return "cbor";
+  const supported = [JSON_TYPE, YAML_TYPE, naming.protobufMediaType];
+  throw unsupportedMediaType(hasCbor ? [...supported, CBOR_TYPE] : supported);
 }
 
 /** @throws {StatusError} 400 */
@@ -73,6 +83,13 @@ export function decodeObject(
 ): ObjectInput {
   if (encoding === "protobuf") {
     return { value: protobuf.decodeObject(bytes, expected), duplicateFields: [] };
+  }
+  if (encoding === "cbor") {
+    const value = parseCborBody(
+      bytes,
+      (why) => `the object provided is unrecognized (must be of type ${expected.kind}): ${why}`,
+    );
+    return { value, duplicateFields: [] };
   }
   const text = bytes.toString("utf8");
   const describe = (why: string) =>
@@ -89,6 +106,16 @@ export function parseYamlText(text: string, describe: (why: string) => string): 
     return parseYaml(text);
   } catch (error) {
     if (error instanceof YamlSyntaxError) throw badRequest(describe(error.message));
+    throw error;
+  }
+}
+
+/** @throws {StatusError} 400 in the words of `describe` */
+export function parseCborBody(bytes: Buffer, describe: (why: string) => string): JsonValue {
+  try {
+    return parseCbor(bytes);
+  } catch (error) {
+    if (error instanceof CborSyntaxError) throw badRequest(describe(error.message));
     throw error;
   }
 }

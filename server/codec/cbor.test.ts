@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decode } from "cbor-x";
+import fc from "fast-check";
+import type { JsonValue } from "../api/meta.js";
+import { encodeCbor } from "./cbor.js";
+import { CborSyntaxError, parseCbor } from "./cbor-parser.js";
+
+const hex = (text: string) => Buffer.from(text.replaceAll(" ", ""), "hex");
+
+/** What JSON can say, with integers up to 64 bits. */
+const json = fc.letrec<{ value: JsonValue }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 5 },
+    fc.constant(null),
+    fc.boolean(),
+    fc.string({ unit: "grapheme" }),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
+    fc.integer(),
+    fc.maxSafeInteger(),
+    fc
+      .bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
+      .map((value) => (Number.isSafeInteger(Number(value)) ? Number(value) : value)),
+    fc.array(tie("value")),
+    fc
+      .array(fc.tuple(fc.oneof(fc.string(), fc.constant("__proto__")), tie("value")))
+      .map((entries) => Object.fromEntries(entries)),
+  ),
+})).value;
+
+test("S1-NEG-06: a document begins with the tag that says what it is", () => {
+  assert.equal(encodeCbor({ a: "b" }).toString("hex"), "d9d9f7a161614162");
+});
+
+test("S1-NEG-05, S1-VER-09: every JSON value comes back, integers of 64 bits to the last digit", () => {
+  fc.assert(
+    fc.property(json, (value) => {
+      assert.deepEqual(parseCbor(encodeCbor(value)), value);
+    }),
+  );
+});
+
+test("S1-NEG-05: another reader reads what is written", () => {
+  const bytes = encodeCbor({ n: 2 ** 40, list: [1.5, true, null], name: "ä" });
+  const value = decode(bytes) as Record<string, unknown>;
+  assert.equal(value.n, 2n ** 40n);
+  assert.deepEqual(value.list, [1.5, true, null]);
+  assert.equal(Buffer.from(value.name as Uint8Array).toString("utf8"), "ä");
+});
+
+const readings: readonly (readonly [string, string, JsonValue])[] = [
+  ["text and bytes are strings", "82 6161 4162", ["a", "b"]],
+  ["tag 21: base64url", "d5 42 fbff", "-_8"],
+  ["tag 22: base64", "d6 42 fbff", "+/8="],
+  ["tag 22 holds for what is inside", "d6 81 42 fbff", ["+/8="]],
+  ["tag 23: hexadecimal", "d7 42 fbff", "fbff"],
+  [
+    "tag 0 is passed over",
+    "c0 74 323031332d30332d32315432303a30343a30305a",
+    "2013-03-21T20:04:00Z",
+  ],
+  ["indefinite array", "9f 01 02 ff", [1, 2]],
+  ["indefinite map", "bf 6161 01 ff", { a: 1 }],
+  ["string in pieces", "7f 6161 6162 ff", "ab"],
+  ["half float", "f9 3e00", 1.5],
+  ["small half float", "f9 0001", 2 ** -24],
+  ["single float", "fa 47c35000", 100000],
+  ["double", "fb 3ff199999999999a", 1.1],
+  ["largest integer", "1b 7fffffffffffffff", 2n ** 63n - 1n],
+  ["smallest integer", "3b 7fffffffffffffff", -(2n ** 63n)],
+];
+for (const [what, text, expected] of readings) {
+  test(`S1-NEG-05: ${what}`, () => assert.deepEqual(parseCbor(hex(text)), expected));
+}
+
+const refusals: readonly (readonly [string, string, RegExp])[] = [
+  ["nothing", "", /end of data/],
+  ["half a value", "82 01", /end of data/],
+  ["a count beyond the data", "9b ffffffffffffffff", /end of data/],
+  ["two values", "01 02", /after the value/],
+  ["a key twice", "a2 6161 01 4161 02", /duplicate key "a"/],
+  ["a number as key", "a1 01 02", /no string/],
+  ["an integer beyond 64 bits", "1b 8000000000000000", /64 bits/],
+  ["a big number", "c2 49 010000000000000000", /64 bits/],
+  ["NaN", "f9 7e00", /not finite/],
+  ["infinity", "fa 7f800000", /not finite/],
+  ["undefined", "f7", /simple value/],
+  ["text that is not UTF-8", "61 ff", /UTF-8/],
+  ["bytes that are not UTF-8, without a tag that says how", "41 ff", /UTF-8/],
+  ["a reserved length", "1c", /malformed/],
+  ["a break alone", "ff", /malformed|simple/],
+  ["too deep", "81".repeat(2000), /depth/],
+  ["tags too deep", "c0".repeat(2000), /depth/],
+];
+for (const [what, text, message] of refusals) {
+  test(`S1-NEG-05: refused: ${what}`, () =>
+    assert.throws(() => parseCbor(hex(text)), { name: "CborSyntaxError", message }));
+}
+
+test("S1-NEG-05: wild bytes are a value or a CborSyntaxError, never anything else", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      try {
+        parseCbor(Buffer.from(bytes));
+      } catch (error) {
+        assert.ok(error instanceof CborSyntaxError, String(error));
+      }
+    }),
+    { numRuns: 5_000 },
+  );
+});
