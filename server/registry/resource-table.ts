@@ -30,6 +30,8 @@ export interface ResourceTableOptions {
   readonly isEnabled?: (fact: ResourceFact) => boolean;
   /** Virtual resources, named as strategies are; those not given are not served. */
   readonly virtual?: Readonly<Record<string, VirtualResource>>;
+  /** Subresources that work on more than objects, named as in subresources.ts. */
+  readonly subresources?: Readonly<Record<string, SubresourceDefinition>>;
 }
 
 export interface ResourceTable {
@@ -60,6 +62,7 @@ export function createResourceTable(options: ResourceTableOptions): ResourceTabl
   const isEnabled = options.isEnabled ?? ((fact: ResourceFact) => fact.onByDefault);
   const conversions = createConversions(naming);
   const virtual = options.virtual ?? {};
+  const subresources = { ...SUBRESOURCES, ...options.subresources };
 
   const byName = new Map<string, ServedResource>();
   const servedFacts: ResourceFact[] = [];
@@ -72,7 +75,7 @@ export function createResourceTable(options: ResourceTableOptions): ResourceTabl
       const isPlain =
         PLAIN_SUBRESOURCES.has(fact.subresource) ||
         PLAIN_SUBRESOURCES.has(`${fact.resource}/${fact.subresource}`);
-      const definition = SUBRESOURCES[`${group}/${fact.resource}/${fact.subresource}`];
+      const definition = subresources[`${group}/${fact.resource}/${fact.subresource}`];
       const parent = byName.get(keyOf(fact.group, fact.version, fact.resource));
       if (parent === undefined || (!isPlain && definition === undefined)) continue;
       (parent.subresources as Map<string, ResourceFact>).set(fact.subresource, fact);
@@ -84,7 +87,7 @@ export function createResourceTable(options: ResourceTableOptions): ResourceTabl
       continue;
     }
     const operation = virtual[`${group}/${fact.resource}`];
-    const action = SUBRESOURCES[`${group}/${fact.resource}`]?.action?.(find);
+    const action = subresources[`${group}/${fact.resource}`]?.action?.(find);
     if (fact.stored === undefined && operation === undefined && action === undefined) continue;
     byName.set(
       keyOf(fact.group, fact.version, fact.resource),

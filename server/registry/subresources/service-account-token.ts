@@ -1,0 +1,197 @@
+/**
+ * token: a TokenRequest for a ServiceAccount is answered with a token, and nothing is stored (S2-SA-07).
+ * A token may be bound to a pod of the account, a Secret or a node; it ends with that object.
+ */
+import { objectPath } from "../../../storage/objects/keys.js";
+import { invalidValue } from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import { badRequest, conflict, type FieldError, invalid, notFound } from "../../api/status.js";
+import type { Binding, ObjectClaim } from "../../authn/service-account/token-claims.js";
+import type { TokenIssuer } from "../../authn/service-account/token-issuer.js";
+import { refresh } from "../generic/commit.js";
+import { formatTime } from "../generic/metadata.js";
+import { currentOfView, parseCurrent } from "../generic/objects.js";
+import type { Registry } from "../generic/registry.js";
+import type { ActionRequest, ResourceAction } from "../generic/served-resource.js";
+import type { FindResource, SubresourceDefinition } from "./definition.js";
+
+interface BoundObjectReference {
+  readonly kind?: string;
+  readonly apiVersion?: string;
+  readonly name?: string;
+  readonly uid?: string;
+}
+
+interface TokenRequestObject extends ApiObject {
+  spec?: {
+    audiences?: readonly string[] | null;
+    /** Defaulted by the facts. */
+    expirationSeconds?: number | bigint;
+    boundObjectRef?: BoundObjectReference | null;
+  };
+}
+
+interface PodObject extends ApiObject {
+  spec?: { serviceAccountName?: string; nodeName?: string };
+}
+
+const LIFETIME_MIN_SECONDS = 600;
+const LIFETIME_MAX_SECONDS = 2 ** 32;
+
+/** What a token may be bound to, by kind. */
+const BINDABLE: Readonly<
+  Record<string, { readonly resource: string; readonly key: keyof Binding }>
+> = {
+  Pod: { resource: "pods", key: "pod" },
+  Secret: { resource: "secrets", key: "secret" },
+  Node: { resource: "nodes", key: "node" },
+};
+
+/** For "/serviceaccounts/token" of the resource table. */
+export function serviceAccountToken(issuer: TokenIssuer): SubresourceDefinition {
+  return { action: (find) => createTokenAction(issuer, find) };
+}
+
+function createTokenAction(issuer: TokenIssuer, find: FindResource): ResourceAction {
+  return {
+    async run(registry, request) {
+      const object = request.object as TokenRequestObject;
+      refuseOtherAccount(registry, request);
+      await refresh(registry);
+      const scope = { registry, find, namespace: request.namespace };
+      const account = claimOf(requireObject(scope, "serviceaccounts", request.name));
+      const audiences = orDefault(object.spec?.audiences, issuer.settings.audiences);
+      const errors = checkLifetime(object.spec?.expirationSeconds);
+      if (errors.length > 0) throw invalid(kindOf(registry), "", errors);
+      const reference = object.spec?.boundObjectRef ?? undefined;
+      const binding = reference === undefined ? {} : bindingOf(scope, request.name, reference);
+      const lifetimeSeconds = shortened(issuer, Number(object.spec?.expirationSeconds), request);
+      const issued = await issuer.issueBound({
+        account: { ...account, namespace: request.namespace },
+        binding,
+        audiences,
+        lifetimeSeconds,
+      });
+      return answer({
+        ...object,
+        metadata: {
+          ...object.metadata,
+          name: request.name,
+          namespace: request.namespace,
+          creationTimestamp: formatTime(registry.clock.now()),
+        },
+        spec: { ...object.spec, audiences, expirationSeconds: lifetimeSeconds },
+        status: { token: issued.token, expirationTimestamp: formatTime(issued.expiresAtMs) },
+      });
+    },
+  };
+
+  function answer(object: ApiObject) {
+    const shape = find("", "v1", "serviceaccounts")?.shapes?.get("token");
+    const text = shape === undefined ? JSON.stringify(object) : shape.codec.encode(object);
+    return { status: 201 as const, bytes: Buffer.from(`${text}\n`) };
+  }
+}
+
+function kindOf({ naming }: Registry) {
+  return { group: `authentication.${naming.groupDomain}`, kind: "TokenRequest" };
+}
+
+/** The body need not repeat the account; when it does, it must be the one of the URL. */
+function refuseOtherAccount(registry: Registry, { object, namespace, name }: ActionRequest): void {
+  const { metadata } = object;
+  const check = (field: "name" | "namespace", sent: string | undefined, own: string) => {
+    if (sent === undefined || sent === "" || sent === own) return;
+    const why = `must match the service account ${field} if specified`;
+    throw invalid(kindOf(registry), name, [invalidValue(`metadata.${field}`, sent, why)]);
+  };
+  check("name", metadata.name, name);
+  check("namespace", metadata.namespace, namespace);
+}
+
+function checkLifetime(seconds: number | bigint | undefined): FieldError[] {
+  const field = "spec.expirationSeconds";
+  if (seconds === undefined || seconds < LIFETIME_MIN_SECONDS) {
+    return [invalidValue(field, seconds, "may not specify a duration less than 10 minutes")];
+  }
+  if (seconds > LIFETIME_MAX_SECONDS) {
+    return [invalidValue(field, seconds, "may not specify a duration larger than 2^32 seconds")];
+  }
+  return [];
+}
+
+function orDefault(sent: readonly string[] | null | undefined, standard: readonly string[]) {
+  return sent === undefined || sent === null || sent.length === 0 ? [...standard] : [...sent];
+}
+
+/** The lifetime that is given: the asked one, or the longest that the operator allows. */
+function shortened(issuer: TokenIssuer, asked: number, { options }: ActionRequest): number {
+  const max = issuer.settings.expirationMaxSeconds;
+  if (max === 0 || asked <= max) return asked;
+  options.warn(`requested expiration of ${asked} seconds shortened to ${max} seconds`);
+  return max;
+}
+
+/** @throws {StatusError} 400, 404, 409 */
+function bindingOf(
+  scope: Scope,
+  accountName: string,
+  { kind = "", apiVersion = "", name = "", uid = "" }: BoundObjectReference,
+): Binding {
+  const bindable = apiVersion === "v1" ? BINDABLE[kind] : undefined;
+  if (bindable === undefined) {
+    const [version = "", group = ""] = apiVersion.split("/").reverse();
+    throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
+  }
+  const object = requireObject(scope, bindable.resource, name);
+  if (kind === "Pod" && (object as PodObject).spec?.serviceAccountName !== accountName) {
+    throw badRequest(
+      `cannot bind token for serviceaccount ${JSON.stringify(accountName)} to pod running with different serviceaccount name.`,
+    );
+  }
+  const claim = claimOf(object);
+  if (uid !== "" && uid !== claim.uid) {
+    throw conflict(
+      { group: "", resource: kind },
+      name,
+      `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`,
+    );
+  }
+  const nodeName = kind === "Pod" ? ((object as PodObject).spec?.nodeName ?? "") : "";
+  return {
+    [bindable.key]: claim,
+    ...(nodeName === "" ? {} : { node: nodeClaim(scope, nodeName) }),
+  };
+}
+
+function claimOf({ metadata: { name = "", uid = "" } }: ApiObject): ObjectClaim {
+  return { name, uid };
+}
+
+/** Where objects are looked up: one namespace, and what belongs to none. */
+interface Scope {
+  readonly registry: Registry;
+  readonly find: FindResource;
+  readonly namespace: string;
+}
+
+/** @throws {StatusError} 404 */
+function requireObject(scope: Scope, resource: string, name: string): ApiObject {
+  const object = lookUp(scope, resource, name);
+  if (object === undefined) throw notFound({ group: "", resource }, name);
+  return object;
+}
+
+function lookUp({ registry, find, namespace }: Scope, resource: string, name: string) {
+  const served = find("", "v1", resource);
+  if (served === undefined) return undefined;
+  const path = objectPath(served.isNamespaced ? namespace : "", name);
+  const stored = registry.view.partition(served.partition).get(path);
+  return stored === undefined ? undefined : parseCurrent(currentOfView(stored));
+}
+
+/** The node of a pod; one that is not there is named without its uid. */
+function nodeClaim(scope: Scope, name: string): ObjectClaim {
+  const object = lookUp(scope, "nodes", name);
+  return object === undefined ? { name, uid: "" } : claimOf(object);
+}
