@@ -1,0 +1,88 @@
+/**
+ * Aggregated cluster roles: an aggregationRule gathers the rules of all cluster roles that its
+ * selectors take (S2-RBAC-12). What a gathered role gathers itself counts in, so that "admin" has what
+ * "edit" has, which has what "view" has. Rules that people write into an aggregated role count nothing.
+ *
+ * The authorizer evaluates this definition on the view itself: a change of a gathered role is in force
+ * on the next request. The control loop writes the same rules into the object, for people to read.
+ */
+import { type LabelSelector, selectorMatches } from "../../api/validation-selectors.js";
+import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
+
+export interface AggregatableRole {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Of its aggregationRule; undefined = it has rules of its own. */
+  readonly selectors: readonly LabelSelector[] | undefined;
+  /** Those of its own. */
+  rules(): readonly PolicyRule[];
+}
+
+/** The rules of an aggregated role, in the order of the roles' names, each once. */
+export function aggregateRules(
+  role: AggregatableRole,
+  roles: Iterable<AggregatableRole>,
+): PolicyRule[] {
+  const sorted = [...roles].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  const gathered = new Map<string, PolicyRule>();
+  const seen = new Set<AggregatableRole>([role]);
+  const gather = (from: AggregatableRole): void => {
+    for (const other of sorted) {
+      if (seen.has(other) || !isGathered(from, other)) continue;
+      seen.add(other);
+      if (other.selectors !== undefined) {
+        gather(other);
+        continue;
+      }
+      for (const rule of other.rules()) {
+        const key = JSON.stringify(rule);
+        if (!gathered.has(key)) gathered.set(key, rule);
+      }
+    }
+  };
+  gather(role);
+  return [...gathered.values()];
+}
+
+/** Whether an aggregated role takes the other one in. */
+export function isGathered(
+  { name, selectors = [] }: Pick<AggregatableRole, "name" | "selectors">,
+  other: Pick<AggregatableRole, "name" | "labels">,
+): boolean {
+  return (
+    other.name !== name && selectors.some((selector) => selectorMatches(selector, other.labels))
+  );
+}
+
+/** The parts of a cluster role's JSON that aggregation is about; lenient, never throws. */
+export function readClusterRole(value: unknown): {
+  readonly selectors: readonly LabelSelector[] | undefined;
+  readonly rules: readonly PolicyRule[];
+} {
+  const { rules, aggregationRule } = membersOf(value);
+  if (!isRecord(aggregationRule)) return { selectors: undefined, rules: toPolicyRules(rules) };
+  const { clusterRoleSelectors } = aggregationRule;
+  const selectors = Array.isArray(clusterRoleSelectors)
+    ? clusterRoleSelectors.filter(isUsableSelector)
+    : [];
+  return { selectors, rules: toPolicyRules(rules) };
+}
+
+function isUsableSelector(value: unknown): value is LabelSelector {
+  if (!isRecord(value)) return false;
+  const { matchLabels = {}, matchExpressions = [] } = value;
+  if (matchLabels !== null && !isRecord(matchLabels)) return false;
+  if (matchExpressions === null) return true;
+  if (!Array.isArray(matchExpressions)) return false;
+  return matchExpressions.every(
+    (item) => isRecord(item) && (item.values == null || Array.isArray(item.values)),
+  );
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

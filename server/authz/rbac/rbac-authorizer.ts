@@ -1,0 +1,120 @@
+/**
+ * RbacAuthorizer: allows what a rule of a role allows to which the user is bound; has no opinion on
+ * everything else, as permissions only add up (S2-RBAC-06). Answers from memory, at once. Roles that
+ * are bound and missing are told in the reason of a denial.
+ */
+
+import type { UserInfo } from "../../request/user-info.js";
+import {
+  type AuthorizationAttributes,
+  type Authorizer,
+  NO_OPINION,
+  type Verdict,
+} from "../authorizer.js";
+import type { SubjectRules } from "../subject-rules.js";
+import type { PolicyRule } from "./policy-rule.js";
+import {
+  type BindingEntry,
+  type Bindings,
+  FOUND,
+  type RbacIndex,
+  subjectIs,
+} from "./rbac-index.js";
+import type { RoleEntry } from "./role-book.js";
+
+export class RbacAuthorizer implements Authorizer {
+  readonly name = "RBAC";
+  readonly #index: RbacIndex;
+
+  constructor(index: RbacIndex) {
+    this.#index = index;
+  }
+
+  authorize({ user, info }: AuthorizationAttributes): Verdict {
+    let verdict: Verdict | undefined;
+    let broken: Set<RoleEntry> | undefined;
+    // Bindings of a namespace give resources of that namespace, never paths.
+    const namespace = info.isResourceRequest ? info.namespace : "";
+    this.#index.visit(user, namespace, (role, bindings) => {
+      if (role.isBroken) {
+        broken ??= new Set();
+        broken.add(role);
+        return undefined;
+      }
+      if (!this.#index.compiled(role).allow(info)) return undefined;
+      verdict = { decision: "allow", reason: reasonOf(bindings, user) };
+      return FOUND;
+    });
+    if (verdict !== undefined) return verdict;
+    if (broken === undefined) return NO_OPINION;
+    const reason = `RBAC: ${joinErrors([...broken].map((role) => this.#describeBroken(role)))}`;
+    return { decision: "no-opinion", reason };
+  }
+
+  /** All rules that apply to the user in the namespace, and why there may be more. */
+  policyRules(
+    user: UserInfo,
+    namespace: string,
+  ): { readonly rules: readonly PolicyRule[]; readonly errors: readonly string[] } {
+    const roles = new Set<RoleEntry>();
+    this.#index.visit(user, namespace, (role) => {
+      roles.add(role);
+      return undefined;
+    });
+    const rules: PolicyRule[] = [];
+    const errors: string[] = [];
+    for (const role of roles) {
+      if (role.isBroken) errors.push(this.#describeBroken(role));
+      for (const rule of this.#index.rules(role)) rules.push(rule);
+    }
+    return { rules, errors };
+  }
+
+  /** For reviews of what a user may do (S2-SAR-04). */
+  rulesFor(user: UserInfo, namespace: string): Promise<SubjectRules> {
+    const { rules, errors } = this.policyRules(user, namespace);
+    return Promise.resolve({
+      resourceRules: rules.flatMap(({ verbs, apiGroups = [], resources = [], resourceNames }) =>
+        resources.length === 0
+          ? []
+          : [{ verbs, apiGroups, resources, ...(resourceNames && { resourceNames }) }],
+      ),
+      nonResourceRules: rules.flatMap(({ verbs, nonResourceURLs = [] }) =>
+        nonResourceURLs.length === 0 ? [] : [{ verbs, nonResourceURLs }],
+      ),
+      incomplete: false,
+      ...(errors.length > 0 && { evaluationError: joinErrors(errors) }),
+    });
+  }
+
+  #describeBroken({ kind, name, object }: RoleEntry): string {
+    const what = `${kind.toLowerCase()}.${this.#index.group} ${JSON.stringify(name)}`;
+    return object === undefined ? `${what} not found` : `${what} cannot be read`;
+  }
+}
+
+/** One error as it is, several in brackets. */
+export function joinErrors(errors: readonly string[]): string {
+  const distinct = [...new Set(errors)];
+  return distinct.length === 1 ? (distinct[0] as string) : `[${distinct.join(", ")}]`;
+}
+
+/** `RBAC: allowed by RoleBinding "web/shop" of Role "deployer" to User "jane"` */
+function reasonOf(bindings: Bindings, user: UserInfo): string {
+  const [binding] = bindings;
+  return `RBAC: allowed by ${describeBinding(binding as BindingEntry, user)}`;
+}
+
+function describeBinding({ namespace, name, role, subjects }: BindingEntry, user: UserInfo) {
+  const what =
+    namespace === ""
+      ? `ClusterRoleBinding ${JSON.stringify(name)}`
+      : `RoleBinding ${JSON.stringify(`${name}/${namespace}`)}`;
+  const subject = subjects.find((candidate) => subjectIs(candidate, user, namespace));
+  const of = `${role.kind} ${JSON.stringify(role.name)}`;
+  if (subject === undefined) return `${what} of ${of}`;
+  const { kind } = subject;
+  const place = subject.namespace === "" ? namespace : subject.namespace;
+  const who = kind === "ServiceAccount" ? `${subject.name}/${place}` : subject.name;
+  return `${what} of ${of} to ${kind} ${JSON.stringify(who)}`;
+}

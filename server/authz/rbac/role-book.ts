@@ -1,0 +1,186 @@
+/**
+ * RoleBook: all roles and cluster roles by name, with their rules compiled when somebody first asks.
+ * A role that bindings name and that is not there has an entry as well, so that a binding holds its
+ * role directly. Only the index changes it, in the turn in which the view changes.
+ */
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { LabelSelector } from "../../api/validation-selectors.js";
+import {
+  type AggregatableRole,
+  aggregateRules,
+  isGathered,
+  readClusterRole,
+} from "./aggregation.js";
+import { CompiledRules } from "./compiled-rules.js";
+import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
+
+export type RoleKind = "Role" | "ClusterRole";
+
+/** Stands in the bytes of every aggregated role, and hardly in others. */
+const AGGREGATION_MARK = '"aggregationRule"';
+
+export class RoleEntry {
+  readonly kind: RoleKind;
+  /** "" for a cluster role. */
+  readonly namespace: string;
+  readonly name: string;
+  /** undefined = there is none of this name. */
+  object: StoredObject | undefined;
+  /** Of an aggregated cluster role. */
+  selectors: readonly LabelSelector[] | undefined;
+  /** Bindings that name it. */
+  references = 0;
+  /** What came of parsing it; absent until somebody asks. */
+  content: { readonly rules: readonly PolicyRule[]; readonly compiled: CompiledRules } | undefined;
+
+  constructor(kind: RoleKind, namespace: string, name: string) {
+    this.kind = kind;
+    this.namespace = namespace;
+    this.name = name;
+  }
+
+  /** Whether it is not there, or cannot be read: then it grants nothing, and that is worth telling. */
+  get isBroken(): boolean {
+    return this.object === undefined || this.object.corruption !== undefined;
+  }
+}
+
+const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({});
+const NOTHING = Object.freeze({ rules: Object.freeze([]), compiled: new CompiledRules([]) });
+
+export class RoleBook {
+  readonly #roles = new Map<string, RoleEntry>();
+  readonly #clusterRoles = new Map<string, RoleEntry>();
+  readonly #aggregated = new Set<RoleEntry>();
+
+  /** For the life of a binding. */
+  acquire(kind: RoleKind, namespace: string, name: string): RoleEntry {
+    const entry = this.#ensure(kind, namespace, name);
+    entry.references++;
+    return entry;
+  }
+
+  release(entry: RoleEntry): void {
+    entry.references--;
+    this.#dropIfUnused(entry);
+  }
+
+  find(kind: RoleKind, namespace: string, name: string): RoleEntry | undefined {
+    return this.#mapOf(kind).get(keyOf(kind, namespace, name));
+  }
+
+  put(kind: RoleKind, object: StoredObject): void {
+    const entry = this.#ensure(kind, object.namespace, object.name);
+    const before = entry.object;
+    entry.object = object;
+    entry.content = undefined;
+    if (kind === "ClusterRole") {
+      const wasAggregated = this.#aggregated.has(entry);
+      entry.selectors = selectorsOf(object);
+      if (entry.selectors === undefined) this.#aggregated.delete(entry);
+      else this.#aggregated.add(entry);
+      this.#gatherAnew(entry, before, wasAggregated);
+    }
+  }
+
+  remove(kind: RoleKind, object: StoredObject): void {
+    const entry = this.find(kind, object.namespace, object.name);
+    if (entry === undefined) return;
+    entry.object = undefined;
+    entry.content = undefined;
+    entry.selectors = undefined;
+    const wasAggregated = this.#aggregated.delete(entry);
+    if (kind === "ClusterRole") this.#gatherAnew(entry, object, wasAggregated);
+    this.#dropIfUnused(entry);
+  }
+
+  /** All roles of the kind are gone. */
+  clear(kind: RoleKind): void {
+    for (const entry of [...this.#mapOf(kind).values()]) {
+      if (entry.object !== undefined) this.remove(kind, entry.object);
+    }
+  }
+
+  compiled(entry: RoleEntry): CompiledRules {
+    return (entry.content ?? this.#read(entry)).compiled;
+  }
+
+  /** The rules in force: of an aggregated role those that it gathers. */
+  rules(entry: RoleEntry): readonly PolicyRule[] {
+    return (entry.content ?? this.#read(entry)).rules;
+  }
+
+  #read(entry: RoleEntry): NonNullable<RoleEntry["content"]> {
+    if (entry.isBroken) return NOTHING;
+    const rules =
+      entry.selectors === undefined
+        ? rulesOf(entry)
+        : aggregateRules(toAggregatable(entry), this.#readableClusterRoles());
+    entry.content = { rules, compiled: new CompiledRules(rules) };
+    return entry.content;
+  }
+
+  *#readableClusterRoles(): Iterable<AggregatableRole> {
+    for (const entry of this.#clusterRoles.values()) {
+      if (!entry.isBroken) yield toAggregatable(entry);
+    }
+  }
+
+  /** What aggregated roles gathered is void if the changed role has, or had, to do with it. */
+  #gatherAnew(entry: RoleEntry, before: StoredObject | undefined, wasAggregated: boolean): void {
+    const { name, object, selectors } = entry;
+    const isConcerned = (aggregated: RoleEntry) =>
+      [before, object].some(
+        (state) =>
+          state !== undefined &&
+          isGathered(aggregated, { name, labels: state.labels ?? NO_LABELS }),
+      );
+    const hasEffect =
+      wasAggregated || selectors !== undefined || [...this.#aggregated].some(isConcerned);
+    if (!hasEffect) return;
+    for (const aggregated of this.#aggregated) aggregated.content = undefined;
+  }
+
+  #ensure(kind: RoleKind, namespace: string, name: string): RoleEntry {
+    const map = this.#mapOf(kind);
+    const key = keyOf(kind, namespace, name);
+    let entry = map.get(key);
+    if (entry === undefined) {
+      entry = new RoleEntry(kind, kind === "Role" ? namespace : "", name);
+      map.set(key, entry);
+    }
+    return entry;
+  }
+
+  #dropIfUnused({ kind, namespace, name, object, references }: RoleEntry): void {
+    if (object === undefined && references === 0) {
+      this.#mapOf(kind).delete(keyOf(kind, namespace, name));
+    }
+  }
+
+  #mapOf(kind: RoleKind): Map<string, RoleEntry> {
+    return kind === "Role" ? this.#roles : this.#clusterRoles;
+  }
+}
+
+function keyOf(kind: RoleKind, namespace: string, name: string): string {
+  return kind === "Role" ? `${namespace}/${name}` : name;
+}
+
+function toAggregatable(entry: RoleEntry): AggregatableRole {
+  const { name, object, selectors } = entry;
+  return { name, labels: object?.labels ?? NO_LABELS, selectors, rules: () => rulesOf(entry) };
+}
+
+/** Of its own; what was parsed before is used again. */
+function rulesOf({ object, selectors, content }: RoleEntry): readonly PolicyRule[] {
+  if (content !== undefined && selectors === undefined) return content.rules;
+  if (object === undefined) return [];
+  const { rules } = JSON.parse(object.bytes.toString("utf8")) as { rules?: unknown };
+  return toPolicyRules(rules);
+}
+
+function selectorsOf({ bytes, corruption }: StoredObject): readonly LabelSelector[] | undefined {
+  if (corruption !== undefined || !bytes.includes(AGGREGATION_MARK)) return undefined;
+  return readClusterRole(JSON.parse(bytes.toString("utf8"))).selectors;
+}

@@ -1,0 +1,142 @@
+/**
+ * Coverage: does somebody who holds these rules hold everything that those rules give? Asked before a
+ * role or binding is written (S2-RBAC-17, S2-RBAC-18) and when default roles are reconciled. A rule
+ * is taken apart into its single permissions (one verb, group, resource, name); each must be given by
+ * one rule of the owner, where a star is only given by a star. What is missing is told in the words
+ * that administrators know:
+ *
+ *   {APIGroups:["apps"], Resources:["deployments"], Verbs:["delete" "get"]}
+ */
+import { CompiledRules } from "./compiled-rules.js";
+import type { PolicyRule, RuleRequest } from "./policy-rule.js";
+
+/**
+ * Single permissions that are looked at: about 20 ms of work. A role of a few kilobytes can stand
+ * for billions; the biggest default role has 500.
+ */
+export const PERMISSIONS_MAX = 50_000;
+
+export interface Coverage {
+  readonly isCovered: boolean;
+  /** Single permissions that the owner lacks, in the order of the rules. */
+  readonly missing: readonly PolicyRule[];
+  /** There were more permissions than are looked at: what is missing is unknown. */
+  readonly isTooLarge?: true;
+}
+
+const COVERED: Coverage = Object.freeze({ isCovered: true, missing: Object.freeze([]) });
+
+/** Whether `owner` gives all that `wanted` gives. */
+export function covers(owner: readonly PolicyRule[], wanted: readonly PolicyRule[]): Coverage {
+  if (wanted.length === 0) return COVERED;
+  const held = new CompiledRules(owner);
+  const missing: PolicyRule[] = [];
+  let looks = 0;
+  for (const rule of wanted) {
+    if (gives(owner, rule)) continue;
+    for (const permission of permissionsOf(rule)) {
+      if (++looks > PERMISSIONS_MAX) return { isCovered: false, missing, isTooLarge: true };
+      if (!held.allow(requestOf(permission))) missing.push(permission);
+    }
+  }
+  return missing.length === 0 ? COVERED : { isCovered: false, missing };
+}
+
+/** Whether the owner may do everything there is, so that there is nothing to take apart. */
+function gives(owner: readonly PolicyRule[], wanted: PolicyRule): boolean {
+  const { resources = [], nonResourceURLs = [] } = wanted;
+  return (
+    (resources.length === 0 || owner.some(isForAllResources)) &&
+    (nonResourceURLs.length === 0 || owner.some(isForAllPaths))
+  );
+}
+
+function isForAllResources({ verbs, apiGroups, resources, resourceNames = [] }: PolicyRule) {
+  const isForAll = verbs.includes("*") && resourceNames.length === 0;
+  return isForAll && apiGroups?.includes("*") === true && resources?.includes("*") === true;
+}
+
+function isForAllPaths({ verbs, nonResourceURLs }: PolicyRule) {
+  return verbs.includes("*") && nonResourceURLs?.includes("*") === true;
+}
+
+/** The single permissions of a rule. */
+function* permissionsOf(rule: PolicyRule): Iterable<PolicyRule> {
+  const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+  for (const group of apiGroups) {
+    for (const resource of resources) {
+      for (const verb of verbs) {
+        const permission = { verbs: [verb], apiGroups: [group], resources: [resource] };
+        if (resourceNames.length === 0) yield permission;
+        for (const name of resourceNames) yield { ...permission, resourceNames: [name] };
+      }
+    }
+  }
+  for (const url of nonResourceURLs) {
+    for (const verb of verbs) yield { verbs: [verb], nonResourceURLs: [url] };
+  }
+}
+
+/**
+ * A permission as the request that it permits. A star is asked for as a name of its own, which only
+ * a star of the owner takes.
+ */
+function requestOf(permission: PolicyRule): RuleRequest {
+  const [verb = ""] = permission.verbs;
+  const [path] = permission.nonResourceURLs ?? [];
+  const [group = ""] = permission.apiGroups ?? [];
+  const [resourcePath = ""] = permission.resources ?? [];
+  const [name = ""] = permission.resourceNames ?? [];
+  const slash = resourcePath.indexOf("/");
+  return {
+    isResourceRequest: path === undefined,
+    verb,
+    group,
+    resource: slash < 0 ? resourcePath : resourcePath.slice(0, slash),
+    subresource: slash < 0 ? "" : resourcePath.slice(slash + 1),
+    name,
+    path: path ?? "",
+  };
+}
+
+/** Puts the verbs of the same resource together; everything else stays as it is. */
+export function compactRules(rules: readonly PolicyRule[]): PolicyRule[] {
+  const others: PolicyRule[] = [];
+  const byResource = new Map<string, { verbs: string[]; rule: PolicyRule }>();
+  for (const rule of rules) {
+    const isSimple =
+      rule.apiGroups?.length === 1 &&
+      rule.resources?.length === 1 &&
+      rule.resourceNames === undefined &&
+      rule.nonResourceURLs === undefined;
+    if (!isSimple) {
+      others.push(rule);
+      continue;
+    }
+    const key = `${rule.apiGroups?.[0]}\n${rule.resources?.[0]}`;
+    const known = byResource.get(key);
+    if (known === undefined) byResource.set(key, { verbs: [...rule.verbs], rule });
+    else known.verbs.push(...rule.verbs);
+  }
+  return [...others, ...[...byResource.values()].map(({ verbs, rule }) => ({ ...rule, verbs }))];
+}
+
+/** `{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}` */
+export function describeRule(rule: PolicyRule): string {
+  const members: readonly (readonly [string, readonly string[] | undefined])[] = [
+    ["APIGroups", rule.apiGroups],
+    ["Resources", rule.resources],
+    ["NonResourceURLs", rule.nonResourceURLs],
+    ["ResourceNames", rule.resourceNames],
+    ["Verbs", rule.verbs],
+  ];
+  const parts = members.flatMap(([name, values = []]) =>
+    values.length === 0 ? [] : [`${name}:${quoteAll(values)}`],
+  );
+  return `{${parts.join(", ")}}`;
+}
+
+/** `["a" "b"]` */
+export function quoteAll(values: readonly string[]): string {
+  return `[${values.map((value) => JSON.stringify(value)).join(" ")}]`;
+}
