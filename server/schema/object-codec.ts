@@ -22,6 +22,8 @@ export interface DecodeResult {
 }
 
 export interface ObjectCodec {
+  /** The kind as the facts have it. */
+  readonly type: StructType;
   /**
    * Checks JSON types and drops unknown fields; gives a new object, in which every field that is
    * always written is there. @throws {StatusError} 400 for a wrong JSON type
@@ -58,6 +60,7 @@ export function createObjectCodecs(facts: Facts, options: DefaultingOptions = {}
         `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`,
       );
     return {
+      type,
       decode(input) {
         const unknownFields: string[] = [];
         try {

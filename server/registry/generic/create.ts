@@ -189,7 +189,9 @@ function check(
     }),
     ...(strategy.validate?.(object, context) ?? []),
   );
-  if (errors.length > 0) throw invalid(resource, object.metadata.name ?? "", errors);
+  const write = { next: object, current: undefined };
+  const problems = registry.declarative?.judge(resource, write, errors) ?? errors;
+  if (problems.length > 0) throw invalid(resource, object.metadata.name ?? "", problems);
   return object;
 }
 

@@ -154,7 +154,9 @@ function finish(step: Step, prepared: ApiObject, errors: FieldError[]): NextObje
     ...validateMetadataUpdate(next.metadata, before.metadata),
     ...((part ?? { validate: strategy.validateUpdate }).validate?.(next, before, context) ?? []),
   );
-  if (errors.length > 0) throw invalid(resource, target.name, errors);
+  const declarative = subresource === "" ? registry.declarative : undefined;
+  const problems = declarative?.judge(resource, { next, current: before }, errors) ?? errors;
+  if (problems.length > 0) throw invalid(resource, target.name, problems);
   const { fieldManager } = options;
   next =
     target.isApplied === true

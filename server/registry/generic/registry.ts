@@ -23,6 +23,7 @@ import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { Allocator } from "./claims.js";
+import type { DeclarativeValidation } from "./declarative-validation.js";
 import type { Freshness } from "./freshness.js";
 import type { Ownership } from "./ownership.js";
 import type { Lifetimes } from "./served-resource.js";
@@ -37,6 +38,8 @@ export interface Registry {
   readonly naming: Naming;
   readonly lifetimes: Lifetimes;
   readonly ownership: Ownership;
+  /** Rules of the facts, beside those written by hand; absent = not asked. */
+  readonly declarative?: DeclarativeValidation;
   /** Plugins that may change or refuse what is written, by whomever; absent = there are none. */
   readonly admission?: Admission | undefined;
   /** By partition: what chooses addresses and the like for its objects; see claims.ts. */

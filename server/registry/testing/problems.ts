@@ -8,6 +8,7 @@ import { validateMetadata, validateMetadataUpdate } from "../../api/validation-m
 import { createUser } from "../../request/user-info.js";
 import { createObjectCodecs } from "../../schema/object-codec.js";
 import { loadFacts } from "../../types/load-facts.js";
+import { createDeclarativeValidation, type Mismatch } from "../generic/declarative-validation.js";
 import type { ServedResource, StrategyContext } from "../generic/served-resource.js";
 import { createResourceTable } from "../resource-table.js";
 
@@ -15,6 +16,13 @@ const naming = createNaming("kubernetes");
 const facts = loadFacts(naming);
 const codecs = createObjectCodecs(facts);
 const table = createResourceTable({ naming, facts, codecs, isEnabled: () => true });
+/** Where the facts' rules and the hand-written ones disagreed, since it was last emptied. */
+export const mismatches: Mismatch[] = [];
+const declarative = createDeclarativeValidation({
+  model: facts.model,
+  isGateEnabled: (gate) => gate === "DeclarativeValidation",
+  onMismatch: (mismatch) => mismatches.push(mismatch),
+});
 
 const context: StrategyContext = {
   nowMs: Date.parse("2030-01-02T03:04:05Z"),
@@ -65,7 +73,8 @@ function prepared(name: string, object: TestObject): { stored: ApiObject; proble
     }),
     ...(strategy.validate?.(stored, context) ?? []),
   );
-  return { stored, problems: errors.map(({ field, message }) => `${field}: ${message}`) };
+  const all = declarative.judge(resource, { next: stored, current: undefined }, errors);
+  return { stored, problems: all.map(({ field, message }) => `${field}: ${message}`) };
 }
 
 /** What a create of the object would be refused for. */
@@ -104,7 +113,9 @@ export function changeProblems(
     ...validateMetadataUpdate(wanted.metadata, current.metadata),
     ...(strategy.validateUpdate?.(wanted, current, { ...context, subresource }) ?? []),
   );
-  return errors.map(({ field, message }) => `${field}: ${message}`);
+  const all =
+    subresource === "" ? declarative.judge(resource, { next: wanted, current }, errors) : errors;
+  return all.map(({ field, message }) => `${field}: ${message}`);
 }
 
 /** Every resource that stores something, in every version. */

@@ -1,0 +1,254 @@
+/**
+ * Declarative rules: what the facts say of values beyond their types (`v:` in force, `va:` and `vb:`
+ * in shadow; see docs/facts.md), compiled per kind into one check. Rules in shadow are reported apart:
+ * hand-written validation decides there, and whoever runs the check compares the two (S1-FEAT-06).
+ * What an update leaves as it was is never a reason to refuse it.
+ *
+ * Closed sets of values are checks.ts's; a status is reported by controllers and not looked into.
+ */
+import { deepEqual } from "../api/deep-equal.js";
+import { invalidValue } from "../api/field-errors.js";
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import type { FieldError } from "../api/status.js";
+import {
+  createRuleCompiler,
+  type FieldContext,
+  isGiven,
+  isObject,
+  isPresent,
+  keyOf,
+  type Place,
+  type Rule,
+} from "./declarative-rules.js";
+import type { Field, SchemaModel, StructType, TypeRef } from "./model.js";
+import { flatFields, followAliases } from "./struct-codec.js";
+
+export interface DeclarativeFindings {
+  readonly inForce: FieldError[];
+  readonly shadow: FieldError[];
+  /** What rules of both kinds find in values that were stored before and stay as they are. */
+  readonly waived: FieldError[];
+}
+
+/** `previous` is the object as it was; undefined for a new one. */
+export type DeclarativeCheck = (object: JsonObject, previous?: JsonObject) => DeclarativeFindings;
+
+type Node = (place: Place, findings: DeclarativeFindings) => void;
+
+interface RuleSet {
+  readonly inForce: readonly Rule[];
+  readonly shadow: readonly Rule[];
+}
+
+/** Gives the compiled check of a kind; undefined when no rule is anywhere in it. */
+export function createDeclarativeChecks(
+  model: SchemaModel,
+  isGateEnabled: (gate: string) => boolean,
+): (type: StructType) => DeclarativeCheck | undefined {
+  const compileRules = createRuleCompiler(isGateEnabled);
+  const structs = new Map<StructType, Node | undefined>();
+
+  function structNode(type: StructType): Node | undefined {
+    if (structs.has(type)) return structs.get(type);
+    if (type.customJson || !hasRules(model, type, new Set())) {
+      structs.set(type, undefined);
+      return undefined;
+    }
+    // Types may hold themselves, so their fields are compiled when they are first met.
+    let node: Node | undefined;
+    const lazy: Node = (place, findings) => {
+      node ??= fieldsNode(type, false);
+      node(place, findings);
+    };
+    structs.set(type, lazy);
+    return lazy;
+  }
+
+  function fieldsNode(type: StructType, isKindItself: boolean): Node {
+    const fields = flatFields(model, type)
+      .filter(({ name }) => !(isKindItself && name === "status"))
+      .flatMap((field) => {
+        const node = fieldNode(type, field);
+        return node === undefined ? [] : [{ name: field.name, node }];
+      });
+    const union = unionRules(model, type);
+    return (place, findings) => {
+      const owner = place.value as JsonObject;
+      const old = isObject(place.old) ? place.old : undefined;
+      // Fields of what is new have no past, whatever happens around it.
+      const isUpdate = place.isUpdate && old !== undefined;
+      run(union, { ...place, isUpdate }, findings);
+      for (const { name, node } of fields) {
+        const path = place.path === "" ? name : `${place.path}.${name}`;
+        node({ value: owner[name], old: old?.[name], isUpdate, path, owner }, findings);
+      }
+    };
+  }
+
+  function fieldNode(type: StructType, field: Field): Node | undefined {
+    const context: FieldContext = { field, discriminator: discriminatorOf(model, type) };
+    const rules: RuleSet = {
+      inForce: compileRules(field.rules, context),
+      shadow: compileRules(field.shadowRules, context),
+    };
+    const inner = valueNode(field.type, field);
+    if (rules.inForce.length + rules.shadow.length === 0 && inner === undefined) return undefined;
+    return (place, findings) => {
+      const before = sizeOf(findings);
+      run(rules, place, findings);
+      if (inner !== undefined && isPresent(place.value)) inner(place, findings);
+      if (!place.isUpdate || !hasGrown(findings, before)) return;
+      if (deepEqual(place.value ?? null, place.old ?? null)) waive(findings, before);
+    };
+  }
+
+  function valueNode(ref: TypeRef, field: Field): Node | undefined {
+    const target = followAliases(model, ref);
+    if (target.kind === "list") return listNode(valueNode(target.items, field), field);
+    if (target.kind === "map") return mapNode(valueNode(target.values, field));
+    const type = target.kind === "named" ? model.type(target.id) : undefined;
+    return type?.form === "struct" ? structNode(type) : undefined;
+  }
+
+  return (type) => {
+    if (!hasRules(model, type, new Set())) return undefined;
+    const node = fieldsNode(type, true);
+    return (object, previous) => {
+      const findings: DeclarativeFindings = { inForce: [], shadow: [], waived: [] };
+      const isUpdate = previous !== undefined;
+      node({ value: object, old: previous, isUpdate, path: "", owner: object }, findings);
+      return findings;
+    };
+  };
+}
+
+/** The shadow rules of the field at a path of a problem, such as "spec.rules[0].verbs". */
+export function shadowRulesAt(
+  model: SchemaModel,
+  type: StructType,
+  path: string,
+): readonly string[] {
+  let owner: StructType | undefined = type;
+  let field: Field | undefined;
+  for (const name of path.replace(/\[[^\]]*\]/g, "").split(".")) {
+    if (owner === undefined) return [];
+    field = flatFields(model, owner).find((one) => one.name === name);
+    if (field === undefined) return [];
+    owner = innerStruct(model, field.type);
+  }
+  return field?.shadowRules ?? [];
+}
+
+function run(rules: RuleSet, place: Place, findings: DeclarativeFindings): void {
+  for (const rule of rules.shadow) rule(place, findings.shadow);
+  for (const rule of rules.inForce) rule(place, findings.inForce);
+}
+
+interface Size {
+  readonly inForce: number;
+  readonly shadow: number;
+}
+
+function sizeOf({ inForce, shadow }: DeclarativeFindings): Size {
+  return { inForce: inForce.length, shadow: shadow.length };
+}
+
+function hasGrown({ inForce, shadow }: DeclarativeFindings, before: Size): boolean {
+  return inForce.length > before.inForce || shadow.length > before.shadow;
+}
+
+/** Sets aside what was found since. */
+function waive({ inForce, shadow, waived }: DeclarativeFindings, before: Size): void {
+  waived.push(...inForce.splice(before.inForce), ...shadow.splice(before.shadow));
+}
+
+/** Whether a rule stands on the type or on anything that it holds. */
+function hasRules(model: SchemaModel, type: StructType, met: Set<StructType>): boolean {
+  if (met.has(type) || type.customJson) return false;
+  met.add(type);
+  return flatFields(model, type).some((field) => {
+    if (field.rules.length + field.shadowRules.length > 0) return true;
+    const inner = innerStruct(model, field.type);
+    return inner !== undefined && hasRules(model, inner, met);
+  });
+}
+
+function innerStruct(model: SchemaModel, ref: TypeRef): StructType | undefined {
+  const target = followAliases(model, ref);
+  if (target.kind === "list") return innerStruct(model, target.items);
+  if (target.kind === "map") return innerStruct(model, target.values);
+  const type = target.kind === "named" ? model.type(target.id) : undefined;
+  return type?.form === "struct" ? type : undefined;
+}
+
+/** Items are the same ones as before where the list has keys; elsewhere where they are equal. */
+function listNode(item: Node | undefined, field: Field): Node | undefined {
+  if (item === undefined) return undefined;
+  const keys = field.listType === "map" ? (field.listMapKeys ?? []) : [];
+  return (place, findings) => {
+    const { value, old, isUpdate, path, owner } = place;
+    const olds: readonly JsonValue[] = isUpdate && Array.isArray(old) ? old : [];
+    (value as JsonValue[]).forEach((one, index) => {
+      if (!isPresent(one)) return;
+      const was =
+        keys.length === 0
+          ? undefined
+          : olds.find((other) => isPresent(other) && keyOf(other, keys) === keyOf(one, keys));
+      const before = sizeOf(findings);
+      const isKnown = was !== undefined;
+      item({ value: one, old: was, isUpdate: isKnown, path: `${path}[${index}]`, owner }, findings);
+      if (isKnown || !hasGrown(findings, before)) return;
+      if (olds.some((other) => deepEqual(one, other))) waive(findings, before);
+    });
+  };
+}
+
+function mapNode(item: Node | undefined): Node | undefined {
+  if (item === undefined) return undefined;
+  return ({ value, old, isUpdate, path, owner }, findings) => {
+    const members = value as JsonObject;
+    for (const key in members) {
+      const one = members[key];
+      if (!isPresent(one)) continue;
+      const was = isObject(old) ? old[key] : undefined;
+      item({ value: one, old: was, isUpdate, path: `${path}[${key}]`, owner }, findings);
+    }
+  };
+}
+
+function discriminatorOf(model: SchemaModel, type: StructType): string | undefined {
+  return flatFields(model, type).find((field) => field.discriminator)?.name;
+}
+
+/** Exactly one of the members is set, where no other field says which. */
+function unionRules(model: SchemaModel, type: StructType): RuleSet {
+  if (discriminatorOf(model, type) !== undefined) return { inForce: [], shadow: [] };
+  const fields = flatFields(model, type);
+  const membersOf = (rulesOf: (field: Field) => readonly string[]) =>
+    fields.filter((field) => rulesOf(field).includes("unionMember"));
+  const ruleOf = (members: readonly Field[]): readonly Rule[] =>
+    members.length === 0 ? [] : [unionRule(members)];
+  return {
+    inForce: ruleOf(membersOf(({ rules }) => rules)),
+    shadow: ruleOf(membersOf(({ shadowRules }) => shadowRules)),
+  };
+}
+
+function unionRule(members: readonly Field[]): Rule {
+  const names = members.map(({ name }) => name);
+  const listed = names.map((name) => `\`${name}\``).join(", ");
+  const isOptional = members.some(({ zeroOrOneOf }) => zeroOrOneOf !== undefined);
+  const givenIn = (owner: JsonObject) =>
+    members.filter((field) => isGiven(field, owner[field.name])).map(({ name }) => name);
+  return ({ value, old, isUpdate, path }, errors) => {
+    const given = givenIn(value as JsonObject);
+    if (given.length === 1 || (given.length === 0 && isOptional)) return;
+    // A choice that was wrong before may stay what it was.
+    if (isUpdate && isObject(old) && deepEqual(given, givenIn(old))) return;
+    errors.push(
+      given.length === 0
+        ? invalidValue(path, "", `must specify one of: ${listed}`)
+        : invalidValue(path, `{${given.join(", ")}}`, `must specify exactly one of: ${listed}`),
+    );
+  };
+}
