@@ -21,7 +21,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["server/api"],
   ["server/schema"],
   ["server/apply", "server/codec", "server/types"],
-  ["server/request"],
+  ["server/client", "server/request"],
   ["server/admission", "server/audit", "server/authn", "server/authz", "server/flowcontrol"],
   ["server/registry"],
   ["server/endpoints"],

@@ -1,0 +1,176 @@
+/**
+ * ReviewClient: asks a webhook by sending a review object (TokenReview, SubjectAccessReview) to the
+ * exact address of its configuration and reading the same kind of object back (S2-TR-02, S2-AZC-21).
+ *
+ * What may pass by itself (connection closed, 429, 500, 504, an answer with Retry-After) is tried
+ * again after a growing delay; anything else fails at once. An answer of another version or kind, and
+ * one that is not JSON, is a failure: the caller's failure policy decides, never the answer.
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import { type HttpsClient, type IncomingResponse, TransportError } from "./https-client.js";
+
+/** How a call ended; the words of upstream's metrics. */
+export type ReviewResult = "success" | "canceled" | "timeout" | "error";
+
+/** No usable answer. The message is for operators and holds nothing of what was sent. */
+export class ReviewError extends Error {
+  override readonly name = "ReviewError";
+  readonly result: Exclude<ReviewResult, "success">;
+  readonly isRetriable: boolean;
+
+  constructor(
+    result: ReviewError["result"],
+    message: string,
+    options: { readonly isRetriable?: boolean; readonly cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.result = result;
+    this.isRetriable = options.isRetriable ?? false;
+  }
+}
+
+export interface Backoff {
+  readonly initialMs: number;
+  readonly factor: number;
+  /** Each delay is longer by a random part of itself, at most this. */
+  readonly jitter: number;
+  /** Attempts, the first one included. */
+  readonly steps: number;
+}
+
+/** What upstream waits between calls of a webhook (S2-TR-10). */
+export const REVIEW_BACKOFF: Backoff = { initialMs: 500, factor: 1.5, jitter: 0.2, steps: 5 };
+
+export interface ReviewClientOptions {
+  readonly client: Pick<HttpsClient, "request">;
+  readonly clock: Clock;
+  readonly backoff?: Backoff;
+  /** Told of each round trip, for metrics. */
+  readonly onCall?: (result: ReviewResult, durationMs: number) => void;
+  readonly random?: () => number;
+}
+
+export interface Review {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly status: Readonly<Record<string, unknown>>;
+}
+
+export class ReviewClient {
+  readonly #options: ReviewClientOptions;
+
+  constructor(options: ReviewClientOptions) {
+    this.#options = options;
+  }
+
+  /** The `status` of the answer; {} when it has none. @throws {ReviewError} */
+  async ask(review: Review, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>> {
+    const { clock, backoff = REVIEW_BACKOFF, random = Math.random } = this.#options;
+    const { apiVersion, kind, spec, status } = review;
+    const body = JSON.stringify({ kind, apiVersion, metadata: {}, spec, status });
+    let delayMs = backoff.initialMs;
+    for (let step = 1; ; step++) {
+      try {
+        return await this.#askOnce(body, review, signal);
+      } catch (error) {
+        const isLast = step >= backoff.steps || !(error as ReviewError).isRetriable;
+        if (isLast || signal.aborted) throw error;
+        try {
+          await clock.sleep(delayMs * (1 + random() * backoff.jitter), signal);
+        } catch {
+          // What the webhook said is of more use than that nobody waited any longer.
+          throw error;
+        }
+        delayMs *= backoff.factor;
+      }
+    }
+  }
+
+  async #askOnce(
+    body: string,
+    expected: Review,
+    signal: AbortSignal,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const { client, clock, onCall } = this.#options;
+    const startMs = clock.monotonic();
+    try {
+      const response = await client.request(
+        {
+          method: "POST",
+          path: "",
+          headers: { "content-type": "application/json" },
+          body,
+          isReplayable: true,
+        },
+        signal,
+      );
+      const status = statusOf(response, expected);
+      onCall?.("success", clock.monotonic() - startMs);
+      return status;
+    } catch (error) {
+      const failure = toReviewError(error, signal);
+      onCall?.(failure.result, clock.monotonic() - startMs);
+      throw failure;
+    }
+  }
+}
+
+function statusOf(
+  { status, headers, body }: IncomingResponse,
+  expected: Review,
+): Readonly<Record<string, unknown>> {
+  if (status < 200 || status > 206) {
+    const isRetriable =
+      status === 429 || status === 500 || status === 504 || headers["retry-after"] !== undefined;
+    const result = status === 504 ? "timeout" : "error";
+    throw new ReviewError(result, `the webhook answered with status ${status}`, { isRetriable });
+  }
+  let answer: unknown;
+  try {
+    answer = JSON.parse(body.toString("utf8"));
+  } catch {
+    throw new ReviewError("error", "the webhook's answer is not JSON");
+  }
+  if (!isObject(answer)) throw new ReviewError("error", "the webhook's answer is not an object");
+  const { apiVersion, kind, status: reviewStatus = {} } = answer;
+  // Absent means the same as what was sent; other clients take it so, too.
+  if ((apiVersion ?? expected.apiVersion) !== expected.apiVersion) {
+    throw new ReviewError(
+      "error",
+      `the webhook answered in version ${show(apiVersion)}, expected "${expected.apiVersion}"`,
+    );
+  }
+  if ((kind ?? expected.kind) !== expected.kind) {
+    throw new ReviewError(
+      "error",
+      `the webhook answered with kind ${show(kind)}, expected "${expected.kind}"`,
+    );
+  }
+  if (!isObject(reviewStatus)) {
+    throw new ReviewError("error", "the status of the webhook's answer is not an object");
+  }
+  return reviewStatus;
+}
+
+function toReviewError(error: unknown, signal: AbortSignal): ReviewError {
+  if (error instanceof ReviewError) return error;
+  const cause = error;
+  if (signal.aborted) return new ReviewError("canceled", "the request was canceled", { cause });
+  if (error instanceof TransportError) {
+    const result = error.kind === "timeout" ? "timeout" : "error";
+    const isRetriable = error.kind === "reset";
+    return new ReviewError(result, `the webhook failed: ${error.message}`, { cause, isRetriable });
+  }
+  const message = `credentials for the webhook: ${(error as Error).message}`;
+  return new ReviewError("error", message, { cause });
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** At most a line of what somebody else wrote. */
+function show(value: unknown): string {
+  return (JSON.stringify(value) ?? "none").slice(0, 100);
+}

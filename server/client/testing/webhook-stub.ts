@@ -1,0 +1,166 @@
+/**
+ * A webhook for tests: a real TLS server on a free port that asks for client certificates, records
+ * what it is sent and answers what the test says.
+ */
+import { once } from "node:events";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { TestAuthority, type TestIdentity } from "./test-authority.js";
+
+export interface StubCall {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Common name of the client's certificate; "" without one. */
+  readonly clientName: string;
+  readonly body: StubReview;
+}
+
+/** Whatever review was sent. */
+export interface StubReview {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly status: Readonly<Record<string, unknown>>;
+}
+
+export interface StubAnswer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A string is sent as it is, anything else as JSON. */
+  readonly body?: unknown;
+  /** Closes the connection instead of answering. */
+  readonly isReset?: boolean;
+  /** Never answers. */
+  readonly isSilent?: boolean;
+}
+
+export interface WebhookStub extends AsyncDisposable {
+  /** "https://127.0.0.1:12345/review". */
+  readonly url: string;
+  readonly ca: string;
+  readonly authority: TestAuthority;
+  /** A certificate that the stub accepts; CN=apiserver. */
+  readonly client: TestIdentity;
+  readonly calls: StubCall[];
+  /** Connections accepted so far. */
+  readonly handshakes: number;
+  /** How it answers from now on. */
+  answer: (call: StubCall) => StubAnswer | Promise<StubAnswer>;
+  /** A client configuration with everything inside. */
+  readonly kubeconfig: string;
+  /** Ends the listener and all connections. */
+  stop(): Promise<void>;
+}
+
+/** The review that was sent, with this status. */
+export function withStatus(review: StubReview, status: unknown): StubAnswer {
+  return { body: { ...review, status } };
+}
+
+/** @param isCertificateOptional lets clients in that show none, as API servers do */
+export async function openWebhookStub(
+  answer: WebhookStub["answer"] = ({ body }) => withStatus(body, { allowed: true }),
+  isCertificateOptional = false,
+): Promise<WebhookStub> {
+  const authority = await TestAuthority.create();
+  const [serving, client] = await Promise.all([
+    authority.issueServer(),
+    authority.issueClient("CN=apiserver, O=system"),
+  ]);
+  const calls: StubCall[] = [];
+  const counts = { handshakes: 0 };
+  const server = createServer(
+    {
+      ...serving,
+      ca: authority.cert,
+      requestCert: true,
+      rejectUnauthorized: !isCertificateOptional,
+    },
+    async (request, response) => {
+      let text = "";
+      for await (const chunk of request) text += String(chunk);
+      const subject = (request.socket as TLSSocket).getPeerCertificate().subject;
+      const call: StubCall = {
+        method: request.method ?? "",
+        url: request.url ?? "",
+        headers: request.headers,
+        clientName: String(subject?.CN ?? ""),
+        body: text === "" ? undefined : JSON.parse(text),
+      };
+      calls.push(call);
+      send(response, await stub.answer(call));
+    },
+  );
+  server.on("secureConnection", () => counts.handshakes++);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/review`;
+  const stop = async () => {
+    if (!server.listening) return;
+    const closed = once(server, "close");
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  const stub: WebhookStub = {
+    url,
+    ca: authority.cert,
+    authority,
+    client,
+    calls,
+    get handshakes() {
+      return counts.handshakes;
+    },
+    answer,
+    kubeconfig: kubeconfigFor({ server: url, ca: authority.cert, client }),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+  return stub;
+}
+
+/** A client configuration with everything inside; JSON is YAML. */
+export function kubeconfigFor(parts: {
+  readonly server: string;
+  readonly ca: string;
+  readonly client?: TestIdentity;
+  readonly user?: Readonly<Record<string, unknown>>;
+}): string {
+  const { server, ca, client, user } = parts;
+  const certificate =
+    client === undefined
+      ? {}
+      : {
+          "client-certificate-data": base64(client.cert),
+          "client-key-data": base64(client.key),
+        };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "remote", cluster: { server, "certificate-authority-data": base64(ca) } }],
+    users: [{ name: "me", user: { ...certificate, ...user } }],
+    contexts: [{ name: "webhook", context: { cluster: "remote", user: "me" } }],
+    "current-context": "webhook",
+  });
+}
+
+function base64(text: string): string {
+  return Buffer.from(text, "utf8").toString("base64");
+}
+
+function send(response: ServerResponse, answer: StubAnswer): void {
+  if (answer.isSilent) return;
+  if (answer.isReset) {
+    response.socket?.destroy();
+    return;
+  }
+  const body = typeof answer.body === "string" ? answer.body : JSON.stringify(answer.body ?? {});
+  response.writeHead(answer.status ?? 200, {
+    "content-type": "application/json",
+    ...answer.headers,
+  });
+  response.end(body);
+}
