@@ -7,6 +7,7 @@
  *   node dist/e2e/promises/run.js one-watch  etcd watches per replica (promise 5)
  *   node dist/e2e/promises/run.js idle       what 5,000 idle watchers cost
  *   node dist/e2e/promises/run.js large      100,000 objects in one resource
+ *   node dist/e2e/promises/run.js giant      a list of 1 GiB to a slow client
  *
  * Promise 4 (rolling restarts without relists) is e2e/reads/rolling-restart.test.ts, promise 6 follows
  * from the barrier. Figures are printed, never asserted: they are only true with their conditions.
@@ -240,6 +241,54 @@ async function measureLarge(): Promise<void> {
   await folder[Symbol.asyncDispose]();
 }
 
+/** A list far larger than memory should ever hold, to a client that takes its time (S1-NEG-16). */
+async function measureGiant(): Promise<void> {
+  const COUNT = 128_000;
+  const PROTOBUF = "application/vnd.kubernetes.protobuf";
+  const gate = ["--feature-gates=CBORServingAndStorage=true"];
+  await using server = await startServer({ flags: gate });
+  await fill(server, { to: COUNT, bytes: 8 * 1024 });
+  const lists = [
+    ["JSON", "application/json", ""],
+    ["JSON in one page", "application/json", "?limit=1000000"],
+    ["Protobuf", PROTOBUF, ""],
+    ["CBOR", "application/cbor", ""],
+    ["JSON, gzip", "application/json", "", "gzip"],
+  ] as const;
+  for (const [what, accept, query, coding = "identity"] of lists) {
+    const before = await residentMiB(server.pid);
+    const meter = await startMeter(server.pid);
+    const request = `GET ${CONFIG_MAPS}${query} HTTP/1.1\r\nHost: localhost\r\nAccept: ${accept}\r\nAccept-Encoding: ${coding}\r\nConnection: close\r\n\r\n`;
+    const { bytes, peak } = await readSlowly(server, request);
+    const { cpuMs: cost, elapsedMs } = await meter();
+    print(
+      `${what}: ${(bytes / 2 ** 20).toFixed(0)} MiB, resident before / most`,
+      `${before.toFixed(0)} / ${peak.toFixed(0)}`,
+      "MiB",
+    );
+    print("  time / CPU", `${elapsedMs.toFixed(0)} / ${cost}`, "ms");
+  }
+}
+
+/** Takes an answer with a pause after every few megabytes, and watches the server's memory. */
+async function readSlowly(server: ServerProcess, request: string) {
+  const PAUSE_EVERY_BYTES = 8 * 2 ** 20;
+  const socket = await openSocket(server);
+  socket.write(request);
+  let bytes = 0;
+  let sincePause = 0;
+  let peak = 0;
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    sincePause += chunk.length;
+    if (sincePause < PAUSE_EVERY_BYTES) continue;
+    sincePause = 0;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    peak = Math.max(peak, await residentMiB(server.pid));
+  }
+  return { bytes, peak };
+}
+
 const MEASURES: Readonly<Record<string, () => Promise<void>>> = {
   reads: measureReads,
   memory: measureMemory,
@@ -247,6 +296,7 @@ const MEASURES: Readonly<Record<string, () => Promise<void>>> = {
   "one-watch": measureOneWatch,
   idle: measureIdle,
   large: measureLarge,
+  giant: measureGiant,
 };
 
 const asked = process.argv.slice(2);

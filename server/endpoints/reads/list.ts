@@ -157,7 +157,7 @@ interface Page {
 }
 
 async function sendPage(listing: Listing, start: Start, limit: number): Promise<void> {
-  const { ctx, resource, services, representation, selector } = listing;
+  const { resource, services, representation, selector } = listing;
   const { revision, tree } = start;
   const page =
     tree === undefined
@@ -167,16 +167,15 @@ async function sendPage(listing: Listing, start: Start, limit: number): Promise<
   if (page.hasMore && tree !== undefined && services.usesSnapshots !== false) {
     services.reader.view.partition(resource.partition).keep({ revision, tree });
   }
-  const out = new ChunkWriter();
   let itemsBytes = 0;
   for (const object of page.objects) itemsBytes += representation.itemBytes?.(object) ?? 0;
-  representation.putListHead(out, pageMetadata(listing, page, revision), itemsBytes);
-  for (const [index, object] of page.objects.entries()) {
-    representation.putItem(out, object, index === 0);
+  const body = new ListBody(listing, pageMetadata(listing, page, revision), itemsBytes);
+  for (const object of page.objects) {
+    body.put(representation, object);
+    // A page may be as large as its limit.
+    if (body.out.isFull && !(await body.flush())) return;
   }
-  representation.putListFoot(out, page.objects.length === 0);
-  const headers = ["Content-Type", representation.contentType];
-  await sendCompressed(ctx, 200, headers, out.take(), services.compression);
+  await body.end();
 }
 
 function pageMetadata(
@@ -266,7 +265,7 @@ async function readHistoricalPage(listing: Listing, start: Start, limit: number)
 async function sendAll(listing: Listing, start: Start, tree: ObjectTree): Promise<void> {
   const { representation, selector } = listing;
   const itemsBytes = await sumOfItems(listing, start, tree);
-  const body = new ListBody(listing, start.revision, itemsBytes);
+  const body = new ListBody(listing, listMetadataAt(start), itemsBytes);
   let { after } = start;
   for (;;) {
     let isComplete = true;
@@ -324,7 +323,7 @@ async function sendAllFromHistory(listing: Listing, start: Start): Promise<void>
       itemsBytes += representation.itemBytes(object);
     }
   }
-  const body = new ListBody(listing, start.revision, itemsBytes);
+  const body = new ListBody(listing, listMetadataAt(start), itemsBytes);
   // What fails after the first chunk cuts the answer, so that nobody takes it for complete.
   for await (const object of historicalObjects(listing, start)) {
     body.put(representation, object);
@@ -357,16 +356,19 @@ function refuseUnreadable(objects: readonly StoredObject[]): void {
   if (corrupt.length > 0) throw unreadableObjects(corrupt.map(({ path }) => path));
 }
 
-/** The body of a list without limit: one piece if it is small, else chunks at the client's pace. */
+function listMetadataAt({ revision }: Start): ListMetadata {
+  return { resourceVersion: String(revision) };
+}
+
+/** The body of a list: one piece if it is small, else chunks at the client's pace. */
 class ListBody {
   readonly out = new ChunkWriter();
   readonly #listing: Listing;
   #stream: PacedStream | undefined;
   #isFirst = true;
 
-  constructor(listing: Listing, revision: Revision, itemsBytes: number) {
+  constructor(listing: Listing, metadata: ListMetadata, itemsBytes: number) {
     this.#listing = listing;
-    const metadata = { resourceVersion: String(revision) };
     listing.representation.putListHead(this.out, metadata, itemsBytes);
   }
 
