@@ -4,15 +4,15 @@
  * StatusError ("my kind, and it is wrong").
  *
  * The union asks its members in order and the first success decides (S2-REQ-06). A refusal does not
- * end the search, as another credential of the same request may be good; it is what the client gets
- * when none is. Anonymous is the last resort of requests without any credential.
+ * end the search, as another credential of the same request may be good; nor does a failure, as a lost
+ * backend of one authenticator must not break another. The first of them is what the client gets when
+ * nobody accepts. Anonymous is the last resort of requests without any credential.
  *
  *   client-certificate.ts  the TLS client certificate        anonymous.ts  nobody in particular
  *   unknown-bearer.ts      a bearer token that no member knew is refused
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { TLSSocket } from "node:tls";
-import { StatusError } from "../api/status.js";
 import type { HeaderList } from "../request/header-list.js";
 import type { LazySignal } from "../request/lazy-signal.js";
 import { AUTHENTICATED_GROUP, createUser, type UserInfo } from "../request/user-info.js";
@@ -44,7 +44,11 @@ export interface Authenticator {
   ): UserInfo | undefined | Promise<UserInfo | undefined>;
 }
 
-/** Asks members in order. Rejects with the first refusal when nobody accepts. */
+interface Failure {
+  readonly error: unknown;
+}
+
+/** Asks members in order. Rejects with the first refusal or failure when nobody accepts. */
 export class UnionAuthenticator implements Authenticator {
   readonly name = "union";
   readonly #members: readonly Authenticator[];
@@ -66,49 +70,43 @@ export class UnionAuthenticator implements Authenticator {
 
   #ask(
     from: number,
-    refusal: StatusError | undefined,
+    before: Failure | undefined,
     facts: RequestFacts,
     signal: LazySignal,
   ): UserInfo | undefined | Promise<UserInfo | undefined> {
-    let firstRefusal = refusal;
+    let failure = before;
     for (let i = from; i < this.#members.length; i++) {
       const member = this.#members[i] as Authenticator;
       try {
         const answer = member.authenticate(facts, signal);
         if (answer instanceof Promise) {
-          return this.#resume(answer, i + 1, firstRefusal, facts, signal);
+          return this.#resume(answer, i + 1, failure, facts, signal);
         }
         if (answer !== undefined) return withAuthenticatedGroup(answer);
       } catch (error) {
-        firstRefusal ??= refusalOf(error);
+        failure ??= { error };
       }
     }
-    if (firstRefusal !== undefined) throw firstRefusal;
+    if (failure !== undefined) throw failure.error;
     return this.#lastResort?.authenticate(facts, signal);
   }
 
   async #resume(
     pending: Promise<UserInfo | undefined>,
     next: number,
-    refusal: StatusError | undefined,
+    before: Failure | undefined,
     facts: RequestFacts,
     signal: LazySignal,
   ): Promise<UserInfo | undefined> {
-    let firstRefusal = refusal;
+    let failure = before;
     try {
       const answer = await pending;
       if (answer !== undefined) return withAuthenticatedGroup(answer);
     } catch (error) {
-      firstRefusal ??= refusalOf(error);
+      failure ??= { error };
     }
-    return await this.#ask(next, firstRefusal, facts, signal);
+    return await this.#ask(next, failure, facts, signal);
   }
-}
-
-/** A refusal to remember; anything else (a lost backend, a defect, an abort) ends the search. */
-function refusalOf(error: unknown): StatusError {
-  if (error instanceof StatusError && error.code === 401) return error;
-  throw error;
 }
 
 /** The user with the group that every authenticated user is in (S2-REQ-04). */
