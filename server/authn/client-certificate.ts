@@ -8,11 +8,12 @@
  * authorities change, what is known is forgotten and certificates of open connections are checked
  * against the new ones (S2-X509-04).
  */
-import { X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { unauthorized } from "../api/status.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import { type Authenticator, type RequestFacts, withAuthenticatedGroup } from "./authenticator.js";
+import { isClientOf, parseAuthorities, subjectOf } from "./certificate-chain.js";
 
 interface Identity {
   /** undefined: a certificate without a common name identifies nobody. */
@@ -21,9 +22,6 @@ interface Identity {
 }
 
 type Verdict = Identity | "none" | "untrusted";
-
-/** Longer chains are refused, as every link costs a signature check. */
-const CHAIN_LINKS_MAX = 8;
 
 export class ClientCertificateAuthenticator implements Authenticator {
   readonly name = "client-certificate";
@@ -41,7 +39,7 @@ export class ClientCertificateAuthenticator implements Authenticator {
    * @throws {Error} when one of the PEM blocks can not be read; the old ones stay in force
    */
   replaceAuthorities(bundle: string): void {
-    this.#authorities = splitBundle(bundle).map((pem) => new X509Certificate(pem));
+    this.#authorities = parseAuthorities(bundle);
     this.#known = new WeakMap();
   }
 
@@ -63,11 +61,9 @@ export class ClientCertificateAuthenticator implements Authenticator {
     const isTrusted =
       this.#authorities === undefined
         ? socket.authorized
-        : isIssuedBy(certificate, this.#authorities);
+        : isClientOf(certificate, this.#authorities, Date.now());
     if (!isTrusted) return "untrusted";
-    const { subject } = socket.getPeerCertificate();
-    const names = valuesOf(subject?.CN);
-    const name = names.at(-1) ?? "";
+    const { commonName: name, organizations } = subjectOf(socket);
     const digest = certificate.fingerprint256.replaceAll(":", "").toLowerCase();
     return {
       validToMs: Date.parse(certificate.validTo),
@@ -77,50 +73,10 @@ export class ClientCertificateAuthenticator implements Authenticator {
           : withAuthenticatedGroup(
               createUser({
                 name,
-                groups: valuesOf(subject?.O),
+                groups: organizations,
                 extra: { [this.#credentialIdKey]: [`X509SHA256=${digest}`] },
               }),
             ),
     };
   }
-}
-
-/** The certificates of a PEM file. */
-export function splitBundle(bundle: string): string[] {
-  const blocks = bundle.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g);
-  return blocks === null ? [] : [...blocks];
-}
-
-/** A subject's attribute is absent, one string, or an array of them. */
-function valuesOf(attribute: string | string[] | undefined): string[] {
-  if (attribute === undefined) return [];
-  return Array.isArray(attribute) ? attribute : [attribute];
-}
-
-/** Whether signatures and dates lead from the certificate to one of the authorities. */
-function isIssuedBy(leaf: X509Certificate, authorities: readonly X509Certificate[]): boolean {
-  let current: X509Certificate | undefined = leaf;
-  for (let link = 0; link < CHAIN_LINKS_MAX && current !== undefined; link++) {
-    const subject: X509Certificate = current;
-    if (!isValidNow(subject)) return false;
-    if (authorities.some((authority) => isValidNow(authority) && hasIssued(authority, subject))) {
-      return true;
-    }
-    // What the client sent along: Node links each certificate to the one above it.
-    const above: X509Certificate | undefined = subject.issuerCertificate;
-    const isNext = above !== undefined && above !== subject && hasIssued(above, subject);
-    current = isNext ? above : undefined;
-  }
-  return false;
-}
-
-function hasIssued(authority: X509Certificate, certificate: X509Certificate): boolean {
-  return (
-    authority.ca && certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
-  );
-}
-
-function isValidNow(certificate: X509Certificate): boolean {
-  const now = Date.now();
-  return Date.parse(certificate.validFrom) <= now && now <= Date.parse(certificate.validTo);
 }

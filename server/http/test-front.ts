@@ -14,10 +14,10 @@ import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "n
 import { systemClock } from "../../storage/base/clock.js";
 import { type LogFields, type Logger, silentLogger } from "../../storage/base/logger.js";
 import { AnonymousAuthenticator } from "../authn/anonymous.js";
-import { UnionAuthenticator } from "../authn/authenticator.js";
+import { type Authenticator, UnionAuthenticator } from "../authn/authenticator.js";
 import { ClientCertificateAuthenticator } from "../authn/client-certificate.js";
 import { UnknownBearerAuthenticator } from "../authn/unknown-bearer.js";
-import { UnionAuthorizer } from "../authz/authorizer.js";
+import { type Authorizer, UnionAuthorizer } from "../authz/authorizer.js";
 import { PrivilegedGroupsAuthorizer } from "../authz/privileged-groups.js";
 import { PublicPathsAuthorizer } from "../authz/public-paths.js";
 import type { RequestMiddleware } from "../request/request-state.js";
@@ -39,6 +39,12 @@ export interface FrontOptions {
   readonly requestTimeoutMs?: number;
   /** The moment at which the certificates are made. */
   readonly madeAt?: Date;
+  /** Asked after the one of client certificates. */
+  readonly authenticators?: readonly Authenticator[];
+  /** PEM: named to clients in the handshake besides our own. */
+  readonly otherAuthorities?: string;
+  readonly authorizer?: Authorizer;
+  readonly beforeAuthorization?: readonly RequestMiddleware[];
 }
 
 export interface Answer {
@@ -49,7 +55,7 @@ export interface Answer {
 
 export interface Ask {
   readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: string | Buffer;
   /** Whose certificate is shown; null = none. Default: the administrator's. */
   readonly identity?: Identity | null;
@@ -89,6 +95,10 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
   const clientCertificates = new ClientCertificateAuthenticator({
     credentialIdKey: "credential-id",
   });
+  if (options.otherAuthorities !== undefined) {
+    // What the handshake trusts is no longer the clients' authority alone.
+    clientCertificates.replaceAuthorities(certificates.clientAuthority);
+  }
   const inFlightLimits = new InFlightLimits({
     readOnlyMax: options.readOnlyMax ?? 400,
     mutatingMax: 200,
@@ -100,13 +110,17 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
     metrics,
     encodeStatus: encodeStatusAsJson,
     authenticator: new UnionAuthenticator(
-      [clientCertificates, new UnknownBearerAuthenticator()],
+      [clientCertificates, ...(options.authenticators ?? []), new UnknownBearerAuthenticator()],
       options.anonymous === false ? undefined : new AnonymousAuthenticator(),
     ),
     authorizer: new UnionAuthorizer([
       new PrivilegedGroupsAuthorizer([MASTERS_GROUP]),
       new PublicPathsAuthorizer(),
+      ...(options.authorizer === undefined ? [] : [options.authorizer]),
     ]),
+    ...(options.beforeAuthorization !== undefined && {
+      beforeAuthorization: options.beforeAuthorization,
+    }),
     inFlightLimits,
     requestTimeoutMs,
     isServed: () => true,
@@ -127,7 +141,10 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
     {
       host: "127.0.0.1",
       port: 0,
-      credentials: { ...certificates.serving, clientAuthorities: certificates.clientAuthority },
+      credentials: {
+        ...certificates.serving,
+        clientAuthorities: [certificates.clientAuthority, options.otherAuthorities].join("\n"),
+      },
       requestTimeoutMs,
       logger,
       metrics,

@@ -3,6 +3,7 @@
  * can tell two values from one with a comma in it. Whoever reads identities from headers reads these.
  */
 import type { IncomingHttpHeaders } from "node:http";
+import { badRequest } from "../api/status.js";
 
 /** name, value, name, value, ...: node's `rawHeaders`, names in any case. */
 export type HeaderList = readonly string[];
@@ -42,6 +43,20 @@ export function prefixedHeaderValues(
     else values.push(headers[i + 1] as string);
   }
   return found;
+}
+
+/**
+ * The text of a header's value. Node shows each of its bytes as one character; names of users and
+ * groups are UTF-8. @throws {StatusError} 400 for bytes that are not: two names must not become one
+ */
+export function decodeHeaderText(value: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what most values are
+  if (/^[\x00-\x7f]*$/.test(value)) return value;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(value, "latin1"));
+  } catch {
+    throw badRequest("a header with an identity is not UTF-8");
+  }
 }
 
 /** Takes headers off a request, in every form in which later steps could read them. */

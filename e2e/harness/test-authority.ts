@@ -1,0 +1,147 @@
+/** Certificate authorities of a test: roots, intermediates, and certificates for clients and servers. */
+import "reflect-metadata";
+import { randomBytes, webcrypto } from "node:crypto";
+import { isIP } from "node:net";
+import * as x509 from "@peculiar/x509";
+
+const KEY_ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
+const DAY_MS = 86_400_000;
+const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
+const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
+
+/** PEM; `cert` has the intermediates behind it. */
+export interface TestIdentity {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface TestLeaf {
+  readonly commonName?: string;
+  readonly organizations?: readonly string[];
+  /** What it may be used for; "any" = no such extension. Default: client. */
+  readonly usage?: "client" | "server" | "any";
+  /** Names and addresses of a server. */
+  readonly hosts?: readonly string[];
+  readonly notBefore?: Date;
+  readonly notAfter?: Date;
+}
+
+export class TestAuthority {
+  /** PEM: what has to be trusted. */
+  readonly certificate: string;
+  readonly #issuer: x509.X509Certificate;
+  readonly #keys: webcrypto.CryptoKeyPair;
+  /** PEM of the authorities between this one and the root, this one first. */
+  readonly #intermediates: string;
+
+  private constructor(
+    issuer: x509.X509Certificate,
+    keys: webcrypto.CryptoKeyPair,
+    intermediates: string,
+  ) {
+    this.#issuer = issuer;
+    this.#keys = keys;
+    this.#intermediates = intermediates;
+    this.certificate = pem(issuer);
+  }
+
+  /** A root. */
+  static async create(name: string): Promise<TestAuthority> {
+    x509.cryptoProvider.set(webcrypto);
+    const keys = await newKeys();
+    const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+      ...validity({}),
+      serialNumber: serialNumber(),
+      name: [{ CN: [name] }],
+      keys,
+      signingAlgorithm: KEY_ALGORITHM,
+      extensions: authorityExtensions(),
+    });
+    return new TestAuthority(certificate, keys, "");
+  }
+
+  /** An authority below this one; its certificates come with the chain. */
+  async createIntermediate(name: string, options: { isAuthority?: boolean } = {}) {
+    const keys = await newKeys();
+    const certificate = await this.#sign(keys, [{ CN: [name] }], {}, [
+      ...(options.isAuthority === false ? [] : authorityExtensions()),
+    ]);
+    return new TestAuthority(certificate, keys, pem(certificate) + this.#intermediates);
+  }
+
+  async issue(leaf: TestLeaf = {}): Promise<TestIdentity> {
+    const keys = await newKeys();
+    const { commonName, organizations = [], usage = "client", hosts = [] } = leaf;
+    const subject: x509.JsonName = organizations.map((one) => ({ O: [one] }));
+    if (commonName !== undefined) subject.push({ CN: [commonName] });
+    const extensions: x509.Extension[] = [new x509.BasicConstraintsExtension(false)];
+    if (usage !== "any") {
+      const oid = usage === "client" ? CLIENT_AUTH : SERVER_AUTH;
+      extensions.push(new x509.ExtendedKeyUsageExtension([oid]));
+    }
+    if (hosts.length > 0) {
+      const names: x509.JsonGeneralNames = hosts.map((value) => ({
+        type: isIP(value) === 0 ? "dns" : "ip",
+        value,
+      }));
+      extensions.push(new x509.SubjectAlternativeNameExtension(names));
+    }
+    const certificate = await this.#sign(keys, subject, leaf, extensions);
+    const pkcs8 = await webcrypto.subtle.exportKey("pkcs8", keys.privateKey);
+    return {
+      cert: pem(certificate) + this.#intermediates,
+      key: `${x509.PemConverter.encode(pkcs8, "PRIVATE KEY")}\n`,
+    };
+  }
+
+  async #sign(
+    keys: webcrypto.CryptoKeyPair,
+    subject: x509.JsonName,
+    period: Pick<TestLeaf, "notBefore" | "notAfter">,
+    extensions: x509.Extension[],
+  ): Promise<x509.X509Certificate> {
+    return await x509.X509CertificateGenerator.create({
+      ...validity(period),
+      serialNumber: serialNumber(),
+      subject,
+      issuer: this.#issuer.subjectName,
+      publicKey: keys.publicKey,
+      signingKey: this.#keys.privateKey,
+      signingAlgorithm: KEY_ALGORITHM,
+      extensions,
+    });
+  }
+}
+
+function authorityExtensions(): x509.Extension[] {
+  const usages = x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign;
+  return [
+    new x509.BasicConstraintsExtension(true, undefined, true),
+    new x509.KeyUsagesExtension(usages, true),
+  ];
+}
+
+async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return (await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, [
+    "sign",
+    "verify",
+  ])) as webcrypto.CryptoKeyPair;
+}
+
+function validity({ notBefore, notAfter }: Pick<TestLeaf, "notBefore" | "notAfter">) {
+  return {
+    notBefore: notBefore ?? new Date(Date.now() - DAY_MS),
+    notAfter: notAfter ?? new Date(Date.now() + DAY_MS),
+  };
+}
+
+/** Positive: the first bit is clear. */
+function serialNumber(): string {
+  const bytes = randomBytes(16);
+  bytes[0] = ((bytes[0] as number) & 0x7f) | 0x40;
+  return bytes.toString("hex");
+}
+
+function pem(certificate: x509.X509Certificate): string {
+  return `${certificate.toString("pem")}\n`;
+}

@@ -1,0 +1,141 @@
+/**
+ * FrontProxyAuthenticator: a proxy in front of us has authenticated the user and says so in headers.
+ * They count only on a connection whose client certificate leads to the proxies' own authority
+ * (S2-PROXY-04) and whose common name is one of those allowed (S2-PROXY-05); on any other connection
+ * they are words of whoever sends them, and are not looked at.
+ *
+ * A name that is sent twice with different values is a client's header that a careless proxy added its
+ * own to, so it is refused rather than guessed at. Names are compared as HTTP does, without case; a
+ * name with underscores is another name.
+ */
+import type { X509Certificate } from "node:crypto";
+import type { TLSSocket } from "node:tls";
+import { unauthorized } from "../api/status.js";
+import {
+  decodeHeaderText,
+  type HeaderList,
+  headerValues,
+  prefixedHeaderValues,
+  toHeaderList,
+} from "../request/header-list.js";
+import { createUser, type UserInfo } from "../request/user-info.js";
+import type { Authenticator, RequestFacts } from "./authenticator.js";
+import { isClientOf, parseAuthorities, subjectOf } from "./certificate-chain.js";
+import type { FrontProxyHeaders } from "./identity-headers.js";
+
+export interface FrontProxyOptions {
+  readonly headers: FrontProxyHeaders;
+  /** Common names of proxies; empty = every certificate of the authority. */
+  readonly allowedNames: readonly string[];
+  /** PEM: who vouches for proxies. Nobody else's authority counts. */
+  readonly authorities: string;
+}
+
+interface Proxy {
+  /** Until when the connection may speak for others; 0 = never. */
+  readonly trustedUntilMs: number;
+}
+
+const NO_PROXY: Proxy = { trustedUntilMs: 0 };
+
+export class FrontProxyAuthenticator implements Authenticator {
+  readonly name = "front-proxy";
+  readonly #headers: FrontProxyHeaders;
+  readonly #allowedNames: ReadonlySet<string>;
+  #authorities: readonly X509Certificate[];
+  /** A connection's certificate cannot change, so it is looked at once. */
+  #known = new WeakMap<TLSSocket, Proxy>();
+
+  /** @throws {Error} when one of the PEM blocks can not be read */
+  constructor({ headers, allowedNames, authorities }: FrontProxyOptions) {
+    this.#headers = {
+      username: headers.username.map(lowerCase),
+      uid: headers.uid.map(lowerCase),
+      group: headers.group.map(lowerCase),
+      // An empty prefix would make every header a fact about the user.
+      extraPrefix: headers.extraPrefix.map(lowerCase).filter((prefix) => prefix !== ""),
+    };
+    this.#allowedNames = new Set(allowedNames);
+    this.#authorities = parseAuthorities(authorities);
+  }
+
+  /**
+   * From now on only these authorities count, also for connections that are open already.
+   * @throws {Error} when one of the PEM blocks can not be read; the old ones stay in force
+   */
+  replaceAuthorities(bundle: string): void {
+    this.#authorities = parseAuthorities(bundle);
+    this.#known = new WeakMap();
+  }
+
+  authenticate({ headers, rawHeaders, socket }: RequestFacts): UserInfo | undefined {
+    if (socket === undefined || !this.#isProxy(socket)) return undefined;
+    const sent = rawHeaders ?? toHeaderList(headers);
+    const name = onlyValue(sent, this.#headers.username);
+    if (name === "") return undefined;
+    return createUser({
+      name,
+      uid: onlyValue(sent, this.#headers.uid),
+      groups: this.#headers.group
+        .flatMap((header) => headerValues(sent, header))
+        .filter((group) => group !== "")
+        .map(decodeHeaderText),
+      extra: this.#extraOf(sent),
+    });
+  }
+
+  #isProxy(socket: TLSSocket): boolean {
+    let proxy = this.#known.get(socket);
+    if (proxy === undefined) {
+      proxy = this.#examine(socket);
+      this.#known.set(socket, proxy);
+    }
+    return Date.now() <= proxy.trustedUntilMs;
+  }
+
+  #examine(socket: TLSSocket): Proxy {
+    const certificate = socket.getPeerX509Certificate?.();
+    if (certificate === undefined) return NO_PROXY;
+    if (!isClientOf(certificate, this.#authorities, Date.now())) return NO_PROXY;
+    const { commonName } = subjectOf(socket);
+    const isAllowed = this.#allowedNames.size === 0 || this.#allowedNames.has(commonName);
+    return isAllowed ? { trustedUntilMs: Date.parse(certificate.validTo) } : NO_PROXY;
+  }
+
+  #extraOf(sent: HeaderList): Record<string, readonly string[]> {
+    const extra = new Map<string, string[]>();
+    for (const prefix of this.#headers.extraPrefix) {
+      for (const [encoded, values] of prefixedHeaderValues(sent, prefix)) {
+        const key = decodeKey(encoded);
+        extra.set(key, [...(extra.get(key) ?? []), ...values.map(decodeHeaderText)]);
+      }
+    }
+    return Object.fromEntries(extra);
+  }
+}
+
+/**
+ * The value of the first of some headers that has one; "" when none has.
+ * @throws {StatusError} 401 when it has several
+ */
+function onlyValue(sent: HeaderList, names: readonly string[]): string {
+  for (const name of names) {
+    const values = new Set(headerValues(sent, name).filter((value) => value !== ""));
+    if (values.size > 1) throw unauthorized();
+    for (const value of values) return decodeHeaderText(value);
+  }
+  return "";
+}
+
+/** "acme.com%2fproject" to "acme.com/project"; what is not well encoded stays as it is (upstream). */
+function decodeKey(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
+}
+
+function lowerCase(name: string): string {
+  return name.toLowerCase();
+}
