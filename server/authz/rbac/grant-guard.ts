@@ -1,0 +1,165 @@
+/**
+ * GrantGuard: nobody hands out more than they hold. Who writes a role must hold all its permissions in
+ * its scope, or may `escalate`; who writes a binding must hold those of its role, or may `bind` it
+ * (S2-RBAC-17, S2-RBAC-18). An aggregationRule can gather anything, so it takes everything. Members of
+ * system:masters may do all of this, and the garbage collector's fields are nobody's permission.
+ *
+ * Asked by the registry after validation and before the transaction, whatever the verb: a create, a
+ * PUT, a patch or an apply. Holds for every authorization mode, as roles may be in force later.
+ */
+
+import type { PartitionId } from "../../../storage/objects/keys.js";
+import { partitionId } from "../../../storage/objects/keys.js";
+import { deepEqual } from "../../api/deep-equal.js";
+import type { ApiObject } from "../../api/meta.js";
+import { forbidden, notFound, type StatusError } from "../../api/status.js";
+import { MASTERS_GROUP, type UserInfo } from "../../request/user-info.js";
+import type { Authorizer } from "../authorizer.js";
+import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
+import { joinErrors, type RbacAuthorizer } from "./rbac-authorizer.js";
+import type { RbacIndex } from "./rbac-index.js";
+import type { RoleKind } from "./role-book.js";
+import { type Coverage, compactRules, covers, describeRule, quoteAll } from "./rule-coverage.js";
+
+/** A write that waits to be allowed. */
+export interface GuardedWrite {
+  readonly next: ApiObject;
+  /** undefined for a create. */
+  readonly current: ApiObject | undefined;
+  /** "" for cluster scope. */
+  readonly namespace: string;
+  /** Of the URL; "" when the request names a collection. */
+  readonly name: string;
+  readonly user: UserInfo;
+}
+
+export interface WriteGuard {
+  /** @throws {StatusError} 403, and 404 for a binding whose role is not there */
+  check(write: GuardedWrite, signal: AbortSignal): Promise<void>;
+}
+
+export interface GrantGuardParts {
+  readonly index: RbacIndex;
+  readonly rbac: RbacAuthorizer;
+  /** Of the server: who may `escalate` and `bind`. */
+  readonly authorizer: Authorizer;
+}
+
+const FULL_AUTHORITY: readonly PolicyRule[] = [
+  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+  { verbs: ["*"], nonResourceURLs: ["*"] },
+];
+
+const AGGREGATION_REFUSED = "must have cluster-admin privileges to use the aggregationRule";
+
+/** Missing permissions that a message lists. */
+const TOLD_MAX = 100;
+
+/** The guards of the group's partitions. */
+export function createGrantGuards(parts: GrantGuardParts): Record<PartitionId, WriteGuard> {
+  const { group } = parts.index;
+  return {
+    [partitionId(group, "roles")]: guardRoles(parts, "roles"),
+    [partitionId(group, "clusterroles")]: guardRoles(parts, "clusterroles"),
+    [partitionId(group, "rolebindings")]: guardBindings(parts, "rolebindings"),
+    [partitionId(group, "clusterrolebindings")]: guardBindings(parts, "clusterrolebindings"),
+  };
+}
+
+function guardRoles(parts: GrantGuardParts, resource: "roles" | "clusterroles"): WriteGuard {
+  const { group } = parts.index;
+  return {
+    async check(write, signal) {
+      const { next, current, namespace, user } = write;
+      if (isExempt(write)) return;
+      const held = parts.rbac.policyRules(user, namespace);
+      const coverage = covers(held.rules, toPolicyRules(next.rules));
+      const isAggregated = [next, current].some((role) => role?.aggregationRule != null);
+      const mayAggregate = !isAggregated || covers(held.rules, FULL_AUTHORITY).isCovered;
+      if (coverage.isCovered && mayAggregate) return;
+      const ask = { verb: "escalate", group, resource, namespace, name: write.name };
+      if (await isAllowed(parts, user, ask, signal)) return;
+      if (!coverage.isCovered) throw refuse({ group, resource }, write, coverage, held.errors);
+      throw forbidden({ group, resource }, next.metadata.name ?? "", AGGREGATION_REFUSED);
+    },
+  };
+}
+
+function guardBindings(
+  parts: GrantGuardParts,
+  resource: "rolebindings" | "clusterrolebindings",
+): WriteGuard {
+  const { index, rbac } = parts;
+  const { group } = index;
+  return {
+    async check(write, signal) {
+      const { next, namespace, user } = write;
+      if (isExempt(write)) return;
+      const { apiGroup, kind, name } = roleRefOf(next);
+      const role = index.role(kind, namespace, name);
+      const isThere = role?.object !== undefined;
+      const held = rbac.policyRules(user, namespace);
+      const coverage = isThere ? covers(held.rules, index.rules(role)) : undefined;
+      if (coverage?.isCovered === true && !role?.isBroken) return;
+      const roles = kind === "Role" ? "roles" : "clusterroles";
+      const ask = { verb: "bind", group: apiGroup, resource: roles, namespace, name };
+      if (await isAllowed(parts, user, ask, signal)) return;
+      if (coverage === undefined) throw notFound({ group, resource: roles }, name);
+      throw refuse({ group, resource }, write, coverage, held.errors);
+    },
+  };
+}
+
+/** Whether the write hands out nothing, or its user may hand out everything. */
+function isExempt({ next, current, user }: GuardedWrite): boolean {
+  if (user.groups.includes(MASTERS_GROUP)) return true;
+  return current !== undefined && deepEqual(withoutUpkeep(next), withoutUpkeep(current));
+}
+
+/** Without what the garbage collector and the server itself change. */
+function withoutUpkeep({ metadata, ...object }: ApiObject): Record<string, unknown> {
+  const { ownerReferences, finalizers, managedFields, resourceVersion, generation, ...rest } =
+    metadata;
+  return { ...object, metadata: rest };
+}
+
+function roleRefOf({ roleRef }: ApiObject): { apiGroup: string; kind: RoleKind; name: string } {
+  const { apiGroup, kind, name } = roleRef as { apiGroup: string; kind: RoleKind; name: string };
+  return { apiGroup, kind, name };
+}
+
+interface Ask {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+async function isAllowed(
+  { authorizer }: GrantGuardParts,
+  user: UserInfo,
+  ask: Ask,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const info = { ...ask, isResourceRequest: true, version: "*", subresource: "", path: "" };
+  const { decision } = await authorizer.authorize({ user, info }, { signal });
+  return decision === "allow";
+}
+
+function refuse(
+  resource: { readonly group: string; readonly resource: string },
+  { next, user }: GuardedWrite,
+  { missing, isTooLarge }: Coverage,
+  errors: readonly string[],
+): StatusError {
+  const lines = compactRules(missing).map(describeRule).sort();
+  const told = [...new Set(lines)].slice(0, TOLD_MAX);
+  if (isTooLarge === true) told.push("(the rules have more permissions than can be checked)");
+  else if (lines.length > TOLD_MAX) told.push(`(and ${lines.length - TOLD_MAX} more)`);
+  const why =
+    `user ${JSON.stringify(user.name)} (groups=${quoteAll(user.groups)}) ` +
+    `is attempting to grant RBAC permissions not currently held:\n${told.join("\n")}`;
+  const unresolved = errors.length === 0 ? "" : `; resolution errors: [${joinErrors(errors)}]`;
+  return forbidden(resource, next.metadata.name ?? "", why + unresolved);
+}
