@@ -1,0 +1,350 @@
+/** Tokens of service accounts: who they are, and everything that ends or forges them. */
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { test } from "node:test";
+import fc from "fast-check";
+import { createNaming } from "../../api/naming.js";
+import { StatusError } from "../../api/status.js";
+import type { UserInfo } from "../../request/user-info.js";
+import { parseCompactToken, signCompactToken } from "./compact-token.js";
+import {
+  type AccountFixture,
+  makeEcKey,
+  makeRsaKey,
+  openAccounts,
+  WEB_ACCOUNT,
+  wish,
+} from "./testing/account-fixtures.js";
+import { encodeBoundClaims, encodeLegacyClaims } from "./token-claims.js";
+
+const NAMING = createNaming("kubernetes");
+const ISSUER = "https://kubernetes.default.svc.cluster.local";
+
+function ask({ authenticator }: AccountFixture, token: string): UserInfo | undefined {
+  const headers = { authorization: `Bearer ${token}` };
+  return authenticator.authenticate({ headers, socket: undefined, path: "/" });
+}
+
+function refuses(accounts: AccountFixture, token: string, reason: string): void {
+  assert.throws(
+    () => ask(accounts, token),
+    (error) =>
+      error instanceof StatusError && error.code === 401 && error.message === "Unauthorized",
+  );
+  assert.equal(accounts.refusals.at(-1), reason);
+}
+
+async function issue(accounts: AccountFixture, changes: object = {}): Promise<string> {
+  return (await accounts.issuer.issueBound(wish(accounts.issuer, changes))).token;
+}
+
+function claimsOf(token: string) {
+  const parsed = parseCompactToken(token);
+  assert.ok(parsed);
+  return parsed.claims as Record<string, unknown>;
+}
+
+const text = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+test("S2-SA-04, S2-SA-05, S2-REQ-03: an account is a user of that name, its two groups and its uid", async () => {
+  const accounts = openAccounts();
+  const { token, credentialId } = await accounts.issuer.issueBound(wish(accounts.issuer));
+  for (let round = 0; round < 2; round++) {
+    assert.deepEqual(ask(accounts, token), {
+      name: "system:serviceaccount:shop:web",
+      uid: "u-web",
+      groups: ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
+      extra: { "authentication.kubernetes.io/credential-id": [credentialId] },
+    });
+  }
+});
+
+test("what a token is bound to shows in the user's extra, in the vendor's spelling", async () => {
+  const accounts = openAccounts({ vendor: "acme" });
+  accounts.view.put("pods", "shop", "p", "u-p");
+  const binding = { pod: { name: "p", uid: "u-p" }, node: { name: "n", uid: "u-n" } };
+  const { token, credentialId } = await accounts.issuer.issueBound(
+    wish(accounts.issuer, { binding }),
+  );
+  assert.deepEqual(ask(accounts, token)?.extra, {
+    "authentication.acme.io/credential-id": [credentialId],
+    "authentication.acme.io/node-name": ["n"],
+    "authentication.acme.io/node-uid": ["u-n"],
+    "authentication.acme.io/pod-name": ["p"],
+    "authentication.acme.io/pod-uid": ["u-p"],
+  });
+  assert.equal(claimsOf(token).iss, "https://acme.default.svc.cluster.local");
+});
+
+test("S2-SA-06: the claims are those that existing readers of tokens know", async () => {
+  const accounts = openAccounts();
+  accounts.view.put("pods", "shop", "p", "u-p");
+  const binding = { pod: { name: "p", uid: "u-p" }, node: { name: "n", uid: "" } };
+  const token = await issue(accounts, { binding, lifetimeSeconds: 3607 });
+  const now = accounts.clock.now() / 1000;
+  const { jti, ...claims } = claimsOf(token);
+  assert.match(String(jti), /^[0-9a-f-]{36}$/);
+  assert.deepEqual(claims, {
+    aud: [ISSUER],
+    exp: now + 365 * 24 * 3600,
+    iat: now,
+    iss: ISSUER,
+    "kubernetes.io": {
+      namespace: "shop",
+      node: { name: "n" },
+      pod: { name: "p", uid: "u-p" },
+      serviceaccount: { name: "web", uid: "u-web" },
+      warnafter: now + 3607,
+    },
+    nbf: now,
+    sub: "system:serviceaccount:shop:web",
+  });
+});
+
+test("S2-SA-06: a token ends with its time, and does not begin before it", async () => {
+  const accounts = openAccounts();
+  const token = await issue(accounts, { lifetimeSeconds: 600 });
+  assert.equal(ask(accounts, token)?.uid, "u-web");
+  accounts.clock.advance(599_000);
+  assert.equal(ask(accounts, token)?.uid, "u-web");
+  accounts.clock.advance(1_000);
+  refuses(accounts, token, "expired");
+
+  const later = openAccounts();
+  const early = await issue(later);
+  later.clock.advance(-29_000);
+  assert.equal(ask(later, early)?.uid, "u-web");
+  later.clock.advance(-10_000);
+  refuses(later, early, "not yet valid");
+});
+
+test("S2-SA-03: a token ends at once with its account, also when a new one takes the name", async () => {
+  const accounts = openAccounts();
+  const token = await issue(accounts);
+  assert.equal(ask(accounts, token)?.uid, "u-web");
+  accounts.view.delete("serviceaccounts", "shop", "web");
+  refuses(accounts, token, "account gone");
+  accounts.view.put("serviceaccounts", "shop", "web", "u-other");
+  refuses(accounts, token, "account gone");
+  accounts.view.put("serviceaccounts", "shop", "web", "u-web");
+  assert.equal(ask(accounts, token)?.uid, "u-web");
+  accounts.view.putCorrupt("serviceaccounts", "shop", "web");
+  refuses(accounts, token, "account gone");
+});
+
+for (const [kind, resource, namespace] of [
+  ["pod", "pods", "shop"],
+  ["secret", "secrets", "shop"],
+  ["node", "nodes", ""],
+] as const) {
+  test(`S2-SA-03: a token that is bound to a ${kind} ends with it, and not with another's change`, async () => {
+    const accounts = openAccounts();
+    accounts.view.put(resource, namespace, "x", "u-x");
+    const token = await issue(accounts, { binding: { [kind]: { name: "x", uid: "u-x" } } });
+    assert.equal(ask(accounts, token)?.uid, "u-web");
+    accounts.view.put(resource, namespace, "x", "u-x", { status: { phase: "Running" } });
+    assert.equal(ask(accounts, token)?.uid, "u-web");
+    accounts.view.put(resource, namespace, "x", "u-y");
+    refuses(accounts, token, "bound object gone");
+    accounts.view.delete(resource, namespace, "x");
+    refuses(accounts, token, "bound object gone");
+  });
+}
+
+test("S2-SA-03: an object that should be gone by now takes its tokens with it a minute later", async () => {
+  const accounts = openAccounts();
+  const metadata = { deletionTimestamp: "2030-01-01T00:00:30Z" };
+  accounts.view.put("pods", "shop", "p", "u-p", { metadata });
+  const token = await issue(accounts, { binding: { pod: { name: "p", uid: "u-p" } } });
+  assert.equal(ask(accounts, token)?.uid, "u-web");
+  accounts.clock.advance(90_000);
+  assert.equal(ask(accounts, token)?.uid, "u-web");
+  accounts.clock.advance(1_000);
+  refuses(accounts, token, "bound object gone");
+});
+
+test("a pod's token lives with the pod: its node is only told", async () => {
+  const accounts = openAccounts();
+  accounts.view.put("pods", "shop", "p", "u-p");
+  const binding = { pod: { name: "p", uid: "u-p" }, node: { name: "gone", uid: "u-n" } };
+  assert.equal(ask(accounts, await issue(accounts, { binding }))?.uid, "u-web");
+});
+
+test("S2-SA-06: a token must be for this API", async () => {
+  const accounts = openAccounts({ flags: { apiAudiences: ["api", "other-api"] } });
+  refuses(accounts, await issue(accounts, { audiences: ["vault"] }), "audience");
+  const token = await issue(accounts, { audiences: ["vault", "other-api"] });
+  assert.equal(ask(accounts, token)?.uid, "u-web");
+  const { authenticator } = accounts;
+  assert.deepEqual(authenticator.authenticateToken(token, ["vault", "x"])?.audiences, ["vault"]);
+  assert.throws(() => authenticator.authenticateToken(token, ["x"]), StatusError);
+  // A token without any audience means this API.
+  const key = makeEcKey("P-256");
+  const own = openAccounts({ signing: key });
+  const { aud: _, ...claims } = claimsOf(await issue(own));
+  assert.equal(ask(own, await signCompactToken(key, claims))?.uid, "u-web");
+});
+
+test("several issuers are accepted, the first one issues; tokens of others are not ours to judge", async () => {
+  const key = makeEcKey("P-256");
+  const flags = { serviceAccountIssuer: ["https://new.example", "https://old.example"] };
+  const accounts = openAccounts({ signing: key, flags });
+  const claims = claimsOf(await issue(accounts));
+  assert.equal(claims.iss, "https://new.example");
+  const of = (iss: string) => signCompactToken(key, { ...claims, iss });
+  assert.equal(ask(accounts, await of("https://old.example"))?.uid, "u-web");
+  assert.equal(ask(accounts, await of("https://else.example")), undefined);
+  assert.equal(ask(accounts, "not-a-jwt"), undefined);
+  assert.equal(ask(accounts, "a.b.c"), undefined);
+  assert.equal(accounts.refusals.length, 0);
+});
+
+test("S2-SA-01: every given key verifies; one that is not given does not", async () => {
+  const [rsa, p256, p384, p521] = [makeRsaKey(), ...["P-256", "P-384", "P-521"].map(makeEcKey)];
+  assert.ok(rsa && p256 && p384 && p521);
+  const accounts = openAccounts({ signing: rsa, others: [p256, p384] });
+  const claims = claimsOf(await issue(accounts));
+  for (const key of [rsa, p256, p384]) {
+    assert.equal(ask(accounts, await signCompactToken(key, claims))?.uid, "u-web", key.algorithm);
+  }
+  refuses(accounts, await signCompactToken(p521, claims), "signature");
+  refuses(accounts, await signCompactToken(makeRsaKey(), claims), "signature");
+});
+
+test("S2-SA-06: forged headers do not help: none, a public key as secret, another key's name", async () => {
+  const [rsa, ec] = [makeRsaKey(), makeEcKey("P-256")];
+  const accounts = openAccounts({ signing: rsa, others: [ec] });
+  const good = await issue(accounts);
+  const claims = claimsOf(good);
+  const [head = "", body = "", signature = ""] = good.split(".");
+  const withHead = (header: object, sign: (signed: string) => string = () => signature) => {
+    const signed = `${text(header)}.${body}`;
+    return `${signed}.${sign(signed)}`;
+  };
+  const pem = rsa.publicKey.export({ type: "spki", format: "pem" });
+  const hmac = (signed: string) => createHmac("sha256", pem).update(signed).digest("base64url");
+  for (const token of [
+    withHead({ alg: "HS256", kid: rsa.id }, hmac),
+    withHead({ alg: "HS256" }, hmac),
+    withHead({ alg: "none" }, () => "AA"),
+    withHead({ alg: "RS512", kid: rsa.id }),
+    withHead({ alg: "RS256", kid: ec.id }),
+    `${head}.${text({ ...claims, sub: "system:serviceaccount:shop:admin" })}.${signature}`,
+    `${head}.${body}.${Buffer.alloc(256).toString("base64url")}`,
+  ]) {
+    refuses(accounts, token, "signature");
+  }
+  // Without a signature, or with an extension that must be understood, it is no token of ours.
+  for (const token of [
+    `${head}.${body}.`,
+    `${head}.${body}`,
+    withHead({ alg: "RS256", crit: ["exp"] }),
+    `${head}.${"A".repeat(20_000)}.${signature}`,
+  ]) {
+    assert.equal(ask(accounts, token), undefined);
+  }
+  assert.equal(ask(accounts, good)?.uid, "u-web");
+});
+
+test("S2-SA-06: no change of one character in a token is believed", async () => {
+  const accounts = openAccounts();
+  const token = await issue(accounts);
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+  const place = fc.nat({ max: token.length - 1 });
+  fc.assert(
+    fc.property(place, fc.constantFrom(...alphabet), (at, character) => {
+      const changed = token.slice(0, at) + character + token.slice(at + 1);
+      fc.pre(changed !== token);
+      let user: UserInfo | undefined;
+      try {
+        user = ask(accounts, changed);
+      } catch (error) {
+        assert.ok(error instanceof StatusError && error.code === 401);
+      }
+      // The last character of base64 has bits that nobody reads: it may be the same signature.
+      if (at < token.length - 1) assert.equal(user, undefined);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("S2-SA-06: claims of the wrong shape are refused though the signature is good", async () => {
+  const key = makeEcKey("P-256");
+  const accounts = openAccounts({ signing: key });
+  const claims = claimsOf(await issue(accounts));
+  const own = claims["kubernetes.io"] as object;
+  for (const changed of [
+    { exp: undefined },
+    { exp: "2099" },
+    { aud: 7 },
+    { "kubernetes.io": undefined },
+    { "kubernetes.io": { ...own, namespace: "" } },
+    { "kubernetes.io": { ...own, serviceaccount: { name: "web" } } },
+    { "kubernetes.io": { ...own, pod: "p" } },
+    { "kubernetes.io": { ...own, secret: {} } },
+  ]) {
+    refuses(accounts, await signCompactToken(key, { ...claims, ...changed }), "malformed");
+  }
+});
+
+function putSecret({ view }: AccountFixture, token: string, metadata: object = {}): void {
+  const data = { token: Buffer.from(token).toString("base64") };
+  view.put("secrets", "shop", "web-token", "u-s", { metadata, data });
+}
+
+test("S2-SA-03: a legacy token ends with its Secret, its account, or when the Secret holds another", async () => {
+  const accounts = openAccounts();
+  const token = await accounts.issuer.issueLegacy(WEB_ACCOUNT, "web-token");
+  refuses(accounts, token, "bound object gone");
+  putSecret(accounts, token);
+  assert.deepEqual(ask(accounts, token), {
+    name: "system:serviceaccount:shop:web",
+    uid: "u-web",
+    groups: ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
+    extra: {},
+  });
+  accounts.clock.advance(10 * 365 * 24 * 3_600_000);
+  assert.equal(ask(accounts, token)?.uid, "u-web");
+  putSecret(accounts, token, {
+    labels: { "kubernetes.io/legacy-token-invalid-since": "2030-01-01" },
+  });
+  refuses(accounts, token, "revoked");
+  putSecret(accounts, token, { deletionTimestamp: "2050-01-01T00:00:00Z" });
+  refuses(accounts, token, "bound object gone");
+  putSecret(accounts, `${token.slice(0, -1)}_`);
+  refuses(accounts, token, "bound object gone");
+  putSecret(accounts, token);
+  accounts.view.delete("serviceaccounts", "shop", "web");
+  refuses(accounts, token, "account gone");
+});
+
+test("S2-SA-03: without lookup a legacy token needs nothing but its signature", async () => {
+  const accounts = openAccounts({ flags: { serviceAccountLookup: false } });
+  accounts.view.delete("serviceaccounts", "shop", "web");
+  const legacy = await accounts.issuer.issueLegacy(WEB_ACCOUNT, "web-token");
+  assert.equal(ask(accounts, legacy)?.uid, "u-web");
+  refuses(accounts, await issue(accounts), "account gone");
+});
+
+test("a legacy token must be whole and true to itself", async () => {
+  const key = makeEcKey("P-256");
+  const accounts = openAccounts({ signing: key, flags: { serviceAccountLookup: false } });
+  const claims = encodeLegacyClaims(NAMING, { account: WEB_ACCOUNT, secretName: "web-token" });
+  for (const changed of [
+    { sub: "system:serviceaccount:shop:other" },
+    { "kubernetes.io/serviceaccount/secret.name": undefined },
+    { "kubernetes.io/serviceaccount/service-account.uid": "" },
+  ]) {
+    refuses(accounts, await signCompactToken(key, { ...claims, ...changed }), "malformed");
+  }
+  // A bound token cannot pass for a legacy one, which has no end.
+  const bound = encodeBoundClaims(NAMING, "kubernetes/serviceaccount", {
+    account: WEB_ACCOUNT,
+    audiences: [ISSUER],
+    issuedAt: 0,
+    notBefore: 0,
+    expiresAt: 1,
+    id: "x",
+  });
+  refuses(accounts, await signCompactToken(key, bound), "malformed");
+});
