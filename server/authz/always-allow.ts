@@ -1,0 +1,17 @@
+/** AlwaysAllow: everybody may do everything (S2-AZ-04). For tests and closed networks. */
+import type { Authorizer, Verdict } from "./authorizer.js";
+import type { RulesSource, SubjectRules } from "./subject-rules.js";
+
+const ALLOW: Verdict = Object.freeze({ decision: "allow", reason: "" });
+
+const EVERYTHING: SubjectRules = Object.freeze({
+  resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
+  nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
+  incomplete: false,
+});
+
+export const alwaysAllow: Authorizer & RulesSource = Object.freeze({
+  name: "AlwaysAllow",
+  authorize: () => ALLOW,
+  rulesFor: () => EVERYTHING,
+});

@@ -1,0 +1,18 @@
+/**
+ * AlwaysDeny: nobody is let through by it (S2-AZ-04). Like upstream's it has no opinion rather than
+ * denying, so members of privileged groups still get in (S2-AZ-17), and so does whom a later
+ * authorizer allows.
+ */
+import type { Authorizer, Verdict } from "./authorizer.js";
+import { NO_RULES, type RulesSource } from "./subject-rules.js";
+
+const NO_OPINION: Verdict = Object.freeze({
+  decision: "no-opinion",
+  reason: "Everything is forbidden.",
+});
+
+export const alwaysDeny: Authorizer & RulesSource = Object.freeze({
+  name: "AlwaysDeny",
+  authorize: () => NO_OPINION,
+  rulesFor: () => NO_RULES,
+});
