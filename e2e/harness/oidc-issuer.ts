@@ -1,0 +1,200 @@
+/**
+ * A real OpenID Connect issuer for tests: HTTPS with a certificate of the test's making, discovery, a
+ * key set that can be rotated, and tokens. It counts what it is asked and can be made to misbehave.
+ */
+import "reflect-metadata";
+import { randomUUID, webcrypto } from "node:crypto";
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import {
+  BasicConstraintsExtension,
+  SubjectAlternativeNameExtension,
+  X509CertificateGenerator,
+} from "@peculiar/x509";
+import { CompactSign, exportJWK, generateKeyPair, type JWK } from "jose";
+import { TestAuthority, type TestIdentity } from "./test-authority.js";
+
+export interface TestIssuerOptions {
+  /** What the server shows; default: issued for 127.0.0.1 by an authority of its own. */
+  readonly identity?: TestIdentity;
+  /** Below the host, such as "/realms/a". */
+  readonly path?: string;
+  readonly algorithm?: string;
+}
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+interface SigningKey {
+  readonly kid: string;
+  readonly algorithm: string;
+  readonly privateKey: webcrypto.CryptoKey;
+  readonly publicJwk: JWK;
+}
+
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+const HOST = "127.0.0.1";
+const HOUR_SECONDS = 3_600;
+
+export class TestIssuer implements AsyncDisposable {
+  /** PEM of the authority behind the server's certificate. */
+  readonly authority: string;
+  readonly url: string;
+  /** How often the documents were asked for. */
+  readonly asked = { discovery: 0, keys: 0 };
+  /** Replaces the answer for a path below the host. */
+  readonly overrides = new Map<string, Answer>();
+  readonly #identity: TestIdentity;
+  readonly #path: string;
+  readonly #port: number;
+  #server: Server;
+  #keys: readonly SigningKey[];
+
+  private constructor(
+    server: Server,
+    identity: TestIdentity,
+    authority: string,
+    path: string,
+    key: SigningKey,
+  ) {
+    this.#server = server;
+    this.#identity = identity;
+    this.authority = authority;
+    this.#path = path;
+    this.#port = (server.address() as AddressInfo).port;
+    this.url = `https://${HOST}:${this.#port}${path}`;
+    this.#keys = [key];
+    server.on("request", this.#answer);
+  }
+
+  static async open(options: TestIssuerOptions = {}): Promise<TestIssuer> {
+    const { path = "", algorithm = "RS256" } = options;
+    const authority = await TestAuthority.create("issuer-ca");
+    const identity =
+      options.identity ??
+      (await authority.issue({ commonName: "issuer", usage: "server", hosts: [HOST] }));
+    const server = await listen(identity, 0);
+    const key = await newSigningKey(algorithm);
+    return new TestIssuer(server, identity, authority.certificate, path, key);
+  }
+
+  get discoveryPath(): string {
+    return `${this.#path}/.well-known/openid-configuration`;
+  }
+
+  get keysPath(): string {
+    return `${this.#path}/keys`;
+  }
+
+  get keysUrl(): string {
+    return `https://${HOST}:${this.#port}${this.keysPath}`;
+  }
+
+  /** The key that signs. */
+  get key(): SigningKey {
+    return this.#keys[0] as SigningKey;
+  }
+
+  /** A new signing key. The old ones stay in the set unless they are withdrawn. */
+  async rotate({
+    algorithm = "RS256",
+    withdrawsOld = true,
+    kid = undefined as string | undefined,
+  } = {}) {
+    const key = await newSigningKey(algorithm, kid);
+    this.#keys = withdrawsOld ? [key] : [key, ...this.#keys];
+  }
+
+  /** A token that is valid for an hour, for `claims` beyond and instead of the usual ones. */
+  async sign(claims: Claims = {}, header: Claims = {}, key = this.key): Promise<string> {
+    const now = Math.floor(Date.now() / 1000);
+    const all = {
+      iss: this.url,
+      aud: "keelson",
+      sub: "jane",
+      iat: now,
+      exp: now + HOUR_SECONDS,
+      ...claims,
+    };
+    return await new CompactSign(Buffer.from(JSON.stringify(all)))
+      .setProtectedHeader({ alg: key.algorithm, kid: key.kid, ...header })
+      .sign(key.privateKey);
+  }
+
+  /** Ends as a crash does; what was open is closed. */
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return;
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await once(this.#server, "close");
+  }
+
+  /** On the same port as before. */
+  async restart(): Promise<void> {
+    this.#server = await listen(this.#identity, this.#port);
+    this.#server.on("request", this.#answer);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  readonly #answer = (request: IncomingMessage, response: ServerResponse) => {
+    const path = request.url ?? "";
+    if (path === this.discoveryPath) this.asked.discovery++;
+    if (path === this.keysPath) this.asked.keys++;
+    const override = this.overrides.get(path);
+    if (override !== undefined) return override(request, response);
+    if (path === this.discoveryPath) {
+      return answerJson(response, { issuer: this.url, jwks_uri: this.keysUrl });
+    }
+    if (path === this.keysPath) {
+      return answerJson(response, { keys: this.#keys.map(({ publicJwk }) => publicJwk) });
+    }
+    response.writeHead(404).end();
+  };
+}
+
+export function answerJson(response: ServerResponse, document: unknown): void {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify(document));
+}
+
+/** A server's certificate that nobody but itself has signed. */
+export async function makeSelfSigned(isAuthority: boolean): Promise<TestIdentity> {
+  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const certificate = await X509CertificateGenerator.createSelfSigned({
+    name: "CN=issuer",
+    keys,
+    signingAlgorithm: algorithm,
+    notBefore: new Date(Date.now() - HOUR_SECONDS * 1000),
+    notAfter: new Date(Date.now() + HOUR_SECONDS * 1000),
+    extensions: [
+      new BasicConstraintsExtension(isAuthority, undefined, true),
+      new SubjectAlternativeNameExtension([{ type: "ip", value: HOST }]),
+    ],
+  });
+  const key = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
+  return {
+    cert: certificate.toString("pem"),
+    key: `-----BEGIN PRIVATE KEY-----\n${key.toString("base64")}\n-----END PRIVATE KEY-----\n`,
+  };
+}
+
+async function listen(identity: TestIdentity, port: number): Promise<Server> {
+  const server = createServer({ cert: identity.cert, key: identity.key });
+  // Handshakes that a client gives up are what some tests are about.
+  server.on("tlsClientError", () => {});
+  server.listen(port, HOST);
+  await once(server, "listening");
+  return server;
+}
+
+async function newSigningKey(algorithm: string, kid: string = randomUUID()): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
+  const publicJwk = { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: "sig" };
+  return { kid, algorithm, privateKey, publicJwk };
+}

@@ -1,0 +1,111 @@
+/**
+ * GET of a JSON document over HTTPS from a server that we do not control: one deadline for all of
+ * it, a bound on the answer, a few redirections, and the certificate rules for issuers (S2-OIDC-14).
+ * Its errors name the address and the reason, never what was sent or received.
+ */
+
+import { X509Certificate } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
+import { checkServerIdentity, type DetailedPeerCertificate, type PeerCertificate } from "node:tls";
+
+export interface JsonRequest {
+  /** https only. */
+  readonly url: string;
+  /** PEM bundles: one of these authorities must have signed the server's certificate. */
+  readonly authorities: readonly string[];
+}
+
+/** Gives the document. @throws {Error} for every way in which there is none */
+export type JsonFetcher = (wanted: JsonRequest, signal: AbortSignal) => Promise<unknown>;
+
+/** For connection, redirections and answer together. */
+const DEADLINE_MS = 10_000;
+/** Discovery documents and key sets have a few KiB; the largest known ones about 100. */
+const ANSWER_BYTES_MAX = 1024 * 1024;
+const REDIRECTIONS_MAX = 3;
+/** Links that are looked at; a longer chain is refused. */
+const CHAIN_LINKS_MAX = 10;
+
+export const fetchJson: JsonFetcher = async (wanted, signal) => {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
+  let url = wanted.url;
+  for (let redirection = 0; redirection <= REDIRECTIONS_MAX; redirection++) {
+    const message = await send(url, wanted.authorities, deadline);
+    const { statusCode = 0 } = message;
+    const { location } = message.headers;
+    if (statusCode >= 300 && statusCode < 400 && location !== undefined) {
+      message.destroy();
+      url = new URL(location, url).href;
+      continue;
+    }
+    if (statusCode !== 200) {
+      message.destroy();
+      throw new Error(`${wanted.url}: HTTP status ${statusCode}`);
+    }
+    return parse(await readAll(message, wanted.url), wanted.url);
+  }
+  throw new Error(`${wanted.url}: more than ${REDIRECTIONS_MAX} redirections`);
+};
+
+function send(
+  url: string,
+  authorities: readonly string[],
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  if (!url.startsWith("https:")) throw new Error(`${url}: not an https address`);
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, {
+      // A connection of its own, so that the certificate is looked at each time.
+      agent: false,
+      ca: [...authorities],
+      headers: { accept: "application/json" },
+      signal,
+      checkServerIdentity: (host, certificate) =>
+        checkServerIdentity(host, certificate) ?? checkAuthorities(certificate),
+    });
+    outgoing.once("response", resolve);
+    outgoing.once("error", (error) => reject(new Error(`${url}: ${error.message}`)));
+    outgoing.end();
+  });
+}
+
+/**
+ * Whoever vouches for the server must be an authority (CA:TRUE), also where the server vouches for
+ * itself: OpenSSL alone takes any certificate that stands in the bundle.
+ */
+function checkAuthorities(leaf: PeerCertificate): Error | undefined {
+  let certificate = leaf as DetailedPeerCertificate;
+  for (let link = 0; link < CHAIN_LINKS_MAX; link++) {
+    const issuer: DetailedPeerCertificate | undefined = certificate.issuerCertificate;
+    if (issuer === undefined) return undefined;
+    if (!new X509Certificate(issuer.raw).ca) {
+      return new Error("its certificate was not signed by an authority (CA:TRUE)");
+    }
+    if (issuer.fingerprint256 === certificate.fingerprint256) return undefined;
+    certificate = issuer;
+  }
+  return new Error(`its certificate's chain has more than ${CHAIN_LINKS_MAX} links`);
+}
+
+async function readAll(message: IncomingMessage, url: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of message) {
+    bytes += (chunk as Buffer).length;
+    if (bytes > ANSWER_BYTES_MAX) {
+      message.destroy();
+      throw new Error(`${url}: the answer has more than ${ANSWER_BYTES_MAX} bytes`);
+    }
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function parse(text: string, url: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${url}: the answer is not JSON`);
+  }
+}

@@ -1,0 +1,268 @@
+/**
+ * JwtAuthenticator: bearer tokens of the configured issuers (S2-OIDC, S2-AUTHC). The issuer that a
+ * token claims decides who judges it; tokens of other issuers, and whatever is no such token, are
+ * left to others. One verification per token: the verdict is kept, by digest, until the token
+ * expires, its issuer changes its keys, or the configuration changes.
+ *
+ * Whatever is wrong with a token, the client reads "Unauthorized"; why is logged, without the token.
+ */
+import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../../storage/base/clock.js";
+import type { Logger } from "../../../storage/base/logger.js";
+import { unauthorized } from "../../api/status.js";
+import type { LazySignal } from "../../request/lazy-signal.js";
+import type { UserInfo } from "../../request/user-info.js";
+import type { Authenticator, RequestFacts } from "../authenticator.js";
+import { bearerTokenOf } from "../bearer-token.js";
+import { fetchJson, type JsonFetcher } from "./fetch-json.js";
+import type { CheckedAuthentication } from "./flags.js";
+import { IssuerKeys, identityOf, type KeySet } from "./issuer-keys.js";
+import {
+  TOKEN_CHARS_MAX,
+  TokenRefusal,
+  UnknownKeyRefusal,
+  untrustedIssuerOf,
+  type VerifiedToken,
+  verifyToken,
+} from "./token.js";
+import { mapClaims } from "./user-mapping.js";
+import type { CompiledJwtAuthenticator } from "./validate-configuration.js";
+
+/** Issuers are told apart by "sha256:..." of their URL, as a label should have a bounded length. */
+export interface JwtMetrics {
+  /** One verification, not those that the cache spared. */
+  authenticated(issuerHash: string, result: "success" | "failure", durationMs: number): void;
+  /** One fetch of an issuer's keys; the hash when there were any. */
+  keysFetched(issuerHash: string, keySetHash: string | undefined): void;
+}
+
+export interface JwtAuthenticatorOptions {
+  readonly checked: CheckedAuthentication;
+  /** PEM, of the machine: for issuers that name no authority of their own. */
+  readonly hostRoots: readonly string[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics?: JwtMetrics;
+  /** For tests; HTTPS otherwise. */
+  readonly fetch?: JsonFetcher;
+}
+
+/** Verdicts that are kept: about a KiB each. */
+const VERDICTS_MAX = 16_384;
+/** Refusals are logged so often per issuer, as whoever likes can cause them. */
+const REFUSAL_LOG_INTERVAL_MS = 1_000;
+
+interface Issuer {
+  readonly url: string;
+  readonly hash: string;
+  readonly authenticator: CompiledJwtAuthenticator;
+  readonly keys: IssuerKeys;
+}
+
+interface Verdict {
+  readonly user: UserInfo;
+  readonly expiresAtMs: number;
+  readonly issuer: Issuer;
+  readonly keys: KeySet;
+}
+
+/** All that belongs to one configuration, replaced as a whole. */
+interface Generation {
+  readonly checked: CheckedAuthentication;
+  readonly issuers: ReadonlyMap<string, Issuer>;
+  readonly verdicts: LRUCache<string, Verdict>;
+  /** Verifications under way, by digest: as many as there are requests at most. */
+  readonly pending: Map<string, Promise<UserInfo>>;
+}
+
+export class JwtAuthenticator implements Authenticator {
+  readonly name = "jwt";
+  readonly #options: JwtAuthenticatorOptions;
+  readonly #lastLogMs = new Map<string, number>();
+  readonly #loops = new Set<Promise<void>>();
+  #generation: Generation;
+  #isRunning = false;
+
+  constructor(options: JwtAuthenticatorOptions) {
+    this.#options = options;
+    this.#generation = this.#createGeneration(options.checked, new Map());
+  }
+
+  /** What is in force. */
+  get checked(): CheckedAuthentication {
+    return this.#generation.checked;
+  }
+
+  authenticate(
+    { headers }: RequestFacts,
+    signal: LazySignal,
+  ): UserInfo | undefined | Promise<UserInfo> {
+    const token = bearerTokenOf(headers);
+    return token === undefined ? undefined : this.authenticateToken(token, signal);
+  }
+
+  /**
+   * Answers at once for a token that is known, and for one that is not of these issuers.
+   * @throws {StatusError} 401
+   */
+  authenticateToken(token: string, signal: LazySignal): UserInfo | undefined | Promise<UserInfo> {
+    const generation = this.#generation;
+    if (generation.issuers.size === 0 || token.length > TOKEN_CHARS_MAX) return undefined;
+    const digest = createHash("sha256").update(token).digest("base64");
+    const verdict = generation.verdicts.get(digest);
+    if (verdict !== undefined) {
+      if (this.#isInForce(verdict)) return verdict.user;
+      generation.verdicts.delete(digest);
+    }
+    const issuer = generation.issuers.get(untrustedIssuerOf(token) ?? "");
+    if (issuer === undefined) return undefined;
+    let pending = generation.pending.get(digest);
+    if (pending === undefined) {
+      pending = this.#judge(generation, issuer, token, digest).finally(() =>
+        generation.pending.delete(digest),
+      );
+      generation.pending.set(digest, pending);
+    }
+    return untilAborted(pending, signal.signal);
+  }
+
+  /**
+   * Swaps the configuration in one step. Issuers that stay keep their keys; verdicts are forgotten.
+   * Checking comes first: see checkReload of flags.ts.
+   */
+  replace(checked: CheckedAuthentication): void {
+    const before = new Map(
+      [...this.#generation.issuers.values()].map(({ keys }) => [keys.identity, keys]),
+    );
+    this.#generation = this.#createGeneration(checked, before);
+    this.#lastLogMs.clear();
+    const kept = new Set([...this.#generation.issuers.values()].map(({ keys }) => keys));
+    for (const keys of before.values()) if (!kept.has(keys)) keys.close();
+    if (this.#isRunning) {
+      const known = new Set(before.values());
+      for (const keys of kept) if (!known.has(keys)) this.#start(keys);
+    }
+  }
+
+  /** Keeps the issuers' keys fresh until `signal` aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#isRunning = true;
+    for (const { keys } of this.#generation.issuers.values()) this.#start(keys);
+    if (!signal.aborted) {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    }
+    this.#isRunning = false;
+    for (const { keys } of this.#generation.issuers.values()) keys.close();
+    await Promise.all(this.#loops);
+  }
+
+  #start(keys: IssuerKeys): void {
+    const loop = keys.run().finally(() => this.#loops.delete(loop));
+    this.#loops.add(loop);
+  }
+
+  #createGeneration(
+    checked: CheckedAuthentication,
+    before: ReadonlyMap<string, IssuerKeys>,
+  ): Generation {
+    const issuers = new Map<string, Issuer>();
+    for (const authenticator of checked.authenticators) {
+      const { issuer } = authenticator.configuration;
+      const { url } = issuer;
+      const hash = `sha256:${createHash("sha256").update(url).digest("hex")}`;
+      const keys = before.get(identityOf(issuer)) ?? this.#createKeys(issuer, hash);
+      issuers.set(url, { url, hash, authenticator, keys });
+    }
+    const verdicts = new LRUCache<string, Verdict>({ max: VERDICTS_MAX });
+    return { checked, issuers, verdicts, pending: new Map() };
+  }
+
+  #createKeys(
+    issuer: CompiledJwtAuthenticator["configuration"]["issuer"],
+    hash: string,
+  ): IssuerKeys {
+    const { hostRoots, clock, logger, metrics, fetch = fetchJson } = this.#options;
+    const onFetch = (keySetHash: string | undefined) => metrics?.keysFetched(hash, keySetHash);
+    return new IssuerKeys({ issuer, hostRoots, fetch, clock, logger, onFetch });
+  }
+
+  #isInForce({ expiresAtMs, issuer, keys }: Verdict): boolean {
+    return this.#options.clock.now() < expiresAtMs && issuer.keys.current === keys;
+  }
+
+  /** @throws {StatusError} 401 */
+  async #judge(
+    generation: Generation,
+    issuer: Issuer,
+    token: string,
+    digest: string,
+  ): Promise<UserInfo> {
+    const { clock, metrics } = this.#options;
+    const startedMs = clock.monotonic();
+    try {
+      const { keys, verified } = await this.#verify(generation, issuer, token);
+      const user = mapClaims(issuer.authenticator, verified.claims);
+      const { expiresAtMs } = verified;
+      generation.verdicts.set(digest, { user, expiresAtMs, issuer, keys });
+      metrics?.authenticated(issuer.hash, "success", clock.monotonic() - startedMs);
+      return user;
+    } catch (error) {
+      metrics?.authenticated(issuer.hash, "failure", clock.monotonic() - startedMs);
+      if (!(error instanceof TokenRefusal)) throw error;
+      this.#logRefusal(issuer, error.message);
+      throw unauthorized();
+    }
+  }
+
+  /** With the keys at hand, and when none fits, once more with newer ones. @throws {TokenRefusal} */
+  async #verify(
+    { checked }: Generation,
+    { url, authenticator, keys }: Issuer,
+    token: string,
+  ): Promise<{ readonly keys: KeySet; readonly verified: VerifiedToken }> {
+    const { audiences } = authenticator.configuration.issuer;
+    const expected = { issuer: url, audiences, algorithms: checked.algorithms };
+    const known = await keys.first();
+    if (known === undefined) throw new TokenRefusal("the issuer's keys are not known yet");
+    try {
+      const verified = await verifyToken(token, known, expected, this.#options.clock.now());
+      return { keys: known, verified };
+    } catch (error) {
+      if (!(error instanceof UnknownKeyRefusal)) throw error;
+      const other = await keys.otherThan(known);
+      if (other === undefined) throw error;
+      const verified = await verifyToken(token, other, expected, this.#options.clock.now());
+      return { keys: other, verified };
+    }
+  }
+
+  #logRefusal({ url }: Issuer, why: string): void {
+    const { clock, logger } = this.#options;
+    const now = clock.monotonic();
+    const last = this.#lastLogMs.get(url);
+    if (last !== undefined && now - last < REFUSAL_LOG_INTERVAL_MS) return;
+    this.#lastLogMs.set(url, now);
+    logger.info({ issuer: url, why }, "a token was refused");
+  }
+}
+
+/** What several wait for, each as long as its request lasts. */
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    const settle = () => signal.removeEventListener("abort", onAbort);
+    promise.then(
+      (value) => {
+        settle();
+        resolve(value);
+      },
+      (error: unknown) => {
+        settle();
+        reject(error);
+      },
+    );
+  });
+}

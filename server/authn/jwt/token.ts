@@ -1,0 +1,175 @@
+/**
+ * A JSON web token: who claims to have made it, and, once its signature is verified, what it says.
+ * Signatures are the library's work; issuer, audience and times are checked here, on the very bytes
+ * that were signed.
+ *
+ * Only signatures by private keys are accepted: there is no `none` and no shared secret, so that an
+ * issuer's public key can not be used as one (S2-OIDC-11).
+ */
+import { compactVerify, errors, type JWTHeaderParameters } from "jose";
+import type { JsonObject, JsonValue } from "../../api/meta.js";
+import { parseJson } from "../../codec/json.js";
+import type { KeySet } from "./issuer-keys.js";
+
+export const ALLOWED_ALGORITHMS: readonly string[] = Object.freeze([
+  "ES256",
+  "ES384",
+  "ES512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "RS256",
+  "RS384",
+  "RS512",
+]);
+
+/** Real tokens have 1 to 8 KiB; with a thousand groups, 40. A longer one is not looked at. */
+export const TOKEN_CHARS_MAX = 64 * 1024;
+
+/** How far the issuer's clock may be ahead. For the end of validity there is no such grace. */
+const NOT_BEFORE_LEEWAY_MS = 60_000;
+
+/** One account service names itself without its scheme. */
+const GOOGLE_ISSUER = "https://accounts.google.com";
+
+/** Verified. */
+export interface VerifiedToken {
+  readonly claims: JsonObject;
+  readonly expiresAtMs: number;
+}
+
+/** Why a token is refused, for the log. It quotes nothing of the token. */
+export class TokenRefusal extends Error {
+  override readonly name = "TokenRefusal";
+}
+
+/** No key of the set fits the token: the issuer may have newer ones. */
+export class UnknownKeyRefusal extends TokenRefusal {}
+
+/** Who the token says has made it; undefined when it is no token of this kind. Trust nothing of it. */
+export function untrustedIssuerOf(token: string): string | undefined {
+  if (token.length > TOKEN_CHARS_MAX) return undefined;
+  const first = token.indexOf(".");
+  const second = token.indexOf(".", first + 1);
+  if (first <= 0 || second <= first + 1 || token.includes(".", second + 1)) return undefined;
+  try {
+    const payload = Buffer.from(token.slice(first + 1, second), "base64url").toString("utf8");
+    return issuerOf(JSON.parse(payload) as JsonValue);
+  } catch {
+    return undefined;
+  }
+}
+
+function issuerOf(claims: JsonValue): string | undefined {
+  const issuer = isObject(claims) ? claims.iss : undefined;
+  if (typeof issuer !== "string") return undefined;
+  return issuer === "accounts.google.com" ? GOOGLE_ISSUER : issuer;
+}
+
+export interface TokenExpectation {
+  readonly issuer: string;
+  /** One of them must be among the token's. */
+  readonly audiences: readonly string[];
+  readonly algorithms: readonly string[];
+}
+
+/** @throws {TokenRefusal} */
+export async function verifyToken(
+  token: string,
+  keys: KeySet,
+  { issuer, audiences, algorithms }: TokenExpectation,
+  nowMs: number,
+): Promise<VerifiedToken> {
+  const claims = parseClaims(await verifySignature(token, keys, algorithms));
+  if (issuerOf(claims) !== issuer) throw new TokenRefusal("another issuer");
+  const { aud, exp, nbf } = claims;
+  if (!hasAudience(aud, audiences)) throw new TokenRefusal("none of the audiences is expected");
+  if (typeof exp !== "number") throw new TokenRefusal("no expiry");
+  const expiresAtMs = exp * 1000;
+  if (nowMs >= expiresAtMs) throw new TokenRefusal("expired");
+  if (nbf !== undefined && nbf !== null) {
+    if (typeof nbf !== "number") throw new TokenRefusal("nbf is not a number");
+    if (nowMs + NOT_BEFORE_LEEWAY_MS < nbf * 1000) throw new TokenRefusal("not valid yet");
+  }
+  return { claims, expiresAtMs };
+}
+
+/** The bytes that were signed. @throws {TokenRefusal} */
+async function verifySignature(
+  token: string,
+  keys: KeySet,
+  algorithms: readonly string[],
+): Promise<Uint8Array> {
+  const options = { algorithms: [...algorithms] };
+  try {
+    const { payload, protectedHeader } = await compactVerify(token, keys.resolve, options);
+    refuseExtensions(protectedHeader);
+    return payload;
+  } catch (error) {
+    if (error instanceof errors.JWKSMultipleMatchingKeys) {
+      return await verifyWithAny(token, error, options);
+    }
+    throw toRefusal(error);
+  }
+}
+
+/** The token names no key, or one that several share: each may be it. @throws {TokenRefusal} */
+async function verifyWithAny(
+  token: string,
+  candidates: errors.JWKSMultipleMatchingKeys,
+  options: { readonly algorithms: string[] },
+): Promise<Uint8Array> {
+  for await (const key of candidates) {
+    try {
+      const { payload, protectedHeader } = await compactVerify(token, key, options);
+      refuseExtensions(protectedHeader);
+      return payload;
+    } catch (error) {
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw toRefusal(error);
+    }
+  }
+  throw new UnknownKeyRefusal("the signature is of none of the issuer's keys");
+}
+
+/** Tokens have no critical extensions; the one that the library knows would change the payload. */
+function refuseExtensions({ crit }: JWTHeaderParameters): void {
+  if (crit !== undefined) throw new TokenRefusal("critical header parameters");
+}
+
+function toRefusal(error: unknown): Error {
+  if (error instanceof TokenRefusal) return error;
+  if (error instanceof errors.JWKSNoMatchingKey) {
+    return new UnknownKeyRefusal("none of the issuer's keys fits");
+  }
+  if (error instanceof errors.JWSSignatureVerificationFailed) {
+    // The issuer may have put a new key in place of the old one under the same name.
+    return new UnknownKeyRefusal("the signature is wrong");
+  }
+  // The library's codes are words such as ERR_JOSE_ALG_NOT_ALLOWED; its messages may quote.
+  if (error instanceof errors.JOSEError) return new TokenRefusal(error.code);
+  // A key that can not verify, such as an RSA key that is too short.
+  if (error instanceof TypeError || error instanceof DOMException) {
+    return new TokenRefusal("the key can not be used");
+  }
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function parseClaims(payload: Uint8Array): JsonObject {
+  let claims: JsonValue;
+  try {
+    claims = parseJson(Buffer.from(payload));
+  } catch {
+    throw new TokenRefusal("the claims are not JSON");
+  }
+  if (!isObject(claims)) throw new TokenRefusal("the claims are not an object");
+  return claims;
+}
+
+function hasAudience(found: JsonValue | undefined, expected: readonly string[]): boolean {
+  const list = Array.isArray(found) ? found : [found];
+  return list.some((audience) => typeof audience === "string" && expected.includes(audience));
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
