@@ -1,0 +1,126 @@
+/**
+ * What other API servers behind us need to know our clients by: the ConfigMap
+ * `extension-apiserver-authentication` in the system namespace, with the authority of client
+ * certificates and the rules of front proxies (which is how we appear to them).
+ *
+ * Each replica publishes its own configuration. Replicas may differ, during a change at least, so what
+ * is there stays beside what is ours; authorities that have expired go.
+ */
+import { X509Certificate } from "node:crypto";
+import type { ApiObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { splitBundle } from "../authn/certificate-chain.js";
+import type { FrontProxyOptions } from "../authn/front-proxy.js";
+import { type LoopParts, runSyncLoop } from "./sync-loop.js";
+
+const NAME = "extension-apiserver-authentication";
+/** Authorities expire without anybody's doing. */
+const INTERVAL_MS = 60_000;
+
+export interface AuthenticationTrust {
+  /** PEM; "" = client certificates are not accepted. */
+  readonly clientAuthorities: string;
+  readonly frontProxy: FrontProxyOptions | undefined;
+}
+
+export interface AuthenticationTrustOptions extends LoopParts {
+  readonly naming: Naming;
+  /** As it is now: files are reloaded. */
+  readonly trust: () => AuthenticationTrust;
+}
+
+type Data = Readonly<Record<string, string>>;
+
+/** Publishes until the signal aborts. Runs in every replica, not only in the leading one. */
+export async function runAuthenticationTrust(
+  { naming, trust, ...parts }: AuthenticationTrustOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { objects, clock } = parts;
+  const configMaps = objects.resource("", "configmaps");
+  const place = { namespace: naming.systemNamespace, name: NAME };
+  const watches = [
+    {
+      resource: configMaps,
+      concerns: ({ namespace, name }: { namespace: string; name: string }) =>
+        name === place.name && namespace === place.namespace,
+    },
+  ];
+  const sync = async (): Promise<undefined> => {
+    const wanted = trust();
+    if (wanted.clientAuthorities === "" && wanted.frontProxy === undefined) return;
+    const current = objects.get(configMaps, place);
+    const data = { ...dataOf(current), ...merge(dataOf(current), wanted, clock.now()) };
+    if (current === undefined) {
+      const made: ApiObject = { kind: "ConfigMap", apiVersion: "v1", metadata: place, data };
+      await objects.create(configMaps, made, signal);
+    } else if (!isSame(data, dataOf(current))) {
+      await objects.update(configMaps, { ...current, data }, "", signal);
+    }
+  };
+  await runSyncLoop(
+    { ...parts, name: "authentication-trust", watches, intervalMs: INTERVAL_MS, sync },
+    signal,
+  );
+}
+
+function merge(
+  current: Data,
+  { clientAuthorities, frontProxy }: AuthenticationTrust,
+  nowMs: number,
+): Data {
+  const authorities = (key: string, ours: string) => {
+    const known = [...splitBundle(current[key] ?? ""), ...splitBundle(ours)];
+    const kept = [...new Set(known.map(trimmed))].filter((pem) => isUsable(pem, nowMs));
+    return kept.length === 0 ? {} : { [key]: `${kept.join("\n")}\n` };
+  };
+  const list = (key: string, ours: readonly string[]) => ({
+    [key]: JSON.stringify([...new Set([...parseList(current[key]), ...ours])]),
+  });
+  return {
+    ...authorities("client-ca-file", clientAuthorities),
+    ...(frontProxy !== undefined && {
+      ...authorities("requestheader-client-ca-file", frontProxy.authorities),
+      ...list("requestheader-allowed-names", frontProxy.allowedNames),
+      ...list("requestheader-username-headers", frontProxy.headers.username),
+      ...list("requestheader-uid-headers", frontProxy.headers.uid),
+      ...list("requestheader-group-headers", frontProxy.headers.group),
+      ...list("requestheader-extra-headers-prefix", frontProxy.headers.extraPrefix),
+    }),
+  };
+}
+
+function dataOf(configMap: ApiObject | undefined): Data {
+  return (configMap?.data ?? {}) as Data;
+}
+
+function isSame(a: Data, b: Data): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+}
+
+/** What somebody else wrote there may be anything. */
+function parseList(text: string | undefined): string[] {
+  try {
+    const value: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+  } catch {
+    return [];
+  }
+}
+
+function isUsable(pem: string, nowMs: number): boolean {
+  try {
+    return Date.parse(new X509Certificate(pem).validTo) > nowMs;
+  } catch {
+    return false;
+  }
+}
+
+/** The same certificate may be written with other line ends. */
+function trimmed(pem: string): string {
+  return pem
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .join("\n");
+}
