@@ -20,6 +20,8 @@ export interface Naming {
   readonly protobufMediaType: string;
   /** The finalizer in `spec.finalizers` of a namespace: "kubernetes" or "acme". */
   readonly namespaceFinalizer: string;
+  /** First part of the names of what belongs to the system: "kube" or "acme". */
+  readonly systemPrefix: string;
   readonly systemNamespace: string;
   readonly publicNamespace: string;
   readonly nodeLeaseNamespace: string;
@@ -39,16 +41,17 @@ export function createNaming(vendor: string): Naming {
   }
   const isDefault = vendor === DEFAULT_VENDOR;
   const groupDomain = isDefault ? "k8s.io" : `${vendor}.io`;
-  const namespacePrefix = isDefault ? "kube" : vendor;
+  const systemPrefix = isDefault ? "kube" : vendor;
   return Object.freeze({
     vendor,
     groupDomain,
     labelDomain: `${vendor}.io`,
     protobufMediaType: `application/vnd.${vendor}.protobuf`,
     namespaceFinalizer: vendor,
-    systemNamespace: `${namespacePrefix}-system`,
-    publicNamespace: `${namespacePrefix}-public`,
-    nodeLeaseNamespace: `${namespacePrefix}-node-lease`,
+    systemPrefix,
+    systemNamespace: `${systemPrefix}-system`,
+    publicNamespace: `${systemPrefix}-public`,
+    nodeLeaseNamespace: `${systemPrefix}-node-lease`,
     execInfoVariable: `${vendor.toUpperCase().replaceAll("-", "_")}_EXEC_INFO`,
     group: (factsGroup: string) =>
       factsGroup.endsWith(FACTS_GROUP_SUFFIX)
