@@ -18,6 +18,14 @@ import {
 /** All keys and values of the annotations together (S1-META-17). */
 export const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 
+/**
+ * Names of the few types that take any name; the others say less. Upstream leaves it to etcd, but
+ * the embedded store's keys are bounded, and both stores take the same.
+ */
+const NAME_BYTES_MAX = 1024;
+
+const CONTROL_CHARACTER = /\p{Cc}/u;
+
 /** Finalizers that need no domain in front. */
 const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(["orphan", "foregroundDeletion"]);
 
@@ -95,9 +103,8 @@ function validateNames(meta: ObjectMeta, rules: MetadataRules, errors: FieldErro
     for (const why of checkName(meta.name, false)) {
       errors.push(invalidValue("metadata.name", meta.name, why));
     }
-    // Keys have slashes between their parts, whatever a type says of its names.
-    if (errors.length === 0 && /[/%]|^\.{1,2}$/.test(meta.name)) {
-      errors.push(invalidValue("metadata.name", meta.name, "may not contain '/' or '%'"));
+    for (const why of errors.length === 0 ? checkStorableName(meta.name) : []) {
+      errors.push(invalidValue("metadata.name", meta.name, why));
     }
   }
   const namespace = meta.namespace ?? "";
@@ -112,6 +119,17 @@ function validateNames(meta: ObjectMeta, rules: MetadataRules, errors: FieldErro
       errors.push(invalidValue("metadata.namespace", namespace, why));
     }
   }
+}
+
+/** What no name may be, whatever its type says: names are parts of the store's keys and of URLs. */
+function checkStorableName(name: string): string[] {
+  const messages: string[] = [];
+  if (/[/%]|^\.{1,2}$/.test(name)) messages.push("may not contain '/' or '%'");
+  if (CONTROL_CHARACTER.test(name)) messages.push("may not contain control characters");
+  if (name.length * 3 > NAME_BYTES_MAX && Buffer.byteLength(name) > NAME_BYTES_MAX) {
+    messages.push(`must be no more than ${NAME_BYTES_MAX} bytes`);
+  }
+  return messages;
 }
 
 /** Labels anywhere in an object: of itself, of a template. */
