@@ -4,12 +4,16 @@ import { hostname } from "node:os";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Naming } from "../api/naming.js";
+import type { TokenIssuer } from "../authn/service-account/token-issuer.js";
 import { GarbageCollector } from "./garbage-collector.js";
 import { runJobTtlController } from "./job-ttl-controller.js";
 import { LeaseLock } from "./lease-lock.js";
 import { runNamespaceController } from "./namespace-controller.js";
+import { runNamespaceDefault } from "./namespace-default-controller.js";
 import type { ObjectsApi } from "./objects-api.js";
+import { defaultServiceAccount, rootAuthorityMap } from "./service-account-defaults.js";
 import { ensureSystemNamespaces } from "./system-namespaces.js";
+import { runTokenSecretController } from "./token-secret-controller.js";
 
 export interface ControllersOptions {
   readonly objects: ObjectsApi;
@@ -18,6 +22,12 @@ export interface ControllersOptions {
   readonly logger: Logger;
   /** Unique among all processes; default: host name and a random part. */
   readonly identity?: string;
+  /** For the loops of service accounts; without it they do not run. */
+  readonly serviceAccounts?: {
+    readonly issuer: TokenIssuer;
+    /** The certificates with which clients verify this API, as PEM; "" = none are known. */
+    rootAuthority(): string;
+  };
 }
 
 const LEASE_NAME = "keelson-controllers";
@@ -44,6 +54,23 @@ export async function runControllers(
       runNamespaceController(parts, leading),
       new GarbageCollector(parts).run(leading),
       runJobTtlController(parts, leading),
+      runServiceAccounts(parts, options.serviceAccounts, leading),
     ]);
   }, signal);
+}
+
+async function runServiceAccounts(
+  parts: Pick<ControllersOptions, "objects" | "naming" | "clock" | "logger">,
+  serviceAccounts: ControllersOptions["serviceAccounts"],
+  signal: AbortSignal,
+): Promise<void> {
+  if (serviceAccounts === undefined) return;
+  const { issuer } = serviceAccounts;
+  const rootAuthority = () => serviceAccounts.rootAuthority();
+  const authorityMap = rootAuthorityMap(parts.naming, rootAuthority);
+  await Promise.all([
+    runNamespaceDefault({ ...parts, wanted: defaultServiceAccount }, signal),
+    runNamespaceDefault({ ...parts, wanted: authorityMap }, signal),
+    runTokenSecretController({ ...parts, issuer, rootAuthority }, signal),
+  ]);
 }
