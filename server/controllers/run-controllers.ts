@@ -1,5 +1,6 @@
 /** All control loops of this process, run by one of all processes at a time. */
 import { randomUUID } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -49,6 +50,8 @@ export async function runControllers(
     identity: options.identity ?? `${hostname()}_${randomUUID()}`,
   });
   await lock.run(async (leading) => {
+    // Every loop waits for its end: many listeners are no leak here.
+    setMaxListeners(0, leading);
     const parts = { objects, naming, clock, logger };
     await Promise.all([
       runNamespaceController(parts, leading),

@@ -16,7 +16,11 @@ import { createNaming, DEFAULT_VENDOR } from "../../../api/naming.js";
 import { createUser } from "../../../request/user-info.js";
 import { createObjectCodecs } from "../../../schema/object-codec.js";
 import { loadFacts } from "../../../types/load-facts.js";
-import { createResourceTable, type ResourceTable } from "../../resource-table.js";
+import {
+  createResourceTable,
+  type ResourceTable,
+  type ResourceTableOptions,
+} from "../../resource-table.js";
 import type { ObjectInput } from "../decode-input.js";
 import { createOwnership } from "../ownership.js";
 import type { Registry, WriteOptions } from "../registry.js";
@@ -61,6 +65,7 @@ export async function openRegistryHarness(
     readonly clock?: Clock;
     readonly vendor?: string;
     readonly allocators?: Registry["allocators"];
+    readonly subresources?: ResourceTableOptions["subresources"];
   } = {},
 ): Promise<RegistryHarness> {
   const clock = options.clock ?? systemClock;
@@ -70,7 +75,12 @@ export async function openRegistryHarness(
   const lifecycle = new Lifecycle(logger);
   const naming = createNaming(options.vendor ?? DEFAULT_VENDOR);
   const facts = loadFacts(naming);
-  const table = createResourceTable({ naming, facts, codecs: createObjectCodecs(facts) });
+  const table = createResourceTable({
+    naming,
+    facts,
+    codecs: createObjectCodecs(facts),
+    ...(options.subresources === undefined ? {} : { subresources: options.subresources }),
+  });
   const ownership = createOwnership({ model: facts.model, naming, clock, table });
 
   const openReplica = async (): Promise<Registry> => {

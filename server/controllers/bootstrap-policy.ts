@@ -1,0 +1,229 @@
+/**
+ * The default policy at start (S2-RBAC-19..22): roles and bindings that are missing are made, and
+ * permissions and subjects that are missing from them are added again. What people added stays. An
+ * object with the annotation `.../autoupdate: "false"` is left alone.
+ *
+ * Runs in every replica before it is ready; replicas that start together meet in the store's compare:
+ * whoever comes second looks again.
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { deepEqual } from "../api/deep-equal.js";
+import type { ApiObject, ObjectMeta } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { StatusError } from "../api/status.js";
+import {
+  autoUpdateAnnotation,
+  type BindingObject,
+  type DefaultPolicy,
+  defaultPolicy,
+  type RoleObject,
+  type SubjectObject,
+} from "../authz/rbac/default-policy.js";
+import { toPolicyRules } from "../authz/rbac/policy-rule.js";
+import { rbacGroup } from "../authz/rbac/rbac-index.js";
+import { covers } from "../authz/rbac/rule-coverage.js";
+import type { ControlledResource, ObjectKey, ObjectsApi } from "./objects-api.js";
+
+export interface BootstrapPolicyOptions {
+  readonly objects: ObjectsApi;
+  readonly naming: Naming;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Objects that are worked on at the same time: a start should take one store's latency, not 130. */
+const CONCURRENCY = 8;
+/** Looks at one object, when other replicas change it meanwhile. */
+const ATTEMPTS_MAX = 8;
+/** Rounds over what failed, a second apart: the store may just be starting. */
+const ROUNDS_MAX = 30;
+const ROUND_PAUSE_MS = 1_000;
+
+/** What an object should become: undefined = it is as it should be. */
+type Reconcile = (existing: ApiObject) => Change | undefined;
+
+interface Change {
+  readonly next: ApiObject;
+  /** Another role is bound: that cannot be changed, only made anew. */
+  readonly isAnew?: true;
+}
+
+interface Task {
+  readonly resource: ControlledResource;
+  readonly expected: ApiObject;
+  readonly reconcile: Reconcile;
+}
+
+/** @throws {Error} when something could not be reconciled in half a minute */
+export async function reconcileBootstrapPolicy(
+  options: BootstrapPolicyOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { objects, naming, clock } = options;
+  const logger = options.logger.child({ component: "bootstrap-policy" });
+  let tasks = tasksOf(objects, naming, defaultPolicy(naming));
+  let lastError: unknown;
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const failed: Task[] = [];
+    await forEachOf(tasks, async (task) => {
+      try {
+        await reconcile(objects, task, logger, signal);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        const { kind, metadata } = task.expected;
+        logger.warn({ kind, name: metadata.name, err: error }, "reconciling policy failed");
+        lastError = error;
+        failed.push(task);
+      }
+    });
+    if (failed.length === 0) return;
+    tasks = failed;
+    await clock.sleep(ROUND_PAUSE_MS, signal);
+  }
+  throw new Error(`${tasks.length} default roles or bindings could not be reconciled`, {
+    cause: lastError,
+  });
+}
+
+function tasksOf(objects: ObjectsApi, naming: Naming, policy: DefaultPolicy): Task[] {
+  const group = rbacGroup(naming);
+  const served = new Set(
+    objects.resources.flatMap((one) => (one.group === group ? [one.resource] : [])),
+  );
+  const protection = autoUpdateAnnotation(naming);
+  const tasks = <T extends ApiObject>(
+    resource: string,
+    expected: readonly T[],
+    reconcileOne: (existing: T, expected: T) => Change | undefined,
+  ): Task[] => {
+    // A group that is switched off by flag has no policy either.
+    if (!served.has(resource)) return [];
+    const controlled = objects.resource(group, resource);
+    return expected.map((one) => ({
+      resource: controlled,
+      expected: one,
+      reconcile: (existing) =>
+        existing.metadata.annotations?.[protection] === "false"
+          ? undefined
+          : reconcileOne(existing as T, one),
+    }));
+  };
+  return [
+    ...tasks("clusterroles", policy.clusterRoles, reconcileRole),
+    ...tasks("roles", policy.roles, reconcileRole),
+    ...tasks("clusterrolebindings", policy.clusterRoleBindings, reconcileBinding),
+    ...tasks("rolebindings", policy.roleBindings, reconcileBinding),
+  ];
+}
+
+async function reconcile(
+  objects: ObjectsApi,
+  { resource, expected, reconcile: decide }: Task,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name = "", namespace = "" } = expected.metadata;
+  const key: ObjectKey = { namespace, name };
+  const about = { resource: resource.resource, namespace, name };
+  let lastRace: unknown;
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    if (attempt > 0) await objects.refresh();
+    if (objects.metadata(resource, key) === "unreadable") {
+      logger.warn(about, "a default role or binding cannot be read, and is left to people");
+      return;
+    }
+    const existing = objects.get(resource, key);
+    try {
+      if (existing === undefined) {
+        await objects.create(resource, structuredClone(expected), signal);
+        return;
+      }
+      const change = decide(existing);
+      if (change === undefined) return;
+      if (change.isAnew === true) {
+        const { uid = "" } = existing.metadata;
+        await objects.remove(resource, key, { uid, propagationPolicy: "Background" }, signal);
+        await objects.create(resource, change.next, signal);
+      } else {
+        await objects.update(resource, change.next, "", signal);
+      }
+      logger.info(about, "added to a default role or binding what was missing");
+      return;
+    } catch (error) {
+      if (!isRace(error)) throw error;
+      lastRace = error;
+    }
+  }
+  throw lastRace;
+}
+
+/** Somebody else was quicker: to create, to change, or to delete. */
+function isRace(error: unknown): boolean {
+  return error instanceof StatusError && (error.code === 409 || error.code === 404);
+}
+
+/** Adds what is missing: labels, annotations, permissions, selectors. */
+function reconcileRole(existing: RoleObject, expected: RoleObject): Change | undefined {
+  const metadata = withLabels(existing.metadata, expected.metadata);
+  const rules = toPolicyRules(existing.rules);
+  const { missing } = covers(rules, expected.rules ?? []);
+  const selectors = existing.aggregationRule?.clusterRoleSelectors ?? [];
+  const missingSelectors = (expected.aggregationRule?.clusterRoleSelectors ?? []).filter(
+    (selector) => !selectors.some((known) => deepEqual(known, selector)),
+  );
+  if (metadata === existing.metadata && missing.length === 0 && missingSelectors.length === 0) {
+    return undefined;
+  }
+  const next: RoleObject = {
+    ...existing,
+    metadata,
+    ...(missing.length > 0 && { rules: [...rules, ...missing] }),
+    ...(missingSelectors.length > 0 && {
+      aggregationRule: { clusterRoleSelectors: [...selectors, ...missingSelectors] },
+    }),
+  };
+  return { next };
+}
+
+/** Adds missing subjects; a binding of another role is replaced as a whole. */
+function reconcileBinding(existing: BindingObject, expected: BindingObject): Change | undefined {
+  if (!deepEqual(existing.roleRef, expected.roleRef)) {
+    return { next: structuredClone(expected), isAnew: true };
+  }
+  const metadata = withLabels(existing.metadata, expected.metadata);
+  const subjects = existing.subjects ?? [];
+  const missing = (expected.subjects ?? []).filter(
+    (subject) => !subjects.some((known) => isSameSubject(known, subject)),
+  );
+  if (metadata === existing.metadata && missing.length === 0) return undefined;
+  const next: BindingObject = { ...existing, metadata, subjects: [...subjects, ...missing] };
+  return { next };
+}
+
+function isSameSubject(a: SubjectObject, b: SubjectObject): boolean {
+  return (
+    a.kind === b.kind &&
+    a.name === b.name &&
+    (a.apiGroup ?? "") === (b.apiGroup ?? "") &&
+    (a.namespace ?? "") === (b.namespace ?? "")
+  );
+}
+
+/** What people set wins; the same metadata when nothing is missing. */
+function withLabels(existing: ObjectMeta, expected: ObjectMeta): ObjectMeta {
+  const labels = { ...expected.labels, ...existing.labels };
+  const annotations = { ...expected.annotations, ...existing.annotations };
+  const isSame =
+    deepEqual(labels, existing.labels ?? {}) && deepEqual(annotations, existing.annotations ?? {});
+  return isSame ? existing : { ...existing, labels, annotations };
+}
+
+/** Several at a time, in order; the first error ends it. */
+async function forEachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < items.length) await work(items[next++] as T);
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+}

@@ -1,0 +1,116 @@
+/**
+ * The rules of aggregated cluster roles, written into the objects (S2-RBAC-12, S2-RBAC-23): what they
+ * gather replaces what anybody wrote there. The authorizer does not wait for this: it gathers on the
+ * view (see server/authz/rbac/aggregation.ts); the objects follow, for people and tools to read.
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { deepEqual } from "../api/deep-equal.js";
+import type { ApiObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { StatusError } from "../api/status.js";
+import {
+  type AggregatableRole,
+  aggregateRules,
+  readClusterRole,
+} from "../authz/rbac/aggregation.js";
+import { rbacGroup } from "../authz/rbac/rbac-index.js";
+import type { ControlledResource, ObjectsApi } from "./objects-api.js";
+import { WorkQueue } from "./work-queue.js";
+
+export interface RoleAggregationOptions {
+  readonly objects: ObjectsApi;
+  readonly naming: Naming;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Changes that come together are gathered together, such as an installation of many roles. */
+const SETTLE_MS = 20;
+/** The one entry of the queue: all aggregated roles are looked at together. */
+const ALL = "all";
+
+/** Runs until the signal aborts. */
+export async function runRoleAggregation(
+  { objects, naming, clock, logger }: RoleAggregationOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const group = rbacGroup(naming);
+  const isServed = objects.resources.some(
+    (one) => one.group === group && one.resource === "clusterroles",
+  );
+  if (!isServed) return;
+  const clusterRoles = objects.resource(group, "clusterroles");
+  const queue = new WorkQueue(clock);
+  const roles = new Map<string, AggregatableRole>();
+  const changed = new Set<string>();
+  const lookAt = (name: string) => {
+    changed.add(name);
+    queue.add(ALL, SETTLE_MS);
+  };
+  const following = objects.follow(
+    clusterRoles,
+    {
+      began() {
+        roles.clear();
+        changed.clear();
+        queue.add(ALL, SETTLE_MS);
+      },
+      changed: ({ name = "" }) => lookAt(name),
+      removed: ({ name = "" }) => lookAt(name),
+    },
+    signal,
+  );
+  const working = queue.run(async () => {
+    takeIn(objects, clusterRoles, roles, changed);
+    for (const role of roles.values()) {
+      if (role.selectors === undefined) continue;
+      try {
+        await writeGathered(objects, clusterRoles, role, roles, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        const isMoved = error instanceof StatusError && (error.code === 409 || error.code === 404);
+        if (!isMoved) logger.warn({ role: role.name, err: error }, "aggregating a role failed");
+        changed.add(role.name);
+        queue.retry(ALL);
+        return;
+      }
+    }
+    queue.forget(ALL);
+  }, signal);
+  await Promise.all([following, working]);
+}
+
+/** Reads the roles that have changed. */
+function takeIn(
+  objects: ObjectsApi,
+  clusterRoles: ControlledResource,
+  roles: Map<string, AggregatableRole>,
+  changed: Set<string>,
+): void {
+  for (const name of changed) {
+    const object = objects.get(clusterRoles, { namespace: "", name });
+    if (object === undefined) roles.delete(name);
+    else roles.set(name, toAggregatable(object));
+  }
+  changed.clear();
+}
+
+function toAggregatable(object: ApiObject): AggregatableRole {
+  const { selectors, rules } = readClusterRole(object);
+  const { name = "", labels = {} } = object.metadata;
+  return { name, labels, selectors, rules: () => rules };
+}
+
+async function writeGathered(
+  objects: ObjectsApi,
+  clusterRoles: ControlledResource,
+  role: AggregatableRole,
+  roles: ReadonlyMap<string, AggregatableRole>,
+  signal: AbortSignal,
+): Promise<void> {
+  const rules = aggregateRules(role, roles.values());
+  const object = objects.get(clusterRoles, { namespace: "", name: role.name });
+  if (object === undefined || deepEqual(object.rules ?? [], rules)) return;
+  await objects.update(clusterRoles, { ...object, rules }, "", signal);
+}
