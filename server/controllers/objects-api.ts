@@ -7,6 +7,8 @@
  *   namespace-controller.ts  empties and removes namespaces   lease-lock.ts   the lock that leaders hold
  *   garbage-collector.ts     deletes what has lost its owners owner-graph.ts  who depends on whom
  *   job-ttl-controller.ts    deletes Jobs that ended long ago
+ *   role-aggregation.ts      writes the rules of aggregated roles
+ *   bootstrap-policy.ts      default roles and bindings, at the start of each replica
  *   namespace-default-controller.ts  objects that every namespace has   service-account-defaults.ts  which
  *   token-secret-controller.ts       Secrets that hold tokens of service accounts
  */

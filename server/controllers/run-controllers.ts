@@ -12,6 +12,7 @@ import { LeaseLock } from "./lease-lock.js";
 import { runNamespaceController } from "./namespace-controller.js";
 import { runNamespaceDefault } from "./namespace-default-controller.js";
 import type { ObjectsApi } from "./objects-api.js";
+import { runRoleAggregation } from "./role-aggregation.js";
 import { defaultServiceAccount, rootAuthorityMap } from "./service-account-defaults.js";
 import { ensureSystemNamespaces } from "./system-namespaces.js";
 import { runTokenSecretController } from "./token-secret-controller.js";
@@ -57,6 +58,7 @@ export async function runControllers(
       runNamespaceController(parts, leading),
       new GarbageCollector(parts).run(leading),
       runJobTtlController(parts, leading),
+      runRoleAggregation(parts, leading),
       runServiceAccounts(parts, options.serviceAccounts, leading),
     ]);
   }, signal);
