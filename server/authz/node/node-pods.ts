@@ -1,0 +1,114 @@
+/**
+ * NodePods: the pods of each node and what they refer to. Follows the view of pods in its own turn,
+ * so it is exactly as fresh. A change of a pod costs a look at its node's name, which the view has
+ * ready; pods are parsed only when their node asks for something, and once for each of their states.
+ */
+import type { Partition } from "../../../storage/cache/partition.js";
+import { objectPath } from "../../../storage/objects/keys.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { ApiObject } from "../../api/meta.js";
+import { type PodReferences, podReferences } from "../../api/pod-references.js";
+
+const NODE_FIELD = "spec.nodeName";
+
+const NO_REFERENCES: PodReferences = Object.freeze({
+  secrets: new Set<string>(),
+  configMaps: new Set<string>(),
+  claims: new Set<string>(),
+  resourceClaims: new Set<string>(),
+  serviceAccount: "",
+});
+
+/** Names of pods by their namespace. */
+type NodeContent = Map<string, Set<string>>;
+
+export class NodePods {
+  readonly #pods: Pick<Partition, "get" | "observe">;
+  readonly #mirrorAnnotation: string;
+  readonly #nodes = new Map<string, NodeContent>();
+  readonly #references = new WeakMap<StoredObject, PodReferences>();
+
+  /** @param mirrorAnnotation marks pods that a node made itself: they give it nothing to read */
+  constructor(pods: Pick<Partition, "get" | "observe">, mirrorAnnotation: string) {
+    this.#pods = pods;
+    this.#mirrorAnnotation = mirrorAnnotation;
+    pods.observe({
+      replaced: (tree) => {
+        this.#nodes.clear();
+        tree.visit("", "", (pod) => {
+          this.#add(pod);
+          return undefined;
+        });
+      },
+      put: (pod, previous) => {
+        if (previous !== undefined) {
+          if (nodeOf(previous) === nodeOf(pod)) return;
+          this.#remove(previous);
+        }
+        this.#add(pod);
+      },
+      deleted: (previous) => this.#remove(previous),
+    });
+  }
+
+  /** How many nodes have pods. */
+  get nodes(): number {
+    return this.#nodes.size;
+  }
+
+  /** Whether the pod is bound to the node. */
+  isOn(node: string, namespace: string, name: string): boolean {
+    return this.#nodes.get(node)?.get(namespace)?.has(name) === true;
+  }
+
+  /** Whether a pod of the node in the namespace satisfies the test. */
+  some(node: string, namespace: string, test: (references: PodReferences) => boolean): boolean {
+    for (const name of this.#nodes.get(node)?.get(namespace) ?? []) {
+      if (test(this.#referencesOf(namespace, name))) return true;
+    }
+    return false;
+  }
+
+  #referencesOf(namespace: string, name: string): PodReferences {
+    const pod = this.#pods.get(objectPath(namespace, name));
+    if (pod === undefined || pod.corruption !== undefined) return NO_REFERENCES;
+    let references = this.#references.get(pod);
+    if (references === undefined) {
+      // Stored JSON was encoded by us from a decoded object.
+      const object = JSON.parse(pod.bytes.toString("utf8")) as ApiObject;
+      const isMirror = object.metadata.annotations?.[this.#mirrorAnnotation] !== undefined;
+      references = isMirror ? NO_REFERENCES : podReferences(object);
+      this.#references.set(pod, references);
+    }
+    return references;
+  }
+
+  #add(pod: StoredObject): void {
+    const node = nodeOf(pod);
+    if (node === "") return;
+    let content = this.#nodes.get(node);
+    if (content === undefined) {
+      content = new Map();
+      this.#nodes.set(node, content);
+    }
+    const names = content.get(pod.namespace);
+    if (names === undefined) content.set(pod.namespace, new Set([pod.name]));
+    else names.add(pod.name);
+  }
+
+  #remove(pod: StoredObject): void {
+    const node = nodeOf(pod);
+    const content = this.#nodes.get(node);
+    const names = content?.get(pod.namespace);
+    if (content === undefined || names === undefined) return;
+    names.delete(pod.name);
+    if (names.size > 0) return;
+    content.delete(pod.namespace);
+    if (content.size === 0) this.#nodes.delete(node);
+  }
+}
+
+/** "" for a pod that waits for one, and for one that cannot be read. */
+function nodeOf({ fields }: StoredObject): string {
+  return fields[NODE_FIELD] ?? "";
+}
