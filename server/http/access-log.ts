@@ -30,6 +30,7 @@ function describe(ctx: RequestContext): Record<string, unknown> {
     bytes: responseBytes(ctx),
     durationMs: Math.round((performance.now() - state.receivedAtMs) * 1000) / 1000,
     user: state.userIfKnown?.name ?? "",
+    ...(state.impersonator !== undefined && { impersonator: state.impersonator.name }),
     userAgent: ctx.headers["user-agent"] ?? "",
     remote: ctx.req.socket?.remoteAddress ?? "",
     protocol: ctx.req.httpVersion,

@@ -35,6 +35,10 @@ export class RequestState {
   readonly auditId: string;
   /** Why the authorizer decided so; for logs and audit. */
   authorizationReason = "";
+  /** Who really asks, when `user` is somebody whom they impersonate; for logs and audit. */
+  impersonator: UserInfo | undefined;
+  /** The verb that allowed it under constrained impersonation, such as "impersonate:user-info". */
+  impersonationConstraint = "";
   /** The view holds everything that was acknowledged before this request. */
   isFresh = false;
   /** Bytes of the body sent by a sink; plain bodies know their length. */

@@ -1,0 +1,299 @@
+/**
+ * Impersonation: may this user act as another one, and who is that exactly? Two ways lead there.
+ *
+ * *Unconstrained* (the verb `impersonate`): whoever may impersonate a user may do all that the user
+ * may. Each thing that is claimed is asked for by itself:
+ *
+ *   users NAME, groups NAME                     no group (core)
+ *   serviceaccounts NAME, in its namespace      no group (core)
+ *   uids UID, userextras/KEY VALUE              group authentication
+ *
+ * *Constrained* (behind its gate; enhancement 5284): two permissions, both needed. One says who may be
+ * impersonated, `impersonate:<mode>` on the same resources, all of the group authentication; one says
+ * what for, `impersonate-on:<mode>:<verb>` on the request's own resource. The modes:
+ *
+ *   associated-node   a service account as the node that its token is bound to
+ *   arbitrary-node    any node        serviceaccount   a service account
+ *   user-info         everybody else, with groups, uid and extra
+ *
+ * Constrained modes are tried first, as they give away less; the unconstrained one stays as it was.
+ */
+import type { Naming } from "../api/naming.js";
+import { StatusError } from "../api/status.js";
+import { checkDnsSubdomain } from "../api/validation-names.js";
+import type { LazySignal } from "../request/lazy-signal.js";
+import { parseServiceAccountUser, serviceAccountGroups } from "../request/service-account-name.js";
+import {
+  ANONYMOUS_USER,
+  AUTHENTICATED_GROUP,
+  createUser,
+  MASTERS_GROUP,
+  UNAUTHENTICATED_GROUP,
+  type UserInfo,
+} from "../request/user-info.js";
+import type { AuthorizationAttributes, AuthorizedRequest, Authorizer } from "./authorizer.js";
+import { denial } from "./denial.js";
+
+const NODE_PREFIX = "system:node:";
+const NODES_GROUP = "system:nodes";
+/** From so many groups or extra values on, one question for all of them comes first. */
+const MANY = 4;
+/** The path of a key such as "acme.com/project": what RFC 3986 allows there, without a query. */
+const KEY_PATH = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
+
+export interface ImpersonationOptions {
+  readonly authorizer: Authorizer;
+  readonly naming: Naming;
+  /** The gate ConstrainedImpersonation. */
+  readonly isConstrained: boolean;
+}
+
+export interface Impersonated {
+  readonly user: UserInfo;
+  /** The verb by which it was allowed when that was constrained: for audit. */
+  readonly constraint: string;
+}
+
+/** A way to impersonate. */
+interface Mode {
+  /** "impersonate" or "impersonate:<mode>". */
+  readonly verb: string;
+  /** Of "impersonate-on:<mode>:<verb>"; undefined = unconstrained. */
+  readonly name: string | undefined;
+  /** What is asked about: the requestor, or what matters of them. */
+  readonly asker: UserInfo;
+  /** Instead of the user's name, where the mode asks for all of them at once. */
+  readonly anyName?: string;
+}
+
+export class Impersonation {
+  readonly #authorizer: Authorizer;
+  readonly #isConstrained: boolean;
+  readonly #authenticationGroup: string;
+  readonly #nodeNameKey: string;
+  readonly #associatedKeysKey: string;
+
+  constructor({ authorizer, naming, isConstrained }: ImpersonationOptions) {
+    this.#authorizer = authorizer;
+    this.#isConstrained = isConstrained;
+    this.#authenticationGroup = `authentication.${naming.groupDomain}`;
+    this.#nodeNameKey = `authentication.${naming.labelDomain}/node-name`;
+    this.#associatedKeysKey = `authentication.${naming.labelDomain}/associated-node-keys`;
+  }
+
+  /**
+   * Whom the requestor becomes for this request.
+   * @param wanted as the client asked for it: only the groups that it named
+   * @throws {StatusError} 403 when they may not
+   */
+  async check(
+    { user: requestor, info }: AuthorizationAttributes,
+    wanted: UserInfo,
+    signal: LazySignal,
+  ): Promise<Impersonated> {
+    const mode = this.#isConstrained ? this.#modeOf(requestor, wanted) : undefined;
+    let partly: unknown;
+    for (const constrained of mode ?? []) {
+      const outcome = await this.#tryConstrained(constrained, info, wanted, signal);
+      if ("user" in outcome) return outcome;
+      partly ??= outcome.error;
+    }
+    const unconstrained = { verb: "impersonate", name: undefined, asker: requestor };
+    try {
+      return { user: await this.#become(unconstrained, wanted, signal), constraint: "" };
+    } catch (error) {
+      // Who has half of what a constrained mode needs is told of the other half.
+      throw partly ?? error;
+    }
+  }
+
+  /** The constrained modes that apply, the narrowest first. */
+  #modeOf(requestor: UserInfo, wanted: UserInfo): Mode[] {
+    const mode = (name: string, asker = requestor): Mode => ({
+      verb: `impersonate:${name}`,
+      name,
+      asker,
+    });
+    const isNameOnly =
+      wanted.uid === "" && wanted.groups.length === 0 && Object.keys(wanted.extra).length === 0;
+    const node = nodeNameOf(wanted.name);
+    if (node !== undefined) {
+      if (!isNameOnly) return [];
+      const arbitrary = mode("arbitrary-node");
+      const [bound, ...others] = requestor.extra[this.#nodeNameKey] ?? [];
+      const isAssociated =
+        bound === node &&
+        others.length === 0 &&
+        parseServiceAccountUser(requestor.name) !== undefined;
+      if (!isAssociated) return [arbitrary];
+      // The permission is for the account on whatever node: which one it is, and that the token is
+      // bound to it, has been seen to here.
+      const keys = Object.keys(requestor.extra).sort();
+      const asker = createUser({ ...requestor, extra: { [this.#associatedKeysKey]: keys } });
+      return [{ ...mode("associated-node", asker), anyName: "*" }, arbitrary];
+    }
+    if (parseServiceAccountUser(wanted.name) !== undefined) {
+      return isNameOnly ? [mode("serviceaccount")] : [];
+    }
+    return [mode("user-info")];
+  }
+
+  /** @returns whom they become, or the refusal of the half that is missing */
+  async #tryConstrained(
+    mode: Mode,
+    info: AuthorizedRequest,
+    wanted: UserInfo,
+    signal: LazySignal,
+  ): Promise<Impersonated | { readonly error: unknown }> {
+    const action = { ...info, verb: `impersonate-on:${mode.name}:${info.verb}` };
+    const actionError = await refusalOf(() =>
+      this.#insist({ user: mode.asker, info: action }, signal),
+    );
+    try {
+      const user = await this.#become(mode, wanted, signal);
+      return actionError === undefined ? { user, constraint: mode.verb } : { error: actionError };
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      return { error: actionError === undefined ? error : undefined };
+    }
+  }
+
+  /** Asks for each part of the wanted identity, and completes it. @throws {StatusError} 403 */
+  async #become(mode: Mode, wanted: UserInfo, signal: LazySignal): Promise<UserInfo> {
+    const groups = await this.#checkName(mode, wanted, signal);
+    if (wanted.uid !== "") {
+      await this.#insist(this.#attributes(mode, "uids", wanted.uid), signal);
+    }
+    await this.#checkGroups(mode, wanted.groups, signal);
+    await this.#checkExtra(mode, wanted.extra, signal);
+    return createUser({ ...wanted, groups: completeGroups(wanted.name, groups) });
+  }
+
+  /** @returns the groups that come with the user's kind, or those asked for */
+  async #checkName(mode: Mode, wanted: UserInfo, signal: LazySignal): Promise<readonly string[]> {
+    let what = this.#attributes(mode, "users", wanted.name);
+    let { groups } = wanted;
+    const account = parseServiceAccountUser(wanted.name);
+    const node = mode.name === undefined ? undefined : nodeNameOf(wanted.name);
+    if (account !== undefined) {
+      const { namespace, name } = account;
+      what = this.#attributes(mode, "serviceaccounts", name, { namespace });
+      if (groups.length === 0) groups = serviceAccountGroups(namespace);
+    } else if (node !== undefined) {
+      what = this.#attributes(mode, "nodes", mode.anyName ?? node);
+      groups = [NODES_GROUP];
+    }
+    await this.#insist(what, signal);
+    return groups;
+  }
+
+  async #checkGroups(mode: Mode, groups: readonly string[], signal: LazySignal): Promise<void> {
+    const attributes = (name: string) => this.#attributes(mode, "groups", name);
+    if (mode.name !== undefined) {
+      if (groups.includes("")) {
+        throw denial(attributes(""), "impersonating the empty string group is not allowed");
+      }
+      if (groups.includes(MASTERS_GROUP)) {
+        const why = `impersonating the ${MASTERS_GROUP} group is not allowed`;
+        throw denial(attributes(MASTERS_GROUP), why);
+      }
+      if (groups.length >= MANY && (await this.#allows(attributes("*"), signal))) return;
+    }
+    for (const group of groups) await this.#insist(attributes(group), signal);
+  }
+
+  async #checkExtra(mode: Mode, extra: UserInfo["extra"], signal: LazySignal): Promise<void> {
+    const attributes = (subresource: string, name: string) =>
+      this.#attributes(mode, "userextras", name, { subresource });
+    const pairs = Object.entries(extra).flatMap(([key, values]) =>
+      values.map((value) => [key, value] as const),
+    );
+    if (mode.name !== undefined) {
+      for (const [key, value] of pairs) {
+        const why = problemOfExtra(key, value);
+        if (why !== undefined) throw denial(attributes("", ""), why);
+      }
+      if (pairs.length >= MANY && (await this.#allows(attributes("*", "*"), signal))) return;
+    }
+    for (const [key, value] of pairs) await this.#insist(attributes(key, value), signal);
+  }
+
+  #attributes(
+    { verb, name: mode, asker }: Mode,
+    resource: string,
+    name: string,
+    place: { readonly namespace?: string; readonly subresource?: string } = {},
+  ): AuthorizationAttributes {
+    const isOfAuthentication =
+      mode !== undefined || resource === "uids" || resource === "userextras";
+    return {
+      user: asker,
+      info: {
+        isResourceRequest: true,
+        verb,
+        path: "",
+        group: isOfAuthentication ? this.#authenticationGroup : "",
+        version: "v1",
+        namespace: "",
+        resource,
+        subresource: "",
+        name,
+        ...place,
+      },
+    };
+  }
+
+  async #allows(attributes: AuthorizationAttributes, signal: LazySignal): Promise<boolean> {
+    return (await this.#authorizer.authorize(attributes, signal)).decision === "allow";
+  }
+
+  async #insist(attributes: AuthorizationAttributes, signal: LazySignal): Promise<void> {
+    const { decision, reason } = await this.#authorizer.authorize(attributes, signal);
+    if (decision !== "allow") throw denial(attributes, reason);
+  }
+}
+
+/** The refusal with which something ends; undefined when it does not. */
+async function refusalOf(run: () => Promise<void>): Promise<StatusError | undefined> {
+  try {
+    await run();
+    return undefined;
+  } catch (error) {
+    if (isRefusal(error)) return error;
+    throw error;
+  }
+}
+
+function isRefusal(error: unknown): error is StatusError {
+  return error instanceof StatusError && error.code === 403;
+}
+
+/** Every user is authenticated, except the anonymous one and who asks not to be (S2-IMP-10). */
+function completeGroups(name: string, groups: readonly string[]): readonly string[] {
+  const isUnauthenticated = name === ANONYMOUS_USER || groups.includes(UNAUTHENTICATED_GROUP);
+  const group = isUnauthenticated ? UNAUTHENTICATED_GROUP : AUTHENTICATED_GROUP;
+  return groups.includes(group) ? groups : [...groups, group];
+}
+
+function nodeNameOf(user: string): string | undefined {
+  if (!user.startsWith(NODE_PREFIX)) return undefined;
+  const name = user.slice(NODE_PREFIX.length);
+  return checkDnsSubdomain(name).length === 0 ? name : undefined;
+}
+
+/** What is wrong with a fact about the user; unconstrained impersonation never cared. */
+function problemOfExtra(key: string, value: string): string | undefined {
+  if (key === "") return "impersonating the empty string key in extra is not allowed";
+  const slash = key.indexOf("/");
+  const isPath =
+    slash > 0 &&
+    checkDnsSubdomain(key.slice(0, slash)).length === 0 &&
+    KEY_PATH.test(key.slice(slash + 1));
+  if (!isPath) {
+    return `impersonating an invalid key in extra is not allowed: extra[key]: Invalid value: ${JSON.stringify(key)}: must be a domain-prefixed path (such as "acme.io/foo")`;
+  }
+  if (key !== key.toLowerCase()) {
+    return `impersonating a non-lowercase key in extra is not allowed: ${JSON.stringify(key)}`;
+  }
+  return value === "" ? "impersonating the empty string value in extra is not allowed" : undefined;
+}

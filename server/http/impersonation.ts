@@ -1,0 +1,106 @@
+/**
+ * Impersonation: a client that has been authenticated asks, by headers, to be somebody else for this
+ * request. If it may (server/authz/impersonation.ts), the request goes on as that user's; who really
+ * asked stays on the request's state, for audit. Nobody after this step sees the headers.
+ *
+ *   Impersonate-User: jane               Impersonate-Uid: 1001
+ *   Impersonate-Group: dev   (any number of times)
+ *   Impersonate-Extra-acme.com%2fproject: one   (any number of times)
+ */
+import { badRequest } from "../api/status.js";
+import type { Impersonation } from "../authz/impersonation.js";
+import {
+  decodeHeaderText,
+  type HeaderList,
+  headerValues,
+  prefixedHeaderValues,
+  removeHeaders,
+} from "../request/header-list.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+import { createUser, type UserInfo } from "../request/user-info.js";
+
+const PREFIX = "impersonate-";
+const USER = "impersonate-user";
+const UID = "impersonate-uid";
+const GROUP = "impersonate-group";
+const EXTRA_PREFIX = "impersonate-extra-";
+
+/** Reads `state.user`; replaces it and sets `state.impersonator` when the client asks for it. */
+export function withImpersonation(impersonation: Impersonation): RequestMiddleware {
+  return function impersonate(ctx, next) {
+    const { req, state } = ctx;
+    if (!hasAny(req.headers)) return next();
+    const wanted = readHeaders(req.rawHeaders);
+    removeHeaders(req, isOurs);
+    if (wanted === undefined) return next();
+    const { user: requestor, info } = state;
+    return impersonation
+      .check({ user: requestor, info }, wanted, state)
+      .then(({ user, constraint }) => {
+        state.impersonator = requestor;
+        state.impersonationConstraint = constraint;
+        state.user = user;
+        return next();
+      });
+  };
+}
+
+function hasAny(headers: object): boolean {
+  for (const name in headers) if (name.startsWith(PREFIX)) return true;
+  return false;
+}
+
+function isOurs(name: string): boolean {
+  return (
+    name.startsWith(PREFIX) &&
+    (name === USER || name === UID || name === GROUP || name.startsWith(EXTRA_PREFIX))
+  );
+}
+
+/**
+ * The identity that the headers ask for, as they say it; undefined when they do not.
+ * @throws {StatusError} 400 for anything but a user's name that is not of a named user, and for headers
+ *   that nobody can understand in one way only
+ */
+function readHeaders(headers: HeaderList): UserInfo | undefined {
+  const names = headerValues(headers, USER);
+  const name = onlyValue("Impersonate-User", names);
+  const uid = onlyValue("Impersonate-Uid", headerValues(headers, UID));
+  const groups = headerValues(headers, GROUP).map(decodeHeaderText);
+  const extra = new Map<string, string[]>();
+  for (const [encoded, values] of prefixedHeaderValues(headers, EXTRA_PREFIX)) {
+    const key = decodeKey(encoded);
+    extra.set(key, [...(extra.get(key) ?? []), ...values.map(decodeHeaderText)]);
+  }
+  if (name !== "") return createUser({ name, uid, groups, extra: Object.fromEntries(extra) });
+  if (uid !== "" || groups.length > 0 || extra.size > 0) {
+    const parts = [
+      ...groups.map((group) => `Group ${JSON.stringify(group)}`),
+      ...[...extra].flatMap(([key, values]) =>
+        values.map((value) => `UserExtra ${JSON.stringify(key)}: ${JSON.stringify(value)}`),
+      ),
+      ...(uid === "" ? [] : [`UID ${JSON.stringify(uid)}`]),
+    ];
+    throw badRequest(`requested [${parts.join(", ")}] without impersonating a user`);
+  }
+  // Whoever meant somebody, and named nobody, must not act as themselves instead.
+  if (names.length > 0) throw badRequest("Impersonate-User is empty");
+  return undefined;
+}
+
+/** @throws {StatusError} 400 for several: one of them may be another's than the one who is asked about */
+function onlyValue(header: string, sent: readonly string[]): string {
+  const values = new Set(sent);
+  if (values.size > 1) throw badRequest(`${header} was sent with several values`);
+  for (const value of values) return decodeHeaderText(value);
+  return "";
+}
+
+/** "acme.com%2fproject" to "acme.com/project"; what is not well encoded stays as it is (upstream). */
+function decodeKey(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
+}
