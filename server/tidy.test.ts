@@ -20,7 +20,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["storage/cache"],
   ["server/api"],
   ["server/schema"],
-  ["server/apply", "server/codec", "server/types"],
+  ["server/apply", "server/cel", "server/codec", "server/types"],
   ["server/client", "server/request"],
   ["server/admission", "server/audit", "server/authn", "server/authz", "server/flowcontrol"],
   ["server/registry"],

@@ -1,0 +1,369 @@
+/**
+ * Checks a syntax tree against the variables, types and functions of an environment: finds out the
+ * type of every node, and which overloads each call may mean. The first problem ends it. Writes
+ * `type`, `overloads` and the like into the nodes, nothing else.
+ */
+import { CelCompileError, Failure } from "./errors.js";
+import type { FunctionTable } from "./function-table.js";
+import type { Overload } from "./overloads.js";
+import { compiledRegex } from "./regex.js";
+import type { Bind, Call, Comprehension, Identifier, MapNode, Node, Select } from "./syntax.js";
+import {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DYN,
+  formatType,
+  INT,
+  Inference,
+  listOf,
+  mapOf,
+  NULL,
+  optionalOf,
+  STRING,
+  type Type,
+  UINT,
+} from "./types.js";
+import { Uint } from "./values.js";
+
+export interface CheckerEnvironment {
+  readonly variables: ReadonlyMap<string, Type>;
+  /** Types whose names may stand in expressions. */
+  readonly types: ReadonlyMap<string, Type>;
+  readonly functions: FunctionTable;
+}
+
+/** Gives the type of the whole. @throws {CelCompileError} */
+export function check(root: Node, source: string, environment: CheckerEnvironment): Type {
+  const checker = new Checker(source, environment);
+  return checker.run(root);
+}
+
+type Scope = ReadonlyMap<string, Type>;
+
+class Checker {
+  readonly #source: string;
+  readonly #environment: CheckerEnvironment;
+  readonly #inference = new Inference();
+  readonly #nodes: Node[] = [];
+
+  constructor(source: string, environment: CheckerEnvironment) {
+    this.#source = source;
+    this.#environment = environment;
+  }
+
+  run(root: Node): Type {
+    this.#check(root, new Map());
+    // What one place leaves open another may decide: the last word is said when all are seen.
+    for (const node of this.#nodes) node.type = this.#inference.resolve(node.type ?? DYN, true);
+    return root.type ?? DYN;
+  }
+
+  #check(node: Node, scope: Scope): Type {
+    const type = this.#typeOf(node, scope);
+    node.type = type;
+    this.#nodes.push(node);
+    return type;
+  }
+
+  #typeOf(node: Node, scope: Scope): Type {
+    switch (node.kind) {
+      case "literal":
+        return literalType(node.value);
+      case "identifier":
+        return this.#identifier(node, scope);
+      case "select":
+        return this.#select(node, scope);
+      case "call":
+        return this.#call(node, scope);
+      case "list":
+        return listOf(
+          this.#common(node.elements, scope, (element, index) =>
+            node.optionals.has(index) ? this.#unwrapped(element) : element,
+          ),
+        );
+      case "map":
+        return this.#map(node, scope);
+      case "struct":
+        throw this.#error(`undeclared reference to '${node.name}' (in container '')`, node);
+      case "comprehension":
+        return this.#comprehension(node, scope);
+      case "bind":
+        return this.#bind(node, scope);
+    }
+  }
+
+  #identifier(node: Identifier, scope: Scope): Type {
+    const type =
+      (node.isAbsolute ? undefined : scope.get(node.name)) ??
+      this.#environment.variables.get(node.name);
+    if (type !== undefined) return type;
+    const named = this.#environment.types.get(node.name);
+    if (named === undefined) {
+      throw this.#error(`undeclared reference to '${node.name}' (in container '')`, node);
+    }
+    node.typeName = node.name;
+    return { kind: "type", of: named };
+  }
+
+  #select(node: Select, scope: Scope): Type {
+    const dotted = dottedName(node);
+    if (dotted !== undefined && !node.isTest && this.#isFree(dotted, scope)) {
+      const named = this.#environment.types.get(dotted);
+      if (named !== undefined) {
+        node.typeName = dotted;
+        return { kind: "type", of: named };
+      }
+    }
+    const operand = this.#inference.resolve(this.#check(node.operand, scope));
+    const isOptionalOperand = operand.kind === "optional";
+    const target = isOptionalOperand ? operand.value : operand;
+    const field = this.#field(target, node);
+    if (node.isTest) return BOOL;
+    return isOptionalOperand || node.isOptional ? optionalOf(field) : field;
+  }
+
+  #field(target: Type, node: Select): Type {
+    switch (target.kind) {
+      case "dyn":
+      case "var":
+        return DYN;
+      case "map":
+        return target.value;
+      case "named": {
+        const field = target.fields?.get(node.field);
+        if (field !== undefined) return field;
+        if (target.fields !== undefined) throw this.#error(`undefined field '${node.field}'`, node);
+        break;
+      }
+    }
+    throw this.#error(
+      `type '${formatType(this.#inference.resolve(target))}' does not support field selection`,
+      node,
+    );
+  }
+
+  /** Whether the first part of a dotted name is no variable. */
+  #isFree(dotted: string, scope: Scope): boolean {
+    const first = dotted.slice(0, dotted.indexOf("."));
+    return !scope.has(first) && !this.#environment.variables.has(first);
+  }
+
+  #call(node: Call, scope: Scope): Type {
+    const { target, args, name } = node;
+    const { functions } = this.#environment;
+    if (target !== undefined) {
+      const prefix = dottedName(target);
+      const full = `${prefix}.${name}`;
+      const isNamespaced =
+        prefix !== undefined && functions.has(full, false) && this.#isFree(full, scope);
+      if (isNamespaced) {
+        node.isNamespaced = true;
+        const types = args.map((arg) => this.#check(arg, scope));
+        return this.#resolve(node, full, functions.find(full, false), types);
+      }
+    }
+    const isMethod = target !== undefined;
+    if (!functions.has(name, isMethod)) {
+      throw this.#error(`undeclared reference to '${name}' (in container '')`, node);
+    }
+    const all = isMethod ? [target, ...args] : args;
+    const types = all.map((arg) => this.#check(arg, scope));
+    const result = this.#resolve(node, name, functions.find(name, isMethod), types);
+    if (name === "matches") this.#checkPattern(all[1]);
+    return result;
+  }
+
+  #resolve(node: Call, name: string, overloads: readonly Overload[], types: readonly Type[]): Type {
+    const candidates = overloads.filter(({ parameters }) => parameters.length === types.length);
+    const fitting = candidates.filter((candidate) =>
+      this.#inference.tentatively(() => this.#apply(candidate, types) !== undefined),
+    );
+    const [only, ...others] = fitting;
+    if (only === undefined) {
+      const shown = types.map((type) => formatType(this.#inference.resolve(type)));
+      const receiver = node.target !== undefined && node.isNamespaced !== true ? shown.shift() : "";
+      const form = receiver === "" ? `(${shown.join(", ")})` : `${receiver}.(${shown.join(", ")})`;
+      throw this.#error(`found no matching overload for '${name}' applied to '${form}'`, node);
+    }
+    node.overloads = fitting;
+    if (others.length === 0) return this.#apply(only, types) ?? DYN;
+    const results = fitting.map((candidate) =>
+      this.#inference.tentatively(() =>
+        this.#inference.resolve(this.#apply(candidate, types) ?? DYN, true),
+      ),
+    );
+    const first = formatType(results[0] ?? DYN);
+    return results.every((type) => formatType(type) === first) ? (results[0] ?? DYN) : DYN;
+  }
+
+  /** The type of the result, or undefined where the arguments do not fit. */
+  #apply(overload: Overload, types: readonly Type[]): Type | undefined {
+    const parameters = new Map<string, Type>();
+    const wanted = overload.parameters.map((type) => this.#inference.instantiate(type, parameters));
+    if (!this.#inference.assign(types, wanted)) return undefined;
+    return this.#inference.instantiate(overload.result, parameters);
+  }
+
+  /** A literal pattern that is malformed is an error of the text. */
+  #checkPattern(pattern: Node | undefined): void {
+    if (pattern?.kind !== "literal" || typeof pattern.value !== "string") return;
+    try {
+      compiledRegex(pattern.value);
+    } catch (error) {
+      if (error instanceof Failure) throw this.#error(`invalid matches argument`, pattern);
+      throw error;
+    }
+  }
+
+  #map(node: MapNode, scope: Scope): Type {
+    const key = this.#common(
+      node.entries.map((entry) => entry.key),
+      scope,
+      (type, _index, at) => this.#keyType(type, at),
+    );
+    const value = this.#common(
+      node.entries.map((entry) => entry.value),
+      scope,
+      (type, index) => (node.entries[index]?.isOptional === true ? this.#unwrapped(type) : type),
+    );
+    return mapOf(key, value);
+  }
+
+  #keyType(type: Type, node: Node): Type {
+    const resolved = this.#inference.resolve(type);
+    const isKey =
+      resolved.kind === "dyn" ||
+      resolved.kind === "var" ||
+      (resolved.kind === "simple" && KEY_TYPES.has(resolved.name));
+    if (!isKey) throw this.#error(`unsupported map key type: ${formatType(resolved)}`, node);
+    return type;
+  }
+
+  /** The type that all nodes have in common: dyn when they differ. */
+  #common(
+    nodes: readonly Node[],
+    scope: Scope,
+    adjust: (type: Type, index: number, node: Node) => Type,
+  ): Type {
+    let common: Type | undefined;
+    nodes.forEach((node, index) => {
+      const type = adjust(this.#check(node, scope), index, node);
+      if (common === undefined) common = type;
+      else if (!this.#inference.assign([type], [common])) common = DYN;
+      else if (this.#inference.resolve(type).kind === "dyn") common = DYN;
+    });
+    return common ?? this.#inference.fresh();
+  }
+
+  #unwrapped(type: Type): Type {
+    const inner = this.#inference.fresh();
+    return this.#inference.assign([type], [optionalOf(inner)]) ? inner : DYN;
+  }
+
+  #comprehension(node: Comprehension, scope: Scope): Type {
+    const range = this.#inference.resolve(this.#check(node.range, scope));
+    const inner = new Map(scope);
+    const types = this.#variableTypes(range, node);
+    node.variables.forEach((name, index) => {
+      inner.set(name, types[index] ?? DYN);
+    });
+    if (node.filter !== undefined) this.#expectBool(this.#check(node.filter, inner), node.filter);
+    const body = this.#check(node.body, inner);
+    switch (node.macro) {
+      case "all":
+      case "exists":
+      case "existsOne":
+        this.#expectBool(body, node.body);
+        return BOOL;
+      case "filter":
+        this.#expectBool(body, node.body);
+        return listOf(types[0] ?? DYN);
+      case "map":
+      case "transformList":
+        return listOf(body);
+      case "transformMap":
+        return mapOf(range.kind === "list" ? INT : (types[0] ?? DYN), body);
+      case "transformMapEntry": {
+        const key = this.#inference.fresh();
+        const value = this.#inference.fresh();
+        if (this.#inference.assign([body], [mapOf(key, value)])) return mapOf(key, value);
+        throw this.#mismatch("map", body, node.body);
+      }
+      case "sortBy":
+        return listOf(types[0] ?? DYN);
+    }
+  }
+
+  #variableTypes(range: Type, node: Comprehension): readonly Type[] {
+    const isPair = node.variables.length === 2;
+    switch (range.kind) {
+      case "list":
+        return isPair ? [INT, range.element] : [range.element];
+      case "map":
+        if (node.macro === "sortBy") break;
+        return isPair ? [range.key, range.value] : [range.key];
+      case "dyn":
+      case "var":
+        return [DYN, DYN];
+    }
+    throw this.#error(
+      `expression of type '${formatType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
+      node.range,
+    );
+  }
+
+  #bind(node: Bind, scope: Scope): Type {
+    const value = this.#check(node.value, scope);
+    if (node.macro === "bind") {
+      return this.#check(node.body, new Map(scope).set(node.variable, value));
+    }
+    const inner = this.#inference.fresh();
+    if (!this.#inference.assign([value], [optionalOf(inner)])) {
+      throw this.#mismatch("optional_type", value, node.value);
+    }
+    const body = this.#check(node.body, new Map(scope).set(node.variable, inner));
+    if (node.macro === "optMap") return optionalOf(body);
+    const result = this.#inference.fresh();
+    if (this.#inference.assign([body], [optionalOf(result)])) return optionalOf(result);
+    throw this.#mismatch("optional_type", body, node.body);
+  }
+
+  #expectBool(type: Type, node: Node): void {
+    if (!this.#inference.assign([type], [BOOL])) throw this.#mismatch("bool", type, node);
+  }
+
+  #mismatch(expected: string, type: Type, node: Node): CelCompileError {
+    const found = formatType(this.#inference.resolve(type));
+    return this.#error(`expected type '${expected}' but found '${found}'`, node);
+  }
+
+  #error(problem: string, node: Node): CelCompileError {
+    return new CelCompileError(problem, this.#source, node.offset);
+  }
+}
+
+const KEY_TYPES: ReadonlySet<string> = new Set(["bool", "int", "uint", "string"]);
+
+/** "a.b.c" where the node is nothing but names; undefined otherwise. */
+export function dottedName(node: Node): string | undefined {
+  if (node.kind === "identifier") return node.name;
+  if (node.kind !== "select" || node.isTest || node.isOptional) return undefined;
+  const operand = dottedName(node.operand);
+  return operand === undefined ? undefined : `${operand}.${node.field}`;
+}
+
+function literalType(value: unknown): Type {
+  switch (typeof value) {
+    case "boolean":
+      return BOOL;
+    case "bigint":
+      return INT;
+    case "number":
+      return DOUBLE;
+    case "string":
+      return STRING;
+  }
+  if (value === null) return NULL;
+  return value instanceof Uint ? UINT : BYTES;
+}

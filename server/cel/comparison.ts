@@ -1,0 +1,114 @@
+/**
+ * Equality and order of values: numbers compare across their types, strings by code point, maps and
+ * lists by content. Comparing content costs, so it is charged as it goes.
+ */
+import { Failure } from "./errors.js";
+import {
+  Duration,
+  ListValue,
+  MapValue,
+  OpaqueValue,
+  Optional,
+  Timestamp,
+  TypeValue,
+  Uint,
+  type Value,
+} from "./values.js";
+
+/** Takes what a step costs. @throws {BudgetExceeded} */
+export type Charge = (cost: number) => void;
+
+export function equal(left: Value, right: Value, charge: Charge): boolean {
+  if (left === right) return true;
+  if (left === null || right === null) return false;
+  const leftNumber = numberOf(left);
+  if (leftNumber !== undefined) {
+    const rightNumber = numberOf(right);
+    return rightNumber !== undefined && orderOf(leftNumber, rightNumber) === 0;
+  }
+  if (typeof left !== "object" || typeof right !== "object") return false;
+  if (left instanceof ListValue) {
+    return right instanceof ListValue && equalLists(left, right, charge);
+  }
+  if (left instanceof MapValue) return right instanceof MapValue && equalMaps(left, right, charge);
+  if (left instanceof Timestamp) return right instanceof Timestamp && left.nanos === right.nanos;
+  if (left instanceof Duration) return right instanceof Duration && left.nanos === right.nanos;
+  if (left instanceof TypeValue) return right instanceof TypeValue && left.name === right.name;
+  if (left instanceof Uint8Array) {
+    return right instanceof Uint8Array && Buffer.compare(left, right) === 0;
+  }
+  if (left instanceof Optional) {
+    if (!(right instanceof Optional)) return false;
+    if (left.value === undefined || right.value === undefined) return left.value === right.value;
+    return equal(left.value, right.value, charge);
+  }
+  return left instanceof OpaqueValue && right instanceof OpaqueValue
+    ? left.typeName === right.typeName && left.equals(right)
+    : false;
+}
+
+function equalLists(left: ListValue, right: ListValue, charge: Charge): boolean {
+  if (left.size !== right.size) return false;
+  for (let index = 0; index < left.size; index++) {
+    charge(1);
+    if (!equal(left.at(index), right.at(index), charge)) return false;
+  }
+  return true;
+}
+
+function equalMaps(left: MapValue, right: MapValue, charge: Charge): boolean {
+  if (left.size !== right.size) return false;
+  for (const key of left.keys()) {
+    charge(1);
+    const mine = left.get(key);
+    const other = right.get(key);
+    if (mine === undefined || other === undefined) {
+      if (mine !== other) return false;
+    } else if (!equal(mine, other, charge)) return false;
+  }
+  return true;
+}
+
+function numberOf(value: Value): bigint | number | undefined {
+  if (typeof value === "bigint" || typeof value === "number") return value;
+  return value instanceof Uint ? value.value : undefined;
+}
+
+/** Between a bigint and a number JavaScript compares exactly. NaN is in no order with anything. */
+function orderOf(left: bigint | number, right: bigint | number): number {
+  if (left < right) return -1;
+  if (left > right) return 1;
+  return left <= right ? 0 : Number.NaN;
+}
+
+/** Negative, zero, positive; NaN where a NaN is compared. @throws {Failure} */
+export function compare(left: Value, right: Value): number {
+  const leftNumber = numberOf(left);
+  const rightNumber = numberOf(right);
+  if (leftNumber !== undefined && rightNumber !== undefined) {
+    return orderOf(leftNumber, rightNumber);
+  }
+  if (typeof left === "string" && typeof right === "string") return compareText(left, right);
+  if (typeof left === "boolean" && typeof right === "boolean") return Number(left) - Number(right);
+  if (left instanceof Uint8Array && right instanceof Uint8Array) return Buffer.compare(left, right);
+  const isTimes = left instanceof Timestamp && right instanceof Timestamp;
+  const isDurations = left instanceof Duration && right instanceof Duration;
+  if (isTimes || isDurations) {
+    return left.nanos < right.nanos ? -1 : left.nanos > right.nanos ? 1 : 0;
+  }
+  throw new Failure("no such overload");
+}
+
+/** By code point: surrogates, which UTF-16 sorts below some of the others, come last. */
+function compareText(left: string, right: string): number {
+  const length = Math.min(left.length, right.length);
+  for (let at = 0; at < length; at++) {
+    const a = left.charCodeAt(at);
+    const b = right.charCodeAt(at);
+    if (a === b) continue;
+    const isHighA = a >= 0xd800 && a <= 0xdfff;
+    const isHighB = b >= 0xd800 && b <= 0xdfff;
+    return isHighA === isHighB ? a - b : isHighA ? 1 : -1;
+  }
+  return left.length - right.length;
+}

@@ -1,0 +1,70 @@
+/**
+ * Chooses the overload of a call by the types that its arguments turn out to have. Where checking has
+ * left only one, and its parameters are no dyn, the types are verified all the same: a dyn argument
+ * may be anything.
+ */
+import type { Overload } from "./overloads.js";
+import type { SimpleName, Type } from "./types.js";
+import {
+  Duration,
+  ListValue,
+  MapValue,
+  OpaqueValue,
+  Optional,
+  Timestamp,
+  TypeValue,
+  Uint,
+  type Value,
+} from "./values.js";
+
+type Test = (value: Value) => boolean;
+
+/** Gives undefined when no overload takes the arguments. */
+export function dispatchOf(
+  overloads: readonly Overload[],
+): (args: readonly Value[]) => Overload | undefined {
+  const candidates = overloads.map((overload) => ({
+    overload,
+    tests: overload.parameters.map(testOf),
+  }));
+  const [only] = candidates;
+  if (only !== undefined && candidates.length === 1) {
+    return (args) =>
+      only.tests.every((test, at) => test(args[at] as Value)) ? only.overload : undefined;
+  }
+  return (args) =>
+    candidates.find(({ tests }) => tests.every((test, at) => test(args[at] as Value)))?.overload;
+}
+
+function testOf(type: Type): Test {
+  switch (type.kind) {
+    case "dyn":
+    case "var":
+      return () => true;
+    case "list":
+      return (value) => value instanceof ListValue;
+    case "map":
+      return (value) => value instanceof MapValue;
+    case "optional":
+      return (value) => value instanceof Optional;
+    case "type":
+      return (value) => value instanceof TypeValue;
+    case "named":
+      return (value) =>
+        (value instanceof OpaqueValue || value instanceof MapValue) && value.typeName === type.name;
+    case "simple":
+      return SIMPLE_TESTS[type.name];
+  }
+}
+
+const SIMPLE_TESTS: Readonly<Record<SimpleName, Test>> = {
+  bool: (value) => typeof value === "boolean",
+  int: (value) => typeof value === "bigint",
+  uint: (value) => value instanceof Uint,
+  double: (value) => typeof value === "number",
+  string: (value) => typeof value === "string",
+  bytes: (value) => value instanceof Uint8Array,
+  null: (value) => value === null,
+  timestamp: (value) => value instanceof Timestamp,
+  duration: (value) => value instanceof Duration,
+};

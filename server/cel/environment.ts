@@ -1,0 +1,207 @@
+/**
+ * CEL, the Common Expression Language, as the API uses it: an environment declares typed variables and
+ * object types; compiling checks an expression against them and estimates its greatest cost; a program
+ * evaluates it under a budget. Text comes from administrators and users: no expression reaches anything
+ * but the values it is given, and none runs longer than its budget, which counts steps, not time.
+ *
+ * The language is that of the specification (version 1 of its definition) with optionals and macros of
+ * two variables; the functions are the standard ones and the API's extensions (functions/). This file
+ * is what others import.
+ */
+import { Adapters, toJson } from "./adapt.js";
+import { check } from "./checker.js";
+import { BudgetExceeded, CelCompileError, CelEvaluationError, Failure } from "./errors.js";
+import { estimateCost, type SizeLimits } from "./estimate.js";
+import { FunctionTable } from "./function-table.js";
+import { ADDRESSES } from "./functions/addresses.js";
+import { LISTS } from "./functions/lists.js";
+import { OPTIONALS } from "./functions/optionals.js";
+import { QUANTITIES } from "./functions/quantities.js";
+import { REGEX } from "./functions/regex.js";
+import { STANDARD } from "./functions/standard.js";
+import { STRINGS } from "./functions/strings.js";
+import { TIME } from "./functions/time.js";
+import { URLS } from "./functions/urls.js";
+import { parse } from "./parser.js";
+import { Frame, plan } from "./planner.js";
+import { selectedPaths } from "./references.js";
+import {
+  covers,
+  DYN,
+  type Fields,
+  formatType,
+  listOf,
+  mapOf,
+  NAMED_TYPES,
+  parseType,
+  STRING,
+  type Type,
+} from "./types.js";
+
+export { CelCompileError, CelEvaluationError } from "./errors.js";
+
+/** Lists, maps (by strings) and objects are made of these; "optional" results have no name here. */
+export type CelType =
+  | "bool"
+  | "int"
+  | "uint"
+  | "double"
+  | "string"
+  | "bytes"
+  | "timestamp"
+  | "duration"
+  | "dyn"
+  | { readonly list: CelType }
+  | { readonly map: CelType }
+  | { readonly object: string };
+
+/** A named type of objects: selecting any other field is an error, a field that is not set fails. */
+export interface CelObjectType {
+  readonly name: string;
+  readonly fields: Readonly<Record<string, CelType>>;
+}
+
+export interface CelEnvironmentOptions {
+  readonly variables: Readonly<Record<string, CelType>>;
+  readonly types?: readonly CelObjectType[];
+  /** What one evaluation may cost; upstream's limit of one call unless given. */
+  readonly costLimit?: number;
+  /** Known upper bounds of sizes for the estimate, by path: "request.name", "claims.groups[]". */
+  readonly sizeLimits?: SizeLimits;
+}
+
+export interface CelEnvironment {
+  /**
+   * Expects a result of one of these types; "dyn" among them takes any.
+   * @throws {CelCompileError}
+   */
+  compile(source: string, expected: readonly CelType[]): CelProgram;
+}
+
+export interface CelProgram {
+  /** The type of the result as upstream names it, such as "list(string)". */
+  readonly resultType: string;
+  /** The most that an evaluation can cost; infinite where there is no telling. */
+  readonly estimatedCostMax: number;
+  /** Whether the expression selects this path anywhere, e.g. ["claims", "email"]. */
+  references(path: readonly string[]): boolean;
+  /**
+   * JSON-like values in (ints as bigint or number) and out (lists and maps as plain arrays and objects,
+   * ints as bigint, times as text). Bindings are not changed.
+   * @throws {CelEvaluationError} also when the budget is used up
+   */
+  evaluate(bindings: Readonly<Record<string, unknown>>): unknown;
+  /** As evaluate, within `costLimit`; for callers that share one budget among several expressions. */
+  evaluateWithin(
+    bindings: Readonly<Record<string, unknown>>,
+    costLimit: number,
+  ): { readonly value: unknown; readonly cost: number };
+}
+
+/** Upstream's limit of one evaluation. */
+export const COST_LIMIT_DEFAULT = 1_000_000;
+
+const FUNCTIONS = new FunctionTable([
+  STANDARD,
+  TIME,
+  OPTIONALS,
+  STRINGS,
+  LISTS,
+  REGEX,
+  URLS,
+  QUANTITIES,
+  ADDRESSES,
+]);
+
+/** @throws {TypeError} for a declaration that refers to an object type that is not there */
+export function createCelEnvironment(options: CelEnvironmentOptions): CelEnvironment {
+  const { costLimit = COST_LIMIT_DEFAULT, sizeLimits = {} } = options;
+  const objects = declareObjects(options.types ?? []);
+  const toType = (type: CelType) => typeOf(type, objects);
+  const variables = new Map(
+    Object.entries(options.variables).map(([name, type]) => [name, toType(type)]),
+  );
+  const adapters = new Adapters();
+  const adapts = new Map([...variables].map(([name, type]) => [name, adapters.of(type)]));
+  const types = new Map([...NAMED_TYPES, ...objects]);
+  return {
+    compile(source, expected) {
+      return guarded(source, () => {
+        const root = parse(source);
+        const type = check(root, source, { variables, types, functions: FUNCTIONS });
+        if (!expected.some((wanted) => covers(toType(wanted), type))) {
+          const names = expected.map((wanted) => formatType(toType(wanted)));
+          throw new CelCompileError(`must evaluate to ${names.join(" or ")}`, source, 0);
+        }
+        const { run, slotCount } = plan(root, adapts);
+        const paths = selectedPaths(root);
+        const evaluateWithin = (bindings: Readonly<Record<string, unknown>>, limit: number) => {
+          const frame = new Frame(slotCount, bindings, limit);
+          try {
+            const value = toJson(run(frame), frame.charge);
+            return { value, cost: frame.spent };
+          } catch (error) {
+            throw toEvaluationError(error);
+          }
+        };
+        return {
+          resultType: formatType(type),
+          estimatedCostMax: estimateCost(root, variables, sizeLimits),
+          references: (path) =>
+            paths.some((found) => path.every((part, index) => found[index] === part)),
+          evaluate: (bindings) => evaluateWithin(bindings, costLimit).value,
+          evaluateWithin,
+        };
+      });
+    },
+  };
+}
+
+/** Types may refer to each other and to themselves: their fields are filled in when all are known. */
+function declareObjects(types: readonly CelObjectType[]): ReadonlyMap<string, Type> {
+  const fields = new Map(types.map(({ name }) => [name, new Map<string, Type>()]));
+  const objects = new Map<string, Type>(
+    [...fields].map(([name, own]): [string, Type] => [
+      name,
+      { kind: "named", name, fields: own satisfies Fields },
+    ]),
+  );
+  for (const { name, fields: declared } of types) {
+    for (const [field, type] of Object.entries(declared)) {
+      fields.get(name)?.set(field, typeOf(type, objects));
+    }
+  }
+  return objects;
+}
+
+function typeOf(type: CelType, objects: ReadonlyMap<string, Type>): Type {
+  if (typeof type === "string") return type === "dyn" ? DYN : parseType(type);
+  if ("list" in type) return listOf(typeOf(type.list, objects));
+  if ("map" in type) return mapOf(STRING, typeOf(type.map, objects));
+  const found = objects.get(type.object);
+  if (found === undefined) throw new TypeError(`no object type is named ${type.object}`);
+  return found;
+}
+
+/** Whatever depth the text and our own recursion reach together, it ends in an error of the text. */
+function guarded<T>(source: string, compile: () => T): T {
+  try {
+    return compile();
+  } catch (error) {
+    if (error instanceof RangeError) {
+      throw new CelCompileError("expression is too complex", source, 0);
+    }
+    throw error;
+  }
+}
+
+function toEvaluationError(error: unknown): unknown {
+  if (error instanceof Failure) return new CelEvaluationError(error.message);
+  if (error instanceof BudgetExceeded) {
+    const message = `operation cancelled: actual cost limit exceeded (${error.limit})`;
+    return new CelEvaluationError(message, true);
+  }
+  // Bindings that nest too deep to be compared or copied, or a text that no string holds.
+  if (error instanceof RangeError) return new CelEvaluationError("value is too large or too deep");
+  return error;
+}

@@ -1,0 +1,309 @@
+/**
+ * The most that an expression can cost, found without running it: every node's cost at the largest
+ * sizes its parts can have, every branch taken, every loop gone through to the end. Infinite where no
+ * number holds it.
+ */
+import { LIST_COST, MAP_COST, TURN_COST } from "./planner.js";
+import type { Bind, Call, Comprehension, Node } from "./syntax.js";
+import { DYN, type Type } from "./types.js";
+import { sizeOf } from "./values.js";
+
+/** What is known of a value's size: its own, and of what is in it. */
+interface Bound {
+  readonly size: number;
+  /** Of elements, or of the values of a map. */
+  readonly element: () => Bound;
+  readonly field: (name: string) => Bound;
+}
+
+interface Estimate {
+  readonly cost: number;
+  readonly bound: Bound;
+}
+
+/** The most a request has, so the most a string of it can have. */
+const REQUEST_BYTES_MAX = 3 * 1024 * 1024;
+/** The fewest bytes an element takes in JSON with its comma, and an entry with its quotes. */
+const ELEMENT_BYTES_MIN = 2;
+const ENTRY_BYTES_MIN = 6;
+
+/** Upper bounds by path: "claims.groups", "claims.groups[]" for each element (or value of a map). */
+export type SizeLimits = Readonly<Record<string, number>>;
+
+export function estimateCost(
+  root: Node,
+  variables: ReadonlyMap<string, Type>,
+  limits: SizeLimits,
+): number {
+  const estimator = new Estimator(variables, limits);
+  return estimator.of(root, new Map()).cost;
+}
+
+type Scope = ReadonlyMap<string, Bound>;
+
+class Estimator {
+  readonly #variables: ReadonlyMap<string, Type>;
+  readonly #limits: SizeLimits;
+
+  constructor(variables: ReadonlyMap<string, Type>, limits: SizeLimits) {
+    this.#variables = variables;
+    this.#limits = limits;
+  }
+
+  of(node: Node, scope: Scope): Estimate {
+    switch (node.kind) {
+      case "literal":
+        return { cost: 0, bound: flat(sizeOf(node.value)) };
+      case "identifier": {
+        const known = scope.get(node.name);
+        const type = this.#variables.get(node.name) ?? DYN;
+        return { cost: 1, bound: known ?? this.#ofType(type, node.name) };
+      }
+      case "select": {
+        const operand = this.of(node.operand, scope);
+        const bound = node.isTest ? flat(1) : operand.bound.field(node.field);
+        return { cost: operand.cost + 1, bound };
+      }
+      case "call":
+        return this.#call(node, scope);
+      case "list": {
+        const parts = node.elements.map((element) => this.of(element, scope));
+        const cost = LIST_COST + parts.length + total(parts);
+        return { cost, bound: container(parts.length, parts) };
+      }
+      case "map": {
+        const keys = node.entries.map(({ key }) => this.of(key, scope));
+        const values = node.entries.map(({ value }) => this.of(value, scope));
+        const cost = MAP_COST + values.length + total(keys) + total(values);
+        return { cost, bound: container(values.length, values) };
+      }
+      case "struct":
+        return { cost: 0, bound: flat(1) };
+      case "comprehension":
+        return this.#comprehension(node, scope);
+      case "bind":
+        return this.#bind(node, scope);
+    }
+  }
+
+  #call(node: Call, scope: Scope): Estimate {
+    const nodes =
+      node.target === undefined || node.isNamespaced === true
+        ? node.args
+        : [node.target, ...node.args];
+    const parts = nodes.map((part) => this.of(part, scope));
+    const inner = total(parts);
+    const [first, second, third] = parts;
+    switch (node.name) {
+      case "_&&_":
+      case "_||_":
+        return { cost: inner, bound: flat(1) };
+      case "_?_:_": {
+        const branches = Math.max(second?.cost ?? 0, third?.cost ?? 0);
+        const cost = 1 + (first?.cost ?? 0) + branches;
+        return { cost, bound: larger(second?.bound ?? flat(1), third?.bound ?? flat(1)) };
+      }
+      case "_[_]":
+      case "_[?_]":
+        return { cost: inner + 1, bound: first?.bound.element() ?? flat(1) };
+      case "or":
+      case "orValue":
+        return {
+          cost: inner + 1,
+          bound: larger(first?.bound ?? flat(1), second?.bound ?? flat(1)),
+        };
+    }
+    const sizes = parts.map(({ bound }) => bound.size);
+    let cost = 0;
+    let size = 1;
+    for (const overload of node.overloads ?? []) {
+      cost = Math.max(cost, overload.cost(sizes));
+      size = Math.max(size, overload.resultSize(sizes));
+    }
+    cost += this.#deepCost(node, parts);
+    // What a function gives has parts no larger than itself or than the parts of its arguments.
+    const element = once(() =>
+      parts.map((part) => part.bound.element()).reduce(larger, flat(size)),
+    );
+    const bound: Bound = { size, element, field: element };
+    return { cost: inner + 1 + cost, bound };
+  }
+
+  /** What is charged while a function runs: contents that are compared, pairs, patterns, results. */
+  #deepCost(node: Call, parts: readonly Estimate[]): number {
+    const [left = flat(1), right = flat(1)] = parts.map(({ bound }) => bound);
+    switch (node.name) {
+      case "_==_":
+      case "_!=_":
+        return Math.min(contents(left), contents(right));
+      case "@in":
+        return contents(right);
+      case "contains":
+      case "equivalent":
+      case "intersects":
+        return node.isNamespaced === true ? 2 * left.size * right.size : 0;
+      case "distinct":
+        return left.size * left.size;
+      case "sort":
+        return left.size * Math.ceil(Math.log2(left.size + 1));
+      case "indexOf":
+      case "lastIndexOf":
+      case "flatten":
+        return contents(left);
+      case "matches":
+      case "find":
+      case "findAll":
+        return right.size + left.size;
+      case "join":
+        return left.size * (left.element().size + right.size) * 0.1;
+      case "replace":
+        return (left.size + 1) * (parts[2]?.bound.size ?? 1) * 0.1;
+      case "format":
+        return (left.size + contents(right)) * 1.1;
+      case "range":
+        return 100_000;
+      default:
+        return 0;
+    }
+  }
+
+  #comprehension(node: Comprehension, scope: Scope): Estimate {
+    const range = this.of(node.range, scope);
+    const inner = new Map(scope);
+    const isMap = node.range.type?.kind === "map";
+    const element = range.bound.element();
+    const [first = "", second] = node.variables;
+    const key = flat(isMap ? REQUEST_BYTES_MAX : 1);
+    inner.set(first, second === undefined ? (isMap ? key : element) : key);
+    if (second !== undefined) inner.set(second, element);
+    const filter = node.filter === undefined ? 0 : this.of(node.filter, inner).cost;
+    const body = this.of(node.body, inner);
+    const turns = range.bound.size;
+    const sorting = node.macro === "sortBy" ? turns * Math.ceil(Math.log2(turns + 1)) : 0;
+    const merging = node.macro === "transformMapEntry" ? turns * body.bound.size : 0;
+    const each = TURN_COST[node.macro] + filter + body.cost;
+    const cost = range.cost + times(turns, each) + sorting + merging;
+    return { cost, bound: this.#collected(node, range.bound, body.bound) };
+  }
+
+  #collected(node: Comprehension, range: Bound, body: Bound): Bound {
+    switch (node.macro) {
+      case "all":
+      case "exists":
+      case "existsOne":
+        return flat(1);
+      case "filter":
+      case "sortBy":
+        return range;
+      case "transformMapEntry":
+        return { size: times(range.size, body.size), element: body.element, field: body.element };
+      default:
+        return { size: range.size, element: () => body, field: () => body };
+    }
+  }
+
+  #bind(node: Bind, scope: Scope): Estimate {
+    const value = this.of(node.value, scope);
+    const body = this.of(node.body, new Map(scope).set(node.variable, value.bound));
+    return { cost: 1 + value.cost + body.cost, bound: body.bound };
+  }
+
+  #ofType(type: Type, path: string): Bound {
+    const size = this.#limits[path] ?? sizeOfType(type);
+    const part = (inner: Type, at: string) => () => this.#ofType(inner, at);
+    switch (type.kind) {
+      case "list": {
+        const element = part(type.element, `${path}[]`);
+        return { size, element, field: element };
+      }
+      case "map": {
+        const element = part(type.value, `${path}[]`);
+        // A key that has a bound of its own has its name in the path.
+        return { size, element, field: (name) => this.#ofType(type.value, `${path}.${name}`) };
+      }
+      case "optional":
+        return this.#ofType(type.value, path);
+      case "named":
+        return {
+          size,
+          element: () => this.#ofType(DYN, `${path}[]`),
+          field: (name) => this.#ofType(type.fields?.get(name) ?? DYN, `${path}.${name}`),
+        };
+      case "dyn":
+        return {
+          size,
+          element: () => this.#ofType(DYN, `${path}[]`),
+          field: (name) => this.#ofType(DYN, `${path}.${name}`),
+        };
+      default:
+        return flat(size);
+    }
+  }
+}
+
+function sizeOfType(type: Type): number {
+  switch (type.kind) {
+    case "dyn":
+      return REQUEST_BYTES_MAX;
+    case "list":
+      return REQUEST_BYTES_MAX / ELEMENT_BYTES_MIN;
+    case "map":
+      return REQUEST_BYTES_MAX / ENTRY_BYTES_MIN;
+    case "simple":
+      return type.name === "string" || type.name === "bytes" ? REQUEST_BYTES_MAX : 1;
+    default:
+      return 1;
+  }
+}
+
+function flat(size: number): Bound {
+  return { size, element: () => flat(size), field: () => flat(size) };
+}
+
+function container(size: number, parts: readonly Estimate[]): Bound {
+  const element = once(() => parts.map(({ bound }) => bound).reduce(larger, flat(1)));
+  return { size, element, field: element };
+}
+
+function larger(left: Bound, right: Bound): Bound {
+  if (left === right) return left;
+  const fields = new Map<string, Bound>();
+  return {
+    size: Math.max(left.size, right.size),
+    element: once(() => larger(left.element(), right.element())),
+    field: (name) => {
+      const bound = fields.get(name) ?? larger(left.field(name), right.field(name));
+      fields.set(name, bound);
+      return bound;
+    },
+  };
+}
+
+/** Names for values make parts that are used over and over: each is worked out once. */
+function once(find: () => Bound): () => Bound {
+  let found: Bound | undefined;
+  return () => {
+    found ??= find();
+    return found;
+  };
+}
+
+/** How deep contents are followed: what is deeper counts as what is there. */
+const CONTENTS_DEPTH_MAX = 3;
+
+function contents(bound: Bound, depth = 0): number {
+  if (bound.size <= 1 || depth >= CONTENTS_DEPTH_MAX) return bound.size;
+  return Math.min(times(bound.size, 1 + contents(bound.element(), depth + 1)), CONTENTS_MAX);
+}
+
+/** Comparing ends where the content of one request ends, however it is nested. */
+const CONTENTS_MAX = 4 * REQUEST_BYTES_MAX;
+
+function total(parts: readonly Estimate[]): number {
+  return parts.reduce((sum, { cost }) => sum + cost, 0);
+}
+
+/** Nothing, however costly, that is done no times. */
+function times(count: number, cost: number): number {
+  return count === 0 ? 0 : count * cost;
+}

@@ -1,0 +1,183 @@
+/** The ip and cidr extensions. Stricter than the reading of stored objects: canonical-looking texts only. */
+import { isIP } from "node:net";
+import { formatIp, type IpAddress, isWithin, parseIp } from "../../api/ip-address.js";
+import { Failure } from "../errors.js";
+import { fn, method, type Overload, traversal } from "../overloads.js";
+import { OpaqueValue } from "../values.js";
+
+export class IpValue extends OpaqueValue {
+  override readonly typeName = "net.IP";
+  readonly address: IpAddress;
+
+  constructor(address: IpAddress) {
+    super();
+    this.address = address;
+  }
+
+  override equals(other: OpaqueValue): boolean {
+    return (
+      other instanceof IpValue &&
+      other.address.version === this.address.version &&
+      other.address.value === this.address.value
+    );
+  }
+
+  override toJson(): string {
+    return formatIp(this.address);
+  }
+}
+
+export class CidrValue extends OpaqueValue {
+  override readonly typeName = "net.CIDR";
+  readonly address: IpAddress;
+  readonly bits: number;
+
+  constructor(address: IpAddress, bits: number) {
+    super();
+    this.address = address;
+    this.bits = bits;
+  }
+
+  get first(): bigint {
+    return this.address.value - (this.address.value % this.size);
+  }
+
+  get size(): bigint {
+    return 1n << BigInt((this.address.version === 4 ? 32 : 128) - this.bits);
+  }
+
+  contains(address: IpAddress): boolean {
+    const { version } = this.address;
+    return isWithin(address, { version, first: this.first, bits: this.bits, size: this.size });
+  }
+
+  override equals(other: OpaqueValue): boolean {
+    return (
+      other instanceof CidrValue &&
+      other.bits === this.bits &&
+      other.address.version === this.address.version &&
+      other.address.value === this.address.value
+    );
+  }
+
+  override toJson(): string {
+    return `${formatIp(this.address)}/${this.bits}`;
+  }
+}
+
+/** No zones, no leading zeros, no IPv4 in the form of IPv6. */
+function strictIp(text: string): IpAddress | undefined {
+  if (isIP(text) === 0) return undefined;
+  const address = parseIp(text);
+  if (address === undefined) return undefined;
+  const isMapped = address.version === 6 && address.value >> 32n === 0xffffn;
+  return isMapped ? undefined : address;
+}
+
+function ip(text: string): IpValue {
+  const address = strictIp(text);
+  if (address === undefined) throw new Failure(`IP Address ${shown(text)} parse error`);
+  return new IpValue(address);
+}
+
+function parseCidr(text: string): CidrValue | undefined {
+  const slash = text.indexOf("/");
+  const address = slash < 0 ? undefined : strictIp(text.slice(0, slash));
+  const bits = text.slice(slash + 1);
+  if (address === undefined || !/^(?:0|[1-9]\d{0,2})$/.test(bits)) return undefined;
+  if (Number(bits) > (address.version === 4 ? 32 : 128)) return undefined;
+  return new CidrValue(address, Number(bits));
+}
+
+function cidr(text: string): CidrValue {
+  const value = parseCidr(text);
+  if (value === undefined) throw new Failure(`network address parse error: ${shown(text)}`);
+  return value;
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 64));
+}
+
+const containsCidr = (outer: CidrValue, inner: CidrValue) =>
+  inner.bits >= outer.bits && outer.contains({ ...inner.address, value: inner.first });
+
+type Test = (address: IpAddress) => boolean;
+
+/** By the first bits of an address of version 4, and of one of version 6. */
+function startsWith(v4: readonly [bigint, bigint], v6: readonly [bigint, bigint]): Test {
+  return ({ version, value }) => {
+    const [prefix, bits] = version === 4 ? v4 : v6;
+    return value >> ((version === 4 ? 32n : 128n) - bits) === prefix;
+  };
+}
+
+const isUnspecified: Test = ({ value }) => value === 0n;
+const isLoopback: Test = (address) =>
+  address.version === 4 ? address.value >> 24n === 127n : address.value === 1n;
+const isLinkLocalUnicast = startsWith([0xa9fen, 16n], [0xfe80n >> 6n, 10n]);
+const isLinkLocalMulticast = startsWith([0xe00000n, 24n], [0xff02n, 16n]);
+const isMulticast = startsWith([0xen, 4n], [0xffn, 8n]);
+const isGlobalUnicast: Test = (address) =>
+  !isUnspecified(address) &&
+  !isLoopback(address) &&
+  !isMulticast(address) &&
+  !isLinkLocalUnicast(address) &&
+  !(address.version === 4 && address.value === 0xffffffffn);
+
+const TESTS: readonly (readonly [string, Test])[] = [
+  ["isUnspecified", isUnspecified],
+  ["isLoopback", isLoopback],
+  ["isLinkLocalMulticast", isLinkLocalMulticast],
+  ["isLinkLocalUnicast", isLinkLocalUnicast],
+  ["isGlobalUnicast", isGlobalUnicast],
+];
+
+const through = { cost: traversal };
+const written = { resultSize: () => 43 };
+
+export const ADDRESSES: readonly Overload[] = [
+  fn("ip", "string", "net.IP", ip, through),
+  fn("isIP", "string", "bool", (text: string) => strictIp(text) !== undefined, through),
+  fn(
+    "ip.isCanonical",
+    "string",
+    "bool",
+    (text: string) => formatIp(ip(text).address) === text,
+    through,
+  ),
+  fn("string", "net.IP", "string", (value: IpValue) => value.toJson(), written),
+  method("family", "net.IP", "int", ({ address }: IpValue) => BigInt(address.version)),
+  ...TESTS.map(([name, test]) =>
+    method(name, "net.IP", "bool", ({ address }: IpValue) => test(address)),
+  ),
+  fn("cidr", "string", "net.CIDR", cidr, through),
+  fn("isCIDR", "string", "bool", (text: string) => parseCidr(text) !== undefined, through),
+  fn("string", "net.CIDR", "string", (value: CidrValue) => value.toJson(), written),
+  method("containsIP", "net.CIDR, net.IP", "bool", (block: CidrValue, { address }: IpValue) =>
+    block.contains(address),
+  ),
+  method(
+    "containsIP",
+    "net.CIDR, string",
+    "bool",
+    (block: CidrValue, text: string) => block.contains(ip(text).address),
+    { cost: ([, size = 1]) => Math.ceil(size * 0.1) },
+  ),
+  method("containsCIDR", "net.CIDR, net.CIDR", "bool", containsCidr),
+  method(
+    "containsCIDR",
+    "net.CIDR, string",
+    "bool",
+    (block: CidrValue, text: string) => containsCidr(block, cidr(text)),
+    { cost: ([, size = 1]) => Math.ceil(size * 0.1) },
+  ),
+  method("ip", "net.CIDR", "net.IP", ({ address }: CidrValue) => new IpValue(address)),
+  method(
+    "masked",
+    "net.CIDR",
+    "net.CIDR",
+    (block: CidrValue) => new CidrValue({ ...block.address, value: block.first }, block.bits),
+  ),
+  method("prefixLength", "net.CIDR", "int", ({ bits }: CidrValue) => BigInt(bits)),
+];

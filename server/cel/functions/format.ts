@@ -1,0 +1,148 @@
+/**
+ * `"...".format([...])` of the strings extension: the verbs s, d, f, e, b, x, X and o, with a precision
+ * for f and e. What it writes is charged as it is written.
+ */
+import { Failure } from "../errors.js";
+import { type CallContext, TRAVERSAL_FACTOR } from "../overloads.js";
+import { formatDouble, formatDuration, formatTimestamp } from "../text.js";
+import {
+  Duration,
+  ListValue,
+  MapValue,
+  Timestamp,
+  TypeValue,
+  typeNameOf,
+  Uint,
+  type Value,
+} from "../values.js";
+
+const VERB = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))/g;
+const PRECISION_DEFAULT = 6;
+const PRECISION_MAX = 100;
+
+/** @throws {Failure} for a verb that is unknown, has no argument or one of another type */
+export function formatText(text: string, args: ListValue, { charge }: CallContext): string {
+  let next = 0;
+  let at = 0;
+  const parts: string[] = [];
+  const write = (part: string) => {
+    charge(Math.ceil(part.length * TRAVERSAL_FACTOR));
+    parts.push(part);
+  };
+  for (const match of text.matchAll(VERB)) {
+    plain(text.slice(at, match.index), write);
+    at = match.index + match[0].length;
+    const [whole, precision, verb] = match;
+    if (whole === "%%") {
+      write("%");
+      continue;
+    }
+    if (next >= args.size) throw new Failure(`index ${next} out of range`);
+    write(formatted(verb ?? "", precision, args.at(next++), charge));
+  }
+  plain(text.slice(at), write);
+  return parts.join("");
+}
+
+function plain(text: string, write: (part: string) => void): void {
+  if (text.includes("%")) throw new Failure("unexpected end of format string or bad verb");
+  write(text);
+}
+
+function formatted(
+  verb: string,
+  precision: string | undefined,
+  value: Value,
+  charge: (cost: number) => void,
+): string {
+  switch (verb) {
+    case "s":
+      return asText(value, charge);
+    case "d":
+      if (typeof value === "bigint") return value.toString();
+      if (value instanceof Uint) return value.value.toString();
+      if (typeof value === "number") return formatDouble(value);
+      break;
+    case "f":
+    case "e":
+      return fixed(verb, precision, value);
+    case "b":
+      if (typeof value === "boolean") return value ? "1" : "0";
+      if (typeof value === "bigint") return value.toString(2);
+      if (value instanceof Uint) return value.value.toString(2);
+      break;
+    case "o":
+      if (typeof value === "bigint") return value.toString(8);
+      if (value instanceof Uint) return value.value.toString(8);
+      break;
+    case "x":
+    case "X": {
+      const text = hex(value);
+      if (text !== undefined) return verb === "X" ? text.toUpperCase() : text;
+      break;
+    }
+    default:
+      throw new Failure(
+        `could not parse formatting clause: unrecognized formatting clause "${verb}"`,
+      );
+  }
+  throw new Failure(
+    `error during formatting: %${verb} does not take a value of type ${typeNameOf(value)}`,
+  );
+}
+
+function fixed(verb: string, precision: string | undefined, value: Value): string {
+  const number =
+    value instanceof Uint
+      ? Number(value.value)
+      : typeof value === "bigint" || typeof value === "number"
+        ? Number(value)
+        : undefined;
+  const digits = precision === undefined ? PRECISION_DEFAULT : Number(precision);
+  if (number === undefined || digits > PRECISION_MAX) {
+    throw new Failure(
+      `error during formatting: %${verb} does not take a value of type ${typeNameOf(value)}`,
+    );
+  }
+  if (Number.isNaN(number)) return "NaN";
+  if (!Number.isFinite(number)) return number > 0 ? "Infinity" : "-Infinity";
+  if (verb === "f") return number.toFixed(digits);
+  return number.toExponential(digits).replace(/e([+-])(\d)$/, "e$10$2");
+}
+
+function hex(value: Value): string | undefined {
+  if (typeof value === "bigint") return value.toString(16);
+  if (value instanceof Uint) return value.value.toString(16);
+  if (typeof value === "string") return Buffer.from(value, "utf8").toString("hex");
+  return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : undefined;
+}
+
+function asText(value: Value, charge: (cost: number) => void): string {
+  charge(1);
+  if (typeof value === "string") return value;
+  if (value === null) return "null";
+  if (typeof value === "number") {
+    if (Number.isNaN(value)) return "NaN";
+    if (!Number.isFinite(value)) return value > 0 ? "Infinity" : "-Infinity";
+    return formatDouble(value);
+  }
+  if (typeof value !== "object") return String(value);
+  if (value instanceof Uint) return value.value.toString();
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  if (value instanceof Timestamp) return formatTimestamp(value);
+  if (value instanceof Duration) return formatDuration(value);
+  if (value instanceof TypeValue) return value.name;
+  if (value instanceof ListValue) {
+    return `[${[...value].map((item) => asText(item, charge)).join(", ")}]`;
+  }
+  if (value instanceof MapValue) {
+    const entries = [...value.keys()].map((key) => {
+      const name = asText(key, charge);
+      return `${name}: ${asText(value.get(key) ?? null, charge)}`;
+    });
+    return `{${entries.sort().join(", ")}}`;
+  }
+  throw new Failure(
+    `error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given ${typeNameOf(value)}`,
+  );
+}

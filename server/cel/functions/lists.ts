@@ -1,0 +1,199 @@
+/** The lists and sets extensions: order, sums, positions, slices, and lists taken as sets. */
+import { type Charge, compare, equal } from "../comparison.js";
+import { Failure } from "../errors.js";
+import { type CallContext, fn, method, type Overload, type Sizes } from "../overloads.js";
+import { duration } from "../text.js";
+import { Duration, ListValue, Uint, type Value } from "../values.js";
+import { int, uint } from "./standard.js";
+
+const COMPARABLE = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"];
+
+function isSorted(list: ListValue): boolean {
+  for (let at = 1; at < list.size; at++) {
+    if (!(compare(list.at(at - 1), list.at(at)) <= 0)) return false;
+  }
+  return true;
+}
+
+function extreme(sign: 1 | -1, name: string) {
+  return (list: ListValue): Value => {
+    if (list.size === 0) throw new Failure(`${name} called on empty list`);
+    let best = list.at(0);
+    for (let at = 1; at < list.size; at++) {
+      const item = list.at(at);
+      if (compare(item, best) * sign > 0) best = item;
+    }
+    return best;
+  };
+}
+
+/** What an empty list sums up to is known by its declared type only. */
+function sum(zero: Value) {
+  return (list: ListValue): Value => {
+    let total = zero;
+    for (const item of list) total = add(total, item);
+    return total;
+  };
+}
+
+function add(left: Value, right: Value): Value {
+  if (typeof left === "bigint" && typeof right === "bigint") return int(left + right);
+  if (typeof left === "number" && typeof right === "number") return left + right;
+  if (left instanceof Uint && right instanceof Uint) return uint(left.value + right.value);
+  if (left instanceof Duration && right instanceof Duration) {
+    return duration(left.nanos + right.nanos);
+  }
+  throw new Failure("no such overload: sum");
+}
+
+/** A list of no declared type is summed by its first element. */
+function sumOfAny(list: ListValue): Value {
+  if (list.size === 0) return 0n;
+  let total = list.at(0);
+  for (let at = 1; at < list.size; at++) total = add(total, list.at(at));
+  return total;
+}
+
+function indexOf(list: ListValue, item: Value, { charge }: CallContext): bigint {
+  for (let at = 0; at < list.size; at++) {
+    if (equal(list.at(at), item, charge)) return BigInt(at);
+  }
+  return -1n;
+}
+
+function lastIndexOf(list: ListValue, item: Value, { charge }: CallContext): bigint {
+  for (let at = list.size - 1; at >= 0; at--) {
+    if (equal(list.at(at), item, charge)) return BigInt(at);
+  }
+  return -1n;
+}
+
+function slice(list: ListValue, from: bigint, to: bigint): ListValue {
+  if (from < 0n || to < 0n || from > to || to > list.size) {
+    throw new Failure(`cannot slice(${from}, ${to}), list is length ${list.size}`);
+  }
+  return new ListValue(list.toArray().slice(Number(from), Number(to)));
+}
+
+function sort(list: ListValue, { charge }: CallContext): ListValue {
+  charge(list.size * Math.ceil(Math.log2(list.size + 1)));
+  return new ListValue([...list].sort(compare));
+}
+
+function distinct(list: ListValue, { charge }: CallContext): ListValue {
+  const items: Value[] = [];
+  for (const item of list) {
+    if (!contains(items, item, charge)) items.push(item);
+  }
+  return new ListValue(items);
+}
+
+function contains(items: Iterable<Value>, wanted: Value, charge: Charge): boolean {
+  for (const item of items) {
+    charge(1);
+    if (equal(item, wanted, charge)) return true;
+  }
+  return false;
+}
+
+function flatten(list: ListValue, depth: bigint, { charge }: CallContext): ListValue {
+  if (depth < 0n) throw new Failure("level must be non-negative");
+  const items: Value[] = [];
+  const walk = (part: ListValue, left: number) => {
+    for (const item of part) {
+      charge(1);
+      if (item instanceof ListValue && left > 0) walk(item, left - 1);
+      else items.push(item);
+    }
+  };
+  walk(list, Number(depth > 64n ? 64n : depth));
+  return new ListValue(items);
+}
+
+/** How many numbers a list may be asked to have. */
+const RANGE_MAX = 100_000n;
+
+function range(count: bigint, { charge }: CallContext): ListValue {
+  if (count > RANGE_MAX) throw new Failure(`range is longer than ${RANGE_MAX}`);
+  const size = Math.max(0, Number(count));
+  charge(size);
+  return new ListValue(Array.from({ length: size }, (_, at) => BigInt(at)));
+}
+
+function isSubset(list: ListValue, part: ListValue, charge: Charge): boolean {
+  for (const item of part) if (!contains(list, item, charge)) return false;
+  return true;
+}
+
+const each = { cost: ([size = 1]: Sizes) => size };
+const eachToOne = { ...each, resultSize: () => 1 };
+const pairs = {
+  cost: ([left = 1, right = 1]: Sizes) => left * right,
+  resultSize: () => 1,
+};
+/** Charged pair by pair as they are compared. */
+const charged = { resultSize: () => 1 };
+
+export const LISTS: readonly Overload[] = [
+  ...COMPARABLE.flatMap((type) => [
+    method("isSorted", `list<${type}>`, "bool", isSorted, eachToOne),
+    method("min", `list<${type}>`, type, extreme(-1, "min"), each),
+    method("max", `list<${type}>`, type, extreme(1, "max"), each),
+  ]),
+  method("sum", "list<int>", "int", sumOfAny, eachToOne),
+  method("sum", "list<uint>", "uint", sum(new Uint(0n)), eachToOne),
+  method("sum", "list<double>", "double", sum(0), eachToOne),
+  method("sum", "list<duration>", "duration", sum(new Duration(0n)), eachToOne),
+  method("indexOf", "list<A>, A", "int", indexOf, eachToOne),
+  method("lastIndexOf", "list<A>, A", "int", lastIndexOf, eachToOne),
+  method("slice", "list<A>, int, int", "list<A>", slice, each),
+  method("sort", "list<A>", "list<A>", sort, each),
+  method("distinct", "list<A>", "list<A>", distinct, {
+    cost: () => 0,
+    resultSize: ([size = 1]) => size,
+  }),
+  method(
+    "reverse",
+    "list<A>",
+    "list<A>",
+    (list: ListValue) => new ListValue([...list].reverse()),
+    each,
+  ),
+  method(
+    "flatten",
+    "list<A>",
+    "list<dyn>",
+    (list: ListValue, context: CallContext) => flatten(list, 1n, context),
+    each,
+  ),
+  method("flatten", "list<A>, int", "list<dyn>", flatten, each),
+  fn("lists.range", "int", "list<int>", range, { resultSize: () => Number(RANGE_MAX) }),
+  fn(
+    "sets.contains",
+    "list<A>, list<A>",
+    "bool",
+    (list: ListValue, part: ListValue, { charge }: CallContext) => isSubset(list, part, charge),
+    charged,
+  ),
+  fn(
+    "sets.equivalent",
+    "list<A>, list<A>",
+    "bool",
+    (left: ListValue, right: ListValue, { charge }: CallContext) =>
+      isSubset(left, right, charge) && isSubset(right, left, charge),
+    charged,
+  ),
+  fn(
+    "sets.intersects",
+    "list<A>, list<A>",
+    "bool",
+    (left: ListValue, right: ListValue, { charge }: CallContext) => {
+      for (const item of right) if (contains(left, item, charge)) return true;
+      return false;
+    },
+    charged,
+  ),
+];
+
+/** What the sets functions cost at most, for estimates. */
+export const pairCost = pairs.cost;

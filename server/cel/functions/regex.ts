@@ -1,0 +1,33 @@
+/** The regex extension: what a pattern finds in a text. RE2 throughout (see ../regex.ts). */
+import { type CallContext, matchCost, method, type Overload } from "../overloads.js";
+import { compiledRegex } from "../regex.js";
+import { ListValue } from "../values.js";
+
+function find(text: string, pattern: string, { charge }: CallContext): string {
+  const matcher = compiledRegex(pattern, charge).matcher(text);
+  return matcher.find() ? (matcher.group() ?? "") : "";
+}
+
+function findAll(text: string, pattern: string, limit: bigint, { charge }: CallContext): ListValue {
+  const matcher = compiledRegex(pattern, charge).matcher(text);
+  const found: string[] = [];
+  while ((limit < 0n || found.length < Number(limit)) && matcher.find()) {
+    charge(1);
+    found.push(matcher.group() ?? "");
+  }
+  return new ListValue(found);
+}
+
+const options = { cost: matchCost, resultSize: ([size = 1]: readonly number[]) => size };
+
+export const REGEX: readonly Overload[] = [
+  method("find", "string, string", "string", find, options),
+  method(
+    "findAll",
+    "string, string",
+    "list<string>",
+    (text: string, pattern: string, context: CallContext) => findAll(text, pattern, -1n, context),
+    options,
+  ),
+  method("findAll", "string, string, int", "list<string>", findAll, options),
+];

@@ -1,0 +1,232 @@
+/**
+ * The strings extension: characters are code points, and what a function builds is charged before it
+ * is built. `format` is in format.ts.
+ */
+import { Failure } from "../errors.js";
+import {
+  type CallContext,
+  fn,
+  method,
+  type Overload,
+  type OverloadOptions,
+  searchCost,
+  TRAVERSAL_FACTOR,
+  traversal,
+} from "../overloads.js";
+import { codePointLength, codePoints, ListValue, type Value } from "../values.js";
+import { formatText } from "./format.js";
+
+/** Whitespace as Unicode defines it, which is what the extension trims. */
+const TRIMMED = /^\p{White_Space}+|\p{White_Space}+$/gu;
+
+function charAt(text: string, index: bigint): string {
+  const points = codePoints(text);
+  if (index < 0n || index > points.length) throw outOfRange(index);
+  return points[Number(index)] ?? "";
+}
+
+function outOfRange(index: bigint): Failure {
+  return new Failure(`index out of range: ${index}`);
+}
+
+function indexOf(text: string, search: string, from = 0n): bigint {
+  const points = codePoints(text);
+  if (from < 0n || from > points.length) {
+    if (search === "" && from >= 0n) return from;
+    throw outOfRange(from);
+  }
+  if (search === "") return from;
+  const start = unitsBefore(points, Number(from));
+  const found = text.indexOf(search, start);
+  return found < 0 ? -1n : BigInt(codePointLength(text.slice(0, found)));
+}
+
+function lastIndexOf(text: string, search: string, from?: bigint): bigint {
+  const points = codePoints(text);
+  if (from !== undefined && (from < 0n || from >= points.length)) {
+    if (search === "" && from >= 0n && from === BigInt(points.length)) return from;
+    if (points.length > 0 || search !== "") throw outOfRange(from);
+  }
+  const limit = from === undefined ? points.length : Number(from);
+  if (search === "") return BigInt(limit);
+  const found = text.lastIndexOf(search, unitsBefore(points, limit));
+  return found < 0 ? -1n : BigInt(codePointLength(text.slice(0, found)));
+}
+
+/** How many UTF-16 units the first characters take. */
+function unitsBefore(points: string | readonly string[], count: number): number {
+  return typeof points === "string" ? count : points.slice(0, count).join("").length;
+}
+
+function substring(text: string, from: bigint, to?: bigint): string {
+  const points = codePoints(text);
+  const end = to ?? BigInt(points.length);
+  if (from < 0n || from > points.length) throw outOfRange(from);
+  if (end < 0n || end > points.length) throw outOfRange(end);
+  if (from > end) throw new Failure(`invalid substring range. start: ${from}, end: ${end}`);
+  const part = points.slice(Number(from), Number(end));
+  return typeof part === "string" ? part : part.join("");
+}
+
+function split(text: string, separator: string, limit = -1n): ListValue {
+  if (limit === 0n) return new ListValue([]);
+  const parts = separator === "" ? [...text] : text.split(separator);
+  if (limit < 0n || parts.length <= Number(limit)) return new ListValue(parts);
+  const count = Number(limit);
+  const head = parts.slice(0, count - 1);
+  return new ListValue([...head, parts.slice(count - 1).join(separator)]);
+}
+
+function replace(text: string, search: string, by: string, limit: bigint, context: CallContext) {
+  if (limit === 0n) return text;
+  const max = limit < 0n ? Number.POSITIVE_INFINITY : Number(limit);
+  const pieces = search === "" ? ["", ...[...text], ""].slice(0) : text.split(search);
+  const count = Math.min(max, pieces.length - 1);
+  context.charge(Math.ceil(count * by.length * TRAVERSAL_FACTOR));
+  if (search === "") return replaceEmpty([...text], by, max);
+  const head = pieces.slice(0, count + 1).join(by);
+  const tail = pieces.slice(count + 1);
+  return tail.length === 0 ? head : `${head}${search}${tail.join(search)}`;
+}
+
+/** An empty search is found before each character and at the end. */
+function replaceEmpty(points: readonly string[], by: string, max: number): string {
+  let result = "";
+  points.forEach((point, at) => {
+    result += at < max ? by + point : point;
+  });
+  return points.length < max ? result + by : result;
+}
+
+function join(list: ListValue, separator: string, context: CallContext): string {
+  const texts: string[] = [];
+  let length = 0;
+  for (const item of list) {
+    if (typeof item !== "string") throw new Failure("no such overload: join");
+    length += item.length + separator.length;
+    texts.push(item);
+  }
+  context.charge(Math.ceil(length * TRAVERSAL_FACTOR));
+  return texts.join(separator);
+}
+
+const QUOTES: Readonly<Record<string, string>> = {
+  "\x07": "\\a",
+  "\b": "\\b",
+  "\f": "\\f",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\v": "\\v",
+  "\\": "\\\\",
+  '"': '\\"',
+};
+
+function quote(text: string): string {
+  return `"${[...text].map((point) => QUOTES[point] ?? point).join("")}"`;
+}
+
+const through: OverloadOptions = { cost: traversal };
+const search: OverloadOptions = { cost: searchCost, resultSize: () => 1 };
+const asList: OverloadOptions = { cost: ([size = 1]) => size };
+/** Twice the characters and the quotes. */
+const quoted: OverloadOptions = { cost: traversal, resultSize: ([size = 1]) => size * 2 + 2 };
+const replaced: OverloadOptions = {
+  cost: ([size = 1]) => size,
+  resultSize: ([text = 1, , by = 1]) => text + (text + 1) * by,
+};
+const joined: OverloadOptions = { cost: ([size = 1]) => size };
+
+export const STRINGS: readonly Overload[] = [
+  method("charAt", "string, int", "string", charAt, { cost: traversal, resultSize: () => 1 }),
+  method("indexOf", "string, string", "int", (a: string, b: string) => indexOf(a, b), search),
+  method(
+    "indexOf",
+    "string, string, int",
+    "int",
+    (a: string, b: string, from: bigint) => indexOf(a, b, from),
+    search,
+  ),
+  method(
+    "lastIndexOf",
+    "string, string",
+    "int",
+    (a: string, b: string) => lastIndexOf(a, b),
+    search,
+  ),
+  method(
+    "lastIndexOf",
+    "string, string, int",
+    "int",
+    (a: string, b: string, from: bigint) => lastIndexOf(a, b, from),
+    search,
+  ),
+  method(
+    "lowerAscii",
+    "string",
+    "string",
+    (text: string) => text.replace(/[A-Z]+/g, (found) => found.toLowerCase()),
+    through,
+  ),
+  method(
+    "upperAscii",
+    "string",
+    "string",
+    (text: string) => text.replace(/[a-z]+/g, (found) => found.toUpperCase()),
+    through,
+  ),
+  method("trim", "string", "string", (text: string) => text.replace(TRIMMED, ""), through),
+  method("reverse", "string", "string", (text: string) => [...text].reverse().join(""), asList),
+  method(
+    "substring",
+    "string, int",
+    "string",
+    (a: string, from: bigint) => substring(a, from),
+    through,
+  ),
+  method(
+    "substring",
+    "string, int, int",
+    "string",
+    (a: string, from: bigint, to: bigint) => substring(a, from, to),
+    through,
+  ),
+  method(
+    "split",
+    "string, string",
+    "list<string>",
+    (a: string, separator: string) => split(a, separator),
+    asList,
+  ),
+  method(
+    "split",
+    "string, string, int",
+    "list<string>",
+    (a: string, separator: string, limit: bigint) => split(a, separator, limit),
+    asList,
+  ),
+  method(
+    "replace",
+    "string, string, string",
+    "string",
+    (a: string, b: string, by: string, context: CallContext) => replace(a, b, by, -1n, context),
+    replaced,
+  ),
+  method("replace", "string, string, string, int", "string", replace, replaced),
+  method(
+    "join",
+    "list<string>",
+    "string",
+    (list: ListValue, context: CallContext) => join(list, "", context),
+    joined,
+  ),
+  method("join", "list<string>, string", "string", join, joined),
+  fn("strings.quote", "string", "string", quote, quoted),
+  method(
+    "format",
+    "string, list<dyn>",
+    "string",
+    (text: string, args: ListValue, context: CallContext): Value => formatText(text, args, context),
+    { cost: ([text = 1, args = 1]) => Math.ceil((text + args) * TRAVERSAL_FACTOR) },
+  ),
+];

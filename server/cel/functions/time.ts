@@ -1,0 +1,120 @@
+/** Timestamps and durations: making them, arithmetic, and their parts, in UTC or another time zone. */
+import { Failure } from "../errors.js";
+import { fn, method, type Overload } from "../overloads.js";
+import { duration, parseDuration, parseTimestamp, timestamp } from "../text.js";
+import type { Duration, Timestamp, Value } from "../values.js";
+import { floorDivide } from "./standard.js";
+
+const MILLISECOND = 1_000_000n;
+const SECOND = 1_000_000_000n;
+const OFFSET = /^([+-]?)(\d\d):(\d\d)$/;
+const ZONE_LENGTH_MAX = 64;
+
+/** The wall clock of a zone as a date whose UTC fields are those of the clock. */
+function wallClock({ nanos }: Timestamp, zone: string): Date {
+  const millis = Number(floorDivide(nanos, MILLISECOND));
+  if (zone === "" || zone === "UTC") return new Date(millis);
+  const offset = OFFSET.exec(zone);
+  if (offset !== null) {
+    const minutes = Number(offset[2]) * 60 + Number(offset[3]);
+    return new Date(millis + (offset[1] === "-" ? -minutes : minutes) * 60_000);
+  }
+  return new Date(millis + zoneOffsetMs(zone, millis));
+}
+
+function zoneOffsetMs(zone: string, millis: number): number {
+  if (zone.length > ZONE_LENGTH_MAX) throw new Failure("unknown time zone");
+  let format: Intl.DateTimeFormat;
+  try {
+    format = new Intl.DateTimeFormat("en-US", {
+      timeZone: zone,
+      hourCycle: "h23",
+      era: "short",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+      second: "numeric",
+    });
+  } catch {
+    throw new Failure(`unknown time zone ${zone}`);
+  }
+  const parts = new Map(format.formatToParts(millis).map(({ type, value }) => [type, value]));
+  const part = (name: string) => Number(parts.get(name as "year") ?? "0");
+  const local = new Date(0);
+  const year = parts.get("era") === "BC" ? 1 - part("year") : part("year");
+  local.setUTCFullYear(year, part("month") - 1, part("day"));
+  local.setUTCHours(part("hour"), part("minute"), part("second"));
+  return local.getTime() - Math.floor(millis / 1000) * 1000;
+}
+
+const PARTS: readonly (readonly [string, (date: Date) => number])[] = [
+  ["getFullYear", (date) => date.getUTCFullYear()],
+  ["getMonth", (date) => date.getUTCMonth()],
+  ["getDate", (date) => date.getUTCDate()],
+  ["getDayOfMonth", (date) => date.getUTCDate() - 1],
+  ["getDayOfWeek", (date) => date.getUTCDay()],
+  ["getDayOfYear", dayOfYear],
+  ["getHours", (date) => date.getUTCHours()],
+  ["getMinutes", (date) => date.getUTCMinutes()],
+  ["getSeconds", (date) => date.getUTCSeconds()],
+  ["getMilliseconds", (date) => date.getUTCMilliseconds()],
+];
+
+function dayOfYear(date: Date): number {
+  const start = new Date(date);
+  start.setUTCMonth(0, 1);
+  return Math.round((date.getTime() - start.getTime()) / 86_400_000);
+}
+
+const DURATION_PARTS: readonly (readonly [string, (nanos: bigint) => bigint])[] = [
+  ["getHours", (nanos) => nanos / (3_600n * SECOND)],
+  ["getMinutes", (nanos) => nanos / (60n * SECOND)],
+  ["getSeconds", (nanos) => nanos / SECOND],
+  ["getMilliseconds", (nanos) => (nanos % SECOND) / MILLISECOND],
+];
+
+const one = { resultSize: () => 1 };
+/** Looking a zone up takes far longer than reading a field. */
+const zoned = { cost: () => 10, resultSize: () => 1 };
+
+export const TIME: readonly Overload[] = [
+  fn("timestamp", "timestamp", "timestamp", (value: Value) => value),
+  fn("timestamp", "string", "timestamp", parseTimestamp, one),
+  fn("timestamp", "int", "timestamp", (seconds: bigint) => timestamp(seconds * SECOND)),
+  fn("duration", "duration", "duration", (value: Value) => value),
+  fn("duration", "string", "duration", parseDuration, one),
+  fn("duration", "int", "duration", (nanos: bigint) => duration(nanos)),
+  fn("_+_", "timestamp, duration", "timestamp", (a: Timestamp, b: Duration) =>
+    timestamp(a.nanos + b.nanos),
+  ),
+  fn("_+_", "duration, timestamp", "timestamp", (a: Duration, b: Timestamp) =>
+    timestamp(a.nanos + b.nanos),
+  ),
+  fn("_+_", "duration, duration", "duration", (a: Duration, b: Duration) =>
+    duration(a.nanos + b.nanos),
+  ),
+  fn("_-_", "timestamp, timestamp", "duration", (a: Timestamp, b: Timestamp) =>
+    duration(a.nanos - b.nanos),
+  ),
+  fn("_-_", "timestamp, duration", "timestamp", (a: Timestamp, b: Duration) =>
+    timestamp(a.nanos - b.nanos),
+  ),
+  fn("_-_", "duration, duration", "duration", (a: Duration, b: Duration) =>
+    duration(a.nanos - b.nanos),
+  ),
+  ...PARTS.flatMap(([name, read]) => [
+    method(name, "timestamp", "int", (time: Timestamp) => BigInt(read(wallClock(time, "")))),
+    method(
+      name,
+      "timestamp, string",
+      "int",
+      (time: Timestamp, zone: string) => BigInt(read(wallClock(time, zone))),
+      zoned,
+    ),
+  ]),
+  ...DURATION_PARTS.map(([name, read]) =>
+    method(name, "duration", "int", ({ nanos }: Duration) => read(nanos)),
+  ),
+];

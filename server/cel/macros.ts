@@ -1,0 +1,98 @@
+/**
+ * What the parser expands: has, the loops over lists and maps with one and two variables, and names
+ * for values (cel.bind, optMap, optFlatMap). A call that looks like a macro but has another number
+ * of arguments stays a call.
+ */
+import type { CelCompileError } from "./errors.js";
+import type { MacroName, Node } from "./syntax.js";
+
+interface MacroCall {
+  readonly name: string;
+  readonly target: Node | undefined;
+  readonly args: readonly Node[];
+  readonly offset: number;
+}
+
+type Fail = (problem: string, offset: number) => CelCompileError;
+
+/** Loops by name and number of arguments: how many variables, and whether the next is a filter. */
+const LOOPS: ReadonlyMap<string, { macro: MacroName; variables: 1 | 2; hasFilter: boolean }> =
+  new Map([
+    ["all/2", { macro: "all", variables: 1, hasFilter: false }],
+    ["exists/2", { macro: "exists", variables: 1, hasFilter: false }],
+    ["exists_one/2", { macro: "existsOne", variables: 1, hasFilter: false }],
+    ["existsOne/2", { macro: "existsOne", variables: 1, hasFilter: false }],
+    ["filter/2", { macro: "filter", variables: 1, hasFilter: false }],
+    ["map/2", { macro: "map", variables: 1, hasFilter: false }],
+    ["map/3", { macro: "map", variables: 1, hasFilter: true }],
+    ["sortBy/2", { macro: "sortBy", variables: 1, hasFilter: false }],
+    ["all/3", { macro: "all", variables: 2, hasFilter: false }],
+    ["exists/3", { macro: "exists", variables: 2, hasFilter: false }],
+    ["exists_one/3", { macro: "existsOne", variables: 2, hasFilter: false }],
+    ["existsOne/3", { macro: "existsOne", variables: 2, hasFilter: false }],
+    ["transformList/3", { macro: "transformList", variables: 2, hasFilter: false }],
+    ["transformList/4", { macro: "transformList", variables: 2, hasFilter: true }],
+    ["transformMap/3", { macro: "transformMap", variables: 2, hasFilter: false }],
+    ["transformMap/4", { macro: "transformMap", variables: 2, hasFilter: true }],
+    ["transformMapEntry/3", { macro: "transformMapEntry", variables: 2, hasFilter: false }],
+    ["transformMapEntry/4", { macro: "transformMapEntry", variables: 2, hasFilter: true }],
+  ] as const);
+
+/** Undefined when the call is not a macro. @throws what `fail` makes, for a malformed one */
+export function expandMacro(call: MacroCall, fail: Fail): Node | undefined {
+  const { name, target, args, offset } = call;
+  if (target === undefined) return name === "has" ? expandHas(args, offset, fail) : undefined;
+  if (name === "bind" && target.kind === "identifier" && target.name === "cel") {
+    const [variable, value, body] = args;
+    if (args.length !== 3 || !variable || !value || !body) return undefined;
+    return {
+      kind: "bind",
+      macro: "bind",
+      offset,
+      variable: variableName(variable, fail),
+      value,
+      body,
+    };
+  }
+  if (name === "optMap" || name === "optFlatMap") {
+    const [variable, body] = args;
+    if (args.length !== 2 || !variable || !body) return undefined;
+    const bound = variableName(variable, fail);
+    return { kind: "bind", macro: name, offset, variable: bound, value: target, body };
+  }
+  const loop = LOOPS.get(`${name}/${args.length}`);
+  if (loop === undefined) return undefined;
+  const variables = args.slice(0, loop.variables).map((arg) => variableName(arg, fail));
+  if (variables.length === 2 && variables[0] === variables[1]) {
+    throw fail(`duplicate variable name: ${variables[0]}`, args[1]?.offset ?? offset);
+  }
+  const rest = args.slice(loop.variables);
+  const body = rest[loop.hasFilter ? 1 : 0];
+  const filter = loop.hasFilter ? rest[0] : undefined;
+  if (body === undefined) return undefined;
+  return {
+    kind: "comprehension",
+    macro: loop.macro,
+    offset,
+    range: target,
+    variables,
+    body,
+    ...(filter !== undefined && { filter }),
+  };
+}
+
+function expandHas(args: readonly Node[], offset: number, fail: Fail): Node | undefined {
+  const [arg] = args;
+  if (args.length !== 1 || arg === undefined) return undefined;
+  if (arg.kind !== "select" || arg.isTest) {
+    throw fail("invalid argument to has() macro", arg.offset ?? offset);
+  }
+  return { ...arg, isTest: true };
+}
+
+function variableName(node: Node, fail: Fail): string {
+  if (node.kind !== "identifier" || node.isAbsolute) {
+    throw fail("argument must be a simple name", node.offset);
+  }
+  return node.name;
+}

@@ -1,0 +1,99 @@
+/**
+ * What a function is to the checker, to the estimate and to an evaluation: one overload of it, with
+ * its types, its code and what it costs by the sizes of its arguments. The tables of functions/ are
+ * made of these.
+ */
+import type { Charge } from "./comparison.js";
+import { parseType, splitTypes, type Type } from "./types.js";
+import type { Value } from "./values.js";
+
+/** What functions are given besides their arguments. */
+export interface CallContext {
+  /** To be called before work or memory is spent that grows with the arguments. */
+  readonly charge: Charge;
+}
+
+/** Characters, bytes, items or entries of each argument; one for all else. */
+export type Sizes = readonly number[];
+
+export interface Overload {
+  readonly name: string;
+  /** Called as `x.f(y)`, the receiver being the first parameter. */
+  readonly isMethod: boolean;
+  readonly parameters: readonly Type[];
+  readonly result: Type;
+  /** @throws {Failure} */
+  readonly invoke: (args: readonly Value[], context: CallContext) => Value;
+  /** What a call costs beyond the one that every call costs. */
+  readonly cost: (sizes: Sizes) => number;
+  /** An upper bound of the size of the result. */
+  readonly resultSize: (sizes: Sizes) => number;
+}
+
+export interface OverloadOptions {
+  readonly cost?: (sizes: Sizes) => number;
+  readonly resultSize?: (sizes: Sizes) => number;
+}
+
+type Implementation = (...args: never[]) => Value;
+
+/** A function that is called as `name(...)`; names may have dots ("optional.of"). */
+export function fn(
+  name: string,
+  parameters: string,
+  result: string,
+  implementation: Implementation,
+  options?: OverloadOptions,
+): Overload {
+  return overload(name, false, parameters, result, implementation, options);
+}
+
+/** A function that is called as `x.name(...)`. */
+export function method(
+  name: string,
+  parameters: string,
+  result: string,
+  implementation: Implementation,
+  options?: OverloadOptions,
+): Overload {
+  return overload(name, true, parameters, result, implementation, options);
+}
+
+function overload(
+  name: string,
+  isMethod: boolean,
+  parameters: string,
+  result: string,
+  implementation: Implementation,
+  { cost = noCost, resultSize = largest }: OverloadOptions = {},
+): Overload {
+  // The checker and the dispatch by run-time types see to it that arguments are of the parameters' types.
+  const call = implementation as unknown as (...args: readonly unknown[]) => Value;
+  return {
+    name,
+    isMethod,
+    parameters: splitTypes(parameters).map(parseType),
+    result: parseType(result),
+    invoke: (args, context) => call(...args, context),
+    cost,
+    resultSize,
+  };
+}
+
+const noCost = () => 0;
+const largest = (sizes: Sizes) => Math.max(1, ...sizes);
+
+/** What going through a string or bytes once costs, by upstream's factor. */
+export const TRAVERSAL_FACTOR = 0.1;
+/** What a regular expression costs for each of its characters, by upstream's factor. */
+export const REGEX_FACTOR = 0.25;
+
+export const traversal = ([size = 1]: Sizes) => Math.ceil(size * TRAVERSAL_FACTOR);
+export const bothTraversals = ([left = 1, right = 1]: Sizes) =>
+  Math.ceil((left + right) * TRAVERSAL_FACTOR);
+export const eachItem = ([size = 1]: Sizes) => size;
+export const sumOfSizes = (sizes: Sizes) => sizes.reduce((sum, size) => sum + size, 0);
+export const searchCost = ([text = 1, search = 1]: Sizes) =>
+  Math.ceil(text * TRAVERSAL_FACTOR) * Math.max(1, Math.ceil(search * TRAVERSAL_FACTOR));
+export const matchCost = ([text = 1, pattern = 1]: Sizes) =>
+  Math.ceil((text + 1) * TRAVERSAL_FACTOR) * Math.ceil(pattern * REGEX_FACTOR);

@@ -1,0 +1,554 @@
+/**
+ * Turns a checked tree into closures, once; an evaluation then only calls them. Every step is charged
+ * to the frame's budget before it is taken, so that an evaluation ends, after the same number of
+ * steps each time, whatever it loops over. Nodes cost what they cost upstream, loops about that.
+ */
+import { type Charge, compare, equal } from "./comparison.js";
+import { dispatchOf } from "./dispatch.js";
+import { BudgetExceeded, Failure } from "./errors.js";
+import type { Overload } from "./overloads.js";
+import type { Bind, Call, Comprehension, ListNode, MapNode, Node, Select } from "./syntax.js";
+import {
+  type Adapt,
+  EntryMap,
+  ListValue,
+  MapValue,
+  Optional,
+  sizeOf,
+  TypeValue,
+  typeNameOf,
+  Uint,
+  type Value,
+} from "./values.js";
+
+/** What one evaluation works with. */
+export class Frame {
+  /** Values of variables: those of the environment first, then those of macros. */
+  readonly slots: (Value | undefined)[];
+  readonly bindings: Readonly<Record<string, unknown>>;
+  readonly #limit: number;
+  #left: number;
+  readonly charge: Charge;
+
+  constructor(slotCount: number, bindings: Readonly<Record<string, unknown>>, limit: number) {
+    this.slots = new Array<Value | undefined>(slotCount).fill(undefined);
+    this.bindings = bindings;
+    this.#limit = limit;
+    this.#left = limit;
+    this.charge = (cost) => this.spend(cost);
+  }
+
+  /** @throws {BudgetExceeded} */
+  spend(cost: number): void {
+    this.#left -= cost;
+    // A cost that is no number must not disarm the budget.
+    if (!(this.#left >= 0)) throw new BudgetExceeded(this.#limit);
+  }
+
+  get spent(): number {
+    return this.#limit - this.#left;
+  }
+}
+
+export type Step = (frame: Frame) => Value;
+
+export interface Plan {
+  readonly run: Step;
+  readonly slotCount: number;
+}
+
+/** What upstream charges for making a list, and a map. */
+export const LIST_COST = 10;
+export const MAP_COST = 30;
+/** What a turn of a loop costs besides its body: the condition and the collecting. */
+export const TURN_COST: Readonly<Record<Comprehension["macro"], number>> = {
+  all: 3,
+  exists: 3,
+  existsOne: 3,
+  map: 12,
+  filter: 12,
+  transformList: 12,
+  transformMap: 12,
+  transformMapEntry: 12,
+  sortBy: 12,
+};
+
+export function plan(root: Node, variables: ReadonlyMap<string, Adapt>): Plan {
+  const planner = new Planner(variables);
+  const run = planner.plan(root, new Map());
+  return { run, slotCount: planner.slotCount };
+}
+
+type Scope = ReadonlyMap<string, number>;
+
+class Planner {
+  readonly #variables: ReadonlyMap<string, Adapt>;
+  readonly #variableSlots = new Map<string, number>();
+  slotCount = 0;
+
+  constructor(variables: ReadonlyMap<string, Adapt>) {
+    this.#variables = variables;
+  }
+
+  plan(node: Node, scope: Scope): Step {
+    switch (node.kind) {
+      case "literal": {
+        const { value } = node;
+        return () => value;
+      }
+      case "identifier":
+        if (node.typeName !== undefined) return constantType(node.typeName);
+        return this.#identifier(node.name, node.isAbsolute ? undefined : scope.get(node.name));
+      case "select":
+        return this.#select(node, scope);
+      case "call":
+        return this.#call(node, scope);
+      case "list":
+        return this.#list(node, scope);
+      case "map":
+        return this.#map(node, scope);
+      case "struct":
+        return () => {
+          throw new Failure(`unknown type '${node.name}'`);
+        };
+      case "comprehension":
+        return this.#comprehension(node, scope);
+      case "bind":
+        return this.#bind(node, scope);
+    }
+  }
+
+  #identifier(name: string, slot: number | undefined): Step {
+    if (slot !== undefined) {
+      return (frame) => {
+        frame.spend(1);
+        return frame.slots[slot] as Value;
+      };
+    }
+    const adapt = this.#variables.get(name);
+    if (adapt === undefined) throw new Error(`variable ${name} was checked, but is not there`);
+    const own = this.#variableSlots.get(name) ?? this.slotCount++;
+    this.#variableSlots.set(name, own);
+    return (frame) => {
+      frame.spend(1);
+      const known = frame.slots[own];
+      if (known !== undefined) return known;
+      const raw = Object.hasOwn(frame.bindings, name) ? frame.bindings[name] : undefined;
+      if (raw === undefined) throw new Failure(`no such attribute(s): ${name}`);
+      const value = adapt(raw);
+      frame.slots[own] = value;
+      return value;
+    };
+  }
+
+  #select(node: Select, scope: Scope): Step {
+    if (node.typeName !== undefined) return constantType(node.typeName);
+    const operand = this.plan(node.operand, scope);
+    const { field } = node;
+    if (node.isTest) {
+      return (frame) => {
+        frame.spend(1);
+        const found = lookUp(unwrap(operand(frame)), field);
+        return found !== undefined;
+      };
+    }
+    const isOptional = node.isOptional;
+    return (frame) => {
+      frame.spend(1);
+      const target = operand(frame);
+      if (target instanceof Optional) {
+        return target.value === undefined ? target : optional(lookUp(target.value, field));
+      }
+      const found = lookUp(target, field);
+      if (isOptional) return optional(found);
+      if (found === undefined) throw new Failure(`no such key: ${field}`);
+      return found;
+    };
+  }
+
+  #call(node: Call, scope: Scope): Step {
+    const args = node.args.map((arg) => this.plan(arg, scope));
+    const [first, second, third] = args;
+    if (first !== undefined && second !== undefined) {
+      switch (node.name) {
+        case "_&&_":
+          return logical(false, first, second);
+        case "_||_":
+          return logical(true, first, second);
+        case "_?_:_":
+          if (third !== undefined) return conditional(first, second, third);
+          break;
+        case "_==_":
+        case "_!=_":
+          return equality(node.name === "_==_", first, second);
+        case "@in":
+          return membership(first, second);
+        case "_[_]":
+          return index(first, second, false);
+        case "_[?_]":
+          return index(first, second, true);
+      }
+    }
+    const all =
+      node.target === undefined || node.isNamespaced === true
+        ? args
+        : [this.plan(node.target, scope), ...args];
+    if (node.name === "or" || node.name === "orValue") {
+      const [receiver, alternative] = all;
+      if (receiver !== undefined && alternative !== undefined && node.overloads?.[0]?.isMethod) {
+        return orElse(receiver, alternative, node.name === "orValue");
+      }
+    }
+    return invocation(node.name, node.overloads ?? [], all);
+  }
+
+  #list(node: ListNode, scope: Scope): Step {
+    const elements = node.elements.map((element) => this.plan(element, scope));
+    const { optionals } = node;
+    const cost = LIST_COST + elements.length;
+    if (optionals.size === 0) {
+      return (frame) => {
+        frame.spend(cost);
+        return new ListValue(elements.map((element) => element(frame)));
+      };
+    }
+    return (frame) => {
+      frame.spend(cost);
+      const items: Value[] = [];
+      elements.forEach((element, at) => {
+        const value = element(frame);
+        if (!optionals.has(at)) items.push(value);
+        else if (!(value instanceof Optional)) throw noOverload("?", [value]);
+        else if (value.value !== undefined) items.push(value.value);
+      });
+      return new ListValue(items);
+    };
+  }
+
+  #map(node: MapNode, scope: Scope): Step {
+    const entries = node.entries.map((entry) => ({
+      key: this.plan(entry.key, scope),
+      value: this.plan(entry.value, scope),
+      isOptional: entry.isOptional,
+    }));
+    const cost = MAP_COST + entries.length;
+    return (frame) => {
+      frame.spend(cost);
+      const map = new EntryMap();
+      for (const { key, value, isOptional } of entries) {
+        const name = key(frame);
+        const entry = value(frame);
+        if (!isOptional) map.add(name, entry);
+        else if (!(entry instanceof Optional)) throw noOverload("?", [entry]);
+        else if (entry.value !== undefined) map.add(name, entry.value);
+      }
+      return map;
+    };
+  }
+
+  #bind(node: Bind, scope: Scope): Step {
+    const value = this.plan(node.value, scope);
+    const slot = this.slotCount++;
+    const body = this.plan(node.body, new Map(scope).set(node.variable, slot));
+    if (node.macro === "bind") {
+      return (frame) => {
+        frame.spend(1);
+        frame.slots[slot] = value(frame);
+        return body(frame);
+      };
+    }
+    const isFlat = node.macro === "optFlatMap";
+    return (frame) => {
+      frame.spend(1);
+      const bound = value(frame);
+      if (!(bound instanceof Optional)) throw noOverload(node.macro, [bound]);
+      if (bound.value === undefined) return bound;
+      frame.slots[slot] = bound.value;
+      const result = body(frame);
+      if (!isFlat) return new Optional(result);
+      if (result instanceof Optional) return result;
+      throw noOverload(node.macro, [result]);
+    };
+  }
+
+  #comprehension(node: Comprehension, scope: Scope): Step {
+    const range = this.plan(node.range, scope);
+    const inner = new Map(scope);
+    const slots = node.variables.map((name) => {
+      inner.set(name, this.slotCount);
+      return this.slotCount++;
+    });
+    const body = this.plan(node.body, inner);
+    const filter = node.filter === undefined ? undefined : this.plan(node.filter, inner);
+    const cost = TURN_COST[node.macro];
+    const [first = 0, second] = slots;
+    const collect = collectors[node.macro];
+    return (frame) => {
+      const source = range(frame);
+      const collector = collect(frame);
+      const turn = (key: Value, value: Value): boolean => {
+        frame.spend(cost);
+        frame.slots[first] = second === undefined ? value : key;
+        if (second !== undefined) frame.slots[second] = value;
+        if (filter !== undefined && !boolOf(filter(frame))) return true;
+        return collector.take(body, key, value);
+      };
+      if (source instanceof ListValue) {
+        for (let at = 0; at < source.size; at++) {
+          if (!turn(BigInt(at), source.at(at))) break;
+        }
+      } else if (source instanceof MapValue) {
+        for (const key of source.keys()) {
+          // With one variable a map is gone through by its keys.
+          const value = second === undefined ? key : source.get(key);
+          if (value !== undefined && !turn(key, value)) break;
+        }
+      } else throw noOverload("comprehension", [source]);
+      return collector.finish();
+    };
+  }
+}
+
+interface Collector {
+  /** Whether to go on. */
+  take(body: Step, key: Value, value: Value): boolean;
+  finish(): Value;
+}
+
+function quantifier(stopAt: boolean): (frame: Frame) => Collector {
+  return (frame) => {
+    let failure: Failure | undefined;
+    let result = !stopAt;
+    return {
+      take(body) {
+        try {
+          if (boolOf(body(frame)) !== stopAt) return true;
+          result = stopAt;
+          return false;
+        } catch (error) {
+          // A later element may decide the matter in spite of this one.
+          if (!(error instanceof Failure)) throw error;
+          failure ??= error;
+          return true;
+        }
+      },
+      finish() {
+        if (result !== stopAt && failure !== undefined) throw failure;
+        return result;
+      },
+    };
+  };
+}
+
+const collectors: Readonly<Record<Comprehension["macro"], (frame: Frame) => Collector>> = {
+  all: quantifier(false),
+  exists: quantifier(true),
+  existsOne(frame) {
+    let count = 0;
+    return {
+      take(body) {
+        if (boolOf(body(frame))) count++;
+        return true;
+      },
+      finish: () => count === 1,
+    };
+  },
+  map: listCollector,
+  transformList: listCollector,
+  filter(frame) {
+    const items: Value[] = [];
+    return {
+      take(body, _key, value) {
+        if (boolOf(body(frame))) items.push(value);
+        return true;
+      },
+      finish: () => new ListValue(items),
+    };
+  },
+  transformMap(frame) {
+    const map = new EntryMap();
+    return {
+      take(body, key) {
+        map.add(key, body(frame));
+        return true;
+      },
+      finish: () => map,
+    };
+  },
+  transformMapEntry(frame) {
+    const map = new EntryMap();
+    return {
+      take(body) {
+        const entries = body(frame);
+        if (!(entries instanceof MapValue)) throw noOverload("transformMapEntry", [entries]);
+        for (const key of entries.keys()) {
+          frame.spend(1);
+          const value = entries.get(key);
+          if (value !== undefined) map.add(key, value);
+        }
+        return true;
+      },
+      finish: () => map,
+    };
+  },
+  sortBy(frame) {
+    const items: { key: Value; value: Value }[] = [];
+    return {
+      take(body, _key, value) {
+        items.push({ key: body(frame), value });
+        return true;
+      },
+      finish() {
+        // Sorting costs n log n comparisons, which are charged before they are made.
+        frame.spend(items.length * Math.ceil(Math.log2(items.length + 1)));
+        items.sort((a, b) => compare(a.key, b.key));
+        return new ListValue(items.map(({ value }) => value));
+      },
+    };
+  },
+};
+
+function listCollector(frame: Frame): Collector {
+  const items: Value[] = [];
+  return {
+    take(body) {
+      items.push(body(frame));
+      return true;
+    },
+    finish: () => new ListValue(items),
+  };
+}
+
+function constantType(name: string): Step {
+  // Types of maps with fields, and lists of anything, have one name each.
+  const value = new TypeValue(name);
+  return () => value;
+}
+
+/** `&&` (which false decides) and `||` (which true decides): a failure on one side may not matter. */
+function logical(decisive: boolean, left: Step, right: Step): Step {
+  return (frame) => {
+    let failure: Failure | undefined;
+    try {
+      const value = left(frame);
+      if (value === decisive) return value;
+      if (typeof value !== "boolean") failure = noOverload(decisive ? "_||_" : "_&&_", [value]);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      failure = error;
+    }
+    const value = right(frame);
+    if (value === decisive) return value;
+    if (failure !== undefined) throw failure;
+    if (typeof value !== "boolean") throw noOverload(decisive ? "_||_" : "_&&_", [value]);
+    return value;
+  };
+}
+
+function conditional(condition: Step, whenTrue: Step, whenFalse: Step): Step {
+  return (frame) => {
+    frame.spend(1);
+    return boolOf(condition(frame)) ? whenTrue(frame) : whenFalse(frame);
+  };
+}
+
+function equality(wanted: boolean, left: Step, right: Step): Step {
+  return (frame) => {
+    const a = left(frame);
+    const b = right(frame);
+    frame.spend(1 + Math.ceil(Math.min(sizeOf(a), sizeOf(b)) * 0.1));
+    return equal(a, b, frame.charge) === wanted;
+  };
+}
+
+function membership(left: Step, right: Step): Step {
+  return (frame) => {
+    const item = left(frame);
+    const container = right(frame);
+    frame.spend(1);
+    if (container instanceof MapValue) return container.get(item) !== undefined;
+    if (!(container instanceof ListValue)) throw noOverload("@in", [item, container]);
+    for (let at = 0; at < container.size; at++) {
+      frame.spend(1);
+      if (equal(item, container.at(at), frame.charge)) return true;
+    }
+    return false;
+  };
+}
+
+function index(left: Step, right: Step, isOptional: boolean): Step {
+  return (frame) => {
+    const target = left(frame);
+    const key = right(frame);
+    frame.spend(1);
+    if (target instanceof Optional) {
+      return target.value === undefined ? target : optional(itemAt(target.value, key));
+    }
+    const found = itemAt(target, key);
+    if (isOptional) return optional(found);
+    if (found !== undefined) return found;
+    throw new Failure(
+      target instanceof ListValue
+        ? `index out of bounds: ${show(key)}`
+        : `no such key: ${show(key)}`,
+    );
+  };
+}
+
+function orElse(receiver: Step, alternative: Step, isValue: boolean): Step {
+  return (frame) => {
+    frame.spend(1);
+    const target = receiver(frame);
+    if (!(target instanceof Optional)) throw noOverload(isValue ? "orValue" : "or", [target]);
+    if (target.value !== undefined) return isValue ? target.value : target;
+    return alternative(frame);
+  };
+}
+
+function invocation(name: string, overloads: readonly Overload[], args: readonly Step[]): Step {
+  const dispatch = dispatchOf(overloads);
+  return (frame) => {
+    const values = args.map((arg) => arg(frame));
+    const overload = dispatch(values);
+    if (overload === undefined) throw noOverload(name, values);
+    frame.spend(1 + overload.cost(values.map(sizeOf)));
+    return overload.invoke(values, frame);
+  };
+}
+
+function itemAt(target: Value, key: Value): Value | undefined {
+  if (target instanceof MapValue) return target.get(key);
+  if (!(target instanceof ListValue)) throw noOverload("_[_]", [target, key]);
+  const at = key instanceof Uint ? key.value : key;
+  const isNumber = typeof at === "bigint" || (typeof at === "number" && Number.isInteger(at));
+  if (!isNumber) throw noOverload("_[_]", [target, key]);
+  return at >= 0 && at < target.size ? target.at(Number(at)) : undefined;
+}
+
+function lookUp(target: Value | undefined, field: string): Value | undefined {
+  if (target instanceof MapValue) return target.get(field);
+  if (target === undefined) return undefined;
+  throw new Failure(`no such overload: ${typeNameOf(target)}.${field}`);
+}
+
+function unwrap(value: Value): Value | undefined {
+  return value instanceof Optional ? value.value : value;
+}
+
+function optional(value: Value | undefined): Optional {
+  return value === undefined ? Optional.none : new Optional(value);
+}
+
+function boolOf(value: Value): boolean {
+  if (typeof value === "boolean") return value;
+  throw noOverload("bool", [value]);
+}
+
+function noOverload(name: string, values: readonly Value[]): Failure {
+  return new Failure(`no such overload: ${name}(${values.map(typeNameOf).join(", ")})`);
+}
+
+function show(key: Value): string {
+  if (typeof key === "string") return key.length > 100 ? `${key.slice(0, 100)}...` : key;
+  return key instanceof Uint ? key.value.toString() : String(key);
+}

@@ -1,0 +1,307 @@
+/**
+ * The types of expressions: their form, their names, and which fits where. `dyn` fits everywhere and
+ * takes everything; what it is shows when the expression runs. A variable (`var`) is a type that
+ * checking finds out, such as that of the elements of `[]`.
+ */
+
+export type Type =
+  | { readonly kind: "simple"; readonly name: SimpleName }
+  | { readonly kind: "dyn" }
+  | { readonly kind: "list"; readonly element: Type }
+  | { readonly kind: "map"; readonly key: Type; readonly value: Type }
+  | { readonly kind: "optional"; readonly value: Type }
+  | { readonly kind: "type"; readonly of: Type }
+  /** An object of the environment, or a type that extension functions bring (no fields). */
+  | { readonly kind: "named"; readonly name: string; readonly fields?: Fields }
+  | { readonly kind: "var"; readonly id: number | string };
+
+export type Fields = ReadonlyMap<string, Type>;
+
+export type SimpleName =
+  | "bool"
+  | "int"
+  | "uint"
+  | "double"
+  | "string"
+  | "bytes"
+  | "null"
+  | "timestamp"
+  | "duration";
+
+const simple = (name: SimpleName): Type => ({ kind: "simple", name });
+
+export const DYN: Type = { kind: "dyn" };
+export const BOOL = simple("bool");
+export const INT = simple("int");
+export const UINT = simple("uint");
+export const DOUBLE = simple("double");
+export const STRING = simple("string");
+export const BYTES = simple("bytes");
+export const NULL = simple("null");
+export const TIMESTAMP = simple("timestamp");
+export const DURATION = simple("duration");
+
+export const listOf = (element: Type): Type => ({ kind: "list", element });
+export const mapOf = (key: Type, value: Type): Type => ({ kind: "map", key, value });
+export const optionalOf = (value: Type): Type => ({ kind: "optional", value });
+
+const SIMPLE_TYPES: ReadonlyMap<string, Type> = new Map([
+  ...[BOOL, INT, UINT, DOUBLE, STRING, BYTES, NULL, TIMESTAMP, DURATION].map(
+    (type): [string, Type] => [type.kind === "simple" ? type.name : "", type],
+  ),
+  ["dyn", DYN],
+]);
+
+/** Types whose names may stand in an expression (`type(x) == string`), and what they name. */
+export const NAMED_TYPES: ReadonlyMap<string, Type> = new Map([
+  ["bool", BOOL],
+  ["int", INT],
+  ["uint", UINT],
+  ["double", DOUBLE],
+  ["string", STRING],
+  ["bytes", BYTES],
+  ["null_type", NULL],
+  ["list", listOf(DYN)],
+  ["map", mapOf(DYN, DYN)],
+  ["type", { kind: "type", of: DYN }],
+  ["optional_type", optionalOf(DYN)],
+  ["google.protobuf.Timestamp", TIMESTAMP],
+  ["google.protobuf.Duration", DURATION],
+]);
+
+/** Names as upstream's messages spell them. */
+export function formatType(type: Type): string {
+  switch (type.kind) {
+    case "simple":
+      return type.name === "null" ? "null_type" : type.name;
+    case "dyn":
+      return "dyn";
+    case "list":
+      return `list(${formatType(type.element)})`;
+    case "map":
+      return `map(${formatType(type.key)}, ${formatType(type.value)})`;
+    case "optional":
+      return `optional_type(${formatType(type.value)})`;
+    case "type":
+      return `type(${formatType(type.of)})`;
+    case "named":
+      return type.name;
+    case "var":
+      return "dyn";
+  }
+}
+
+/** "list<A>", "map<string, dyn>", "optional<A>", "type<A>", "quantity": for the tables of functions. */
+export function parseType(text: string): Type {
+  const trimmed = text.trim();
+  const open = trimmed.indexOf("<");
+  if (open < 0) {
+    const known = SIMPLE_TYPES.get(trimmed);
+    if (known !== undefined) return known;
+    return /^[A-Z]$/.test(trimmed)
+      ? { kind: "var", id: trimmed }
+      : { kind: "named", name: trimmed };
+  }
+  const parts = splitTypes(trimmed.slice(open + 1, -1)).map(parseType);
+  const [first = DYN, second = DYN] = parts;
+  switch (trimmed.slice(0, open)) {
+    case "list":
+      return listOf(first);
+    case "map":
+      return mapOf(first, second);
+    case "optional":
+      return optionalOf(first);
+    default:
+      return { kind: "type", of: first };
+  }
+}
+
+/** Splits at the commas that are in no angle brackets. */
+export function splitTypes(text: string): readonly string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === "<") depth++;
+    else if (text[at] === ">") depth--;
+    else if (text[at] === "," && depth === 0) {
+      parts.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  return text.trim() === "" ? [] : [...parts, text.slice(start)];
+}
+
+/** What checking has found out about variables, and whether one type fits another under it. */
+export class Inference {
+  readonly #bindings = new Map<number | string, Type>();
+  /** Variables in the order in which they were bound: what is undone is popped. */
+  readonly #trail: (number | string)[] = [];
+  #next = 0;
+
+  fresh(): Type {
+    return { kind: "var", id: this.#next++ };
+  }
+
+  /** The parameters of a declaration ("A", "B") as variables of their own. */
+  instantiate(type: Type, parameters: Map<string, Type>): Type {
+    switch (type.kind) {
+      case "list":
+        return listOf(this.instantiate(type.element, parameters));
+      case "map":
+        return mapOf(
+          this.instantiate(type.key, parameters),
+          this.instantiate(type.value, parameters),
+        );
+      case "optional":
+        return optionalOf(this.instantiate(type.value, parameters));
+      case "type":
+        return { kind: "type", of: this.instantiate(type.of, parameters) };
+      case "var": {
+        const name = String(type.id);
+        const known = parameters.get(name) ?? this.fresh();
+        parameters.set(name, known);
+        return known;
+      }
+      default:
+        return type;
+    }
+  }
+
+  /** The type with all that is known put in; what stays open is dyn when `isFinal`. */
+  resolve(type: Type, isFinal = false): Type {
+    switch (type.kind) {
+      case "list":
+        return listOf(this.resolve(type.element, isFinal));
+      case "map":
+        return mapOf(this.resolve(type.key, isFinal), this.resolve(type.value, isFinal));
+      case "optional":
+        return optionalOf(this.resolve(type.value, isFinal));
+      case "type":
+        return { kind: "type", of: this.resolve(type.of, isFinal) };
+      case "var": {
+        const bound = this.#bindings.get(type.id);
+        if (bound !== undefined) return this.resolve(bound, isFinal);
+        return isFinal ? DYN : type;
+      }
+      default:
+        return type;
+    }
+  }
+
+  /** Whether every `from` fits its `to`; what that says of variables is kept only if all do. */
+  assign(from: readonly Type[], to: readonly Type[]): boolean {
+    const mark = this.#trail.length;
+    const fits =
+      from.length === to.length && from.every((type, index) => this.#fits(type, to[index] ?? DYN));
+    if (!fits) this.#undo(mark);
+    return fits;
+  }
+
+  /** Runs `probe` and forgets what it found out. */
+  tentatively<T>(probe: () => T): T {
+    const mark = this.#trail.length;
+    try {
+      return probe();
+    } finally {
+      this.#undo(mark);
+    }
+  }
+
+  #undo(mark: number): void {
+    while (this.#trail.length > mark) {
+      const id = this.#trail.pop();
+      if (id !== undefined) this.#bindings.delete(id);
+    }
+  }
+
+  #fits(from: Type, to: Type): boolean {
+    const source = this.#shallow(from);
+    const target = this.#shallow(to);
+    if (target.kind === "var") return this.#bind(target.id, source);
+    if (source.kind === "var") return this.#bind(source.id, target);
+    if (target.kind === "dyn" || source.kind === "dyn") return true;
+    if (source.kind === "simple" && source.name === "null") return isNullable(target);
+    switch (target.kind) {
+      case "simple":
+        return source.kind === "simple" && source.name === target.name;
+      case "list":
+        return source.kind === "list" && this.#fits(source.element, target.element);
+      case "map":
+        return (
+          source.kind === "map" &&
+          this.#fits(source.key, target.key) &&
+          this.#fits(source.value, target.value)
+        );
+      case "optional":
+        return source.kind === "optional" && this.#fits(source.value, target.value);
+      case "type":
+        return source.kind === "type";
+      case "named":
+        return source.kind === "named" && source.name === target.name;
+    }
+  }
+
+  #shallow(type: Type): Type {
+    let found = type;
+    while (found.kind === "var") {
+      const bound = this.#bindings.get(found.id);
+      if (bound === undefined) return found;
+      found = bound;
+    }
+    return found;
+  }
+
+  #bind(id: number | string, type: Type): boolean {
+    if (type.kind === "var" && type.id === id) return true;
+    if (this.#occurs(id, type)) return false;
+    this.#bindings.set(id, type);
+    this.#trail.push(id);
+    return true;
+  }
+
+  #occurs(id: number | string, type: Type): boolean {
+    const found = this.#shallow(type);
+    switch (found.kind) {
+      case "var":
+        return found.id === id;
+      case "list":
+        return this.#occurs(id, found.element);
+      case "map":
+        return this.#occurs(id, found.key) || this.#occurs(id, found.value);
+      case "optional":
+        return this.#occurs(id, found.value);
+      default:
+        return false;
+    }
+  }
+}
+
+/** What null may stand for besides itself. */
+function isNullable(type: Type): boolean {
+  if (type.kind === "simple") return ["null", "timestamp", "duration"].includes(type.name);
+  return type.kind === "named" || type.kind === "optional";
+}
+
+/** Whether the types are the same, or `general` has dyn where the other is more exact. */
+export function covers(general: Type, type: Type): boolean {
+  if (general.kind === "dyn") return true;
+  switch (type.kind) {
+    case "simple":
+      return general.kind === "simple" && general.name === type.name;
+    case "named":
+      return general.kind === "named" && general.name === type.name;
+    case "list":
+      return general.kind === "list" && covers(general.element, type.element);
+    case "map":
+      return (
+        general.kind === "map" && covers(general.key, type.key) && covers(general.value, type.value)
+      );
+    case "optional":
+      return general.kind === "optional" && covers(general.value, type.value);
+    case "type":
+      return general.kind === "type";
+    default:
+      return false;
+  }
+}

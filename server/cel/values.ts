@@ -1,0 +1,251 @@
+/**
+ * What values are while an expression is evaluated. Scalars are the language's own (int is bigint,
+ * double is number); lists and maps are closed classes, so that no expression ever reads a property
+ * of a JavaScript object: a key is looked up among own entries or not at all.
+ */
+import { Failure } from "./errors.js";
+
+export type Value =
+  | null
+  | boolean
+  | bigint
+  | number
+  | string
+  | Uint8Array
+  | Uint
+  | Timestamp
+  | Duration
+  | TypeValue
+  | Optional
+  | ListValue
+  | MapValue
+  | OpaqueValue;
+
+export const INT_MIN = -(2n ** 63n);
+export const INT_MAX = 2n ** 63n - 1n;
+export const UINT_MAX = 2n ** 64n - 1n;
+
+export class Uint {
+  readonly value: bigint;
+
+  constructor(value: bigint) {
+    this.value = value;
+  }
+}
+
+/** Nanoseconds since 1970, from year 1 to year 9999. */
+export class Timestamp {
+  readonly nanos: bigint;
+
+  constructor(nanos: bigint) {
+    this.nanos = nanos;
+  }
+}
+
+export class Duration {
+  readonly nanos: bigint;
+
+  constructor(nanos: bigint) {
+    this.nanos = nanos;
+  }
+}
+
+/** What `type(x)` gives. */
+export class TypeValue {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+export class Optional {
+  static readonly none = new Optional(undefined);
+  /** Undefined when there is no value. */
+  readonly value: Value | undefined;
+
+  constructor(value: Value | undefined) {
+    this.value = value;
+  }
+}
+
+/** A value of a type that extension functions bring, such as a quantity. */
+export abstract class OpaqueValue {
+  abstract readonly typeName: string;
+  abstract equals(other: OpaqueValue): boolean;
+  /** What callers outside get. */
+  abstract toJson(): unknown;
+}
+
+/** Turns what callers hand in into a value, when it is looked at. */
+export type Adapt = (raw: unknown) => Value;
+
+export class ListValue {
+  readonly #items: readonly unknown[];
+  readonly #adapt: Adapt | undefined;
+
+  /** Without `adapt` the items are values already. */
+  constructor(items: readonly unknown[], adapt?: Adapt) {
+    this.#items = items;
+    this.#adapt = adapt;
+  }
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  at(index: number): Value {
+    const item = this.#items[index];
+    return this.#adapt === undefined ? (item as Value) : this.#adapt(item);
+  }
+
+  *[Symbol.iterator](): Generator<Value> {
+    for (let index = 0; index < this.#items.length; index++) yield this.at(index);
+  }
+
+  toArray(): readonly Value[] {
+    return this.#adapt === undefined ? (this.#items as readonly Value[]) : [...this];
+  }
+}
+
+export type MapKey = boolean | bigint | string | Uint;
+
+export abstract class MapValue {
+  /** The name that `type()` gives; those of object types have their own. */
+  readonly typeName: string = "map";
+  abstract readonly size: number;
+  /** Undefined when there is no such key, whatever the type of `key`. */
+  abstract get(key: Value): Value | undefined;
+  abstract keys(): Iterable<MapKey>;
+}
+
+/** Equal numbers are equal keys, whatever their types; undefined for what cannot be a key. */
+function keyText(key: Value): string | undefined {
+  switch (typeof key) {
+    case "string":
+      return `s${key}`;
+    case "bigint":
+      return `n${key}`;
+    case "boolean":
+      return `b${key}`;
+    case "number":
+      return Number.isInteger(key) ? `n${BigInt(key)}` : undefined;
+    default:
+      return key instanceof Uint ? `n${key.value}` : undefined;
+  }
+}
+
+/** A map that an expression made. */
+export class EntryMap extends MapValue {
+  readonly #entries = new Map<string, readonly [MapKey, Value]>();
+
+  /** @throws {Failure} for a key that cannot be one, or is there already */
+  add(key: Value, value: Value): void {
+    const text = typeof key === "number" ? undefined : keyText(key);
+    if (text === undefined) throw new Failure(`unsupported key type: ${typeNameOf(key)}`);
+    if (this.#entries.has(text)) throw new Failure("Failed with repeated key");
+    this.#entries.set(text, [key as MapKey, value]);
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: Value): Value | undefined {
+    const text = keyText(key);
+    return text === undefined ? undefined : this.#entries.get(text)?.[1];
+  }
+
+  *keys(): Generator<MapKey> {
+    for (const [key] of this.#entries.values()) yield key;
+  }
+}
+
+/** A plain object of the caller's: own enumerable properties, adapted when they are looked at. */
+export class ObjectMap extends MapValue {
+  override readonly typeName: string;
+  readonly #object: Readonly<Record<string, unknown>>;
+  readonly #adapt: (key: string, raw: unknown) => Value | undefined;
+  #size: number | undefined;
+
+  /** `adapt` gives undefined for what counts as absent. */
+  constructor(
+    object: Readonly<Record<string, unknown>>,
+    adapt: (key: string, raw: unknown) => Value | undefined,
+    typeName = "map",
+  ) {
+    super();
+    this.#object = object;
+    this.#adapt = adapt;
+    this.typeName = typeName;
+  }
+
+  get size(): number {
+    this.#size ??= Object.keys(this.#object).length;
+    return this.#size;
+  }
+
+  get(key: Value): Value | undefined {
+    if (typeof key !== "string" || !Object.hasOwn(this.#object, key)) return undefined;
+    const raw = this.#object[key];
+    return raw === undefined ? undefined : this.#adapt(key, raw);
+  }
+
+  keys(): Iterable<MapKey> {
+    return Object.keys(this.#object);
+  }
+}
+
+/** A JavaScript Map of the caller's with keys of any kind. */
+export class NativeMap extends EntryMap {
+  constructor(map: ReadonlyMap<unknown, unknown>, adapt: Adapt) {
+    super();
+    for (const [key, raw] of map) this.add(adapt(key), adapt(raw));
+  }
+}
+
+export function typeNameOf(value: Value): string {
+  switch (typeof value) {
+    case "boolean":
+      return "bool";
+    case "bigint":
+      return "int";
+    case "number":
+      return "double";
+    case "string":
+      return "string";
+  }
+  if (value === null) return "null_type";
+  if (value instanceof Uint8Array) return "bytes";
+  if (value instanceof Uint) return "uint";
+  if (value instanceof Timestamp) return "google.protobuf.Timestamp";
+  if (value instanceof Duration) return "google.protobuf.Duration";
+  if (value instanceof TypeValue) return "type";
+  if (value instanceof Optional) return "optional_type";
+  if (value instanceof ListValue) return "list";
+  return value.typeName;
+}
+
+const SURROGATE = /[\ud800-\udfff]/;
+
+/** Strings are counted in characters (code points); almost all have no surrogates. */
+export function codePointLength(text: string): number {
+  if (!SURROGATE.test(text)) return text.length;
+  let length = 0;
+  for (const _ of text) length++;
+  return length;
+}
+
+/** The characters of a string; a string itself where that is the same. */
+export function codePoints(text: string): string | readonly string[] {
+  return SURROGATE.test(text) ? [...text] : text;
+}
+
+/** How large a value is for what functions cost: characters, bytes, items, entries; else 1. */
+export function sizeOf(value: Value): number {
+  if (typeof value === "string") return value.length;
+  if (value instanceof Uint8Array) return value.length;
+  if (value instanceof ListValue || value instanceof MapValue) return value.size;
+  if (value instanceof Optional) return value.value === undefined ? 1 : sizeOf(value.value);
+  return 1;
+}
