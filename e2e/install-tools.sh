@@ -7,6 +7,7 @@
 #
 #   e2e/install-tools.sh                    all of them
 #   e2e/install-tools.sh etcd redis-server  only these
+#   e2e/install-tools.sh client-go          only when asked for: Go with the library client-go, 120 MB
 #
 # Prints the path of each tool asked for. Exit code 0: all are there (etcd-3.4 may be missing: it is
 # optional).
@@ -37,6 +38,7 @@ serves() {
     etcd-3.4) [ "$(etcd_minor "$2")" = 3.4 ] ;;
     redis-server) "$2" --version >/dev/null 2>&1 ;;
     kubectl) "$2" version --client >/dev/null 2>&1 ;;
+    client-go) "$2" list k8s.io/client-go/kubernetes >/dev/null 2>&1 ;;
   esac
 }
 
@@ -183,14 +185,40 @@ get_kubectl() {
   return 1
 }
 
+# Go and the sources of client-go with all that they need, as packages of one release. The program is
+# Go itself, told where those sources are; nothing is fetched when it builds.
+get_client_go() {
+  for suite in $newest; do
+    open_suite "$suite" || continue
+    rm -rf "$tools/client-go" "$work/deb" && mkdir -p "$tools/client-go" "$work/deb"
+    packages=$(apt "$suite" apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
+      --no-breaks --no-replaces --no-enhances golang-k8s-client-go-dev golang-go |
+      grep -E '^golang-' | sort -u)
+    [ -n "$packages" ] || continue
+    (cd "$work/deb" && apt "$suite" apt-get download $packages >/dev/null) || continue
+    for deb in "$work"/deb/*.deb; do dpkg-deb -x "$deb" "$tools/client-go" || continue 2; done
+    cat >"$bin/client-go" <<'END'
+#!/bin/sh
+here=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)/client-go
+GOROOT=$(ls -d "$here"/usr/lib/go-*)
+export GOROOT GOPATH="$here/usr/share/gocode" GOCACHE="$here/cache"
+export GO111MODULE=off GOTOOLCHAIN=local CGO_ENABLED=0
+exec "$GOROOT/bin/go" "$@"
+END
+    chmod +x "$bin/client-go"
+    serves client-go "$bin/client-go" && return 0
+  done
+  return 1
+}
+
 [ $# -gt 0 ] || set -- etcd etcd-3.4 redis-server kubectl
 missing=
 paths=
 for tool in "$@"; do
   case $tool in
-    etcd | etcd-3.4 | redis-server | kubectl)
+    etcd | etcd-3.4 | redis-server | kubectl | client-go)
       path=$(find_tool "$tool") && paths="$paths$path\n" || missing="$missing $tool" ;;
-    *) say "no such tool: $tool (etcd, etcd-3.4, redis-server, kubectl)" && exit 2 ;;
+    *) say "no such tool: $tool (etcd, etcd-3.4, redis-server, kubectl, client-go)" && exit 2 ;;
   esac
 done
 printf "$paths"
@@ -205,8 +233,8 @@ work=$(mktemp -d)
 VERSION_CODENAME= ID=
 [ ! -r /etc/os-release ] || . /etc/os-release
 case $ID in
-  ubuntu) newer=devel older= ;;
-  *) newer="stable testing" older="oldstable stable" ;;
+  ubuntu) newer=devel older= newest=devel ;;
+  *) newer="stable testing" older="oldstable stable" newest="testing stable" ;;
 esac
 has_apt=yes
 command -v apt-get >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 || has_apt=
@@ -220,6 +248,7 @@ for tool in $missing; do
       etcd-3.4) get_etcd_oldest && echo "$bin/etcd-3.4" && continue ;;
       redis-server) get_redis && echo "$bin/redis-server" && continue ;;
       kubectl) get_kubectl && echo "$bin/kubectl" && continue ;;
+      client-go) get_client_go && echo "$bin/client-go" && continue ;;
     esac
   fi
   reason=$(grep -m 1 '^E:' "$work/log" 2>/dev/null)
