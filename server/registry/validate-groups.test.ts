@@ -206,6 +206,7 @@ test("autoscalers, in both their versions", () => {
     ],
     [
       scaled({ minReplicas: 0 }),
+      "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
       "spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas",
     ],
     [

@@ -104,8 +104,9 @@ const autoscalerRules: Rules<Autoscaler> = {
 function validateBounds(spec: NonNullable<Autoscaler["spec"]>, errors: FieldError[]): void {
   const { maxReplicas = 0, metrics } = spec;
   const least = spec.minReplicas ?? undefined;
-  if (least !== undefined && least < 0) {
-    errors.push(invalidValue("spec.minReplicas", least, "must be greater than or equal to 0"));
+  // Scaling to zero is behind a gate that is off in the release whose types these are.
+  if (least !== undefined && least < 1) {
+    errors.push(invalidValue("spec.minReplicas", least, "must be greater than or equal to 1"));
   }
   // Without pods, only what is measured elsewhere can say that some are needed.
   const isMeasured = metrics?.some(({ type }) => type === "Object" || type === "External");

@@ -8,7 +8,11 @@ import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, type FieldError, invalid } from "../../api/status.js";
-import { validateMetadata, validateMetadataUpdate } from "../../api/validation-metadata.js";
+import {
+  type MetadataRules,
+  validateMetadata,
+  validateMetadataUpdate,
+} from "../../api/validation-metadata.js";
 import { keepTimesIfSame } from "../../apply/field-manager.js";
 import { parseJson } from "../../codec/json.js";
 import { attributesOf, keepIdentity, reform } from "./admit.js";
@@ -146,16 +150,13 @@ function finish(step: Step, prepared: ApiObject, errors: FieldError[]): NextObje
   const context = contextOf(registry, target);
   let next = prepared;
   errors.push(
-    ...validateMetadata(next.metadata, {
-      isNamespaced: resource.isNamespaced,
-      checkName: strategy.validateName,
-      namespaceFinalizer: registry.naming.namespaceFinalizer,
-    }),
+    ...validateMetadata(next.metadata, metadataRules(step)),
     ...validateMetadataUpdate(next.metadata, before.metadata),
     ...((part ?? { validate: strategy.validateUpdate }).validate?.(next, before, context) ?? []),
   );
   const declarative = subresource === "" ? registry.declarative : undefined;
-  const problems = declarative?.judge(resource, { next, current: before }, errors) ?? errors;
+  const news = errors.length === 0 ? errors : newProblems(step, next, errors);
+  const problems = declarative?.judge(resource, { next, current: before }, news) ?? news;
   if (problems.length > 0) throw invalid(resource, target.name, problems);
   const { fieldManager } = options;
   next =
@@ -166,6 +167,33 @@ function finish(step: Step, prepared: ApiObject, errors: FieldError[]): NextObje
   const encoded = encodeNext(resource, next, before, current);
   const left = encoded.action === "remove" ? undefined : encoded.object;
   return { ...encoded, claims: target.claims?.change(left, before) ?? NO_CLAIMS };
+}
+
+function metadataRules({ registry, target: { resource } }: Step): MetadataRules {
+  return {
+    isNamespaced: resource.isNamespaced,
+    checkName: resource.strategy.validateName,
+    namespaceFinalizer: registry.naming.namespaceFinalizer,
+  };
+}
+
+/**
+ * Leaves out what was wrong before and is as it was: rules get stricter, and what was stored under
+ * older ones must still lose its finalizers and take labels.
+ */
+function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[]) {
+  const { before, target } = step;
+  if (target.subresource !== "") return errors;
+  const known = validateMetadata(before.metadata, metadataRules(step));
+  const isRestSame = deepEqual(
+    { ...next, metadata: undefined },
+    { ...before, metadata: undefined },
+  );
+  return errors.filter(({ field, message }) =>
+    field.startsWith("metadata.")
+      ? !known.some((old) => old.field === field && old.message === message)
+      : !isRestSame,
+  );
 }
 
 const NO_CLAIMS: ClaimChange = Object.freeze({ compares: [], operations: [] });

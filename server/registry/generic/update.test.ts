@@ -244,3 +244,38 @@ test("an immutable ConfigMap stays as it is", async () => {
     'ConfigMap "fixed" is invalid: data: Forbidden: field is immutable when `immutable` is set',
   );
 });
+
+test("S1-META-15: what was stored under older rules takes labels and loses finalizers, but does not change", async () => {
+  await create(DEPLOYMENTS, deployment("old"));
+  const partition = registry.view.partition("apps/deployments");
+  const key = registry.view.keys.key("apps/deployments", "default/old");
+  const found = partition.get("default/old");
+  assert.ok(found !== undefined);
+  const object = parse(found.bytes);
+  delete object.metadata.resourceVersion;
+  const bad: JsonObject = {
+    ...object,
+    metadata: { ...object.metadata, finalizers: ["noDomain"], labels: { "a b": "c" } } as never,
+    spec: { ...(object.spec as JsonObject), minReadySeconds: -5 },
+  };
+  const { revision } = await registry.store.commit(
+    {
+      compares: [],
+      operations: [{ type: "put", key, value: Buffer.from(JSON.stringify(bad)) }],
+    },
+    noSignal,
+  );
+  await registry.view.waitForRevision(revision, noSignal);
+
+  const labelled = await merge(DEPLOYMENTS, "old", { metadata: { labels: { good: "1" } } });
+  assert.deepEqual(labelled.metadata.labels, { "a b": "c", good: "1" });
+  const refused = await refusal(
+    merge(DEPLOYMENTS, "old", { metadata: { labels: { "x y": "1" } } }),
+  );
+  assert.equal(refused.status.details?.causes?.length, 1);
+  assert.match(refused.message, /metadata.labels: Invalid value: "x y"/);
+  const scaled = await refusal(merge(DEPLOYMENTS, "old", { spec: { replicas: 3 } }));
+  assert.match(scaled.message, /spec.minReadySeconds: Invalid value: -5/);
+  await merge(DEPLOYMENTS, "old", { metadata: { finalizers: null } });
+  await merge(DEPLOYMENTS, "old", { spec: { replicas: 3, minReadySeconds: 0 } });
+});
