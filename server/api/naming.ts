@@ -22,6 +22,8 @@ export interface Naming {
   readonly namespaceFinalizer: string;
   /** First part of the names of what belongs to the system: "kube" or "acme". */
   readonly systemPrefix: string;
+  /** The ConfigMap in every namespace with which pods verify this API. */
+  readonly rootAuthorityMap: string;
   readonly systemNamespace: string;
   readonly publicNamespace: string;
   readonly nodeLeaseNamespace: string;
@@ -49,6 +51,7 @@ export function createNaming(vendor: string): Naming {
     protobufMediaType: `application/vnd.${vendor}.protobuf`,
     namespaceFinalizer: vendor,
     systemPrefix,
+    rootAuthorityMap: `${systemPrefix}-root-ca.crt`,
     systemNamespace: `${systemPrefix}-system`,
     publicNamespace: `${systemPrefix}-public`,
     nodeLeaseNamespace: `${systemPrefix}-node-lease`,

@@ -19,17 +19,12 @@ export const defaultServiceAccount: NamespaceDefault = {
       : undefined,
 };
 
-/** Where pods find it: "kube-root-ca.crt". */
-export function rootAuthorityName({ systemPrefix }: Naming): string {
-  return `${systemPrefix}-root-ca.crt`;
-}
-
 /**
  * The ConfigMap with which clients in pods verify this API.
  * @param rootAuthority the certificates as PEM; "" = none are known, nothing is written
  */
 export function rootAuthorityMap(naming: Naming, rootAuthority: () => string): NamespaceDefault {
-  const name = rootAuthorityName(naming);
+  const name = naming.rootAuthorityMap;
   const annotation = `${naming.labelDomain}/description`;
   return {
     group: "",
