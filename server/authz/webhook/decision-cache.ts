@@ -1,0 +1,62 @@
+/**
+ * Remembered decisions of webhooks. Nearest is ProcessDecisionCache, in this process; behind it there
+ * may be a SharedDecisionCache, the same for all replicas (redis-decision-cache.ts). What they hold
+ * expires by the TTLs of the authorizer's configuration, counted from the webhook's answer.
+ */
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../../storage/base/clock.js";
+import type { Verdict } from "../authorizer.js";
+import type { Decision } from "../metrics.js";
+
+export interface SharedDecision {
+  readonly decision: Decision;
+  /** How much longer it holds. */
+  readonly ttlMs: number;
+}
+
+/** A cache that the replicas share. It never rejects and never makes anybody wait for long. */
+export interface SharedDecisionCache {
+  /**
+   * What is remembered. `isAsked` false: the cache could not be asked, so nobody knows.
+   * @param key a digest of everything that the decision depends on
+   */
+  get(key: string): Promise<{ readonly isAsked: boolean; readonly found?: SharedDecision }>;
+  /** Remembers in the background, as far as possible. */
+  put(key: string, decision: Decision, ttlMs: number): void;
+}
+
+/** Upstream remembers as many per webhook. */
+const DECISIONS_MAX = 8_192;
+/** Characters of all keys together: questions of users with many groups are long. */
+const KEY_CHARS_MAX = 16 * 1024 * 1024;
+
+interface Remembered {
+  readonly verdict: Verdict;
+  readonly expiresAtMs: number;
+}
+
+export class ProcessDecisionCache {
+  readonly #clock: Clock;
+  readonly #decisions = new LRUCache<string, Remembered>({
+    max: DECISIONS_MAX,
+    maxSize: KEY_CHARS_MAX,
+    sizeCalculation: (_value, key) => key.length + 1,
+  });
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get(question: string): Verdict | undefined {
+    const known = this.#decisions.get(question);
+    if (known === undefined) return undefined;
+    if (this.#clock.monotonic() < known.expiresAtMs) return known.verdict;
+    this.#decisions.delete(question);
+    return undefined;
+  }
+
+  put(question: string, verdict: Verdict, ttlMs: number): void {
+    const expiresAtMs = this.#clock.monotonic() + ttlMs;
+    this.#decisions.set(question, { verdict, expiresAtMs });
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * MatchConditions: CEL expressions over the review that say whether a webhook is asked at all
+ * (S2-AZC-16..18). They see `request`, the spec of a v1 SubjectAccessReview, with every text of the
+ * user and of the attributes present, if empty.
+ */
+import type { UserInfo } from "../../request/user-info.js";
+import type { RequestAttributes, ResourceAttributes } from "./access-review.js";
+
+/** One compiled expression; CelProgram is one. */
+export interface ConditionProgram {
+  /** @throws {Error} also when the budget is exceeded */
+  evaluate(bindings: Readonly<Record<string, unknown>>): unknown;
+}
+
+/** @throws {Error} the expression does not compile, is not boolean, or may cost too much */
+export type CompileCondition = (expression: string) => ConditionProgram;
+
+export interface MatchCondition {
+  readonly expression: string;
+  readonly program: ConditionProgram;
+}
+
+export const MATCH_CONDITIONS_MAX = 64;
+
+/**
+ * Whether all conditions hold. One that is false decides, whatever went wrong with others.
+ * @throws {Error} none is false, but some could not be evaluated
+ */
+export function evaluateConditions(
+  conditions: readonly MatchCondition[],
+  request: RequestAttributes,
+  user: UserInfo,
+): boolean {
+  const bindings = { request: toConditionRequest(request, user) };
+  const problems: string[] = [];
+  for (const { expression, program } of conditions) {
+    try {
+      const value = program.evaluate(bindings);
+      if (value === false) return false;
+      if (value !== true) problems.push(`expression '${expression}' is not a boolean`);
+    } catch (error) {
+      problems.push(`expression '${expression}' resulted in error: ${(error as Error).message}`);
+    }
+  }
+  if (problems.length > 0) throw new Error(`cel evaluation error: ${problems.join("; ")}`);
+  return true;
+}
+
+function toConditionRequest(
+  request: RequestAttributes,
+  { name, groups, uid, extra }: UserInfo,
+): Record<string, unknown> {
+  const user = { user: name, groups, uid, extra };
+  if (!("resourceAttributes" in request)) return { ...user, ...request };
+  const empty: ResourceAttributes = {
+    namespace: "",
+    verb: "",
+    group: "",
+    version: "",
+    resource: "",
+    subresource: "",
+    name: "",
+  };
+  return { ...user, resourceAttributes: { ...empty, ...request.resourceAttributes } };
+}

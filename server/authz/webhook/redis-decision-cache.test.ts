@@ -1,0 +1,407 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+import { Redis } from "ioredis";
+import { eventually } from "../../../e2e/harness/eventually.js";
+import { makeTempDir } from "../../../e2e/harness/temp-dir.js";
+import { freePort } from "../../../e2e/tools/child.js";
+import { type RedisProcess, startRedis } from "../../../e2e/tools/redis.js";
+import { systemClock } from "../../../storage/base/clock.js";
+import { silentLogger } from "../../../storage/base/logger.js";
+import { ManualClock } from "../../../storage/base/manual-clock.js";
+import { createNaming } from "../../api/naming.js";
+import { ReviewError } from "../../client/review-client.js";
+import { TestAuthority } from "../../client/testing/test-authority.js";
+import { parseRequestInfo } from "../../request/request-info.js";
+import { createUser } from "../../request/user-info.js";
+import type { AuthorizationAttributes } from "../authorizer.js";
+import { type CountingMetrics, countingMetrics } from "../testing/counting-metrics.js";
+import { CircuitBreaker } from "./circuit-breaker.js";
+import { parseRedisUrl, RedisDecisionCache } from "./redis-decision-cache.js";
+import { WebhookAuthorizer, type WebhookAuthorizerOptions } from "./webhook-authorizer.js";
+
+const never = { signal: new AbortController().signal };
+const jane = createUser({ name: "jane", groups: ["secret-group"], extra: { token: ["secret-1"] } });
+const question = (name: string): AuthorizationAttributes => ({
+  user: jane,
+  info: parseRequestInfo("GET", `/api/v1/namespaces/prod/pods/${name}`),
+});
+
+let redis: RedisProcess;
+let admin: Redis;
+
+before(async () => {
+  redis = await startRedis();
+  admin = new Redis(redis.url, { maxRetriesPerRequest: null });
+  admin.on("error", () => {});
+});
+
+beforeEach(async () => {
+  await admin.flushall();
+});
+
+after(async () => {
+  admin.disconnect();
+  await redis[Symbol.asyncDispose]();
+});
+
+/** The webhook as a replica sees it: counts calls, answers what the test says. */
+function webhook() {
+  const calls: string[] = [];
+  const hook = {
+    calls,
+    status: (_name: string): object | Error => ({ allowed: true, reason: "secret-reason" }),
+    ask: async (review: { spec: Record<string, unknown> }) => {
+      const { name = "" } = review.spec.resourceAttributes as { name?: string };
+      calls.push(name);
+      const status = hook.status(name);
+      if (status instanceof Error) throw status;
+      return status as Record<string, unknown>;
+    },
+  };
+  return hook;
+}
+
+interface Replica extends AsyncDisposable {
+  readonly cache: RedisDecisionCache;
+  readonly metrics: CountingMetrics;
+  decide(name: string): Promise<string>;
+}
+
+function openReplica(
+  hook: ReturnType<typeof webhook>,
+  options: Partial<WebhookAuthorizerOptions> = {},
+  url = redis.url,
+): Replica {
+  const metrics = countingMetrics();
+  const cache = new RedisDecisionCache({
+    connection: parseRedisUrl(url),
+    clock: systemClock,
+    logger: silentLogger,
+    metrics,
+  });
+  const authorizer = new WebhookAuthorizer({
+    name: "authz",
+    configurationDigest: "c1",
+    reviews: { ask: (review) => hook.ask(review) },
+    version: "v1",
+    naming: createNaming("kubernetes"),
+    failurePolicy: "NoOpinion",
+    conditions: [],
+    authorizedTtlMs: 60_000,
+    unauthorizedTtlMs: 30_000,
+    shared: cache,
+    clock: systemClock,
+    logger: silentLogger,
+    metrics,
+    ...options,
+  });
+  return {
+    cache,
+    metrics,
+    decide: async (name) => (await authorizer.authorize(question(name), never)).decision,
+    [Symbol.asyncDispose]: () => cache[Symbol.asyncDispose](),
+  };
+}
+
+const isConnected = (replica: Replica) =>
+  eventually("connected to Redis", () => replica.cache.isConnected);
+
+test("S2-AZC-23: what replica A was told, replica B knows without a call, for what is left of the TTL", async () => {
+  const hook = webhook();
+  const answers: Record<string, object> = {
+    web: { allowed: true, reason: "secret-reason" },
+    db: { denied: true },
+    cache: {},
+  };
+  hook.status = (name) => answers[name] ?? {};
+  await using a = openReplica(hook);
+  await using b = openReplica(hook);
+  await Promise.all([isConnected(a), isConnected(b)]);
+  const decisions = { web: "allow", db: "deny", cache: "no-opinion" };
+  for (const [name, decision] of Object.entries(decisions)) {
+    assert.equal(await a.decide(name), decision);
+  }
+  await eventually("written", async () => (await admin.dbsize()) === 3);
+  for (const [name, decision] of Object.entries(decisions)) {
+    assert.equal(await b.decide(name), decision);
+    assert.equal(await b.decide(name), decision);
+  }
+  assert.deepEqual(hook.calls, ["web", "db", "cache"]);
+  assert.deepEqual([b.metrics.of("hit redis"), b.metrics.of("hit process")], [3, 3]);
+
+  for (const key of await admin.keys("*")) {
+    assert.match(key, /^keelson:authorization:[0-9a-f]{64}$/);
+    const [value, ttlMs] = [await admin.get(key), await admin.pttl(key)];
+    assert.match(String(value), /^1:(allow|deny|no-opinion)$/);
+    const ttlMax = value === "1:allow" ? 60_000 : 30_000;
+    assert.ok(ttlMs > ttlMax - 10_000 && ttlMs <= ttlMax, `${value} ${ttlMs}`);
+  }
+});
+
+test("S2-AZC-23: another configuration or another authorizer is another question", async () => {
+  const hook = webhook();
+  await using a = openReplica(hook);
+  await using b = openReplica(hook, { configurationDigest: "c2" });
+  await using c = openReplica(hook, { name: "other" });
+  await Promise.all([a, b, c].map(isConnected));
+  for (const replica of [a, b, c]) await replica.decide("web");
+  assert.equal(hook.calls.length, 3);
+});
+
+test("decisions that are not to be remembered are neither written nor believed", async () => {
+  const hook = webhook();
+  await using a = openReplica(hook, { authorizedTtlMs: 0 });
+  await isConnected(a);
+  await a.decide("web");
+  await a.decide("web");
+  assert.equal(hook.calls.length, 2);
+  assert.equal(await admin.dbsize(), 0);
+
+  // Somebody else with the same key, such as an older process.
+  await using b = openReplica(hook);
+  await isConnected(b);
+  await b.decide("web");
+  await eventually("written", async () => (await admin.dbsize()) === 1);
+  await a.decide("web");
+  assert.equal(hook.calls.length, 4);
+});
+
+test("a TTL in Redis that is longer than the configuration's does not count", async () => {
+  const hook = webhook();
+  await using a = openReplica(hook, { authorizedTtlMs: 1_000 });
+  await isConnected(a);
+  await a.decide("web");
+  await eventually("written", async () => (await admin.dbsize()) === 1);
+  const [key] = await admin.keys("*");
+  await admin.pexpire(String(key), 1_000_000);
+  let nowMs = 0;
+  const clock = { ...systemClock, monotonic: () => nowMs };
+  await using b = openReplica(hook, { authorizedTtlMs: 1_000, clock });
+  await isConnected(b);
+  await b.decide("web");
+  assert.equal(b.metrics.of("hit redis"), 1);
+  nowMs = 1_000;
+  await admin.flushall();
+  await b.decide("web");
+  assert.equal(hook.calls.length, 2);
+});
+
+test("S2-AZC-23: garbage in Redis is not a decision", async () => {
+  const hook = webhook();
+  hook.status = () => ({ allowed: false });
+  await using a = openReplica(hook);
+  await isConnected(a);
+  await a.decide("web");
+  const key = await eventually("written", async () => (await admin.keys("*"))[0]);
+  const ttl = ["PX", 60_000] as const;
+  const plants: readonly (() => Promise<unknown>)[] = [
+    () => admin.set(key, "allow", ...ttl),
+    () => admin.set(key, "1:allow ", ...ttl),
+    () => admin.set(key, "1:allow\0", ...ttl),
+    () => admin.set(key, "1:ALLOW", ...ttl),
+    () => admin.set(key, "2:allow", ...ttl),
+    () => admin.set(key, '{"decision":"allow"}', ...ttl),
+    () => admin.set(key, Buffer.from([0xff, 0xfe, 0x31]), ...ttl),
+    () => admin.set(key, "1:allow".padEnd(1_000_000, "x"), ...ttl),
+    () => admin.set(key, "1:allow"), // for ever
+    () => admin.lpush(key, "1:allow"),
+    () => admin.hset(key, "1:allow", "1"),
+  ];
+  for (const plant of plants) {
+    await admin.del(key);
+    await plant();
+    await using b = openReplica(hook);
+    await isConnected(b);
+    assert.equal(await b.decide("web"), "no-opinion");
+    assert.equal(b.metrics.of("failed get garbage"), 1);
+    assert.equal(b.metrics.of("fell back"), 0);
+  }
+  assert.equal(hook.calls.length, plants.length + 1);
+});
+
+test("S2-AZC-23: Redis that does not answer (SIGSTOP) costs its budget three times, then nothing", async () => {
+  const hook = webhook();
+  await using a = openReplica(hook);
+  await isConnected(a);
+  await a.decide("warm");
+  redis.pause();
+  try {
+    const durations: number[] = [];
+    for (let i = 0; i < 30; i++) {
+      const startMs = performance.now();
+      assert.equal(await a.decide(`web-${i}`), "allow");
+      durations.push(performance.now() - startMs);
+    }
+    const slow = durations.filter((ms) => ms > 40);
+    assert.ok(slow.length >= 1 && slow.length <= 4, durations.map(Math.round).join(" "));
+    assert.ok(Math.max(...durations) < 150, durations.map(Math.round).join(" "));
+    assert.equal(a.metrics.of("failed get timeout"), 3);
+    assert.equal(a.metrics.of("fell back"), 30);
+    assert.equal(hook.calls.length, 31);
+  } finally {
+    redis.resume();
+  }
+  await eventually("Redis is in use again", async () => {
+    await a.decide(`again-${a.metrics.of("missed")}`);
+    return a.metrics.of("missed") > 31 && (await admin.dbsize()) > 1;
+  });
+});
+
+test("S2-AZC-23: concurrent requests while Redis hangs share one look-up per question", async () => {
+  const hook = webhook();
+  await using a = openReplica(hook);
+  await isConnected(a);
+  redis.pause();
+  try {
+    const decisions = await Promise.all(Array.from({ length: 100 }, () => a.decide("web")));
+    assert.ok(decisions.every((decision) => decision === "allow"));
+    assert.equal(hook.calls.length, 1);
+    assert.equal(a.metrics.of("failed get timeout"), 1);
+  } finally {
+    redis.resume();
+  }
+});
+
+test("S2-AZC-23: Redis down, and failing webhooks on top, never let anybody in; nothing of it is remembered", async () => {
+  const hook = webhook();
+  await using a = openReplica(hook, { failurePolicy: "Deny" });
+  await isConnected(a);
+  await redis.kill();
+  hook.status = () => new ReviewError("error", "down");
+  assert.equal(await a.decide("web"), "deny");
+  await redis.restart();
+  await isConnected(a);
+  assert.equal(await admin.dbsize(), 0, "a webhook error is not shared");
+  hook.status = () => ({ allowed: true });
+  assert.equal(await a.decide("web"), "allow");
+});
+
+test("S2-AZC-23: a killed Redis is done without, a restarted one is used again, empty", async () => {
+  const hook = webhook();
+  await using a = openReplica(hook);
+  await using b = openReplica(hook);
+  await Promise.all([isConnected(a), isConnected(b)]);
+  await a.decide("web");
+  await eventually("written", async () => (await admin.dbsize()) === 1);
+  await redis.kill();
+  const startMs = performance.now();
+  assert.equal(await b.decide("web"), "allow");
+  assert.ok(performance.now() - startMs < 100);
+  assert.equal(hook.calls.length, 2);
+  assert.equal(b.metrics.of("fell back"), 1);
+  await redis.restart();
+  await Promise.all([isConnected(a), isConnected(b)]);
+  await eventually("B shares again", async () => {
+    const name = `after-${hook.calls.length}`;
+    await b.decide(name);
+    return (await admin.dbsize()) > 0;
+  });
+});
+
+test("S2-AZC-23: a full Redis (maxmemory) shares what it has and refuses the rest, unnoticed", async () => {
+  const hook = webhook();
+  await using a = openReplica(hook);
+  await using b = openReplica(hook);
+  await Promise.all([isConnected(a), isConnected(b)]);
+  await a.decide("web");
+  await eventually("written", async () => (await admin.dbsize()) === 1);
+  await admin.config("SET", "maxmemory-policy", "noeviction");
+  await admin.config("SET", "maxmemory", "1");
+  try {
+    for (let i = 0; i < 5; i++) assert.equal(await b.decide(`web-${i}`), "allow");
+    await eventually("refused", () => b.metrics.of("failed set reply") === 5);
+    assert.equal(await b.decide("web"), "allow");
+    assert.equal(b.metrics.of("hit redis"), 1, "reads go on");
+  } finally {
+    await admin.config("SET", "maxmemory", "0");
+  }
+});
+
+test("S2-AZC-23: passwords and TLS: the right ones connect, the wrong ones are done without", async () => {
+  await using dir = await makeTempDir("redis-tls");
+  const authority = await TestAuthority.create();
+  const serving = await authority.issueServer();
+  const file = async (name: string, text: string) => {
+    await writeFile(join(dir.path, name), text);
+    return join(dir.path, name);
+  };
+  const port = await freePort();
+  await using secured = await startRedis([
+    ...["--tls-port", String(port), "--tls-auth-clients", "no", "--requirepass", "open sesame"],
+    ...["--tls-cert-file", await file("cert", serving.cert)],
+    ...["--tls-key-file", await file("key", serving.key)],
+    ...["--tls-ca-cert-file", await file("ca", authority.cert)],
+  ]);
+  const open = (text: string, ca = authority.cert) => {
+    const metrics = countingMetrics();
+    const connection = parseRedisUrl(text);
+    const options = { connection, ca, clock: systemClock, logger: silentLogger, metrics };
+    return { cache: new RedisDecisionCache(options), metrics };
+  };
+  assert.ok(secured.url.startsWith("redis://"));
+  const good = open(`rediss://:open%20sesame@127.0.0.1:${port}/2`);
+  await eventually("connected", () => good.cache.isConnected);
+  good.cache.put("k", "deny", 5_000);
+  const read = await eventually("shared", async () => (await good.cache.get("k")).found);
+  assert.equal(read.decision, "deny");
+
+  const other = await TestAuthority.create("other");
+  const unsafe = open(`rediss://:open%20sesame@127.0.0.1:${port}/2`, other.cert);
+  const wrong = open(`rediss://:closed@127.0.0.1:${port}/2`);
+  await eventually("refused", async () => {
+    assert.deepEqual(await unsafe.cache.get("k"), { isAsked: false });
+    assert.deepEqual(await wrong.cache.get("k"), { isAsked: false });
+    return wrong.metrics.of("failed get reply") + wrong.metrics.of("failed get skipped") > 3;
+  });
+  wrong.cache.replacePassword("open sesame");
+  for (const { cache } of [good, unsafe, wrong]) await cache[Symbol.asyncDispose]();
+});
+
+test("addresses of Redis are read, bad ones are refused without their password", () => {
+  assert.deepEqual(parseRedisUrl("redis://r.example"), {
+    host: "r.example",
+    port: 6379,
+    database: 0,
+    username: "",
+    password: "",
+    isTls: false,
+  });
+  assert.deepEqual(parseRedisUrl("rediss://me:p%40ss@[::1]:7000/3"), {
+    host: "::1",
+    port: 7000,
+    database: 3,
+    username: "me",
+    password: "p@ss",
+    isTls: true,
+  });
+  for (const text of ["", "r.example:6379", "http://:pw@r", "redis://:pw@r/a", "redis://r?x=pw"]) {
+    assert.throws(
+      () => parseRedisUrl(text),
+      (error: Error) => !error.message.includes("pw") && /expected redis:/.test(error.message),
+    );
+  }
+});
+
+test("a breaker opens after three failures in a row, lets one try after a second, closes by success", () => {
+  const clock = new ManualClock();
+  const breaker = new CircuitBreaker(clock);
+  breaker.failed();
+  breaker.failed();
+  breaker.succeeded();
+  breaker.failed();
+  breaker.failed();
+  assert.ok(breaker.mayTry() && !breaker.isOpen);
+  breaker.failed();
+  assert.ok(!breaker.mayTry() && breaker.isOpen);
+  clock.advance(1_000);
+  assert.ok(breaker.mayTry());
+  assert.ok(!breaker.mayTry(), "one at a time");
+  breaker.failed();
+  assert.ok(!breaker.mayTry());
+  clock.advance(1_000);
+  assert.ok(breaker.mayTry());
+  breaker.succeeded();
+  assert.ok(breaker.mayTry() && breaker.mayTry());
+});

@@ -1,0 +1,246 @@
+/**
+ * RedisDecisionCache: decisions of webhooks that the replicas share (DESIGN section 7, S2-AZC-23).
+ *
+ *   key    "keelson:authorization:" + digest of authorizer, configuration and question
+ *   value  "1:allow", "1:deny" or "1:no-opinion", and nothing else: no names, no reasons
+ *   TTL    of the decision; what remains of it comes back with the value
+ *
+ * Redis is asked within a budget, of which connecting is no part, and not at all while it is known to
+ * be down or slow. Whatever goes wrong means "not known": never an error, never a decision. A value
+ * that is not exactly one of the three, or has no TTL, is taken as not there.
+ */
+import { Redis, type RedisOptions, ReplyError } from "ioredis";
+import type { Clock } from "../../../storage/base/clock.js";
+import type { Logger } from "../../../storage/base/logger.js";
+import type { CacheFailure, Decision, DecisionCacheMetrics } from "../metrics.js";
+import { CircuitBreaker } from "./circuit-breaker.js";
+import type { SharedDecision, SharedDecisionCache } from "./decision-cache.js";
+
+export interface RedisConnection {
+  readonly host: string;
+  readonly port: number;
+  readonly database: number;
+  readonly username: string;
+  readonly password: string;
+  readonly isTls: boolean;
+}
+
+export interface RedisDecisionCacheOptions {
+  readonly connection: RedisConnection;
+  /** PEM of the authorities to trust with rediss://; undefined: those of the system. */
+  readonly ca?: string;
+  /** How long a decision may wait for Redis. */
+  readonly budgetMs?: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Pick<DecisionCacheMetrics, "failed">;
+}
+
+const BUDGET_MS = 50;
+const KEY_PREFIX = "keelson:authorization:";
+/** Of a value, so that whatever lies under a key of ours cannot be large. */
+const VALUE_BYTES_MAX = 16;
+/** Writes that Redis has not confirmed; further decisions are not shared. */
+const PENDING_WRITES_MAX = 256;
+/** A connection on which nothing comes back is closed. */
+const SOCKET_TIMEOUT_MS = 1_000;
+const CONNECT_TIMEOUT_MS = 2_000;
+const RECONNECT_MIN_MS = 50;
+const RECONNECT_MAX_MS = 2_000;
+
+const DECISION_OF_VALUE: ReadonlyMap<string, Decision> = new Map([
+  ["1:allow", "allow"],
+  ["1:deny", "deny"],
+  ["1:no-opinion", "no-opinion"],
+]);
+
+const NOT_ASKED = Object.freeze({ isAsked: false });
+const NOT_FOUND = Object.freeze({ isAsked: true });
+
+/**
+ * Reads `redis://[user[:password]@]host[:port][/database]`, or rediss:// for TLS.
+ * @throws {RangeError} without the password in its message
+ */
+export function parseRedisUrl(text: string): RedisConnection {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const database = /^\/?(\d{1,5})?$/.exec(url?.pathname ?? "x");
+  const isRedis = url?.protocol === "redis:" || url?.protocol === "rediss:";
+  if (!isRedis || url.hostname === "" || database === null || url.search !== "") {
+    throw new RangeError("expected redis://host:port/database or rediss://host:port/database");
+  }
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port === "" ? 6379 : Number(url.port),
+    database: Number(database[1] ?? 0),
+    username: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    isTls: url.protocol === "rediss:",
+  };
+}
+
+export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable {
+  readonly #redis: Redis;
+  readonly #breaker: CircuitBreaker;
+  readonly #options: RedisDecisionCacheOptions;
+  readonly #budgetMs: number;
+  #pendingWrites = 0;
+  #isConnected = false;
+
+  /** Starts to connect; nobody has to wait for it. */
+  constructor(options: RedisDecisionCacheOptions) {
+    this.#options = options;
+    this.#budgetMs = options.budgetMs ?? BUDGET_MS;
+    this.#breaker = new CircuitBreaker(options.clock);
+    this.#redis = new Redis(toRedisOptions(options));
+    this.#redis.on("ready", () => {
+      this.#isConnected = true;
+      options.logger.info({}, "connected to Redis for decisions of webhooks");
+    });
+    this.#redis.on("close", () => {
+      if (this.#isConnected) options.logger.warn({}, "lost Redis for decisions of webhooks");
+      this.#isConnected = false;
+    });
+    let lastProblem = "";
+    this.#redis.on("error", (error: Error) => {
+      // Once for a problem, not for each attempt to connect again.
+      if (error.message !== lastProblem) {
+        options.logger.warn({ problem: error.message }, "Redis for decisions of webhooks fails");
+      }
+      lastProblem = error.message;
+    });
+  }
+
+  /** Whether a connection is ready. */
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  /** From the next connection on. */
+  replacePassword(password: string): void {
+    if (password !== "") this.#redis.options.password = password;
+  }
+
+  async get(key: string): Promise<{ readonly isAsked: boolean; readonly found?: SharedDecision }> {
+    if (!this.#isConnected || !this.#breaker.mayTry()) {
+      this.#options.metrics.failed("get", "skipped");
+      return NOT_ASKED;
+    }
+    const fullKey = KEY_PREFIX + key;
+    try {
+      const [value, ttlMs] = await this.#within(
+        this.#redis
+          .pipeline()
+          .getrange(fullKey, 0, VALUE_BYTES_MAX - 1)
+          .pttl(fullKey)
+          .exec(),
+      );
+      this.#breaker.succeeded();
+      return this.#read(value, ttlMs);
+    } catch (error) {
+      this.#fail("get", error);
+      return NOT_ASKED;
+    }
+  }
+
+  put(key: string, decision: Decision, ttlMs: number): void {
+    const isBusy = this.#pendingWrites >= PENDING_WRITES_MAX;
+    if (!this.#isConnected || this.#breaker.isOpen || isBusy) {
+      this.#options.metrics.failed("set", "skipped");
+      return;
+    }
+    this.#pendingWrites++;
+    this.#redis
+      .set(KEY_PREFIX + key, `1:${decision}`, "PX", Math.max(1, Math.floor(ttlMs)))
+      .catch((error: unknown) => this.#fail("set", error))
+      .finally(() => {
+        this.#pendingWrites--;
+      });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#redis.disconnect();
+  }
+
+  /** A value of ours, or nothing. "" and -2 stand for a key that is not there. */
+  #read(
+    value: unknown,
+    ttlMs: unknown,
+  ): { readonly isAsked: true; readonly found?: SharedDecision } {
+    if (value === "") return NOT_FOUND as { isAsked: true };
+    const decision = typeof value === "string" ? DECISION_OF_VALUE.get(value) : undefined;
+    // It may have expired between the two questions; without a TTL it is not ours.
+    if (decision !== undefined && ttlMs === -2) return NOT_FOUND as { isAsked: true };
+    if (decision === undefined || typeof ttlMs !== "number" || ttlMs <= 0) {
+      this.#options.metrics.failed("get", "garbage");
+      return NOT_FOUND as { isAsked: true };
+    }
+    return { isAsked: true, found: { decision, ttlMs } };
+  }
+
+  /** The replies of a pipeline, in time. */
+  async #within(
+    replies: Promise<[error: Error | null, result: unknown][] | null>,
+  ): Promise<unknown[]> {
+    const timer = new AbortController();
+    const tooLate = this.#options.clock
+      .sleep(this.#budgetMs, timer.signal)
+      .then(() => Promise.reject(new BudgetExceeded("no answer within the budget")));
+    // Whichever loses the race fails later, without anybody listening.
+    tooLate.catch(() => {});
+    replies.catch(() => {});
+    try {
+      const results = (await Promise.race([replies, tooLate])) ?? [];
+      return results.map(([error, result]) => {
+        if (error !== null && !isWrongType(error)) throw error;
+        return error === null ? result : undefined;
+      });
+    } finally {
+      timer.abort();
+    }
+  }
+
+  #fail(operation: "get" | "set", error: unknown): void {
+    const reason = reasonOf(error);
+    this.#options.metrics.failed(operation, reason);
+    // A Redis that is full answers reads well: its refusals to write do not keep us from asking.
+    if (operation === "get" || reason !== "reply") this.#breaker.failed();
+  }
+}
+
+class BudgetExceeded extends Error {}
+
+/** A list or a set lies where our value should: garbage, not a failure of Redis. */
+function isWrongType(error: Error): boolean {
+  return error.message.startsWith("WRONGTYPE");
+}
+
+function reasonOf(error: unknown): CacheFailure {
+  if (error instanceof BudgetExceeded) return "timeout";
+  return error instanceof ReplyError ? "reply" : "connection";
+}
+
+function toRedisOptions({ connection, ca }: RedisDecisionCacheOptions) {
+  const { host, port, database, username, password, isTls } = connection;
+  return {
+    host,
+    port,
+    db: database,
+    ...(username === "" ? {} : { username }),
+    ...(password === "" ? {} : { password }),
+    ...(isTls
+      ? { tls: { ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" as const } }
+      : {}),
+    protocol: 2 as const,
+    connectionName: "keelson-authorization",
+    disableClientInfo: true,
+    // A command is for now or never: no queue while disconnected, no second try.
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: SOCKET_TIMEOUT_MS,
+    retryStrategy: (times) =>
+      Math.min(RECONNECT_MAX_MS, RECONNECT_MIN_MS * 2 ** Math.min(times, 8)),
+  } satisfies RedisOptions;
+}
