@@ -4,9 +4,9 @@
  * per configuration.
  */
 import {
+  CelCompileError,
   type CelEnvironment,
   type CelProgram,
-  type CelType,
   createCelEnvironment,
 } from "../../cel/environment.js";
 
@@ -15,10 +15,12 @@ const COST_LIMIT = 1_000_000;
 
 const USER_TYPE = "UserInfo";
 
-/** The claims are known at run time only, so everything that is read from them is dynamic. */
-const MAPPED_STRING: readonly CelType[] = ["string", "dyn"];
-const MAPPED_STRINGS: readonly CelType[] = ["string", { list: "string" }, { list: "dyn" }, "dyn"];
-const CONDITION: readonly CelType[] = ["bool"];
+/**
+ * What a mapping may give, as result types. Claims are known at run time only, so whatever is read
+ * from them is dynamic; what can never be right is an error of the text.
+ */
+const STRING_RESULTS = ["string", "dyn"];
+const STRINGS_RESULTS = [...STRING_RESULTS, "list(string)", "list(dyn)", "null_type"];
 
 export interface ExpressionCompiler {
   /** @throws {CelCompileError} like all of these */
@@ -49,9 +51,21 @@ export function createExpressionCompiler(): ExpressionCompiler {
     costLimit: COST_LIMIT,
   });
   return {
-    claimsToString: (source) => claims.compile(source, MAPPED_STRING),
-    claimsToStrings: (source) => claims.compile(source, MAPPED_STRINGS),
-    claimsCondition: (source) => claims.compile(source, CONDITION),
-    userCondition: (source) => user.compile(source, CONDITION),
+    claimsToString: (source) => compileMapping(claims, source, STRING_RESULTS, "string"),
+    claimsToStrings: (source) =>
+      compileMapping(claims, source, STRINGS_RESULTS, "string or list(string)"),
+    claimsCondition: (source) => claims.compile(source, ["bool"]),
+    userCondition: (source) => user.compile(source, ["bool"]),
   };
+}
+
+function compileMapping(
+  environment: CelEnvironment,
+  source: string,
+  results: readonly string[],
+  expected: string,
+): CelProgram {
+  const program = environment.compile(source, ["dyn"]);
+  if (results.includes(program.resultType)) return program;
+  throw new CelCompileError(`must evaluate to ${expected}`, source, 0);
 }

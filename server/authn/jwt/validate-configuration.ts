@@ -406,7 +406,9 @@ class AuthenticatorCompiler {
       return compile(source);
     } catch (error) {
       if (!(error instanceof CelCompileError)) throw error;
-      this.#refuse(field, source, `compilation failed: ${error.message}`);
+      // The lines after the first show the place once more.
+      const [problem] = error.message.split("\n", 1);
+      this.#refuse(field, source, `compilation failed: ${problem}`);
       return undefined;
     }
   }

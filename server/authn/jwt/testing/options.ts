@@ -1,0 +1,63 @@
+/** What tests of JSON web tokens start from: flags as they are when left out, and shorthands. */
+import { createNaming } from "../../../api/naming.js";
+import type { AuthenticationOptions, JwtFlags } from "../flags.js";
+
+const NAMING = createNaming("kubernetes");
+
+const DEFAULT_FLAGS: JwtFlags = {
+  oidcIssuerUrl: "",
+  oidcClientId: "",
+  oidcUsernameClaim: "sub",
+  oidcUsernamePrefix: "",
+  oidcGroupsClaim: "",
+  oidcGroupsPrefix: "",
+  oidcRequiredClaim: [],
+  oidcCaFile: "",
+  oidcSigningAlgs: ["RS256"],
+  authenticationConfig: "",
+  anonymousAuth: true,
+};
+
+export function withFlags(
+  flags: Partial<JwtFlags>,
+  others: Partial<AuthenticationOptions> = {},
+): AuthenticationOptions {
+  return {
+    flags: { ...DEFAULT_FLAGS, ...flags },
+    naming: NAMING,
+    isAnonymousAuthGiven: false,
+    serviceAccountIssuers: ["https://accounts.cluster"],
+    hasEgressSelector: true,
+    oidcAuthority: "",
+    configurationText: "",
+    ...others,
+  };
+}
+
+/** As if the text stood in the file of --authentication-config. */
+export function withFile(
+  configurationText: string,
+  others: Partial<AuthenticationOptions> = {},
+): AuthenticationOptions {
+  return withFlags({ authenticationConfig: "/etc/auth.yaml" }, { configurationText, ...others });
+}
+
+/** A file with these members beside kind and version. */
+export function fileOf(members: object, version = "v1"): string {
+  const apiVersion = `apiserver.config.${NAMING.groupDomain}/${version}`;
+  return JSON.stringify({ apiVersion, kind: "AuthenticationConfiguration", ...members });
+}
+
+/** A file with one authenticator. */
+export function fileOfJwt(...jwt: readonly object[]): AuthenticationOptions {
+  return withFile(fileOf({ jwt }));
+}
+
+/** The members of one good authenticator, to be changed by the test. */
+export function jwt(issuer: object = {}, others: object = {}): Record<string, unknown> {
+  return {
+    issuer: { url: "https://issuer.example", audiences: ["keelson"], ...issuer },
+    claimMappings: { username: { claim: "sub", prefix: "" } },
+    ...others,
+  };
+}
