@@ -457,6 +457,24 @@ test("pods in templates get the defaults of a pod's spec, and none that are only
   assert.equal(at(spec, "containers.0.resources.requests"), undefined);
 });
 
+test("both names of a pod's service account say the same, and the newer one counts", () => {
+  const spec = (value: JsonObject) => filled("core.v1.PodSpec", value);
+  const pairs: readonly (readonly [JsonObject, string | undefined])[] = [
+    [{ serviceAccountName: "a" }, "a"],
+    [{ serviceAccount: "b" }, "b"],
+    [{ serviceAccountName: "a", serviceAccount: "b" }, "a"],
+    [{}, undefined],
+  ];
+  for (const [value, name] of pairs) {
+    const { serviceAccountName, serviceAccount } = spec(value);
+    assert.deepEqual([serviceAccountName, serviceAccount], [name, name]);
+  }
+  const inTemplate = filled("apps.v1.Deployment", {
+    spec: { template: { metadata: {}, spec: { serviceAccountName: "a" } } },
+  });
+  assert.equal(at(inTemplate, "spec.template.spec.serviceAccount"), "a");
+});
+
 test("claims within a StatefulSet are whole objects with their own defaults", () => {
   const claims = { volumeClaimTemplates: [{ spec: {}, status: {} }] };
   const result = filled("apps.v1.StatefulSet", { spec: { ...claims, updateStrategy: {} } });

@@ -5,7 +5,7 @@
  */
 
 import type { JsonObject, JsonValue } from "../api/meta.js";
-import { coreDefaults } from "./defaults/core.js";
+import { coreDefaults, mirrorAccountName } from "./defaults/core.js";
 import {
   apiextensionsDefaults,
   defaultFlatDeviceRequest,
@@ -52,6 +52,7 @@ const RULE_TARGETS: Readonly<Record<string, string>> = {
 /** What versions of a type do beyond the table. */
 const EXTRA_RULES: Readonly<Record<string, FillIn>> = {
   "apps.v1.StatefulSet": nameClaimTemplates,
+  "core.v1.PodSpec": mirrorAccountName,
   "resource.v1beta1.DeviceRequest": defaultFlatDeviceRequest,
 };
 

@@ -41,6 +41,17 @@ const ofOthers = fillPullPolicy("imagePullPolicy", "image", false);
 
 const isContainerLimit = (item: JsonObject) => item.type === "Container";
 
+/**
+ * `serviceAccount` is what `serviceAccountName` was called once. Both are shown; where they differ, or
+ * only one is sent, the newer one counts.
+ */
+export function mirrorAccountName(spec: JsonObject): void {
+  const name = isUnset(spec.serviceAccountName) ? spec.serviceAccount : spec.serviceAccountName;
+  if (name === undefined || isUnset(name)) return;
+  spec.serviceAccountName = name;
+  spec.serviceAccount = name;
+}
+
 export const coreDefaults: DefaultRules = {
   "Pod spec.containers[].resources.requests": (pod) => {
     for (const container of containersOf(pod)) {
