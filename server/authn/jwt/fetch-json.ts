@@ -91,15 +91,17 @@ function checkAuthorities(leaf: PeerCertificate): Error | undefined {
 async function readAll(message: IncomingMessage, url: string): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of message) {
-    bytes += (chunk as Buffer).length;
-    if (bytes > ANSWER_BYTES_MAX) {
-      message.destroy();
-      throw new Error(`${url}: the answer has more than ${ANSWER_BYTES_MAX} bytes`);
+  try {
+    for await (const chunk of message) {
+      bytes += (chunk as Buffer).length;
+      if (bytes > ANSWER_BYTES_MAX) break;
+      chunks.push(chunk as Buffer);
     }
-    chunks.push(chunk as Buffer);
+  } catch (error) {
+    throw new Error(`${url}: ${(error as Error).message}`);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  if (bytes <= ANSWER_BYTES_MAX) return Buffer.concat(chunks).toString("utf8");
+  throw new Error(`${url}: the answer has more than ${ANSWER_BYTES_MAX} bytes`);
 }
 
 function parse(text: string, url: string): unknown {
