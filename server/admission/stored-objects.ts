@@ -1,0 +1,48 @@
+/**
+ * What plugins look up: objects of the view, parsed. The view is at least as fresh as the request's
+ * arrival, so a plugin sees what was acknowledged before.
+ */
+import type { Partition } from "../../storage/cache/partition.js";
+import { objectPath, type PartitionId, partitionId } from "../../storage/objects/keys.js";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
+import type { ApiObject } from "../api/meta.js";
+
+/** The part of the view that plugins read. */
+export interface AdmissionView {
+  partition(id: PartitionId): Pick<Partition, "get" | "snapshot" | "observe" | "size">;
+}
+
+/** undefined for what is not there, and for what cannot be read. */
+export function findObject(
+  view: AdmissionView,
+  { group, resource }: { readonly group: string; readonly resource: string },
+  namespace: string,
+  name: string,
+): ApiObject | undefined {
+  if (name === "") return undefined;
+  const stored = view.partition(partitionId(group, resource)).get(objectPath(namespace, name));
+  return stored === undefined ? undefined : parseObject(stored);
+}
+
+/** All readable objects, of one namespace or of all (""). */
+export function listObjects(
+  view: AdmissionView,
+  { group, resource }: { readonly group: string; readonly resource: string },
+  namespace: string,
+): ApiObject[] {
+  const partition = view.partition(partitionId(group, resource));
+  const objects: ApiObject[] = [];
+  if (partition.size === 0) return objects;
+  partition.snapshot().tree.visit(namespace, "", (stored) => {
+    const object = parseObject(stored);
+    if (object !== undefined) objects.push(object);
+    return undefined;
+  });
+  return objects;
+}
+
+/** Stored JSON was encoded by us from a decoded object. */
+export function parseObject({ bytes, corruption }: StoredObject): ApiObject | undefined {
+  if (corruption !== undefined) return undefined;
+  return JSON.parse(bytes.toString("utf8")) as ApiObject;
+}
