@@ -1,0 +1,72 @@
+/** When rules cover rules, and how what is missing is told. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PolicyRule } from "./policy-rule.js";
+import { compactRules, covers, describeRule } from "./rule-coverage.js";
+import { allow } from "./testing/policy-view.js";
+
+const paths = (verbs: string, urls: string): PolicyRule => ({
+  verbs: verbs.split(","),
+  nonResourceURLs: urls.split(","),
+});
+
+test("S2-RBAC-17: rules are covered when each single permission is held", () => {
+  const table: readonly (readonly [PolicyRule[], PolicyRule[], boolean])[] = [
+    [[], [], true],
+    [[], [allow("get", "pods")], false],
+    [[allow("get", "pods")], [allow("get", "pods")], true],
+    [[allow("get", "pods"), allow("list", "pods")], [allow("get,list", "pods")], true],
+    [[allow("get,list", "pods,nodes")], [allow("get", "pods"), allow("list", "nodes")], true],
+    [[allow("get", "pods"), allow("list", "nodes")], [allow("get,list", "pods,nodes")], false],
+    [[allow("*", "pods")], [allow("get,anything", "pods")], true],
+    [[allow("get,list", "pods")], [allow("*", "pods")], false],
+    [[allow("get", "*")], [allow("get", "pods,pods/log,*/scale")], true],
+    [[allow("get", "*/scale")], [allow("get", "pods/scale")], true],
+    [[allow("get", "*/scale")], [allow("get", "*/scale")], true],
+    [[allow("get", "*/scale")], [allow("get", "pods,pods/scale")], false],
+    [[allow("get", "pods/scale,pods")], [allow("get", "*/scale")], false],
+    [[allow("get", "pods")], [allow("get", "*")], false],
+    [[allow("get", "*:pods")], [allow("get", "apps:pods")], true],
+    [[allow("get", "apps:pods")], [allow("get", "*:pods")], false],
+    [[allow("get", "pods")], [allow("get", "pods", "a")], true],
+    [[allow("get", "pods", "a,b")], [allow("get", "pods", "a")], true],
+    [[allow("get", "pods", "a")], [allow("get", "pods", "a,b")], false],
+    [[allow("get", "pods", "a")], [allow("get", "pods")], false],
+    [[paths("get", "/a*")], [paths("get", "/a,/abc,/a/*")], true],
+    [[paths("get", "/a/*")], [paths("get", "/a")], false],
+    [[paths("get", "*")], [paths("get", "/x")], true],
+    [[paths("get", "/x")], [paths("get", "*")], false],
+    [[allow("*", "*:*")], [paths("get", "/x")], false],
+    [[paths("*", "*")], [allow("get", "pods")], false],
+    [[allow("*", "*:*"), paths("*", "*")], [allow("*", "*:*"), paths("*", "*")], true],
+    [[allow("*", "*:*", "a")], [allow("get", "pods")], false],
+  ];
+  for (const [owner, wanted, expected] of table) {
+    assert.equal(covers(owner, wanted).isCovered, expected, JSON.stringify({ owner, wanted }));
+  }
+});
+
+test("what is missing is told by resource, with its verbs together", () => {
+  const wanted = [
+    allow("get,list,delete", "apps:deployments"),
+    allow("get", "pods", "a,b"),
+    paths("get", "/x"),
+  ];
+  const { missing } = covers([allow("get", "apps:deployments")], wanted);
+  assert.deepEqual(compactRules(missing).map(describeRule), [
+    '{APIGroups:[""], Resources:["pods"], ResourceNames:["a"], Verbs:["get"]}',
+    '{APIGroups:[""], Resources:["pods"], ResourceNames:["b"], Verbs:["get"]}',
+    '{NonResourceURLs:["/x"], Verbs:["get"]}',
+    '{APIGroups:["apps"], Resources:["deployments"], Verbs:["list" "delete"]}',
+  ]);
+});
+
+test("rules that stand for billions of permissions are refused quickly, unless all is held", () => {
+  const many = (name: string) => Array.from({ length: 5_000 }, (_, i) => `${name}${i}`);
+  const huge = { verbs: many("v"), apiGroups: many("g"), resources: many("r") };
+  const started = performance.now();
+  const coverage = covers([allow("get", "pods")], [huge]);
+  assert.deepEqual([coverage.isCovered, coverage.isTooLarge], [false, true]);
+  assert.ok(performance.now() - started < 1_000);
+  assert.equal(covers([allow("*", "*:*")], [huge]).isCovered, true);
+});
