@@ -83,7 +83,7 @@ describe("flags --oidc-*", () => {
     ],
     [
       "S2-AUTHC-19: flags and file",
-      withFile(fileOf({}), { flags: withFlags({ ...ISSUER, authenticationConfig: "/a" }).flags }),
+      withFile(fileOf({}), { given: new Set(["authenticationConfig", "oidcUsernameClaim"]) }),
       "authentication-config file and oidc-* flags are mutually exclusive",
     ],
   ];
@@ -459,7 +459,9 @@ describe("the file's rules", () => {
     ],
     [
       "S2-AUTHC-21: anonymous in the file and as a flag",
-      withFile(fileOf({ anonymous: { enabled: true } }), { isAnonymousAuthGiven: true }),
+      withFile(fileOf({ anonymous: { enabled: true } }), {
+        given: new Set(["authenticationConfig", "anonymousAuth"]),
+      }),
       "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file",
     ],
   ];
@@ -588,7 +590,9 @@ describe("the file's rules", () => {
       enabled: false,
       conditions: [],
     });
-    const given = withFile(fileOf({}), { isAnonymousAuthGiven: true });
+    const given = withFile(fileOf({}), {
+      given: new Set(["authenticationConfig", "anonymousAuth"]),
+    });
     assert.deepEqual(checkAuthentication(given).anonymous, { enabled: true, conditions: [] });
   });
 

@@ -40,8 +40,8 @@ export interface JwtFlags {
 export interface AuthenticationOptions {
   readonly flags: JwtFlags;
   readonly naming: Naming;
-  /** Whether --anonymous-auth stands on the command line, with whatever value. */
-  readonly isAnonymousAuthGiven: boolean;
+  /** Keys of the flags that stand on the command line, with whatever value. */
+  readonly given: ReadonlySet<string>;
   readonly serviceAccountIssuers: readonly string[];
   /** The gate StructuredAuthenticationConfigurationEgressSelector. */
   readonly hasEgressSelector: boolean;
@@ -82,12 +82,15 @@ export function checkReload(
 }
 
 function checkFile(options: AuthenticationOptions): CheckedAuthentication {
-  const { flags, isAnonymousAuthGiven, configurationText } = options;
-  if (oidcFlagsGiven(flags)) {
+  const { flags, given, configurationText } = options;
+  if (hasOidcFlag(given)) {
     throw new RangeError("authentication-config file and oidc-* flags are mutually exclusive");
   }
   const configuration = parseFile(options);
-  if (configuration.anonymous !== undefined && isAnonymousAuthGiven) {
+  if (
+    configuration.anonymous !== undefined &&
+    given.has("anonymousAuth" satisfies keyof JwtFlags)
+  ) {
     const why =
       "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file";
     throw refusal(options, [forbiddenField("anonymous", why)]);
@@ -133,7 +136,7 @@ function aggregate(errors: readonly FieldError[]): string {
 function checkFlags(options: AuthenticationOptions): CheckedAuthentication {
   const { flags } = options;
   const anonymous = anonymousOfFlag(flags);
-  if (!oidcFlagsGiven(flags)) {
+  if (!hasOidcFlag(options.given)) {
     return { authenticators: [], algorithms: ALLOWED_ALGORITHMS, anonymous, hash: "" };
   }
   if (flags.oidcIssuerUrl === "" || flags.oidcClientId === "") {
@@ -159,24 +162,10 @@ function checkFlags(options: AuthenticationOptions): CheckedAuthentication {
 
 /** What OpenID Connect requires of every issuer (S2-OIDC-10). */
 const DEFAULT_ALGORITHMS: readonly string[] = ["RS256"];
-const DEFAULT_USERNAME_CLAIM = "sub";
 
-/** Whether one of the flags differs from what it is when left out. */
-function oidcFlagsGiven(flags: JwtFlags): boolean {
-  const texts = [
-    flags.oidcIssuerUrl,
-    flags.oidcClientId,
-    flags.oidcUsernamePrefix,
-    flags.oidcGroupsClaim,
-    flags.oidcGroupsPrefix,
-    flags.oidcCaFile,
-  ];
-  return (
-    texts.some((text) => text !== "") ||
-    flags.oidcUsernameClaim !== DEFAULT_USERNAME_CLAIM ||
-    flags.oidcRequiredClaim.length > 0 ||
-    flags.oidcSigningAlgs.join() !== DEFAULT_ALGORITHMS.join()
-  );
+/** One is enough to mean that OpenID Connect is wanted. */
+function hasOidcFlag(given: ReadonlySet<string>): boolean {
+  return [...given].some((key) => key.startsWith("oidc"));
 }
 
 /** The flags as one authenticator of the file's structure. @throws {RangeError} */

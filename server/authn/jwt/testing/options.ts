@@ -25,7 +25,7 @@ export function withFlags(
   return {
     flags: { ...DEFAULT_FLAGS, ...flags },
     naming: NAMING,
-    isAnonymousAuthGiven: false,
+    given: new Set(Object.keys(flags)),
     serviceAccountIssuers: ["https://accounts.cluster"],
     hasEgressSelector: true,
     oidcAuthority: "",
