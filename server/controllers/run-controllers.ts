@@ -1,11 +1,13 @@
 /** All control loops of this process, run by one of all processes at a time. */
 import { randomUUID } from "node:crypto";
-import { setMaxListeners } from "node:events";
+import { once, setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Naming } from "../api/naming.js";
 import type { TokenIssuer } from "../authn/service-account/token-issuer.js";
+import { runBootstrapSigner } from "./bootstrap-signer.js";
+import { type ControllerName, isControllerEnabled } from "./controller-names.js";
 import { GarbageCollector } from "./garbage-collector.js";
 import { runJobTtlController } from "./job-ttl-controller.js";
 import { LeaseLock } from "./lease-lock.js";
@@ -15,6 +17,7 @@ import type { ObjectsApi } from "./objects-api.js";
 import { runRoleAggregation } from "./role-aggregation.js";
 import { defaultServiceAccount, rootAuthorityMap } from "./service-account-defaults.js";
 import { ensureSystemNamespaces } from "./system-namespaces.js";
+import { runTokenCleaner } from "./token-cleaner.js";
 import { runTokenSecretController } from "./token-secret-controller.js";
 
 export interface ControllersOptions {
@@ -24,6 +27,8 @@ export interface ControllersOptions {
   readonly logger: Logger;
   /** Unique among all processes; default: host name and a random part. */
   readonly identity?: string;
+  /** The flag --controllers: which loops run; default: all. */
+  readonly controllers?: readonly string[];
   /** For the loops of service accounts; without it they do not run. */
   readonly serviceAccounts?: {
     readonly issuer: TokenIssuer;
@@ -54,18 +59,28 @@ export async function runControllers(
     // Every loop waits for its end: many listeners are no leak here.
     setMaxListeners(0, leading);
     const parts = { objects, naming, clock, logger };
+    const isOn = (name: ControllerName) => isControllerEnabled(name, options.controllers ?? ["*"]);
     await Promise.all([
-      runNamespaceController(parts, leading),
-      new GarbageCollector(parts).run(leading),
-      runJobTtlController(parts, leading),
-      runRoleAggregation(parts, leading),
-      runServiceAccounts(parts, options.serviceAccounts, leading),
+      isOn("namespace") && runNamespaceController(parts, leading),
+      isOn("garbagecollector") && new GarbageCollector(parts).run(leading),
+      isOn("ttl-after-finished") && runJobTtlController(parts, leading),
+      isOn("clusterrole-aggregation") && runRoleAggregation(parts, leading),
+      isOn("tokencleaner") && runTokenCleaner(parts, leading),
+      isOn("bootstrapsigner") && runBootstrapSigner(parts, leading),
+      runServiceAccounts({ ...parts, isOn }, options.serviceAccounts, leading),
+      // With no loop on, it would give the lock back and take it again without end.
+      untilAborted(leading),
     ]);
   }, signal);
 }
 
 async function runServiceAccounts(
-  parts: Pick<ControllersOptions, "objects" | "naming" | "clock" | "logger">,
+  {
+    isOn,
+    ...parts
+  }: Pick<ControllersOptions, "objects" | "naming" | "clock" | "logger"> & {
+    readonly isOn: (name: ControllerName) => boolean;
+  },
   serviceAccounts: ControllersOptions["serviceAccounts"],
   signal: AbortSignal,
 ): Promise<void> {
@@ -74,8 +89,15 @@ async function runServiceAccounts(
   const rootAuthority = () => serviceAccounts.rootAuthority();
   const authorityMap = rootAuthorityMap(parts.naming, rootAuthority);
   await Promise.all([
-    runNamespaceDefault({ ...parts, wanted: defaultServiceAccount }, signal),
-    runNamespaceDefault({ ...parts, wanted: authorityMap }, signal),
-    runTokenSecretController({ ...parts, issuer, rootAuthority }, signal),
+    isOn("serviceaccount") &&
+      runNamespaceDefault({ ...parts, wanted: defaultServiceAccount }, signal),
+    isOn("root-ca-cert-publisher") &&
+      runNamespaceDefault({ ...parts, wanted: authorityMap }, signal),
+    isOn("serviceaccount-token") &&
+      runTokenSecretController({ ...parts, issuer, rootAuthority }, signal),
   ]);
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
 }

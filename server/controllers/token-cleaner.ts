@@ -1,0 +1,47 @@
+/**
+ * The loop `tokencleaner`: Secrets of bootstrap tokens are deleted when they expire (S2-BOOT-12). Until
+ * then nobody takes them any more: authenticator and signer look at the time themselves.
+ */
+import type { Naming } from "../api/naming.js";
+import { bootstrapSecretType, expirationOf, hasExpired } from "../authn/bootstrap-secret.js";
+import { type LoopParts, runSyncLoop } from "./sync-loop.js";
+
+/** Expiries are waited for; this is for clocks that are set. */
+const INTERVAL_MS = 60_000;
+
+/** Runs until the signal aborts. */
+export async function runTokenCleaner(
+  { naming, ...parts }: LoopParts & { readonly naming: Naming },
+  signal: AbortSignal,
+): Promise<void> {
+  const { objects, clock } = parts;
+  const { systemNamespace } = naming;
+  const secrets = objects.resource("", "secrets");
+  const sync = async (): Promise<number> => {
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const secret of objects.list(secrets, systemNamespace)) {
+      if (secret.type !== bootstrapSecretType(naming)) continue;
+      const nowMs = clock.now();
+      const expiresAtMs = expirationOf(secret, naming);
+      const { uid = "", name = "", deletionTimestamp } = secret.metadata;
+      if ((deletionTimestamp ?? "") !== "") continue;
+      if (hasExpired(expiresAtMs, nowMs)) {
+        const options = { uid, propagationPolicy: "Background" } as const;
+        await objects.remove(secrets, { namespace: systemNamespace, name }, options, signal);
+      } else {
+        nextMs = Math.min(nextMs, expiresAtMs - nowMs);
+      }
+    }
+    return nextMs;
+  };
+  const watches = [
+    {
+      resource: secrets,
+      concerns: ({ namespace }: { readonly namespace: string }) => namespace === systemNamespace,
+    },
+  ];
+  await runSyncLoop(
+    { ...parts, name: "tokencleaner", watches, intervalMs: INTERVAL_MS, sync },
+    signal,
+  );
+}
