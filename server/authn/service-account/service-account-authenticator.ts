@@ -13,7 +13,7 @@ import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Naming } from "../../api/naming.js";
 import { unauthorized } from "../../api/status.js";
-import type { UserInfo } from "../../request/user-info.js";
+import { createUser, type UserInfo } from "../../request/user-info.js";
 import type { Authenticator, RequestFacts } from "../authenticator.js";
 import { bearerTokenOf } from "../bearer-token.js";
 import type { BoundObject, BoundObjects, BoundResource } from "./bound-objects.js";
@@ -57,12 +57,6 @@ export interface ServiceAccountAuthenticatorOptions {
   readonly observer?: ServiceAccountObserver;
 }
 
-/** A user, and the audiences that both the token and the asker name. */
-export interface TokenIdentity {
-  readonly user: UserInfo;
-  readonly audiences: readonly string[];
-}
-
 interface VerifiedToken {
   readonly user: UserInfo;
   readonly bound: BoundClaims | undefined;
@@ -97,28 +91,23 @@ export class ServiceAccountAuthenticator implements Authenticator {
     this.#revokedLabel = `${options.naming.labelDomain}/legacy-token-invalid-since`;
   }
 
-  authenticate({ headers }: RequestFacts): UserInfo | undefined {
+  /** @returns undefined when the token is of another issuer or no signed token at all */
+  authenticate({ headers, audiences: asked }: RequestFacts): UserInfo | undefined {
     const token = bearerTokenOf(headers);
-    return token === undefined ? undefined : this.authenticateToken(token)?.user;
-  }
-
-  /**
-   * @param audiences of which the token must name one; undefined = this API's
-   * @returns undefined when the token is of another issuer or no signed token at all
-   * @throws {StatusError} 401
-   */
-  authenticateToken(token: string, audiences?: readonly string[]): TokenIdentity | undefined {
+    if (token === undefined) return undefined;
     const digest = hash("sha256", token, "base64");
     let verified = this.#verified.get(digest);
     const isKnown = verified !== undefined;
     verified ??= this.#verify(token);
     if (verified === undefined) return undefined;
-    const shared = this.#sharedAudiences(verified, audiences);
-    if (shared.length === 0) throw this.#refuse("audience", verified);
+    const audiences = asked === undefined ? undefined : sharedAudiences(verified, asked);
+    const isForAsker = audiences === undefined ? verified.isForApi : audiences.length > 0;
+    if (!isForAsker) throw this.#refuse("audience", verified);
     if (verified.bound === undefined) this.#checkLegacy(verified, token);
     else this.#checkBound(verified, verified.bound);
     if (!isKnown) this.#verified.set(digest, verified);
-    return { user: verified.user, audiences: shared };
+    const { user } = verified;
+    return audiences === undefined ? user : createUser({ ...user, audiences });
   }
 
   /** Tells whether the token is one of ours, and believes its claims. */
@@ -146,14 +135,6 @@ export class ServiceAccountAuthenticator implements Authenticator {
 
   #isSigned(keys: KeyRing, { header, signedText, signature }: CompactToken): boolean {
     return keys.verifies(header, signedText, signature);
-  }
-
-  #sharedAudiences(
-    { audiences, isForApi }: VerifiedToken,
-    asked: readonly string[] | undefined,
-  ): readonly string[] {
-    if (asked === undefined) return isForApi ? this.#options.settings.audiences : [];
-    return audiences.filter((audience) => asked.includes(audience));
   }
 
   #checkBound(token: VerifiedToken, claims: BoundClaims): void {
@@ -204,6 +185,10 @@ export class ServiceAccountAuthenticator implements Authenticator {
     this.#options.observer?.refused(reason, token?.user.name ?? "");
     return unauthorized();
   }
+}
+
+function sharedAudiences({ audiences }: VerifiedToken, asked: readonly string[]) {
+  return audiences.filter((audience) => asked.includes(audience));
 }
 
 /** Whether it is this very token that the Secret holds. */
