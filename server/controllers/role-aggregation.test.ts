@@ -1,0 +1,61 @@
+/** Aggregated roles follow what they gather, and what people write into them does not stay. */
+import { test } from "node:test";
+import { systemClock } from "../../storage/base/clock.js";
+import { silentLogger } from "../../storage/base/logger.js";
+import { deepEqual } from "../api/deep-equal.js";
+import type { ApiObject } from "../api/meta.js";
+import { noSignal, openRegistryHarness } from "../registry/generic/testing/registry-harness.js";
+import { createLocalObjects } from "./local-objects.js";
+import { runRoleAggregation } from "./role-aggregation.js";
+import { untilObject } from "./testing/until-object.js";
+
+const GROUP = "rbac.authorization.k8s.io";
+
+const pods = (...verbs: string[]) => ({ verbs, apiGroups: [""], resources: ["pods"] });
+
+test("S2-RBAC-12, S2-RBAC-23: rules of aggregated roles are filled in, kept right, and nested", async () => {
+  await using harness = await openRegistryHarness();
+  const { registry } = harness;
+  const objects = createLocalObjects(registry, harness.table);
+  const clusterRoles = objects.resource(GROUP, "clusterroles");
+  const { naming } = registry;
+  const stop = new AbortController();
+  const running = runRoleAggregation(
+    { objects, naming, clock: systemClock, logger: silentLogger },
+    stop.signal,
+  );
+  const create = (name: string, labels: Record<string, string>, fields: object) =>
+    objects.create(
+      clusterRoles,
+      { kind: "ClusterRole", apiVersion: `${GROUP}/v1`, metadata: { name, labels }, ...fields },
+      noSignal,
+    );
+  const gathers = (label: string) => ({
+    aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [label]: "true" } }] },
+  });
+  const untilRules = async (name: string, ...rules: object[]) => {
+    const isRight = (found: ApiObject | undefined) => deepEqual(found?.rules ?? [], rules);
+    const key = { namespace: "", name };
+    return (await untilObject(registry, objects, clusterRoles, key, isRight)) as ApiObject;
+  };
+
+  await create("part-1", { "to-edit": "true" }, { rules: [pods("get"), pods("list")] });
+  await create("edit", { "to-admin": "true" }, gathers("to-edit"));
+  await create("admin", {}, gathers("to-admin"));
+  await untilRules("admin", pods("get"), pods("list"));
+
+  // In the order of names, each rule once.
+  await create("part-0", { "to-edit": "true" }, { rules: [pods("watch"), pods("list")] });
+  const edit = await untilRules("edit", pods("watch"), pods("list"), pods("get"));
+  await untilRules("admin", pods("watch"), pods("list"), pods("get"));
+
+  await objects.update(clusterRoles, { ...edit, rules: [pods("*")] }, "", noSignal);
+  await untilRules("edit", pods("watch"), pods("list"), pods("get"));
+
+  const key = { namespace: "", name: "part-0" };
+  await objects.remove(clusterRoles, key, { propagationPolicy: "Background" }, noSignal);
+  await untilRules("edit", pods("get"), pods("list"));
+  await untilRules("admin", pods("get"), pods("list"));
+  stop.abort();
+  await running;
+});
