@@ -263,6 +263,7 @@ describe("verdicts", () => {
     const metrics = {
       authenticated: (_issuer: string, result: string) => void results.push(result),
       keysFetched: () => {},
+      forgotten: () => {},
     };
     const checked = byFlags(issuer, { oidcSigningAlgs: ["ES256"] });
     const authenticator = create({ checked, metrics });
@@ -363,6 +364,7 @@ describe("an issuer's keys", () => {
     const metrics = {
       authenticated: () => {},
       keysFetched: (_issuer: string, hash: string | undefined) => void fetched.push(hash),
+      forgotten: () => {},
     };
     const authenticator = create({ checked: byFlags(issuer), clock, metrics });
     const controller = new AbortController();

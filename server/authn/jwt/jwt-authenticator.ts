@@ -35,6 +35,8 @@ export interface JwtMetrics {
   authenticated(issuerHash: string, result: "success" | "failure", durationMs: number): void;
   /** One fetch of an issuer's keys; the hash when there were any. */
   keysFetched(issuerHash: string, keySetHash: string | undefined): void;
+  /** The issuer is not configured any more. */
+  forgotten(issuerHash: string): void;
 }
 
 export interface JwtAuthenticatorOptions {
@@ -132,13 +134,15 @@ export class JwtAuthenticator implements Authenticator {
    * Checking comes first: see checkReload of flags.ts.
    */
   replace(checked: CheckedAuthentication): void {
-    const before = new Map(
-      [...this.#generation.issuers.values()].map(({ keys }) => [keys.identity, keys]),
-    );
+    const { issuers } = this.#generation;
+    const before = new Map([...issuers.values()].map(({ keys }) => [keys.identity, keys]));
     this.#generation = this.#createGeneration(checked, before);
     this.#lastLogMs.clear();
     const kept = new Set([...this.#generation.issuers.values()].map(({ keys }) => keys));
     for (const keys of before.values()) if (!kept.has(keys)) keys.close();
+    for (const { url, hash } of issuers.values()) {
+      if (!this.#generation.issuers.has(url)) this.#options.metrics?.forgotten(hash);
+    }
     if (this.#isRunning) {
       const known = new Set(before.values());
       for (const keys of kept) if (!known.has(keys)) this.#start(keys);
