@@ -35,6 +35,7 @@ import { validatesPriorityClass } from "./scheduling/validate-priority-class.js"
 import {
   validatesCsiDriver,
   validatesCsiNode,
+  validatesCsiStorageCapacity,
   validatesStorageClass,
   validatesVolumeAttachment,
   validatesVolumeAttributesClass,
@@ -89,6 +90,8 @@ const extensionStrategies: StrategyTable = {
   },
   "apiregistration/apiservices": {
     ...validatesApiService,
+    // The legacy group has no name: its version is "v1.".
+    validateName: checkPathSegmentName,
     ...statusOnly,
     ...noUnconditionalUpdate,
     prepareForCreate(next, { nowMs }) {
@@ -203,7 +206,11 @@ const storageStrategies: StrategyTable = {
     ...noUnconditionalUpdate,
     returnsDeletedObject: true,
   },
-  "storage/csistoragecapacities": { ...noUnconditionalUpdate, returnsDeletedObject: true },
+  "storage/csistoragecapacities": {
+    ...validatesCsiStorageCapacity,
+    ...noUnconditionalUpdate,
+    returnsDeletedObject: true,
+  },
   "storage/storageclasses": { ...validatesStorageClass, returnsDeletedObject: true },
   "storage/volumeattachments": {
     ...validatesVolumeAttachment,

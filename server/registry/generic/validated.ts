@@ -9,6 +9,8 @@ import type { ResourceStrategy, StrategyContext } from "./served-resource.js";
 export interface Rules<T extends ApiObject> {
   /** What holds for every object of the type, on create and on update. */
   readonly object: (next: T, context: StrategyContext) => FieldError[];
+  /** What holds for a new one besides: what clients got wrong in old ones is let be. */
+  readonly create?: (next: T, context: StrategyContext) => FieldError[];
   /** What holds for a change of it besides. */
   readonly change?: (next: T, current: T, context: StrategyContext) => FieldError[];
   /** What holds for a write to its status end point, where `object` and `change` are not asked. */
@@ -23,7 +25,11 @@ export function validated<T extends ApiObject>(
   rules: Rules<T>,
 ): Required<Pick<ResourceStrategy, "validate" | "validateUpdate">> {
   return {
-    validate: (next, context) => rules.object(next as T, context),
+    validate(next, context) {
+      const errors = rules.object(next as T, context);
+      if (rules.create !== undefined) errors.push(...rules.create(next as T, context));
+      return errors;
+    },
     validateUpdate(next, current, context) {
       if (context.subresource === "status") {
         return rules.status?.(next as T, current as T, context) ?? [];

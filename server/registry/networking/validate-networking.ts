@@ -208,6 +208,13 @@ const ingressRules: Rules<Ingress> = {
     if (name !== undefined) validateDnsSubdomain(name, "spec.ingressClassName", errors);
     return errors;
   },
+  create({ metadata, spec }, { naming }) {
+    const name = `${naming.labelDomain}/ingress.class`;
+    const value = metadata.annotations?.[name];
+    if (value === undefined || (spec?.ingressClassName ?? undefined) === undefined) return [];
+    const why = "can not be set when the class field is also set";
+    return [invalidValue(`annotations[${name}]`, value, why)];
+  },
   status({ status }) {
     const errors: FieldError[] = [];
     status?.loadBalancer?.ingress?.forEach(({ ip = "", hostname = "" }, index) => {

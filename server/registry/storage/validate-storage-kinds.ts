@@ -11,7 +11,11 @@ import {
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain, checkQualifiedName } from "../../api/validation-names.js";
-import { validateLabelKey } from "../../api/validation-selectors.js";
+import {
+  type LabelSelector,
+  validateLabelKey,
+  validateLabelSelector,
+} from "../../api/validation-selectors.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
 import { validateDriverName } from "../core/validate-volumes.js";
 import { checkImmutable } from "../generic/status-parts.js";
@@ -261,8 +265,37 @@ const attributesClassRules: Rules<AttributesClass> = {
   },
 };
 
+interface Capacity extends ApiObject {
+  storageClassName?: string;
+  nodeTopology?: Maybe<LabelSelector>;
+  capacity?: Maybe<string>;
+  maximumVolumeSize?: Maybe<string>;
+}
+
+const capacityRules: Rules<Capacity> = {
+  object({ storageClassName = "", nodeTopology, capacity, maximumVolumeSize }) {
+    const errors: FieldError[] = [];
+    if (storageClassName !== "") {
+      for (const why of checkDnsSubdomain(storageClassName)) {
+        errors.push(invalidValue("storageClassName", storageClassName, why));
+      }
+    }
+    for (const [member, amount] of [
+      ["capacity", capacity],
+      ["maximumVolumeSize", maximumVolumeSize],
+    ] as const) {
+      if (!amount?.startsWith("-")) continue;
+      errors.push(invalidValue(member, amount, "must be greater than or equal to 0"));
+    }
+    validateLabelSelector(nodeTopology, "nodeTopology", errors);
+    return errors;
+  },
+  change: (next, current) => checkImmutable(next, current, ["storageClassName", "nodeTopology"]),
+};
+
 export const validatesStorageClass = validated(storageClassRules);
 export const validatesCsiDriver = validated(csiDriverRules);
 export const validatesCsiNode = validated(csiNodeRules);
 export const validatesVolumeAttachment = validated(attachmentRules);
 export const validatesVolumeAttributesClass = validated(attributesClassRules);
+export const validatesCsiStorageCapacity = validated(capacityRules);
