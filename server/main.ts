@@ -10,7 +10,8 @@ import { readBuildInfo } from "./build-info.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
-import { openReplica, type Replica, runControlLoops } from "./wiring.js";
+import { openReplica, type Replica } from "./wiring.js";
+import { runControlLoops } from "./wiring-controllers.js";
 
 const HEARTBEAT_MS = 60_000;
 

@@ -1,18 +1,15 @@
-/** Wiring of what stands at the door: certificates, authenticators, authorizers. */
+/** Wiring of what stands at the door: serving certificates, and whose client certificates count. */
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../storage/base/clock.js";
 import type { Lifecycle } from "../storage/base/lifecycle.js";
 import type { Logger } from "../storage/base/logger.js";
-import { AnonymousAuthenticator } from "./authn/anonymous.js";
-import { type Authenticator, UnionAuthenticator } from "./authn/authenticator.js";
 import { ClientCertificateAuthenticator } from "./authn/client-certificate.js";
-import { UnknownBearerAuthenticator } from "./authn/unknown-bearer.js";
-import { type Authorizer, UnionAuthorizer } from "./authz/authorizer.js";
-import { PrivilegedGroupsAuthorizer } from "./authz/privileged-groups.js";
-import { PublicPathsAuthorizer } from "./authz/public-paths.js";
+import { FrontProxyAuthenticator } from "./authn/front-proxy.js";
+import type { FrontProxyHeaders } from "./authn/identity-headers.js";
 import type { Config } from "./config/config.js";
+import type { AuthenticationTrust } from "./controllers/authentication-trust.js";
 import {
   ensureServingCertificates,
   type OwnCertificates,
@@ -28,16 +25,22 @@ import { MASTERS_GROUP } from "./request/user-info.js";
 const RENEWAL_CHECK_MS = 24 * 3_600_000;
 
 export interface Security {
-  readonly authenticator: Authenticator;
-  readonly authorizer: Authorizer;
+  readonly certificates: ClientCertificateAuthenticator;
+  /** Undefined when no flag names the authority of proxies. */
+  readonly frontProxy: FrontProxyAuthenticator | undefined;
+  readonly frontProxyHeaders: FrontProxyHeaders;
   readonly credentials: ServingCredentials;
+  /** PEM: what clients must trust to believe that it is us. */
+  servingAuthority(): string;
+  /** Whom we believe, for API servers behind us. */
+  trust(): AuthenticationTrust;
   /** Writes admin.kubeconfig for the port that was opened; gives its path. */
   writeKubeconfig(url: string): Promise<string>;
   /** Follows the files that the flags name. */
   spawnReload(listener: Listener, lifecycle: Lifecycle, metrics: Metrics, logger: Logger): void;
 }
 
-/** Makes or reads certificates, and the two unions. @throws {Error} files that cannot be read */
+/** Makes or reads certificates. @throws {Error} files that cannot be read */
 export async function createSecurity(config: Config): Promise<Security> {
   const { naming } = config;
   const adminName = `${naming.vendor}-admin`;
@@ -49,22 +52,24 @@ export async function createSecurity(config: Config): Promise<Security> {
     });
   let own = await ensureOwn();
   const files = filesOf(config);
-  const contents = await Promise.all(files.map((file) => readFile(file, "utf8")));
+  let contents = await Promise.all(files.map((file) => readFile(file, "utf8")));
   const credentialIdKey = `authentication.${naming.labelDomain}/credential-id`;
   const certificates = new ClientCertificateAuthenticator({ credentialIdKey });
   const initial = toCredentials(config, own, contents);
   certificates.replaceAuthorities(initial.clientAuthorities ?? "");
 
+  const proxies = await createFrontProxy(config);
+
   return {
-    authenticator: new UnionAuthenticator(
-      [certificates, new UnknownBearerAuthenticator()],
-      config.anonymousAuth ? new AnonymousAuthenticator() : undefined,
-    ),
-    authorizer: new UnionAuthorizer([
-      new PrivilegedGroupsAuthorizer([MASTERS_GROUP]),
-      new PublicPathsAuthorizer(),
-    ]),
+    certificates,
+    frontProxy: proxies?.authenticator,
+    frontProxyHeaders: headersOf(config),
     credentials: initial,
+    servingAuthority: () => servingAuthority(config, own, contents),
+    trust: () => ({
+      clientAuthorities: toCredentials(config, own, contents).clientAuthorities ?? "",
+      frontProxy: proxies?.options(),
+    }),
     async writeKubeconfig(url) {
       const path = join(config.dataDir, "admin.kubeconfig");
       await writeAdminKubeconfig(path, {
@@ -78,6 +83,7 @@ export async function createSecurity(config: Config): Promise<Security> {
     },
     spawnReload(listener, lifecycle, metrics, logger) {
       const use = (changed: readonly string[]) => {
+        contents = [...changed];
         const next = toCredentials(config, own, changed);
         listener.replaceCredentials(next);
         certificates.replaceAuthorities(next.clientAuthorities ?? "");
@@ -89,24 +95,49 @@ export async function createSecurity(config: Config): Promise<Security> {
           use(await Promise.all(files.map((file) => readFile(file, "utf8"))));
         }
       });
-      if (files.length === 0) return;
       const reloads = metrics.counter({
         name: "apiserver_certificate_reloads_total",
         help: "Changed certificate files, by whether they could be used.",
         labelNames: ["result"],
       });
-      lifecycle.spawn("certificate reload", (signal) =>
-        runFileWatch(
-          {
-            files,
-            clock: systemClock,
-            logger,
-            onReload: (isGood) => reloads.add(1, isGood ? "success" : "failure"),
-            apply: use,
-          },
-          signal,
-        ),
+      const follow = (what: string, watched: readonly string[], apply: typeof use) => {
+        if (watched.length === 0) return;
+        const onReload = (isGood: boolean) => reloads.add(1, isGood ? "success" : "failure");
+        const watch = { files: watched, clock: systemClock, logger, onReload, apply };
+        lifecycle.spawn(what, (signal) => runFileWatch(watch, signal));
+      };
+      follow("certificate reload", files, use);
+      if (proxies === undefined) return;
+      follow("front proxy reload", [config.requestheaderClientCaFile], ([bundle = ""]) =>
+        proxies.replace(bundle),
       );
+    },
+  };
+}
+
+function headersOf(config: Config): FrontProxyHeaders {
+  return {
+    username: config.requestheaderUsernameHeaders,
+    uid: config.requestheaderUidHeaders,
+    group: config.requestheaderGroupHeaders,
+    extraPrefix: config.requestheaderExtraHeadersPrefix,
+  };
+}
+
+/** @throws {Error} with one line when the authorities cannot be read */
+async function createFrontProxy(config: Config) {
+  const file = config.requestheaderClientCaFile;
+  if (file === "") return undefined;
+  const headers = headersOf(config);
+  const allowedNames = config.requestheaderAllowedNames;
+  let authorities = await readFile(file, "utf8");
+  const authenticator = new FrontProxyAuthenticator({ headers, allowedNames, authorities });
+  return {
+    authenticator,
+    options: () => ({ headers, allowedNames, authorities }),
+    replace(bundle: string) {
+      authenticator.replaceAuthorities(bundle);
+      authorities = bundle;
     },
   };
 }

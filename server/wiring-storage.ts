@@ -72,6 +72,9 @@ function observeEtcdRequests(metrics: Metrics) {
   };
 }
 
+/** How long the store may take to answer when a process starts. */
+export const STORE_START_MS = 10_000;
+
 export interface Views {
   readonly view: RegistryView;
   readonly freshness: FreshnessBarrier;

@@ -4,6 +4,7 @@
  * needs, and close them in reverse.
  */
 import { resolve } from "node:path";
+import { assert } from "../storage/base/assert.js";
 import { systemClock } from "../storage/base/clock.js";
 import { Lifecycle } from "../storage/base/lifecycle.js";
 import type { Logger } from "../storage/base/logger.js";
@@ -18,6 +19,8 @@ import { collectGarbage } from "./collect-garbage.js";
 import type { Config } from "./config/config.js";
 import { FEATURE_GATES, type Features } from "./config/feature-gates.js";
 import { enabledResources } from "./config/runtime-config.js";
+import { runAuthenticationTrust } from "./controllers/authentication-trust.js";
+import { reconcileBootstrapPolicy } from "./controllers/bootstrap-policy.js";
 import { createLocalObjects } from "./controllers/local-objects.js";
 import { runControllers } from "./controllers/run-controllers.js";
 import { ensureSystemNamespaces } from "./controllers/system-namespaces.js";
@@ -45,6 +48,7 @@ import { createApplication } from "./http/application.js";
 import type { CounterCell } from "./http/fast-metrics.js";
 import { withFreshCredentials, withFreshPolicy } from "./http/freshness.js";
 import { Health } from "./http/health.js";
+import { withImpersonation } from "./http/impersonation.js";
 import { InFlightLimits } from "./http/in-flight.js";
 import { Listener } from "./http/listener.js";
 import { Metrics } from "./http/metrics.js";
@@ -58,21 +62,28 @@ import type { Registry } from "./registry/generic/registry.js";
 import type { ServedResource } from "./registry/generic/served-resource.js";
 import { WriteTurns } from "./registry/generic/write-turns.js";
 import { createResourceTable, type ResourceTable } from "./registry/resource-table.js";
+import { serviceAccountToken } from "./registry/subresources/service-account-token.js";
 import type { RequestContext } from "./request/request-state.js";
 import type { Facts, SchemaModel } from "./schema/model.js";
 import { createObjectCodecs } from "./schema/object-codec.js";
 import { loadFacts } from "./types/load-facts.js";
+import { createAdmission } from "./wiring-admission.js";
+import {
+  type Authentication,
+  createAuthentication,
+  openTokenKeys,
+} from "./wiring-authentication.js";
+import { type Authorization, createAuthorization } from "./wiring-authorization.js";
+import { rootAuthorityOf } from "./wiring-controllers.js";
 import { createSecurity } from "./wiring-security.js";
 import {
   createViews,
   observeStorage,
   openStore,
+  STORE_START_MS,
   spawnCompactor,
   type Views,
 } from "./wiring-storage.js";
-
-/** How long the store may take to answer when a replica starts. */
-const STORE_START_MS = 10_000;
 
 export interface Replica extends AsyncDisposable {
   /** Under which this machine reaches it: "https://127.0.0.1:6443". */
@@ -111,17 +122,61 @@ export async function openReplica(
   const security = await createSecurity(config);
   const codecs = createObjectCodecs(facts);
   const protobuf = createProtobufCodecs(facts);
-  const { authenticator, authorizer } = security;
-  const virtual = {
-    ...createAuthenticationReviews({ authenticator }),
-    ...createAuthorizationReviews({ authorizer }),
-  };
+  const starting = AbortSignal.timeout(STORE_START_MS);
+  const store = await openStore(config, logger, metrics, starting);
+  const tokenKeys = await openTokenKeys(config, store, starting);
   const isEnabled = enabledResources(config.runtimeConfig, facts);
-  const table = createResourceTable({ naming, facts, codecs, isEnabled, virtual });
-  const store = await openStore(config, logger, metrics, AbortSignal.timeout(STORE_START_MS));
+  // The reviews ask those who are made later, as these read the view, which needs the table.
+  let access: Access | undefined;
+  const asked = () => {
+    assert(access !== undefined, "AccessIsWired");
+    return access;
+  };
+  const table = createResourceTable({
+    naming,
+    facts,
+    codecs,
+    isEnabled,
+    virtual: {
+      ...createAuthenticationReviews({
+        authenticator: {
+          name: "reviews",
+          authenticate: (facts, signal) =>
+            asked().authentication.authenticator.authenticate(facts, signal),
+        },
+      }),
+      ...createAuthorizationReviews({
+        authorizer: {
+          name: "reviews",
+          authorize: (attributes, signal) =>
+            asked().authorization.authorizer.authorize(attributes, signal),
+        },
+        rules: {
+          rulesFor: (user, namespace, signal) =>
+            asked().authorization.rules.rulesFor(user, namespace, signal),
+        },
+      }),
+    },
+    subresources: {
+      "/serviceaccounts/token": serviceAccountToken(tokenKeys.issuer),
+    },
+  });
   const views = createViews(config, store, table, logger, metrics);
   const ticker = new WatchTicker(systemClock);
   const { view, freshness } = views;
+  let listener: Listener | undefined;
+  const address = () => `${config.advertiseAddress || "127.0.0.1"}:${listener?.port ?? 0}`;
+  const authentication = await createAuthentication({
+    config,
+    security,
+    tokenKeys,
+    view,
+    logger,
+    serverAddress: address,
+  });
+  const authorization = await createAuthorization(config, view);
+  const { authorizer } = authorization;
+  access = { authentication, authorization };
   const registry: Registry = {
     store,
     view,
@@ -130,6 +185,7 @@ export async function openReplica(
     naming,
     lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
     ownership: createOwnership({ model: facts.model, naming, clock: systemClock, table }),
+    admission: createAdmission(config, { view, freshness }, authorization.guards),
     writeTurns: new WriteTurns(),
     allocators: {
       [partitionId("", "services")]: createServiceAllocator({
@@ -149,24 +205,29 @@ export async function openReplica(
   metrics.observeInFlight(() => inFlightLimits);
   addChecks(health, views, () => isShuttingDown);
 
-  let listener: Listener | undefined;
-  const address = () => `${config.advertiseAddress || "127.0.0.1"}:${listener?.port ?? 0}`;
   const chain = requestChain({
     logger,
     logsSuccess: config.logLevel === "debug",
     metrics,
     encodeStatus: createStatusEncoder(naming, negotiatorOf(config), protobuf),
-    authenticator,
+    authenticator: authentication.authenticator,
+    isIdentityHeader: (name) => authentication.isIdentityHeader(name),
     authorizer,
     inFlightLimits,
     beforeAuthentication: [withFreshCredentials(freshness)],
-    beforeAuthorization: [withFreshPolicy(freshness)],
+    beforeAuthorization: [
+      withFreshPolicy(freshness),
+      withImpersonation(authorization.impersonation),
+    ],
     requestTimeoutMs: config.requestTimeoutMs,
     isServed: (info) => isServedPath(table, info),
     routes: createRoutes({
       health,
       metrics,
-      documents: documentsOf({ config, build, facts, table, health, address }),
+      documents: {
+        ...documentsOf({ config, build, facts, table, health, address }),
+        ...authentication.documents,
+      },
     }),
     handler: withResourceVerbs(
       table,
@@ -203,17 +264,28 @@ export async function openReplica(
   }
   const opened = listener;
   security.spawnReload(opened, lifecycle, metrics, logger);
+  authentication.spawn(lifecycle);
   lifecycle.spawn("watch ticker", (signal) => ticker.run(signal));
   const url = `https://${reachableHost(config)}:${opened.port}`;
   const kubeconfigPath = await security.writeKubeconfig(url);
   const viewLoaded = health.addPostStartHook("load-view");
+  const rolesMade = health.addPostStartHook("rbac/bootstrap-roles");
   const ready = (async () => {
     await view.start(lifecycle, lifecycle.signal);
     collectGarbage();
+    const loops = { objects, naming, clock: systemClock, logger };
     await ensureSystemNamespaces(objects, naming, lifecycle.signal);
+    await reconcileBootstrapPolicy(loops, lifecycle.signal);
+    rolesMade();
+    const trust = () => security.trust();
+    lifecycle.spawn("authentication trust", (signal) =>
+      runAuthenticationTrust({ ...loops, trust }, signal),
+    );
     if (config.runControllers) {
+      const rootAuthority = await rootAuthorityOf(config, () => security.servingAuthority());
+      const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };
       lifecycle.spawn("controllers", (signal) =>
-        runControllers({ objects, naming, clock: systemClock, logger }, signal),
+        runControllers({ ...loops, serviceAccounts }, signal),
       );
     }
     spawnCompactor(config, store, lifecycle, logger);
@@ -244,38 +316,9 @@ export async function openReplica(
   };
 }
 
-/**
- * Only the control loops, on the etcd that the flags name. Runs until `signal` aborts.
- * @throws {Error} with one clear message: store unreachable
- */
-export async function runControlLoops(
-  config: Config,
-  logger: Logger,
-  signal: AbortSignal,
-): Promise<void> {
-  const { naming } = config;
-  const facts = loadFacts(naming);
-  const table = createResourceTable({
-    naming,
-    facts,
-    codecs: createObjectCodecs(facts),
-    isEnabled: enabledResources(config.runtimeConfig, facts),
-  });
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(STORE_START_MS)]);
-  await using store = await openStore(config, logger, new Metrics(), deadline);
-  await using lifecycle = new Lifecycle(logger);
-  const { view, freshness } = createViews(config, store, table, logger);
-  const clock = systemClock;
-  const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };
-  const ownership = createOwnership({ model: facts.model, naming, clock, table });
-  const registry = { store, view, freshness, clock, naming, lifetimes, ownership };
-  const objects = createLocalObjects(registry, table);
-  await view.start(lifecycle, signal);
-  try {
-    await runControllers({ objects, naming, clock, logger }, signal);
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
+interface Access {
+  readonly authentication: Authentication;
+  readonly authorization: Authorization;
 }
 
 /** Codecs are compiled on first use; done ahead, one at a time, the first writes are quick as well. */

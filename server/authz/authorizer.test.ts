@@ -11,7 +11,6 @@ import {
 } from "./authorizer.js";
 import { denial } from "./denial.js";
 import { PrivilegedGroupsAuthorizer } from "./privileged-groups.js";
-import { PublicPathsAuthorizer } from "./public-paths.js";
 
 const WAIT = { signal: new AbortController().signal };
 
@@ -58,36 +57,6 @@ test("S2-AZ-17: members of a privileged group may do everything, others are not 
     authorizer.authorize(attributes("DELETE", "/api/v1/nodes", groups)).decision;
   assert.equal(decide("a", "system:masters"), "allow");
   assert.equal(decide("a", "system:mastersX"), "no-opinion");
-});
-
-test("S2-RBAC-27: health and version are open for reading, nothing beside or below by tricks", () => {
-  const authorizer = new PublicPathsAuthorizer();
-  const decide = (method: string, url: string) =>
-    authorizer.authorize(attributes(method, url)).decision;
-  for (const path of [
-    "/livez",
-    "/livez/ping",
-    "/readyz",
-    "/readyz/poststarthook/x",
-    "/healthz",
-    "/version",
-  ]) {
-    assert.equal(decide("GET", path), "allow", path);
-    assert.equal(decide("HEAD", path), "allow", path);
-    assert.equal(decide("POST", path), "no-opinion", path);
-  }
-  for (const path of [
-    "/",
-    "/livezz",
-    "/LIVEZ",
-    "/version/x",
-    "/metrics",
-    "/api",
-    "/api/v1/livez",
-    "/apis/x/v1/version",
-  ]) {
-    assert.equal(decide("GET", path), "no-opinion", path);
-  }
 });
 
 test("S2-AZ-18: a denial says who may not do what where, and why", () => {

@@ -3,8 +3,9 @@
  * asks its members in order and the first allow or deny decides; no opinion from all is a denial
  * (S2-AZ-01..03). Authorizers know nothing of HTTP.
  *
- *   privileged-groups.ts  system:masters may do everything
- *   public-paths.ts       health and version are open to everybody
+ *   privileged-groups.ts  system:masters may do everything   rbac/     roles and bindings
+ *   always-allow.ts, always-deny.ts, abac.ts                 node/     what a node needs for its pods
+ *   impersonation.ts      who may act as whom                webhook/  somebody else decides
  */
 import type { LazySignal } from "../request/lazy-signal.js";
 import type { RequestInfo } from "../request/request-info.js";

@@ -34,12 +34,11 @@ export const ACCESS_FLAGS = {
     commands: SERVE_ONLY,
     help: "Whether Secrets of bootstrap tokens in the system namespace let new nodes in.",
   },
-  serviceAccountKeyFiles: {
+  serviceAccountKeyFile: {
     name: "service-account-key-file",
     type: "files",
     default: "",
     section: "Authentication",
-    commands: SERVE_ONLY,
     help: "Keys (PEM, public or private) that tokens of service accounts are verified with; repeatable. Without it --tls-private-key-file, or a key of our own.",
   },
   serviceAccountSigningKeyFile: {
@@ -47,16 +46,14 @@ export const ACCESS_FLAGS = {
     type: "file",
     default: "",
     section: "Authentication",
-    commands: SERVE_ONLY,
     help: "Private key (PEM) that tokens of service accounts are signed with.",
   },
-  serviceAccountIssuers: {
+  serviceAccountIssuer: {
     name: "service-account-issuer",
     type: "strings",
     default: "",
     defaultHelp: "the API's own service name",
     section: "Authentication",
-    commands: SERVE_ONLY,
     help: "Issuers (URLs) of the tokens of service accounts: the first one issues, all are accepted.",
   },
   serviceAccountJwksUri: {
@@ -64,7 +61,6 @@ export const ACCESS_FLAGS = {
     type: "string",
     default: "",
     section: "Authentication",
-    commands: SERVE_ONLY,
     help: "Where relying parties find the keys, as the discovery document of the issuer says; default: under this server.",
   },
   serviceAccountLookup: {
@@ -72,7 +68,6 @@ export const ACCESS_FLAGS = {
     type: "boolean",
     default: "true",
     section: "Authentication",
-    commands: SERVE_ONLY,
     help: "Whether a token of a service account ends with the account, or with the object that it is bound to.",
   },
   serviceAccountMaxTokenExpirationMs: {
@@ -81,7 +76,6 @@ export const ACCESS_FLAGS = {
     default: "0s",
     min: 0,
     section: "Authentication",
-    commands: SERVE_ONLY,
     help: "The longest validity that a token may be asked for. 0 = no bound.",
   },
   serviceAccountExtendTokenExpiration: {
@@ -89,7 +83,6 @@ export const ACCESS_FLAGS = {
     type: "boolean",
     default: "true",
     section: "Authentication",
-    commands: SERVE_ONLY,
     help: "Whether tokens that are mounted into pods are valid for longer than they say, with a warning in the audit record, for clients that do not reload them.",
   },
   apiAudiences: {
@@ -97,7 +90,6 @@ export const ACCESS_FLAGS = {
     type: "strings",
     default: "",
     section: "Authentication",
-    commands: SERVE_ONLY,
     help: "Audiences of this API: a token is valid here when it is for one of them. Default: the issuers of service accounts.",
   },
   requestheaderClientCaFile: {
@@ -204,7 +196,7 @@ export const ACCESS_FLAGS = {
     commands: SERVE_ONLY,
     help: "Put before every group.",
   },
-  oidcRequiredClaims: {
+  oidcRequiredClaim: {
     name: "oidc-required-claim",
     type: "strings",
     default: "",

@@ -300,6 +300,14 @@ export const FLAGS = {
     section: "Controllers",
     help: 'The control loops to run: "*" for all that are on by default, "name" for one more, "-name" for one less.',
   },
+  rootCaFile: {
+    name: "root-ca-file",
+    type: "file",
+    default: "",
+    defaultHelp: "the authority of the replica's own serving certificate",
+    section: "Controllers",
+    help: "Certificate authorities (PEM) by which pods know this API; they find them beside their token.",
+  },
   verbosity: {
     name: "v",
     shorthand: "v",

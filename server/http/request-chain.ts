@@ -28,6 +28,8 @@ export interface RequestChainParts {
   readonly metrics: Metrics;
   readonly encodeStatus: StatusEncoder;
   readonly authenticator: Authenticator;
+  /** Which headers say who the sender is; nobody after authentication sees them. */
+  readonly isIdentityHeader?: (name: string) => boolean;
   readonly authorizer: Authorizer;
   readonly inFlightLimits: InFlightLimits;
   readonly requestTimeoutMs: number;
@@ -59,7 +61,7 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
     // Before anything that can wait: authentication and authorization may ask other servers.
     withDeadline({ requestTimeoutMs: parts.requestTimeoutMs }),
     ...(parts.beforeAuthentication ?? []),
-    withAuthentication(parts.authenticator),
+    withAuthentication(parts.authenticator, parts.isIdentityHeader),
     // The limit comes after authentication, as privileged users are exempt, and before the work.
     withInFlightLimit(parts.inFlightLimits, metrics),
     ...(parts.beforeAuthorization ?? []),

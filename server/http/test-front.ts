@@ -19,7 +19,6 @@ import { ClientCertificateAuthenticator } from "../authn/client-certificate.js";
 import { UnknownBearerAuthenticator } from "../authn/unknown-bearer.js";
 import { type Authorizer, UnionAuthorizer } from "../authz/authorizer.js";
 import { PrivilegedGroupsAuthorizer } from "../authz/privileged-groups.js";
-import { PublicPathsAuthorizer } from "../authz/public-paths.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import { createApplication } from "./application.js";
@@ -31,6 +30,18 @@ import { Metrics } from "./metrics.js";
 import { requestChain } from "./request-chain.js";
 import { createRoutes } from "./routes.js";
 import { encodeStatusAsJson } from "./status-response.js";
+
+/** Health and version are open to everybody, as by the default policy. */
+const PUBLIC_PATHS: Authorizer = {
+  name: "public-paths",
+  authorize: ({ info }) => ({
+    decision:
+      info.verb === "get" && /^\/(livez|readyz|healthz|version)(\/|$)/.test(info.path)
+        ? "allow"
+        : "no-opinion",
+    reason: "",
+  }),
+};
 
 export interface FrontOptions {
   readonly handler?: RequestMiddleware;
@@ -115,7 +126,7 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
     ),
     authorizer: new UnionAuthorizer([
       new PrivilegedGroupsAuthorizer([MASTERS_GROUP]),
-      new PublicPathsAuthorizer(),
+      PUBLIC_PATHS,
       ...(options.authorizer === undefined ? [] : [options.authorizer]),
     ]),
     ...(options.beforeAuthorization !== undefined && {

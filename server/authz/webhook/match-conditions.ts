@@ -9,7 +9,10 @@ import type { RequestAttributes, ResourceAttributes } from "./access-review.js";
 /** One compiled expression; CelProgram is one. */
 export interface ConditionProgram {
   /** @throws {Error} also when the budget is exceeded */
-  evaluate(bindings: Readonly<Record<string, unknown>>): unknown;
+  evaluateWithin(
+    bindings: Readonly<Record<string, unknown>>,
+    costLimit: number,
+  ): { readonly value: unknown; readonly cost: number };
 }
 
 /** @throws {Error} the expression does not compile, is not boolean, or may cost too much */
@@ -21,6 +24,8 @@ export interface MatchCondition {
 }
 
 export const MATCH_CONDITIONS_MAX = 64;
+/** What all conditions of one authorizer may cost for one request together (S2-AZC-25). */
+const CONDITIONS_COST_MAX = 1_000_000;
 
 /**
  * Whether all conditions hold. One that is false decides, whatever went wrong with others.
@@ -33,17 +38,24 @@ export function evaluateConditions(
 ): boolean {
   const bindings = { request: toConditionRequest(request, user) };
   const problems: string[] = [];
+  let budget = CONDITIONS_COST_MAX;
   for (const { expression, program } of conditions) {
     try {
-      const value = program.evaluate(bindings);
+      const { value, cost } = program.evaluateWithin(bindings, budget);
+      budget = Math.max(0, budget - cost);
       if (value === false) return false;
       if (value !== true) problems.push(`expression '${expression}' is not a boolean`);
     } catch (error) {
+      if (isOverBudget(error)) budget = 0;
       problems.push(`expression '${expression}' resulted in error: ${(error as Error).message}`);
     }
   }
   if (problems.length > 0) throw new Error(`cel evaluation error: ${problems.join("; ")}`);
   return true;
+}
+
+function isOverBudget(error: unknown): boolean {
+  return (error as { readonly isOverBudget?: boolean }).isOverBudget === true;
 }
 
 function toConditionRequest(

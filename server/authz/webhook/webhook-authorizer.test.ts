@@ -68,7 +68,9 @@ async function open(stub: WebhookStub, options: Partial<WebhookAuthorizerOptions
 function condition(expression: string, evaluate: (request: never) => unknown): MatchCondition {
   return {
     expression,
-    program: { evaluate: (bindings) => evaluate(bindings.request as never) },
+    program: {
+      evaluateWithin: ({ request }) => ({ value: evaluate(request as never), cost: 1 }),
+    },
   };
 }
 

@@ -1,0 +1,64 @@
+/** Wiring of the control loops, for a process that runs nothing else. */
+import { readFile } from "node:fs/promises";
+import { systemClock } from "../storage/base/clock.js";
+import { Lifecycle } from "../storage/base/lifecycle.js";
+import type { Logger } from "../storage/base/logger.js";
+import type { Config } from "./config/config.js";
+import { enabledResources } from "./config/runtime-config.js";
+import { createLocalObjects } from "./controllers/local-objects.js";
+import { runControllers } from "./controllers/run-controllers.js";
+import { Metrics } from "./http/metrics.js";
+import { createOwnership } from "./registry/generic/ownership.js";
+import { createResourceTable } from "./registry/resource-table.js";
+import { createObjectCodecs } from "./schema/object-codec.js";
+import { loadFacts } from "./types/load-facts.js";
+import { openTokenKeys } from "./wiring-authentication.js";
+import { createViews, openStore, STORE_START_MS } from "./wiring-storage.js";
+
+/**
+ * Only the control loops, on the etcd that the flags name. Runs until `signal` aborts.
+ * @throws {Error} with one clear message: store unreachable
+ */
+export async function runControlLoops(
+  config: Config,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const { naming } = config;
+  const facts = loadFacts(naming);
+  const table = createResourceTable({
+    naming,
+    facts,
+    codecs: createObjectCodecs(facts),
+    isEnabled: enabledResources(config.runtimeConfig, facts),
+  });
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(STORE_START_MS)]);
+  await using store = await openStore(config, logger, new Metrics(), deadline);
+  const { issuer } = await openTokenKeys(config, store, deadline);
+  await using lifecycle = new Lifecycle(logger);
+  const { view, freshness } = createViews(config, store, table, logger);
+  const clock = systemClock;
+  const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };
+  const ownership = createOwnership({ model: facts.model, naming, clock, table });
+  const registry = { store, view, freshness, clock, naming, lifetimes, ownership };
+  const objects = createLocalObjects(registry, table);
+  // A process that serves nothing has no certificate of its own to be known by.
+  const rootAuthority = await rootAuthorityOf(config, () => "");
+  const serviceAccounts = { issuer, rootAuthority };
+  await view.start(lifecycle, signal);
+  try {
+    await runControllers({ objects, naming, clock, logger, serviceAccounts }, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** By what pods know this API: the flag's authorities, or those of the process itself. */
+export async function rootAuthorityOf(
+  { rootCaFile }: Config,
+  own: () => string,
+): Promise<() => string> {
+  if (rootCaFile === "") return own;
+  const bundle = await readFile(rootCaFile, "utf8");
+  return () => bundle;
+}
