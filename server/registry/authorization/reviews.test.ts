@@ -81,6 +81,72 @@ test("S2-SAR-06: exactly one kind of attributes", async () => {
   assert.match(noSubject.message, /at least one of user or group must be specified/);
 });
 
+test("S2-SAR-06: selectors reach the authorizer as those of the request would", async () => {
+  const seen: (readonly (string | undefined)[])[] = [];
+  const listening = createAuthorizationReviews({
+    authorizer: {
+      name: "listening",
+      authorize({ info }) {
+        seen.push([info.query?.get("fieldSelector"), info.query?.get("labelSelector")]);
+        return { decision: "no-opinion", reason: "" };
+      },
+    },
+  });
+  const table: readonly (readonly [object, string | undefined, string | undefined])[] = [
+    [{}, undefined, undefined],
+    [{ fieldSelector: { rawSelector: "a=b,c!=d" } }, "a=b,c!=d", undefined],
+    [
+      {
+        fieldSelector: {
+          requirements: [
+            { key: "a", operator: "In", values: ["x,y"] },
+            { key: "b", operator: "NotIn", values: ["1", "2"] },
+            // No request could say these.
+            { key: "c", operator: "In", values: ["1", "2"] },
+            { key: "d", operator: "Exists" },
+          ],
+        },
+        labelSelector: {
+          requirements: [
+            { key: "a", operator: "In", values: ["1", "2"] },
+            { key: "b", operator: "NotIn", values: ["3"] },
+            { key: "c", operator: "Exists" },
+            { key: "d", operator: "DoesNotExist" },
+            { key: "e", operator: "Later", values: ["1"] },
+          ],
+        },
+      },
+      "a=x\\,y,b!=1,b!=2",
+      "a in (1,2),b notin (3),c,!d",
+    ],
+  ];
+  for (const [selectors, fields, labels] of table) {
+    const spec = { resourceAttributes: { verb: "list", resource: "pods", ...selectors } };
+    const object = { kind: "R", apiVersion: "a/v1", metadata: {}, spec } as ApiObject;
+    const resource = listening["authorization/selfsubjectaccessreviews"];
+    await resource?.create({ object, namespace: "", user: asker }, signal);
+    assert.deepEqual(seen.pop(), [fields, labels]);
+  }
+});
+
+test("S2-SAR-06: selectors that say nothing, or say it twice, are 422", async () => {
+  const requirements = [{ key: "a", operator: "Exists" }];
+  for (const selector of [
+    {},
+    { rawSelector: "a", requirements },
+    { requirements: [{ operator: "Exists" }] },
+    { requirements: [{ key: "a", operator: "In" }] },
+    { requirements: [{ key: "a", operator: "Exists", values: ["b"] }] },
+  ]) {
+    for (const name of ["fieldSelector", "labelSelector"]) {
+      const resourceAttributes = { verb: "list", [name]: selector };
+      const error = await refusalOf(ask("selfsubjectaccessreviews", { resourceAttributes }));
+      assert.equal(error.code, 422);
+      assert.match(error.message, new RegExp(`spec.resourceAttributes.${name}`));
+    }
+  }
+});
+
 test("S2-SAR-04: rules are listed as far as they are known", async () => {
   const { status } = await ask("selfsubjectrulesreviews", { namespace: "default" });
   assert.deepEqual(status, {

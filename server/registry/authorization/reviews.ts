@@ -12,10 +12,12 @@ import type {
   Authorizer,
   Verdict,
 } from "../../authz/authorizer.js";
+import type { RulesSource } from "../../authz/subject-rules.js";
 import { createUser, type UserInfo } from "../../request/user-info.js";
 import type { VirtualRequest, VirtualResource } from "../generic/served-resource.js";
+import { queryOf, type ReviewSelectors, validateSelectors } from "./selector-attributes.js";
 
-interface ResourceAttributes {
+interface ResourceAttributes extends ReviewSelectors {
   namespace?: string;
   verb?: string;
   group?: string;
@@ -34,32 +36,10 @@ interface ReviewSpec {
   extra?: Record<string, string[]>;
 }
 
-/** What a user may do in a namespace, as far as an authorizer can list it. */
-export interface SubjectRules {
-  readonly resourceRules: readonly {
-    readonly verbs: readonly string[];
-    readonly apiGroups: readonly string[];
-    readonly resources: readonly string[];
-    readonly resourceNames?: readonly string[];
-  }[];
-  readonly nonResourceRules: readonly {
-    readonly verbs: readonly string[];
-    readonly nonResourceURLs: readonly string[];
-  }[];
-  /** Whether there may be more than is listed. */
-  readonly incomplete: boolean;
-  readonly evaluationError?: string;
-}
-
-/** Lists rules; implemented by authorizers that keep them (RBAC). */
-export interface RulesResolver {
-  rulesFor(user: UserInfo, namespace: string, signal: AbortSignal): Promise<SubjectRules>;
-}
-
 export interface AuthorizationReviewOptions {
   readonly authorizer: Authorizer;
   /** Default: what the authorizer says to a request for everything. */
-  readonly rules?: RulesResolver;
+  readonly rules?: RulesSource;
 }
 
 const GROUP = "authorization";
@@ -154,6 +134,8 @@ function requestOf(object: ApiObject): AuthorizedRequest {
     throw refuse(object, [invalidValue("spec.nonResourceAttributes", path, why)]);
   }
   if (resource !== undefined) {
+    const errors = validateSelectors(resource, "spec.resourceAttributes");
+    if (errors.length > 0) throw refuse(object, errors);
     return {
       isResourceRequest: true,
       verb: resource.verb ?? "",
@@ -164,6 +146,7 @@ function requestOf(object: ApiObject): AuthorizedRequest {
       resource: resource.resource ?? "",
       subresource: resource.subresource ?? "",
       name: resource.name ?? "",
+      query: queryOf(resource),
     };
   }
   if (path === undefined) {
@@ -189,7 +172,7 @@ function refuse(object: ApiObject, errors: readonly FieldError[]) {
 }
 
 async function reviewRules(
-  rules: RulesResolver,
+  rules: RulesSource,
   { object, user }: VirtualRequest,
   signal: AbortSignal,
 ): Promise<ApiObject> {
@@ -201,7 +184,7 @@ async function reviewRules(
 const NO_RULES_TEXT = "the authorizer does not list rules";
 
 /** For authorizers that keep no list: may the user do everything, or can it not be told? */
-function askForEverything(authorizer: Authorizer): RulesResolver {
+function askForEverything(authorizer: Authorizer): RulesSource {
   return {
     async rulesFor(user, namespace, signal) {
       const everything = { version: "*", subresource: "", name: "", namespace };
