@@ -4,13 +4,13 @@
  */
 import { unauthorized } from "../api/status.js";
 import type { Authenticator, RequestFacts } from "./authenticator.js";
-import { bearerTokenOf } from "./bearer-token.js";
+import { hasBearer } from "./bearer-token.js";
 
 export class UnknownBearerAuthenticator implements Authenticator {
   readonly name = "unknown-bearer";
 
   authenticate({ headers }: RequestFacts): undefined {
-    if (bearerTokenOf(headers) !== undefined) throw unauthorized();
+    if (hasBearer(headers)) throw unauthorized();
     return undefined;
   }
 }

@@ -17,6 +17,7 @@ import { SingleFlight } from "../../client/single-flight.js";
 import type { LazySignal } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { Authenticator, RequestFacts } from "../authenticator.js";
+import { answerFor, bearerTokenOf } from "../bearer-token.js";
 import { parseTokenReviewStatus, type TokenReviewVersion, toTokenReview } from "./token-review.js";
 
 export interface TokenWebhookOptions {
@@ -46,8 +47,6 @@ interface Remembered {
 /** Tokens that are remembered, good and bad; about 1 KiB each. */
 const TOKENS_MAX = 8_192;
 
-const BEARER = /^bearer +(\S+) *$/i;
-
 export class TokenWebhookAuthenticator implements Authenticator {
   readonly name = "token-webhook";
   readonly #options: TokenWebhookOptions;
@@ -61,13 +60,16 @@ export class TokenWebhookAuthenticator implements Authenticator {
   }
 
   authenticate(
-    { headers }: RequestFacts,
+    { headers, audiences }: RequestFacts,
     signal: LazySignal,
   ): UserInfo | undefined | Promise<UserInfo | undefined> {
-    const token = BEARER.exec(headers.authorization ?? "")?.[1];
+    const token = bearerTokenOf(headers);
     if (token === undefined) return undefined;
-    const answer = this.authenticateToken(token, this.#options.apiAudiences, signal);
-    return answer instanceof Promise ? answer.then((found) => found?.user) : answer?.user;
+    const wanted = audiences ?? this.#options.apiAudiences;
+    const answer = this.authenticateToken(token, wanted, signal);
+    return answer instanceof Promise
+      ? answer.then((found) => answerFor(found, audiences))
+      : answerFor(answer, audiences);
   }
 
   /**

@@ -3,47 +3,91 @@
  * (TokenReview). The latter asks the same authenticator that requests go through.
  */
 import type { ApiObject } from "../../api/meta.js";
-import { badRequest, StatusError } from "../../api/status.js";
+import { badRequest, StatusError, unauthorized } from "../../api/status.js";
 import type { Authenticator } from "../../authn/authenticator.js";
+import { bearerTokenOf } from "../../authn/bearer-token.js";
 import { ANONYMOUS_USER, type UserInfo } from "../../request/user-info.js";
 import type { VirtualRequest, VirtualResource } from "../generic/served-resource.js";
 
 const GROUP = "authentication";
 
-/** The virtual resources of the group, by "group/resource" with groups without their domain. */
-export function createAuthenticationReviews(options: {
+export interface AuthenticationReviewOptions {
+  /** The one that requests go through. */
   readonly authenticator: Authenticator;
-}): Readonly<Record<string, VirtualResource>> {
+  /** Audiences of this server, for which tokens without audiences are; empty = it has none. */
+  readonly apiAudiences?: readonly string[];
+}
+
+interface TokenReviewSpec {
+  readonly token?: string;
+  readonly audiences?: readonly string[] | null;
+}
+
+/** The virtual resources of the group, by "group/resource" with groups without their domain. */
+export function createAuthenticationReviews(
+  options: AuthenticationReviewOptions,
+): Readonly<Record<string, VirtualResource>> {
   return {
     [`${GROUP}/selfsubjectreviews`]: {
       create: async ({ object, user }) => ({ ...object, status: { userInfo: toUserInfo(user) } }),
     },
     [`${GROUP}/tokenreviews`]: {
-      create: (request, signal) => reviewToken(options.authenticator, request, signal),
+      create: (request, signal) => reviewToken(options, request, signal),
     },
   };
 }
 
 async function reviewToken(
-  authenticator: Authenticator,
+  { authenticator, apiAudiences = [] }: AuthenticationReviewOptions,
   { object }: VirtualRequest,
   signal: AbortSignal,
 ): Promise<ApiObject> {
-  const { token = "" } = (object.spec ?? {}) as { token?: string };
+  const { token = "", audiences } = (object.spec ?? {}) as TokenReviewSpec;
   if (token === "") throw badRequest("token is required for TokenReview in authentication");
-  const facts = { headers: { authorization: `Bearer ${token}` }, socket: undefined, path: "" };
+  const hasAudiences = audiences !== undefined && audiences !== null && audiences.length > 0;
+  const wanted = hasAudiences ? audiences : apiAudiences;
   try {
-    const user = await authenticator.authenticate(facts, { signal });
-    if (user === undefined || user.name === ANONYMOUS_USER) {
+    const user = await identify(authenticator, token, wanted, signal);
+    if (user === undefined) return { ...object, status: { authenticated: false } };
+    // Who knows of no audiences vouches for this server's own (S2-TR-07).
+    const valid = user.audiences ?? wanted.filter((audience) => apiAudiences.includes(audience));
+    if (wanted.length > 0 && valid.length === 0) {
       return { ...object, status: { authenticated: false } };
     }
-    return { ...object, status: { authenticated: true, user: toUserInfo(user) } };
+    const status = {
+      authenticated: true,
+      user: toUserInfo(user),
+      ...(valid.length === 0 ? {} : { audiences: [...valid] }),
+    };
+    return { ...object, status };
   } catch (error) {
     // A token that is no good is an answer here, not an error of the request.
     if (!(error instanceof StatusError) || error.code !== 401) throw error;
     const why = error.message === "Unauthorized" ? "invalid bearer token" : error.message;
     return { ...object, status: { authenticated: false, error: why } };
   }
+}
+
+/** Whose token it is, shown as a request would show it: nothing but a header. */
+async function identify(
+  authenticator: Authenticator,
+  token: string,
+  audiences: readonly string[],
+  signal: AbortSignal,
+): Promise<UserInfo | undefined> {
+  // Node shows each byte of a header as one character.
+  const sent = Buffer.from(token, "utf8").toString("latin1");
+  const headers = { authorization: `Bearer ${sent}` };
+  // With a space in it, only a part would be looked at.
+  if (bearerTokenOf(headers) !== sent) throw unauthorized();
+  const facts = {
+    headers,
+    socket: undefined,
+    path: "",
+    ...(audiences.length === 0 ? {} : { audiences }),
+  };
+  const user = await authenticator.authenticate(facts, { signal });
+  return user?.name === ANONYMOUS_USER ? undefined : user;
 }
 
 function toUserInfo({ name, uid, groups, extra }: UserInfo): Record<string, unknown> {
