@@ -74,8 +74,11 @@ function numberOf(value: Value): bigint | number | undefined {
   return value instanceof Uint ? value.value : undefined;
 }
 
-/** Between a bigint and a number JavaScript compares exactly. NaN is in no order with anything. */
-function orderOf(left: bigint | number, right: bigint | number): number {
+/** An int beside a double is taken as a double, as specified. NaN is in no order with anything. */
+function orderOf(leftValue: bigint | number, rightValue: bigint | number): number {
+  const isMixed = typeof leftValue !== typeof rightValue;
+  const left = isMixed ? Number(leftValue) : leftValue;
+  const right = isMixed ? Number(rightValue) : rightValue;
   if (left < right) return -1;
   if (left > right) return 1;
   return left <= right ? 0 : Number.NaN;

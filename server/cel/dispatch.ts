@@ -27,13 +27,20 @@ export function dispatchOf(
     overload,
     tests: overload.parameters.map(testOf),
   }));
-  const [only] = candidates;
-  if (only !== undefined && candidates.length === 1) {
-    return (args) =>
-      only.tests.every((test, at) => test(args[at] as Value)) ? only.overload : undefined;
+  return (args) => {
+    for (const { overload, tests } of candidates) {
+      if (takes(tests, args)) return overload;
+    }
+    return undefined;
+  };
+}
+
+function takes(tests: readonly Test[], args: readonly Value[]): boolean {
+  for (let at = 0; at < tests.length; at++) {
+    const test = tests[at];
+    if (test !== undefined && !test(args[at] as Value)) return false;
   }
-  return (args) =>
-    candidates.find(({ tests }) => tests.every((test, at) => test(args[at] as Value)))?.overload;
+  return true;
 }
 
 function testOf(type: Type): Test {

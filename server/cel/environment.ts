@@ -10,6 +10,7 @@
  */
 import { Adapters, toJson } from "./adapt.js";
 import { check } from "./checker.js";
+import type { Charge } from "./comparison.js";
 import { BudgetExceeded, CelCompileError, CelEvaluationError, Failure } from "./errors.js";
 import { estimateCost, type SizeLimits } from "./estimate.js";
 import { FunctionTable } from "./function-table.js";
@@ -101,6 +102,17 @@ export interface CelProgram {
 /** Upstream's limit of one evaluation. */
 export const COST_LIMIT_DEFAULT = 1_000_000;
 
+/** Items and entries of one result: parts that are shared inside an evaluation are copied out. */
+const OUTPUT_PARTS_MAX = 1_000_000;
+
+function outputCharge(): Charge {
+  let left = OUTPUT_PARTS_MAX;
+  return (parts) => {
+    left -= parts;
+    if (left < 0) throw new BudgetExceeded(OUTPUT_PARTS_MAX);
+  };
+}
+
 const FUNCTIONS = new FunctionTable([
   STANDARD,
   TIME,
@@ -133,12 +145,12 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
           const names = expected.map((wanted) => formatType(toType(wanted)));
           throw new CelCompileError(`must evaluate to ${names.join(" or ")}`, source, 0);
         }
-        const { run, slotCount } = plan(root, adapts);
+        const planned = plan(root, adapts);
         const paths = selectedPaths(root);
         const evaluateWithin = (bindings: Readonly<Record<string, unknown>>, limit: number) => {
-          const frame = new Frame(slotCount, bindings, limit);
+          const frame = new Frame(planned, bindings, limit);
           try {
-            const value = toJson(run(frame), frame.charge);
+            const value = toJson(planned.run(frame), outputCharge());
             return { value, cost: frame.spent };
           } catch (error) {
             throw toEvaluationError(error);

@@ -121,6 +121,7 @@ class Estimator {
       size = Math.max(size, overload.resultSize(sizes));
     }
     cost += this.#deepCost(node, parts);
+    size = Math.max(size, deepSize(node, parts));
     // What a function gives has parts no larger than itself or than the parts of its arguments.
     const element = once(() =>
       parts.map((part) => part.bound.element()).reduce(larger, flat(size)),
@@ -159,7 +160,7 @@ class Estimator {
       case "replace":
         return (left.size + 1) * (parts[2]?.bound.size ?? 1) * 0.1;
       case "format":
-        return (left.size + contents(right)) * 1.1;
+        return contents(right) + deepSize(node, parts);
       case "range":
         return 100_000;
       default:
@@ -238,6 +239,24 @@ class Estimator {
       default:
         return flat(size);
     }
+  }
+}
+
+/** The most characters that one formatted number takes. */
+const FORMATTED_NUMBER_MAX = 512;
+
+/** Of results that are made of what is in the arguments. */
+function deepSize(node: Call, parts: readonly Estimate[]): number {
+  const [left = flat(1), right = flat(1)] = parts.map(({ bound }) => bound);
+  switch (node.name) {
+    case "join":
+      return times(left.size, left.element().size + right.size);
+    case "format":
+      return left.size + times(right.size, FORMATTED_NUMBER_MAX) + contents(right);
+    case "flatten":
+      return contents(left);
+    default:
+      return 1;
   }
 }
 

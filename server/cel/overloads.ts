@@ -3,6 +3,7 @@
  * its types, its code and what it costs by the sizes of its arguments. The tables of functions/ are
  * made of these.
  */
+import type { RE2JS } from "re2js";
 import type { Charge } from "./comparison.js";
 import { parseType, splitTypes, type Type } from "./types.js";
 import type { Value } from "./values.js";
@@ -11,6 +12,8 @@ import type { Value } from "./values.js";
 export interface CallContext {
   /** To be called before work or memory is spent that grows with the arguments. */
   readonly charge: Charge;
+  /** A compiled pattern; literal ones are compiled once for a program. @throws {Failure} */
+  regex(pattern: string): RE2JS;
 }
 
 /** Characters, bytes, items or entries of each argument; one for all else. */
@@ -80,7 +83,8 @@ function overload(
   };
 }
 
-const noCost = () => 0;
+/** Marks functions that cost the same whatever they are given, so that no sizes are taken. */
+export const noCost = () => 0;
 const largest = (sizes: Sizes) => Math.max(1, ...sizes);
 
 /** What going through a string or bytes once costs, by upstream's factor. */

@@ -3,10 +3,12 @@
  * to the frame's budget before it is taken, so that an evaluation ends, after the same number of
  * steps each time, whatever it loops over. Nodes cost what they cost upstream, loops about that.
  */
+import type { RE2JS } from "re2js";
 import { type Charge, compare, equal } from "./comparison.js";
 import { dispatchOf } from "./dispatch.js";
 import { BudgetExceeded, Failure } from "./errors.js";
-import type { Overload } from "./overloads.js";
+import { noCost, type Overload } from "./overloads.js";
+import { compiledRegex } from "./regex.js";
 import type { Bind, Call, Comprehension, ListNode, MapNode, Node, Select } from "./syntax.js";
 import {
   type Adapt,
@@ -27,15 +29,20 @@ export class Frame {
   readonly slots: (Value | undefined)[];
   readonly bindings: Readonly<Record<string, unknown>>;
   readonly #limit: number;
+  readonly #patterns: Patterns;
   #left: number;
-  readonly charge: Charge;
+  readonly charge: Charge = (cost) => this.spend(cost);
 
-  constructor(slotCount: number, bindings: Readonly<Record<string, unknown>>, limit: number) {
-    this.slots = new Array<Value | undefined>(slotCount).fill(undefined);
+  constructor(plan: Plan, bindings: Readonly<Record<string, unknown>>, limit: number) {
+    this.slots = new Array<Value | undefined>(plan.slotCount);
+    this.#patterns = plan.patterns;
     this.bindings = bindings;
     this.#limit = limit;
     this.#left = limit;
-    this.charge = (cost) => this.spend(cost);
+  }
+
+  regex(pattern: string): RE2JS {
+    return this.#patterns.get(pattern) ?? compiledRegex(pattern, this.charge);
   }
 
   /** @throws {BudgetExceeded} */
@@ -52,9 +59,13 @@ export class Frame {
 
 export type Step = (frame: Frame) => Value;
 
+/** The literal patterns of a program. */
+type Patterns = ReadonlyMap<string, RE2JS>;
+
 export interface Plan {
   readonly run: Step;
   readonly slotCount: number;
+  readonly patterns: Patterns;
 }
 
 /** What upstream charges for making a list, and a map. */
@@ -76,7 +87,7 @@ export const TURN_COST: Readonly<Record<Comprehension["macro"], number>> = {
 export function plan(root: Node, variables: ReadonlyMap<string, Adapt>): Plan {
   const planner = new Planner(variables);
   const run = planner.plan(root, new Map());
-  return { run, slotCount: planner.slotCount };
+  return { run, slotCount: planner.slotCount, patterns: planner.patterns };
 }
 
 type Scope = ReadonlyMap<string, number>;
@@ -84,6 +95,7 @@ type Scope = ReadonlyMap<string, number>;
 class Planner {
   readonly #variables: ReadonlyMap<string, Adapt>;
   readonly #variableSlots = new Map<string, number>();
+  readonly patterns = new Map<string, RE2JS>();
   slotCount = 0;
 
   constructor(variables: ReadonlyMap<string, Adapt>) {
@@ -167,7 +179,11 @@ class Planner {
   }
 
   #call(node: Call, scope: Scope): Step {
-    const args = node.args.map((arg) => this.plan(arg, scope));
+    const nodes =
+      node.target === undefined || node.isNamespaced === true
+        ? node.args
+        : [node.target, ...node.args];
+    const args = nodes.map((part) => this.plan(part, scope));
     const [first, second, third] = args;
     if (first !== undefined && second !== undefined) {
       switch (node.name) {
@@ -187,19 +203,26 @@ class Planner {
           return index(first, second, false);
         case "_[?_]":
           return index(first, second, true);
+        case "or":
+        case "orValue":
+          return orElse(first, second, node.name === "orValue");
+        case "matches":
+        case "find":
+        case "findAll":
+          this.#precompile(nodes[1]);
       }
     }
-    const all =
-      node.target === undefined || node.isNamespaced === true
-        ? args
-        : [this.plan(node.target, scope), ...args];
-    if (node.name === "or" || node.name === "orValue") {
-      const [receiver, alternative] = all;
-      if (receiver !== undefined && alternative !== undefined && node.overloads?.[0]?.isMethod) {
-        return orElse(receiver, alternative, node.name === "orValue");
-      }
+    return invocation(node.name, node.overloads ?? [], args);
+  }
+
+  /** A malformed pattern fails where it is used: only the checker may refuse the expression. */
+  #precompile(node: Node | undefined): void {
+    if (node?.kind !== "literal" || typeof node.value !== "string") return;
+    try {
+      this.patterns.set(node.value, compiledRegex(node.value));
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
     }
-    return invocation(node.name, node.overloads ?? [], all);
   }
 
   #list(node: ListNode, scope: Scope): Step {
@@ -507,11 +530,13 @@ function orElse(receiver: Step, alternative: Step, isValue: boolean): Step {
 
 function invocation(name: string, overloads: readonly Overload[], args: readonly Step[]): Step {
   const dispatch = dispatchOf(overloads);
+  const isFlat = overloads.every(({ cost }) => cost === noCost);
   return (frame) => {
-    const values = args.map((arg) => arg(frame));
+    const values: Value[] = [];
+    for (const arg of args) values.push(arg(frame));
     const overload = dispatch(values);
     if (overload === undefined) throw noOverload(name, values);
-    frame.spend(1 + overload.cost(values.map(sizeOf)));
+    frame.spend(isFlat ? 1 : 1 + overload.cost(values.map(sizeOf)));
     return overload.invoke(values, frame);
   };
 }

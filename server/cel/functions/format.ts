@@ -61,7 +61,7 @@ function formatted(
     case "d":
       if (typeof value === "bigint") return value.toString();
       if (value instanceof Uint) return value.value.toString();
-      if (typeof value === "number") return formatDouble(value);
+      if (typeof value === "number") return asText(value, charge);
       break;
     case "f":
     case "e":
@@ -106,8 +106,22 @@ function fixed(verb: string, precision: string | undefined, value: Value): strin
   }
   if (Number.isNaN(number)) return "NaN";
   if (!Number.isFinite(number)) return number > 0 ? "Infinity" : "-Infinity";
-  if (verb === "f") return number.toFixed(digits);
+  if (verb === "f") return halfToEven(number, digits);
   return number.toExponential(digits).replace(/e([+-])(\d)$/, "e$10$2");
+}
+
+/** toFixed rounds ties up; they go to the even neighbour. */
+function halfToEven(number: number, digits: number): string {
+  const rounded = number.toFixed(digits);
+  if (digits >= PRECISION_MAX || Math.abs(number) >= 1e21) return rounded;
+  const exact = Math.abs(number).toFixed(PRECISION_MAX);
+  const cut = exact.indexOf(".") + 1 + digits;
+  if (!/^50*$/.test(exact.slice(cut))) return rounded;
+  const kept = exact.slice(0, cut).replace(/\.$/, "");
+  const isEven = /[02468]$/.test(kept);
+  const away = Math.abs(Number(rounded)) > Math.abs(Number(kept)) ? rounded : undefined;
+  if (!isEven) return away ?? rounded;
+  return number < 0 ? `-${kept}` : kept;
 }
 
 function hex(value: Value): string | undefined {

@@ -1,18 +1,17 @@
 /** The regex extension: what a pattern finds in a text. RE2 throughout (see ../regex.ts). */
 import { type CallContext, matchCost, method, type Overload } from "../overloads.js";
-import { compiledRegex } from "../regex.js";
 import { ListValue } from "../values.js";
 
-function find(text: string, pattern: string, { charge }: CallContext): string {
-  const matcher = compiledRegex(pattern, charge).matcher(text);
+function find(text: string, pattern: string, context: CallContext): string {
+  const matcher = context.regex(pattern).matcher(text);
   return matcher.find() ? (matcher.group() ?? "") : "";
 }
 
-function findAll(text: string, pattern: string, limit: bigint, { charge }: CallContext): ListValue {
-  const matcher = compiledRegex(pattern, charge).matcher(text);
+function findAll(text: string, pattern: string, limit: bigint, context: CallContext): ListValue {
+  const matcher = context.regex(pattern).matcher(text);
   const found: string[] = [];
   while ((limit < 0n || found.length < Number(limit)) && matcher.find()) {
-    charge(1);
+    context.charge(1);
     found.push(matcher.group() ?? "");
   }
   return new ListValue(found);

@@ -17,7 +17,6 @@ import {
   sumOfSizes,
   traversal,
 } from "../overloads.js";
-import { compiledRegex } from "../regex.js";
 import { formatDouble, formatDuration, formatTimestamp } from "../text.js";
 import {
   codePointLength,
@@ -246,8 +245,8 @@ export function floorDivide(value: bigint, divisor: bigint): bigint {
   return value < 0n && quotient * divisor !== value ? quotient - 1n : quotient;
 }
 
-const matches = (text: string, pattern: string, { charge }: CallContext) =>
-  compiledRegex(pattern, charge).matcher(text).find();
+const matches = (text: string, pattern: string, context: CallContext) =>
+  context.regex(pattern).test(text);
 const matchOptions = { cost: matchCost, ...one };
 
 const text: readonly Overload[] = [

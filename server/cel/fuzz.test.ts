@@ -1,0 +1,115 @@
+/** Wild expressions: whatever the text, only the two errors of the contract come out. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { CelCompileError, CelEvaluationError, createCelEnvironment } from "./environment.js";
+
+const environment = createCelEnvironment({
+  variables: { a: "dyn", l: { list: "int" }, s: "string", o: { object: "O" } },
+  types: [{ name: "O", fields: { f: "string", o: { object: "O" } } }],
+  costLimit: 20_000,
+});
+
+const PIECES =
+  `a l s o o.f o.o.f 1 0 -1 2u 1.5 'x' "y" b'z' r'\\' null true false [ ] { } ( ) . .? [? ? : , + - * / % < <= > >= == != && || ! in has( size( type( dyn(
+  int( string( timestamp( duration( quantity( url( ip( cidr( optional.of( optional.none() cel.bind(x, x .all(x, .map(x, .filter(x, .exists(x, .transformMap(k,v,
+  .matches( .split( .join( .replace( .format( .find( .findAll( .sum() .min() .sort() .sortBy(x, .substring( .orValue( .optMap(x, __proto__ constructor
+  'aaaa' '(a+)+$' 9223372036854775807 1e308 '%s' .value() .getHours() 'Zone' '\\u0000' \`q\`  // 0x`.split(
+    /\s+/,
+  );
+
+const BINDINGS = [
+  { a: null, l: [], s: "", o: {} },
+  {
+    a: { b: [1, { c: "d" }], __proto__: null },
+    l: [3, 1, 2],
+    s: "10.0.0.1",
+    o: { f: "x", o: { f: "y" } },
+  },
+  { a: Array.from({ length: 50 }, (_, i) => i), l: [1, 2], s: "1Gi", o: { f: 5 } },
+];
+
+/** The greatest cost is no more than what was estimated. */
+function run(source: string): void {
+  let program: ReturnType<typeof environment.compile>;
+  try {
+    program = environment.compile(source, ["dyn"]);
+  } catch (error) {
+    assert.ok(error instanceof CelCompileError, `${source}: ${String(error)}`);
+    assert.ok(error.line >= 1 && error.column >= 1);
+    return;
+  }
+  for (const bindings of BINDINGS) {
+    try {
+      const { cost } = program.evaluateWithin(bindings, 20_000);
+      assert.ok(
+        cost <= program.estimatedCostMax,
+        `${source}: ${cost} > ${program.estimatedCostMax}`,
+      );
+    } catch (error) {
+      if (error instanceof assert.AssertionError) throw error;
+      assert.ok(error instanceof CelEvaluationError, `${source}: ${String(error)}`);
+    }
+  }
+}
+
+test("S2-AZC-25: random pieces of expressions end in a value or in one of the two errors", () => {
+  const expression = fc.array(fc.constantFrom(...PIECES), { maxLength: 14 });
+  fc.assert(
+    fc.property(expression, fc.boolean(), (pieces, isSpaced) =>
+      run(pieces.join(isSpaced ? " " : "")),
+    ),
+    { numRuns: 5_000 },
+  );
+});
+
+test("S2-AZC-25: random well-formed expressions cost no more than was estimated", () => {
+  const { tree } = fc.letrec<{ tree: string; leaf: string }>((tie) => ({
+    leaf: fc.constantFrom(
+      "a",
+      "l",
+      "s",
+      "o",
+      "o.f",
+      "1",
+      "'x'",
+      "true",
+      "[1, 2]",
+      "{'k': 1}",
+      "x",
+      "dyn(a)",
+    ),
+    tree: fc.oneof(
+      { depthSize: "small", withCrossShrink: true },
+      tie("leaf"),
+      fc
+        .tuple(fc.constantFrom("+", "==", "&&", "||", "in", "<"), tie("tree"), tie("tree"))
+        .map(([op, x, y]) => `(${x} ${op} ${y})`),
+      fc
+        .tuple(
+          fc.constantFrom("map", "filter", "all", "exists", "sortBy"),
+          tie("tree"),
+          tie("tree"),
+        )
+        .map(([m, x, y]) => `${x}.${m}(x, ${y})`),
+      fc
+        .tuple(fc.constantFrom("size", "type", "dyn", "string", "optional.of"), tie("tree"))
+        .map(([f, x]) => `${f}(${x})`),
+      fc
+        .tuple(
+          fc.constantFrom("split", "contains", "indexOf", "join", "matches", "orValue"),
+          tie("tree"),
+          tie("tree"),
+        )
+        .map(([f, x, y]) => `${x}.${f}(${y})`),
+      fc.tuple(tie("tree"), tie("tree"), tie("tree")).map(([c, x, y]) => `(${c} ? ${x} : ${y})`),
+      fc.tuple(tie("tree"), tie("tree")).map(([x, y]) => `[${x}, dyn(${y})]`),
+      fc.tuple(tie("tree"), tie("tree")).map(([x, y]) => `cel.bind(x, ${x}, ${y})`),
+    ),
+  }));
+  fc.assert(fc.property(tree, run), { numRuns: 5_000 });
+});
+
+test("random text and random characters are compile errors or run", () => {
+  fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 60 }), run), { numRuns: 2_000 });
+});
