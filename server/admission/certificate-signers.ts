@@ -1,0 +1,113 @@
+/**
+ * Who may decide about certificates: CertificateApproval, CertificateSigning and
+ * ClusterTrustBundleAttest ask for a permission on the signer, as a request for a certificate names
+ * it; CertificateSubjectRestriction keeps everybody from asking to be a member of masters.
+ */
+import { deepEqual } from "../api/deep-equal.js";
+import type { ApiObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { MASTERS_GROUP, type UserInfo } from "../request/user-info.js";
+import { type AdmissionAttributes, type AdmissionPlugin, refuse } from "./admission.js";
+import { parseSigningRequest } from "./node/signing-request.js";
+
+/**
+ * Whether the user has the verb on the resource "signers" of that name in the group of certificates.
+ * The wiring asks the authorizer.
+ */
+export type MayUseSigner = (
+  user: UserInfo,
+  verb: "approve" | "sign" | "attest",
+  name: string,
+  signal: AbortSignal,
+) => Promise<boolean>;
+
+/** In the order of the chain. */
+export function createCertificatePlugins(
+  naming: Naming,
+  mayUseSigner: MayUseSigner,
+): AdmissionPlugin[] {
+  const group = `certificates.${naming.groupDomain}`;
+  /** The signer by name, or all of its domain. */
+  const may: MayUseSigner = async (user, verb, signer, signal) =>
+    (await mayUseSigner(user, verb, signer, signal)) ||
+    (await mayUseSigner(user, verb, `${signer.split("/")[0]}/*`, signal));
+  const check = async (
+    attributes: AdmissionAttributes,
+    verb: "approve" | "sign" | "attest",
+    signal: AbortSignal,
+  ) => {
+    const { user, object, oldObject } = attributes;
+    // A status may not talk about another signer than the one that was asked.
+    const signer = signerOf(verb === "attest" ? object : oldObject);
+    if (await may(user, verb, signer, signal)) return;
+    const what = verb === "attest" ? "attest for" : `${verb} requests with`;
+    throw refuse(attributes, `user not permitted to ${what} signerName ${JSON.stringify(signer)}`);
+  };
+  const requests = (operation: "CREATE" | "UPDATE", subresource: string) =>
+    handlesOnly(group, "certificatesigningrequests", [operation], subresource);
+  return [
+    {
+      name: "CertificateApproval",
+      handles: requests("UPDATE", "approval"),
+      validate: (attributes, signal) => check(attributes, "approve", signal),
+    },
+    {
+      name: "CertificateSigning",
+      handles: requests("UPDATE", "status"),
+      validate(attributes, signal) {
+        const [next, before] = [attributes.object, attributes.oldObject].map(statusOf);
+        const isSame =
+          deepEqual(next?.certificate, before?.certificate) &&
+          deepEqual(next?.conditions ?? [], before?.conditions ?? []);
+        return isSame ? undefined : check(attributes, "sign", signal);
+      },
+    },
+    {
+      name: "ClusterTrustBundleAttest",
+      handles: handlesOnly(group, "clustertrustbundles", ["CREATE", "UPDATE"], ""),
+      validate: (attributes, signal) =>
+        signerOf(attributes.object) === "" ? undefined : check(attributes, "attest", signal),
+    },
+    {
+      name: "CertificateSubjectRestriction",
+      handles: requests("CREATE", ""),
+      validate(attributes) {
+        refuseMasters(attributes, `${naming.labelDomain}/kube-apiserver-client`);
+        return undefined;
+      },
+    },
+  ];
+}
+
+function handlesOnly(
+  group: string,
+  resource: string,
+  operations: readonly string[],
+  subresource: string,
+): NonNullable<AdmissionPlugin["handles"]> {
+  return (operation, asked, askedSubresource) =>
+    operations.includes(operation) &&
+    askedSubresource === subresource &&
+    asked.group === group &&
+    asked.resource === resource;
+}
+
+function signerOf(object: ApiObject | undefined): string {
+  return ((object?.spec ?? {}) as { signerName?: string }).signerName ?? "";
+}
+
+function statusOf(object: ApiObject | undefined) {
+  return (object?.status ?? {}) as { certificate?: string; conditions?: readonly unknown[] };
+}
+
+/** The group is not revocable, so no certificate of it is given out. */
+function refuseMasters(attributes: AdmissionAttributes, clientSigner: string): void {
+  const { object } = attributes;
+  if (signerOf(object) !== clientSigner) return;
+  const { request = "" } = (object?.spec ?? {}) as { request?: string };
+  const subject = parseSigningRequest(request)?.subjectName;
+  // What cannot be parsed is refused by the rules of the type.
+  if (subject?.getField("O").includes(MASTERS_GROUP) !== true) return;
+  const why = `use of ${clientSigner} signer with ${MASTERS_GROUP} group is not allowed`;
+  throw refuse(attributes, why);
+}

@@ -1,0 +1,30 @@
+/**
+ * NamespaceLifecycle: the namespaces that every client counts on stay. That nothing is made in a
+ * namespace that is missing or going away the registry itself sees to, in the create's transaction.
+ */
+import type { Naming } from "../api/naming.js";
+import {
+  type AdmissionAttributes,
+  type AdmissionOperation,
+  type AdmissionPlugin,
+  type AdmissionResource,
+  refuse,
+} from "./admission.js";
+
+export class NamespaceLifecycle implements AdmissionPlugin {
+  readonly name = "NamespaceLifecycle";
+  readonly #immortal: ReadonlySet<string>;
+
+  constructor({ systemNamespace, publicNamespace }: Naming) {
+    this.#immortal = new Set(["default", systemNamespace, publicNamespace]);
+  }
+
+  handles(operation: AdmissionOperation, { group, resource }: AdmissionResource): boolean {
+    return operation === "DELETE" && group === "" && resource === "namespaces";
+  }
+
+  validate(attributes: AdmissionAttributes): undefined {
+    if (!this.#immortal.has(attributes.name)) return;
+    throw refuse(attributes, "this namespace may not be deleted");
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * Priority: a pod's priority is the value of its PriorityClass, or of the one that is the default for
+ * all; clients name classes and never numbers. There is at most one default.
+ */
+import type { ApiObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import {
+  type AdmissionAttributes,
+  type AdmissionOperation,
+  type AdmissionPlugin,
+  type AdmissionResource,
+  refuse,
+} from "./admission.js";
+import { type AdmissionView, findObject, listObjects } from "./stored-objects.js";
+
+interface PriorityClass extends ApiObject {
+  value?: number;
+  globalDefault?: boolean;
+  preemptionPolicy?: string;
+}
+
+interface PodSpec {
+  priorityClassName?: string;
+  priority?: number | null;
+  preemptionPolicy?: string | null;
+}
+
+/** Of pods without a class where no class is the default. */
+const NO_CLASS_PRIORITY = 0;
+const NO_CLASS_PREEMPTION = "PreemptLowerPriority";
+
+export class Priority implements AdmissionPlugin {
+  readonly name = "Priority";
+  readonly #view: AdmissionView;
+  readonly #classes: { readonly group: string; readonly resource: string };
+
+  constructor(view: AdmissionView, { groupDomain }: Naming) {
+    this.#view = view;
+    this.#classes = { group: `scheduling.${groupDomain}`, resource: "priorityclasses" };
+  }
+
+  handles(
+    operation: AdmissionOperation,
+    { group, resource }: AdmissionResource,
+    subresource: string,
+  ): boolean {
+    if (subresource !== "" || (operation !== "CREATE" && operation !== "UPDATE")) return false;
+    return (
+      (group === "" && resource === "pods") ||
+      (group === this.#classes.group && resource === this.#classes.resource)
+    );
+  }
+
+  mutate(attributes: AdmissionAttributes): boolean {
+    const { resource, object, oldObject } = attributes;
+    if (resource.resource !== "pods" || object === undefined) return false;
+    const spec = (object.spec ?? {}) as PodSpec;
+    if (oldObject !== undefined) return keepPriority(spec, (oldObject.spec ?? {}) as PodSpec);
+    return this.#setPriority(attributes, spec);
+  }
+
+  validate(attributes: AdmissionAttributes): undefined {
+    const { resource, object, operation } = attributes;
+    if (resource.resource === "pods") return;
+    if ((object as PriorityClass | undefined)?.globalDefault !== true) return;
+    const other = this.#findDefault();
+    if (other === undefined) return;
+    const { name } = other.metadata;
+    if (operation === "UPDATE" && name === attributes.name) return;
+    const why = `PriorityClass ${name} is already marked as default. Only one default can exist`;
+    throw refuse(attributes, why);
+  }
+
+  #setPriority(attributes: AdmissionAttributes, spec: PodSpec): boolean {
+    const { priorityClassName = "" } = spec;
+    const chosen = priorityClassName === "" ? this.#findDefault() : this.#find(priorityClassName);
+    if (priorityClassName !== "" && chosen === undefined) {
+      throw refuse(attributes, `no PriorityClass with name ${priorityClassName} was found`);
+    }
+    const priority = chosen === undefined ? NO_CLASS_PRIORITY : (chosen.value ?? 0);
+    const preemption =
+      chosen === undefined ? NO_CLASS_PREEMPTION : (chosen.preemptionPolicy ?? NO_CLASS_PREEMPTION);
+    const asked = spec.priority ?? priority;
+    if (asked !== priority) {
+      const why = `the integer value of priority (${asked}) must not be provided in pod spec; priority admission controller computed ${priority} from the given PriorityClass name`;
+      throw refuse(attributes, why);
+    }
+    const askedPreemption = spec.preemptionPolicy ?? preemption;
+    if (askedPreemption !== preemption) {
+      const why = `the string value of PreemptionPolicy (${askedPreemption}) must not be provided in pod spec; priority admission controller computed ${preemption} from the given PriorityClass name`;
+      throw refuse(attributes, why);
+    }
+    if (chosen !== undefined) spec.priorityClassName = chosen.metadata.name ?? "";
+    spec.priority = priority;
+    spec.preemptionPolicy = preemption;
+    return true;
+  }
+
+  #find(name: string): PriorityClass | undefined {
+    return findObject(this.#view, this.#classes, "", name);
+  }
+
+  /** Of several, which only happens when they are made at the same time, the lowest. */
+  #findDefault(): PriorityClass | undefined {
+    const classes: PriorityClass[] = listObjects(this.#view, this.#classes, "");
+    return classes
+      .filter(({ globalDefault }) => globalDefault === true)
+      .sort((left, right) => (left.value ?? 0) - (right.value ?? 0))[0];
+  }
+}
+
+/** Clients that send an object of their own making do not know what was computed. */
+function keepPriority(next: PodSpec, before: PodSpec): boolean {
+  let isChanged = false;
+  for (const field of ["priority", "preemptionPolicy"] as const) {
+    if ((next[field] ?? null) !== null || (before[field] ?? null) === null) continue;
+    Object.assign(next, { [field]: before[field] });
+    isChanged = true;
+  }
+  return isChanged;
+}

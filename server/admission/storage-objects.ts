@@ -1,0 +1,104 @@
+/**
+ * PersistentVolumeClaimResize: a claim grows only when it is bound and its class allows it.
+ * StorageObjectInUseProtection: volumes and claims stay as long as somebody uses them; controllers
+ * that watch over storage take the finalizer away.
+ */
+import type { ApiObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { compareQuantities, parseQuantity } from "../schema/quantity.js";
+import {
+  type AdmissionAttributes,
+  type AdmissionOperation,
+  type AdmissionPlugin,
+  type AdmissionResource,
+  refuse,
+} from "./admission.js";
+import { type AdmissionView, findObject } from "./stored-objects.js";
+
+interface Claim extends ApiObject {
+  spec?: {
+    storageClassName?: string | null;
+    resources?: { requests?: Record<string, string> };
+  };
+  status?: { phase?: string };
+}
+
+export class PersistentVolumeClaimResize implements AdmissionPlugin {
+  readonly name = "PersistentVolumeClaimResize";
+  readonly #view: AdmissionView;
+  readonly #classes: { readonly group: string; readonly resource: string };
+  readonly #classAnnotation: string;
+
+  constructor(view: AdmissionView, { groupDomain, labelDomain }: Naming) {
+    this.#view = view;
+    this.#classes = { group: `storage.${groupDomain}`, resource: "storageclasses" };
+    this.#classAnnotation = `volume.beta.${labelDomain}/storage-class`;
+  }
+
+  handles(
+    operation: AdmissionOperation,
+    { group, resource }: AdmissionResource,
+    subresource: string,
+  ): boolean {
+    const isClaim = group === "" && resource === "persistentvolumeclaims";
+    return operation === "UPDATE" && isClaim && subresource === "";
+  }
+
+  validate(attributes: AdmissionAttributes): undefined {
+    const [next, before] = [attributes.object as Claim, attributes.oldObject as Claim];
+    const [size, known] = [sizeOf(next), sizeOf(before)];
+    if (size === undefined || known === undefined || compareQuantities(size, known) <= 0) return;
+    if (before.status?.phase !== "Bound") {
+      throw refuse(attributes, "Only bound persistent volume claims can be expanded");
+    }
+    const [className, knownName] = [this.#classOf(next), this.#classOf(before)];
+    const found =
+      className === knownName ? findObject(this.#view, this.#classes, "", className) : undefined;
+    if ((found as { allowVolumeExpansion?: boolean } | undefined)?.allowVolumeExpansion === true) {
+      return;
+    }
+    const why =
+      "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
+    throw refuse(attributes, why);
+  }
+
+  #classOf({ metadata, spec }: Claim): string {
+    return metadata.annotations?.[this.#classAnnotation] ?? spec?.storageClassName ?? "";
+  }
+}
+
+function sizeOf({ spec }: Claim) {
+  return parseQuantity(spec?.resources?.requests?.storage ?? "");
+}
+
+export class StorageObjectInUseProtection implements AdmissionPlugin {
+  readonly name = "StorageObjectInUseProtection";
+  /** By "group/resource". */
+  readonly #finalizers: ReadonlyMap<string, string>;
+
+  constructor({ groupDomain, labelDomain }: Naming) {
+    this.#finalizers = new Map([
+      ["/persistentvolumes", `${labelDomain}/pv-protection`],
+      ["/persistentvolumeclaims", `${labelDomain}/pvc-protection`],
+      [`storage.${groupDomain}/volumeattributesclasses`, `${labelDomain}/vac-protection`],
+    ]);
+  }
+
+  handles(
+    operation: AdmissionOperation,
+    { group, resource }: AdmissionResource,
+    subresource: string,
+  ): boolean {
+    const isProtected = this.#finalizers.has(`${group}/${resource}`);
+    return operation === "CREATE" && isProtected && subresource === "";
+  }
+
+  mutate({ object, resource }: AdmissionAttributes): boolean {
+    const finalizer = this.#finalizers.get(`${resource.group}/${resource.resource}`);
+    if (object === undefined || finalizer === undefined) return false;
+    const { finalizers = [] } = object.metadata;
+    if (finalizers.includes(finalizer)) return false;
+    object.metadata.finalizers = [...finalizers, finalizer];
+    return true;
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * TaintNodesByCondition: a new node gets no pods until whoever watches over nodes has seen that it is
+ * ready and takes the taint away.
+ */
+import type { Naming } from "../api/naming.js";
+import type {
+  AdmissionAttributes,
+  AdmissionOperation,
+  AdmissionPlugin,
+  AdmissionResource,
+} from "./admission.js";
+
+interface Taint {
+  key?: string;
+  effect?: string;
+}
+
+const EFFECT = "NoSchedule";
+
+export class TaintNodesByCondition implements AdmissionPlugin {
+  readonly name = "TaintNodesByCondition";
+  readonly #key: string;
+
+  constructor({ labelDomain }: Naming) {
+    this.#key = `node.${labelDomain}/not-ready`;
+  }
+
+  handles(
+    operation: AdmissionOperation,
+    { group, resource }: AdmissionResource,
+    subresource: string,
+  ): boolean {
+    return operation === "CREATE" && group === "" && resource === "nodes" && subresource === "";
+  }
+
+  mutate({ object }: AdmissionAttributes): boolean {
+    if (object === undefined) return false;
+    const spec = (object.spec ?? {}) as { taints?: Taint[] };
+    const { taints = [] } = spec;
+    if (taints.some(({ key, effect }) => key === this.#key && effect === EFFECT)) return false;
+    object.spec = { ...spec, taints: [...taints, { key: this.#key, effect: EFFECT }] };
+    return true;
+  }
+}

@@ -1,0 +1,47 @@
+/** Tolerations of pods: which one covers which, as upstream merges them. */
+import { deepEqual } from "../api/deep-equal.js";
+
+export interface Toleration {
+  key?: string;
+  operator?: string;
+  value?: string;
+  effect?: string;
+  tolerationSeconds?: number | null;
+}
+
+/** The first ones, then those of the second that they do not cover already. */
+export function mergeTolerations(
+  first: readonly Toleration[],
+  second: readonly Toleration[],
+): Toleration[] {
+  const all = [...first, ...second];
+  const merged: Toleration[] = [];
+  all.forEach((toleration, index) => {
+    if (merged.some((kept) => covers(kept, toleration))) return;
+    const isCoveredLater = all
+      .slice(index + 1)
+      .some((later) => !deepEqual(later, toleration) && covers(later, toleration));
+    if (!isCoveredLater) merged.push(toleration);
+  });
+  return merged;
+}
+
+/** Whether all that `inner` tolerates is tolerated by `outer`. */
+function covers(outer: Toleration, inner: Toleration): boolean {
+  if (deepEqual(outer, inner)) return true;
+  if ((outer.key ?? "") !== "" && outer.key !== inner.key) return false;
+  // An empty key with Exists is all keys, an empty effect is all effects.
+  if ((outer.effect ?? "") !== "" && outer.effect !== inner.effect) return false;
+  if ((outer.effect ?? "") === "NoExecute" && !lastsAsLong(outer, inner)) return false;
+  if ((outer.operator ?? "") === "Exists") return true;
+  return (
+    (outer.operator || "Equal") === (inner.operator || "Equal") &&
+    (outer.value ?? "") === (inner.value ?? "")
+  );
+}
+
+function lastsAsLong(outer: Toleration, inner: Toleration): boolean {
+  const seconds = ({ tolerationSeconds }: Toleration) =>
+    tolerationSeconds ?? Number.POSITIVE_INFINITY;
+  return seconds(outer) >= seconds(inner);
+}
