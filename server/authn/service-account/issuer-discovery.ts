@@ -30,7 +30,6 @@ export function createIssuerDiscovery(options: {
   const { settings, keys, serverAddress } = options;
   const issuer = settings.issuers[0];
   if (!isDiscoverable(issuer)) return {};
-  const keySet = documentOf("application/jwk-set+json", keys.toJwks());
   return {
     [CONFIGURATION_PATH]: () =>
       documentOf("application/json", {
@@ -40,7 +39,7 @@ export function createIssuerDiscovery(options: {
         subject_types_supported: ["public"],
         id_token_signing_alg_values_supported: keys.algorithms,
       }),
-    [KEY_SET_PATH]: () => keySet,
+    [KEY_SET_PATH]: () => documentOf("application/jwk-set+json", keys.toJwks()),
   };
 }
 

@@ -1,18 +1,35 @@
 /**
- * KeyRing: the keys that tokens are verified with, and the one that signs. Immutable; another set of
- * keys is another ring.
+ * KeyRing: the keys that tokens are verified with, and the one that signs. They change together, when
+ * the files do that they come from.
  */
 import { isSignedBy, type SigningKey, toJwk, type VerificationKey } from "./token-keys.js";
 
 export class KeyRing {
-  readonly signing: SigningKey;
-  readonly #keys: readonly VerificationKey[];
+  #signing: SigningKey;
+  #keys: readonly VerificationKey[] = [];
+  #version = 0;
 
   /** The signing key verifies as well, whether it is among the others or not. */
   constructor(signing: SigningKey, others: readonly VerificationKey[]) {
+    this.#signing = signing;
+    this.replace(signing, others);
+  }
+
+  /** From now on only these keys count, also for tokens that were believed before. */
+  replace(signing: SigningKey, others: readonly VerificationKey[]): void {
     const byId = new Map([signing, ...others].map((key) => [key.id, key]));
-    this.signing = signing;
+    this.#signing = signing;
     this.#keys = Object.freeze([...byId.values()]);
+    this.#version++;
+  }
+
+  get signing(): SigningKey {
+    return this.#signing;
+  }
+
+  /** Another one means other keys: what they have verified has to be verified again. */
+  get version(): number {
+    return this.#version;
   }
 
   /**

@@ -214,6 +214,20 @@ test("S2-SA-01: every given key verifies; one that is not given does not", async
   refuses(accounts, await signCompactToken(makeRsaKey(), claims), "signature");
 });
 
+test("S2-SA-01: other keys count from the next request on, also for tokens that were known", async () => {
+  const [first, second] = [makeEcKey("P-256"), makeEcKey("P-256")];
+  const accounts = openAccounts({ signing: first });
+  const token = await issue(accounts);
+  assert.equal(ask(accounts, token)?.uid, "u-web");
+  accounts.keys.replace(second, [first]);
+  const newer = await issue(accounts);
+  assert.equal(ask(accounts, token)?.uid, "u-web");
+  assert.equal(ask(accounts, newer)?.uid, "u-web");
+  accounts.keys.replace(second, []);
+  refuses(accounts, token, "signature");
+  assert.equal(ask(accounts, newer)?.uid, "u-web");
+});
+
 test("S2-SA-06: forged headers do not help: none, a public key as secret, another key's name", async () => {
   const [rsa, ec] = [makeRsaKey(), makeEcKey("P-256")];
   const accounts = openAccounts({ signing: rsa, others: [ec] });

@@ -81,8 +81,9 @@ export class ServiceAccountAuthenticator implements Authenticator {
   readonly #issuers: ReadonlySet<unknown>;
   readonly #legacyIssuer: string;
   readonly #revokedLabel: string;
-  /** By digest: what was once verified stays so, as keys do not change while the process lives. */
+  /** By digest: what was once verified stays so as long as the keys do. */
   readonly #verified = new LRUCache<string, VerifiedToken>({ max: VERIFIED_TOKENS_MAX });
+  #keysVersion = 0;
 
   constructor(options: ServiceAccountAuthenticatorOptions) {
     this.#options = options;
@@ -95,6 +96,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
   authenticate({ headers, audiences: asked }: RequestFacts): UserInfo | undefined {
     const token = bearerTokenOf(headers);
     if (token === undefined) return undefined;
+    this.#forgetOldKeys();
     const digest = hash("sha256", token, "base64");
     let verified = this.#verified.get(digest);
     const isKnown = verified !== undefined;
@@ -108,6 +110,13 @@ export class ServiceAccountAuthenticator implements Authenticator {
     if (!isKnown) this.#verified.set(digest, verified);
     const { user } = verified;
     return audiences === undefined ? user : createUser({ ...user, audiences });
+  }
+
+  #forgetOldKeys(): void {
+    const { version } = this.#options.keys;
+    if (version === this.#keysVersion) return;
+    this.#keysVersion = version;
+    this.#verified.clear();
   }
 
   /** Tells whether the token is one of ours, and believes its claims. */

@@ -75,6 +75,7 @@ export class FakeView {
 export interface AccountFixture {
   readonly view: FakeView;
   readonly clock: ManualClock;
+  readonly keys: KeyRing;
   readonly issuer: TokenIssuer;
   readonly authenticator: ServiceAccountAuthenticator;
   /** Reasons of all refusals so far. */
@@ -106,6 +107,7 @@ export function openAccounts(
   return {
     view,
     clock,
+    keys,
     refusals,
     issuer: new TokenIssuer(parts),
     authenticator: new ServiceAccountAuthenticator({ ...parts, objects, observer }),
