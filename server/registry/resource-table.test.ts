@@ -22,11 +22,14 @@ const VIRTUAL = Object.fromEntries(
   ].map((name) => [name, operation]),
 );
 
+/** What the wiring gives. */
+const WIRED = { "/serviceaccounts/token": { action: () => ({ run: assert.fail }) } };
+
 function open(vendor = "kubernetes", isEnabled?: () => boolean) {
   const naming = createNaming(vendor);
   const facts = loadFacts(naming);
   const codecs = createObjectCodecs(facts);
-  const options = { naming, facts, codecs, virtual: VIRTUAL };
+  const options = { naming, facts, codecs, virtual: VIRTUAL, subresources: WIRED };
   const table = createResourceTable({ ...options, ...(isEnabled && { isEnabled }) });
   return { facts, table };
 }
