@@ -23,7 +23,7 @@ const VIRTUAL = Object.fromEntries(
 );
 
 /** What the wiring gives. */
-const WIRED = { "/serviceaccounts/token": { action: () => ({ run: assert.fail }) } };
+const WIRED = { "/serviceaccounts/token": { action: () => ({ run: async () => assert.fail() }) } };
 
 function open(vendor = "kubernetes", isEnabled?: () => boolean) {
   const naming = createNaming(vendor);
