@@ -5,9 +5,13 @@
  */
 import { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
+import { LRUCache } from "lru-cache";
 
 /** Longer chains are refused, as every link costs a signature check. */
 const CHAIN_LINKS_MAX = 8;
+
+/** Few authorities issue by way of others; about 4 KiB each. */
+const INTERMEDIATES_MAX = 256;
 
 /** Extended key usages (RFC 5280 section 4.2.1.12) with which a client may show a certificate. */
 const CLIENT_USAGES: ReadonlySet<string> = new Set(["1.3.6.1.5.5.7.3.2", "2.5.29.37.0"]);
@@ -31,26 +35,50 @@ export function splitBundle(bundle: string): string[] {
 }
 
 /**
- * Whether signatures, dates and usages lead from the certificate to one of the authorities, by way of
- * what the client sent along.
+ * Follows clients' certificates to authorities. A resumed TLS session brings the client's certificate
+ * back but not the ones above it, so those that led somewhere are remembered; they are public, and each
+ * signature is checked anew.
  */
-export function isClientOf(
-  leaf: X509Certificate,
-  authorities: readonly X509Certificate[],
-  nowMs: number,
-): boolean {
-  if (!isForClients(leaf)) return false;
-  let current: X509Certificate | undefined = leaf;
-  for (let link = 0; link < CHAIN_LINKS_MAX && current !== undefined; link++) {
-    const subject: X509Certificate = current;
-    if (!isValidAt(subject, nowMs)) return false;
-    if (authorities.some((one) => isValidAt(one, nowMs) && hasIssued(one, subject))) return true;
-    // Node links each certificate to the one above it.
-    const above: X509Certificate | undefined = subject.issuerCertificate;
-    const isNext = above !== undefined && above !== subject && hasIssued(above, subject);
-    current = isNext && isForClients(above) ? above : undefined;
+export class ClientChains {
+  /** By digest. */
+  readonly #seen = new LRUCache<string, X509Certificate>({ max: INTERMEDIATES_MAX });
+
+  /**
+   * Whether signatures, dates and usages lead from the certificate that a connection shows to one of
+   * the authorities, by way of what the client sent along.
+   */
+  leadTo(
+    authorities: readonly X509Certificate[],
+    leaf: X509Certificate,
+    socket: TLSSocket,
+    nowMs: number,
+  ): boolean {
+    if (!isForClients(leaf)) return false;
+    const isResumed = socket.isSessionReused?.() ?? false;
+    const path: X509Certificate[] = [];
+    let current: X509Certificate | undefined = leaf;
+    for (let link = 0; link < CHAIN_LINKS_MAX && current !== undefined; link++) {
+      const subject: X509Certificate = current;
+      if (!isValidAt(subject, nowMs)) return false;
+      if (authorities.some((one) => isValidAt(one, nowMs) && hasIssued(one, subject))) {
+        for (const certificate of path) this.#seen.set(certificate.fingerprint256, certificate);
+        return true;
+      }
+      // Node links each certificate to the one above it.
+      const above = isResumed ? this.#recall(subject) : subject.issuerCertificate;
+      const isNext = above !== undefined && above !== subject && hasIssued(above, subject);
+      current = isNext && isForClients(above) ? above : undefined;
+      if (current !== undefined) path.push(current);
+    }
+    return false;
   }
-  return false;
+
+  #recall(subject: X509Certificate): X509Certificate | undefined {
+    for (const certificate of this.#seen.values()) {
+      if (hasIssued(certificate, subject)) return certificate;
+    }
+    return undefined;
+  }
 }
 
 /** The subject of the certificate that the client showed. */

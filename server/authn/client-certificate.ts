@@ -13,7 +13,7 @@ import type { TLSSocket } from "node:tls";
 import { unauthorized } from "../api/status.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import { type Authenticator, type RequestFacts, withAuthenticatedGroup } from "./authenticator.js";
-import { isClientOf, parseAuthorities, subjectOf } from "./certificate-chain.js";
+import { ClientChains, parseAuthorities, subjectOf } from "./certificate-chain.js";
 
 interface Identity {
   /** undefined: a certificate without a common name identifies nobody. */
@@ -26,6 +26,7 @@ type Verdict = Identity | "none" | "untrusted";
 export class ClientCertificateAuthenticator implements Authenticator {
   readonly name = "client-certificate";
   readonly #credentialIdKey: string;
+  readonly #chains = new ClientChains();
   #known = new WeakMap<TLSSocket, Verdict>();
   #authorities: readonly X509Certificate[] | undefined;
 
@@ -61,7 +62,7 @@ export class ClientCertificateAuthenticator implements Authenticator {
     const isTrusted =
       this.#authorities === undefined
         ? socket.authorized
-        : isClientOf(certificate, this.#authorities, Date.now());
+        : this.#chains.leadTo(this.#authorities, certificate, socket, Date.now());
     if (!isTrusted) return "untrusted";
     const { commonName: name, organizations } = subjectOf(socket);
     const digest = certificate.fingerprint256.replaceAll(":", "").toLowerCase();

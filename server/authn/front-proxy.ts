@@ -20,7 +20,7 @@ import {
 } from "../request/header-list.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import type { Authenticator, RequestFacts } from "./authenticator.js";
-import { isClientOf, parseAuthorities, subjectOf } from "./certificate-chain.js";
+import { ClientChains, parseAuthorities, subjectOf } from "./certificate-chain.js";
 import type { FrontProxyHeaders } from "./identity-headers.js";
 
 export interface FrontProxyOptions {
@@ -42,6 +42,7 @@ export class FrontProxyAuthenticator implements Authenticator {
   readonly name = "front-proxy";
   readonly #headers: FrontProxyHeaders;
   readonly #allowedNames: ReadonlySet<string>;
+  readonly #chains = new ClientChains();
   #authorities: readonly X509Certificate[];
   /** A connection's certificate cannot change, so it is looked at once. */
   #known = new WeakMap<TLSSocket, Proxy>();
@@ -96,7 +97,7 @@ export class FrontProxyAuthenticator implements Authenticator {
   #examine(socket: TLSSocket): Proxy {
     const certificate = socket.getPeerX509Certificate?.();
     if (certificate === undefined) return NO_PROXY;
-    if (!isClientOf(certificate, this.#authorities, Date.now())) return NO_PROXY;
+    if (!this.#chains.leadTo(this.#authorities, certificate, socket, Date.now())) return NO_PROXY;
     const { commonName } = subjectOf(socket);
     const isAllowed = this.#allowedNames.size === 0 || this.#allowedNames.has(commonName);
     return isAllowed ? { trustedUntilMs: Date.parse(certificate.validTo) } : NO_PROXY;

@@ -1,0 +1,145 @@
+/** Client certificates as clients show them, alone and beside tokens, over real connections. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { after, before, describe, test } from "node:test";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import {
+  TestAuthority,
+  type TestIdentity,
+  type TestLeaf,
+} from "../../e2e/harness/test-authority.js";
+import { silentLogger } from "../../storage/base/logger.js";
+import { parseTokenFile, TokenFileAuthenticator } from "../authn/token-file.js";
+import { type Front, openFront } from "./test-front.js";
+
+const PODS = "/api/v1/pods";
+const HOUR_MS = 3_600_000;
+
+describe("client certificates", () => {
+  let front: Front;
+  let one: TestAuthority;
+  let two: TestAuthority;
+  before(async () => {
+    [one, two] = await Promise.all([TestAuthority.create("one"), TestAuthority.create("two")]);
+    front = await openFront({
+      otherAuthorities: one.certificate + two.certificate,
+      authenticators: [
+        new TokenFileAuthenticator(parseTokenFile("tokens", "t1,tom,1", silentLogger)),
+      ],
+      authorizer: { name: "all", authorize: () => ({ decision: "allow", reason: "" }) },
+      handler: (ctx) => {
+        ctx.body = JSON.stringify(ctx.state.user);
+      },
+    });
+    front.clientCertificates.replaceAuthorities(`${one.certificate}\n# two\n${two.certificate}`);
+  });
+  after(async () => {
+    await front[Symbol.asyncDispose]();
+  });
+
+  /** The user by both versions of HTTP, or the code of the refusal. */
+  async function userOf(identity: TestIdentity | null, headers: Record<string, string> = {}) {
+    const answers = [
+      await front.ask(PODS, { identity, headers }),
+      await front.askHttp2(PODS, { identity, headers }),
+    ] as const;
+    assert.equal(answers[0].status, answers[1].status);
+    const [{ status, text }] = answers;
+    return status === 200 ? JSON.parse(text) : status;
+  }
+  const codeOf = async (authority: TestAuthority, leaf: TestLeaf) =>
+    await userOf(await authority.issue({ commonName: "jane", ...leaf }));
+
+  test("S2-X509-01: each authority of a bundle vouches for clients", async () => {
+    assert.equal((await codeOf(one, {})).name, "jane");
+    assert.equal((await codeOf(two, {})).name, "jane");
+  });
+
+  test("S2-X509-02: no, one or three organisations are as many groups; uid there is none", async () => {
+    const groupsOf = async (...organizations: string[]) =>
+      (await codeOf(one, { organizations })).groups;
+    const all = "system:authenticated";
+    assert.deepEqual(await groupsOf(), [all]);
+    assert.deepEqual(await groupsOf("dev"), ["dev", all]);
+    assert.deepEqual(await groupsOf("dev", "a, b=c", "größe"), ["dev", "a, b=c", "größe", all]);
+    const user = await codeOf(one, { organizations: ["dev"] });
+    assert.equal(user.uid, "");
+    // Which certificate it was, and nothing else.
+    assert.deepEqual(Object.keys(user.extra), ["credential-id"]);
+    assert.match(user.extra["credential-id"][0], /^X509SHA256=[0-9a-f]{64}$/);
+  });
+
+  test("S2-X509-03: what is untrusted, over, to come, or not for clients is 401", async () => {
+    const past = new Date(Date.now() - 2 * HOUR_MS);
+    const future = new Date(Date.now() + HOUR_MS);
+    const refused: Readonly<Record<string, number>> = {
+      stranger: await codeOf(await TestAuthority.create("one"), {}),
+      expired: await codeOf(one, { notAfter: new Date(Date.now() - HOUR_MS), notBefore: past }),
+      "not yet valid": await codeOf(one, { notBefore: future }),
+      server: await codeOf(one, { usage: "server" }),
+    };
+    for (const [what, code] of Object.entries(refused)) assert.equal(code, 401, what);
+    // Without a list of usages it is for everything, as the existing API holds.
+    assert.equal((await codeOf(one, { usage: "any" })).name, "jane");
+  });
+
+  test("S2-X509-03: without a certificate, or without a name in it, others are asked", async () => {
+    assert.equal((await userOf(null)).name, "system:anonymous");
+    const nameless = await one.issue({ organizations: ["system:masters"] });
+    assert.equal((await userOf(nameless)).name, "system:anonymous");
+    assert.equal((await userOf(nameless, { authorization: "Bearer t1" })).name, "tom");
+  });
+
+  test("S2-X509-01: intermediates that the client sends along lead to an authority", async () => {
+    const middle = await one.createIntermediate("middle");
+    const lower = await middle.createIntermediate("lower");
+    assert.equal((await codeOf(middle, {})).name, "jane");
+    assert.equal((await codeOf(lower, {})).name, "jane");
+    // Without them nothing leads there, and who is no authority does not vouch for anybody.
+    const leaf = await lower.issue({ commonName: "jane" });
+    const [alone = ""] = leaf.cert.split(/(?<=-----END CERTIFICATE-----\n)/);
+    assert.equal(await userOf({ ...leaf, cert: alone }), 401);
+    const pretender = await one.createIntermediate("pretender", { isAuthority: false });
+    assert.equal(await codeOf(pretender, {}), 401);
+  });
+
+  test("a resumed TLS session is as good as the first, also with intermediates", async () => {
+    const middle = await one.createIntermediate("middle");
+    const identity = await middle.issue({ commonName: "jane" });
+    for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {
+      const options = { ca: front.certificates.servingAuthority, maxVersion, ...identity };
+      const first = connectTls({ ...options, host: "127.0.0.1", port: front.port });
+      const session = await askOn(first, 200);
+      const again = connectTls({ ...options, host: "127.0.0.1", port: front.port, session });
+      await askOn(again, 200);
+    }
+  });
+
+  test("S2-REQ-06: certificate and token together: the first that is good decides", async () => {
+    const good = await one.issue({ commonName: "jane" });
+    const bad = await (await TestAuthority.create("one")).issue({ commonName: "jane" });
+    const token = (text: string) => ({ authorization: `Bearer ${text}` });
+    assert.equal((await userOf(good, token("t1"))).name, "jane");
+    assert.equal((await userOf(good, token("wrong"))).name, "jane");
+    assert.equal((await userOf(bad, token("t1"))).name, "tom");
+    assert.equal(await userOf(bad, token("wrong")), 401);
+    assert.equal(await userOf(bad), 401);
+    assert.equal(await userOf(null, token("wrong")), 401);
+  });
+});
+
+/** One request by hand on a connection; gives the session to resume. */
+async function askOn(socket: TLSSocket, status: number): Promise<Buffer> {
+  socket.on("error", () => {});
+  let session: Buffer | undefined;
+  socket.on("session", (given: Buffer) => {
+    session = given;
+  });
+  await once(socket, "secureConnect");
+  socket.write(`GET ${PODS} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+  let text = "";
+  for await (const data of socket) text += String(data);
+  assert.match(text, new RegExp(`^HTTP/1.1 ${status} `));
+  assert.ok(text.includes("jane"), text);
+  return session ?? socket.getSession() ?? Buffer.alloc(0);
+}
