@@ -13,13 +13,7 @@ import {
 } from "../authorizer.js";
 import type { SubjectRules } from "../subject-rules.js";
 import type { PolicyRule } from "./policy-rule.js";
-import {
-  type BindingEntry,
-  type Bindings,
-  FOUND,
-  type RbacIndex,
-  subjectIs,
-} from "./rbac-index.js";
+import { type BindingEntry, type Bindings, type RbacIndex, subjectIs } from "./rbac-index.js";
 import type { RoleEntry } from "./role-book.js";
 
 export class RbacAuthorizer implements Authorizer {
@@ -31,21 +25,18 @@ export class RbacAuthorizer implements Authorizer {
   }
 
   authorize({ user, info }: AuthorizationAttributes): Verdict {
-    let verdict: Verdict | undefined;
-    let broken: Set<RoleEntry> | undefined;
     // Bindings of a namespace give resources of that namespace, never paths.
     const namespace = info.isResourceRequest ? info.namespace : "";
-    this.#index.visit(user, namespace, (role, bindings) => {
-      if (role.isBroken) {
-        broken ??= new Set();
-        broken.add(role);
-        return undefined;
-      }
-      if (!this.#index.compiled(role).allow(info)) return undefined;
-      verdict = { decision: "allow", reason: reasonOf(bindings, user) };
-      return FOUND;
+    const grant = this.#index.find(user, namespace, info);
+    if (grant !== undefined) {
+      return { decision: "allow", reason: reasonOf(grant.bindings, user) };
+    }
+    let broken: Set<RoleEntry> | undefined;
+    this.#index.visit(user, namespace, (role) => {
+      if (!role.isBroken) return;
+      broken ??= new Set();
+      broken.add(role);
     });
-    if (verdict !== undefined) return verdict;
     if (broken === undefined) return NO_OPINION;
     const reason = `RBAC: ${joinErrors([...broken].map((role) => this.#describeBroken(role)))}`;
     return { decision: "no-opinion", reason };
@@ -59,7 +50,6 @@ export class RbacAuthorizer implements Authorizer {
     const roles = new Set<RoleEntry>();
     this.#index.visit(user, namespace, (role) => {
       roles.add(role);
-      return undefined;
     });
     const rules: PolicyRule[] = [];
     const errors: string[] = [];

@@ -18,8 +18,7 @@ import { objectPath, partitionId } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Naming } from "../../api/naming.js";
 import type { UserInfo } from "../../request/user-info.js";
-import type { CompiledRules } from "./compiled-rules.js";
-import type { PolicyRule } from "./policy-rule.js";
+import type { PolicyRule, RuleRequest } from "./policy-rule.js";
 import { RoleBook, type RoleEntry, type RoleKind } from "./role-book.js";
 
 /** The part of the view that the index follows. */
@@ -44,18 +43,32 @@ export interface BindingEntry {
 /** What binds a subject to a role in one scope: at least one binding. */
 export type Bindings = ReadonlySet<BindingEntry>;
 
-/** By role, so that many bindings of one subject to one role cost no more than one. */
-type Grants = Map<RoleEntry, Set<BindingEntry>>;
+/** What one subject is granted in one scope. */
+class Grants {
+  /** By role, so that many bindings to one role cost no more than one. */
+  readonly roles = new Map<RoleEntry, Set<BindingEntry>>();
+  /** Which role allowed what was asked, for subjects with many roles; as of a version of the policy. */
+  decisions: Map<string, RoleEntry | undefined> | undefined;
+  version = -1;
+}
+
+/** From how many roles on decisions are remembered: below, asking each role is as quick. */
+const MANY_ROLES = 16;
+/** Remembered for one subject, about 100 bytes each; all are forgotten at the bound. */
+const DECISIONS_MAX = 1_000;
 
 interface Scope {
   readonly users: Map<string, Grants>;
   readonly groups: Map<string, Grants>;
 }
 
-/** Return it from a visitor to end the visit. */
-export const FOUND = Symbol("found");
+/** What allows a request. */
+export interface Grant {
+  readonly role: RoleEntry;
+  readonly bindings: Bindings;
+}
 
-export type GrantVisitor = (role: RoleEntry, bindings: Bindings) => typeof FOUND | undefined;
+export type GrantVisitor = (role: RoleEntry, bindings: Bindings) => void;
 
 export class RbacIndex {
   /** The API group, as this vendor spells it. */
@@ -64,8 +77,13 @@ export class RbacIndex {
   readonly #bindings = new Map<string, BindingEntry>();
   readonly #cluster: Scope = newScope();
   readonly #namespaces = new Map<string, Scope>();
+  readonly #rememberFrom: number;
+  /** Counts the changes of the policy: what was remembered under another one is void. */
+  #version = 0;
 
-  constructor(view: ObservedView, naming: Naming) {
+  /** @param rememberFrom how many roles a subject has whose decisions are remembered */
+  constructor(view: ObservedView, naming: Naming, rememberFrom = MANY_ROLES) {
+    this.#rememberFrom = rememberFrom;
     this.group = rbacGroup(naming);
     const observe = (resource: string, observer: PartitionObserver) =>
       view.partition(partitionId(this.group, resource)).observe(observer);
@@ -75,19 +93,22 @@ export class RbacIndex {
     observe("clusterrolebindings", this.#bindingObserver(false));
   }
 
+  /** A grant that allows the request in the namespace ("" = cluster-wide); undefined = none does. */
+  find(user: UserInfo, namespace: string, request: RuleRequest): Grant | undefined {
+    const found = this.#findIn(this.#cluster, user, request);
+    if (found !== undefined || namespace === "") return found;
+    const scope = this.#namespaces.get(namespace);
+    return scope === undefined ? undefined : this.#findIn(scope, user, request);
+  }
+
   /**
    * Every role that the user is bound to, cluster-wide and in the namespace ("" = cluster-wide only).
    * A role may come more than once: through the user and through groups.
    */
-  visit(user: UserInfo, namespace: string, visitor: GrantVisitor): typeof FOUND | undefined {
-    if (visitScope(this.#cluster, user, visitor) === FOUND) return FOUND;
-    if (namespace === "") return undefined;
-    const scope = this.#namespaces.get(namespace);
-    return scope === undefined ? undefined : visitScope(scope, user, visitor);
-  }
-
-  compiled(role: RoleEntry): CompiledRules {
-    return this.#roles.compiled(role);
+  visit(user: UserInfo, namespace: string, visitor: GrantVisitor): void {
+    visitScope(this.#cluster, user, visitor);
+    const scope = namespace === "" ? undefined : this.#namespaces.get(namespace);
+    if (scope !== undefined) visitScope(scope, user, visitor);
   }
 
   rules(role: RoleEntry): readonly PolicyRule[] {
@@ -99,14 +120,55 @@ export class RbacIndex {
     return this.#roles.find(kind, namespace, name);
   }
 
+  #findIn({ users, groups }: Scope, user: UserInfo, request: RuleRequest): Grant | undefined {
+    const own = users.get(user.name);
+    let found = own === undefined ? undefined : this.#ask(own, request);
+    if (found !== undefined || groups.size === 0) return found;
+    for (const group of user.groups) {
+      const grants = groups.get(group);
+      if (grants !== undefined) found = this.#ask(grants, request);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #ask(grants: Grants, request: RuleRequest): Grant | undefined {
+    if (grants.roles.size < this.#rememberFrom) return this.#askRoles(grants, request);
+    if (grants.version !== this.#version || (grants.decisions?.size ?? 0) >= DECISIONS_MAX) {
+      grants.decisions = new Map();
+      grants.version = this.#version;
+    }
+    const key = keyOf(request);
+    const known = grants.decisions?.get(key);
+    if (known !== undefined) return { role: known, bindings: grants.roles.get(known) as Bindings };
+    if (grants.decisions?.has(key) === true) return undefined;
+    const found = this.#askRoles(grants, request);
+    grants.decisions?.set(key, found?.role);
+    return found;
+  }
+
+  #askRoles({ roles }: Grants, request: RuleRequest): Grant | undefined {
+    for (const [role, bindings] of roles) {
+      if (this.#roles.compiled(role).allow(request)) return { role, bindings };
+    }
+    return undefined;
+  }
+
   #roleObserver(kind: RoleKind): PartitionObserver {
     return {
       replaced: (objects) => {
+        this.#version++;
         this.#roles.clear(kind);
         visitAll(objects, (object) => this.#roles.put(kind, object));
       },
-      put: (object) => this.#roles.put(kind, object),
-      deleted: (previous) => this.#roles.remove(kind, previous),
+      put: (object) => {
+        this.#version++;
+        this.#roles.put(kind, object);
+      },
+      deleted: (previous) => {
+        this.#version++;
+        this.#roles.remove(kind, previous);
+      },
     };
   }
 
@@ -127,6 +189,7 @@ export class RbacIndex {
   }
 
   #bind(object: StoredObject): void {
+    this.#version++;
     const read = readBinding(object);
     if (read === undefined) return;
     const { namespace, name } = object;
@@ -140,11 +203,11 @@ export class RbacIndex {
       if (place === undefined) continue;
       let grants = place.map.get(place.key);
       if (grants === undefined) {
-        grants = new Map();
+        grants = new Grants();
         place.map.set(place.key, grants);
       }
-      const bindings = grants.get(role);
-      if (bindings === undefined) grants.set(role, new Set([binding]));
+      const bindings = grants.roles.get(role);
+      if (bindings === undefined) grants.roles.set(role, new Set([binding]));
       else bindings.add(binding);
     }
   }
@@ -152,17 +215,18 @@ export class RbacIndex {
   #unbind(key: string): void {
     const binding = this.#bindings.get(key);
     if (binding === undefined) return;
+    this.#version++;
     this.#bindings.delete(key);
     const { namespace, role, subjects } = binding;
     const scope = this.#scope(namespace);
     for (const subject of subjects) {
       const place = placeOf(scope, subject, namespace);
       const grants = place?.map.get(place.key);
-      const bindings = grants?.get(role);
+      const bindings = grants?.roles.get(role);
       if (place === undefined || grants === undefined || bindings === undefined) continue;
       bindings.delete(binding);
-      if (bindings.size === 0) grants.delete(role);
-      if (grants.size === 0) place.map.delete(place.key);
+      if (bindings.size === 0) grants.roles.delete(role);
+      if (grants.roles.size === 0) place.map.delete(place.key);
     }
     if (namespace !== "" && scope.users.size === 0 && scope.groups.size === 0) {
       this.#namespaces.delete(namespace);
@@ -206,6 +270,14 @@ function serviceAccountUser({ name, namespace }: Subject, own: string): string |
   return place === "" ? undefined : `system:serviceaccount:${place}:${name}`;
 }
 
+/** All that a rule looks at, so that no two requests share a key. */
+function keyOf(request: RuleRequest): string {
+  const { isResourceRequest, verb, group, resource, subresource, name, path } = request;
+  return isResourceRequest
+    ? JSON.stringify([verb, group, resource, subresource, name])
+    : JSON.stringify([verb, path]);
+}
+
 function newScope(): Scope {
   return { users: new Map(), groups: new Map() };
 }
@@ -223,24 +295,15 @@ function placeOf(
   return key === undefined ? undefined : { map: users, key };
 }
 
-function visitScope(
-  { users, groups }: Scope,
-  user: UserInfo,
-  visitor: GrantVisitor,
-): typeof FOUND | undefined {
-  const own = users.get(user.name);
-  if (own !== undefined && visitGrants(own, visitor) === FOUND) return FOUND;
-  if (groups.size === 0) return undefined;
-  for (const group of user.groups) {
-    const grants = groups.get(group);
-    if (grants !== undefined && visitGrants(grants, visitor) === FOUND) return FOUND;
-  }
-  return undefined;
+function visitScope({ users, groups }: Scope, user: UserInfo, visitor: GrantVisitor): void {
+  visitGrants(users.get(user.name), visitor);
+  if (groups.size === 0) return;
+  for (const group of user.groups) visitGrants(groups.get(group), visitor);
 }
 
-function visitGrants(grants: Grants, visitor: GrantVisitor): typeof FOUND | undefined {
-  for (const [role, bindings] of grants) if (visitor(role, bindings) === FOUND) return FOUND;
-  return undefined;
+function visitGrants(grants: Grants | undefined, visitor: GrantVisitor): void {
+  if (grants === undefined) return;
+  for (const [role, bindings] of grants.roles) visitor(role, bindings);
 }
 
 function visitAll(objects: ObjectTree, take: (object: StoredObject) => void): void {

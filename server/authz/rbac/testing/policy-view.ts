@@ -56,8 +56,9 @@ export class PolicyView implements ObservedView {
   readonly #partitions = new Map<PartitionId, Partition>();
   readonly #retention = new Retention(DEFAULT_RING_LIMITS);
 
-  constructor() {
-    this.index = new RbacIndex(this, naming);
+  /** @param rememberFrom as of RbacIndex */
+  constructor(rememberFrom?: number) {
+    this.index = new RbacIndex(this, naming, rememberFrom);
     this.authorizer = new RbacAuthorizer(this.index);
   }
 
