@@ -2,15 +2,24 @@
  * Wiring of authentication: which authenticators there are, from the flags, and what belongs to them
  * (the keys and the issuer of service account tokens, discovery documents, reloading).
  */
+
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { systemClock } from "../storage/base/clock.js";
 import type { Lifecycle } from "../storage/base/lifecycle.js";
 import type { Logger } from "../storage/base/logger.js";
 import type { RegistryView } from "../storage/cache/registry-view.js";
 import type { RevisionedStore } from "../storage/kv/store.js";
+import { partitionId } from "../storage/objects/keys.js";
 import { AnonymousAuthenticator } from "./authn/anonymous.js";
 import { type Authenticator, UnionAuthenticator } from "./authn/authenticator.js";
+import { BootstrapTokenAuthenticator } from "./authn/bootstrap-token.js";
 import { identityHeaders } from "./authn/identity-headers.js";
+import { type CheckedAuthentication, checkAuthentication, checkReload } from "./authn/jwt/flags.js";
+import { readHostRoots } from "./authn/jwt/host-roots.js";
+import { JwtAuthenticator } from "./authn/jwt/jwt-authenticator.js";
+import { createAuthenticationMetrics } from "./authn/jwt/metrics.js";
 import { BoundObjects } from "./authn/service-account/bound-objects.js";
 import { createIssuerDiscovery } from "./authn/service-account/issuer-discovery.js";
 import { KeyRing } from "./authn/service-account/key-ring.js";
@@ -24,7 +33,14 @@ import { openSharedKey } from "./authn/service-account/shared-key.js";
 import { TokenIssuer } from "./authn/service-account/token-issuer.js";
 import { parseTokenFile, TokenFileAuthenticator } from "./authn/token-file.js";
 import { UnknownBearerAuthenticator } from "./authn/unknown-bearer.js";
+import type { TokenReviewVersion } from "./authn/webhook/token-review.js";
+import { TokenWebhookAuthenticator } from "./authn/webhook/token-webhook-authenticator.js";
+import { readClientConfig } from "./client/client-config.js";
+import { openClient } from "./client/open-client.js";
+import { ReviewClient } from "./client/review-client.js";
 import type { Config } from "./config/config.js";
+import { runFileWatch } from "./http/file-watch.js";
+import type { Metrics } from "./http/metrics.js";
 import type { DocumentHandler } from "./http/routes.js";
 import type { Security } from "./wiring-security.js";
 
@@ -84,6 +100,7 @@ export interface AuthenticationParts {
   readonly security: Security;
   readonly tokenKeys: TokenKeys;
   readonly view: RegistryView;
+  readonly metrics: Metrics;
   readonly logger: Logger;
   /** "host:port" under which others reach this replica. */
   readonly serverAddress: () => string;
@@ -93,6 +110,7 @@ export interface AuthenticationParts {
 export async function createAuthentication(parts: AuthenticationParts): Promise<Authentication> {
   const { config, security, tokenKeys, view, logger } = parts;
   const { naming } = config;
+  const jwt = await createJwt(parts);
   const members: Authenticator[] = [];
   if (security.frontProxy !== undefined) members.push(security.frontProxy);
   members.push(security.certificates);
@@ -109,14 +127,107 @@ export async function createAuthentication(parts: AuthenticationParts): Promise<
       clock: systemClock,
     }),
   );
+  members.push(jwt.authenticator);
+  if (config.enableBootstrapTokenAuth) {
+    members.push(
+      new BootstrapTokenAuthenticator({
+        secrets: view.partition(partitionId("", "secrets")),
+        naming,
+        clock: systemClock,
+      }),
+    );
+  }
+  if (config.authenticationTokenWebhookConfigFile !== "") {
+    members.push(await createTokenWebhook(parts));
+  }
   members.push(new UnknownBearerAuthenticator());
   return {
-    authenticator: new UnionAuthenticator(
-      members,
-      config.anonymousAuth ? new AnonymousAuthenticator() : undefined,
-    ),
+    authenticator: new UnionAuthenticator(members, anonymousOf(jwt.checked.anonymous)),
     isIdentityHeader: identityHeaders(security.frontProxyHeaders),
     documents: createIssuerDiscovery({ ...tokenKeys, serverAddress: parts.serverAddress }),
-    spawn() {},
+    spawn: jwt.spawn,
   };
+}
+
+function anonymousOf({ enabled, conditions }: CheckedAuthentication["anonymous"]) {
+  if (!enabled) return undefined;
+  const paths = conditions.map(({ path }) => path);
+  return new AnonymousAuthenticator(paths.length === 0 ? undefined : paths);
+}
+
+/** Tokens of OpenID Connect issuers, by flags or by a file that is followed. */
+async function createJwt({ config, tokenKeys, metrics, logger }: AuthenticationParts) {
+  const { naming, given, authenticationConfig, oidcCaFile } = config;
+  const read = async (path: string) => (path === "" ? "" : await readFile(path, "utf8"));
+  const options = {
+    flags: config,
+    naming,
+    given,
+    serviceAccountIssuers: tokenKeys.settings.issuers,
+    hasEgressSelector: false,
+    oidcAuthority: await read(oidcCaFile),
+    configurationText: await read(authenticationConfig),
+  };
+  const checked = checkAuthentication(options);
+  const observed = createAuthenticationMetrics(metrics, hashOf(hostname()), () => Date.now());
+  if (checked.hash !== "") observed.configured(checked.hash);
+  const authenticator = new JwtAuthenticator({
+    checked,
+    hostRoots: await readHostRoots(process.env.SSL_CERT_FILE),
+    clock: systemClock,
+    logger,
+    metrics: observed,
+  });
+  return {
+    authenticator,
+    checked,
+    spawn(lifecycle: Lifecycle) {
+      lifecycle.spawn("keys of issuers", (signal) => authenticator.run(signal));
+      if (authenticationConfig === "") return;
+      const apply = ([configurationText = ""]: readonly string[]) => {
+        const next = checkReload({ ...options, configurationText }, authenticator.checked);
+        authenticator.replace(next);
+        observed.configured(next.hash);
+      };
+      lifecycle.spawn("authentication configuration", (signal) =>
+        runFileWatch(
+          {
+            files: [authenticationConfig],
+            clock: systemClock,
+            logger,
+            onReload: (isGood) => observed.reloaded(isGood, Date.now()),
+            apply,
+          },
+          signal,
+        ),
+      );
+    },
+  };
+}
+
+function hashOf(text: string): string {
+  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+}
+
+/** How long the service may take to answer one call, as upstream. */
+const TOKEN_WEBHOOK_TIMEOUT_MS = 30_000;
+
+/** @throws {ClientConfigError} with one line */
+async function createTokenWebhook({ config, logger }: AuthenticationParts) {
+  const { naming } = config;
+  const clock = systemClock;
+  const file = config.authenticationTokenWebhookConfigFile;
+  const client = openClient(await readClientConfig(file, { naming }), {
+    clock,
+    timeoutMs: TOKEN_WEBHOOK_TIMEOUT_MS,
+  });
+  return new TokenWebhookAuthenticator({
+    reviews: new ReviewClient({ client, clock }),
+    version: config.authenticationTokenWebhookVersion as TokenReviewVersion,
+    naming,
+    cacheTtlMs: config.authenticationTokenWebhookCacheTtlMs,
+    apiAudiences: config.apiAudiences,
+    clock,
+    logger,
+  });
 }

@@ -47,7 +47,8 @@ export async function runControlLoops(
   const serviceAccounts = { issuer, rootAuthority };
   await view.start(lifecycle, signal);
   try {
-    await runControllers({ objects, naming, clock, logger, serviceAccounts }, signal);
+    const { controllers } = config;
+    await runControllers({ objects, naming, clock, logger, serviceAccounts, controllers }, signal);
   } catch (error) {
     if (!signal.aborted) throw error;
   }

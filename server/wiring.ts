@@ -21,6 +21,7 @@ import { FEATURE_GATES, type Features } from "./config/feature-gates.js";
 import { enabledResources } from "./config/runtime-config.js";
 import { runAuthenticationTrust } from "./controllers/authentication-trust.js";
 import { reconcileBootstrapPolicy } from "./controllers/bootstrap-policy.js";
+import { ensureClusterInfo } from "./controllers/cluster-info.js";
 import { createLocalObjects } from "./controllers/local-objects.js";
 import { runControllers } from "./controllers/run-controllers.js";
 import { ensureSystemNamespaces } from "./controllers/system-namespaces.js";
@@ -57,6 +58,10 @@ import { createRoutes, type DocumentHandler } from "./http/routes.js";
 import { createAuthenticationReviews } from "./registry/authentication/reviews.js";
 import { createAuthorizationReviews } from "./registry/authorization/reviews.js";
 import { createServiceAllocator } from "./registry/core/service-allocator.js";
+import {
+  createDeclarativeValidation,
+  type DeclarativeValidation,
+} from "./registry/generic/declarative-validation.js";
 import { createOwnership } from "./registry/generic/ownership.js";
 import type { Registry } from "./registry/generic/registry.js";
 import type { ServedResource } from "./registry/generic/served-resource.js";
@@ -171,6 +176,7 @@ export async function openReplica(
     security,
     tokenKeys,
     view,
+    metrics,
     logger,
     serverAddress: address,
   });
@@ -185,6 +191,7 @@ export async function openReplica(
     naming,
     lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
     ownership: createOwnership({ model: facts.model, naming, clock: systemClock, table }),
+    declarative: declarativeOf(config, facts.model, metrics),
     admission: createAdmission(config, { view, freshness }, authorization.guards),
     writeTurns: new WriteTurns(),
     allocators: {
@@ -277,6 +284,10 @@ export async function openReplica(
     await ensureSystemNamespaces(objects, naming, lifecycle.signal);
     await reconcileBootstrapPolicy(loops, lifecycle.signal);
     rolesMade();
+    if (config.enableBootstrapTokenAuth) {
+      const info = { server: url, authority: security.servingAuthority() };
+      await ensureClusterInfo(objects, naming, info, lifecycle.signal);
+    }
     const trust = () => security.trust();
     lifecycle.spawn("authentication trust", (signal) =>
       runAuthenticationTrust({ ...loops, trust }, signal),
@@ -285,7 +296,7 @@ export async function openReplica(
       const rootAuthority = await rootAuthorityOf(config, () => security.servingAuthority());
       const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };
       lifecycle.spawn("controllers", (signal) =>
-        runControllers({ ...loops, serviceAccounts }, signal),
+        runControllers({ ...loops, serviceAccounts, controllers: config.controllers }, signal),
       );
     }
     spawnCompactor(config, store, lifecycle, logger);
@@ -331,6 +342,24 @@ async function warmCodecs(table: ResourceTable, signal: AbortSignal): Promise<vo
     codec.applyDefaults(object);
     codec.encode(object);
   }
+}
+
+/** The facts' own rules; what they and the hand-written ones disagree about is counted (S1-FEAT-07). */
+function declarativeOf(
+  { features }: Config,
+  model: SchemaModel,
+  metrics: Metrics,
+): DeclarativeValidation {
+  const mismatches = metrics.counter({
+    name: "declarative_validation_mismatch_total",
+    help: "Fields about which declarative and handwritten validation disagreed.",
+    labelNames: ["validation_identifier"],
+  });
+  return createDeclarativeValidation({
+    model,
+    isGateEnabled: (gate) => (features as Readonly<Record<string, boolean>>)[gate] === true,
+    onMismatch: ({ group, resource }) => mismatches.add(1, `${group}/${resource}`),
+  });
 }
 
 function negotiatorOf({ naming, features }: Config): Negotiator {

@@ -6,6 +6,7 @@ import { accessSync, constants } from "node:fs";
 import { isIP } from "node:net";
 import { type IpBlock, parseBlock } from "../api/ip-address.js";
 import { createNaming, type Naming } from "../api/naming.js";
+import { unknownController } from "../controllers/controller-names.js";
 import { type Features, resolveFeatures } from "./feature-gates.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
 import type { FlagValues } from "./flag-values.js";
@@ -51,6 +52,7 @@ export function createConfig(
   checkServing(settings);
   checkRuntimeConfig(settings);
   checkFiles(settings);
+  checkControllers(settings);
   const naming = createNaming(settings.vendor);
   const { features, warnings } = resolveFeatures(settings.featureGates);
   const isEmbedded = settings.etcdServers.length === 0;
@@ -120,6 +122,13 @@ function checkRuntimeConfig({ runtimeConfig }: FlagSettings): void {
     ) {
       throw new RangeError(`--runtime-config: unknown key ${JSON.stringify(key)}`);
     }
+  }
+}
+
+function checkControllers({ controllers }: FlagSettings): void {
+  const unknown = unknownController(controllers);
+  if (unknown !== undefined) {
+    throw new RangeError(`--controllers: ${JSON.stringify(unknown)} is not known`);
   }
 }
 
