@@ -1,0 +1,207 @@
+/**
+ * From a loaded configuration to authorizers in order (S2-AZ-02, S2-AZ-07). Webhooks are made here;
+ * everything else (RBAC, Node, ABAC, AlwaysAllow, AlwaysDeny) was made at the start and is plugged in.
+ * A webhook whose configuration did not change is taken over from the chain before, with all that it
+ * remembers.
+ */
+import { createHash } from "node:crypto";
+import type { Clock } from "../../../storage/base/clock.js";
+import type { Logger } from "../../../storage/base/logger.js";
+import type { Naming } from "../../api/naming.js";
+import { parseClientConfig } from "../../client/client-config.js";
+import { openClient } from "../../client/open-client.js";
+import { type Backoff, ReviewClient } from "../../client/review-client.js";
+import type { LazySignal } from "../../request/lazy-signal.js";
+import type { UserInfo } from "../../request/user-info.js";
+import {
+  type AuthorizationAttributes,
+  type Authorizer,
+  UnionAuthorizer,
+  type Verdict,
+} from "../authorizer.js";
+import type { AuthorizationMetrics } from "../metrics.js";
+import { combineRules, type RulesSource, type SubjectRules, unlistable } from "../subject-rules.js";
+import type { AccessReviewVersion } from "../webhook/access-review.js";
+import type { SharedDecisionCache } from "../webhook/decision-cache.js";
+import { type FailurePolicy, WebhookAuthorizer } from "../webhook/webhook-authorizer.js";
+import {
+  AuthorizationConfigurationError,
+  type AuthorizerConfiguration,
+  WEBHOOK_TYPE,
+  type WebhookConfiguration,
+} from "./authorization-configuration.js";
+import { clientConfigProblem, type LoadedConfiguration } from "./load-configuration.js";
+
+/** An authorizer that can also list what a user may do, if it can. */
+export type ChainMember = Authorizer & Partial<RulesSource>;
+
+/** Authorizers made elsewhere, by the type under which a configuration names them. */
+export interface ChainMembers {
+  /** Asked before everything else, whatever the configuration says: system:masters. */
+  readonly first: readonly Authorizer[];
+  readonly byType: Readonly<Record<string, ChainMember>>;
+}
+
+export interface ChainSurroundings {
+  readonly members: ChainMembers;
+  readonly naming: Naming;
+  /** Where the replicas share decisions; undefined: each remembers its own. */
+  readonly shared?: SharedDecisionCache;
+  readonly metrics: AuthorizationMetrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Between calls of a webhook that failed. */
+  readonly backoff?: Backoff;
+}
+
+interface Webhook {
+  readonly digest: string;
+  readonly authorizer: WebhookAuthorizer;
+  close(): void;
+}
+
+export class AuthorizerChain implements Authorizer, RulesSource {
+  readonly name = "chain";
+  readonly #union: UnionAuthorizer;
+  readonly #rules: RulesSource;
+  readonly #webhooks: ReadonlyMap<string, Webhook>;
+
+  constructor(union: UnionAuthorizer, rules: RulesSource, webhooks: ReadonlyMap<string, Webhook>) {
+    this.#union = union;
+    this.#rules = rules;
+    this.#webhooks = webhooks;
+  }
+
+  authorize(attributes: AuthorizationAttributes, signal: LazySignal): Verdict | Promise<Verdict> {
+    return this.#union.authorize(attributes, signal);
+  }
+
+  rulesFor(
+    user: UserInfo,
+    namespace: string,
+    signal: AbortSignal,
+  ): SubjectRules | Promise<SubjectRules> {
+    return this.#rules.rulesFor(user, namespace, signal);
+  }
+
+  /** The webhook of that name, when its configuration has this digest. */
+  webhook(name: string, digest: string): Webhook | undefined {
+    const webhook = this.#webhooks.get(name);
+    return webhook?.digest === digest ? webhook : undefined;
+  }
+
+  /** Ends connections of webhooks that the next chain does not use. */
+  close(next?: AuthorizerChain): void {
+    for (const [name, webhook] of this.#webhooks) {
+      if (next?.webhook(name, webhook.digest) !== webhook) webhook.close();
+    }
+  }
+}
+
+/**
+ * The authorizers of a configuration, in its order.
+ * @param before the chain in force, whose unchanged webhooks are taken over
+ * @throws {AuthorizationConfigurationError} a type that was not plugged in, or a bad client config
+ */
+export async function buildAuthorizerChain(
+  loaded: LoadedConfiguration,
+  surroundings: ChainSurroundings,
+  before?: AuthorizerChain,
+): Promise<AuthorizerChain> {
+  const { members, metrics } = surroundings;
+  const authorizers: Authorizer[] = [...members.first];
+  const rules: RulesSource[] = [];
+  const webhooks = new Map<string, Webhook>();
+  for (const configured of loaded.configuration.authorizers) {
+    const { type, name, webhook } = configured;
+    if (type === WEBHOOK_TYPE && webhook !== undefined) {
+      const made = await makeWebhook(configured, webhook, loaded, surroundings, before);
+      webhooks.set(name, made);
+      authorizers.push(withDecisionCount(made.authorizer, type, name, metrics));
+      rules.push(unlistable("webhook"));
+      continue;
+    }
+    const member = members.byType[type];
+    if (member === undefined) {
+      throw new AuthorizationConfigurationError(`authorizer type ${type} is not available`);
+    }
+    authorizers.push(withDecisionCount(member, type, name, metrics));
+    rules.push(isRulesSource(member) ? member : unlistable(type));
+  }
+  return new AuthorizerChain(new UnionAuthorizer(authorizers), combineRules(rules), webhooks);
+}
+
+async function makeWebhook(
+  { name }: AuthorizerConfiguration,
+  webhook: WebhookConfiguration,
+  { files, conditions }: LoadedConfiguration,
+  surroundings: ChainSurroundings,
+  before: AuthorizerChain | undefined,
+): Promise<Webhook> {
+  const { naming, clock, logger, metrics, shared, backoff } = surroundings;
+  const path = webhook.connectionInfo.kubeConfigFile;
+  const content = files.get(path);
+  const text = content !== undefined && "text" in content ? content.text : "";
+  const digest = createHash("sha256")
+    .update(JSON.stringify([naming.vendor, name, webhook, text]))
+    .digest("hex");
+  const known = before?.webhook(name, digest);
+  if (known !== undefined) return known;
+
+  const config = await parseClientConfig(text, { path, naming }).catch((error: unknown) => {
+    throw clientConfigProblem(name, error);
+  });
+  if (!config.server.startsWith("https://")) {
+    throw new AuthorizationConfigurationError(
+      `authorizer ${JSON.stringify(name)}: ${path}: server must be an https address`,
+    );
+  }
+  const client = openClient(config, { clock, timeoutMs: webhook.timeoutMs });
+  const reviews = new ReviewClient({
+    client,
+    clock,
+    onCall: (result, durationMs) => metrics.called(name, result, durationMs),
+    ...(backoff === undefined ? {} : { backoff }),
+  });
+  const authorizer = new WebhookAuthorizer({
+    name,
+    configurationDigest: digest,
+    reviews,
+    naming,
+    clock,
+    logger,
+    metrics,
+    ...(shared === undefined ? {} : { shared }),
+    version: webhook.subjectAccessReviewVersion as AccessReviewVersion,
+    failurePolicy: webhook.failurePolicy as FailurePolicy,
+    conditions: conditions.get(name) ?? [],
+    authorizedTtlMs: webhook.cacheAuthorizedRequests ? webhook.authorizedTtlMs : 0,
+    unauthorizedTtlMs: webhook.cacheUnauthorizedRequests ? webhook.unauthorizedTtlMs : 0,
+  });
+  return { digest, authorizer, close: () => client.close() };
+}
+
+/** Counts what an authorizer allows and denies; no opinion is not terminal and not counted. */
+function withDecisionCount(
+  authorizer: Authorizer,
+  type: string,
+  name: string,
+  metrics: AuthorizationMetrics,
+): Authorizer {
+  const count = (verdict: Verdict) => {
+    if (verdict.decision === "allow") metrics.decided(type, name, "allowed");
+    else if (verdict.decision === "deny") metrics.decided(type, name, "denied");
+    return verdict;
+  };
+  return {
+    name,
+    authorize(attributes, signal) {
+      const answer = authorizer.authorize(attributes, signal);
+      return answer instanceof Promise ? answer.then(count) : count(answer);
+    },
+  };
+}
+
+function isRulesSource(member: ChainMember): member is Authorizer & RulesSource {
+  return member.rulesFor !== undefined;
+}

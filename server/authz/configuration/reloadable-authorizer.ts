@@ -1,0 +1,116 @@
+/**
+ * ReloadableAuthorizer: the chain of authorizers in force. When the configuration file, or the client
+ * configuration of one of its webhooks, has changed and is good, a new chain takes its place between
+ * two requests; a bad one is logged and counted, and the old chain stays (S2-AZC-19). Authorizers that
+ * are no webhooks can neither be added nor removed this way (S2-AZC-20).
+ *
+ * Files are compared by their contents at an interval, as notifications get lost on network file
+ * systems and behind the symbolic links through which clusters mount files.
+ */
+import type { LazySignal } from "../../request/lazy-signal.js";
+import type { UserInfo } from "../../request/user-info.js";
+import type { AuthorizationAttributes, Authorizer, Verdict } from "../authorizer.js";
+import type { RulesSource, SubjectRules } from "../subject-rules.js";
+import type { CompileCondition } from "../webhook/match-conditions.js";
+import { WEBHOOK_TYPE } from "./authorization-configuration.js";
+import {
+  type AuthorizerChain,
+  buildAuthorizerChain,
+  type ChainSurroundings,
+} from "./authorizer-chain.js";
+import {
+  type ConfigurationSource,
+  type LoadedConfiguration,
+  readConfiguration,
+} from "./load-configuration.js";
+
+export interface ReloadableAuthorizerOptions extends ChainSurroundings {
+  readonly source: ConfigurationSource;
+  readonly compile: CompileCondition;
+  readonly intervalMs?: number;
+}
+
+/** The promise is a minute; a change is to be seen much earlier, and reading is cheap. */
+const CHECK_INTERVAL_MS = 5_000;
+
+export class ReloadableAuthorizer implements Authorizer, RulesSource {
+  readonly name = "chain";
+  readonly #options: ReloadableAuthorizerOptions;
+  /** Types of the first configuration, except webhooks. */
+  readonly #enabledTypes: ReadonlySet<string>;
+  #chain: AuthorizerChain;
+  #fingerprint: string;
+
+  private constructor(
+    options: ReloadableAuthorizerOptions,
+    first: { chain: AuthorizerChain; fingerprint: string; loaded: LoadedConfiguration },
+  ) {
+    this.#options = options;
+    this.#chain = first.chain;
+    this.#fingerprint = first.fingerprint;
+    const types = first.loaded.configuration.authorizers.map(({ type }) => type);
+    this.#enabledTypes = new Set(types.filter((type) => type !== WEBHOOK_TYPE));
+  }
+
+  /** @throws {AuthorizationConfigurationError} one line: the server must not start */
+  static async open(options: ReloadableAuthorizerOptions): Promise<ReloadableAuthorizer> {
+    const read = await readConfiguration(options.source, options);
+    const loaded = read.load();
+    const chain = await buildAuthorizerChain(loaded, options);
+    return new ReloadableAuthorizer(options, { chain, loaded, fingerprint: read.fingerprint });
+  }
+
+  authorize(attributes: AuthorizationAttributes, signal: LazySignal): Verdict | Promise<Verdict> {
+    return this.#chain.authorize(attributes, signal);
+  }
+
+  rulesFor(
+    user: UserInfo,
+    namespace: string,
+    signal: AbortSignal,
+  ): SubjectRules | Promise<SubjectRules> {
+    return this.#chain.rulesFor(user, namespace, signal);
+  }
+
+  /** Follows the files until `signal` aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, intervalMs = CHECK_INTERVAL_MS } = this.#options;
+    while (!signal.aborted) {
+      try {
+        await clock.sleep(intervalMs, signal);
+      } catch {
+        return;
+      }
+      await this.check();
+    }
+  }
+
+  /** Looks once whether something has changed; tells whether a new chain is in force. */
+  async check(): Promise<boolean> {
+    const { source, logger, metrics, clock } = this.#options;
+    const read = await readConfiguration(source, this.#options);
+    if (read.fingerprint === this.#fingerprint) return false;
+    this.#fingerprint = read.fingerprint;
+    try {
+      const loaded = read.load(this.#enabledTypes);
+      const before = this.#chain;
+      const next = await buildAuthorizerChain(loaded, this.#options, before);
+      this.#chain = next;
+      before.close(next);
+      logger.info({}, "changed authorization configuration is in use");
+      metrics.reloaded(true, clock.now());
+      return true;
+    } catch (error) {
+      logger.error(
+        { err: error },
+        "changed authorization configuration is not usable; the last good one stays",
+      );
+      metrics.reloaded(false, clock.now());
+      return false;
+    }
+  }
+
+  close(): void {
+    this.#chain.close();
+  }
+}
