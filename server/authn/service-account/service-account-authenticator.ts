@@ -8,7 +8,7 @@
  * A signature is checked once; whether the token is still good is looked at for every request, from
  * the view, at once. Refusals carry no reason to the client: it is counted and handed to the observer.
  */
-import { hash, timingSafeEqual } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Naming } from "../../api/naming.js";
@@ -97,7 +97,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
     const token = bearerTokenOf(headers);
     if (token === undefined) return undefined;
     this.#forgetOldKeys();
-    const digest = hash("sha256", token, "base64");
+    const digest = createHash("sha256").update(token).digest("base64");
     let verified = this.#verified.get(digest);
     const isKnown = verified !== undefined;
     verified ??= this.#verify(token);
