@@ -1,14 +1,10 @@
 /** The default policy at start: made, completed, left alone where people say so, by any number of replicas. */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import type { ApiObject } from "../api/meta.js";
-import {
-  noSignal,
-  openRegistryHarness,
-  type RegistryHarness,
-} from "../registry/generic/testing/registry-harness.js";
+import { noSignal, openRegistryHarness } from "../registry/generic/testing/registry-harness.js";
 import { reconcileBootstrapPolicy } from "./bootstrap-policy.js";
 import { createLocalObjects } from "./local-objects.js";
 import type { ObjectsApi } from "./objects-api.js";
@@ -17,14 +13,9 @@ import { ensureSystemNamespaces } from "./system-namespaces.js";
 const GROUP = "rbac.authorization.k8s.io";
 const AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate";
 
-let harness: RegistryHarness;
-let objects: ObjectsApi;
-
-before(async () => {
-  harness = await openRegistryHarness();
-  objects = createLocalObjects(harness.registry, harness.table);
-  await ensureSystemNamespaces(objects, harness.registry.naming, noSignal);
-});
+const harness = await openRegistryHarness();
+const objects = createLocalObjects(harness.registry, harness.table);
+await ensureSystemNamespaces(objects, harness.registry.naming, noSignal);
 after(() => harness[Symbol.asyncDispose]());
 
 async function start(on: ObjectsApi = objects): Promise<void> {

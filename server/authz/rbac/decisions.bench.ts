@@ -77,23 +77,22 @@ const requests = Array.from({ length: 1_000 }, (_, i) => ({
       : `/apis/apps/v1/namespaces/ns-${i % NAMESPACES}/deployments/d`,
   ),
 }));
-let allowed = 0;
+const count = { allowed: 0, coldMicroseconds: 0 };
 const decide = (index: number) => {
   const { decision } = view.authorizer.authorize(requests[index % requests.length] as never);
-  if (decision === "allow") allowed++;
+  if (decision === "allow") count.allowed++;
 };
 time(DECISIONS, decide);
-allowed = 0;
+count.allowed = 0;
 const warm = time(DECISIONS, decide);
-const share = allowed / DECISIONS;
+const share = count.allowed / DECISIONS;
 
-let coldMicroseconds = 0;
 for (let round = 0; round < COLD_ROUNDS; round++) {
   const { user, info } = requests[(round * 13) % requests.length] as (typeof requests)[number];
   view.index.visit(user, info.namespace, ({ name }) => {
     if (name.startsWith("role-")) putClusterRole(Number(name.slice(5)));
   });
-  coldMicroseconds += time(1, () => view.authorizer.authorize({ user, info }));
+  count.coldMicroseconds += time(1, () => view.authorizer.authorize({ user, info }));
 }
 
 for (let i = 0; i < BINDINGS; i++) {
@@ -121,5 +120,5 @@ const many = time(10_000, () => view.authorizer.authorize(everybody));
 const write = (text: string) => process.stdout.write(`${text}\n`);
 write(`load   ${(load / 1_000).toFixed(0)} ms for ${BINDINGS} bindings and ${ROLES} roles`);
 write(`warm   ${warm.toFixed(2)} µs (${(share * 100).toFixed(0)} % allowed)`);
-write(`cold   ${(coldMicroseconds / COLD_ROUNDS).toFixed(2)} µs`);
+write(`cold   ${(count.coldMicroseconds / COLD_ROUNDS).toFixed(2)} µs`);
 write(`many   ${many.toFixed(2)} µs`);

@@ -1,6 +1,6 @@
 /** Nobody hands out more than they hold: every way to write a role or binding, on a whole registry. */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { AdmissionChain } from "../../admission/chain.js";
 import type { JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
@@ -16,7 +16,6 @@ import {
   inputOf,
   noSignal,
   openRegistryHarness,
-  type RegistryHarness,
   writeOptions,
 } from "../generic/testing/registry-harness.js";
 import { patchObject, updateObject } from "../generic/update.js";
@@ -28,20 +27,19 @@ const NAMESPACE = "shop";
 const root = createUser({ name: "root", groups: [MASTERS_GROUP] });
 const jane = createUser({ name: "jane", groups: ["ops", "system:authenticated"] });
 
-let harness: RegistryHarness;
-let registry: Registry;
+const harness = await openRegistryHarness();
+const registry = withGuard(harness.registry);
+after(() => harness[Symbol.asyncDispose]());
+await createOther("", "namespaces", { metadata: { name: NAMESPACE } });
 
-before(async () => {
-  harness = await openRegistryHarness();
-  const { view, naming } = harness.registry;
+function withGuard(unguarded: Registry): Registry {
+  const { view, naming } = unguarded;
   const index = new RbacIndex(view, naming);
   const rbac = new RbacAuthorizer(index);
   const authorizer = new UnionAuthorizer([rbac]);
   const plugin = createGrantGuardPlugin(createGrantGuards({ index, rbac, authorizer }));
-  registry = { ...harness.registry, admission: new AdmissionChain([plugin]) };
-  await createOther("", "namespaces", { metadata: { name: NAMESPACE } });
-});
-after(() => harness[Symbol.asyncDispose]());
+  return { ...unguarded, admission: new AdmissionChain([plugin]) };
+}
 
 const rule = (verbs: string[], resources: string[], more: JsonObject = {}): JsonObject => ({
   apiGroups: [""],
