@@ -20,40 +20,25 @@ import {
   writeOptions,
 } from "../registry/generic/testing/registry-harness.js";
 import { patchObject } from "../registry/generic/update.js";
-import { createCertificatePlugins } from "./certificate-signers.js";
 import { AdmissionChain } from "./chain.js";
-import { createDefaultIngressClass, createDefaultStorageClass } from "./default-class.js";
-import { DefaultTolerationSeconds } from "./default-toleration-seconds.js";
-import { NamespaceLifecycle } from "./namespace-lifecycle.js";
+import { createDefaultPlugins } from "./default-plugins.js";
 import { choosePlugins, describePlugins } from "./plugins.js";
-import { Priority } from "./priority.js";
-import { RuntimeClass } from "./runtime-class.js";
-import { PersistentVolumeClaimResize, StorageObjectInUseProtection } from "./storage-objects.js";
-import { TaintNodesByCondition } from "./taint-nodes-by-condition.js";
 import { mergeTolerations } from "./tolerations.js";
 
-let nowMs = Date.parse("2026-01-01T00:00:00Z");
+const time = { nowMs: Date.parse("2026-01-01T00:00:00Z") };
 const harness = await openRegistryHarness();
 const { view, naming } = harness.registry;
 /** "verb signer" of what everybody may do. */
 const signerRights = new Set<string>();
-const plugins = [
-  new StorageObjectInUseProtection(naming),
-  ...createCertificatePlugins(naming, async (_user, verb, signer) =>
-    signerRights.has(`${verb} ${signer}`),
-  ),
-  createDefaultStorageClass(view, naming),
-  createDefaultIngressClass(view, naming),
-  new DefaultTolerationSeconds({ naming, unreachableSeconds: 7 }),
-  new NamespaceLifecycle(naming),
-  new PersistentVolumeClaimResize(view, naming),
-  new Priority(view, naming),
-  new RuntimeClass(view, naming),
-  new TaintNodesByCondition(naming),
-];
+const plugins = createDefaultPlugins({
+  view,
+  naming,
+  may: async (_user, { verb, name }) => signerRights.has(`${verb} ${name}`),
+  unreachableTolerationSeconds: 7,
+});
 const registry: Registry = {
   ...harness.registry,
-  clock: { ...harness.registry.clock, now: () => nowMs },
+  clock: { ...harness.registry.clock, now: () => time.nowMs },
   admission: new AdmissionChain(
     choosePlugins(plugins, { enabled: ["StorageObjectInUseProtection"], disabled: [] }),
   ),
@@ -70,7 +55,7 @@ async function create(group: string, resource: string, value: JsonObject, change
     input: inputOf(value),
     options: writeOptions(changes),
   };
-  nowMs += 1000;
+  time.nowMs += 1000;
   const { bytes } = await createObject(registry, request, noSignal);
   return JSON.parse(bytes.toString()) as ApiObject & { spec: JsonObject; status: JsonObject };
 }
@@ -119,6 +104,8 @@ test("the flags choose plugins by name; the order is the chain's, not that of th
   const all = describePlugins(plugins).map(({ name }) => name);
   assert.deepEqual(all, [
     "NamespaceLifecycle",
+    "LimitRanger",
+    "NodeRestriction",
     "TaintNodesByCondition",
     "Priority",
     "DefaultTolerationSeconds",
@@ -132,15 +119,16 @@ test("the flags choose plugins by name; the order is the chain's, not that of th
     "CertificateSubjectRestriction",
     "DefaultIngressClass",
   ]);
-  const usual = all.filter((name) => name !== "StorageObjectInUseProtection");
+  const off = ["NodeRestriction", "StorageObjectInUseProtection"];
+  const usual = all.filter((name) => !off.includes(name));
   assert.deepEqual(names([], []), usual);
   assert.deepEqual(
     names([], ["Priority"]),
     usual.filter((name) => name !== "Priority"),
   );
-  assert.deepEqual(names(["StorageObjectInUseProtection"], []), all);
+  assert.deepEqual(names(off.toReversed(), []), all);
   assert.throws(() => names(["Nonsense"], []), /--enable-admission-plugins: plugin "Nonsense" is/);
-  assert.throws(() => names([], ["NodeRestriction"]), /--disable-admission-plugins: plugin "Node/);
+  assert.throws(() => names([], ["PodX"]), /--disable-admission-plugins: plugin "PodX" is/);
   assert.throws(() => names(["Priority"], ["Priority"]), /^RangeError: Priority: in --enable- and/);
 });
 
@@ -370,4 +358,76 @@ test("storage: claims grow where their class allows it, and are protected on dem
   for (const name of ["grows", "stays"]) await bind(name);
   await grow("grows");
   await refused(grow("stays"), /the storageclass that provisions the pvc must support resize/);
+});
+
+test("LimitRanger: containers get what they do not ask for, and stay within bounds", async () => {
+  const range = (name: string, ...limits: JsonObject[]) =>
+    create("", "limitranges", { metadata: { name }, spec: { limits } });
+  await range("defaults", {
+    type: "Container",
+    default: { memory: "2Gi" },
+    defaultRequest: { cpu: "100m", memory: "1Gi" },
+    min: { cpu: "50m" },
+    max: { memory: "4Gi" },
+    maxLimitRequestRatio: { memory: "3" },
+  });
+  await range("pods", { type: "Pod", max: { memory: "6Gi" } });
+  await range("claims", {
+    type: "PersistentVolumeClaim",
+    min: { storage: "1Gi" },
+    max: { storage: "5Gi" },
+  });
+  const container = (name: string, requests: JsonObject = {}, limits: JsonObject = {}) => ({
+    name,
+    image: "i",
+    resources: { requests, limits },
+  });
+  const made = await create("", "pods", {
+    metadata: { name: "limited" },
+    spec: { containers: [container("a"), container("b", { memory: "2Gi" })] },
+  });
+  const [a, b] = made.spec.containers as JsonObject[];
+  const limits = { memory: "2Gi" };
+  assert.deepEqual(a?.resources, { limits, requests: { cpu: "100m", memory: "1Gi" } });
+  assert.deepEqual(b?.resources, { limits, requests: { cpu: "100m", memory: "2Gi" } });
+  assert.equal(made.status.qosClass, "Burstable");
+  assert.equal(
+    made.metadata.annotations?.["kubernetes.io/limit-ranger"],
+    "LimitRanger plugin set: cpu, memory request for container a; memory limit for container a; cpu request for container b; memory limit for container b",
+  );
+
+  const bad: [containers: JsonObject[], why: RegExp][] = [
+    [
+      [container("a", { cpu: "10m" })],
+      /minimum cpu usage per Container is 50m, but request is 10m/,
+    ],
+    [
+      [container("a", { memory: "1Gi" }, { memory: "5Gi" })],
+      /\[maximum memory usage per Container is 4Gi, but limit is 5Gi, memory max limit to request ratio/,
+    ],
+    [
+      [container("a", { memory: "512Mi" })],
+      /memory max limit to request ratio per Container is 3, but provided ratio is 4.000000/,
+    ],
+    [
+      [container("a"), container("b"), container("c"), container("d")],
+      /maximum memory usage per Pod is 6Gi, but limit is 8Gi/,
+    ],
+  ];
+  for (const [containers, why] of bad) await refused(createPod("x", { containers }), why);
+
+  const claim = (storage: string) =>
+    create("", "persistentvolumeclaims", {
+      metadata: { name: "sized" },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage } } },
+    });
+  await refused(
+    claim("1Mi"),
+    /minimum storage usage per PersistentVolumeClaim is 1Gi, but request/,
+  );
+  await refused(
+    claim("6Gi"),
+    /maximum storage usage per PersistentVolumeClaim is 5Gi, but request/,
+  );
+  await claim("2Gi");
 });

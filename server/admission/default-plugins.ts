@@ -1,0 +1,74 @@
+/**
+ * The plugins of this folder that need no other part of the server than the view, and somebody to ask
+ * for permissions. All that there are; the flags choose among them (plugins.ts).
+ */
+import type { Naming } from "../api/naming.js";
+import type { UserInfo } from "../request/user-info.js";
+import type { AdmissionPlugin } from "./admission.js";
+import { createCertificatePlugins } from "./certificate-signers.js";
+import { createDefaultIngressClass, createDefaultStorageClass } from "./default-class.js";
+import { DefaultTolerationSeconds } from "./default-toleration-seconds.js";
+import { LimitRanger } from "./limit-ranger.js";
+import { NamespaceLifecycle } from "./namespace-lifecycle.js";
+import { NodeRestriction } from "./node/node-restriction.js";
+import { Priority } from "./priority.js";
+import { RuntimeClass } from "./runtime-class.js";
+import { PersistentVolumeClaimResize, StorageObjectInUseProtection } from "./storage-objects.js";
+import type { AdmissionView } from "./stored-objects.js";
+import { TaintNodesByCondition } from "./taint-nodes-by-condition.js";
+
+/** What a plugin asks besides the permission that the request had already. */
+export interface PermissionQuestion {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface DefaultPluginOptions {
+  readonly view: AdmissionView;
+  readonly naming: Naming;
+  /** Whether the authorizer allows it; every resource is meant in all its versions. */
+  may(user: UserInfo, question: PermissionQuestion, signal: AbortSignal): Promise<boolean>;
+  readonly notReadyTolerationSeconds?: number;
+  readonly unreachableTolerationSeconds?: number;
+}
+
+export function createDefaultPlugins(options: DefaultPluginOptions): AdmissionPlugin[] {
+  const { view, naming, may } = options;
+  const { notReadyTolerationSeconds, unreachableTolerationSeconds } = options;
+  const certificates = `certificates.${naming.groupDomain}`;
+  return [
+    new NamespaceLifecycle(naming),
+    new LimitRanger(view, naming),
+    new NodeRestriction({
+      view,
+      naming,
+      // The audience takes the place of the resource.
+      mayRequestAudience: (user, { namespace, name }, audience, signal) => {
+        const verb = "request-serviceaccounts-token-audience";
+        return may(user, { verb, group: "", resource: audience, namespace, name }, signal);
+      },
+    }),
+    new TaintNodesByCondition(naming),
+    new Priority(view, naming),
+    new DefaultTolerationSeconds({
+      naming,
+      ...(notReadyTolerationSeconds !== undefined && {
+        notReadySeconds: notReadyTolerationSeconds,
+      }),
+      ...(unreachableTolerationSeconds !== undefined && {
+        unreachableSeconds: unreachableTolerationSeconds,
+      }),
+    }),
+    createDefaultStorageClass(view, naming),
+    new StorageObjectInUseProtection(naming),
+    new PersistentVolumeClaimResize(view, naming),
+    new RuntimeClass(view, naming),
+    ...createCertificatePlugins(naming, (user, verb, name, signal) =>
+      may(user, { verb, group: certificates, resource: "signers", namespace: "", name }, signal),
+    ),
+    createDefaultIngressClass(view, naming),
+  ];
+}
