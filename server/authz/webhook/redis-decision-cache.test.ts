@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, beforeEach, test } from "node:test";
+import { after, beforeEach, test } from "node:test";
 import { Redis } from "ioredis";
 import { eventually } from "../../../e2e/harness/eventually.js";
 import { makeTempDir } from "../../../e2e/harness/temp-dir.js";
 import { freePort } from "../../../e2e/tools/child.js";
-import { type RedisProcess, startRedis } from "../../../e2e/tools/redis.js";
+import { startRedis } from "../../../e2e/tools/redis.js";
 import { systemClock } from "../../../storage/base/clock.js";
 import { silentLogger } from "../../../storage/base/logger.js";
 import { ManualClock } from "../../../storage/base/manual-clock.js";
@@ -28,14 +28,9 @@ const question = (name: string): AuthorizationAttributes => ({
   info: parseRequestInfo("GET", `/api/v1/namespaces/prod/pods/${name}`),
 });
 
-let redis: RedisProcess;
-let admin: Redis;
-
-before(async () => {
-  redis = await startRedis();
-  admin = new Redis(redis.url, { maxRetriesPerRequest: null });
-  admin.on("error", () => {});
-});
+const redis = await startRedis();
+const admin = new Redis(redis.url, { maxRetriesPerRequest: null });
+admin.on("error", () => {});
 
 beforeEach(async () => {
   await admin.flushall();
