@@ -17,7 +17,9 @@ import { CompactSign, exportJWK, generateKeyPair, type JWK } from "jose";
 import { TestAuthority, type TestIdentity } from "./test-authority.js";
 
 export interface TestIssuerOptions {
-  /** What the server shows; default: issued for 127.0.0.1 by an authority of its own. */
+  /** An address of this machine; default 127.0.0.1. */
+  readonly host?: string;
+  /** What the server shows; default: issued for the host by an authority of its own. */
   readonly identity?: TestIdentity;
   /** Below the host, such as "/realms/a". */
   readonly path?: string;
@@ -48,6 +50,7 @@ export class TestIssuer implements AsyncDisposable {
   readonly overrides = new Map<string, Answer>();
   readonly #identity: TestIdentity;
   readonly #path: string;
+  readonly #host: string;
   readonly #port: number;
   #server: Server;
   #keys: readonly SigningKey[];
@@ -63,19 +66,21 @@ export class TestIssuer implements AsyncDisposable {
     this.#identity = identity;
     this.authority = authority;
     this.#path = path;
-    this.#port = (server.address() as AddressInfo).port;
-    this.url = `https://${HOST}:${this.#port}${path}`;
+    const { address, port } = server.address() as AddressInfo;
+    this.#host = address;
+    this.#port = port;
+    this.url = `https://${address}:${port}${path}`;
     this.#keys = [key];
     server.on("request", this.#answer);
   }
 
   static async open(options: TestIssuerOptions = {}): Promise<TestIssuer> {
-    const { path = "", algorithm = "RS256" } = options;
+    const { host = HOST, path = "", algorithm = "RS256" } = options;
     const authority = await TestAuthority.create("issuer-ca");
     const identity =
       options.identity ??
-      (await authority.issue({ commonName: "issuer", usage: "server", hosts: [HOST] }));
-    const server = await listen(identity, 0);
+      (await authority.issue({ commonName: "issuer", usage: "server", hosts: [host] }));
+    const server = await listen(identity, host, 0);
     const key = await newSigningKey(algorithm);
     return new TestIssuer(server, identity, authority.certificate, path, key);
   }
@@ -89,7 +94,7 @@ export class TestIssuer implements AsyncDisposable {
   }
 
   get keysUrl(): string {
-    return `https://${HOST}:${this.#port}${this.keysPath}`;
+    return `https://${this.#host}:${this.#port}${this.keysPath}`;
   }
 
   /** The key that signs. */
@@ -133,7 +138,7 @@ export class TestIssuer implements AsyncDisposable {
 
   /** On the same port as before. */
   async restart(): Promise<void> {
-    this.#server = await listen(this.#identity, this.#port);
+    this.#server = await listen(this.#identity, this.#host, this.#port);
     this.#server.on("request", this.#answer);
   }
 
@@ -184,11 +189,11 @@ export async function makeSelfSigned(isAuthority: boolean): Promise<TestIdentity
   };
 }
 
-async function listen(identity: TestIdentity, port: number): Promise<Server> {
+async function listen(identity: TestIdentity, host: string, port: number): Promise<Server> {
   const server = createServer({ cert: identity.cert, key: identity.key });
   // Handshakes that a client gives up are what some tests are about.
   server.on("tlsClientError", () => {});
-  server.listen(port, HOST);
+  server.listen(port, host);
   await once(server, "listening");
   return server;
 }
