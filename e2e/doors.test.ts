@@ -1,0 +1,424 @@
+/**
+ * The doors of a running server: static tokens, front proxies, bootstrap tokens, client certificates of
+ * a bundle, and impersonation, with kubectl where a person would use it.
+ */
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { parse } from "yaml";
+import { eventually } from "./harness/eventually.js";
+import { type Answer, HttpsClient } from "./harness/https-client.js";
+import { Kubectl } from "./harness/kubectl.js";
+import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
+import { makeTempDir } from "./harness/temp-dir.js";
+import { TestAuthority, type TestIdentity } from "./harness/test-authority.js";
+
+const WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+const SECRETS = "/api/v1/namespaces/kube-system/secrets";
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+const CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
+const TOKEN_SECRET = "f395accd246ae52d";
+
+interface UserInfo {
+  readonly username: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+type Headers = Readonly<Record<string, string | readonly string[]>>;
+
+/** Asks with headers and a certificate of its own, or none. */
+async function ask(
+  server: ServerProcess,
+  path: string,
+  options: { headers?: Headers; identity?: TestIdentity; body?: unknown } = {},
+): Promise<Answer> {
+  const client = new HttpsClient(server.url, { ca: server.credentials.ca, ...options.identity });
+  try {
+    return await client.request(path, {
+      // Repeated headers are arrays to node, whatever the client's type says.
+      headers: (options.headers ?? {}) as Record<string, string>,
+      ...(options.body === undefined ? {} : { method: "POST", body: options.body }),
+    });
+  } finally {
+    client.close();
+  }
+}
+
+const REVIEW = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+
+/** Who the server says that one is. @throws {AssertionError} when it does not let one in */
+async function whoAmI(
+  server: ServerProcess,
+  options: { headers?: Headers; identity?: TestIdentity },
+): Promise<UserInfo> {
+  const answer = (await ask(server, WHOAMI, { ...options, body: REVIEW })).expect(201);
+  return (answer.object.status as { userInfo: UserInfo }).userInfo;
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+describe("doors", () => {
+  let server: ServerProcess;
+  let kubectl: Kubectl;
+  let clients: TestAuthority;
+  let proxies: TestAuthority;
+  let dir: Awaited<ReturnType<typeof makeTempDir>>;
+  before(async () => {
+    dir = await makeTempDir("doors");
+    [clients, proxies] = await Promise.all([
+      TestAuthority.create("clients"),
+      TestAuthority.create("proxies"),
+    ]);
+    const second = await TestAuthority.create("second");
+    const file = async (name: string, text: string) => {
+      const path = join(dir.path, name);
+      await writeFile(path, text);
+      return path;
+    };
+    const tokens = await file("tokens.csv", 'token-1,tom,t-1,"dev,ops"\ntoken-2,ann,a-1\n');
+    const clientCa = await file("clients.pem", second.certificate + clients.certificate);
+    const proxyCa = await file("proxies.pem", proxies.certificate);
+    server = await startServer({
+      flags: [
+        "--run-controllers",
+        `--token-auth-file=${tokens}`,
+        `--client-ca-file=${clientCa}`,
+        `--requestheader-client-ca-file=${proxyCa}`,
+        "--requestheader-allowed-names=front-proxy",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-uid-headers=X-Remote-Uid",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        "--enable-bootstrap-token-auth",
+      ],
+    });
+    kubectl = await Kubectl.open(server);
+  });
+  after(async () => {
+    await kubectl?.[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
+    await dir?.[Symbol.asyncDispose]();
+  });
+
+  async function createBootstrapToken(id: string, data: Record<string, string> = {}) {
+    const stringData = {
+      "token-id": id,
+      "token-secret": TOKEN_SECRET,
+      "usage-bootstrap-authentication": "true",
+      ...data,
+    };
+    const metadata = { name: `bootstrap-token-${id}` };
+    const secret = { metadata, type: "bootstrap.kubernetes.io/token", stringData };
+    (await server.client.post(SECRETS, secret)).expect(201);
+    return `${id}.${TOKEN_SECRET}`;
+  }
+
+  test("S2-TOK-01, S2-TOK-05: a static token is its user, a wrong one is 401, none is anonymous", async () => {
+    assert.deepEqual(await whoAmI(server, { headers: bearer("token-1") }), {
+      username: "tom",
+      uid: "t-1",
+      groups: ["dev", "ops", "system:authenticated"],
+    });
+    assert.equal((await whoAmI(server, { headers: bearer("token-2") })).uid, "a-1");
+    (await ask(server, "/version", { headers: bearer("wrong") })).expect(401);
+    (await ask(server, "/version")).expect(200);
+    const who = await kubectl.ok(["auth", "whoami", "--token=token-1", "-o", "json"]);
+    // kubectl shows its certificate as well, and the first success decides (S2-REQ-06).
+    assert.equal(JSON.parse(who).status.userInfo.username, "kubernetes-admin");
+  });
+
+  test("S2-TOK-02: the list changes at a restart only", async () => {
+    await writeFile(join(dir.path, "tokens.csv"), "token-3,eve,3\n");
+    assert.equal((await whoAmI(server, { headers: bearer("token-1") })).username, "tom");
+    (await ask(server, "/version", { headers: bearer("token-3") })).expect(401);
+  });
+
+  test("S2-X509-01, S2-REQ-06: certificates of each authority of a bundle, alone and with a token", async () => {
+    const identity = await clients.issue({ commonName: "carl", organizations: ["crew"] });
+    const { username, groups } = await whoAmI(server, { identity });
+    assert.deepEqual([username, groups], ["carl", ["crew", "system:authenticated"]]);
+    const withToken = await whoAmI(server, { identity, headers: bearer("wrong") });
+    assert.equal(withToken.username, "carl");
+    const stranger = await (await TestAuthority.create("x")).issue({ commonName: "carl" });
+    (await ask(server, "/version", { identity: stranger })).expect(401);
+    const tom = await whoAmI(server, { identity: stranger, headers: bearer("token-1") });
+    assert.equal(tom.username, "tom");
+  });
+
+  test("S2-PROXY-01..06: a proxy's headers count with its certificate, and with no other", async () => {
+    const proxy = await proxies.issue({ commonName: "front-proxy" });
+    const headers = {
+      "X-Remote-User": "pat",
+      "X-Remote-Uid": "p-1",
+      "X-Remote-Group": ["a", "b, c"],
+      "X-Remote-Extra-Acme.com%2Fproject": "one",
+    };
+    assert.deepEqual(await whoAmI(server, { identity: proxy, headers }), {
+      username: "pat",
+      uid: "p-1",
+      groups: ["a", "b, c", "system:authenticated"],
+      extra: { "acme.com/project": ["one"] },
+    });
+    const other = await proxies.issue({ commonName: "other" });
+    (await ask(server, "/version", { identity: other, headers })).expect(401);
+    const carl = await clients.issue({ commonName: "carl" });
+    assert.equal((await whoAmI(server, { identity: carl, headers })).username, "carl");
+    const masters = { "X-Remote-User": "pat", "X-Remote-Group": "system:masters" };
+    (await ask(server, SECRETS, { headers: masters })).expect(403);
+  });
+
+  test("S2-PROXY-04: other API servers find what to trust in a ConfigMap", async () => {
+    const path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+    const answer = await eventually("it is there", async () => {
+      const found = await server.client.get(path);
+      return found.status === 200 ? found : undefined;
+    });
+    const data = answer.object.data as Record<string, string>;
+    assert.equal(data["requestheader-client-ca-file"]?.trim(), proxies.certificate.trim());
+    assert.ok(data["client-ca-file"]?.includes(clients.certificate.trim()));
+    assert.equal(data["requestheader-allowed-names"], '["front-proxy"]');
+    assert.equal(data["requestheader-username-headers"], '["X-Remote-User"]');
+  });
+
+  test("S2-IMP-02, S2-IMP-11, S2-SSR-02: kubectl acts as a user with groups and uid", async () => {
+    const who = async (...flags: string[]) => {
+      const answer = JSON.parse(await kubectl.ok(["auth", "whoami", "-o", "json", ...flags]));
+      return answer.status.userInfo as UserInfo;
+    };
+    assert.deepEqual(await who("--as=jane"), {
+      username: "jane",
+      groups: ["system:authenticated"],
+    });
+    const full = ["--as=jane", "--as-group=dev", "--as-group=ops", "--as-uid=7"];
+    assert.deepEqual(await who(...full), {
+      username: "jane",
+      uid: "7",
+      groups: ["dev", "ops", "system:authenticated"],
+    });
+    assert.deepEqual((await who("--as=system:serviceaccount:default:robot")).groups, [
+      "system:serviceaccounts",
+      "system:serviceaccounts:default",
+      "system:authenticated",
+    ]);
+    // The administrator may; whom he plays may not (S2-IMP-01).
+    const refused = await kubectl.fails(["get", "secrets", "--as=jane"]);
+    assert.match(refused, /User "jane" cannot list resource "secrets" in API group ""/);
+    assert.match(
+      await kubectl.fails(["get", "pods", "--as-group=dev"]),
+      /without impersonating a user/,
+    );
+  });
+
+  test("S2-IMP-05..09: roles say who may act as whom, by name, in the whole cluster", async () => {
+    const tom = (headers: Headers) =>
+      ask(server, WHOAMI, {
+        headers: { ...bearer("token-1"), ...headers },
+        body: REVIEW,
+      });
+    const as = { "impersonate-user": "jane" };
+    const refused = (await tom(as)).expect(403);
+    assert.match(
+      String(refused.object.message),
+      /^users "jane" is forbidden: User "tom" cannot impersonate resource "users" in API group "" at the cluster scope/,
+    );
+    const rules = ["--verb=impersonate", "--resource=users", "--resource-name=jane"];
+    await kubectl.ok(["create", "clusterrole", "as-jane", ...rules]);
+    // Impersonation is no namespace's business (S2-IMP-08).
+    await kubectl.ok(["create", "rolebinding", "as-jane", "--clusterrole=as-jane", "--user=tom"]);
+    (await tom(as)).expect(403);
+    await kubectl.ok([
+      "create",
+      "clusterrolebinding",
+      "as-jane",
+      "--clusterrole=as-jane",
+      "--user=tom",
+    ]);
+    (await tom(as)).expect(201);
+    (await tom({ "impersonate-user": "joe" })).expect(403);
+    (await tom({ ...as, "impersonate-group": "dev" })).expect(403);
+    (await tom({ ...as, "impersonate-uid": "7" })).expect(403);
+    (await tom({ ...as, "impersonate-extra-acme.com%2fproject": "one" })).expect(403);
+
+    const authentication = { apiGroups: ["authentication.k8s.io"], verbs: ["impersonate"] };
+    const role = {
+      metadata: { name: "as-more" },
+      rules: [
+        { apiGroups: [""], resources: ["groups"], verbs: ["impersonate"], resourceNames: ["dev"] },
+        { ...authentication, resources: ["uids"], resourceNames: ["7"] },
+        { ...authentication, resources: ["userextras/acme.com/project"], resourceNames: ["one"] },
+      ],
+    };
+    const roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    (await server.client.post(roles, role)).expect(201);
+    await kubectl.ok([
+      "create",
+      "clusterrolebinding",
+      "as-more",
+      "--clusterrole=as-more",
+      "--user=tom",
+    ]);
+    const all = {
+      ...as,
+      "impersonate-group": "dev",
+      "impersonate-uid": "7",
+      "impersonate-extra-acme.com%2fproject": "one",
+    };
+    const answer = (await tom(all)).expect(201);
+    assert.deepEqual((answer.object.status as { userInfo: UserInfo }).userInfo, {
+      username: "jane",
+      uid: "7",
+      groups: ["dev", "system:authenticated"],
+      extra: { "acme.com/project": ["one"] },
+    });
+    (await tom({ ...all, "impersonate-extra-acme.com%2fproject": "two" })).expect(403);
+    (await tom({ ...all, "impersonate-group": ["dev", "system:masters"] })).expect(403);
+    (await tom({ "impersonate-group": "dev" })).expect(400);
+    await kubectl.ok(["delete", "clusterrolebinding", "as-jane"]);
+    // A revoked binding is void for the very next request.
+    (await tom(as)).expect(403);
+  });
+
+  test("S2-BOOT-05..11: a machine logs in with a bootstrap token, until it is over", async () => {
+    const groups = "system:bootstrappers:workers";
+    const token = await createBootstrapToken("aaaaaa", { "auth-extra-groups": groups });
+    assert.deepEqual(await whoAmI(server, { headers: bearer(token) }), {
+      username: "system:bootstrap:aaaaaa",
+      groups: ["system:bootstrappers", "system:bootstrappers:workers", "system:authenticated"],
+    });
+    // kubectl as such a machine runs it: a token, no certificate.
+    const config = {
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [
+        {
+          name: "c",
+          cluster: {
+            server: server.url,
+            "certificate-authority-data": Buffer.from(server.credentials.ca).toString("base64"),
+          },
+        },
+      ],
+      users: [{ name: "u", user: { token } }],
+      contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+      "current-context": "x",
+    };
+    const kubeconfig = join(dir.path, "bootstrap.kubeconfig");
+    await writeFile(kubeconfig, JSON.stringify(config));
+    await using machine = await Kubectl.open({ kubeconfig });
+    assert.match(await machine.ok(["auth", "whoami"]), /system:bootstrap:aaaaaa/);
+    (
+      await ask(server, WHOAMI, { headers: bearer("aaaaaa.0000000000000000"), body: REVIEW })
+    ).expect(401);
+    const review = { spec: { token } };
+    const reviewed = await server.client.post(
+      "/apis/authentication.k8s.io/v1/tokenreviews",
+      review,
+    );
+    const status = reviewed.expect(201).object.status as { user: UserInfo };
+    assert.equal(status.user.username, "system:bootstrap:aaaaaa");
+
+    (await server.client.delete(`${SECRETS}/bootstrap-token-aaaaaa`)).expect(200);
+    (await ask(server, WHOAMI, { headers: bearer(token), body: REVIEW })).expect(401);
+    const over = await createBootstrapToken("bbbbbb", { expiration: "2020-01-01T00:00:00Z" });
+    (await ask(server, WHOAMI, { headers: bearer(over), body: REVIEW })).expect(401);
+    await eventually(
+      "the cleaner takes what is over",
+      async () => (await server.client.get(`${SECRETS}/bootstrap-token-bbbbbb`)).status === 404,
+    );
+  });
+
+  test("S2-BOOT-13..16: anybody may read cluster-info, which the holder of a token can verify", async () => {
+    const token = await createBootstrapToken("cccccc", { "usage-bootstrap-signing": "true" });
+    const data = await eventually("it is signed", async () => {
+      const answer = (await ask(server, CLUSTER_INFO)).expect(200);
+      const found = answer.object.data as Record<string, string>;
+      return "jws-kubeconfig-cccccc" in found ? found : undefined;
+    });
+    const { kubeconfig = "", "jws-kubeconfig-cccccc": signature = "" } = data;
+    const { cluster } = parse(kubeconfig).clusters[0];
+    assert.equal(cluster.server, server.url);
+    const authority = Buffer.from(cluster["certificate-authority-data"], "base64").toString();
+    assert.equal(authority, server.credentials.ca);
+    const [header = "", mac] = signature.split("..");
+    assert.deepEqual(JSON.parse(Buffer.from(header, "base64url").toString()), {
+      alg: "HS256",
+      kid: "cccccc",
+    });
+    const signed = `${header}.${Buffer.from(kubeconfig).toString("base64url")}`;
+    assert.equal(mac, createHmac("sha256", token).update(signed).digest("base64url"));
+    // Nothing else of the namespace is for everybody.
+    (await ask(server, "/api/v1/namespaces/kube-public/configmaps")).expect(403);
+    (await server.client.delete(`${SECRETS}/bootstrap-token-cccccc`)).expect(200);
+    await eventually("its signature goes with the token", async () => {
+      const found = (await ask(server, CLUSTER_INFO)).expect(200).object.data as object;
+      return !("jws-kubeconfig-cccccc" in found);
+    });
+  });
+
+  test("nothing secret is in the logs", () => {
+    for (const secret of ["token-1", "token-2", TOKEN_SECRET]) {
+      assert.ok(!server.logs.includes(secret), secret);
+    }
+  });
+});
+
+describe("doors that are shut", () => {
+  test("S2-TOK-03, S2-BOOT-12: a bad list or an unknown loop is one clear line and exit status 1", async () => {
+    await using dir = await makeTempDir("doors");
+    const tokens = join(dir.path, "tokens.csv");
+    await writeFile(tokens, "a,b,c\nsecret,jane\n");
+    const refusals = [
+      `--token-auth-file=${tokens}`,
+      "--token-auth-file=/nowhere",
+      "--controllers=nobody",
+    ];
+    for (const flag of refusals) {
+      const { code, output } = await runServer([
+        "serve",
+        `--data-dir=${dir.path}`,
+        "--secure-port=0",
+        flag,
+      ]);
+      assert.equal(code, 1, `${flag}: ${output}`);
+      assert.equal(output.trim().split("\n").length, 1, output);
+      assert.ok(!output.includes("secret"), output);
+    }
+    await rm(tokens);
+  });
+
+  test("S2-BOOT-08, S2-BOOT-12: without the flags nobody gets in by a token, and it stays", async () => {
+    await using server = await startServer({
+      flags: ["--run-controllers", "--controllers=*,-tokencleaner"],
+    });
+    const stringData = {
+      "token-id": "aaaaaa",
+      "token-secret": TOKEN_SECRET,
+      "usage-bootstrap-authentication": "true",
+      expiration: "2020-01-01T00:00:00Z",
+    };
+    const type = "bootstrap.kubernetes.io/token";
+    const over = { metadata: { name: "bootstrap-token-aaaaaa" }, type, stringData };
+    (await server.client.post(SECRETS, over)).expect(201);
+    const good = {
+      metadata: { name: "bootstrap-token-bbbbbb" },
+      type,
+      stringData: { ...stringData, "token-id": "bbbbbb", expiration: "" },
+    };
+    (await server.client.post(SECRETS, good)).expect(201);
+    (await ask(server, "/version", { headers: bearer(`bbbbbb.${TOKEN_SECRET}`) })).expect(401);
+    // Another loop has been through a namespace meanwhile, so the cleaner would have been, too.
+    const namespace = "/api/v1/namespaces/passing";
+    (await server.client.post("/api/v1/namespaces", { metadata: { name: "passing" } })).expect(201);
+    (await server.client.delete(namespace)).expect(200);
+    await eventually(
+      "the namespace is gone",
+      async () => (await server.client.get(namespace)).status === 404,
+    );
+    (await server.client.get(`${SECRETS}/bootstrap-token-aaaaaa`)).expect(200);
+    (await server.client.get(CONFIG_MAPS)).expect(200);
+  });
+});
