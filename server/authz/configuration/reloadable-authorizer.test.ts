@@ -19,6 +19,7 @@ import { type Authorizer, NO_OPINION } from "../authorizer.js";
 import { PrivilegedGroupsAuthorizer } from "../privileged-groups.js";
 import { countingMetrics } from "../testing/counting-metrics.js";
 import { createConditionCompiler } from "../webhook/condition-environment.js";
+import type { ChainMember } from "./authorizer-chain.js";
 import { ReloadableAuthorizer } from "./reloadable-authorizer.js";
 
 const naming = createNaming("kubernetes");
@@ -26,6 +27,12 @@ const never = { signal: new AbortController().signal };
 const jane = createUser({ name: "jane", groups: ["dev"] });
 const GET = parseRequestInfo("GET", "/api/v1/namespaces/prod/pods/web");
 const silent: Authorizer = { name: "RBAC", authorize: () => NO_OPINION };
+
+const MEMBERS: Readonly<Record<string, ChainMember>> = {
+  RBAC: silent,
+  AlwaysAllow: alwaysAllow,
+  AlwaysDeny: alwaysDeny,
+};
 
 function configText(names: readonly string[], file: string, others: readonly string[] = ["RBAC"]) {
   const webhook = (name: string) => ({
@@ -61,10 +68,8 @@ async function open(dir: TempDir, stub: WebhookStub, names: readonly string[] = 
   const authorizer = await ReloadableAuthorizer.open({
     source: { file },
     compile: createConditionCompiler(naming),
-    members: {
-      first: [new PrivilegedGroupsAuthorizer(["system:masters"])],
-      byType: { RBAC: silent, AlwaysAllow: alwaysAllow, AlwaysDeny: alwaysDeny },
-    },
+    first: [new PrivilegedGroupsAuthorizer(["system:masters"])],
+    memberOf: (type) => MEMBERS[type] ?? assert.fail(type),
     naming,
     clock,
     logger: silentLogger,

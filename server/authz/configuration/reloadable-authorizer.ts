@@ -16,16 +16,20 @@ import { WEBHOOK_TYPE } from "./authorization-configuration.js";
 import {
   type AuthorizerChain,
   buildAuthorizerChain,
+  type ChainMember,
   type ChainSurroundings,
 } from "./authorizer-chain.js";
-import {
-  type ConfigurationSource,
-  type LoadedConfiguration,
-  readConfiguration,
-} from "./load-configuration.js";
+import { type ConfigurationSource, readConfiguration } from "./load-configuration.js";
 
-export interface ReloadableAuthorizerOptions extends ChainSurroundings {
+export interface ReloadableAuthorizerOptions extends Omit<ChainSurroundings, "members"> {
   readonly source: ConfigurationSource;
+  /** Asked before everything else, whatever the configuration says: system:masters. */
+  readonly first: readonly Authorizer[];
+  /**
+   * Makes the authorizer of a type that is no webhook ("RBAC", "Node", ...). Called once, at the
+   * start, for each type of the configuration. @throws {Error} what it needs is not there
+   */
+  readonly memberOf: (type: string) => ChainMember | Promise<ChainMember>;
   readonly compile: CompileCondition;
   readonly intervalMs?: number;
 }
@@ -35,29 +39,39 @@ const CHECK_INTERVAL_MS = 5_000;
 
 export class ReloadableAuthorizer implements Authorizer, RulesSource {
   readonly name = "chain";
+  /** Types of the first configuration, except Webhook: they stay for good. */
+  readonly enabledTypes: ReadonlySet<string>;
   readonly #options: ReloadableAuthorizerOptions;
-  /** Types of the first configuration, except webhooks. */
-  readonly #enabledTypes: ReadonlySet<string>;
+  readonly #surroundings: ChainSurroundings;
   #chain: AuthorizerChain;
   #fingerprint: string;
 
   private constructor(
     options: ReloadableAuthorizerOptions,
-    first: { chain: AuthorizerChain; fingerprint: string; loaded: LoadedConfiguration },
+    surroundings: ChainSurroundings,
+    first: { readonly chain: AuthorizerChain; readonly fingerprint: string },
   ) {
     this.#options = options;
+    this.#surroundings = surroundings;
     this.#chain = first.chain;
     this.#fingerprint = first.fingerprint;
-    const types = first.loaded.configuration.authorizers.map(({ type }) => type);
-    this.#enabledTypes = new Set(types.filter((type) => type !== WEBHOOK_TYPE));
+    this.enabledTypes = new Set(Object.keys(surroundings.members.byType));
   }
 
   /** @throws {AuthorizationConfigurationError} one line: the server must not start */
   static async open(options: ReloadableAuthorizerOptions): Promise<ReloadableAuthorizer> {
     const read = await readConfiguration(options.source, options);
     const loaded = read.load();
-    const chain = await buildAuthorizerChain(loaded, options);
-    return new ReloadableAuthorizer(options, { chain, loaded, fingerprint: read.fingerprint });
+    const byType: Record<string, ChainMember> = {};
+    for (const { type } of loaded.configuration.authorizers) {
+      if (type !== WEBHOOK_TYPE) byType[type] = await options.memberOf(type);
+    }
+    const surroundings = { ...options, members: { first: options.first, byType } };
+    const chain = await buildAuthorizerChain(loaded, surroundings);
+    return new ReloadableAuthorizer(options, surroundings, {
+      chain,
+      fingerprint: read.fingerprint,
+    });
   }
 
   authorize(attributes: AuthorizationAttributes, signal: LazySignal): Verdict | Promise<Verdict> {
@@ -92,9 +106,9 @@ export class ReloadableAuthorizer implements Authorizer, RulesSource {
     if (read.fingerprint === this.#fingerprint) return false;
     this.#fingerprint = read.fingerprint;
     try {
-      const loaded = read.load(this.#enabledTypes);
+      const loaded = read.load(this.enabledTypes);
       const before = this.#chain;
-      const next = await buildAuthorizerChain(loaded, this.#options, before);
+      const next = await buildAuthorizerChain(loaded, this.#surroundings, before);
       this.#chain = next;
       before.close(next);
       logger.info({}, "changed authorization configuration is in use");
