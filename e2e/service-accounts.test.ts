@@ -14,6 +14,7 @@ import { type Answer, type ApiObject, HttpsClient } from "./harness/https-client
 import { Kubectl } from "./harness/kubectl.js";
 import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
+import { TestAuthority } from "./harness/test-authority.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
 
 const NAMESPACE = "/api/v1/namespaces/shop";
@@ -288,6 +289,37 @@ describe("keys from flags", () => {
     (await bearer.get(await signedBy(old.privateKey, { exp: now - 1 }))).expect(401);
     (await bearer.get(await signedBy(old.privateKey, { nbf: now + 300 }))).expect(401);
     (await bearer.get(await signedBy(old.privateKey, { iss: "https://x.example" }))).expect(401);
+    bearer.close();
+  });
+
+  test("S2-SA-02: without a key file, tokens that the serving key signed are good", async () => {
+    await using files = await makeTempDir("tls");
+    const authority = await TestAuthority.create("serving");
+    const leaf = await authority.issue({ usage: "server", hosts: ["127.0.0.1"] });
+    const [cert, key] = [join(files.path, "tls.crt"), join(files.path, "tls.key")];
+    await writeFile(cert, leaf.cert + authority.certificate);
+    await writeFile(key, leaf.key);
+    await using server = await startServer({
+      flags: [`--tls-cert-file=${cert}`, `--tls-private-key-file=${key}`],
+    });
+    (await server.client.post("/api/v1/namespaces", { metadata: { name: "shop" } })).expect(201);
+    const { uid = "" } = (await createAccount(server.client, "web")).metadata;
+    const now = Math.floor(Date.now() / 1000);
+    const claims = {
+      iss: ISSUER,
+      aud: [ISSUER],
+      exp: now + 600,
+      "kubernetes.io": { namespace: "shop", serviceaccount: { name: "web", uid } },
+    };
+    const signed = await new SignJWT(claims)
+      .setProtectedHeader({ alg: "ES256" })
+      .sign(await importPKCS8(leaf.key, "ES256"));
+    const bearer = new Bearer(server);
+    assert.equal(await bearer.userOf(signed), "system:serviceaccount:shop:web");
+    // What the server signs itself does not depend on that key, which replicas do not share.
+    const own = await requestToken(server.client, "web");
+    assert.equal(await bearer.userOf(own), "system:serviceaccount:shop:web");
+    assert.match(Buffer.from(own.split(".")[0] ?? "", "base64url").toString(), /"RS256"/);
     bearer.close();
   });
 
