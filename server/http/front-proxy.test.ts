@@ -177,6 +177,27 @@ describe("front proxy", () => {
     }
   });
 
+  test("smuggling: what is no header on the wire is refused as a whole", async () => {
+    const lines = [
+      "X-Remote-User : admin",
+      " X-Remote-User: admin",
+      "X-Fine: a\r\n X-Remote-User: admin",
+      "X-Fine: a\rX-Remote-User: admin",
+      "X-Remote-User\x00: admin",
+      "X-Remote\tUser: admin",
+      "X-Remote-User: ad\x00min",
+      "Transfer-Encoding: chunked\r\nContent-Length: 3\r\nX-Remote-User: admin",
+    ];
+    for (const line of lines) {
+      const { key, cert } = proxy;
+      const socket = await front.connect({ key, cert });
+      socket.write(`GET ${PATH} HTTP/1.1\r\nHost: a\r\n${line}\r\nConnection: close\r\n\r\n`);
+      let text = "";
+      for await (const data of socket) text += String(data);
+      assert.match(text, /^HTTP\/1\.1 (400|401) /, JSON.stringify(line));
+    }
+  });
+
   test("authorities that are replaced count at once, also on open connections", async () => {
     const next = await TestAuthority.create("next");
     assert.throws(() =>
