@@ -15,7 +15,7 @@ export type RequestMiddleware = Middleware<RequestState>;
 
 /** All warnings of a response together; clients and proxies refuse larger headers (as upstream). */
 const WARNING_CHARS_MAX = 4 * 1024;
-/** Longer single warnings are cut once the budget is short. */
+/** Single warnings are cut to this once all together are more than that. */
 const WARNING_TRUNCATED_CHARS_MAX = 256;
 /** setTimeout takes 31 bits. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
@@ -123,12 +123,11 @@ export class RequestState {
     this.#warnings ??= [];
     const clean = cleanWarning(text);
     if (clean === "" || this.#warnings.includes(clean)) return;
-    const used = this.#warnings.reduce((sum, warning) => sum + warning.length, 0);
-    const room = WARNING_CHARS_MAX - used;
-    if (clean.length <= room) this.#warnings.push(clean);
-    else if (room >= WARNING_TRUNCATED_CHARS_MAX) {
-      this.#warnings.push(clean.slice(0, WARNING_TRUNCATED_CHARS_MAX));
-    }
+    this.#warnings.push(clean);
+    if (lengthOf(this.#warnings) <= WARNING_CHARS_MAX) return;
+    // As upstream: beyond the budget all are cut, then those that still do not fit are left out.
+    this.#warnings = this.#warnings.map(cutWarning);
+    while (lengthOf(this.#warnings) > WARNING_CHARS_MAX) this.#warnings.pop();
   }
 
   /** The headers of every answer: name, value, name, value, ... (S1-ERR-12, S1-ERR-07). */
@@ -186,6 +185,16 @@ function renderWarning(text: string): string {
   const quoted = text.replace(/[\\"]/g, "\\$&");
   // Header values are bytes to Node: UTF-8 has to be handed over one character per byte.
   return `299 - "${Buffer.from(quoted, "utf8").toString("latin1")}"`;
+}
+
+function lengthOf(warnings: readonly string[]): number {
+  return warnings.reduce((sum, warning) => sum + warning.length, 0);
+}
+
+/** Counted in characters, so that none is cut in half. */
+function cutWarning(text: string): string {
+  if (text.length <= WARNING_TRUNCATED_CHARS_MAX) return text;
+  return [...text].slice(0, WARNING_TRUNCATED_CHARS_MAX).join("");
 }
 
 function cleanWarning(text: string): string {
