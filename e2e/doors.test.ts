@@ -14,12 +14,15 @@ import { Kubectl } from "./harness/kubectl.js";
 import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 import { TestAuthority, type TestIdentity } from "./harness/test-authority.js";
+import { startEtcd } from "./tools/etcd.js";
 
 const WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const SECRETS = "/api/v1/namespaces/kube-system/secrets";
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 const TOKEN_SECRET = "f395accd246ae52d";
+/** Each is a dozen requests. */
+const REVOCATIONS = 40;
 
 interface UserInfo {
   readonly username: string;
@@ -362,6 +365,64 @@ describe("doors", () => {
   test("nothing secret is in the logs", () => {
     for (const secret of ["token-1", "token-2", TOKEN_SECRET]) {
       assert.ok(!server.logs.includes(secret), secret);
+    }
+  });
+});
+
+describe("doors of several replicas", () => {
+  test("S2-BOOT-11, S2-IMP-01: what is revoked on one replica is void on the other for the next request", async () => {
+    const etcd = await startEtcd();
+    try {
+      const flags = ["--enable-bootstrap-token-auth"];
+      const start = () => startServer({ etcdEndpoints: [etcd.endpoint], flags });
+      await using one = await start();
+      await using other = await start();
+      const bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+      const role = {
+        metadata: { name: "as-jane" },
+        rules: [
+          {
+            apiGroups: [""],
+            resources: ["users"],
+            resourceNames: ["jane"],
+            verbs: ["impersonate"],
+          },
+        ],
+      };
+      const roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+      (await one.client.post(roles, role)).expect(201);
+      for (let round = 0; round < REVOCATIONS; round++) {
+        const id = `r${String(round).padStart(5, "0")}`;
+        const name = `bootstrap-token-${id}`;
+        const secret = {
+          metadata: { name },
+          type: "bootstrap.kubernetes.io/token",
+          stringData: {
+            "token-id": id,
+            "token-secret": TOKEN_SECRET,
+            "usage-bootstrap-authentication": "true",
+          },
+        };
+        const [here, there] = round % 2 === 0 ? [one, other] : [other, one];
+        const headers = bearer(`${id}.${TOKEN_SECRET}`);
+        const as = { ...headers, "impersonate-user": "jane" };
+        const binding = {
+          metadata: { name },
+          roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "as-jane" },
+          subjects: [{ kind: "User", name: `system:bootstrap:${id}` }],
+        };
+        (await here.client.post(SECRETS, secret)).expect(201);
+        assert.equal((await whoAmI(there, { headers })).username, `system:bootstrap:${id}`);
+        (await here.client.post(bindings, binding)).expect(201);
+        assert.equal((await whoAmI(there, { headers: as })).username, "jane");
+        (await here.client.delete(`${bindings}/${name}`)).expect(200);
+        (await ask(there, WHOAMI, { headers: as, body: REVIEW })).expect(403);
+        (await here.client.delete(`${SECRETS}/${name}`)).expect(200);
+        (await ask(there, WHOAMI, { headers, body: REVIEW })).expect(401);
+        (await ask(there, SECRETS, { headers })).expect(401);
+      }
+    } finally {
+      await etcd.stop();
     }
   });
 });
