@@ -42,20 +42,27 @@ export async function runNamespaceDefault(
   const namespaces = objects.resource("", "namespaces");
   const resource = objects.resource(wanted.group, wanted.resource);
   const queue = new WorkQueue(clock);
-  const ensure = async (namespace: string) => {
-    await objects.refresh();
-    if (!isActive(objects.get(namespaces, { namespace: "", name: namespace }))) return;
-    const current = objects.get(resource, { namespace, name: wanted.name });
+  /** What to write there, with what it replaces; undefined when all is well. */
+  const lookAt = (namespace: string) => {
+    if (!isActive(objects.get(namespaces, { namespace: "", name: namespace }))) return undefined;
+    const place = { namespace, name: wanted.name };
     // It is there, but somebody must repair it first.
-    if (current === undefined && isUnreadable(namespace)) return;
+    if (objects.metadata(resource, place) === "unreadable") return undefined;
+    const current = objects.get(resource, place);
     const next = wanted.shape(current);
-    if (next === undefined) return;
+    return next === undefined ? undefined : { current, next };
+  };
+  const ensure = async (namespace: string) => {
+    // Where memory shows that all is well, a change that it does not know yet brings us back.
+    if (lookAt(namespace) === undefined) return;
+    await objects.refresh();
+    const change = lookAt(namespace);
+    if (change === undefined) return;
+    const { current, next } = change;
     const object = { ...next, metadata: { ...next.metadata, namespace } };
     if (current === undefined) await objects.create(resource, object, signal);
     else await objects.update(resource, object, "", signal);
   };
-  const isUnreadable = (namespace: string) =>
-    objects.metadata(resource, { namespace, name: wanted.name }) === "unreadable";
   const watchingNamespaces = objects.watch(namespaces, ({ name }) => queue.add(name), signal);
   const watchingObjects = objects.watch(
     resource,
