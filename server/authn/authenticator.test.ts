@@ -68,6 +68,10 @@ test("S2-REQ-04: every user gets system:authenticated once, anonymous gets syste
   assert.deepEqual(await groupsOf(jane), ["dev", "system:authenticated"]);
   const already = createUser({ name: "a", groups: ["system:authenticated"] });
   assert.deepEqual(await groupsOf(already), ["system:authenticated"]);
+  // Whom a front proxy does not know either is not authenticated by the proxy's certificate.
+  const unknown = createUser({ name: "a", groups: ["system:unauthenticated"] });
+  assert.deepEqual(await groupsOf(unknown), ["system:unauthenticated"]);
+  assert.deepEqual(await groupsOf(createUser({ name: "system:anonymous" })), []);
   assert.deepEqual(new AnonymousAuthenticator().authenticate(FACTS)?.groups, [
     "system:unauthenticated",
   ]);

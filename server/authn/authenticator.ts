@@ -15,7 +15,13 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { HeaderList } from "../request/header-list.js";
 import type { LazySignal } from "../request/lazy-signal.js";
-import { AUTHENTICATED_GROUP, createUser, type UserInfo } from "../request/user-info.js";
+import {
+  ANONYMOUS_USER,
+  AUTHENTICATED_GROUP,
+  createUser,
+  UNAUTHENTICATED_GROUP,
+  type UserInfo,
+} from "../request/user-info.js";
 
 /** What a request shows of its sender. */
 export interface RequestFacts {
@@ -109,9 +115,15 @@ export class UnionAuthenticator implements Authenticator {
   }
 }
 
-/** The user with the group that every authenticated user is in (S2-REQ-04). */
+/**
+ * The user with the group that every authenticated user is in (S2-REQ-04). A proxy that speaks for
+ * somebody whom it does not know either says so, and is believed.
+ */
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {
-  return user.groups.includes(AUTHENTICATED_GROUP)
-    ? user
-    : createUser({ ...user, groups: [...user.groups, AUTHENTICATED_GROUP] });
+  const { name, groups } = user;
+  const isDecided =
+    name === ANONYMOUS_USER ||
+    groups.includes(AUTHENTICATED_GROUP) ||
+    groups.includes(UNAUTHENTICATED_GROUP);
+  return isDecided ? user : createUser({ ...user, groups: [...groups, AUTHENTICATED_GROUP] });
 }
