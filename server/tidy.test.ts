@@ -16,11 +16,11 @@ import { fileURLToPath } from "node:url";
 const LAYERS: readonly (readonly string[])[] = [
   ["storage/base"],
   ["storage/kv"],
-  ["storage/etcd", "storage/embedded", "storage/objects"],
+  ["storage/etcd", "storage/embedded", "storage/encryption", "storage/objects"],
   ["storage/cache"],
   ["server/api"],
   ["server/schema"],
-  ["server/apply", "server/cel", "server/codec", "server/types"],
+  ["server/apply", "server/cel", "server/codec", "server/encryption", "server/types"],
   ["server/client", "server/request"],
   ["server/admission", "server/audit", "server/authn", "server/authz", "server/flowcontrol"],
   ["server/registry"],

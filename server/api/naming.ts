@@ -27,6 +27,8 @@ export interface Naming {
   readonly systemNamespace: string;
   readonly publicNamespace: string;
   readonly nodeLeaseNamespace: string;
+  /** What encrypted values in the store begin with: "k8s:enc:" or "acme:enc:". */
+  readonly encryptionPrefix: string;
   /** Environment variable through which an exec credential plug-in gets its input (S2-EXEC-06). */
   readonly execInfoVariable: string;
   /** A group as the facts spell it ("rbac.authorization.k8s.io", "apps") in this vendor's spelling. */
@@ -55,6 +57,7 @@ export function createNaming(vendor: string): Naming {
     systemNamespace: `${systemPrefix}-system`,
     publicNamespace: `${systemPrefix}-public`,
     nodeLeaseNamespace: `${systemPrefix}-node-lease`,
+    encryptionPrefix: `${isDefault ? "k8s" : vendor}:enc:`,
     execInfoVariable: `${vendor.toUpperCase().replaceAll("-", "_")}_EXEC_INFO`,
     group: (factsGroup: string) =>
       factsGroup.endsWith(FACTS_GROUP_SUFFIX)

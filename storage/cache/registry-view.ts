@@ -149,6 +149,32 @@ export class RegistryView implements PartitionHost {
     return this.#waiters.wait(revision, signal);
   }
 
+  /**
+   * Reads again what could not be read, because there may be a key for it now. Where that helps,
+   * watchers of the partition have to list anew. @throws {StorageError}
+   */
+  async rereadCorrupt(signal: AbortSignal): Promise<void> {
+    for (const partition of this.#partitionList) {
+      const read: StoredObject[] = [];
+      for (const path of [...partition.corrupt]) {
+        const name = this.keys.key(partition.id, path);
+        const { kv } = await this.#store.get(name, {}, signal);
+        const key = this.keys.parse(name);
+        if (kv === undefined || key === undefined) continue;
+        const object = this.#decode(key, kv.value, kv.modRevision);
+        if (object.corruption === undefined) read.push(object);
+      }
+      // What has changed meanwhile the feed has brought, or will bring, by itself.
+      const isStill = ({ path, revision }: StoredObject) =>
+        partition.get(path)?.revision === revision && partition.corrupt.has(path);
+      const healed = read.filter(isStill);
+      if (healed.length === 0) continue;
+      const { tree } = partition.snapshot();
+      for (const object of healed) tree.set(object);
+      partition.replace(tree, this.#revision);
+    }
+  }
+
   markAwake(watcher: Watcher): void {
     this.#awake.push(watcher);
     if (this.#isFlushScheduled) return;

@@ -10,6 +10,7 @@
  * Immutable and shared by everyone who reads it.
  */
 import type { Revision } from "../kv/store.js";
+import { unreadableReason } from "../kv/unreadable.js";
 import type { ParsedKey } from "./keys.js";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -104,6 +105,8 @@ function decode(
   revision: Revision,
   extractFields: FieldExtractor | undefined,
 ): StoredObject {
+  const reason = unreadableReason(value);
+  if (reason !== undefined) throw new Error(reason);
   const object: unknown = JSON.parse(value.toString("utf8"));
   if (!isRecord(object)) throw new Error("the stored value is not an object");
   const { kind, apiVersion, metadata } = object;

@@ -3,6 +3,7 @@
  * that may be changed, and from a stored value to the bytes that a client of the served version gets.
  */
 import type { KeyValue, Revision } from "../../../storage/kv/store.js";
+import { unreadableReason } from "../../../storage/kv/unreadable.js";
 import {
   type StoredObject,
   spliceResourceVersion,
@@ -26,7 +27,10 @@ export function currentOfView(object: StoredObject): CurrentObject {
   return { revision: object.revision, json: object.bytes };
 }
 
+/** @throws {StatusError} 500 for a value that cannot be decrypted */
 export function currentOfStore(kv: KeyValue): CurrentObject {
+  const reason = unreadableReason(kv.value);
+  if (reason !== undefined) throw internalError(`the stored object cannot be read: ${reason}`);
   return { revision: kv.modRevision, json: kv.value };
 }
 

@@ -29,6 +29,12 @@ import type { Ownership } from "./ownership.js";
 import type { Lifetimes } from "./served-resource.js";
 import type { WriteTurns } from "./write-turns.js";
 
+/** Asks how a value is stored. Implemented by storage/encryption. */
+export interface StoredForm {
+  /** Whether the value of `key` would be stored differently if it were written now. @throws {StorageError} */
+  isStale(key: string, signal: AbortSignal): Promise<boolean>;
+}
+
 /** What the registry's functions work with; made once by the wiring. */
 export interface Registry {
   readonly store: RevisionedStore;
@@ -42,6 +48,8 @@ export interface Registry {
   readonly declarative?: DeclarativeValidation;
   /** Plugins that may change or refuse what is written, by whomever; absent = there are none. */
   readonly admission?: Admission | undefined;
+  /** Whether values are stored differently today (encryption); absent = they never are. */
+  readonly storedForm?: StoredForm | undefined;
   /** By partition: what chooses addresses and the like for its objects; see claims.ts. */
   readonly allocators?: Readonly<Record<PartitionId, Allocator>>;
   /** Makes writers of one contested object queue up; without it they try until one by one they win. */

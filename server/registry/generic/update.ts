@@ -8,7 +8,7 @@ import { objectPath } from "../../../storage/objects/keys.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { badRequest, conflict, notFound, StatusError } from "../../api/status.js";
 import { ClaimRound } from "./claims.js";
-import { commit, putOperation, refresh } from "./commit.js";
+import { asStatus, commit, putOperation, refresh } from "./commit.js";
 import { createObject } from "./create.js";
 import { decodeInput, type ObjectInput } from "./decode-input.js";
 import { type MakeNext, type NextObject, nextObject, type UpdateTarget } from "./next-object.js";
@@ -20,7 +20,7 @@ import {
   servedCurrent,
   servedUnstored,
 } from "./objects.js";
-import type { ObjectResult, Registry } from "./registry.js";
+import type { ObjectResult, Registry, WriteOptions } from "./registry.js";
 import type { WriteTurns } from "./write-turns.js";
 
 export type { UpdateTarget } from "./next-object.js";
@@ -188,7 +188,8 @@ async function tryUntilWritten(
       if (!(error instanceof StatusError) || isProved || (await isStill())) throw error;
       continue;
     }
-    if (next.action === "same" || options.isDryRun) {
+    const isSame = next.action === "same" && !(await isStale(registry, options, key, signal));
+    if (isSame || options.isDryRun) {
       if (!isProved && !(await isStill())) continue;
       if (options.isDryRun && claims.rehearse(next.claims)) continue;
       return answerUnwritten(target, next, current);
@@ -220,6 +221,17 @@ async function tryUntilWritten(
     }
   }
   throw conflict(resource, name);
+}
+
+/** Whether what would not change is to be written all the same: with another key, or encrypted at last. */
+async function isStale(
+  { storedForm }: Registry,
+  { isDryRun }: WriteOptions,
+  key: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (storedForm === undefined || isDryRun) return false;
+  return await asStatus(storedForm.isStale(key, signal));
 }
 
 /** The view may be behind what the store answered, or ahead of it. */

@@ -11,6 +11,7 @@ import { silentLogger } from "../../../../storage/base/logger.js";
 import { FreshnessBarrier } from "../../../../storage/cache/freshness.js";
 import { RegistryView } from "../../../../storage/cache/registry-view.js";
 import { openEmbeddedStore } from "../../../../storage/embedded/embedded-store.js";
+import type { RevisionedStore } from "../../../../storage/kv/store.js";
 import type { JsonValue } from "../../../api/meta.js";
 import { createNaming, DEFAULT_VENDOR } from "../../../api/naming.js";
 import { createUser } from "../../../request/user-info.js";
@@ -66,12 +67,15 @@ export async function openRegistryHarness(
     readonly vendor?: string;
     readonly allocators?: Registry["allocators"];
     readonly subresources?: ResourceTableOptions["subresources"];
+    /** Puts another store before the one in the temporary directory. */
+    readonly wrapStore?: (store: RevisionedStore) => RevisionedStore;
   } = {},
 ): Promise<RegistryHarness> {
   const clock = options.clock ?? systemClock;
   const logger = silentLogger;
   const directory = await mkdtemp(join(tmpdir(), "keelson-registry-"));
-  const store = await openEmbeddedStore({ directory, clock: systemClock, logger });
+  const embedded = await openEmbeddedStore({ directory, clock: systemClock, logger });
+  const store = options.wrapStore?.(embedded) ?? embedded;
   const lifecycle = new Lifecycle(logger);
   const naming = createNaming(options.vendor ?? DEFAULT_VENDOR);
   const facts = loadFacts(naming);

@@ -1,0 +1,83 @@
+/**
+ * EncryptionRules: which ciphers the values of which partition are sealed with. The first rule that
+ * takes a partition counts; its first cipher seals, each of them opens. Immutable.
+ */
+import { startsWith, type ValueCipher } from "./value-cipher.js";
+
+/** Partitions by group ("core" for the one without a name) and resource; "*" takes all. */
+export interface PartitionPattern {
+  readonly group: string;
+  readonly resource: string;
+}
+
+export interface EncryptionRule {
+  readonly patterns: readonly PartitionPattern[];
+  /** At least one. */
+  readonly ciphers: readonly ValueCipher[];
+}
+
+/** Told of each value, for metrics: which way, what it begins with, and whether it went well. */
+export type TransformObserver = (
+  direction: "from_storage" | "to_storage",
+  prefix: string,
+  isGood: boolean,
+) => void;
+
+export interface OpenedValue {
+  readonly value: Buffer;
+  /** Whether the next write would store it differently. */
+  readonly isStale: boolean;
+}
+
+export class EncryptionRules {
+  readonly #rules: readonly EncryptionRule[];
+  readonly #identity: EncryptionRule;
+
+  /** `identity` holds for partitions that no rule takes. */
+  constructor(rules: readonly EncryptionRule[], identity: ValueCipher) {
+    this.#rules = rules;
+    this.#identity = { patterns: [], ciphers: [identity] };
+  }
+
+  /** The ciphers of "apps/deployments", the sealing one first. */
+  ciphersOf(partition: string): readonly ValueCipher[] {
+    const slash = partition.indexOf("/");
+    const group = partition.slice(0, slash);
+    const resource = partition.slice(slash + 1);
+    const takes = (pattern: PartitionPattern) =>
+      (pattern.group === "*" || pattern.group === group) &&
+      (pattern.resource === "*" || pattern.resource === resource);
+    return (this.#rules.find(({ patterns }) => patterns.some(takes)) ?? this.#identity).ciphers;
+  }
+
+  seal(partition: string, key: string, value: Uint8Array, observe?: TransformObserver): Uint8Array {
+    const [cipher] = this.ciphersOf(partition);
+    if (cipher === undefined) return value;
+    const sealed = cipher.seal(value, key);
+    observe?.("to_storage", cipher.prefix.toString("utf8"), true);
+    return cipher.prefix.length === 0 ? sealed : Buffer.concat([cipher.prefix, sealed]);
+  }
+
+  /** @throws {Error} whose message says why, and quotes nothing of the value */
+  open(partition: string, key: string, value: Buffer, observe?: TransformObserver): OpenedValue {
+    const ciphers = this.ciphersOf(partition);
+    let problem = "no key that the server has is that of the value";
+    for (const [index, cipher] of ciphers.entries()) {
+      if (!startsWith(value, cipher.prefix)) continue;
+      const prefix = cipher.prefix.toString("utf8");
+      try {
+        const opened = cipher.open(value.subarray(cipher.prefix.length), key);
+        observe?.("from_storage", prefix, true);
+        return { value: opened, isStale: index > 0 };
+      } catch {
+        // Two keys of one name may both be there while one replaces the other.
+        problem =
+          prefix === ""
+            ? "the value is encrypted and no key for it is configured"
+            : `the value does not open with ${prefix.slice(0, -1)}`;
+        observe?.("from_storage", prefix, false);
+      }
+    }
+    throw new Error(problem);
+  }
+}
