@@ -148,3 +148,16 @@ test("S2-RBAC-19: several replicas may start at once", async () => {
     assert.equal(replica.count(replica.resource(GROUP, "clusterrolebindings"), ""), 50);
   }
 });
+
+test("S2-RBAC-19: another vendor's registry gets the policy in that vendor's names", async () => {
+  await using acme = await openRegistryHarness({ vendor: "acme" });
+  const { naming } = acme.registry;
+  const api = createLocalObjects(acme.registry, acme.table);
+  await ensureSystemNamespaces(api, naming, noSignal);
+  const parts = { objects: api, naming, clock: systemClock, logger: silentLogger };
+  await reconcileBootstrapPolicy(parts, noSignal);
+  await api.refresh();
+  const group = "rbac.authorization.acme.io";
+  assert.equal(api.count(api.resource(group, "clusterroles"), ""), 69);
+  assert.equal(api.count(api.resource(group, "rolebindings"), "acme-system"), 6);
+});

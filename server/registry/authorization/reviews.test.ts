@@ -3,7 +3,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import type { Authorizer } from "../../authz/authorizer.js";
+import { AbacAuthorizer } from "../../authz/abac.js";
+import { alwaysAllow } from "../../authz/always-allow.js";
+import { alwaysDeny } from "../../authz/always-deny.js";
+import { type Authorizer, UnionAuthorizer } from "../../authz/authorizer.js";
+import {
+  allow,
+  bind,
+  clusterRole,
+  naming,
+  PolicyView,
+} from "../../authz/rbac/testing/policy-view.js";
 import { createUser } from "../../request/user-info.js";
 import { createAuthorizationReviews } from "./reviews.js";
 
@@ -79,6 +89,33 @@ test("S2-SAR-06: exactly one kind of attributes", async () => {
     (async () => ask("subjectaccessreviews", { resourceAttributes }))(),
   );
   assert.match(noSubject.message, /at least one of user or group must be specified/);
+});
+
+test("S2-SAR-08: a self review answers in every mode", async () => {
+  const view = new PolicyView();
+  view.putRole(clusterRole("r", allow("get", "pods")));
+  view.putBinding(bind("", "b", "ClusterRole/r", "User:ann"));
+  const policy = JSON.stringify({
+    apiVersion: "abac.authorization.kubernetes.io/v1beta1",
+    kind: "Policy",
+    spec: { user: "ann", namespace: "*", apiGroup: "*", resource: "pods", readonly: true },
+  });
+  const modes: readonly (readonly [Authorizer, boolean])[] = [
+    [alwaysAllow, true],
+    [alwaysDeny, false],
+    [new AbacAuthorizer(naming, "policy.jsonl", policy), true],
+    [view.authorizer, true],
+    [new UnionAuthorizer([]), false],
+  ];
+  for (const [mode, allowed] of modes) {
+    const resource = createAuthorizationReviews({ authorizer: mode })[
+      "authorization/selfsubjectaccessreviews"
+    ];
+    const spec = { resourceAttributes: { verb: "get", resource: "pods", namespace: "default" } };
+    const object = { kind: "R", apiVersion: "a/v1", metadata: {}, spec } as ApiObject;
+    const answer = await resource?.create({ object, namespace: "", user: asker }, signal);
+    assert.equal((answer?.status as { allowed: boolean }).allowed, allowed, mode.name);
+  }
 });
 
 test("S2-SAR-06: selectors reach the authorizer as those of the request would", async () => {
