@@ -285,6 +285,36 @@ test("S2-SA-06: no change of one character in a token is believed", async () => 
   );
 });
 
+test("S2-SA-06: whatever stands in a token, it is not ours or it is refused", async () => {
+  const key = makeEcKey("P-256");
+  const accounts = openAccounts({ signing: key });
+  const part = fc
+    .oneof(fc.json(), fc.string())
+    .map((inner) => Buffer.from(inner).toString("base64url"));
+  const tokens = fc.oneof(
+    fc.string(),
+    fc.array(part, { maxLength: 4 }).map((parts) => parts.join(".")),
+  );
+  fc.assert(
+    fc.property(tokens, (token) => assert.equal(ask(accounts, token), undefined)),
+    { numRuns: 500 },
+  );
+  // Signed by us, so only the claims stand between it and a user.
+  const claims = claimsOf(await issue(accounts));
+  const wild = fc.dictionary(fc.constantFrom(...Object.keys(claims)), fc.jsonValue());
+  await fc.assert(
+    fc.asyncProperty(wild, async (changes) => {
+      const token = await signCompactToken(key, { ...claims, ...changes });
+      try {
+        assert.ok([undefined, "u-web"].includes(ask(accounts, token)?.uid));
+      } catch (error) {
+        assert.ok(error instanceof StatusError && error.code === 401, String(error));
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
 test("S2-SA-06: claims of the wrong shape are refused though the signature is good", async () => {
   const key = makeEcKey("P-256");
   const accounts = openAccounts({ signing: key });
