@@ -169,7 +169,7 @@ async function createJwt({ config, tokenKeys, metrics, logger }: AuthenticationP
     configurationText: await read(authenticationConfig),
   };
   const checked = checkAuthentication(options);
-  const observed = createAuthenticationMetrics(metrics, hashOf(hostname()), () => Date.now());
+  const observed = createAuthenticationMetrics(metrics, serverIdHash(), () => Date.now());
   if (checked.hash !== "") observed.configured(checked.hash);
   const authenticator = new JwtAuthenticator({
     checked,
@@ -205,8 +205,9 @@ async function createJwt({ config, tokenKeys, metrics, logger }: AuthenticationP
   };
 }
 
-function hashOf(text: string): string {
-  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+/** By which metrics tell replicas apart. */
+export function serverIdHash(): string {
+  return `sha256:${createHash("sha256").update(hostname()).digest("hex")}`;
 }
 
 /** How long the service may take to answer one call, as upstream. */

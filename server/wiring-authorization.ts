@@ -1,59 +1,89 @@
 /**
- * Wiring of authorization: who is asked whether a request is allowed, from the flags, and what keeps
- * people from handing out more than they have.
+ * Wiring of authorization: who is asked whether a request is allowed, from flags or a file that is
+ * followed, and what keeps people from handing out more than they have.
  */
 import { readFile } from "node:fs/promises";
+import { systemClock } from "../storage/base/clock.js";
+import type { Lifecycle } from "../storage/base/lifecycle.js";
+import type { Logger } from "../storage/base/logger.js";
 import type { RegistryView } from "../storage/cache/registry-view.js";
 import type { AdmissionPlugin } from "./admission/admission.js";
 import { AbacAuthorizer } from "./authz/abac.js";
 import { alwaysAllow } from "./authz/always-allow.js";
 import { alwaysDeny } from "./authz/always-deny.js";
-import { type Authorizer, UnionAuthorizer } from "./authz/authorizer.js";
+import type { ChainMember } from "./authz/configuration/authorizer-chain.js";
+import { toAuthorizationConfiguration } from "./authz/configuration/legacy-modes.js";
+import { ReloadableAuthorizer } from "./authz/configuration/reloadable-authorizer.js";
 import { Impersonation } from "./authz/impersonation.js";
+import { type AuthorizationMetrics, createAuthorizationMetrics } from "./authz/metrics.js";
 import { NodeAuthorizer } from "./authz/node/node-authorizer.js";
 import { PrivilegedGroupsAuthorizer } from "./authz/privileged-groups.js";
 import { createGrantGuards } from "./authz/rbac/grant-guard.js";
 import { RbacAuthorizer } from "./authz/rbac/rbac-authorizer.js";
 import { RbacIndex } from "./authz/rbac/rbac-index.js";
-import { combineRules, type RulesSource } from "./authz/subject-rules.js";
+import { createConditionCompiler } from "./authz/webhook/condition-environment.js";
+import { parseRedisUrl, RedisDecisionCache } from "./authz/webhook/redis-decision-cache.js";
 import type { Config } from "./config/config.js";
+import type { Metrics } from "./http/metrics.js";
 import { createGrantGuardPlugin } from "./registry/rbac/grant-guard-plugin.js";
 import { MASTERS_GROUP } from "./request/user-info.js";
+import { serverIdHash } from "./wiring-authentication.js";
 
-export interface Authorization {
-  readonly authorizer: Authorizer;
-  readonly rules: ReturnType<typeof combineRules>;
+export interface Authorization extends AsyncDisposable {
+  readonly authorizer: ReloadableAuthorizer;
   readonly impersonation: Impersonation;
   /** Refuses roles and bindings that give away more than their author has; none without RBAC. */
   readonly guards: readonly AdmissionPlugin[];
+  /** Follows the files. */
+  spawn(lifecycle: Lifecycle): void;
 }
 
-type Member = Authorizer & RulesSource;
+export interface AuthorizationParts {
+  readonly config: Config;
+  readonly view: RegistryView;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
 
-/** @throws {RangeError} with one line: an unknown mode; {Error}: a file that cannot be used */
-export async function createAuthorization(
-  config: Config,
-  view: RegistryView,
-): Promise<Authorization> {
+/** @throws {Error} with one line: modes, a configuration or a file that cannot be used */
+export async function createAuthorization(parts: AuthorizationParts): Promise<Authorization> {
+  const { config, view, metrics, logger } = parts;
   const { naming } = config;
+  const observed = createAuthorizationMetrics(metrics, serverIdHash());
+  const shared = await openSharedDecisions(config, observed, logger);
   const index = new RbacIndex(view, naming);
   const rbac = new RbacAuthorizer(index);
-  const members: Member[] = [];
-  for (const mode of config.authorizationModes) {
-    members.push(await memberOf(mode, { config, view, rbac }));
-  }
-  const authorizer = new UnionAuthorizer([
-    new PrivilegedGroupsAuthorizer([MASTERS_GROUP]),
-    ...members,
-  ]);
-  const guards = members.includes(rbac)
-    ? [createGrantGuardPlugin(createGrantGuards({ index, rbac, authorizer }))]
-    : [];
+  const authorizer = await ReloadableAuthorizer.open({
+    source:
+      config.authorizationConfig === ""
+        ? { configuration: toAuthorizationConfiguration(config) }
+        : { file: config.authorizationConfig },
+    first: [new PrivilegedGroupsAuthorizer([MASTERS_GROUP])],
+    memberOf: (type) => memberOf(type, { config, view, rbac }),
+    compile: createConditionCompiler(naming),
+    ...(shared !== undefined && { shared }),
+    naming,
+    metrics: observed,
+    clock: systemClock,
+    logger,
+  });
   return {
     authorizer,
-    rules: combineRules(members),
-    impersonation: new Impersonation({ authorizer, naming, isConstrained: false }),
-    guards,
+    impersonation: new Impersonation({
+      authorizer,
+      naming,
+      isConstrained: config.features.ConstrainedImpersonation,
+    }),
+    guards: authorizer.enabledTypes.has("RBAC")
+      ? [createGrantGuardPlugin(createGrantGuards({ index, rbac, authorizer }))]
+      : [],
+    spawn(lifecycle) {
+      lifecycle.spawn("authorization configuration", (signal) => authorizer.run(signal));
+    },
+    async [Symbol.asyncDispose]() {
+      authorizer.close();
+      await shared?.[Symbol.asyncDispose]();
+    },
   };
 }
 
@@ -63,8 +93,8 @@ interface MemberParts {
   readonly rbac: RbacAuthorizer;
 }
 
-async function memberOf(mode: string, { config, view, rbac }: MemberParts): Promise<Member> {
-  switch (mode) {
+async function memberOf(type: string, { config, view, rbac }: MemberParts): Promise<ChainMember> {
+  switch (type) {
     case "RBAC":
       return rbac;
     case "Node":
@@ -78,6 +108,30 @@ async function memberOf(mode: string, { config, view, rbac }: MemberParts): Prom
     case "AlwaysDeny":
       return alwaysDeny;
     default:
-      throw new RangeError(`--authorization-mode: ${JSON.stringify(mode)} is not known`);
+      throw new RangeError(`authorizer type ${JSON.stringify(type)} is not known`);
   }
+}
+
+/** @throws {RangeError} with one line */
+async function openSharedDecisions(
+  config: Config,
+  metrics: AuthorizationMetrics,
+  logger: Logger,
+): Promise<RedisDecisionCache | undefined> {
+  const url = config.authorizationWebhookCacheRedis;
+  if (url === "") return undefined;
+  const connection = parseRedisUrl(url);
+  const passwordFile = config.authorizationWebhookCacheRedisPasswordFile;
+  const password =
+    passwordFile === ""
+      ? connection.password
+      : (await readFile(passwordFile, "utf8")).replace(/\r?\n$/, "");
+  const caFile = config.authorizationWebhookCacheRedisCaFile;
+  return new RedisDecisionCache({
+    connection: { ...connection, password },
+    ...(caFile !== "" && { ca: await readFile(caFile, "utf8") }),
+    clock: systemClock,
+    logger,
+    metrics,
+  });
 }

@@ -158,7 +158,7 @@ export async function openReplica(
         },
         rules: {
           rulesFor: (user, namespace, signal) =>
-            asked().authorization.rules.rulesFor(user, namespace, signal),
+            asked().authorization.authorizer.rulesFor(user, namespace, signal),
         },
       }),
     },
@@ -180,7 +180,7 @@ export async function openReplica(
     logger,
     serverAddress: address,
   });
-  const authorization = await createAuthorization(config, view);
+  const authorization = await createAuthorization({ config, view, metrics, logger });
   const { authorizer } = authorization;
   access = { authentication, authorization };
   const registry: Registry = {
@@ -192,7 +192,7 @@ export async function openReplica(
     lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
     ownership: createOwnership({ model: facts.model, naming, clock: systemClock, table }),
     declarative: declarativeOf(config, facts.model, metrics),
-    admission: createAdmission(config, { view, freshness }, authorization.guards),
+    admission: createAdmission(config, { view, freshness }, authorization),
     writeTurns: new WriteTurns(),
     allocators: {
       [partitionId("", "services")]: createServiceAllocator({
@@ -272,6 +272,7 @@ export async function openReplica(
   const opened = listener;
   security.spawnReload(opened, lifecycle, metrics, logger);
   authentication.spawn(lifecycle);
+  authorization.spawn(lifecycle);
   lifecycle.spawn("watch ticker", (signal) => ticker.run(signal));
   const url = `https://${reachableHost(config)}:${opened.port}`;
   const kubeconfigPath = await security.writeKubeconfig(url);
@@ -308,6 +309,7 @@ export async function openReplica(
     ticker.endAll();
     await opened.close(config.shutdownGracePeriodMs);
     await lifecycle[Symbol.asyncDispose]();
+    await authorization[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   };
   return {

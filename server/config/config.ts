@@ -51,6 +51,7 @@ export function createConfig(
   checkStorage(command, settings);
   checkServing(settings);
   checkRuntimeConfig(settings);
+  checkAuthorization(settings, given);
   checkFiles(settings);
   checkControllers(settings);
   const naming = createNaming(settings.vendor);
@@ -121,6 +122,31 @@ function checkRuntimeConfig({ runtimeConfig }: FlagSettings): void {
       (parts[0] === "api" && !/^api\/(all|ga|beta|alpha)$|^api\/v\d/.test(key))
     ) {
       throw new RangeError(`--runtime-config: unknown key ${JSON.stringify(key)}`);
+    }
+  }
+}
+
+/** A file says all or nothing (S2-AZ-08). */
+function checkAuthorization(
+  { authorizationConfig, authorizationWebhookCacheRedis }: FlagSettings,
+  given: ReadonlySet<FlagKey>,
+): void {
+  const other = [...given].find(
+    (key) =>
+      /^authorization(Modes|PolicyFile|Webhook)/.test(key) && !key.includes("WebhookCacheRedis"),
+  );
+  if (authorizationConfig !== "" && other !== undefined) {
+    throw new RangeError(
+      `--${FLAGS[other].name} can not be specified when --authorization-config is specified`,
+    );
+  }
+  if (authorizationWebhookCacheRedis !== "") return;
+  for (const key of [
+    "authorizationWebhookCacheRedisCaFile",
+    "authorizationWebhookCacheRedisPasswordFile",
+  ] as const) {
+    if (given.has(key)) {
+      throw new RangeError(`--${FLAGS[key].name} needs --authorization-webhook-cache-redis`);
     }
   }
 }

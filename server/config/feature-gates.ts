@@ -41,6 +41,11 @@ export const FEATURE_GATES = {
     isLocked: true,
     help: "Consistent reads from memory by progress notifications of the store.",
   },
+  ConstrainedImpersonation: {
+    stage: "ALPHA",
+    default: false,
+    help: "Impersonation with permissions for what is done as somebody else.",
+  },
   DeclarativeValidation: {
     stage: "BETA",
     default: true,
