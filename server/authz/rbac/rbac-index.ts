@@ -47,15 +47,20 @@ export type Bindings = ReadonlySet<BindingEntry>;
 class Grants {
   /** By role, so that many bindings to one role cost no more than one. */
   readonly roles = new Map<RoleEntry, Set<BindingEntry>>();
-  /** Which role allowed what was asked, for subjects with many roles; as of a version of the policy. */
-  decisions: Map<string, RoleEntry | undefined> | undefined;
-  version = -1;
+  /** Tells the remembered decisions of subjects apart. */
+  readonly id: number;
+
+  constructor(id: number) {
+    this.id = id;
+  }
 }
 
 /** From how many roles on decisions are remembered: below, asking each role is as quick. */
 const MANY_ROLES = 16;
-/** Remembered for one subject, about 100 bytes each; all are forgotten at the bound. */
-const DECISIONS_MAX = 1_000;
+/** Remembered for all subjects together, some 5 MB; all are forgotten at the bound. */
+const DECISIONS_MAX = 20_000;
+/** Longer requests are decided anew each time, so that nobody fills the memory with long names. */
+const DECISION_KEY_CHARS_MAX = 400;
 
 interface Scope {
   readonly users: Map<string, Grants>;
@@ -78,8 +83,9 @@ export class RbacIndex {
   readonly #cluster: Scope = newScope();
   readonly #namespaces = new Map<string, Scope>();
   readonly #rememberFrom: number;
-  /** Counts the changes of the policy: what was remembered under another one is void. */
-  #version = 0;
+  /** Which role allowed what was asked, for subjects with many roles; void when the policy changes. */
+  readonly #decisions = new Map<string, RoleEntry | undefined>();
+  #lastId = 0;
 
   /** @param rememberFrom how many roles a subject has whose decisions are remembered */
   constructor(view: ObservedView, naming: Naming, rememberFrom = MANY_ROLES) {
@@ -134,16 +140,14 @@ export class RbacIndex {
 
   #ask(grants: Grants, request: RuleRequest): Grant | undefined {
     if (grants.roles.size < this.#rememberFrom) return this.#askRoles(grants, request);
-    if (grants.version !== this.#version || (grants.decisions?.size ?? 0) >= DECISIONS_MAX) {
-      grants.decisions = new Map();
-      grants.version = this.#version;
-    }
-    const key = keyOf(request);
-    const known = grants.decisions?.get(key);
+    const key = keyOf(grants, request);
+    const known = this.#decisions.get(key);
     if (known !== undefined) return { role: known, bindings: grants.roles.get(known) as Bindings };
-    if (grants.decisions?.has(key) === true) return undefined;
+    if (this.#decisions.has(key)) return undefined;
     const found = this.#askRoles(grants, request);
-    grants.decisions?.set(key, found?.role);
+    if (key.length > DECISION_KEY_CHARS_MAX) return found;
+    if (this.#decisions.size >= DECISIONS_MAX) this.#decisions.clear();
+    this.#decisions.set(key, found?.role);
     return found;
   }
 
@@ -157,16 +161,16 @@ export class RbacIndex {
   #roleObserver(kind: RoleKind): PartitionObserver {
     return {
       replaced: (objects) => {
-        this.#version++;
+        this.#decisions.clear();
         this.#roles.clear(kind);
         visitAll(objects, (object) => this.#roles.put(kind, object));
       },
       put: (object) => {
-        this.#version++;
+        this.#decisions.clear();
         this.#roles.put(kind, object);
       },
       deleted: (previous) => {
-        this.#version++;
+        this.#decisions.clear();
         this.#roles.remove(kind, previous);
       },
     };
@@ -189,7 +193,7 @@ export class RbacIndex {
   }
 
   #bind(object: StoredObject): void {
-    this.#version++;
+    this.#decisions.clear();
     const read = readBinding(object);
     if (read === undefined) return;
     const { namespace, name } = object;
@@ -203,7 +207,7 @@ export class RbacIndex {
       if (place === undefined) continue;
       let grants = place.map.get(place.key);
       if (grants === undefined) {
-        grants = new Grants();
+        grants = new Grants(++this.#lastId);
         place.map.set(place.key, grants);
       }
       const bindings = grants.roles.get(role);
@@ -215,7 +219,7 @@ export class RbacIndex {
   #unbind(key: string): void {
     const binding = this.#bindings.get(key);
     if (binding === undefined) return;
-    this.#version++;
+    this.#decisions.clear();
     this.#bindings.delete(key);
     const { namespace, role, subjects } = binding;
     const scope = this.#scope(namespace);
@@ -270,12 +274,12 @@ function serviceAccountUser({ name, namespace }: Subject, own: string): string |
   return place === "" ? undefined : `system:serviceaccount:${place}:${name}`;
 }
 
-/** All that a rule looks at, so that no two requests share a key. */
-function keyOf(request: RuleRequest): string {
+/** The subject, and all that a rule looks at: no two requests share a key. */
+function keyOf({ id }: Grants, request: RuleRequest): string {
   const { isResourceRequest, verb, group, resource, subresource, name, path } = request;
   return isResourceRequest
-    ? JSON.stringify([verb, group, resource, subresource, name])
-    : JSON.stringify([verb, path]);
+    ? JSON.stringify([id, verb, group, resource, subresource, name])
+    : JSON.stringify([id, verb, path]);
 }
 
 function newScope(): Scope {
