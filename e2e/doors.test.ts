@@ -97,6 +97,7 @@ describe("doors", () => {
         "--requestheader-group-headers=X-Remote-Group",
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         "--enable-bootstrap-token-auth",
+        "--feature-gates=ConstrainedImpersonation=true",
       ],
     });
     kubectl = await Kubectl.open(server);
@@ -283,6 +284,48 @@ describe("doors", () => {
     await kubectl.ok(["delete", "clusterrolebinding", "as-jane"]);
     // A revoked binding is void for the very next request.
     (await tom(as)).expect(403);
+  });
+
+  test("S2-IMP-12: with the gate a role says what for as well, and only that is served", async () => {
+    const authentication = { apiGroups: ["authentication.k8s.io"] };
+    const role = {
+      metadata: { name: "lists-as-joe" },
+      rules: [
+        {
+          ...authentication,
+          resources: ["users"],
+          resourceNames: ["joe"],
+          verbs: ["impersonate:user-info"],
+        },
+        { apiGroups: [""], resources: ["configmaps"], verbs: ["impersonate-on:user-info:list"] },
+      ],
+    };
+    const roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    (await server.client.post(roles, role)).expect(201);
+    const bind = async (name: string, clusterRole: string, user: string) =>
+      await kubectl.ok([
+        "create",
+        "clusterrolebinding",
+        name,
+        `--clusterrole=${clusterRole}`,
+        `--user=${user}`,
+      ]);
+    await bind("ann-as-joe", "lists-as-joe", "ann");
+    await bind("joe-views", "view", "joe");
+    const ann = (path: string) =>
+      ask(server, path, { headers: { ...bearer("token-2"), "impersonate-user": "joe" } });
+    const list = (await ann(CONFIG_MAPS)).expect(200);
+    assert.equal(list.object.kind, "ConfigMapList");
+    const get = (await ann(`${CONFIG_MAPS}/x`)).expect(403);
+    assert.match(
+      String(get.object.message),
+      /User "ann" cannot impersonate-on:user-info:get resource "configmaps" in API group ""/,
+    );
+    // Ann herself may not, nor may joe do what he may not.
+    (await ask(server, CONFIG_MAPS, { headers: bearer("token-2") })).expect(403);
+    await kubectl.ok(["delete", "clusterrolebinding", "joe-views"]);
+    const refused = (await ann(CONFIG_MAPS)).expect(403);
+    assert.match(String(refused.object.message), /User "joe" cannot list resource "configmaps"/);
   });
 
   test("S2-BOOT-05..11: a machine logs in with a bootstrap token, until it is over", async () => {
