@@ -9,11 +9,13 @@ import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { systemClock } from "../../../storage/base/clock.js";
 import { silentLogger } from "../../../storage/base/logger.js";
 import { openEmbeddedStore } from "../../../storage/embedded/embedded-store.js";
+import { type KeyValue, type Transaction, toRevision } from "../../../storage/kv/store.js";
+import { unreadableValue } from "../../../storage/kv/unreadable.js";
 import { createNaming } from "../../api/naming.js";
 import { createIssuerDiscovery } from "./issuer-discovery.js";
 import { KeyRing } from "./key-ring.js";
 import { type ServiceAccountFlags, toGivenKeys, toServiceAccountSettings } from "./settings.js";
-import { openSharedKey } from "./shared-key.js";
+import { type KeyStore, openSharedKey } from "./shared-key.js";
 import {
   DEFAULT_FLAGS,
   makeEcKey,
@@ -144,6 +146,36 @@ test("S2-SA-01: replicas that start at once over one store agree on one signing 
     await store[Symbol.asyncDispose]();
     await rm(directory, { recursive: true, force: true });
   }
+});
+
+test("the shared key is stored anew when the store's encryption has changed, and refused when it cannot be read", async () => {
+  const key = "/registry/.service-account-key";
+  let kv: KeyValue | undefined;
+  let isStale = false;
+  const puts: Transaction[] = [];
+  const store: KeyStore = {
+    get: async () => ({ kv, revision: toRevision(1) }),
+    commit: async (transaction) => {
+      puts.push(transaction);
+      const [operation] = transaction.operations;
+      assert.ok(operation?.type === "put");
+      const revision = toRevision(puts.length);
+      const value = Buffer.from(operation.value);
+      kv = { key, value, modRevision: revision, createRevision: revision };
+      return { succeeded: true, revision };
+    },
+    isStale: async () => isStale,
+  };
+  const first = await openSharedKey(store, key, noSignal);
+  assert.equal((await openSharedKey(store, key, noSignal)).id, first.id);
+  assert.equal(puts.length, 1);
+  isStale = true;
+  assert.equal((await openSharedKey(store, key, noSignal)).id, first.id);
+  assert.deepEqual(puts[1]?.compares, [{ key, modRevision: 1 }]);
+  assert.ok(kv);
+  kv = { ...kv, value: unreadableValue("no key opens it") };
+  await assert.rejects(openSharedKey(store, key, noSignal), /cannot be read: no key opens it$/);
+  assert.equal(puts.length, 2);
 });
 
 test("S2-SA-08: a relying party verifies a token with what discovery says", async () => {

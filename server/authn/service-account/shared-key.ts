@@ -5,24 +5,36 @@
  */
 import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";
-import type { RevisionedStore } from "../../../storage/kv/store.js";
+import type { KeyValue, RevisionedStore } from "../../../storage/kv/store.js";
+import { unreadableReason } from "../../../storage/kv/unreadable.js";
 import { type SigningKey, toSigningKey } from "./token-keys.js";
 
 /** RSA, as RS256 is the one algorithm that every relying party takes. */
 const RSA_BITS = 2048;
 
+/** A store that may keep values encrypted, with keys of its own that change. */
+export type KeyStore = Pick<RevisionedStore, "get" | "commit"> & {
+  /** Whether the value would be stored differently today. */
+  isStale?(key: string, signal: AbortSignal): Promise<boolean>;
+};
+
 /**
- * The key under `key`; made if there is none.
+ * The key under `key`; made if there is none, stored anew if the store would encrypt it differently by
+ * now. To be called again when the store's own keys have changed.
  * @param key below the registry's prefix and no object's: "/registry/.service-account-key"
- * @throws {StorageError}; {Error} when what lies there is no key
+ * @throws {StorageError}; {Error} when what lies there cannot be read or is no key
  */
 export async function openSharedKey(
-  store: Pick<RevisionedStore, "get" | "commit">,
+  store: KeyStore,
   key: string,
   signal: AbortSignal,
 ): Promise<SigningKey> {
   const { kv } = await store.get(key, {}, signal);
-  if (kv !== undefined) return decode(key, kv.value);
+  if (kv !== undefined) {
+    const known = decode(kv);
+    if (await store.isStale?.(key, signal)) await storeAnew(store, kv, signal);
+    return known;
+  }
   const made = await generate();
   const value = Buffer.from(made.export({ type: "pkcs8", format: "pem" }));
   const result = await store.commit(
@@ -31,9 +43,17 @@ export async function openSharedKey(
   );
   if (result.succeeded) return toSigningKey(made);
   const [current] = result.current;
-  return current === undefined
-    ? await openSharedKey(store, key, signal)
-    : decode(key, current.value);
+  return current === undefined ? await openSharedKey(store, key, signal) : decode(current);
+}
+
+/** Another replica may do the same at the same time: then it is done. */
+async function storeAnew(
+  store: KeyStore,
+  { key, value, modRevision }: KeyValue,
+  signal: AbortSignal,
+): Promise<void> {
+  const operations = [{ type: "put" as const, key, value }];
+  await store.commit({ compares: [{ key, modRevision }], operations }, signal);
 }
 
 async function generate(): Promise<KeyObject> {
@@ -41,7 +61,11 @@ async function generate(): Promise<KeyObject> {
   return privateKey;
 }
 
-function decode(key: string, value: Buffer): SigningKey {
+function decode({ key, value }: KeyValue): SigningKey {
+  const reason = unreadableReason(value);
+  if (reason !== undefined) {
+    throw new Error(`the signing key that the store holds at ${key} cannot be read: ${reason}`);
+  }
   try {
     return toSigningKey(createPrivateKey(value));
   } catch {
