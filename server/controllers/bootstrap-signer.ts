@@ -7,6 +7,7 @@
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { hasExpired, readBootstrapSecret } from "../authn/bootstrap-secret.js";
+import { BootstrapSecrets } from "./bootstrap-secrets.js";
 import { CLUSTER_INFO, KUBECONFIG_KEY } from "./cluster-info.js";
 import { signDetached } from "./detached-jws.js";
 import type { ObjectKey } from "./objects-api.js";
@@ -21,8 +22,8 @@ export async function runBootstrapSigner(
   signal: AbortSignal,
 ): Promise<void> {
   const { objects, clock } = parts;
-  const { systemNamespace, publicNamespace } = naming;
-  const secrets = objects.resource("", "secrets");
+  const { publicNamespace } = naming;
+  const secrets = new BootstrapSecrets(objects, naming);
   const configMaps = objects.resource("", "configmaps");
   const place: ObjectKey = { namespace: publicNamespace, name: CLUSTER_INFO };
   const sync = async (): Promise<number> => {
@@ -34,7 +35,7 @@ export async function runBootstrapSigner(
     const next = Object.fromEntries(
       Object.entries(data).filter(([key]) => !key.startsWith(SIGNATURE_PREFIX)),
     );
-    for (const secret of objects.list(secrets, systemNamespace)) {
+    for (const secret of secrets.list()) {
       const token = readBootstrapSecret(secret, naming);
       const nowMs = clock.now();
       if (token === undefined || !token.allowsSigning) continue;
@@ -50,7 +51,7 @@ export async function runBootstrapSigner(
     return nextMs;
   };
   const watches = [
-    { resource: secrets, concerns: ({ namespace }: ObjectKey) => namespace === systemNamespace },
+    { resource: secrets.resource, concerns: (key: ObjectKey) => secrets.note(key) },
     {
       resource: configMaps,
       concerns: ({ namespace, name }: ObjectKey) =>

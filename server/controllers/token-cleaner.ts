@@ -3,7 +3,9 @@
  * then nobody takes them any more: authenticator and signer look at the time themselves.
  */
 import type { Naming } from "../api/naming.js";
-import { bootstrapSecretType, expirationOf, hasExpired } from "../authn/bootstrap-secret.js";
+import { expirationOf, hasExpired } from "../authn/bootstrap-secret.js";
+import { BootstrapSecrets } from "./bootstrap-secrets.js";
+import type { ObjectKey } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
 /** Expiries are waited for; this is for clocks that are set. */
@@ -16,30 +18,25 @@ export async function runTokenCleaner(
 ): Promise<void> {
   const { objects, clock } = parts;
   const { systemNamespace } = naming;
-  const secrets = objects.resource("", "secrets");
+  const secrets = new BootstrapSecrets(objects, naming);
   const sync = async (): Promise<number> => {
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const secret of objects.list(secrets, systemNamespace)) {
-      if (secret.type !== bootstrapSecretType(naming)) continue;
+    for (const secret of secrets.list()) {
       const nowMs = clock.now();
       const expiresAtMs = expirationOf(secret, naming);
       const { uid = "", name = "", deletionTimestamp } = secret.metadata;
       if ((deletionTimestamp ?? "") !== "") continue;
       if (hasExpired(expiresAtMs, nowMs)) {
         const options = { uid, propagationPolicy: "Background" } as const;
-        await objects.remove(secrets, { namespace: systemNamespace, name }, options, signal);
+        const key = { namespace: systemNamespace, name };
+        await objects.remove(secrets.resource, key, options, signal);
       } else {
         nextMs = Math.min(nextMs, expiresAtMs - nowMs);
       }
     }
     return nextMs;
   };
-  const watches = [
-    {
-      resource: secrets,
-      concerns: ({ namespace }: { readonly namespace: string }) => namespace === systemNamespace,
-    },
-  ];
+  const watches = [{ resource: secrets.resource, concerns: (key: ObjectKey) => secrets.note(key) }];
   await runSyncLoop(
     { ...parts, name: "tokencleaner", watches, intervalMs: INTERVAL_MS, sync },
     signal,

@@ -1,0 +1,47 @@
+/**
+ * BootstrapSecrets: which Secrets of the system namespace hold bootstrap tokens. There may be many
+ * others there, and large ones, so each is read when it changes and not for every look.
+ */
+import type { ApiObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { bootstrapSecretType } from "../authn/bootstrap-secret.js";
+import type { ControlledResource, ObjectKey, ObjectsApi } from "./objects-api.js";
+
+export class BootstrapSecrets {
+  readonly resource: ControlledResource;
+  readonly #objects: ObjectsApi;
+  readonly #namespace: string;
+  readonly #type: string;
+  /** Names of those that held a token when they were last looked at, or that changed since. */
+  readonly #names = new Set<string>();
+
+  constructor(objects: ObjectsApi, naming: Naming) {
+    this.#objects = objects;
+    this.resource = objects.resource("", "secrets");
+    this.#namespace = naming.systemNamespace;
+    this.#type = bootstrapSecretType(naming);
+  }
+
+  /** Told of every Secret that there is, and of those that change. @returns whether it may be one */
+  note({ namespace, name }: ObjectKey): boolean {
+    if (namespace !== this.#namespace) return false;
+    this.#names.add(name);
+    return true;
+  }
+
+  /** Those that there are now, by name. */
+  list(): ApiObject[] {
+    const found: ApiObject[] = [];
+    for (const name of [...this.#names].sort()) {
+      const secret = this.#find(name);
+      if (secret === undefined) this.#names.delete(name);
+      else found.push(secret);
+    }
+    return found;
+  }
+
+  #find(name: string): ApiObject | undefined {
+    const secret = this.#objects.get(this.resource, { namespace: this.#namespace, name });
+    return secret?.type === this.#type ? secret : undefined;
+  }
+}
