@@ -8,10 +8,12 @@
  *   validate-configuration.ts  the rules, and the compiled form that authenticators run on
  *   flags.ts                   one check of flags and file at the start: one clear line, or the result
  *   expressions.ts             CEL over `claims` and `user`
- *   fetch-json.ts              HTTPS with deadlines, bounds and certificate rules
+ *   fetch-text.ts              HTTPS with deadlines, bounds and certificate rules
  *   host-roots.ts              the authorities that the machine trusts
  *   issuer-keys.ts             discovery and keys of one issuer, kept fresh in the background
  *   token.ts                   from bytes to verified claims
+ *   verify-by-issuer.ts        the two together
+ *   distributed-claims.ts      claims that stand at an address which the token names
  *   user-mapping.ts            from claims to a user
  *   jwt-authenticator.ts       the authenticator: issuers, cache of verdicts, reload
  */

@@ -10,7 +10,7 @@ import { createLocalJWKSet, type JSONWebKeySet, type LocalJWKSet } from "jose";
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Logger } from "../../../storage/base/logger.js";
 import type { IssuerConfiguration } from "./configuration.js";
-import type { JsonFetcher } from "./fetch-json.js";
+import type { Fetcher } from "./fetch-text.js";
 
 /** The keys as they were fetched once. A new object means that something has changed. */
 export interface KeySet {
@@ -24,7 +24,7 @@ export interface IssuerKeysOptions {
   readonly issuer: IssuerConfiguration;
   /** The authorities of the machine, for issuers that name none of their own. */
   readonly hostRoots: readonly string[];
-  readonly fetch: JsonFetcher;
+  readonly fetch: Fetcher;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Told of each fetch; the hash when there was a key set. */
@@ -106,6 +106,16 @@ export class IssuerKeys {
     }
   }
 
+  /**
+   * What stands at an address that a token of this issuer names, by the same rules as its keys.
+   * @throws {Error}
+   */
+  fetchText(url: string, bearer: string | undefined): Promise<string> {
+    const wanted = { url, authorities: this.#authorities };
+    const request = bearer === undefined ? wanted : { ...wanted, bearer };
+    return this.#options.fetch(request, this.#closing.signal);
+  }
+
   /** Ends `run` and whatever fetch is under way. */
   close(): void {
     this.#closing.abort(new Error("the issuer is not configured any more"));
@@ -163,8 +173,13 @@ export class IssuerKeys {
     return keysUrl;
   }
 
-  #get(url: string, signal: AbortSignal): Promise<unknown> {
-    return this.#options.fetch({ url, authorities: this.#authorities }, signal);
+  async #get(url: string, signal: AbortSignal): Promise<unknown> {
+    const text = await this.#options.fetch({ url, authorities: this.#authorities }, signal);
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw new Error(`${url}: the answer is not JSON`);
+    }
   }
 }
 

@@ -15,19 +15,14 @@ import type { LazySignal } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { Authenticator, RequestFacts } from "../authenticator.js";
 import { bearerTokenOf } from "../bearer-token.js";
-import { fetchJson, type JsonFetcher } from "./fetch-json.js";
+import { withDistributedClaim } from "./distributed-claims.js";
+import { type Fetcher, fetchText } from "./fetch-text.js";
 import type { CheckedAuthentication } from "./flags.js";
 import { IssuerKeys, identityOf, type KeySet } from "./issuer-keys.js";
-import {
-  TOKEN_CHARS_MAX,
-  TokenRefusal,
-  UnknownKeyRefusal,
-  untrustedIssuerOf,
-  type VerifiedToken,
-  verifyToken,
-} from "./token.js";
+import { TOKEN_CHARS_MAX, TokenRefusal, untrustedIssuerOf, type VerifiedToken } from "./token.js";
 import { mapClaims } from "./user-mapping.js";
 import type { CompiledJwtAuthenticator } from "./validate-configuration.js";
+import { verifyByIssuer } from "./verify-by-issuer.js";
 
 /** Issuers are told apart by "sha256:..." of their URL, as a label should have a bounded length. */
 export interface JwtMetrics {
@@ -47,11 +42,15 @@ export interface JwtAuthenticatorOptions {
   readonly logger: Logger;
   readonly metrics?: JwtMetrics;
   /** For tests; HTTPS otherwise. */
-  readonly fetch?: JsonFetcher;
+  readonly fetch?: Fetcher;
 }
 
 /** Verdicts that are kept: about a KiB each. */
 const VERDICTS_MAX = 16_384;
+/** Issuers beside the configured ones, for whose claims these vouch: per issuer, and how long their
+ * keys count. */
+const STRANGERS_MAX = 16;
+const STRANGER_KEYS_MS = 5 * 60_000;
 /** Refusals are logged so often per issuer, as whoever likes can cause them. */
 const REFUSAL_LOG_INTERVAL_MS = 1_000;
 
@@ -60,6 +59,8 @@ interface Issuer {
   readonly hash: string;
   readonly authenticator: CompiledJwtAuthenticator;
   readonly keys: IssuerKeys;
+  /** Whose tokens with distributed claims were met, by URL. */
+  readonly strangers: LRUCache<string, IssuerKeys>;
 }
 
 interface Verdict {
@@ -176,7 +177,11 @@ export class JwtAuthenticator implements Authenticator {
       const { url } = issuer;
       const hash = `sha256:${createHash("sha256").update(url).digest("hex")}`;
       const keys = before.get(identityOf(issuer)) ?? this.#createKeys(issuer, hash);
-      issuers.set(url, { url, hash, authenticator, keys });
+      const strangers = new LRUCache<string, IssuerKeys>({
+        max: STRANGERS_MAX,
+        ttl: STRANGER_KEYS_MS,
+      });
+      issuers.set(url, { url, hash, authenticator, keys, strangers });
     }
     const verdicts = new LRUCache<string, Verdict>({ max: VERDICTS_MAX });
     return { checked, issuers, verdicts, pending: new Map() };
@@ -184,10 +189,13 @@ export class JwtAuthenticator implements Authenticator {
 
   #createKeys(
     issuer: CompiledJwtAuthenticator["configuration"]["issuer"],
-    hash: string,
+    hash: string | undefined,
   ): IssuerKeys {
-    const { hostRoots, clock, logger, metrics, fetch = fetchJson } = this.#options;
-    const onFetch = (keySetHash: string | undefined) => metrics?.keysFetched(hash, keySetHash);
+    const { hostRoots, clock, logger, metrics, fetch = fetchText } = this.#options;
+    // Only configured issuers are counted: their number is known.
+    const onFetch = (keySetHash: string | undefined) => {
+      if (hash !== undefined) metrics?.keysFetched(hash, keySetHash);
+    };
     return new IssuerKeys({ issuer, hostRoots, fetch, clock, logger, onFetch });
   }
 
@@ -204,9 +212,14 @@ export class JwtAuthenticator implements Authenticator {
   ): Promise<UserInfo> {
     const { clock, metrics } = this.#options;
     const startedMs = clock.monotonic();
+    const { url, authenticator } = issuer;
+    const { audiences } = authenticator.configuration.issuer;
+    const expected = { issuer: url, audiences, algorithms: generation.checked.algorithms };
     try {
-      const { keys, verified } = await this.#verify(generation, issuer, token);
-      const user = mapClaims(issuer.authenticator, verified.claims);
+      const bare = await verifyByIssuer(token, issuer.keys, expected, clock.now());
+      const { keys } = bare;
+      const verified = await this.#complete(generation, issuer, bare.verified);
+      const user = mapClaims(authenticator, verified.claims);
       const { expiresAtMs } = verified;
       generation.verdicts.set(digest, { user, expiresAtMs, issuer, keys });
       metrics?.authenticated(issuer.hash, "success", clock.monotonic() - startedMs);
@@ -219,26 +232,25 @@ export class JwtAuthenticator implements Authenticator {
     }
   }
 
-  /** With the keys at hand, and when none fits, once more with newer ones. @throws {TokenRefusal} */
-  async #verify(
-    { checked }: Generation,
-    { url, authenticator, keys }: Issuer,
-    token: string,
-  ): Promise<{ readonly keys: KeySet; readonly verified: VerifiedToken }> {
-    const { audiences } = authenticator.configuration.issuer;
-    const expected = { issuer: url, audiences, algorithms: checked.algorithms };
-    const known = await keys.first();
-    if (known === undefined) throw new TokenRefusal("the issuer's keys are not known yet");
-    try {
-      const verified = await verifyToken(token, known, expected, this.#options.clock.now());
-      return { keys: known, verified };
-    } catch (error) {
-      if (!(error instanceof UnknownKeyRefusal)) throw error;
-      const other = await keys.otherThan(known);
-      if (other === undefined) throw error;
-      const verified = await verifyToken(token, other, expected, this.#options.clock.now());
-      return { keys: other, verified };
-    }
+  /** With the groups, where the token says that they stand elsewhere. @throws {TokenRefusal} */
+  async #complete(
+    { checked, issuers }: Generation,
+    { authenticator, keys, strangers }: Issuer,
+    token: VerifiedToken,
+  ): Promise<VerifiedToken> {
+    const { issuer, claimMappings } = authenticator.configuration;
+    const { claim } = claimMappings.groups;
+    if (claim === "") return token;
+    const keysOf = (url: string): IssuerKeys => {
+      const known = issuers.get(url)?.keys ?? strangers.get(url);
+      if (known !== undefined) return known;
+      const made = this.#createKeys({ ...issuer, url, discoveryURL: "" }, undefined);
+      strangers.set(url, made);
+      return made;
+    };
+    const expected = { audiences: issuer.audiences, algorithms: checked.algorithms };
+    const nowMs = this.#options.clock.now();
+    return await withDistributedClaim(token, { claim, keys, keysOf, expected, nowMs });
   }
 
   #logRefusal({ url }: Issuer, why: string): void {

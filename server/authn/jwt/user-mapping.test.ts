@@ -166,13 +166,6 @@ describe("groups, uid and extra", () => {
     ["S2-OIDC-06: a number", claim, { groups: 7 }, wrong],
     ["S2-OIDC-06: a list of numbers", claim, { groups: ["a", 7] }, wrong],
     ["S2-OIDC-06: a map", claim, { groups: { a: true } }, wrong],
-    [
-      "S2-AUTHC-17: groups that stand elsewhere",
-      claim,
-      { _claim_names: { groups: "src" } },
-      'refused: groups: claim "groups" is distributed',
-    ],
-    ["other claims may stand elsewhere", claim, { _claim_names: { photo: "src" } }, []],
     ["S2-AUTHC-12: a list by expression", expression, { roles: ["a", "", "b"] }, ["a", "b"]],
     ["S2-AUTHC-12: a string by expression", expression, { roles: "a" }, ["a"]],
     ["S2-AUTHC-12: an empty string by expression", expression, { roles: "" }, []],

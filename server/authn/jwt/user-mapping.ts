@@ -1,9 +1,6 @@
 /**
  * From verified claims to a user: the mappings, then the rules (S2-AUTHC-09..18). Whatever is not as
  * the configuration wants it refuses the token.
- *
- * Claims that stand elsewhere (`_claim_names`, OpenID Connect 5.6.2) are not fetched; a token that
- * keeps the groups there is refused rather than taken for one of a user without groups.
  */
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { CelEvaluationError, type CelProgram } from "../../cel/environment.js";
@@ -66,25 +63,13 @@ function groupsOf(
   const { claim, prefix = "" } = configuration.claimMappings.groups;
   if (claim === "") return [];
   const value = claimOf(claims, claim);
-  if (value === undefined) {
-    refuseDistributed(claims, claim);
-    return [];
-  }
-  if (value === null) return [];
+  if (value === undefined || value === null) return [];
   // Some issuers have one role and write it as a string (S2-OIDC-06).
   const list = typeof value === "string" ? [value] : value;
   if (!Array.isArray(list) || !list.every((group) => typeof group === "string")) {
     throw new TokenRefusal(`groups: claim ${JSON.stringify(claim)} is no list of strings`);
   }
   return list.map((group) => prefix + String(group));
-}
-
-function refuseDistributed(claims: JsonObject, claim: string): void {
-  const names = claimOf(claims, "_claim_names");
-  if (typeof names !== "object" || names === null || Array.isArray(names)) return;
-  if (Object.hasOwn(names, claim)) {
-    throw new TokenRefusal(`groups: claim ${JSON.stringify(claim)} is distributed`);
-  }
 }
 
 function uidOf(

@@ -1,6 +1,6 @@
 /**
- * GET of a JSON document over HTTPS from a server that we do not control: one deadline for all of
- * it, a bound on the answer, a few redirections, and the certificate rules for issuers (S2-OIDC-14).
+ * GET over HTTPS from a server that we do not control: one deadline for all of it, a bound on the
+ * answer, a few redirections, and the certificate rules for issuers (S2-OIDC-14).
  * Its errors name the address and the reason, never what was sent or received.
  */
 
@@ -9,15 +9,17 @@ import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { checkServerIdentity, type DetailedPeerCertificate, type PeerCertificate } from "node:tls";
 
-export interface JsonRequest {
+export interface FetchRequest {
   /** https only. */
   readonly url: string;
   /** PEM bundles: one of these authorities must have signed the server's certificate. */
   readonly authorities: readonly string[];
+  /** Shown to this server, and to no other that it may redirect to. */
+  readonly bearer?: string;
 }
 
-/** Gives the document. @throws {Error} for every way in which there is none */
-export type JsonFetcher = (wanted: JsonRequest, signal: AbortSignal) => Promise<unknown>;
+/** Gives the answer's body. @throws {Error} for every way in which there is none */
+export type Fetcher = (wanted: FetchRequest, signal: AbortSignal) => Promise<string>;
 
 /** For connection, redirections and answer together. */
 const DEADLINE_MS = 10_000;
@@ -27,11 +29,11 @@ const REDIRECTIONS_MAX = 3;
 /** Links that are looked at; a longer chain is refused. */
 const CHAIN_LINKS_MAX = 10;
 
-export const fetchJson: JsonFetcher = async (wanted, signal) => {
+export const fetchText: Fetcher = async (wanted, signal) => {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
-  let url = wanted.url;
+  let { url } = wanted;
   for (let redirection = 0; redirection <= REDIRECTIONS_MAX; redirection++) {
-    const message = await send(url, wanted.authorities, deadline);
+    const message = await send(url, wanted, deadline);
     const { statusCode = 0 } = message;
     const { location } = message.headers;
     if (statusCode >= 300 && statusCode < 400 && location !== undefined) {
@@ -43,23 +45,28 @@ export const fetchJson: JsonFetcher = async (wanted, signal) => {
       message.destroy();
       throw new Error(`${wanted.url}: HTTP status ${statusCode}`);
     }
-    return parse(await readAll(message, wanted.url), wanted.url);
+    return await readAll(message, wanted.url);
   }
   throw new Error(`${wanted.url}: more than ${REDIRECTIONS_MAX} redirections`);
 };
 
 function send(
   url: string,
-  authorities: readonly string[],
+  { url: first, authorities, bearer }: FetchRequest,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   if (!url.startsWith("https:")) throw new Error(`${url}: not an https address`);
+  const isFirst = new URL(url).origin === new URL(first).origin;
+  const authorization = bearer !== undefined && isFirst ? `Bearer ${bearer}` : undefined;
   return new Promise((resolve, reject) => {
     const outgoing = request(url, {
       // A connection of its own, so that the certificate is looked at each time.
       agent: false,
       ca: [...authorities],
-      headers: { accept: "application/json" },
+      headers: {
+        accept: "application/json, application/jwt;q=0.9, */*;q=0.1",
+        ...(authorization === undefined ? {} : { authorization }),
+      },
       signal,
       checkServerIdentity: (host, certificate) =>
         checkServerIdentity(host, certificate) ?? checkAuthorities(certificate),
@@ -102,12 +109,4 @@ async function readAll(message: IncomingMessage, url: string): Promise<string> {
   }
   if (bytes <= ANSWER_BYTES_MAX) return Buffer.concat(chunks).toString("utf8");
   throw new Error(`${url}: the answer has more than ${ANSWER_BYTES_MAX} bytes`);
-}
-
-function parse(text: string, url: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error(`${url}: the answer is not JSON`);
-  }
 }
