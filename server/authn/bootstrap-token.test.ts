@@ -167,3 +167,15 @@ test("S2-BOOT-10: what has not the form of a token is not looked up", () => {
     ),
   );
 });
+
+test("S2-BOOT-01: another vendor's names are its own", () => {
+  const acme = createNaming("acme");
+  const stored = storedSecret({ type: "bootstrap.acme.io/token" });
+  const secrets = new Map([[objectPath("acme-system", NAME), stored]]);
+  const clock = new ManualClock();
+  const facts = { headers: { authorization: `Bearer ${TOKEN}` }, socket: undefined, path: "/" };
+  const ask = (names: typeof naming) =>
+    new BootstrapTokenAuthenticator({ secrets, naming: names, clock }).authenticate(facts)?.name;
+  assert.equal(ask(acme), "system:bootstrap:07401b");
+  assert.equal(ask(naming), undefined);
+});

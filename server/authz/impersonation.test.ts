@@ -56,11 +56,11 @@ class Rules implements Authorizer {
 async function become(
   allowed: readonly string[],
   wanted: Partial<UserInfo> & { name: string },
-  options: { isConstrained?: boolean; requestor?: UserInfo } = {},
+  options: { isConstrained?: boolean; requestor?: UserInfo; vendor?: string } = {},
 ) {
   const rules = new Rules(allowed);
-  const { isConstrained = false, requestor = bob } = options;
-  const naming = createNaming("kubernetes");
+  const { isConstrained = false, requestor = bob, vendor = "kubernetes" } = options;
+  const naming = createNaming(vendor);
   const impersonation = new Impersonation({ authorizer: rules, naming, isConstrained });
   const attributes = { user: requestor, info: LIST_PODS };
   try {
@@ -273,4 +273,23 @@ describe("S2-IMP-12: constrained", () => {
       assert.equal(answer.user, undefined);
     }
   });
+});
+
+test("S2-IMP-06, S2-IMP-12: groups and keys are spelled as the vendor's", async () => {
+  const rules = ["impersonate users jane", "impersonate uids.authentication.acme.io 7"];
+  assert.equal(
+    (await become(rules, { name: "jane", uid: "7" }, { vendor: "acme" })).user?.uid,
+    "7",
+  );
+  const requestor = createUser({
+    name: "system:serviceaccount:net:agent",
+    extra: { "authentication.acme.io/node-name": ["n1"] },
+  });
+  const associated = [
+    "impersonate-on:associated-node:list pods shop/",
+    "impersonate:associated-node nodes.authentication.acme.io *",
+  ];
+  const options = { vendor: "acme", isConstrained: true, requestor };
+  const answer = await become(associated, { name: "system:node:n1" }, options);
+  assert.equal(answer.constraint, "impersonate:associated-node");
 });
