@@ -1,0 +1,78 @@
+/**
+ * Wiring of encryption at rest: the file of --encryption-provider-config becomes the rules of a store
+ * that goes before the real one, and is read again when it changes.
+ */
+import { readFile } from "node:fs/promises";
+import { systemClock } from "../storage/base/clock.js";
+import type { Lifecycle } from "../storage/base/lifecycle.js";
+import type { Logger } from "../storage/base/logger.js";
+import type { RegistryView } from "../storage/cache/registry-view.js";
+import { EncryptedStore } from "../storage/encryption/encrypted-store.js";
+import type { RevisionedStore } from "../storage/kv/store.js";
+import { KeySpace } from "../storage/objects/keys.js";
+import type { Config } from "./config/config.js";
+import { parseEncryptionConfiguration } from "./encryption/configuration.js";
+import { runFileWatch } from "./http/file-watch.js";
+import type { Metrics } from "./http/metrics.js";
+
+export interface Encryption {
+  /** Takes the place of the store in everything that is built upon it. */
+  readonly store: EncryptedStore;
+  /** Follows the file where that is asked for. A bad one changes nothing. */
+  spawnReload(view: RegistryView, lifecycle: Lifecycle): void;
+}
+
+export interface EncryptionParts {
+  readonly config: Config;
+  readonly store: RevisionedStore;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+/** Undefined when nothing is to be encrypted. @throws {Error} with one line for a bad file */
+export async function openEncryption(parts: EncryptionParts): Promise<Encryption | undefined> {
+  const { config, store, metrics, logger } = parts;
+  const { naming, encryptionProviderConfig: file } = config;
+  if (file === "") return undefined;
+  const keys = new KeySpace(config.etcdPrefix);
+  const transformations = metrics.counter({
+    name: "apiserver_storage_transformation_operations_total",
+    help: "Values that were encrypted for the store and decrypted from it.",
+    labelNames: ["transformation_type", "transformer_prefix", "status"],
+  });
+  const reloads = metrics.counter({
+    name: "apiserver_encryption_config_controller_automatic_reloads_total",
+    help: "Changed encryption configurations, by whether they could be used.",
+    labelNames: ["status"],
+  });
+  const encrypted = new EncryptedStore({
+    store,
+    rules: await readRules(file, config),
+    partitionOf: (key) => keys.parse(key)?.partition,
+    observe: (direction, prefix, isGood) =>
+      transformations.add(1, direction, prefix, isGood ? "OK" : "Internal"),
+  });
+  return {
+    store: encrypted,
+    spawnReload(view, lifecycle) {
+      if (!config.encryptionProviderConfigAutomaticReload) return;
+      const apply = ([text = ""]: readonly string[]) => {
+        encrypted.use(parseEncryptionConfiguration(text, naming));
+        // What no key was there for may have become readable.
+        lifecycle.spawn("corrupt objects", (signal) => view.rereadCorrupt(signal));
+      };
+      const onReload = (isGood: boolean) => reloads.add(1, isGood ? "success" : "failure");
+      const watch = { files: [file], clock: systemClock, logger, onReload, apply };
+      lifecycle.spawn("encryption configuration", (signal) => runFileWatch(watch, signal));
+    },
+  };
+}
+
+async function readRules(file: string, { naming }: Config) {
+  try {
+    return parseEncryptionConfiguration(await readFile(file, "utf8"), naming);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new Error(`--encryption-provider-config ${file}: ${problem}`, { cause: error });
+  }
+}
