@@ -1,10 +1,12 @@
 /** Acting as somebody else, by headers, over real connections of both versions of HTTP. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import fc from "fast-check";
 import { createNaming } from "../api/naming.js";
+import { StatusError } from "../api/status.js";
 import type { AuthorizationAttributes, Authorizer } from "../authz/authorizer.js";
 import { Impersonation } from "../authz/impersonation.js";
-import { withImpersonation } from "./impersonation.js";
+import { parseImpersonation, withImpersonation } from "./impersonation.js";
 import { type Ask, type Front, openFront } from "./test-front.js";
 
 const PODS = "/api/v1/pods";
@@ -141,4 +143,50 @@ describe("impersonation", () => {
     assert.equal(other.user.name, "test-admin");
     assert.equal(other.impersonator, undefined);
   });
+});
+
+test("any headers whatever: one user with what was sent, nobody, or a refusal", () => {
+  const names = [
+    "impersonate-user",
+    "Impersonate-User",
+    "impersonate_user",
+    "IMPERSONATE-GROUP",
+    "impersonate-group",
+    "impersonate-uid",
+    "impersonate-extra-a",
+    "Impersonate-Extra-A",
+    "impersonate-extra-",
+    "impersonate-extra",
+    "accept",
+  ];
+  const headers = fc.array(
+    fc.tuple(fc.constantFrom(...names), fc.constantFrom("", "a", "b", "a, b", "system:masters")),
+    { maxLength: 8 },
+  );
+  fc.assert(
+    fc.property(headers, (sent) => {
+      const valuesOf = (name: string) =>
+        sent.filter(([one]) => one.toLowerCase() === name).map(([, value]) => value);
+      const users = new Set(valuesOf("impersonate-user"));
+      const uids = new Set(valuesOf("impersonate-uid"));
+      const groups = valuesOf("impersonate-group");
+      const extra = {
+        ...(valuesOf("impersonate-extra-a").length > 0 && { a: valuesOf("impersonate-extra-a") }),
+        ...(valuesOf("impersonate-extra-").length > 0 && { "": valuesOf("impersonate-extra-") }),
+      };
+      const [user = ""] = users;
+      const [uid = ""] = uids;
+      const isAsked = groups.length > 0 || uid !== "" || Object.keys(extra).length > 0;
+      const isRefused =
+        users.size > 1 || uids.size > 1 || (user === "" && (isAsked || users.size > 0));
+      const parse = () => parseImpersonation(sent.flat());
+      if (isRefused) {
+        assert.throws(parse, (error) => error instanceof StatusError && error.code === 400);
+      } else if (user === "") {
+        assert.equal(parse(), undefined);
+      } else {
+        assert.deepEqual(parse(), { name: user, uid, groups, extra });
+      }
+    }),
+  );
 });

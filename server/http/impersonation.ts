@@ -30,7 +30,7 @@ export function withImpersonation(impersonation: Impersonation): RequestMiddlewa
   return function impersonate(ctx, next) {
     const { req, state } = ctx;
     if (!hasAny(req.headers)) return next();
-    const wanted = readHeaders(req.rawHeaders);
+    const wanted = parseImpersonation(req.rawHeaders);
     removeHeaders(req, isOurs);
     if (wanted === undefined) return next();
     const { user: requestor, info } = state;
@@ -62,7 +62,7 @@ function isOurs(name: string): boolean {
  * @throws {StatusError} 400 for anything but a user's name that is not of a named user, and for headers
  *   that nobody can understand in one way only
  */
-function readHeaders(headers: HeaderList): UserInfo | undefined {
+export function parseImpersonation(headers: HeaderList): UserInfo | undefined {
   const names = headerValues(headers, USER);
   const name = onlyValue("Impersonate-User", names);
   const uid = onlyValue("Impersonate-Uid", headerValues(headers, UID));
