@@ -76,7 +76,8 @@ export class TestIssuer implements AsyncDisposable {
 
   static async open(options: TestIssuerOptions = {}): Promise<TestIssuer> {
     const { host = HOST, path = "", algorithm = "RS256" } = options;
-    const authority = await TestAuthority.create("issuer-ca");
+    // A name of its own, as authorities in one bundle are told apart by name.
+    const authority = await TestAuthority.create(`issuer-ca-${randomUUID()}`);
     const identity =
       options.identity ??
       (await authority.issue({ commonName: "issuer", usage: "server", hosts: [host] }));
