@@ -10,6 +10,7 @@ import { StatusError } from "../../api/status.js";
 import { createObject } from "../generic/create.js";
 import { deleteObject } from "../generic/delete.js";
 import { deleteCollection } from "../generic/delete-collection.js";
+import { deleteCorruptObject } from "../generic/delete-corrupt.js";
 import type { Registry } from "../generic/registry.js";
 import {
   inputOf,
@@ -312,4 +313,36 @@ test("replicas that give out all addresses and ports at once never give one twic
     (await held(harness, NODE_PORT_PARTITION)).sort(),
     stored.map(({ spec }) => String(spec.ports[0]?.nodePort)).sort(),
   );
+});
+
+test("S1-UNS-05: a service that cannot be read lets go of what it held, of nothing else", async () => {
+  await using harness = await open();
+  const { registry } = harness;
+  await create(harness, "web", { type: "NodePort" });
+  await create(harness, "web2", { type: "NodePort" });
+  await create(harness, "broken", {
+    type: "NodePort",
+    ports: [
+      { port: 80, name: "a" },
+      { port: 81, name: "b" },
+    ],
+  });
+  const [addresses, ports] = [
+    await held(harness, ADDRESSES),
+    await held(harness, NODE_PORT_PARTITION),
+  ];
+  assert.deepEqual([addresses.length, ports.length], [3, 4]);
+  const key = registry.view.keys.key("core/services", "default/broken");
+  const junk = { type: "put", key, value: Buffer.from("{") } as const;
+  await registry.store.commit({ compares: [], operations: [junk] }, noSignal);
+
+  const { options: _, ...gone } = target(harness, "broken");
+  await deleteCorruptObject(registry, gone, noSignal);
+  assert.equal((await held(harness, ADDRESSES)).length, 2);
+  assert.equal((await held(harness, NODE_PORT_PARTITION)).length, 2);
+  // Those of the others are still theirs, and what is free can be had.
+  const left = new Set(await held(harness, ADDRESSES));
+  const free = addresses.find((address) => !left.has(address)) ?? "";
+  const taken = await create(harness, "next", { clusterIP: free });
+  assert.equal(taken.clusterIP, free);
 });

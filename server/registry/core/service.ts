@@ -45,6 +45,10 @@ export const serviceStrategy: ResourceStrategy = {
   },
   ...validated(serviceRules),
   claims: claimsOf,
+  claimPartitions: ({ naming }) => [
+    `networking.${naming.groupDomain}/ipaddresses`,
+    NODE_PORT_PARTITION,
+  ],
   allowCreateOnUpdate: true,
   returnsDeletedObject: true,
   validateName: checkDns1035LabelName,

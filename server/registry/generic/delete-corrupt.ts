@@ -2,17 +2,28 @@
  * Deletes an object that can no longer be read (S1-UNS): what is stored is junk, or was encrypted
  * with a key that is lost. Its finalizers and preconditions cannot be known, so they do not count;
  * whatever they protected is the caller's responsibility. A readable object is never deleted so.
+ *
+ * What it held besides itself (the addresses of a Service) names its holder, and is let go of in the
+ * same transaction; a claim that cannot be read either stays, and is deleted on its own.
  */
+import { STOP } from "../../../storage/cache/object-tree.js";
+import type { Compare } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { invalidValue } from "../../api/field-errors.js";
+import type { JsonObject } from "../../api/meta.js";
 import { conflict, invalid, notFound, StatusError } from "../../api/status.js";
+import { parseJson } from "../../codec/json.js";
 import type { UserInfo } from "../../request/user-info.js";
 import { commit, refresh } from "./commit.js";
 import { deletedStatus, deleteObject } from "./delete.js";
 import { IGNORE_READ_ERRORS_FIELD } from "./delete-options.js";
+import { isMembers, valueAt } from "./fields.js";
 import type { Registry, WriteResult } from "./registry.js";
 import type { ServedResource } from "./served-resource.js";
+
+/** More than an object holds, and less than a transaction may be large. */
+const CLAIMS_MAX = 100;
 
 /** Tries against somebody who writes junk over junk. */
 const ATTEMPTS_MAX = 8;
@@ -49,8 +60,10 @@ export async function deleteCorruptObject(
     const found = partition.get(path);
     const { revision } = refuseReadable(resource, name, found);
     // Nobody has made it anew in between: what goes is what could not be read.
-    const compares = [{ key, modRevision: revision }];
-    const transaction = { compares, operations: [{ type: "delete", key } as const] };
+    const held = heldClaims(registry, target);
+    const compares = [{ key, modRevision: revision }, ...held];
+    const operations = compares.map((one) => ({ type: "delete", key: one.key }) as const);
+    const transaction = { compares, operations };
     const result = await commit(registry, transaction, signal);
     if (result.succeeded) {
       return { status: 200, bytes: deletedStatus(resource, { metadata: { name } }) };
@@ -58,6 +71,33 @@ export async function deleteCorruptObject(
     await refresh(registry);
   }
   throw conflict(resource, name);
+}
+
+/** The claims that name the object as their holder, with the revisions at which they do. */
+function heldClaims(
+  { view, naming }: Registry,
+  { resource, namespace, name }: CorruptTarget,
+): readonly Compare[] {
+  const held: Compare[] = [];
+  const quoted = JSON.stringify(name);
+  for (const id of resource.strategy.claimPartitions?.({ naming }) ?? []) {
+    view
+      .partition(id)
+      .snapshot()
+      .tree.visit("", "", ({ path, bytes, corruption, revision }) => {
+        // Most are of others, which shows without parsing them.
+        if (corruption !== undefined || !bytes.includes(quoted)) return undefined;
+        const parent = valueAt(parseJson(bytes) as JsonObject, ["spec", "parentRef"]);
+        const isHeld =
+          isMembers(parent) &&
+          parent.resource === resource.resource &&
+          (parent.namespace ?? "") === namespace &&
+          parent.name === name;
+        if (isHeld) held.push({ key: view.keys.key(id, path), modRevision: revision });
+        return held.length === CLAIMS_MAX ? STOP : undefined;
+      });
+  }
+  return held;
 }
 
 function refuseReadable(

@@ -35,6 +35,8 @@ export interface ResourceStrategy {
   validateUpdate?(next: ApiObject, current: ApiObject, context: StrategyContext): FieldError[];
   /** Keys besides its own that the object holds for itself alone, such as its address. */
   claims?(object: ApiObject, context: Pick<StrategyContext, "naming">): readonly Claim[];
+  /** Where those stand, each with `spec.parentRef`: for an object that cannot be asked any more. */
+  claimPartitions?(context: Pick<StrategyContext, "naming">): readonly PartitionId[];
   /** Whether a PUT on a missing object creates it (S1-GEN-18). Default false. */
   readonly allowCreateOnUpdate?: boolean;
   /** Whether a PUT without resourceVersion is accepted (S1-CRUD-04). Default true. */
