@@ -342,10 +342,11 @@ test("S2-NODE-05: requests about credentials: certificates, token and access rev
 });
 
 test("rules of nodes cannot be listed, and the list says so", () => {
-  assert.deepEqual(authorizer.rulesFor(nodeUser("n1"), "default", noSignal), {
+  assert.deepEqual(authorizer.rulesFor(nodeUser("n1")), {
     resourceRules: [],
     nonResourceRules: [],
     incomplete: true,
     evaluationError: "node authorizer does not support user rule resolution",
   });
+  assert.equal(authorizer.rulesFor(createUser({ name: "jane" })).incomplete, false);
 });

@@ -19,6 +19,7 @@ import type { Naming } from "../../api/naming.js";
 import type { PodReferences } from "../../api/pod-references.js";
 import { parseFieldSelector } from "../../api/selector-fields.js";
 import { nodeNameOf } from "../../request/node-identity.js";
+import type { UserInfo } from "../../request/user-info.js";
 import {
   type AuthorizationAttributes,
   type AuthorizedRequest,
@@ -26,7 +27,7 @@ import {
   NO_OPINION,
   type Verdict,
 } from "../authorizer.js";
-import { type RulesSource, unlistable } from "../subject-rules.js";
+import { NO_RULES, type RulesSource, type SubjectRules } from "../subject-rules.js";
 import { ClaimedVolumes } from "./claimed-volumes.js";
 import { NodePods } from "./node-pods.js";
 import { allowsByRule, createNodeRules, type NodeRules } from "./node-rules.js";
@@ -40,12 +41,16 @@ export interface NodeView {
 type Decide = (node: string, request: AuthorizedRequest) => Verdict;
 
 const ALLOW: Verdict = Object.freeze({ decision: "allow", reason: "" });
+const UNLISTABLE: SubjectRules = Object.freeze({
+  ...NO_RULES,
+  incomplete: true,
+  evaluationError: "node authorizer does not support user rule resolution",
+});
 const NODE_FIELD = "spec.nodeName";
 const LEASE_VERBS: readonly string[] = ["get", "create", "update", "patch", "delete"];
 
 export class NodeAuthorizer implements Authorizer, RulesSource {
   readonly name = "Node";
-  readonly rulesFor = unlistable("node").rulesFor;
   readonly #view: NodeView;
   readonly #naming: Naming;
   readonly #pods: NodePods;
@@ -72,6 +77,11 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
     const decide = this.#decisions.get(`${info.group}/${info.resource}`);
     if (decide !== undefined) return decide(node, info);
     return allowsByRule(this.#rules, info) ? ALLOW : NO_OPINION;
+  }
+
+  /** What nodes may do is no list; others get nothing from here. */
+  rulesFor(user: UserInfo): SubjectRules {
+    return nodeNameOf(user) === undefined ? NO_RULES : UNLISTABLE;
   }
 
   #createDecisions(): ReadonlyMap<string, Decide> {
