@@ -121,6 +121,7 @@ export function createDeclarativeValidation(options: DeclarativeOptions): Declar
 
 /** Rules that ought to find what is refused for a reason; other reasons have too many causes. */
 const COVERING: Readonly<Partial<Record<FieldError["reason"], RegExp>>> = {
+  FieldValueForbidden: /^(forbidden|immutable)$/,
   FieldValueRequired: /^required$/,
   FieldValueTooMany: /^maxItems=/,
   FieldValueTooLong: /^max(Length|Bytes)=/,
