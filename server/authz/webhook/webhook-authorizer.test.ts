@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setMaxListeners } from "node:events";
 import { test } from "node:test";
 import { silentLogger } from "../../../storage/base/logger.js";
 import { ManualClock } from "../../../storage/base/manual-clock.js";
@@ -20,6 +21,8 @@ import type { MatchCondition } from "./match-conditions.js";
 import { WebhookAuthorizer, type WebhookAuthorizerOptions } from "./webhook-authorizer.js";
 
 const never = { signal: new AbortController().signal };
+// One signal for many concurrent questions; requests have one each.
+setMaxListeners(0, never.signal);
 const jane = createUser({
   name: "jane",
   uid: "42",
