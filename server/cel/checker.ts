@@ -6,7 +6,7 @@
 import { CelCompileError, Failure } from "./errors.js";
 import type { FunctionTable } from "./function-table.js";
 import type { Overload } from "./overloads.js";
-import { compiledRegex } from "./regex.js";
+import type { LiteralPatterns } from "./regex.js";
 import type { Bind, Call, Comprehension, Identifier, MapNode, Node, Select } from "./syntax.js";
 import {
   BOOL,
@@ -31,6 +31,8 @@ export interface CheckerEnvironment {
   /** Types whose names may stand in expressions. */
   readonly types: ReadonlyMap<string, Type>;
   readonly functions: FunctionTable;
+  /** Takes the patterns that are written out. */
+  readonly patterns: LiteralPatterns;
 }
 
 /** Gives the type of the whole. @throws {CelCompileError} */
@@ -170,7 +172,7 @@ class Checker {
     const all = isMethod ? [target, ...args] : args;
     const types = all.map((arg) => this.#check(arg, scope));
     const result = this.#resolve(node, name, functions.find(name, isMethod), types);
-    if (name === "matches") this.#checkPattern(all[1]);
+    if (REGEX_FUNCTIONS.has(name)) this.#checkPattern(name, all[1]);
     return result;
   }
 
@@ -206,12 +208,12 @@ class Checker {
   }
 
   /** A literal pattern that is malformed is an error of the text. */
-  #checkPattern(pattern: Node | undefined): void {
+  #checkPattern(name: string, pattern: Node | undefined): void {
     if (pattern?.kind !== "literal" || typeof pattern.value !== "string") return;
     try {
-      compiledRegex(pattern.value);
+      this.#environment.patterns.add(pattern.value);
     } catch (error) {
-      if (error instanceof Failure) throw this.#error(`invalid matches argument`, pattern);
+      if (error instanceof Failure) throw this.#error(`invalid ${name} argument`, pattern);
       throw error;
     }
   }
@@ -342,6 +344,9 @@ class Checker {
     return new CelCompileError(problem, this.#source, node.offset);
   }
 }
+
+/** Their second argument is a pattern. */
+const REGEX_FUNCTIONS: ReadonlySet<string> = new Set(["matches", "find", "findAll"]);
 
 const KEY_TYPES: ReadonlySet<string> = new Set(["bool", "int", "uint", "string"]);
 

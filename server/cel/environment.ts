@@ -13,6 +13,7 @@ import { check } from "./checker.js";
 import type { Charge } from "./comparison.js";
 import { BudgetExceeded, CelCompileError, CelEvaluationError, Failure } from "./errors.js";
 import { estimateCost, type SizeLimits } from "./estimate.js";
+import { Frame } from "./frame.js";
 import { FunctionTable } from "./function-table.js";
 import { ADDRESSES } from "./functions/addresses.js";
 import { LISTS } from "./functions/lists.js";
@@ -24,8 +25,9 @@ import { STRINGS } from "./functions/strings.js";
 import { TIME } from "./functions/time.js";
 import { URLS } from "./functions/urls.js";
 import { parse } from "./parser.js";
-import { Frame, plan } from "./planner.js";
+import { plan } from "./planner.js";
 import { selectedPaths } from "./references.js";
+import { LiteralPatterns } from "./regex.js";
 import {
   covers,
   DYN,
@@ -139,13 +141,14 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
   return {
     compile(source, expected) {
       return guarded(source, () => {
+        const patterns = new LiteralPatterns();
         const root = parse(source);
-        const type = check(root, source, { variables, types, functions: FUNCTIONS });
+        const type = check(root, source, { variables, types, functions: FUNCTIONS, patterns });
         if (!expected.some((wanted) => covers(toType(wanted), type))) {
           const names = expected.map((wanted) => formatType(toType(wanted)));
           throw new CelCompileError(`must evaluate to ${names.join(" or ")}`, source, 0);
         }
-        const planned = plan(root, adapts);
+        const planned = plan(root, adapts, patterns);
         const paths = selectedPaths(root);
         const evaluateWithin = (bindings: Readonly<Record<string, unknown>>, limit: number) => {
           const frame = new Frame(planned, bindings, limit);
@@ -158,7 +161,7 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
         };
         return {
           resultType: formatType(type),
-          estimatedCostMax: estimateCost(root, variables, sizeLimits),
+          estimatedCostMax: estimateCost(root, { variables, limits: sizeLimits, patterns }),
           references: (path) =>
             paths.some((found) => path.every((part, index) => found[index] === part)),
           evaluate: (bindings) => evaluateWithin(bindings, costLimit).value,

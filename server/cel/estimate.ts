@@ -3,7 +3,8 @@
  * sizes its parts can have, every branch taken, every loop gone through to the end. Infinite where no
  * number holds it.
  */
-import { LIST_COST, MAP_COST, TURN_COST } from "./planner.js";
+import { LIST_COST, MAP_COST, TURN_COST } from "./costs.js";
+import { COMPILE_COST, type LiteralPatterns, PROGRAM_SIZE_MAX, programCost } from "./regex.js";
 import type { Bind, Call, Comprehension, Node } from "./syntax.js";
 import { DYN, type Type } from "./types.js";
 import { sizeOf } from "./values.js";
@@ -30,13 +31,14 @@ const ENTRY_BYTES_MIN = 6;
 /** Upper bounds by path: "claims.groups", "claims.groups[]" for each element (or value of a map). */
 export type SizeLimits = Readonly<Record<string, number>>;
 
-export function estimateCost(
-  root: Node,
-  variables: ReadonlyMap<string, Type>,
-  limits: SizeLimits,
-): number {
-  const estimator = new Estimator(variables, limits);
-  return estimator.of(root, new Map()).cost;
+export interface EstimateOptions {
+  readonly variables: ReadonlyMap<string, Type>;
+  readonly limits: SizeLimits;
+  readonly patterns: LiteralPatterns;
+}
+
+export function estimateCost(root: Node, options: EstimateOptions): number {
+  return new Estimator(options).of(root, new Map()).cost;
 }
 
 type Scope = ReadonlyMap<string, Bound>;
@@ -45,9 +47,12 @@ class Estimator {
   readonly #variables: ReadonlyMap<string, Type>;
   readonly #limits: SizeLimits;
 
-  constructor(variables: ReadonlyMap<string, Type>, limits: SizeLimits) {
+  readonly #patterns: LiteralPatterns;
+
+  constructor({ variables, limits, patterns }: EstimateOptions) {
     this.#variables = variables;
     this.#limits = limits;
+    this.#patterns = patterns;
   }
 
   of(node: Node, scope: Scope): Estimate {
@@ -154,7 +159,7 @@ class Estimator {
       case "matches":
       case "find":
       case "findAll":
-        return right.size + left.size;
+        return this.#patternCost(node, left.size, right.size);
       case "join":
         return left.size * (left.element().size + right.size) * 0.1;
       case "replace":
@@ -166,6 +171,17 @@ class Estimator {
       default:
         return 0;
     }
+  }
+
+  /** What is found is charged one by one, and a pattern that is no literal may be of any size. */
+  #patternCost(node: Call, text: number, pattern: number): number {
+    const literal = (node.target === undefined ? node.args[1] : node.args[0]) ?? node;
+    const value = literal.kind === "literal" ? literal.value : undefined;
+    const compiled = typeof value === "string" ? this.#patterns.get(value) : undefined;
+    if (compiled !== undefined)
+      return programCost(compiled.programSize(), pattern, text) + text + 1;
+    const making = pattern + PROGRAM_SIZE_MAX * COMPILE_COST;
+    return making + programCost(PROGRAM_SIZE_MAX, 0, text) + text + 1;
   }
 
   #comprehension(node: Comprehension, scope: Scope): Estimate {

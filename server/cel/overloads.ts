@@ -12,8 +12,8 @@ import type { Value } from "./values.js";
 export interface CallContext {
   /** To be called before work or memory is spent that grows with the arguments. */
   readonly charge: Charge;
-  /** A compiled pattern; literal ones are compiled once for a program. @throws {Failure} */
-  regex(pattern: string): RE2JS;
+  /** A compiled pattern for matching `text`, which is charged. @throws {Failure} */
+  regex(pattern: string, text: string): RE2JS;
 }
 
 /** Characters, bytes, items or entries of each argument; one for all else. */

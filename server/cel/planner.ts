@@ -3,12 +3,14 @@
  * to the frame's budget before it is taken, so that an evaluation ends, after the same number of
  * steps each time, whatever it loops over. Nodes cost what they cost upstream, loops about that.
  */
-import type { RE2JS } from "re2js";
-import { type Charge, compare, equal } from "./comparison.js";
+import { COLLECTORS } from "./collectors.js";
+import { equal } from "./comparison.js";
+import { LIST_COST, MAP_COST, TURN_COST } from "./costs.js";
 import { dispatchOf } from "./dispatch.js";
-import { BudgetExceeded, Failure } from "./errors.js";
+import { Failure } from "./errors.js";
+import { boolOf, noOverload, type Plan, type Step } from "./frame.js";
 import { noCost, type Overload } from "./overloads.js";
-import { compiledRegex } from "./regex.js";
+import type { LiteralPatterns } from "./regex.js";
 import type { Bind, Call, Comprehension, ListNode, MapNode, Node, Select } from "./syntax.js";
 import {
   type Adapt,
@@ -23,71 +25,14 @@ import {
   type Value,
 } from "./values.js";
 
-/** What one evaluation works with. */
-export class Frame {
-  /** Values of variables: those of the environment first, then those of macros. */
-  readonly slots: (Value | undefined)[];
-  readonly bindings: Readonly<Record<string, unknown>>;
-  readonly #limit: number;
-  readonly #patterns: Patterns;
-  #left: number;
-  readonly charge: Charge = (cost) => this.spend(cost);
-
-  constructor(plan: Plan, bindings: Readonly<Record<string, unknown>>, limit: number) {
-    this.slots = new Array<Value | undefined>(plan.slotCount);
-    this.#patterns = plan.patterns;
-    this.bindings = bindings;
-    this.#limit = limit;
-    this.#left = limit;
-  }
-
-  regex(pattern: string): RE2JS {
-    return this.#patterns.get(pattern) ?? compiledRegex(pattern, this.charge);
-  }
-
-  /** @throws {BudgetExceeded} */
-  spend(cost: number): void {
-    this.#left -= cost;
-    // A cost that is no number must not disarm the budget.
-    if (!(this.#left >= 0)) throw new BudgetExceeded(this.#limit);
-  }
-
-  get spent(): number {
-    return this.#limit - this.#left;
-  }
-}
-
-export type Step = (frame: Frame) => Value;
-
-/** The literal patterns of a program. */
-type Patterns = ReadonlyMap<string, RE2JS>;
-
-export interface Plan {
-  readonly run: Step;
-  readonly slotCount: number;
-  readonly patterns: Patterns;
-}
-
-/** What upstream charges for making a list, and a map. */
-export const LIST_COST = 10;
-export const MAP_COST = 30;
-/** What a turn of a loop costs besides its body: the condition and the collecting. */
-export const TURN_COST: Readonly<Record<Comprehension["macro"], number>> = {
-  all: 3,
-  exists: 3,
-  existsOne: 3,
-  map: 12,
-  filter: 12,
-  transformList: 12,
-  transformMap: 12,
-  transformMapEntry: 12,
-  sortBy: 12,
-};
-
-export function plan(root: Node, variables: ReadonlyMap<string, Adapt>): Plan {
+export function plan(
+  root: Node,
+  variables: ReadonlyMap<string, Adapt>,
+  patterns: LiteralPatterns,
+): Plan {
   const planner = new Planner(variables);
   const run = planner.plan(root, new Map());
-  return { run, slotCount: planner.slotCount, patterns: planner.patterns };
+  return { run, slotCount: planner.slotCount, patterns };
 }
 
 type Scope = ReadonlyMap<string, number>;
@@ -95,7 +40,6 @@ type Scope = ReadonlyMap<string, number>;
 class Planner {
   readonly #variables: ReadonlyMap<string, Adapt>;
   readonly #variableSlots = new Map<string, number>();
-  readonly patterns = new Map<string, RE2JS>();
   slotCount = 0;
 
   constructor(variables: ReadonlyMap<string, Adapt>) {
@@ -206,23 +150,9 @@ class Planner {
         case "or":
         case "orValue":
           return orElse(first, second, node.name === "orValue");
-        case "matches":
-        case "find":
-        case "findAll":
-          this.#precompile(nodes[1]);
       }
     }
     return invocation(node.name, node.overloads ?? [], args);
-  }
-
-  /** A malformed pattern fails where it is used: only the checker may refuse the expression. */
-  #precompile(node: Node | undefined): void {
-    if (node?.kind !== "literal" || typeof node.value !== "string") return;
-    try {
-      this.patterns.set(node.value, compiledRegex(node.value));
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-    }
   }
 
   #list(node: ListNode, scope: Scope): Step {
@@ -305,7 +235,7 @@ class Planner {
     const filter = node.filter === undefined ? undefined : this.plan(node.filter, inner);
     const cost = TURN_COST[node.macro];
     const [first = 0, second] = slots;
-    const collect = collectors[node.macro];
+    const collect = COLLECTORS[node.macro];
     return (frame) => {
       const source = range(frame);
       const collector = collect(frame);
@@ -330,116 +260,6 @@ class Planner {
       return collector.finish();
     };
   }
-}
-
-interface Collector {
-  /** Whether to go on. */
-  take(body: Step, key: Value, value: Value): boolean;
-  finish(): Value;
-}
-
-function quantifier(stopAt: boolean): (frame: Frame) => Collector {
-  return (frame) => {
-    let failure: Failure | undefined;
-    let result = !stopAt;
-    return {
-      take(body) {
-        try {
-          if (boolOf(body(frame)) !== stopAt) return true;
-          result = stopAt;
-          return false;
-        } catch (error) {
-          // A later element may decide the matter in spite of this one.
-          if (!(error instanceof Failure)) throw error;
-          failure ??= error;
-          return true;
-        }
-      },
-      finish() {
-        if (result !== stopAt && failure !== undefined) throw failure;
-        return result;
-      },
-    };
-  };
-}
-
-const collectors: Readonly<Record<Comprehension["macro"], (frame: Frame) => Collector>> = {
-  all: quantifier(false),
-  exists: quantifier(true),
-  existsOne(frame) {
-    let count = 0;
-    return {
-      take(body) {
-        if (boolOf(body(frame))) count++;
-        return true;
-      },
-      finish: () => count === 1,
-    };
-  },
-  map: listCollector,
-  transformList: listCollector,
-  filter(frame) {
-    const items: Value[] = [];
-    return {
-      take(body, _key, value) {
-        if (boolOf(body(frame))) items.push(value);
-        return true;
-      },
-      finish: () => new ListValue(items),
-    };
-  },
-  transformMap(frame) {
-    const map = new EntryMap();
-    return {
-      take(body, key) {
-        map.add(key, body(frame));
-        return true;
-      },
-      finish: () => map,
-    };
-  },
-  transformMapEntry(frame) {
-    const map = new EntryMap();
-    return {
-      take(body) {
-        const entries = body(frame);
-        if (!(entries instanceof MapValue)) throw noOverload("transformMapEntry", [entries]);
-        for (const key of entries.keys()) {
-          frame.spend(1);
-          const value = entries.get(key);
-          if (value !== undefined) map.add(key, value);
-        }
-        return true;
-      },
-      finish: () => map,
-    };
-  },
-  sortBy(frame) {
-    const items: { key: Value; value: Value }[] = [];
-    return {
-      take(body, _key, value) {
-        items.push({ key: body(frame), value });
-        return true;
-      },
-      finish() {
-        // Sorting costs n log n comparisons, which are charged before they are made.
-        frame.spend(items.length * Math.ceil(Math.log2(items.length + 1)));
-        items.sort((a, b) => compare(a.key, b.key));
-        return new ListValue(items.map(({ value }) => value));
-      },
-    };
-  },
-};
-
-function listCollector(frame: Frame): Collector {
-  const items: Value[] = [];
-  return {
-    take(body) {
-      items.push(body(frame));
-      return true;
-    },
-    finish: () => new ListValue(items),
-  };
 }
 
 function constantType(name: string): Step {
@@ -562,15 +382,6 @@ function unwrap(value: Value): Value | undefined {
 
 function optional(value: Value | undefined): Optional {
   return value === undefined ? Optional.none : new Optional(value);
-}
-
-function boolOf(value: Value): boolean {
-  if (typeof value === "boolean") return value;
-  throw noOverload("bool", [value]);
-}
-
-function noOverload(name: string, values: readonly Value[]): Failure {
-  return new Failure(`no such overload: ${name}(${values.map(typeNameOf).join(", ")})`);
 }
 
 function show(key: Value): string {

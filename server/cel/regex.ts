@@ -1,32 +1,109 @@
 /**
- * Regular expressions of expressions, by RE2: their time grows with the text and with the pattern,
- * never exponentially. Patterns are bounded, because their programs are memory.
+ * Regular expressions of expressions, by RE2: their time grows with the text and with the pattern's
+ * program, never exponentially. Programs are memory and time to make, and repetition multiplies them
+ * ("(x{30}){30}"), so they are bounded, and charged by their size rather than by the pattern's length.
  */
 import { RE2JS } from "re2js";
-import type { Charge } from "./comparison.js";
 import { Failure } from "./errors.js";
+import { REGEX_FACTOR, TRAVERSAL_FACTOR } from "./overloads.js";
 
 /** Characters of one pattern. */
 const PATTERN_LENGTH_MAX = 1_024;
-/** What compiling costs for each character: about what a match of a short text does. */
-const COMPILE_COST = 1;
-/** The most instructions that a pattern compiles to; repetition multiplies them. */
-const PROGRAM_SIZE_MAX = 20_000;
+/** Instructions of one pattern's program: some tens of milliseconds to make. */
+export const PROGRAM_SIZE_MAX = 10_000;
+/** Of all literal patterns of one expression together. */
+const LITERALS_SIZE_MAX = 50_000;
+/** What making one instruction costs: it takes as long as so many steps. */
+export const COMPILE_COST = 20;
 
-/** A pattern that is no literal is compiled each time it is used, and charged for that. @throws {Failure} */
-export function compiledRegex(pattern: string, charge?: Charge): RE2JS {
+/** @throws {Failure} for a pattern that is malformed or too large */
+export function compileRegex(pattern: string): RE2JS {
   if (pattern.length > PATTERN_LENGTH_MAX) {
     throw new Failure(`regular expression is longer than ${PATTERN_LENGTH_MAX} characters`);
   }
-  charge?.(pattern.length * COMPILE_COST);
+  if (expectedSize(pattern) > PROGRAM_SIZE_MAX) throw tooLarge();
   let compiled: RE2JS;
   try {
     compiled = RE2JS.compile(pattern);
   } catch (error) {
     throw new Failure(error instanceof Error ? error.message : "malformed regular expression");
   }
-  if (compiled.programSize() > PROGRAM_SIZE_MAX) {
-    throw new Failure("regular expression is too large");
-  }
+  if (compiled.programSize() > PROGRAM_SIZE_MAX) throw tooLarge();
   return compiled;
+}
+
+function tooLarge(): Failure {
+  return new Failure("regular expression is too large");
+}
+
+/** What a match costs beyond what the lengths of text and pattern say. */
+export function programCost(programSize: number, pattern: number, text: number): number {
+  const excess = Math.max(0, programSize - 2 * pattern);
+  return Math.ceil((text + 1) * TRAVERSAL_FACTOR) * Math.ceil(excess * REGEX_FACTOR);
+}
+
+/** The patterns that are written out in one expression: compiled once, when it is checked. */
+export class LiteralPatterns {
+  readonly #compiled = new Map<string, RE2JS>();
+  #size = 0;
+
+  /** @throws {Failure} for a pattern that is malformed, or when all of them are too large */
+  add(pattern: string): void {
+    if (this.#compiled.has(pattern)) return;
+    const compiled = compileRegex(pattern);
+    this.#size += compiled.programSize();
+    if (this.#size > LITERALS_SIZE_MAX) throw tooLarge();
+    this.#compiled.set(pattern, compiled);
+  }
+
+  get(pattern: string): RE2JS | undefined {
+    return this.#compiled.get(pattern);
+  }
+}
+
+const REPEAT = /\{(\d{1,4})(?:,(\d{0,4}))?\}/y;
+const CLASS = /\[\^?\]?(?:\\[\s\S]|\[:\w+:\]|[^\]\\])*\]/y;
+const ESCAPE = /\\(?:[pP]\{[^}]*\}|x\{[^}]*\}|[\s\S])/y;
+
+/** About the size of the program, found without making it. */
+function expectedSize(pattern: string): number {
+  /** Sizes of the groups around, and of what is repeated by what follows. */
+  const outer: number[] = [];
+  let size = 0;
+  let atom = 0;
+  for (let at = 0; at < pattern.length; ) {
+    const length = matchAt(CLASS, pattern, at) ?? matchAt(ESCAPE, pattern, at);
+    const repeat = matchAt(REPEAT, pattern, at);
+    const character = pattern[at];
+    if (repeat !== undefined) {
+      const [first = 0, second = 0] = pattern
+        .slice(at + 1, at + repeat - 1)
+        .split(",")
+        .map(Number);
+      const times = Math.max(first, second, 1);
+      size += atom * (times - 1);
+      atom *= times;
+      at += repeat;
+      continue;
+    }
+    if (character === "(") {
+      outer.push(size);
+      size = 0;
+    } else if (character === ")") {
+      atom = size + 2;
+      size = (outer.pop() ?? 0) + atom;
+    } else if (!"*+?|".includes(character ?? "")) {
+      atom = 1;
+      size++;
+    } else {
+      size++;
+    }
+    at += length ?? 1;
+  }
+  return size + outer.reduce((sum, part) => sum + part, 0);
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): number | undefined {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0].length;
 }

@@ -180,9 +180,9 @@ export class Inference {
       case "type":
         return { kind: "type", of: this.resolve(type.of, isFinal) };
       case "var": {
-        const bound = this.#bindings.get(type.id);
-        if (bound !== undefined) return this.resolve(bound, isFinal);
-        return isFinal ? DYN : type;
+        const bound = this.#shallow(type);
+        if (bound.kind !== "var") return this.resolve(bound, isFinal);
+        return isFinal ? DYN : bound;
       }
       default:
         return type;
@@ -218,8 +218,9 @@ export class Inference {
   #fits(from: Type, to: Type): boolean {
     const source = this.#shallow(from);
     const target = this.#shallow(to);
-    if (target.kind === "var") return this.#bind(target.id, source);
+    // Of two variables the one from below is bound to the one above, so that chains stay short.
     if (source.kind === "var") return this.#bind(source.id, target);
+    if (target.kind === "var") return this.#bind(target.id, source);
     if (target.kind === "dyn" || source.kind === "dyn") return true;
     if (source.kind === "simple" && source.name === "null") return isNullable(target);
     switch (target.kind) {

@@ -3,12 +3,12 @@ import { type CallContext, matchCost, method, type Overload } from "../overloads
 import { ListValue } from "../values.js";
 
 function find(text: string, pattern: string, context: CallContext): string {
-  const matcher = context.regex(pattern).matcher(text);
+  const matcher = context.regex(pattern, text).matcher(text);
   return matcher.find() ? (matcher.group() ?? "") : "";
 }
 
 function findAll(text: string, pattern: string, limit: bigint, context: CallContext): ListValue {
-  const matcher = context.regex(pattern).matcher(text);
+  const matcher = context.regex(pattern, text).matcher(text);
   const found: string[] = [];
   while ((limit < 0n || found.length < Number(limit)) && matcher.find()) {
     context.charge(1);

@@ -246,7 +246,7 @@ export function floorDivide(value: bigint, divisor: bigint): bigint {
 }
 
 const matches = (text: string, pattern: string, context: CallContext) =>
-  context.regex(pattern).test(text);
+  context.regex(pattern, text).test(text);
 const matchOptions = { cost: matchCost, ...one };
 
 const text: readonly Overload[] = [
