@@ -154,6 +154,8 @@ export class RegistryView implements PartitionHost {
    * watchers of the partition have to list anew. @throws {StorageError}
    */
   async rereadCorrupt(signal: AbortSignal): Promise<void> {
+    // What was on its way here when the keys changed arrives meanwhile.
+    await this.#store.currentRevision(signal);
     for (const partition of this.#partitionList) {
       const read: StoredObject[] = [];
       for (const path of [...partition.corrupt]) {
@@ -169,7 +171,7 @@ export class RegistryView implements PartitionHost {
         partition.get(path)?.revision === revision && partition.corrupt.has(path);
       const healed = read.filter(isStill);
       if (healed.length === 0) continue;
-      const { tree } = partition.snapshot();
+      const tree = partition.snapshot().tree.snapshot();
       for (const object of healed) tree.set(object);
       partition.replace(tree, this.#revision);
     }
