@@ -10,27 +10,21 @@ import { systemClock } from "../storage/base/clock.js";
 import type { Lifecycle } from "../storage/base/lifecycle.js";
 import type { Logger } from "../storage/base/logger.js";
 import type { RegistryView } from "../storage/cache/registry-view.js";
-import type { RevisionedStore } from "../storage/kv/store.js";
 import { partitionId } from "../storage/objects/keys.js";
-import { AnonymousAuthenticator } from "./authn/anonymous.js";
+import { createAnonymous } from "./authn/anonymous.js";
 import { type Authenticator, UnionAuthenticator } from "./authn/authenticator.js";
 import { BootstrapTokenAuthenticator } from "./authn/bootstrap-token.js";
 import { identityHeaders } from "./authn/identity-headers.js";
-import { type CheckedAuthentication, checkAuthentication, checkReload } from "./authn/jwt/flags.js";
+import { checkAuthentication, checkReload } from "./authn/jwt/flags.js";
 import { readHostRoots } from "./authn/jwt/host-roots.js";
 import { JwtAuthenticator } from "./authn/jwt/jwt-authenticator.js";
 import { createAuthenticationMetrics } from "./authn/jwt/metrics.js";
 import { BoundObjects } from "./authn/service-account/bound-objects.js";
 import { createIssuerDiscovery } from "./authn/service-account/issuer-discovery.js";
-import { KeyRing } from "./authn/service-account/key-ring.js";
-import { ServiceAccountAuthenticator } from "./authn/service-account/service-account-authenticator.js";
 import {
-  type ServiceAccountSettings,
-  toGivenKeys,
-  toServiceAccountSettings,
-} from "./authn/service-account/settings.js";
-import { openSharedKey } from "./authn/service-account/shared-key.js";
-import { TokenIssuer } from "./authn/service-account/token-issuer.js";
+  ServiceAccountAuthenticator,
+  type ServiceAccountObserver,
+} from "./authn/service-account/service-account-authenticator.js";
 import { parseTokenFile, TokenFileAuthenticator } from "./authn/token-file.js";
 import { UnknownBearerAuthenticator } from "./authn/unknown-bearer.js";
 import type { TokenReviewVersion } from "./authn/webhook/token-review.js";
@@ -43,13 +37,7 @@ import { runFileWatch } from "./http/file-watch.js";
 import type { Metrics } from "./http/metrics.js";
 import type { DocumentHandler } from "./http/routes.js";
 import type { Security } from "./wiring-security.js";
-
-/** The issuer of service account tokens and the keys that they are verified with. */
-export interface TokenKeys {
-  readonly settings: ServiceAccountSettings;
-  readonly keys: KeyRing;
-  readonly issuer: TokenIssuer;
-}
+import type { TokenKeys } from "./wiring-token-keys.js";
 
 export interface Authentication {
   readonly authenticator: Authenticator;
@@ -59,40 +47,6 @@ export interface Authentication {
   readonly documents: Readonly<Record<string, DocumentHandler>>;
   /** What follows files and issuers. */
   spawn(lifecycle: Lifecycle): void;
-}
-
-/**
- * The keys of the flags, or the one that all replicas of this store share.
- * @throws {RangeError} with one line; {StorageError}
- */
-export async function openTokenKeys(
-  config: Config,
-  store: RevisionedStore,
-  signal: AbortSignal,
-): Promise<TokenKeys> {
-  const settings = toServiceAccountSettings(config, config.naming);
-  const read = async (flag: string, path: string) => ({
-    flag,
-    path,
-    pem: await readFile(path, "utf8"),
-  });
-  const readOptional = (flag: string, path: string) => (path === "" ? undefined : read(flag, path));
-  const given = toGivenKeys({
-    keys: await Promise.all(
-      config.serviceAccountKeyFile.map((path) => read("--service-account-key-file", path)),
-    ),
-    signing: await readOptional(
-      "--service-account-signing-key-file",
-      config.serviceAccountSigningKeyFile,
-    ),
-    tls: await readOptional("--tls-private-key-file", config.tlsPrivateKeyFile),
-  });
-  const signing =
-    given.signing ??
-    (await openSharedKey(store, `${config.etcdPrefix}/.service-account-key`, signal));
-  const keys = new KeyRing(signing, given.verification);
-  const issuer = new TokenIssuer({ keys, settings, naming: config.naming, clock: systemClock });
-  return { settings, keys, issuer };
 }
 
 export interface AuthenticationParts {
@@ -125,6 +79,7 @@ export async function createAuthentication(parts: AuthenticationParts): Promise<
       objects: new BoundObjects(view),
       naming,
       clock: systemClock,
+      observer: observeTokens(parts.metrics),
     }),
   );
   members.push(jwt.authenticator);
@@ -142,17 +97,39 @@ export async function createAuthentication(parts: AuthenticationParts): Promise<
   }
   members.push(new UnknownBearerAuthenticator());
   return {
-    authenticator: new UnionAuthenticator(members, anonymousOf(jwt.checked.anonymous)),
+    authenticator: new UnionAuthenticator(members, createAnonymous(jwt.checked.anonymous)),
     isIdentityHeader: identityHeaders(security.frontProxyHeaders),
     documents: createIssuerDiscovery({ ...tokenKeys, serverAddress: parts.serverAddress }),
-    spawn: jwt.spawn,
+    spawn(lifecycle) {
+      jwt.spawn(lifecycle);
+      const { files } = tokenKeys;
+      if (files.length === 0) return;
+      const apply = (contents: readonly string[]) => tokenKeys.replace(contents);
+      lifecycle.spawn("keys of service accounts", (signal) =>
+        runFileWatch({ files, clock: systemClock, logger, apply }, signal),
+      );
+    },
   };
 }
 
-function anonymousOf({ enabled, conditions }: CheckedAuthentication["anonymous"]) {
-  if (!enabled) return undefined;
-  const paths = conditions.map(({ path }) => path);
-  return new AnonymousAuthenticator(paths.length === 0 ? undefined : paths);
+/** Upstream's counters of service account tokens. */
+function observeTokens(metrics: Metrics): ServiceAccountObserver {
+  const count = (kind: string, help: string) =>
+    metrics.counter({ name: `serviceaccount_${kind}_tokens_total`, help, labelNames: [] });
+  const counters = {
+    bound: count("valid", "Bound tokens that were accepted in their time."),
+    stale: count("stale", "Bound tokens that were accepted after the end that they state."),
+    legacy: count("legacy", "Tokens out of Secrets that were accepted."),
+  };
+  const refusals = metrics.counter({
+    name: "serviceaccount_refused_tokens_total",
+    help: "Tokens of service accounts that were refused, by reason.",
+    labelNames: ["reason"],
+  });
+  return {
+    accepted: (kind) => counters[kind].add(1),
+    refused: (reason) => refusals.add(1, reason),
+  };
 }
 
 /** Tokens of OpenID Connect issuers, by flags or by a file that is followed. */
@@ -164,7 +141,7 @@ async function createJwt({ config, tokenKeys, metrics, logger }: AuthenticationP
     naming,
     given,
     serviceAccountIssuers: tokenKeys.settings.issuers,
-    hasEgressSelector: false,
+    hasEgressSelector: config.features.StructuredAuthenticationConfigurationEgressSelector,
     oidcAuthority: await read(oidcCaFile),
     configurationText: await read(authenticationConfig),
   };
@@ -214,7 +191,7 @@ export function serverIdHash(): string {
 const TOKEN_WEBHOOK_TIMEOUT_MS = 30_000;
 
 /** @throws {ClientConfigError} with one line */
-async function createTokenWebhook({ config, logger }: AuthenticationParts) {
+async function createTokenWebhook({ config, tokenKeys, logger }: AuthenticationParts) {
   const { naming } = config;
   const clock = systemClock;
   const file = config.authenticationTokenWebhookConfigFile;
@@ -227,7 +204,7 @@ async function createTokenWebhook({ config, logger }: AuthenticationParts) {
     version: config.authenticationTokenWebhookVersion as TokenReviewVersion,
     naming,
     cacheTtlMs: config.authenticationTokenWebhookCacheTtlMs,
-    apiAudiences: config.apiAudiences,
+    apiAudiences: tokenKeys.settings.audiences,
     clock,
     logger,
   });

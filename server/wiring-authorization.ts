@@ -32,7 +32,7 @@ import { serverIdHash } from "./wiring-authentication.js";
 export interface Authorization extends AsyncDisposable {
   readonly authorizer: ReloadableAuthorizer;
   readonly impersonation: Impersonation;
-  /** Refuses roles and bindings that give away more than their author has; none without RBAC. */
+  /** Refuses roles and bindings that give away more than their author has. */
   readonly guards: readonly AdmissionPlugin[];
   /** Follows the files. */
   spawn(lifecycle: Lifecycle): void;
@@ -74,9 +74,8 @@ export async function createAuthorization(parts: AuthorizationParts): Promise<Au
       naming,
       isConstrained: config.features.ConstrainedImpersonation,
     }),
-    guards: authorizer.enabledTypes.has("RBAC")
-      ? [createGrantGuardPlugin(createGrantGuards({ index, rbac, authorizer }))]
-      : [],
+    // In every mode: what is stored today comes into force when RBAC is switched on.
+    guards: [createGrantGuardPlugin(createGrantGuards({ index, rbac, authorizer }))],
     spawn(lifecycle) {
       lifecycle.spawn("authorization configuration", (signal) => authorizer.run(signal));
     },

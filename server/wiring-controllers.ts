@@ -12,8 +12,9 @@ import { createOwnership } from "./registry/generic/ownership.js";
 import { createResourceTable } from "./registry/resource-table.js";
 import { createObjectCodecs } from "./schema/object-codec.js";
 import { loadFacts } from "./types/load-facts.js";
-import { openTokenKeys } from "./wiring-authentication.js";
+import { openEncryption } from "./wiring-encryption.js";
 import { createViews, openStore, STORE_START_MS } from "./wiring-storage.js";
+import { openTokenKeys } from "./wiring-token-keys.js";
 
 /**
  * Only the control loops, on the etcd that the flags name. Runs until `signal` aborts.
@@ -33,19 +34,32 @@ export async function runControlLoops(
     isEnabled: enabledResources(config.runtimeConfig, facts),
   });
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(STORE_START_MS)]);
-  await using store = await openStore(config, logger, new Metrics(), deadline);
-  const { issuer } = await openTokenKeys(config, store, deadline);
+  const metrics = new Metrics();
+  await using plainStore = await openStore(config, logger, metrics, deadline);
+  const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
+  const store = encryption?.store ?? plainStore;
+  const tokenKeys = await openTokenKeys({ config, store, logger }, deadline);
   await using lifecycle = new Lifecycle(logger);
   const { view, freshness } = createViews(config, store, table, logger);
   const clock = systemClock;
   const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };
   const ownership = createOwnership({ model: facts.model, naming, clock, table });
-  const registry = { store, view, freshness, clock, naming, lifetimes, ownership };
+  const registry = {
+    store,
+    view,
+    freshness,
+    clock,
+    naming,
+    lifetimes,
+    ownership,
+    ...(encryption !== undefined && { storedForm: encryption.store }),
+  };
   const objects = createLocalObjects(registry, table);
   // A process that serves nothing has no certificate of its own to be known by.
   const rootAuthority = await rootAuthorityOf(config, () => "");
-  const serviceAccounts = { issuer, rootAuthority };
+  const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };
   await view.start(lifecycle, signal);
+  encryption?.spawnReload({ view, tokenKeys, lifecycle });
   try {
     const { controllers } = config;
     await runControllers({ objects, naming, clock, logger, serviceAccounts, controllers }, signal);

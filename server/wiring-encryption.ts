@@ -9,17 +9,22 @@ import type { Logger } from "../storage/base/logger.js";
 import type { RegistryView } from "../storage/cache/registry-view.js";
 import { EncryptedStore } from "../storage/encryption/encrypted-store.js";
 import type { RevisionedStore } from "../storage/kv/store.js";
-import { KeySpace } from "../storage/objects/keys.js";
+import { KeySpace, partitionId } from "../storage/objects/keys.js";
 import type { Config } from "./config/config.js";
 import { parseEncryptionConfiguration } from "./encryption/configuration.js";
 import { runFileWatch } from "./http/file-watch.js";
 import type { Metrics } from "./http/metrics.js";
+import { sharedKeyOf, type TokenKeys } from "./wiring-token-keys.js";
 
 export interface Encryption {
   /** Takes the place of the store in everything that is built upon it. */
   readonly store: EncryptedStore;
   /** Follows the file where that is asked for. A bad one changes nothing. */
-  spawnReload(view: RegistryView, lifecycle: Lifecycle): void;
+  spawnReload(parts: {
+    readonly view: RegistryView;
+    readonly tokenKeys: TokenKeys;
+    readonly lifecycle: Lifecycle;
+  }): void;
 }
 
 export interface EncryptionParts {
@@ -48,16 +53,19 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
   const encrypted = new EncryptedStore({
     store,
     rules: await readRules(file, config),
-    partitionOf: (key) => keys.parse(key)?.partition,
+    // The key that signs tokens is as secret as a Secret.
+    partitionOf: (key) =>
+      key === sharedKeyOf(config) ? partitionId("", "secrets") : keys.parse(key)?.partition,
     observe: (direction, prefix, isGood) =>
       transformations.add(1, direction, prefix, isGood ? "OK" : "Internal"),
   });
   return {
     store: encrypted,
-    spawnReload(view, lifecycle) {
+    spawnReload({ view, tokenKeys, lifecycle }) {
       if (!config.encryptionProviderConfigAutomaticReload) return;
       const apply = ([text = ""]: readonly string[]) => {
         encrypted.use(parseEncryptionConfiguration(text, naming));
+        lifecycle.spawn("signing key", (signal) => tokenKeys.reopen(signal));
         // What no key was there for may have become readable.
         lifecycle.spawn("corrupt objects", (signal) => view.rereadCorrupt(signal));
       };

@@ -59,12 +59,19 @@ export async function createSecurity(config: Config): Promise<Security> {
   certificates.replaceAuthorities(initial.clientAuthorities ?? "");
 
   const proxies = await createFrontProxy(config);
+  // The handshake names the proxies' authority too, or they would not show their certificate.
+  const withProxies = (credentials: ServingCredentials): ServingCredentials => ({
+    ...credentials,
+    clientAuthorities: [credentials.clientAuthorities, proxies?.options().authorities]
+      .filter((bundle) => bundle !== undefined)
+      .join("\n"),
+  });
 
   return {
     certificates,
     frontProxy: proxies?.authenticator,
     frontProxyHeaders: headersOf(config),
-    credentials: initial,
+    credentials: withProxies(initial),
     servingAuthority: () => servingAuthority(config, own, contents),
     trust: () => ({
       clientAuthorities: toCredentials(config, own, contents).clientAuthorities ?? "",
@@ -85,7 +92,7 @@ export async function createSecurity(config: Config): Promise<Security> {
       const use = (changed: readonly string[]) => {
         contents = [...changed];
         const next = toCredentials(config, own, changed);
-        listener.replaceCredentials(next);
+        listener.replaceCredentials(withProxies(next));
         certificates.replaceAuthorities(next.clientAuthorities ?? "");
       };
       lifecycle.spawn("certificate renewal", async (signal) => {

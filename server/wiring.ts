@@ -73,13 +73,10 @@ import type { Facts, SchemaModel } from "./schema/model.js";
 import { createObjectCodecs } from "./schema/object-codec.js";
 import { loadFacts } from "./types/load-facts.js";
 import { createAdmission } from "./wiring-admission.js";
-import {
-  type Authentication,
-  createAuthentication,
-  openTokenKeys,
-} from "./wiring-authentication.js";
+import { type Authentication, createAuthentication } from "./wiring-authentication.js";
 import { type Authorization, createAuthorization } from "./wiring-authorization.js";
 import { rootAuthorityOf } from "./wiring-controllers.js";
+import { openEncryption } from "./wiring-encryption.js";
 import { createSecurity } from "./wiring-security.js";
 import {
   createViews,
@@ -89,6 +86,7 @@ import {
   spawnCompactor,
   type Views,
 } from "./wiring-storage.js";
+import { openTokenKeys } from "./wiring-token-keys.js";
 
 export interface Replica extends AsyncDisposable {
   /** Under which this machine reaches it: "https://127.0.0.1:6443". */
@@ -128,8 +126,10 @@ export async function openReplica(
   const codecs = createObjectCodecs(facts);
   const protobuf = createProtobufCodecs(facts);
   const starting = AbortSignal.timeout(STORE_START_MS);
-  const store = await openStore(config, logger, metrics, starting);
-  const tokenKeys = await openTokenKeys(config, store, starting);
+  const plainStore = await openStore(config, logger, metrics, starting);
+  const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
+  const store = encryption?.store ?? plainStore;
+  const tokenKeys = await openTokenKeys({ config, store, logger }, starting);
   const isEnabled = enabledResources(config.runtimeConfig, facts);
   // The reviews ask those who are made later, as these read the view, which needs the table.
   let access: Access | undefined;
@@ -144,6 +144,7 @@ export async function openReplica(
     isEnabled,
     virtual: {
       ...createAuthenticationReviews({
+        apiAudiences: tokenKeys.settings.audiences,
         authenticator: {
           name: "reviews",
           authenticate: (facts, signal) =>
@@ -193,6 +194,7 @@ export async function openReplica(
     ownership: createOwnership({ model: facts.model, naming, clock: systemClock, table }),
     declarative: declarativeOf(config, facts.model, metrics),
     admission: createAdmission(config, { view, freshness }, authorization),
+    ...(encryption !== undefined && { storedForm: encryption.store }),
     writeTurns: new WriteTurns(),
     allocators: {
       [partitionId("", "services")]: createServiceAllocator({
@@ -273,6 +275,7 @@ export async function openReplica(
   security.spawnReload(opened, lifecycle, metrics, logger);
   authentication.spawn(lifecycle);
   authorization.spawn(lifecycle);
+  encryption?.spawnReload({ view, tokenKeys, lifecycle });
   lifecycle.spawn("watch ticker", (signal) => ticker.run(signal));
   const url = `https://${reachableHost(config)}:${opened.port}`;
   const kubeconfigPath = await security.writeKubeconfig(url);
@@ -286,7 +289,7 @@ export async function openReplica(
     await reconcileBootstrapPolicy(loops, lifecycle.signal);
     rolesMade();
     if (config.enableBootstrapTokenAuth) {
-      const info = { server: url, authority: security.servingAuthority() };
+      const info = { server: `https://${address()}`, authority: security.servingAuthority() };
       await ensureClusterInfo(objects, naming, info, lifecycle.signal);
     }
     const trust = () => security.trust();

@@ -198,7 +198,7 @@ export const ACCESS_FLAGS = {
   },
   oidcRequiredClaim: {
     name: "oidc-required-claim",
-    type: "strings",
+    type: "texts",
     default: "",
     section: "Authentication",
     commands: SERVE_ONLY,

@@ -183,6 +183,7 @@ test("S1-FEAT-01..09, S2-DEP-09: gates have their defaults, can be set, and lock
     RemainingItemCount: true,
     ServerSideApply: true,
     ServerSideFieldValidation: true,
+    StructuredAuthenticationConfigurationEgressSelector: true,
     WatchBookmark: true,
     WatchList: true,
   });

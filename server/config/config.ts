@@ -6,6 +6,7 @@ import { accessSync, constants } from "node:fs";
 import { isIP } from "node:net";
 import { type IpBlock, parseBlock } from "../api/ip-address.js";
 import { createNaming, type Naming } from "../api/naming.js";
+import { toServiceAccountSettings } from "../authn/service-account/settings.js";
 import { unknownController } from "../controllers/controller-names.js";
 import { type Features, resolveFeatures } from "./feature-gates.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
@@ -55,6 +56,7 @@ export function createConfig(
   checkFiles(settings);
   checkControllers(settings);
   const naming = createNaming(settings.vendor);
+  toServiceAccountSettings(settings, naming);
   const { features, warnings } = resolveFeatures(settings.featureGates);
   const isEmbedded = settings.etcdServers.length === 0;
   return Object.freeze({

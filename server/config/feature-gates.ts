@@ -75,6 +75,11 @@ export const FEATURE_GATES = {
     isLocked: true,
     help: "Warnings and errors for unknown and duplicate fields.",
   },
+  StructuredAuthenticationConfigurationEgressSelector: {
+    stage: "BETA",
+    default: true,
+    help: "The field egressSelectorType of issuers in --authentication-config.",
+  },
   WatchBookmark: {
     stage: "GA",
     default: true,

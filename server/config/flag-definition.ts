@@ -13,6 +13,8 @@ export type FlagType =
   | "bytes"
   /** Comma-separated, and the flag may be repeated. */
   | "strings"
+  /** As strings, but each is one entry: a comma is part of it. */
+  | "texts"
   /** As strings; files that must be readable. */
   | "files"
   /** "key=true,other=false"; a key without value is true; repeatable. */

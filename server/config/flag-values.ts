@@ -11,6 +11,7 @@ export interface FlagValues {
   bytes: number;
   strings: readonly string[];
   files: readonly string[];
+  texts: readonly string[];
   switches: ReadonlyMap<string, boolean>;
 }
 
@@ -55,6 +56,8 @@ function parseByType(flag: FlagDefinition, texts: readonly string[]): FlagValues
     case "strings":
     case "files":
       return Object.freeze(texts.flatMap(splitList));
+    case "texts":
+      return Object.freeze(texts.filter((text) => text !== ""));
     case "switches":
       return new Map(texts.flatMap(splitList).map(toSwitch));
   }

@@ -2,6 +2,7 @@
  * Lifecycle owns background work: every loop that outlives a call is spawned here, is told to stop
  * by one signal, is awaited on close, and a failure of it is logged and counted, never lost.
  */
+import { setMaxListeners } from "node:events";
 import type { Logger } from "./logger.js";
 
 export class Lifecycle implements AsyncDisposable {
@@ -12,6 +13,8 @@ export class Lifecycle implements AsyncDisposable {
 
   constructor(logger: Logger) {
     this.#logger = logger;
+    // Every loop waits for its end: many listeners are no leak here.
+    setMaxListeners(0, this.#controller.signal);
   }
 
   /** Aborted when the owner closes; background work passes it on to all that it awaits. */

@@ -56,6 +56,19 @@ async function storeAnew(
   await store.commit({ compares: [{ key, modRevision }], operations }, signal);
 }
 
+/**
+ * A key of this process alone, for as long as the shared one cannot be read: tokens that it signs are
+ * good here only, and those of the shared key are refused.
+ */
+export async function makeOwnKey(): Promise<SigningKey> {
+  return toSigningKey(await generate());
+}
+
+/** The store holds a key that nobody can read with the encryption keys at hand. */
+export class UnreadableKeyError extends Error {
+  override readonly name = "UnreadableKeyError";
+}
+
 async function generate(): Promise<KeyObject> {
   const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: RSA_BITS });
   return privateKey;
@@ -64,7 +77,9 @@ async function generate(): Promise<KeyObject> {
 function decode({ key, value }: KeyValue): SigningKey {
   const reason = unreadableReason(value);
   if (reason !== undefined) {
-    throw new Error(`the signing key that the store holds at ${key} cannot be read: ${reason}`);
+    throw new UnreadableKeyError(
+      `the signing key that the store holds at ${key} cannot be read: ${reason}`,
+    );
   }
   try {
     return toSigningKey(createPrivateKey(value));

@@ -1,0 +1,109 @@
+/**
+ * Wiring of the keys of service account tokens: those that flags name, or the one that all replicas of
+ * a store share. Whatever changes them while the process runs ends here.
+ */
+import { readFile } from "node:fs/promises";
+import { systemClock } from "../storage/base/clock.js";
+import type { Logger } from "../storage/base/logger.js";
+import type { RevisionedStore } from "../storage/kv/store.js";
+import { KeyRing } from "./authn/service-account/key-ring.js";
+import {
+  type GivenKeys,
+  type KeyFiles,
+  type ServiceAccountSettings,
+  toGivenKeys,
+  toServiceAccountSettings,
+} from "./authn/service-account/settings.js";
+import {
+  makeOwnKey,
+  openSharedKey,
+  UnreadableKeyError,
+} from "./authn/service-account/shared-key.js";
+import { TokenIssuer } from "./authn/service-account/token-issuer.js";
+import type { SigningKey } from "./authn/service-account/token-keys.js";
+import type { Config } from "./config/config.js";
+
+/** The issuer of service account tokens and the keys that they are verified with. */
+export interface TokenKeys {
+  readonly settings: ServiceAccountSettings;
+  readonly keys: KeyRing;
+  readonly issuer: TokenIssuer;
+  /** What the flags name; `replace` takes over their new contents. */
+  readonly files: readonly string[];
+  /** @throws {RangeError} with one line; the old keys stay */
+  replace(contents: readonly string[]): void;
+  /** Reads the shared key again, as the store may read it now that it could not before. */
+  reopen(signal: AbortSignal): Promise<void>;
+}
+
+export interface TokenKeyParts {
+  readonly config: Config;
+  readonly store: RevisionedStore;
+  readonly logger: Logger;
+}
+
+/** Where the replicas of a store find the key that signs tokens when no flag names one. */
+export function sharedKeyOf({ etcdPrefix }: Config): string {
+  return `${etcdPrefix}/.service-account-key`;
+}
+
+/** @throws {RangeError} with one line; {StorageError} */
+export async function openTokenKeys(parts: TokenKeyParts, signal: AbortSignal): Promise<TokenKeys> {
+  const { config } = parts;
+  const settings = toServiceAccountSettings(config, config.naming);
+  const files = keyFilesOf(config);
+  const contents = await Promise.all(files.map((path) => readFile(path, "utf8")));
+  let given: GivenKeys = toGivenKeys(toKeyFiles(config, contents));
+  let shared = given.signing ?? (await openShared(parts, signal)) ?? (await makeOwnKey());
+  const keys = new KeyRing(shared, given.verification);
+  return {
+    settings,
+    keys,
+    issuer: new TokenIssuer({ keys, settings, naming: config.naming, clock: systemClock }),
+    files,
+    replace(changed) {
+      given = toGivenKeys(toKeyFiles(config, changed));
+      keys.replace(given.signing ?? shared, given.verification);
+    },
+    async reopen(until) {
+      const read = await openShared(parts, until);
+      if (read === undefined) return;
+      shared = read;
+      keys.replace(given.signing ?? shared, given.verification);
+    },
+  };
+}
+
+/** Undefined when what is there cannot be read: wrong encryption keys are no outage. */
+async function openShared(
+  { config, store, logger }: TokenKeyParts,
+  signal: AbortSignal,
+): Promise<SigningKey | undefined> {
+  try {
+    return await openSharedKey(store, sharedKeyOf(config), signal);
+  } catch (error) {
+    if (!(error instanceof UnreadableKeyError)) throw error;
+    logger.error({ err: error }, "tokens that the other replicas signed are refused");
+    return undefined;
+  }
+}
+
+function keyFilesOf(config: Config): string[] {
+  const { serviceAccountKeyFile, serviceAccountSigningKeyFile, tlsPrivateKeyFile } = config;
+  return [...serviceAccountKeyFile, serviceAccountSigningKeyFile, tlsPrivateKeyFile].filter(
+    (path) => path !== "",
+  );
+}
+
+/** @param contents of keyFilesOf, in its order */
+function toKeyFiles(config: Config, contents: readonly string[]): KeyFiles {
+  const { serviceAccountKeyFile, serviceAccountSigningKeyFile, tlsPrivateKeyFile } = config;
+  const rest = [...contents];
+  const next = (flag: string, path: string) => ({ flag, path, pem: rest.shift() ?? "" });
+  const optional = (flag: string, path: string) => (path === "" ? undefined : next(flag, path));
+  return {
+    keys: serviceAccountKeyFile.map((path) => next("--service-account-key-file", path)),
+    signing: optional("--service-account-signing-key-file", serviceAccountSigningKeyFile),
+    tls: optional("--tls-private-key-file", tlsPrivateKeyFile),
+  };
+}
