@@ -107,6 +107,7 @@ test("the flags choose plugins by name; the order is the chain's, not that of th
     "LimitRanger",
     "NodeRestriction",
     "TaintNodesByCondition",
+    "PodSecurity",
     "Priority",
     "DefaultTolerationSeconds",
     "DefaultStorageClass",

@@ -11,6 +11,7 @@ import { DefaultTolerationSeconds } from "./default-toleration-seconds.js";
 import { LimitRanger } from "./limit-ranger.js";
 import { NamespaceLifecycle } from "./namespace-lifecycle.js";
 import { NodeRestriction } from "./node/node-restriction.js";
+import { PodSecurity } from "./pod-security/pod-security.js";
 import { Priority } from "./priority.js";
 import { RuntimeClass } from "./runtime-class.js";
 import { PersistentVolumeClaimResize, StorageObjectInUseProtection } from "./storage-objects.js";
@@ -52,6 +53,7 @@ export function createDefaultPlugins(options: DefaultPluginOptions): AdmissionPl
       },
     }),
     new TaintNodesByCondition(naming),
+    new PodSecurity(view, naming),
     new Priority(view, naming),
     new DefaultTolerationSeconds({
       naming,

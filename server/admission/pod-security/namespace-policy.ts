@@ -1,0 +1,47 @@
+/** What a namespace's labels say about its pods: which standard is enforced, which one warned about. */
+import { invalidValue } from "../../api/field-errors.js";
+import type { FieldError } from "../../api/status.js";
+import { LEVELS, type Level, type Standard } from "./standards.js";
+
+export interface NamespacePolicy {
+  readonly enforce: Standard;
+  readonly warn: Standard;
+}
+
+export interface ParsedPolicy {
+  readonly policy: NamespacePolicy;
+  /** Labels that make no sense; for them the strictest is enforced and nothing warned about. */
+  readonly errors: readonly FieldError[];
+}
+
+const VERSION = /^v1\.(0|[1-9]\d{0,5})$/;
+
+/** Without labels everything goes. */
+export function parsePolicy(
+  labels: Readonly<Record<string, string>>,
+  labelDomain: string,
+): ParsedPolicy {
+  const errors: FieldError[] = [];
+  const standard = (mode: "enforce" | "audit" | "warn", fallback: Level): Standard => {
+    const key = `pod-security.${labelDomain}/${mode}`;
+    const refuse = (label: string, value: string, why: string) => {
+      errors.push(invalidValue(`metadata.labels[${label}]`, value, why));
+    };
+    const text = labels[key];
+    let level = LEVELS.find((known) => known === (text ?? "privileged"));
+    if (level === undefined) {
+      refuse(key, text ?? "", `must be one of ${LEVELS.join(", ")}`);
+      level = fallback;
+    }
+    const version = labels[`${key}-version`] ?? "latest";
+    const match = VERSION.exec(version);
+    if (match === null && version !== "latest") {
+      refuse(`${key}-version`, version, 'must be "latest" or "v1.x"');
+    }
+    return { level, minor: match === null ? Number.POSITIVE_INFINITY : Number(match[1]) };
+  };
+  const enforce = standard("enforce", "restricted");
+  // Nothing is audited here, but a label has to be one.
+  standard("audit", "privileged");
+  return { policy: { enforce, warn: standard("warn", "privileged") }, errors };
+}

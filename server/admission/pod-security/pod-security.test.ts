@@ -1,0 +1,282 @@
+/** The Pod Security Standards, check by check, and what namespaces make of them. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { applyMergePatch } from "../../api/merge-patch.js";
+import type { JsonObject, JsonValue } from "../../api/meta.js";
+import { StatusError } from "../../api/status.js";
+import { createObject } from "../../registry/generic/create.js";
+import type { Registry } from "../../registry/generic/registry.js";
+import {
+  inputOf,
+  noSignal,
+  openRegistryHarness,
+  writeOptions,
+} from "../../registry/generic/testing/registry-harness.js";
+import { patchObject } from "../../registry/generic/update.js";
+import { AdmissionChain } from "../chain.js";
+import type { PodSpec } from "./pod-parts.js";
+import { PodSecurity } from "./pod-security.js";
+import { describeFindings, evaluatePod, type Level } from "./standards.js";
+
+const harness = await openRegistryHarness();
+const { view, naming } = harness.registry;
+const registry: Registry = {
+  ...harness.registry,
+  admission: new AdmissionChain([new PodSecurity(view, naming)]),
+};
+
+before(async () => {
+  const levels = { baseline: "baseline", restricted: "restricted", old: "restricted" };
+  for (const [name, enforce] of Object.entries(levels)) {
+    const version = name === "old" ? { "pod-security.kubernetes.io/enforce-version": "v1.7" } : {};
+    await createNamespace(name, { "pod-security.kubernetes.io/enforce": enforce, ...version });
+  }
+  await createNamespace("warns", { "pod-security.kubernetes.io/warn": "restricted" });
+  await createNamespace("open", {});
+});
+after(() => harness[Symbol.asyncDispose]());
+
+async function create(group: string, resource: string, value: JsonObject, namespace = "") {
+  const options = writeOptions();
+  const served = harness.resource(group, "v1", resource);
+  await createObject(
+    registry,
+    { resource: served, namespace, input: inputOf(value), options },
+    noSignal,
+  );
+  return options.warnings;
+}
+
+function createNamespace(name: string, labels: JsonObject) {
+  return create("", "namespaces", { metadata: { name, labels } });
+}
+
+const pod = (name: string, spec: JsonObject = {}): JsonObject => ({
+  metadata: { name },
+  spec: { containers: [{ name: "c", image: "i" }], ...spec },
+});
+
+async function label(name: string, labels: JsonObject): Promise<string[]> {
+  const options = writeOptions();
+  const target = {
+    resource: harness.resource("", "v1", "namespaces"),
+    namespace: "",
+    name,
+    subresource: "",
+    options,
+    patch: (current: JsonValue) => applyMergePatch(current, { metadata: { labels } }),
+  };
+  await patchObject(registry, target, noSignal);
+  return options.warnings;
+}
+
+async function refusal(work: Promise<unknown>): Promise<StatusError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof StatusError, String(error));
+  return error;
+}
+
+/** What is wrong with a pod whose one container, "a", has this. */
+function findings(level: Level, container: object, spec: PodSpec = {}, minor = Infinity): string {
+  const parts = {
+    spec: { containers: [{ name: "a", ...container }], ...spec },
+    annotations: {},
+    labelDomain: "kubernetes.io",
+  };
+  return describeFindings(evaluatePod({ level, minor }, parts));
+}
+
+/** A container that meets the strictest standard. */
+const HARDENED = {
+  securityContext: {
+    allowPrivilegeEscalation: false,
+    runAsNonRoot: true,
+    capabilities: { drop: ["ALL"] },
+    seccompProfile: { type: "RuntimeDefault" },
+  },
+};
+
+test("baseline: each way out of a container has its words", () => {
+  const context = (securityContext: object) => findings("baseline", { securityContext });
+  const ofSpec = (spec: PodSpec) => findings("baseline", {}, spec);
+  assert.equal(findings("baseline", {}), "");
+  assert.equal(
+    context({ privileged: true }),
+    'privileged (container "a" must not set securityContext.privileged=true)',
+  );
+  assert.equal(
+    context({ capabilities: { add: ["SYS_ADMIN", "CHOWN", "NET_RAW"] } }),
+    'non-default capabilities (container "a" must not include "NET_RAW", "SYS_ADMIN" in securityContext.capabilities.add)',
+  );
+  assert.equal(
+    ofSpec({ hostNetwork: true, hostPID: true, hostIPC: true }),
+    "host namespaces (hostNetwork=true, hostPID=true, hostIPC=true)",
+  );
+  assert.equal(
+    ofSpec({ volumes: [{ name: "v", hostPath: { path: "/" } }] }),
+    'hostPath volumes (volume "v")',
+  );
+  assert.equal(
+    findings("baseline", { ports: [{ hostPort: 80 }, { hostPort: 443 }, {}] }),
+    'hostPort (container "a" uses hostPorts 443, 80)',
+  );
+  assert.equal(
+    findings("baseline", { livenessProbe: { httpGet: { host: "10.0.0.1" } } }),
+    'probe or lifecycle host (container "a" uses probe or lifecycle host "10.0.0.1")',
+  );
+  assert.equal(
+    context({ procMount: "Unmasked" }),
+    'procMount (container "a" must not set securityContext.procMount to "Unmasked")',
+  );
+  assert.equal(
+    context({ seLinuxOptions: { type: "spc_t", user: "u" } }),
+    'seLinuxOptions (container "a" set forbidden securityContext.seLinuxOptions: type "spc_t"; user may not be set)',
+  );
+  assert.equal(
+    findings(
+      "baseline",
+      { securityContext: { seccompProfile: { type: "Unconfined" } } },
+      { securityContext: { seccompProfile: { type: "Unconfined" } } },
+    ),
+    'seccompProfile (pod and container "a" must not set securityContext.seccompProfile.type to "Unconfined")',
+  );
+  assert.equal(
+    ofSpec({
+      securityContext: { sysctls: [{ name: "kernel.msgmax" }, { name: "net.ipv4.tcp_rmem" }] },
+    }),
+    "forbidden sysctls (kernel.msgmax)",
+  );
+  assert.equal(
+    ofSpec({ securityContext: { windowsOptions: { hostProcess: true } } }),
+    "hostProcess (pod must not set securityContext.windowsOptions.hostProcess=true)",
+  );
+  assert.equal(
+    context({ appArmorProfile: { type: "Unconfined" } }),
+    'forbidden AppArmor profile (container "a" must not set AppArmor profile type to "Unconfined")',
+  );
+});
+
+test("restricted: what a plain pod lacks, in the words that people know", () => {
+  assert.equal(
+    findings("restricted", {}),
+    'allowPrivilegeEscalation != false (container "a" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "a" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")',
+  );
+  assert.equal(findings("restricted", HARDENED), "");
+  const { securityContext } = HARDENED;
+  const changed = (changes: object) =>
+    findings("restricted", { securityContext: { ...securityContext, ...changes } });
+  assert.equal(
+    changed({ capabilities: { drop: ["ALL"], add: ["NET_BIND_SERVICE", "CHOWN"] } }),
+    'unrestricted capabilities (container "a" must not include "CHOWN" in securityContext.capabilities.add)',
+  );
+  assert.equal(
+    changed({ runAsNonRoot: false }),
+    'runAsNonRoot != true (container "a" must not set securityContext.runAsNonRoot=false)',
+  );
+  assert.equal(changed({ runAsUser: 0 }), 'runAsUser=0 (container "a" must not set runAsUser=0)');
+  assert.equal(
+    findings("restricted", HARDENED, {
+      volumes: [
+        { name: "h", hostPath: {} },
+        { name: "n", nfs: {} },
+        { name: "e", emptyDir: {} },
+      ],
+    }),
+    'restricted volume types (volumes "h", "n" use restricted volume types "hostPath", "nfs")',
+  );
+});
+
+test("a version means the standards of that release", () => {
+  assert.match(findings("restricted", {}, {}, 7), /^runAsNonRoot != true \([^,]*\)$/);
+  assert.doesNotMatch(findings("restricted", {}, { os: { name: "windows" } }, 25), /escalation/i);
+  assert.match(findings("restricted", {}, { os: { name: "windows" } }, 24), /escalation/i);
+  const root = { securityContext: { ...HARDENED.securityContext, runAsUser: 0 } };
+  assert.equal(findings("restricted", root, { hostUsers: false }), "");
+  assert.match(findings("restricted", root, { hostUsers: false }, 34), /runAsUser=0/);
+  const probe = { livenessProbe: { tcpSocket: { host: "x" } } };
+  assert.equal(findings("baseline", probe, {}, 33), "");
+});
+
+test("a namespace that enforces refuses pods, one that warns warns, one without labels does neither", async () => {
+  assert.deepEqual(await create("", "pods", pod("a", { hostPID: true }), "open"), []);
+  assert.deepEqual(await create("", "pods", pod("a"), "baseline"), []);
+  const { code, message } = await refusal(
+    create("", "pods", pod("b", { hostPID: true }), "baseline"),
+  );
+  assert.equal(code, 403);
+  assert.equal(
+    message,
+    'pods "b" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true)',
+  );
+  assert.match(
+    (await refusal(create("", "pods", pod("b"), "old"))).message,
+    /violates PodSecurity "restricted:v1.7": runAsNonRoot/,
+  );
+  const [warning = ""] = await create("", "pods", pod("w"), "warns");
+  assert.match(warning, /^would violate PodSecurity "restricted:latest": allowPrivilegeEscalation/);
+});
+
+test("whoever writes the template of a pod is warned and not refused", async () => {
+  const template = {
+    metadata: { labels: { a: "b" } },
+    spec: { containers: [{ name: "c", image: "i" }] },
+  };
+  const deployment = {
+    metadata: { name: "d" },
+    spec: { selector: { matchLabels: { a: "b" } }, template },
+  };
+  const [warning = ""] = await create("apps", "deployments", deployment, "warns");
+  assert.match(warning, /^would violate PodSecurity "restricted:latest"/);
+  assert.deepEqual(await create("apps", "deployments", deployment, "restricted"), []);
+  const job = {
+    metadata: { name: "j" },
+    spec: { template: { spec: { ...template.spec, restartPolicy: "Never" } } },
+  };
+  const cron = {
+    metadata: { name: "c" },
+    spec: { schedule: "* * * * *", jobTemplate: { spec: job.spec } },
+  };
+  assert.equal((await create("batch", "cronjobs", cron, "warns")).length, 1);
+});
+
+test("labels that make no sense are refused, and a stricter namespace names its bad pods", async () => {
+  const { code, message } = await refusal(
+    createNamespace("x", { "pod-security.kubernetes.io/enforce": "strict" }),
+  );
+  assert.equal(code, 422);
+  assert.match(message, /Invalid value: "strict": must be one of privileged, baseline, restricted/);
+  assert.match(
+    (await refusal(label("open", { "pod-security.kubernetes.io/warn-version": "1.2" }))).message,
+    /must be "latest" or "v1.x"/,
+  );
+  await create("", "pods", pod("b", { hostPID: true }), "open");
+  await create("", "pods", pod("fine"), "open");
+  assert.deepEqual(await label("open", { "pod-security.kubernetes.io/enforce": "baseline" }), [
+    'existing pods in namespace "open" violate the new PodSecurity enforce level "baseline:latest"',
+    "a (and 1 other pod): host namespaces",
+  ]);
+  assert.deepEqual(await label("open", { "pod-security.kubernetes.io/enforce": "privileged" }), []);
+});
+
+test("a running pod that no longer meets the standard can still be changed, but not its image", async () => {
+  await createNamespace("later", {});
+  await create("", "pods", pod("p", { hostPID: true }), "later");
+  await label("later", { "pod-security.kubernetes.io/enforce": "baseline" });
+  const change = async (patch: JsonObject) => {
+    const target = {
+      resource: harness.resource("", "v1", "pods"),
+      namespace: "later",
+      name: "p",
+      subresource: "",
+      options: writeOptions(),
+      patch: (current: JsonValue) => applyMergePatch(current, patch),
+    };
+    await patchObject(registry, target, noSignal);
+  };
+  await change({ metadata: { labels: { a: "b" } } });
+  const spec = { containers: [{ name: "c", image: "other" }] };
+  assert.match((await refusal(change({ spec }))).message, /violates PodSecurity/);
+});

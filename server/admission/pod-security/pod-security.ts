@@ -1,0 +1,204 @@
+/**
+ * PodSecurity: pods have to meet the standard that their namespace's labels name. Those that enforce
+ * refuse pods; those that warn tell whoever writes pods, or things that make pods, what would not do.
+ * A namespace that gets stricter tells which of its pods would not be let in any more.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
+import { invalid } from "../../api/status.js";
+import {
+  type AdmissionAttributes,
+  type AdmissionOperation,
+  type AdmissionPlugin,
+  type AdmissionResource,
+  refuse,
+} from "../admission.js";
+import { type AdmissionView, listObjects } from "../stored-objects.js";
+import { type NamespacePolicy, type ParsedPolicy, parsePolicy } from "./namespace-policy.js";
+import type { Container, PodParts, PodSpec } from "./pod-parts.js";
+import {
+  compareLevels,
+  describeFindings,
+  evaluatePod,
+  formatStandard,
+  type Standard,
+} from "./standards.js";
+
+/** Pods that are looked at when a namespace gets stricter: some milliseconds. */
+const PODS_CHECKED_MAX = 3_000;
+
+/** Ends of a pod that do not write it, and its status. */
+const OTHER_SUBRESOURCES: readonly string[] = [
+  "attach",
+  "binding",
+  "eviction",
+  "exec",
+  "log",
+  "portforward",
+  "proxy",
+  "status",
+];
+
+/** Where the template of a pod lies in what makes pods, by "group/resource". */
+const TEMPLATES: ReadonlyMap<string, readonly string[]> = new Map([
+  ["/podtemplates", ["template"]],
+  ["/replicationcontrollers", ["spec", "template"]],
+  ["apps/daemonsets", ["spec", "template"]],
+  ["apps/deployments", ["spec", "template"]],
+  ["apps/replicasets", ["spec", "template"]],
+  ["apps/statefulsets", ["spec", "template"]],
+  ["batch/cronjobs", ["spec", "jobTemplate", "spec", "template"]],
+  ["batch/jobs", ["spec", "template"]],
+]);
+
+const PODS = { group: "", resource: "pods" };
+
+export class PodSecurity implements AdmissionPlugin {
+  readonly name = "PodSecurity";
+  readonly #view: AdmissionView;
+  readonly #naming: Naming;
+
+  constructor(view: AdmissionView, naming: Naming) {
+    this.#view = view;
+    this.#naming = naming;
+  }
+
+  handles(
+    operation: AdmissionOperation,
+    { group, resource }: AdmissionResource,
+    subresource: string,
+  ): boolean {
+    if (operation !== "CREATE" && operation !== "UPDATE") return false;
+    if (group === "" && resource === "pods") return !OTHER_SUBRESOURCES.includes(subresource);
+    if (subresource !== "") return false;
+    return (group === "" && resource === "namespaces") || TEMPLATES.has(`${group}/${resource}`);
+  }
+
+  validate(attributes: AdmissionAttributes): undefined {
+    const { resource, object } = attributes;
+    if (object === undefined) return;
+    if (resource.resource === "namespaces") this.#checkNamespace(attributes, object);
+    else if (resource.resource === "pods") this.#checkPod(attributes, object);
+    else this.#checkTemplate(attributes, object);
+  }
+
+  #checkNamespace(attributes: AdmissionAttributes, object: ApiObject): void {
+    const { oldObject } = attributes;
+    const next = this.#parse(object.metadata.labels);
+    const before = oldObject && this.#parse(oldObject.metadata.labels);
+    const text = JSON.stringify(next.errors);
+    if (next.errors.length > 0 && text !== JSON.stringify(before?.errors)) {
+      throw invalid({ group: "", kind: "Namespace" }, object.metadata.name ?? "", next.errors);
+    }
+    if (before === undefined || !isStricter(next.policy.enforce, before.policy.enforce)) return;
+    this.#warnOfPods(attributes, object.metadata.name ?? "", next.policy.enforce);
+  }
+
+  #checkPod(attributes: AdmissionAttributes, pod: ApiObject): void {
+    const { namespace, oldObject } = attributes;
+    const { enforce, warn } = this.#policyOf(namespace);
+    if (enforce.level === "privileged" && warn.level === "privileged") return;
+    if (oldObject !== undefined && !isSignificant(specOf(pod), specOf(oldObject))) return;
+    const parts = this.#partsOf(pod);
+    const findings = evaluatePod(enforce, parts);
+    if (findings.length > 0) {
+      const standard = JSON.stringify(formatStandard(enforce));
+      throw refuse(attributes, `violates PodSecurity ${standard}: ${describeFindings(findings)}`);
+    }
+    warnOf(attributes, warn, parts);
+  }
+
+  /** Whoever writes a template hears at once what its pods would come to. */
+  #checkTemplate(attributes: AdmissionAttributes, object: ApiObject): void {
+    const { warn } = this.#policyOf(attributes.namespace);
+    if (warn.level === "privileged") return;
+    const { group, resource } = attributes.resource;
+    let template: unknown = object;
+    for (const field of TEMPLATES.get(`${group}/${resource}`) ?? []) {
+      template = (template as Record<string, unknown> | undefined)?.[field];
+    }
+    if (template === undefined || template === null) return;
+    warnOf(attributes, warn, this.#partsOf(template));
+  }
+
+  #warnOfPods({ warn }: AdmissionAttributes, namespace: string, enforce: Standard): void {
+    const pods = listObjects(this.#view, PODS, namespace);
+    const checked = pods.slice(0, PODS_CHECKED_MAX);
+    /** Names of pods by what is wrong with them. */
+    const bad = new Map<string, string[]>();
+    for (const pod of checked) {
+      const findings = evaluatePod(enforce, this.#partsOf(pod));
+      if (findings.length === 0) continue;
+      const reasons = findings.map(({ reason }) => reason).join(", ");
+      bad.set(reasons, [...(bad.get(reasons) ?? []), pod.metadata.name ?? ""]);
+    }
+    if (checked.length < pods.length) {
+      warn(
+        `new PodSecurity enforce level only checked against the first ${checked.length} of ${pods.length} existing pods`,
+      );
+    }
+    if (bad.size === 0) return;
+    const standard = JSON.stringify(formatStandard(enforce));
+    warn(
+      `existing pods in namespace ${JSON.stringify(namespace)} violate the new PodSecurity enforce level ${standard}`,
+    );
+    const lines = [...bad].map(([reasons, [first, ...others]]) => {
+      const more =
+        others.length === 1 ? " (and 1 other pod)" : ` (and ${others.length} other pods)`;
+      return `${first}${others.length === 0 ? "" : more}: ${reasons}`;
+    });
+    for (const line of lines.sort()) warn(line);
+  }
+
+  #policyOf(namespace: string): NamespacePolicy {
+    const labels = this.#view.partition("core/namespaces").get(namespace)?.labels ?? {};
+    return this.#parse(labels).policy;
+  }
+
+  #parse(labels: Readonly<Record<string, string>> = {}): ParsedPolicy {
+    return parsePolicy(labels, this.#naming.labelDomain);
+  }
+
+  /** Of a pod or of the template of one. */
+  #partsOf({
+    metadata,
+    spec,
+  }: {
+    readonly metadata?: ApiObject["metadata"];
+    readonly spec?: unknown;
+  }): PodParts {
+    const { labelDomain } = this.#naming;
+    const annotations = metadata?.annotations ?? {};
+    return { spec: (spec ?? {}) as PodSpec, annotations, labelDomain };
+  }
+}
+
+function warnOf({ warn }: AdmissionAttributes, standard: Standard, parts: PodParts): void {
+  const findings = evaluatePod(standard, parts);
+  if (findings.length === 0) return;
+  const text = JSON.stringify(formatStandard(standard));
+  warn(`would violate PodSecurity ${text}: ${describeFindings(findings)}`);
+}
+
+function specOf({ spec }: ApiObject): PodSpec {
+  return (spec ?? {}) as PodSpec;
+}
+
+/** Whether pods that were fine may not be any more. */
+function isStricter(next: Standard, before: Standard): boolean {
+  if (next.level === "privileged") return false;
+  return next.minor !== before.minor || compareLevels(next.level, before.level) > 0;
+}
+
+/** Whether an update changes what the standards look at: of running pods only images do. */
+function isSignificant(next: PodSpec, before: PodSpec): boolean {
+  const fields = ["containers", "initContainers", "ephemeralContainers"] as const;
+  return fields.some((field) => {
+    const known = new Map((before[field] ?? []).map(({ name, image }) => [name, image]));
+    const containers: readonly Container[] = next[field] ?? [];
+    return (
+      containers.length !== (before[field] ?? []).length ||
+      containers.some(({ name, image }) => known.get(name) !== image)
+    );
+  });
+}
