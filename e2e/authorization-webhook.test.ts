@@ -306,7 +306,7 @@ describe("webhooks by flags", () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [
         [`--authorization-config=${good}`, "--authorization-mode=RBAC"],
-        /--authorization-config can not be specified when --authorization-mode/,
+        /--authorization-mode can not be specified when --authorization-config/,
       ],
       [
         [`--authorization-config=${await file("late.yaml", configText([late]))}`],

@@ -39,6 +39,8 @@ export interface AuthorizationMetrics extends WebhookMetrics, DecisionCacheMetri
   decided(type: string, name: string, decision: "allowed" | "denied"): void;
   /** A changed configuration file was taken or refused. */
   reloaded(isGood: boolean, nowMs: number): void;
+  /** A configuration file is in force; its digest is "sha256:...". */
+  configured(digest: string): void;
 }
 
 interface FamilyOptions {
@@ -145,16 +147,17 @@ export function createAuthorizationMetrics(
     failed: (operation, reason) => failures.add(1, operation, reason),
     fellBack: () => fallbacks.add(1),
     decided: (type, name, decision) => decisions.add(1, type, name, decision),
-    reloaded: createReloadMetrics(families, serverIdHash),
+    ...createConfigurationMetrics(families, serverIdHash),
   };
 }
 
-function createReloadMetrics(
+function createConfigurationMetrics(
   families: MetricFamilies,
   serverIdHash: string,
-): AuthorizationMetrics["reloaded"] {
+): Pick<AuthorizationMetrics, "reloaded" | "configured"> {
   const labelNames = ["status", "apiserver_id_hash"];
-  const prefix = "apiserver_authorization_config_controller_automatic_reload";
+  const controller = "apiserver_authorization_config_controller";
+  const prefix = `${controller}_automatic_reload`;
   const reloads = families.counter({
     name: `${prefix}s_total`,
     help: "Total number of automatic reloads of authorization configuration split by status and apiserver identity.",
@@ -171,9 +174,25 @@ function createReloadMetrics(
       for (const [status, ms] of lastMs) set(ms / 1000, status, serverIdHash);
     },
   );
-  return (isGood, nowMs) => {
-    const status = isGood ? "success" : "failure";
-    reloads.add(1, status, serverIdHash);
-    lastMs.set(status, nowMs);
+  let inForce = "";
+  families.gauge(
+    {
+      name: `${controller}_last_config_info`,
+      help: "Information about the last applied authorization configuration with hash as label, split by apiserver identity.",
+      labelNames: ["apiserver_id_hash", "hash"],
+    },
+    (set) => {
+      if (inForce !== "") set(1, serverIdHash, inForce);
+    },
+  );
+  return {
+    reloaded(isGood, nowMs) {
+      const status = isGood ? "success" : "failure";
+      reloads.add(1, status, serverIdHash);
+      lastMs.set(status, nowMs);
+    },
+    configured(digest) {
+      inForce = digest;
+    },
   };
 }

@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Logger } from "../../../storage/base/logger.js";
 import type { Naming } from "../../api/naming.js";
-import { parseClientConfig } from "../../client/client-config.js";
+import type { ClientConfig } from "../../client/client-config.js";
 import { openClient } from "../../client/open-client.js";
 import { type Backoff, ReviewClient } from "../../client/review-client.js";
 import type { LazySignal } from "../../request/lazy-signal.js";
@@ -30,7 +30,7 @@ import {
   WEBHOOK_TYPE,
   type WebhookConfiguration,
 } from "./authorization-configuration.js";
-import { clientConfigProblem, type LoadedConfiguration } from "./load-configuration.js";
+import type { LoadedConfiguration } from "./load-configuration.js";
 
 /** An authorizer that can also list what a user may do, if it can. */
 export type ChainMember = Authorizer & Partial<RulesSource>;
@@ -47,6 +47,12 @@ export interface ChainSurroundings {
   readonly naming: Naming;
   /** Where the replicas share decisions; undefined: each remembers its own. */
   readonly shared?: SharedDecisionCache;
+  /**
+   * What the replicas of this installation have in common and no other installation has, such as the
+   * id of the key that they sign tokens with. With it they share decisions although each has
+   * credentials of its own; without it only replicas with the same credentials do.
+   */
+  readonly installation?: string;
   readonly metrics: AuthorizationMetrics;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -103,11 +109,11 @@ export class AuthorizerChain implements Authorizer, RulesSource {
  * @param before the chain in force, whose unchanged webhooks are taken over
  * @throws {AuthorizationConfigurationError} a type that was not plugged in, or a bad client config
  */
-export async function buildAuthorizerChain(
+export function buildAuthorizerChain(
   loaded: LoadedConfiguration,
   surroundings: ChainSurroundings,
   before?: AuthorizerChain,
-): Promise<AuthorizerChain> {
+): AuthorizerChain {
   const { members, metrics } = surroundings;
   const authorizers: Authorizer[] = [...members.first];
   const rules: RulesSource[] = [];
@@ -115,7 +121,7 @@ export async function buildAuthorizerChain(
   for (const configured of loaded.configuration.authorizers) {
     const { type, name, webhook } = configured;
     if (type === WEBHOOK_TYPE && webhook !== undefined) {
-      const made = await makeWebhook(configured, webhook, loaded, surroundings, before);
+      const made = makeWebhook(configured, webhook, loaded, surroundings, before);
       webhooks.set(name, made);
       authorizers.push(withDecisionCount(made.authorizer, type, name, metrics));
       rules.push(unlistable("webhook"));
@@ -131,31 +137,26 @@ export async function buildAuthorizerChain(
   return new AuthorizerChain(new UnionAuthorizer(authorizers), combineRules(rules), webhooks);
 }
 
-async function makeWebhook(
+function makeWebhook(
   { name }: AuthorizerConfiguration,
   webhook: WebhookConfiguration,
-  { files, conditions }: LoadedConfiguration,
+  { clients, conditions }: LoadedConfiguration,
   surroundings: ChainSurroundings,
   before: AuthorizerChain | undefined,
-): Promise<Webhook> {
-  const { naming, clock, logger, metrics, shared, backoff } = surroundings;
-  const path = webhook.connectionInfo.kubeConfigFile;
-  const content = files.get(path);
-  const text = content !== undefined && "text" in content ? content.text : "";
-  const digest = createHash("sha256")
-    .update(JSON.stringify([naming.vendor, name, webhook, text]))
-    .digest("hex");
+): Webhook {
+  const { naming, clock, logger, metrics, shared, installation, backoff } = surroundings;
+  const config = clients.get(webhook.connectionInfo.kubeConfigFile);
+  if (config === undefined || config instanceof Error) {
+    throw problemOf(name, config?.message ?? "no client configuration", config);
+  }
+  if (!config.server.startsWith("https://")) {
+    const path = webhook.connectionInfo.kubeConfigFile;
+    throw problemOf(name, `${path}: server must be an https address`);
+  }
+  const digest = digestOf([naming.vendor, name, webhook, config]);
   const known = before?.webhook(name, digest);
   if (known !== undefined) return known;
 
-  const config = await parseClientConfig(text, { path, naming }).catch((error: unknown) => {
-    throw clientConfigProblem(name, error);
-  });
-  if (!config.server.startsWith("https://")) {
-    throw new AuthorizationConfigurationError(
-      `authorizer ${JSON.stringify(name)}: ${path}: server must be an https address`,
-    );
-  }
   const client = openClient(config, { clock, timeoutMs: webhook.timeoutMs });
   const reviews = new ReviewClient({
     client,
@@ -165,7 +166,7 @@ async function makeWebhook(
   });
   const authorizer = new WebhookAuthorizer({
     name,
-    configurationDigest: digest,
+    configurationDigest: sharedDigest(webhook, config, naming, installation),
     reviews,
     naming,
     clock,
@@ -179,6 +180,29 @@ async function makeWebhook(
     unauthorizedTtlMs: webhook.cacheUnauthorizedRequests ? webhook.unauthorizedTtlMs : 0,
   });
   return { digest, authorizer, close: () => client.close() };
+}
+
+/**
+ * What a shared decision depends on beside name and question. Another installation may ask the same
+ * webhook and get other answers, as the webhook sees by the credentials who asks.
+ */
+function sharedDigest(
+  { connectionInfo, ...webhook }: WebhookConfiguration,
+  { user, ...endpoint }: ClientConfig,
+  { vendor }: Naming,
+  installation: string | undefined,
+): string {
+  const asker = installation ?? { user, file: connectionInfo.kubeConfigFile };
+  return digestOf([vendor, webhook, endpoint, asker]);
+}
+
+function digestOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
+}
+
+function problemOf(name: string, why: string, cause?: unknown): AuthorizationConfigurationError {
+  const message = `authorizer ${JSON.stringify(name)}: ${why}`;
+  return new AuthorizationConfigurationError(message, cause === undefined ? undefined : { cause });
 }
 
 /** Counts what an authorizer allows and denies; no opinion is not terminal and not counted. */

@@ -5,7 +5,11 @@
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import type { Naming } from "../../api/naming.js";
-import { ClientConfigError } from "../../client/client-config.js";
+import {
+  type ClientConfig,
+  ClientConfigError,
+  parseClientConfig,
+} from "../../client/client-config.js";
 import type { CompileCondition } from "../webhook/match-conditions.js";
 import {
   type AuthorizationConfiguration,
@@ -26,13 +30,15 @@ export type ConfigurationSource =
 export interface LoadedConfiguration {
   readonly configuration: AuthorizationConfiguration;
   readonly conditions: ConditionsByAuthorizer;
-  /** The texts of the client configurations, by path. */
-  readonly files: ReadonlyMap<string, ReadFile>;
+  /** By path; what cannot be used is refused by whoever uses it. */
+  readonly clients: ReadonlyMap<string, ClientConfig | ClientConfigError>;
 }
 
 export interface ReadConfiguration {
-  /** Changes with any byte of any of the files, and when one goes or comes. */
+  /** Changes with any byte of any of the files, also authorities, and when one goes or comes. */
   readonly fingerprint: string;
+  /** Of the configuration file alone, as metrics show it: "sha256:..."; "" when there is none. */
+  readonly fileDigest: string;
   /** @throws {AuthorizationConfigurationError} */
   load(enabledTypes?: ReadonlySet<string>): LoadedConfiguration;
 }
@@ -47,20 +53,20 @@ export async function readConfiguration(
   source: ConfigurationSource,
   { naming, compile }: LoadSurroundings,
 ): Promise<ReadConfiguration> {
-  const digest = createHash("sha256");
+  const main = "file" in source ? await readContent(source.file) : undefined;
   let configuration: AuthorizationConfiguration | undefined;
   let problem: unknown;
   try {
-    configuration =
-      "file" in source ? await readMain(source.file, naming, digest) : source.configuration;
+    configuration = "file" in source ? parseMain(source.file, main, naming) : source.configuration;
   } catch (error) {
     problem = error;
-    digest.update(String(error));
   }
   const files = await readWebhookFiles(configuration);
-  for (const [path, content] of files) digest.update(JSON.stringify([path, content]));
+  const clients = await readClients(files, naming);
+  const seen = [main, [...files], [...clients].map(([, client]) => client)];
   return {
-    fingerprint: digest.digest("hex"),
+    fingerprint: digestOf(JSON.stringify(seen, showErrors)),
+    fileDigest: main !== undefined && "text" in main ? `sha256:${digestOf(main.text)}` : "",
     load(enabledTypes) {
       if (configuration === undefined) throw problem;
       const conditions = validateAuthorizationConfiguration(configuration, {
@@ -68,27 +74,51 @@ export async function readConfiguration(
         files,
         ...(enabledTypes === undefined ? {} : { enabledTypes }),
       });
-      return { configuration, conditions, files };
+      return { configuration, conditions, clients };
     },
   };
 }
 
-async function readMain(
+function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function showErrors(_key: string, value: unknown): unknown {
+  return value instanceof Error ? value.message : value;
+}
+
+function parseMain(
   path: string,
+  content: ReadFile | undefined,
   naming: Naming,
-  digest: { update(text: string): unknown },
-): Promise<AuthorizationConfiguration> {
-  const content = await readContent(path);
-  if (!("text" in content)) {
-    throw new AuthorizationConfigurationError(`open ${path}: ${content.problem}`);
+): AuthorizationConfiguration {
+  if (content === undefined || !("text" in content)) {
+    throw new AuthorizationConfigurationError(`open ${path}: ${content?.problem}`);
   }
-  digest.update(content.text);
   try {
     return parseAuthorizationConfiguration(content.text, naming);
   } catch (error) {
     if (!(error instanceof AuthorizationConfigurationError)) throw error;
     throw new AuthorizationConfigurationError(`${path}: ${error.message}`, { cause: error });
   }
+}
+
+/** Client configurations with the authorities that they name, or what is wrong with them. */
+async function readClients(
+  files: ReadonlyMap<string, ReadFile>,
+  naming: Naming,
+): Promise<ReadonlyMap<string, ClientConfig | ClientConfigError>> {
+  const clients = new Map<string, ClientConfig | ClientConfigError>();
+  for (const [path, content] of files) {
+    if (!("text" in content)) continue;
+    try {
+      clients.set(path, await parseClientConfig(content.text, { path, naming }));
+    } catch (error) {
+      if (!(error instanceof ClientConfigError)) throw error;
+      clients.set(path, error);
+    }
+  }
+  return clients;
 }
 
 async function readWebhookFiles(
@@ -111,11 +141,4 @@ async function readContent(path: string): Promise<ReadFile> {
     if (code === "ENOENT") return { problem: "no such file or directory" };
     return { problem: code === "EACCES" ? "permission denied" : String(code) };
   }
-}
-
-/** The message of a webhook's client configuration that cannot be used, with the webhook's name. */
-export function clientConfigProblem(name: string, error: unknown): unknown {
-  if (!(error instanceof ClientConfigError)) return error;
-  const message = `authorizer ${JSON.stringify(name)}: ${error.message}`;
-  return new AuthorizationConfigurationError(message, { cause: error });
 }

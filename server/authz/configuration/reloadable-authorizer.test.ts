@@ -7,6 +7,7 @@ import { silentLogger } from "../../../storage/base/logger.js";
 import { ManualClock, settle } from "../../../storage/base/manual-clock.js";
 import { createNaming } from "../../api/naming.js";
 import {
+  kubeconfigFor,
   openWebhookStub,
   type WebhookStub,
   withStatus,
@@ -16,11 +17,12 @@ import { createUser } from "../../request/user-info.js";
 import { alwaysAllow } from "../always-allow.js";
 import { alwaysDeny } from "../always-deny.js";
 import { type Authorizer, NO_OPINION } from "../authorizer.js";
+import type { Decision } from "../metrics.js";
 import { PrivilegedGroupsAuthorizer } from "../privileged-groups.js";
 import { countingMetrics } from "../testing/counting-metrics.js";
 import { createConditionCompiler } from "../webhook/condition-environment.js";
 import type { ChainMember } from "./authorizer-chain.js";
-import { ReloadableAuthorizer } from "./reloadable-authorizer.js";
+import { ReloadableAuthorizer, type ReloadableAuthorizerOptions } from "./reloadable-authorizer.js";
 
 const naming = createNaming("kubernetes");
 const never = { signal: new AbortController().signal };
@@ -57,7 +59,12 @@ function configText(names: readonly string[], file: string, others: readonly str
   });
 }
 
-async function open(dir: TempDir, stub: WebhookStub, names: readonly string[] = ["a"]) {
+async function open(
+  dir: TempDir,
+  stub: WebhookStub,
+  names: readonly string[] = ["a"],
+  options: Partial<ReloadableAuthorizerOptions> = {},
+) {
   const file = join(dir.path, "config.yaml");
   const kubeconfig = join(dir.path, "kubeconfig");
   await writeFile(kubeconfig, stub.kubeconfig);
@@ -74,6 +81,7 @@ async function open(dir: TempDir, stub: WebhookStub, names: readonly string[] = 
     clock,
     logger: silentLogger,
     metrics,
+    ...options,
   });
   const ask = async (user = jane) => await authorizer.authorize({ user, info: GET }, never);
   return { authorizer, ask, clock, metrics, file, kubeconfig, write };
@@ -185,6 +193,48 @@ test("a webhook that did not change keeps what it remembers, a changed one forge
   await writeFile(kubeconfig, other.kubeconfig.replace("https://", "http://"));
   assert.equal(await authorizer.check(), false);
   assert.equal((await ask()).decision, "deny");
+});
+
+test("an authority that a client configuration names by its path is followed as well", async () => {
+  await using dir = await makeTempDir("authz");
+  await using stub = await openWebhookStub();
+  await using stranger = await openWebhookStub();
+  const ca = join(dir.path, "ca.pem");
+  await writeFile(ca, stranger.ca);
+  const parsed = JSON.parse(stub.kubeconfig);
+  parsed.clusters[0].cluster = { server: stub.url, "certificate-authority": "ca.pem" };
+  const kubeconfig = JSON.stringify(parsed);
+  const { authorizer, ask } = await open(dir, { ...stub, kubeconfig } as WebhookStub);
+  assert.equal((await ask()).decision, "deny", "the policy decides: it is not trusted");
+  await writeFile(ca, stub.ca);
+  assert.equal(await authorizer.check(), true);
+  assert.equal((await ask()).decision, "allow");
+});
+
+test("S2-AZC-23: replicas with credentials of their own share decisions, other installations do not", async () => {
+  await using stub = await openWebhookStub();
+  const shared = new Map<string, Decision>();
+  const ask = async (subject: string, installation?: string) => {
+    await using dir = await makeTempDir("authz");
+    const client = await stub.authority.issueClient(subject);
+    const kubeconfig = kubeconfigFor({ server: stub.url, ca: stub.ca, client });
+    const replica = await open(dir, { ...stub, kubeconfig } as WebhookStub, ["a"], {
+      ...(installation === undefined ? {} : { installation }),
+      shared: {
+        async get(key) {
+          const decision = shared.get(key);
+          return { isAsked: true, ...(decision && { found: { decision, ttlMs: 1_000 } }) };
+        },
+        put: (key, decision) => shared.set(key, decision),
+      },
+    });
+    await replica.ask();
+    replica.authorizer.close();
+    return stub.calls.length;
+  };
+  assert.deepEqual([await ask("CN=a"), await ask("CN=b")], [1, 2], "they may be strangers");
+  assert.deepEqual([await ask("CN=a", "one"), await ask("CN=b", "one")], [3, 3]);
+  assert.equal(await ask("CN=c", "two"), 4);
 });
 
 test("S2-AZC-21: what cannot work at the start is one clear line", async () => {

@@ -66,8 +66,9 @@ export class ReloadableAuthorizer implements Authorizer, RulesSource {
     for (const { type } of loaded.configuration.authorizers) {
       if (type !== WEBHOOK_TYPE) byType[type] = await options.memberOf(type);
     }
+    options.metrics.configured(read.fileDigest);
     const surroundings = { ...options, members: { first: options.first, byType } };
-    const chain = await buildAuthorizerChain(loaded, surroundings);
+    const chain = buildAuthorizerChain(loaded, surroundings);
     return new ReloadableAuthorizer(options, surroundings, {
       chain,
       fingerprint: read.fingerprint,
@@ -108,11 +109,12 @@ export class ReloadableAuthorizer implements Authorizer, RulesSource {
     try {
       const loaded = read.load(this.enabledTypes);
       const before = this.#chain;
-      const next = await buildAuthorizerChain(loaded, this.#surroundings, before);
+      const next = buildAuthorizerChain(loaded, this.#surroundings, before);
       this.#chain = next;
       before.close(next);
       logger.info({}, "changed authorization configuration is in use");
       metrics.reloaded(true, clock.now());
+      metrics.configured(read.fileDigest);
       return true;
     } catch (error) {
       logger.error(

@@ -25,5 +25,6 @@ export function countingMetrics(): CountingMetrics {
     fellBack: () => add("fell back"),
     decided: (type, name, decision) => add("decided", type, name, decision),
     reloaded: (isGood) => add("reloaded", isGood),
+    configured: (digest) => add("configured", digest),
   };
 }
