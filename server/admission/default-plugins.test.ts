@@ -107,9 +107,11 @@ test("the flags choose plugins by name; the order is the chain's, not that of th
     "LimitRanger",
     "NodeRestriction",
     "TaintNodesByCondition",
+    "AlwaysPullImages",
     "PodSecurity",
     "Priority",
     "DefaultTolerationSeconds",
+    "ExtendedResourceToleration",
     "DefaultStorageClass",
     "StorageObjectInUseProtection",
     "PersistentVolumeClaimResize",
@@ -119,8 +121,15 @@ test("the flags choose plugins by name; the order is the chain's, not that of th
     "ClusterTrustBundleAttest",
     "CertificateSubjectRestriction",
     "DefaultIngressClass",
+    "DenyServiceExternalIPs",
   ]);
-  const off = ["NodeRestriction", "StorageObjectInUseProtection"];
+  const off = [
+    "NodeRestriction",
+    "AlwaysPullImages",
+    "ExtendedResourceToleration",
+    "StorageObjectInUseProtection",
+    "DenyServiceExternalIPs",
+  ];
   const usual = all.filter((name) => !off.includes(name));
   assert.deepEqual(names([], []), usual);
   assert.deepEqual(
@@ -128,6 +137,7 @@ test("the flags choose plugins by name; the order is the chain's, not that of th
     usual.filter((name) => name !== "Priority"),
   );
   assert.deepEqual(names(off.toReversed(), []), all);
+  assert.deepEqual(names([], ["ResourceQuota"]), usual, "one of upstream's that there is not");
   assert.throws(() => names(["Nonsense"], []), /--enable-admission-plugins: plugin "Nonsense" is/);
   assert.throws(() => names([], ["PodX"]), /--disable-admission-plugins: plugin "PodX" is/);
   assert.throws(() => names(["Priority"], ["Priority"]), /^RangeError: Priority: in --enable- and/);

@@ -11,6 +11,7 @@ import { DefaultTolerationSeconds } from "./default-toleration-seconds.js";
 import { LimitRanger } from "./limit-ranger.js";
 import { NamespaceLifecycle } from "./namespace-lifecycle.js";
 import { NodeRestriction } from "./node/node-restriction.js";
+import { createOptionalPlugins } from "./optional-plugins.js";
 import { PodSecurity } from "./pod-security/pod-security.js";
 import { Priority } from "./priority.js";
 import { RuntimeClass } from "./runtime-class.js";
@@ -72,5 +73,6 @@ export function createDefaultPlugins(options: DefaultPluginOptions): AdmissionPl
       may(user, { verb, group: certificates, resource: "signers", namespace: "", name }, signal),
     ),
     createDefaultIngressClass(view, naming),
+    ...createOptionalPlugins(naming),
   ];
 }

@@ -7,15 +7,23 @@ import type { AdmissionPlugin } from "./admission.js";
 
 /** In the order of the chain. */
 const ORDER: readonly string[] = [
+  "AlwaysAdmit",
+  "NamespaceAutoProvision",
   "NamespaceLifecycle",
+  "NamespaceExists",
+  "LimitPodHardAntiAffinityTopology",
   "LimitRanger",
   "ServiceAccount",
   "NodeRestriction",
   "TaintNodesByCondition",
   "AlwaysPullImages",
+  "ImagePolicyWebhook",
   "PodSecurity",
+  "PodNodeSelector",
   "Priority",
   "DefaultTolerationSeconds",
+  "PodTolerationRestriction",
+  "EventRateLimit",
   "ExtendedResourceToleration",
   "DefaultStorageClass",
   "StorageObjectInUseProtection",
@@ -28,12 +36,14 @@ const ORDER: readonly string[] = [
   "CertificateSubjectRestriction",
   "DefaultIngressClass",
   "DenyServiceExternalIPs",
+  "PodTopologyLabels",
   // Webhooks and policies see what all others made of the object, quotas what is left to count.
   "MutatingAdmissionPolicy",
   "MutatingAdmissionWebhook",
   "ValidatingAdmissionPolicy",
   "ValidatingAdmissionWebhook",
   "ResourceQuota",
+  "AlwaysDeny",
 ];
 
 /**
@@ -73,7 +83,8 @@ export function choosePlugins(
 ): AdmissionPlugin[] {
   const known = new Set(plugins.map(({ name }) => name));
   refuseUnknown("enable", enabled, known);
-  refuseUnknown("disable", disabled, known);
+  // What there is not is off already, so flags that were written for upstream do no harm.
+  refuseUnknown("disable", disabled, new Set([...known, ...ORDER]));
   const both = enabled.filter((name) => disabled.includes(name));
   if (both.length > 0) {
     const names = both.join(", ");

@@ -1,0 +1,127 @@
+/**
+ * Small plugins that are off unless the flags ask for them:
+ *
+ *   AlwaysPullImages             who may not pull an image may not run it from a node's cache either
+ *   DenyServiceExternalIPs       no new external addresses of Services: nobody checks whose they are
+ *   ExtendedResourceToleration   pods that ask for a device tolerate the taint that keeps others off
+ */
+import type { ApiObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { type AdmissionPlugin, refuse } from "./admission.js";
+import type { Container, PodContainers } from "./pod-amounts.js";
+import type { Toleration } from "./tolerations.js";
+
+export function createOptionalPlugins(naming: Naming): AdmissionPlugin[] {
+  return [alwaysPullImages, extendedResourceToleration(naming), denyServiceExternalIPs];
+}
+
+interface Image {
+  image?: string;
+  imagePullPolicy?: string;
+}
+
+interface ImageUsers {
+  readonly containers?: readonly Image[];
+  readonly initContainers?: readonly Image[];
+  readonly ephemeralContainers?: readonly Image[];
+  readonly volumes?: readonly { readonly image?: { pullPolicy?: string } }[];
+}
+
+const alwaysPullImages: AdmissionPlugin = {
+  name: "AlwaysPullImages",
+  handles: (operation, { group, resource }, subresource) =>
+    group === "" &&
+    resource === "pods" &&
+    (operation === "CREATE" || operation === "UPDATE") &&
+    (subresource === "" || subresource === "ephemeralcontainers"),
+  mutate({ object, oldObject }) {
+    // What runs already cannot be changed; only new images count.
+    const known = new Set(oldObject === undefined ? [] : imagesOf(oldObject));
+    let isChanged = false;
+    for (const container of imageUsersOf(object)) {
+      if (container.imagePullPolicy === "Always" || known.has(container.image ?? "")) continue;
+      container.imagePullPolicy = "Always";
+      isChanged = true;
+    }
+    if (oldObject !== undefined) return isChanged;
+    for (const { image } of ((object?.spec ?? {}) as ImageUsers).volumes ?? []) {
+      if (image === undefined || image.pullPolicy === "Always") continue;
+      image.pullPolicy = "Always";
+      isChanged = true;
+    }
+    return isChanged;
+  },
+  validate(attributes) {
+    const { object, oldObject } = attributes;
+    const known = new Set(oldObject === undefined ? [] : imagesOf(oldObject));
+    const isBad = ({ image = "", imagePullPolicy }: Image) =>
+      imagePullPolicy !== "Always" && !known.has(image);
+    if (imageUsersOf(object).some(isBad)) {
+      throw refuse(attributes, 'imagePullPolicy: Unsupported value: supported values: "Always"');
+    }
+    return undefined;
+  },
+};
+
+function imageUsersOf(object: ApiObject | undefined): Image[] {
+  const spec = (object?.spec ?? {}) as ImageUsers;
+  const { containers = [], initContainers = [], ephemeralContainers = [] } = spec;
+  return [...initContainers, ...containers, ...ephemeralContainers];
+}
+
+function imagesOf(object: ApiObject): string[] {
+  return imageUsersOf(object).map(({ image = "" }) => image);
+}
+
+const denyServiceExternalIPs: AdmissionPlugin = {
+  name: "DenyServiceExternalIPs",
+  handles: (operation, { group, resource }, subresource) =>
+    group === "" &&
+    resource === "services" &&
+    subresource === "" &&
+    (operation === "CREATE" || operation === "UPDATE"),
+  validate(attributes) {
+    const addressesOf = (service: ApiObject | undefined) =>
+      ((service?.spec ?? {}) as { externalIPs?: readonly string[] }).externalIPs ?? [];
+    const known = addressesOf(attributes.oldObject);
+    if (addressesOf(attributes.object).every((address) => known.includes(address))) {
+      return undefined;
+    }
+    throw refuse(attributes, "Use of external IPs is denied by admission control.");
+  },
+};
+
+function extendedResourceToleration({ labelDomain }: Naming): AdmissionPlugin {
+  /** Those of the system are not devices. */
+  const isExtended = (name: string) => {
+    const domain = name.slice(0, Math.max(0, name.indexOf("/")));
+    if (domain === "" || domain === "requests" || name.startsWith("requests.")) return false;
+    return domain !== labelDomain && !domain.endsWith(`.${labelDomain}`);
+  };
+  const asked = ({ resources }: Container) =>
+    Object.keys({ ...resources?.requests, ...resources?.limits }).filter(isExtended);
+  return {
+    name: "ExtendedResourceToleration",
+    handles: (operation, { group, resource }, subresource) =>
+      group === "" &&
+      resource === "pods" &&
+      subresource === "" &&
+      (operation === "CREATE" || operation === "UPDATE"),
+    mutate({ object }) {
+      if (object === undefined) return false;
+      const spec = (object.spec ?? {}) as PodContainers & { tolerations?: Toleration[] };
+      const { containers = [], initContainers = [], tolerations = [] } = spec;
+      const names = [...new Set([...containers, ...initContainers].flatMap(asked))].sort();
+      const isTolerated = (name: string) =>
+        tolerations.some(
+          ({ key, operator, effect = "" }) =>
+            key === name && operator === "Exists" && effect === "",
+        );
+      const missing = names.filter((name) => !isTolerated(name));
+      if (missing.length === 0) return false;
+      const added = missing.map((key) => ({ key, operator: "Exists" }));
+      object.spec = { ...spec, tolerations: [...tolerations, ...added] };
+      return true;
+    },
+  };
+}
