@@ -1,7 +1,7 @@
 /**
- * Nodes from outside: two replicas over one etcd, and kubelets that come with certificates of their
- * own. What a node may read comes with the binding of a pod and goes with the pod: on one replica it
- * is written, on the other it holds for the very next request.
+ * Nodes from outside: two replicas over one etcd with the plugins that are on by default, and kubelets
+ * that come with certificates of their own. What a node may read comes with the binding of a pod and
+ * goes with the pod: on one replica it is written, on the other it holds for the very next request.
  */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
@@ -55,11 +55,7 @@ describe("nodes", () => {
     etcd = await startEtcd();
     const options = {
       etcdEndpoints: [etcd.endpoint],
-      flags: [
-        "--authorization-mode=Node,RBAC",
-        `--client-ca-file=${caFile}`,
-        "--enable-admission-plugins=NodeRestriction",
-      ],
+      flags: ["--authorization-mode=Node,RBAC", `--client-ca-file=${caFile}`],
     };
     here = await startServer(options);
     there = await startServer(options);

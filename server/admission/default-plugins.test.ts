@@ -124,7 +124,6 @@ test("the flags choose plugins by name; the order is the chain's, not that of th
     "DenyServiceExternalIPs",
   ]);
   const off = [
-    "NodeRestriction",
     "AlwaysPullImages",
     "ExtendedResourceToleration",
     "StorageObjectInUseProtection",

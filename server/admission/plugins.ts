@@ -47,11 +47,12 @@ const ORDER: readonly string[] = [
 ];
 
 /**
- * Off unless asked for. StorageObjectInUseProtection is on upstream: its finalizers are taken off by
- * controllers that come with the scheduler, and without them no claim could ever be deleted.
+ * Off unless asked for. Two differ from upstream. StorageObjectInUseProtection is on there: its
+ * finalizers are taken off by controllers that come with the scheduler, and without them no claim
+ * could ever be deleted. NodeRestriction is off there, as is the Node authorizer; here that one is on,
+ * and without this plugin a node could give itself every secret by a pod of its own making.
  */
 const OFF_BY_DEFAULT: ReadonlySet<string> = new Set([
-  "NodeRestriction",
   "AlwaysPullImages",
   "ExtendedResourceToleration",
   "StorageObjectInUseProtection",
