@@ -2,9 +2,15 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import fc from "fast-check";
 import { makeTempDir } from "../../e2e/harness/temp-dir.js";
 import { createNaming } from "../api/naming.js";
-import { type ClientConfigOptions, parseClientConfig, readClientConfig } from "./client-config.js";
+import {
+  ClientConfigError,
+  type ClientConfigOptions,
+  parseClientConfig,
+  readClientConfig,
+} from "./client-config.js";
 
 const naming = createNaming("kubernetes");
 const PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
@@ -234,4 +240,38 @@ test("S2-EXEC-06: a plug-in that asks is told about the cluster, in the vendor's
     config: { audience: "x" },
   });
   assert.equal(user.exec?.infoVariable, "ACME_EXEC_INFO");
+});
+
+test("whatever a file holds, it is a configuration or one clear line", async () => {
+  const value = fc.oneof(
+    fc.jsonValue(),
+    fc.constantFrom("main", "remote", "me", "https://a.example"),
+  );
+  const entry = (member: string) =>
+    fc.record({ name: value, [member]: fc.oneof(value, fc.dictionary(keys, value)) });
+  const keys = fc.constantFrom(
+    ...["server", "token", "tokenFile", "exec", "cluster", "user", "extensions", "proxy-url"],
+    ...["client-certificate-data", "client-key-data", "certificate-authority-data"],
+    ...["insecure-skip-tls-verify", "tls-server-name", "username", "password", "auth-provider"],
+  );
+  const list = (member: string) => fc.oneof(fc.array(entry(member), { maxLength: 2 }), value);
+  const file = fc.record(
+    {
+      clusters: list("cluster"),
+      users: list("user"),
+      contexts: list("context"),
+      "current-context": value,
+    },
+    { requiredKeys: [] },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(file, fc.jsonValue()), async (content) => {
+      try {
+        assert.equal(typeof (await parse(JSON.stringify(content))).server, "string");
+      } catch (error) {
+        assert.ok(error instanceof ClientConfigError, String((error as Error).stack));
+      }
+    }),
+    { numRuns: 1_000 },
+  );
 });

@@ -63,6 +63,15 @@ test("a server that the authorities do not vouch for is not talked to, unless to
   await assert.rejects(otherName.request(POST, never), { kind: "connection" });
   assert.equal(stub.calls.length, 0);
 
+  // Where no authority is named the machine's count.
+  const credentials = new ConfiguredCredentials(config.user, new ManualClock());
+  const endpoint = { ...config, ca: undefined };
+  const defaultAuthorities = [stranger.ca, stub.ca];
+  const usual = new HttpsClient({ endpoint, credentials, timeoutMs: 5_000, defaultAuthorities });
+  assert.equal((await usual.request(POST, never)).status, 200);
+  usual.close();
+  await assert.rejects(clientFor(endpoint).request(POST, never), { kind: "connection" });
+
   const insecure = clientFor({ ...config, ca: undefined, isInsecure: true });
   assert.equal((await insecure.request(POST, never)).status, 200);
   insecure.close();

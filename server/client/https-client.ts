@@ -18,6 +18,8 @@ import type { CredentialSource, Credentials } from "./credentials.js";
 export interface HttpsClientOptions {
   readonly endpoint: ClusterEndpoint;
   readonly credentials: CredentialSource;
+  /** PEM bundles to trust where the endpoint names none; Node's own unless given. */
+  readonly defaultAuthorities?: readonly string[];
   /** Of one request, from its start to the end of the answer. */
   readonly timeoutMs: number;
   readonly responseBytesMax?: number;
@@ -116,7 +118,9 @@ export class HttpsClient {
       return this.#agent;
     }
     this.close();
-    const { ca, serverName, isInsecure } = this.#options.endpoint;
+    const { endpoint, defaultAuthorities } = this.#options;
+    const { serverName, isInsecure } = endpoint;
+    const ca = endpoint.ca ?? defaultAuthorities;
     const pool = {
       keepAlive: true,
       maxSockets: CONNECTIONS_MAX,
@@ -132,7 +136,7 @@ export class HttpsClient {
             ...pool,
             minVersion: "TLSv1.2",
             rejectUnauthorized: !isInsecure,
-            ...(ca === undefined ? {} : { ca }),
+            ...(ca === undefined ? {} : { ca: [ca].flat() }),
             ...(serverName === undefined ? {} : { servername: serverName }),
             ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
           });

@@ -11,6 +11,8 @@ export interface OpenClientOptions {
   readonly timeoutMs: number;
   readonly responseBytesMax?: number;
   readonly userAgent?: string;
+  /** PEM bundles to trust where the configuration names none, such as the machine's. */
+  readonly defaultAuthorities?: readonly string[];
   /** What credential plug-ins inherit; this process's own unless given. */
   readonly environment?: ExecEnvironment;
 }

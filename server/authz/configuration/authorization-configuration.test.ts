@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { createNaming } from "../../api/naming.js";
 import { createConditionCompiler } from "../webhook/condition-environment.js";
 import {
   type AuthorizationConfiguration,
+  AuthorizationConfigurationError,
   parseAuthorizationConfiguration,
 } from "./authorization-configuration.js";
 import { type AuthorizationFlags, toAuthorizationConfiguration } from "./legacy-modes.js";
@@ -408,4 +410,47 @@ test("modes that cannot be are refused in upstream's words", () => {
   for (const [flags, message] of cases) {
     assert.throws(() => toAuthorizationConfiguration({ ...FLAGS, ...flags }), { message });
   }
+});
+
+test("whatever a file holds, it is a valid configuration or one clear line", () => {
+  const value = fc.oneof(
+    fc.jsonValue(),
+    fc.constantFrom(
+      "Webhook",
+      "RBAC",
+      "v1",
+      "Deny",
+      "3s",
+      "KubeConfigFile",
+      "/etc/authz.yaml",
+      "1",
+    ),
+  );
+  const fields = [
+    ...["authorizedTTL", "cacheAuthorizedRequests", "unauthorizedTTL", "timeout", "failurePolicy"],
+    ...["subjectAccessReviewVersion", "matchConditionSubjectAccessReviewVersion"],
+    ...["cacheUnauthorizedRequests", "connectionInfo", "matchConditions"],
+  ];
+  const webhook = fc.dictionary(fc.constantFrom(...fields), value);
+  const authorizer = fc.record(
+    { type: value, name: value, webhook: fc.oneof(webhook, value) },
+    { requiredKeys: [] },
+  );
+  const authorizers = fc.oneof(fc.array(authorizer, { maxLength: 3 }), value);
+  fc.assert(
+    fc.property(authorizers, (list) => {
+      const text = JSON.stringify({
+        apiVersion: "apiserver.config.k8s.io/v1",
+        kind: "AuthorizationConfiguration",
+        authorizers: list,
+      });
+      try {
+        validate(parse(text));
+      } catch (error) {
+        assert.ok(error instanceof AuthorizationConfigurationError, String((error as Error).stack));
+        assert.ok(!error.message.includes("\n"), error.message);
+      }
+    }),
+    { numRuns: 2_000 },
+  );
 });

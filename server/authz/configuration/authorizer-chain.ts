@@ -56,6 +56,8 @@ export interface ChainSurroundings {
   readonly metrics: AuthorizationMetrics;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** PEM bundles to trust where a client configuration names none; Node's own unless given. */
+  readonly defaultAuthorities?: readonly string[];
   /** Between calls of a webhook that failed. */
   readonly backoff?: Backoff;
 }
@@ -157,7 +159,12 @@ function makeWebhook(
   const known = before?.webhook(name, digest);
   if (known !== undefined) return known;
 
-  const client = openClient(config, { clock, timeoutMs: webhook.timeoutMs });
+  const { defaultAuthorities } = surroundings;
+  const client = openClient(config, {
+    clock,
+    timeoutMs: webhook.timeoutMs,
+    ...(defaultAuthorities === undefined ? {} : { defaultAuthorities }),
+  });
   const reviews = new ReviewClient({
     client,
     clock,

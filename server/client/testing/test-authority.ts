@@ -1,6 +1,6 @@
 /** A certificate authority for tests: issues serving and client certificates that live for a day. */
 import "reflect-metadata";
-import { randomBytes, webcrypto } from "node:crypto";
+import { randomBytes, randomUUID, webcrypto } from "node:crypto";
 import * as x509 from "@peculiar/x509";
 
 export interface TestIdentity {
@@ -23,7 +23,8 @@ export class TestAuthority {
     this.#keys = keys;
   }
 
-  static async create(name = "test authority"): Promise<TestAuthority> {
+  /** @param name differs from that of every other authority: trust is looked up by name */
+  static async create(name = `test authority ${randomUUID()}`): Promise<TestAuthority> {
     const keys = await newKeys();
     const certificate = await x509.X509CertificateGenerator.createSelfSigned({
       serialNumber: randomBytes(8).toString("hex"),
