@@ -222,6 +222,10 @@ for (const [id, { type, objects, protobuf }] of kinds) {
       fc.property(structOf(type, 0), (input) => {
         const canonical = objects.encode(objects.decode(input).object);
         const bytes = protobuf.encode(parseJson(canonical));
+        assert.equal(
+          protobuf.encodeText(Buffer.from(canonical)).toString("hex"),
+          bytes.toString("hex"),
+        );
         const { object, unknownFields } = objects.decode(protobuf.decode(bytes));
         assert.deepEqual(unknownFields, []);
         assert.equal(objects.encode(object), canonical);
@@ -232,6 +236,32 @@ for (const [id, { type, objects, protobuf }] of kinds) {
     );
   });
 }
+
+test("S1-PB-04: text that this API did not write gives the same bytes as its values do", () => {
+  const texts = [
+    '{"kind":"ConfigMap","metadata":{"name":"a"},"data":{"b":"2","a":"1","c":null}}',
+    '{"metadata":{"name":"a","name":"b"},"data":{"a":"1","a":"2"}}',
+    '{ "metadata" : { "name" : "a" } , "data" : { "a" : "1" } }',
+    '{"metadata":{"\\u006eame":"a","generation":12345678901234567890},"data":{"\\u0061":"\\n"}}',
+    '{"metadata":null,"data":{"a":"\\u00e9\\ud83d\\ude00","b":"\\ud800","c":"\\"\\\\"},"extra":[[1,{"x":"]"}]]}',
+    '{"data":{"z":"é😀"},"metadata":{"generation":7,"uid":"u","name":"n","finalizers":["a",null]}}',
+    `{"data":{"long":"${'say \\"hi\\"\\n'.repeat(50)}"},"immutable":false,"metadata":{}}`,
+    '{"metadata":{"generation":1.0,"deletionGracePeriodSeconds":-1e1}}',
+    '{"metadata":{"name":"a"},"data":{}}\n',
+  ];
+  const codec = codecs.forKind("", "v1", "ConfigMap") as ProtobufCodec;
+  for (const given of texts) {
+    const bytes = codec.encode(parseJson(given));
+    assert.equal(
+      codec.encodeText(Buffer.from(given)).toString("hex"),
+      bytes.toString("hex"),
+      given,
+    );
+    const indented = JSON.stringify(JSON.parse(given), null, 2);
+    const expected = codec.encode(parseJson(indented)).toString("hex");
+    assert.equal(codec.encodeText(Buffer.from(indented)).toString("hex"), expected, indented);
+  }
+});
 
 /** Runs what reads hostile bytes: it may succeed or refuse, nothing else. */
 function attempt(run: () => void): void {

@@ -10,6 +10,13 @@ import { followAliases } from "../schema/struct-codec.js";
 import { isJsonObject, setMember } from "../schema/value-codec.js";
 import { customWireCodec } from "./protobuf-custom.js";
 import {
+  parsing,
+  structTranscoder,
+  type Transcode,
+  transcodeList,
+  transcodeMap,
+} from "./protobuf-transcode.js";
+import {
   builtinWireCodecs,
   type EmbeddedDecoder,
   enterMessage,
@@ -19,6 +26,7 @@ import {
   ProtobufFailure,
   SCALAR_WIRE_CODECS,
   tagOf,
+  transcodeOf,
   VARINT,
   type WireCodec,
   wrongWireType,
@@ -27,6 +35,8 @@ import {
 /** A codec of a message, with its members apart from the length before them. */
 export interface MessageCodec extends WireCodec {
   writeMembers(writer: Writer, value: JsonObject): void;
+  /** The same from the object's text; gives the position after it. */
+  readonly transcodeMembers: Transcode;
   /** Reads up to the reader's end. */
   readMembers(reader: Reader, out: JsonObject, depth: number): void;
 }
@@ -34,6 +44,11 @@ export interface MessageCodec extends WireCodec {
 /** One field of a struct. `out` and `object` are the struct's JSON form. */
 interface WireField {
   readonly number: number;
+  readonly name: string;
+  /** Writes tag and value, which is not null, from its text; undefined for what has no member of its own. */
+  readonly transcode: Transcode | undefined;
+  /** What `write` writes where the member is missing or null. */
+  zero?(): Uint8Array | undefined;
   write(writer: Writer, object: JsonObject): void;
   read(reader: Reader, wireType: number, out: JsonObject, depth: number): void;
 }
@@ -54,7 +69,10 @@ export function createProtobufCompiler(
     let codec = structs.get(type);
     if (codec === undefined) {
       // The list of fields is filled on first use, so that types may contain themselves.
-      codec = messageCodec(() => fieldsOf(type));
+      codec = messageCodec(
+        () => fieldsOf(type),
+        type.fields.map(({ name }) => name),
+      );
       structs.set(type, codec);
     }
     return codec;
@@ -121,8 +139,13 @@ export function createProtobufCompiler(
   return { struct };
 }
 
-function messageCodec(fieldsOf: () => readonly WireField[]): MessageCodec {
+/** @param declared the names of all members in the order in which JSON has them */
+function messageCodec(
+  fieldsOf: () => readonly WireField[],
+  declared: readonly string[],
+): MessageCodec {
   let fields: readonly WireField[] | undefined;
+  let transcodeMembers: Transcode | undefined;
   const byNumber: (WireField | undefined)[] = [];
   const compiled = () => {
     if (fields === undefined) {
@@ -147,10 +170,22 @@ function messageCodec(fieldsOf: () => readonly WireField[]): MessageCodec {
     }
   }
 
+  const transcode: Transcode = (writer, json, at) => {
+    transcodeMembers ??= membersTranscoder(compiled(), declared, writeMembers);
+    return transcodeMembers(writer, json, at);
+  };
+
   return {
     wireType: LENGTH_DELIMITED,
     writeMembers,
     readMembers,
+    transcodeMembers: transcode,
+    transcode(writer, json, at) {
+      writer.fork();
+      const end = transcode(writer, json, at);
+      writer.ldelim();
+      return end;
+    },
     write(writer, value) {
       writer.fork();
       writeMembers(writer, value as JsonObject);
@@ -167,11 +202,33 @@ function messageCodec(fieldsOf: () => readonly WireField[]): MessageCodec {
   };
 }
 
+/** Members of embedded structs stand among others in the text, so those have to be parsed. */
+function membersTranscoder(
+  fields: readonly WireField[],
+  declared: readonly string[],
+  writeMembers: (writer: Writer, value: JsonObject) => void,
+): Transcode {
+  const transcoded = fields.flatMap(({ transcode, name, number, zero }) =>
+    transcode === undefined ? [] : [{ name, number, transcode, zero: zero?.() }],
+  );
+  if (transcoded.length < fields.length) {
+    return parsing((writer, value) => writeMembers(writer, value as JsonObject));
+  }
+  const order = new Map(declared.map((name, index) => [name, index]));
+  const place = ({ name }: { readonly name: string }) => order.get(name) ?? 0;
+  return structTranscoder(
+    transcoded,
+    transcoded.toSorted((a, b) => place(a) - place(b)),
+  );
+}
+
 /** An embedded struct: a message on the wire, members of the same object in JSON; always written. */
 function inlineField(number: number, message: MessageCodec): WireField {
   const tag = tagOf(number, LENGTH_DELIMITED);
   return {
     number,
+    name: "<inline>",
+    transcode: undefined,
     write(writer, object) {
       writer.uint32(tag).fork();
       message.writeMembers(writer, object);
@@ -193,16 +250,23 @@ function singleField(field: Field, number: number, codec: WireCodec): WireField 
   const isAlways = !field.type.nullable && codec !== SCALAR_WIRE_CODECS.bytes;
   const omitsEmpty = field.empty === "omit" && !field.type.nullable;
   let zeroBytes: Uint8Array | undefined;
+  const zero = () => {
+    if (isAlways) zeroBytes ??= encodeZero(tag, codec);
+    return zeroBytes;
+  };
+  const transcode = transcodeOf(codec);
   return {
     number,
+    name,
+    zero,
+    transcode: (writer, json, at) => transcode(writer.uint32(tag), json, at),
     write(writer, object) {
       const value = object[name];
       if (value !== undefined && value !== null) {
         writer.uint32(tag);
         codec.write(writer, value);
       } else if (isAlways) {
-        zeroBytes ??= encodeZero(tag, codec);
-        writer.raw(zeroBytes);
+        writer.raw(zero() as Uint8Array);
       }
     },
     read(reader, wireType, out, depth) {
@@ -226,8 +290,15 @@ function encodeZero(tag: number, codec: WireCodec): Uint8Array {
 
 function listField(name: string, number: number, items: WireCodec): WireField {
   const tag = tagOf(number, items.wireType);
+  const item = {
+    tag,
+    transcode: transcodeOf(items),
+    zero: (writer: Writer) => items.write(writer, items.zero()),
+  };
   return {
     number,
+    name,
+    transcode: (writer, json, at) => transcodeList(writer, json, at, item),
     write(writer, object) {
       const list = object[name];
       if (Array.isArray(list)) writeItems(writer, tag, items, list);
@@ -273,7 +344,7 @@ function readItem(
 
 /** A list that is a message of its own, with the items as field 1. */
 function wrappedListCodec(items: WireCodec): WireCodec {
-  const inner = messageCodec(() => [listField("items", 1, items)]);
+  const inner = messageCodec(() => [listField("items", 1, items)], ["items"]);
   return {
     wireType: LENGTH_DELIMITED,
     write: (writer, value) => inner.write(writer, { items: value }),
@@ -304,24 +375,34 @@ function mapField(name: string, number: number, keys: WireCodec, values: WireCod
     setMember(map, key as string, value === undefined ? values.zero() : value);
   }
 
+  function writeEntries(writer: Writer, map: JsonObject): void {
+    const names = Object.keys(map);
+    if (names.length > 1) names.sort();
+    for (const key of names) {
+      const value = map[key];
+      if (value === undefined) continue;
+      writer.uint32(tag).fork().uint32(keyTag);
+      keys.write(writer, key);
+      if (value !== null || !isBytes) {
+        writer.uint32(valueTag);
+        values.write(writer, value ?? values.zero());
+      }
+      writer.ldelim();
+    }
+  }
+
+  const entry = { tag, valueTag, transcode: transcodeOf(values) };
   return {
     number,
+    name,
+    transcode(writer, json, at) {
+      const end = transcodeMap(writer, json, at, entry);
+      if (end !== undefined) return end;
+      return parsing((to, map) => writeEntries(to, map as JsonObject))(writer, json, at);
+    },
     write(writer, object) {
       const map = object[name];
-      if (!isJsonObject(map)) return;
-      const names = Object.keys(map);
-      if (names.length > 1) names.sort();
-      for (const key of names) {
-        const value = map[key];
-        if (value === undefined) continue;
-        writer.uint32(tag).fork().uint32(keyTag);
-        keys.write(writer, key);
-        if (value !== null || !isBytes) {
-          writer.uint32(valueTag);
-          values.write(writer, value ?? values.zero());
-        }
-        writer.ldelim();
-      }
+      if (isJsonObject(map)) writeEntries(writer, map);
     },
     read(reader, wireType, out, depth) {
       if (wireType !== LENGTH_DELIMITED) throw wrongWireType(wireType, name);

@@ -12,6 +12,15 @@ import type { BuiltinName, ScalarName } from "../schema/model.js";
 import { canonicalQuantity, QUANTITY_RULE } from "../schema/quantity.js";
 import { canonicalDuration } from "../schema/time-text.js";
 import { parseJson, stringifyJson } from "./json.js";
+import {
+  integerTranscoder,
+  parsing,
+  stringTranscoder,
+  type Transcode,
+  transcodeBool,
+  transcodeBytes,
+  transcodeRaw,
+} from "./protobuf-transcode.js";
 
 export const VARINT = 0;
 const FIXED64 = 1;
@@ -33,6 +42,8 @@ export interface WireCodec {
    * @throws {ProtobufFailure} and what protobufjs throws
    */
   read(reader: Reader, depth: number, previous?: JsonValue): JsonValue;
+  /** Like `write`, from the text of the value; where it is missing, the value has to be parsed. */
+  readonly transcode?: Transcode;
   /** What is written where nothing is given, and read where nothing was sent; a new value each time. */
   zero(): JsonValue;
 }
@@ -46,6 +57,11 @@ export class ProtobufFailure extends Error {
 export function isUnreadable(error: unknown): error is Error {
   if (error instanceof ProtobufFailure) return true;
   return error instanceof Error && (error.constructor === Error || error instanceof RangeError);
+}
+
+/** The codec's way from text to the wire. */
+export function transcodeOf(codec: WireCodec): Transcode {
+  return codec.transcode ?? parsing((writer, value) => codec.write(writer, value));
 }
 
 export function tagOf(number: number, wireType: number): number {
@@ -154,6 +170,7 @@ const stringCodec: WireCodec = {
   wireType: LENGTH_DELIMITED,
   write: (writer, value) => writeString(writer, value as string),
   read: readString,
+  transcode: stringTranscoder(writeString),
   zero: () => "",
 };
 
@@ -161,6 +178,7 @@ const int64Codec: WireCodec = {
   wireType: VARINT,
   write: (writer, value) => writeInt64(writer, value as number | bigint),
   read: readInt64,
+  transcode: integerTranscoder((writer, value) => writer.int64(value)),
   zero: () => 0,
 };
 
@@ -170,6 +188,7 @@ const int32Codec: WireCodec = {
     writer.int32(value as number);
   },
   read: (reader) => reader.int32(),
+  transcode: integerTranscoder((writer, value) => writer.int32(value)),
   zero: () => 0,
 };
 
@@ -179,6 +198,7 @@ const bytesCodec: WireCodec = {
     writer.bytes(Buffer.from(value as string, "base64"));
   },
   read: (reader) => readBytes(reader).toString("base64"),
+  transcode: transcodeBytes,
   zero: () => "",
 };
 
@@ -193,6 +213,7 @@ export const SCALAR_WIRE_CODECS: Readonly<Record<Exclude<ScalarName, "any">, Wir
       writer.bool(value === true);
     },
     read: (reader) => reader.bool(),
+    transcode: transcodeBool,
     zero: () => false,
   },
   float64: {
@@ -384,6 +405,7 @@ export function rawWireCodec(decode: EmbeddedDecoder = parseJson): WireCodec {
       writer.fork().uint32(tagOf(1, LENGTH_DELIMITED)).string(text).ldelim();
     },
     read: (reader, depth) => readMembers(reader, members, depth)[1] ?? null,
+    transcode: transcodeRaw,
     zero: () => null,
   };
 }

@@ -4,6 +4,7 @@
  * after the bytes (unknown kinds, defaults, checks) is one path. No code is generated; the codecs are
  * compiled when a type is first met (docs/decisions/0007-protobuf-from-facts.md).
  */
+import { isUtf8 } from "node:buffer";
 import { default as protobuf } from "protobufjs/minimal.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import {
@@ -25,6 +26,7 @@ import {
   hasEnvelopePrefix,
 } from "./protobuf-envelope.js";
 import { createProtobufCompiler, type MessageCodec } from "./protobuf-struct.js";
+import { UnusualText } from "./protobuf-transcode.js";
 import { isUnreadable, MESSAGE_DEPTH_MAX, ProtobufFailure } from "./protobuf-wire.js";
 
 export interface ProtobufCodec {
@@ -35,6 +37,11 @@ export interface ProtobufCodec {
   decode(raw: Uint8Array): JsonObject;
   /** The message alone, from the JSON form of a stored object. */
   encode(object: JsonValue): Buffer;
+  /**
+   * The same from the object's JSON text. The bytes are a view that holds until the codecs encode
+   * something else: they are to be counted or copied at once.
+   */
+  encodeText(json: Buffer): Buffer;
   /** The message in its envelope: a complete body. */
   encodeObject(object: JsonValue): Buffer;
   /** What stands around the message; of a list kind, for protobuf-stream.ts. */
@@ -90,11 +97,11 @@ export function createProtobufCodecs(facts: Facts): ProtobufCodecs {
 
   function createCodec(message: MessageCodec, gvk: GroupVersionKind): ProtobufCodec {
     const frame = createEnvelopeFrame(formatGroupVersion(gvk), gvk.kind);
-    const write = (put: (to: typeof writer) => void) => {
+    const write = (put: (to: typeof writer) => void, isShared = false) => {
       const to = writer;
       try {
         put(to);
-        return to.finish() as Buffer;
+        return to.finish(isShared) as Buffer;
       } finally {
         // A writer that failed, or that holds much memory, is no longer worth having.
         if (to.buf.length > KEPT_WRITER_BYTES_MAX || (to.states?.length ?? 0) > 0) {
@@ -108,6 +115,15 @@ export function createProtobufCodecs(facts: Facts): ProtobufCodecs {
       frame,
       decode: (raw) => decodeMessage(message, raw, 0, gvk),
       encode: (object) => write((to) => message.writeMembers(to, object as JsonObject)),
+      encodeText(json) {
+        try {
+          if (isUtf8(json)) return write((to) => message.transcodeMembers(to, json, 0), true);
+        } catch (error) {
+          if (!(error instanceof UnusualText)) throw error;
+        }
+        const object = parseJson(json) as JsonObject;
+        return write((to) => message.writeMembers(to, object), true);
+      },
       encodeObject: (object) =>
         write((to) => {
           to.raw(frame.head);

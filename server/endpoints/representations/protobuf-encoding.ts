@@ -1,8 +1,8 @@
 /**
  * Objects and lists in Protobuf (S1-PB). A message begins with its length, so a list needs the sizes
- * of all its items before the first byte: an object is encoded once for its size and, while the cache
- * has room, never again; the cache is bounded in bytes, so that a list of any length costs no more
- * memory than that.
+ * of all its items before the first byte: an object is encoded once for its size, which is remembered,
+ * and, while the cache has room, never again. The cache is bounded in bytes, so that a list of any
+ * length costs no more memory than that.
  */
 import { LRUCache } from "lru-cache";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -20,8 +20,22 @@ import { servedBytes } from "./json-form.js";
 
 /** Encoded objects that are kept for the next list, watch or get. */
 const KEPT_BYTES_MAX = 32 * 1024 * 1024;
+/**
+ * Larger ones are mostly text that is copied as it is: to keep them (memory of their own outside the
+ * heap, which the garbage collector counts) costs more than to make them again.
+ */
+const KEPT_MESSAGE_BYTES_MAX = 4 * 1024;
 /** What an entry costs besides its bytes, about. */
 const ENTRY_BYTES = 200;
+
+/**
+ * A list that takes more is sent without being kept, except where there is room: a pass over it would
+ * push out its own beginning before anybody asks for that again.
+ */
+const LISTED_BYTES_MAX = KEPT_BYTES_MAX / 2;
+
+const METADATA_START = Buffer.from('{"metadata":');
+const OBJECT_END = Buffer.from("}");
 
 interface Kept {
   /** Whose encoding it is: an object may be served in several versions. */
@@ -74,7 +88,7 @@ export function protobufObjects(
     // Types without a list are never listed.
     listCodec: forms.codecs.forKind(group, version, `${resource.kind}List`) ?? codec,
     forms,
-    toValue: (object) => parseJson(served(object).bytes) as JsonObject,
+    toText: (object) => served(object).bytes,
   });
 }
 
@@ -93,10 +107,8 @@ export function protobufMetadata(
     codec,
     listCodec,
     forms,
-    toValue: (object) => {
-      const text = object.bytes.toString("utf8", ...metadataRange(object));
-      return { metadata: parseJson(text) };
-    },
+    toText: (object) =>
+      Buffer.concat([METADATA_START, object.bytes.subarray(...metadataRange(object)), OBJECT_END]),
   });
 }
 
@@ -106,23 +118,38 @@ interface Parts {
   readonly codec: ProtobufCodec;
   readonly listCodec: ProtobufCodec;
   readonly forms: ProtobufForms;
-  toValue(object: StoredObject): JsonObject;
+  /** What is encoded, as compact JSON. */
+  toText(object: StoredObject): Buffer;
 }
 
 function representation(parts: Parts): Representation {
-  const { id, contentType, codec, listCodec, forms, toValue } = parts;
+  const { id, contentType, codec, listCodec, forms, toText } = parts;
   const [mediaType = contentType] = contentType.split(";");
   const owner = {};
   const sizes = new WeakMap<StoredObject, number>();
 
-  const messageOf = (object: StoredObject): Buffer => {
+  /** A view: whoever has it is done with it before anything else is encoded. */
+  const messageOf = (object: StoredObject, mayPushOut: boolean): Buffer => {
     const kept = forms.kept.get(object);
     if (kept?.owner === owner) return kept.message;
-    const message = codec.encode(toValue(object));
-    forms.kept.set(object, { owner, message });
-    sizes.set(object, message.length);
+    const message = codec.encodeText(toText(object));
+    if (message.length > KEPT_MESSAGE_BYTES_MAX) return message;
+    const bytes = message.length + ENTRY_BYTES;
+    if (mayPushOut || forms.kept.calculatedSize + bytes <= KEPT_BYTES_MAX) {
+      forms.kept.set(object, { owner, message: Buffer.from(message) });
+    }
     return message;
   };
+  const sizeOf = (object: StoredObject): number => {
+    let size = sizes.get(object);
+    if (size === undefined) {
+      size = messageOf(object, false).length;
+      sizes.set(object, size);
+    }
+    return size;
+  };
+  /** Lists that are larger than what can be kept: they would push out each other's objects and their own. */
+  const largeLists = new WeakSet<ChunkWriter>();
   const putEnvelope = (out: ChunkWriter, message: Buffer) => {
     putAll(out, listHead(codec.frame, message, 0));
     putAll(out, codec.frame.foot);
@@ -141,19 +168,20 @@ function representation(parts: Parts): Representation {
     isStoredForm: false,
     isPlainJson: false,
     isTimed: false,
-    putObject: (out, object) => putEnvelope(out, messageOf(object)),
-    itemBytes: (object) => itemSize(sizes.get(object) ?? messageOf(object).length),
+    putObject: (out, object) => putEnvelope(out, messageOf(object, true)),
+    itemBytes: (object) => itemSize(sizeOf(object)),
     putListHead(out, metadata, itemsBytes) {
       const message = listCodec.encode({ metadata: { ...metadata }, items: [] });
       putAll(out, listHead(listCodec.frame, message, itemsBytes));
+      if (itemsBytes > LISTED_BYTES_MAX) largeLists.add(out);
     },
     putItem(out, object) {
-      const message = messageOf(object);
+      const message = messageOf(object, !largeLists.has(out));
       putAll(out, itemHead(message.length));
       putAll(out, message);
     },
     putListFoot: (out) => putAll(out, listCodec.frame.foot),
-    putEvent: (out, type, object) => putFrame(out, type, envelope(messageOf(object))),
+    putEvent: (out, type, object) => putFrame(out, type, envelope(messageOf(object, true))),
     putBookmark: (out, metadata) =>
       putFrame(out, "BOOKMARK", codec.encodeObject({ metadata: { ...metadata } as JsonObject })),
     putError: (out, status) =>

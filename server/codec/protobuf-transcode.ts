@@ -1,0 +1,422 @@
+/**
+ * Transcoders: from the compact JSON text of a stored object to the Protobuf wire format, with no value
+ * in between. Text that needs no change is copied; whatever is rare (escapes, long numbers, types with
+ * an encoding of their own) is parsed piece by piece. They write what the codecs of protobuf-wire.ts
+ * and protobuf-struct.ts write for the parsed text, byte by byte.
+ */
+import type { Writer } from "protobufjs/minimal.js";
+import type { JsonValue } from "../api/meta.js";
+import { parseJson } from "./json.js";
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  endOfElement,
+  endOfString,
+  endOfValue,
+  hasEscape,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from "./json-bytes.js";
+
+/** Writes what follows the tag for the value at `at`, which is not null; gives the position after it. */
+export type Transcode = (writer: Writer, json: Buffer, at: number) => number;
+
+/** The text is not as this API writes it: it has to be parsed. Nothing that was written so far counts. */
+export class UnusualText extends Error {
+  override readonly name = "UnusualText";
+}
+
+const LETTER_N = 0x6e;
+const LETTER_T = 0x74;
+const MINUS = 0x2d;
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
+/** So many digits are a safe integer. */
+const SAFE_DIGITS_MAX = 15;
+/** Shorter copies are cheaper in a loop. */
+const SHORT_COPY_BYTES = 24;
+
+export function isNull(json: Buffer, at: number): boolean {
+  return json[at] === LETTER_N;
+}
+
+/** The value whose text is there. */
+export function parseRange(json: Buffer, start: number, end: number): JsonValue {
+  return parseJson(json.toString("utf8", start, end));
+}
+
+/** Parses the value and lets `write` do the rest. */
+export function parsing(write: (writer: Writer, value: JsonValue) => void): Transcode {
+  return (writer, json, at) => {
+    const end = endOfElementOrValue(json, at);
+    const isPlainText = json[at] === QUOTE && !hasEscape(json, at, end);
+    write(writer, isPlainText ? json.toString("utf8", at + 1, end - 1) : parseRange(json, at, end));
+    return end;
+  };
+}
+
+function endOfElementOrValue(json: Buffer, at: number): number {
+  const byte = json[at];
+  if (byte === QUOTE || byte === OPEN_BRACE || byte === OPEN_BRACKET) return endOfValue(json, at);
+  // Literals and numbers end at whatever cannot be part of them.
+  return Math.min(endOfElement(json, at), endOfValue(json, at));
+}
+
+/** Room for `bytes`, so that they can be written in place. */
+export function reserve(writer: Writer, bytes: number): void {
+  if (writer.pos + bytes <= writer.buf.length) return;
+  writer.raw(Buffer.allocUnsafe(bytes));
+  writer.pos -= bytes;
+}
+
+/** Copies a part of the text, without a length before it. */
+function copy(writer: Writer, json: Buffer, start: number, end: number): void {
+  const bytes = end - start;
+  reserve(writer, bytes);
+  const { buf } = writer;
+  let { pos } = writer;
+  if (bytes > SHORT_COPY_BYTES) {
+    json.copy(buf, pos, start, end);
+    pos += bytes;
+  } else {
+    for (let at = start; at < end; at++) buf[pos++] = json[at] as number;
+  }
+  writer.pos = pos;
+}
+
+/** @param writeText writes a string whose escapes are more than single characters */
+export function stringTranscoder(writeText: (writer: Writer, text: string) => void): Transcode {
+  return (writer, json, at) => {
+    if (json[at] !== QUOTE) throw new UnusualText();
+    const end = endOfString(json, at);
+    if (!hasEscape(json, at + 1, end)) {
+      writer.uint32(end - at - 1);
+      copy(writer, json, at + 1, end);
+    } else if (!copyUnescaped(writer, json, at + 1, end)) {
+      writeText(writer, JSON.parse(json.toString("utf8", at, end + 1)) as string);
+    }
+    return end + 1;
+  };
+}
+
+/** What stands for a character behind a backslash, by its code. */
+const ESCAPES = new Uint8Array(128);
+for (const [letter, character] of ['""', "\\\\", "//", "b\b", "f\f", "n\n", "r\r", "t\t"]) {
+  ESCAPES[(letter as string).charCodeAt(0)] = (character as string).charCodeAt(0);
+}
+const LETTER_U = 0x75;
+const ASCII_END = 0x80;
+
+/** Writes text with escapes, its length before it. False, with nothing written, for rare escapes. */
+function copyUnescaped(writer: Writer, json: Buffer, start: number, end: number): boolean {
+  const begin = writer.pos;
+  writer.fork();
+  reserve(writer, end - start);
+  const { buf } = writer;
+  let { pos } = writer;
+  for (let at = start; at < end; at++) {
+    let byte = json[at] as number;
+    if (byte === BACKSLASH) {
+      const letter = json[++at] as number;
+      if (letter === LETTER_U) {
+        byte = Number.parseInt(json.toString("latin1", at + 1, at + 5), 16);
+        at += 4;
+        if (byte >= ASCII_END) {
+          // `reset` goes back to where `fork` was.
+          writer.reset();
+          writer.pos = begin;
+          return false;
+        }
+      } else {
+        byte = ESCAPES[letter] as number;
+      }
+    }
+    buf[pos++] = byte;
+  }
+  writer.pos = pos;
+  writer.ldelim();
+  return true;
+}
+
+/** @param write writes an integer that is safe */
+export function integerTranscoder(write: (writer: Writer, value: number) => void): Transcode {
+  return (writer, json, start) => {
+    let at = start;
+    const isNegative = json[at] === MINUS;
+    if (isNegative) at++;
+    const first = at;
+    let value = 0;
+    for (
+      let byte = json[at] as number;
+      byte >= DIGIT_0 && byte <= DIGIT_9;
+      byte = json[at] as number
+    ) {
+      value = value * 10 + byte - DIGIT_0;
+      at++;
+    }
+    const isWhole = json[at] === COMMA || json[at] === CLOSE_BRACE || json[at] === CLOSE_BRACKET;
+    if (at === first || at - first > SAFE_DIGITS_MAX || !isWhole) throw new UnusualText();
+    write(writer, isNegative ? -value : value);
+    return at;
+  };
+}
+
+export const transcodeBool: Transcode = (writer, json, at) => {
+  const value = json[at] === LETTER_T;
+  writer.bool(value);
+  return at + (value ? "true" : "false").length;
+};
+
+/** Base64. */
+export const transcodeBytes: Transcode = (writer, json, at) => {
+  if (json[at] !== QUOTE) throw new UnusualText();
+  const end = endOfString(json, at);
+  if (hasEscape(json, at + 1, end)) throw new UnusualText();
+  writer.bytes(Buffer.from(json.toString("latin1", at + 1, end), "base64"));
+  return end + 1;
+};
+
+/** A message whose field 1 is the text of the value itself. */
+export const transcodeRaw: Transcode = (writer, json, at) => {
+  const end = endOfElementOrValue(json, at);
+  writer
+    .fork()
+    .uint32(RAW_TAG)
+    .uint32(end - at);
+  copy(writer, json, at, end);
+  writer.ldelim();
+  return end;
+};
+const RAW_TAG = 0x0a;
+
+/** Repeats `tag` and item; `zero` writes an item that is null. */
+export function transcodeList(
+  writer: Writer,
+  json: Buffer,
+  start: number,
+  item: { readonly tag: number; readonly transcode: Transcode; zero(writer: Writer): void },
+): number {
+  if (json[start] !== OPEN_BRACKET) throw new UnusualText();
+  let at = start + 1;
+  if (json[at] === CLOSE_BRACKET) return at + 1;
+  for (;;) {
+    writer.uint32(item.tag);
+    if (isNull(json, at)) {
+      item.zero(writer);
+      at += "null".length;
+    } else {
+      at = item.transcode(writer, json, at);
+    }
+    if (json[at] === CLOSE_BRACKET) return at + 1;
+    if (json[at] !== COMMA) throw new UnusualText();
+    at++;
+  }
+}
+
+/**
+ * Entries with string keys, in the order of the keys. @returns undefined, with nothing written, where
+ * the text has another order or something that is rare: then it has to be parsed.
+ */
+export function transcodeMap(
+  writer: Writer,
+  json: Buffer,
+  start: number,
+  entry: { readonly tag: number; readonly valueTag: number; readonly transcode: Transcode },
+): number | undefined {
+  const begin = writer.pos;
+  const refuse = () => {
+    writer.pos = begin;
+    return undefined;
+  };
+  if (json[start] !== OPEN_BRACE) throw new UnusualText();
+  let at = start + 1;
+  if (json[at] === CLOSE_BRACE) return at + 1;
+  let last: string | undefined;
+  for (;;) {
+    if (json[at] !== QUOTE) throw new UnusualText();
+    const end = endOfString(json, at);
+    if (json[end + 1] !== COLON) throw new UnusualText();
+    if (hasEscape(json, at + 1, end) || isNull(json, end + 2)) return refuse();
+    const key = json.toString("utf8", at + 1, end);
+    if (last !== undefined && key <= last) return refuse();
+    last = key;
+    writer
+      .uint32(entry.tag)
+      .fork()
+      .uint32(KEY_TAG)
+      .uint32(end - at - 1);
+    copy(writer, json, at + 1, end);
+    writer.uint32(entry.valueTag);
+    at = entry.transcode(writer, json, end + 2);
+    writer.ldelim();
+    if (json[at] === CLOSE_BRACE) return at + 1;
+    if (json[at] !== COMMA) throw new UnusualText();
+    at++;
+  }
+}
+const KEY_TAG = 0x0a;
+
+/** One member of a struct. */
+export interface TranscodedField {
+  readonly name: string;
+  readonly number: number;
+  /** What is written where the member is missing or null. */
+  readonly zero: Uint8Array | undefined;
+  /** Writes tag and value. */
+  readonly transcode: Transcode;
+}
+
+/** Writes the members of the object at `at`, without a length before them. */
+export type TranscodeMembers = Transcode;
+
+/**
+ * @param fields in the order of their numbers
+ * @param declared the same in the order in which the text has them, mostly
+ */
+export function structTranscoder(
+  fields: readonly TranscodedField[],
+  declared: readonly TranscodedField[],
+): TranscodeMembers {
+  const keys = declared.map(({ name }) => Buffer.from(`"${name}":`));
+  const always = fields.filter(({ zero }) => zero !== undefined);
+
+  /** The index of the field whose key is there; members come in order, so the search goes on from `from`. */
+  function find(json: Buffer, at: number, from: number): number {
+    for (let index = from; index < keys.length; index++) {
+      if (startsWith(json, at, keys[index] as Buffer)) return index;
+    }
+    for (let index = 0; index < from; index++) {
+      if (startsWith(json, at, keys[index] as Buffer)) return index;
+    }
+    return -1;
+  }
+
+  return (writer, json, start) => {
+    if (json[start] !== OPEN_BRACE) throw new UnusualText();
+    const begin = writer.pos;
+    const parts: Part[] = [];
+    let at = start + 1;
+    if (json[at] === QUOTE) {
+      let next = 0;
+      for (;;) {
+        const index = find(json, at, next);
+        const field = declared[index];
+        if (field === undefined) {
+          at = skipMember(json, at);
+        } else {
+          next = index + 1;
+          at += (keys[index] as Buffer).length;
+          if (isNull(json, at)) {
+            at += "null".length;
+          } else {
+            const from = writer.pos;
+            at = field.transcode(writer, json, at);
+            parts.push({ number: field.number, from, to: writer.pos });
+          }
+        }
+        if (json[at] !== COMMA) break;
+        at++;
+        if (json[at] !== QUOTE) throw new UnusualText();
+      }
+    }
+    if (json[at] !== CLOSE_BRACE) throw new UnusualText();
+    arrange(writer, begin, parts, always);
+    return at + 1;
+  };
+}
+
+/** Where a field was written. */
+interface Part {
+  readonly number: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+function startsWith(json: Buffer, at: number, key: Buffer): boolean {
+  const { length } = key;
+  // The second letter and the end tell nearly all keys apart.
+  if (json[at + length - 1] !== COLON || json[at + 1] !== key[1]) return false;
+  for (let index = 2; index < length; index++) {
+    if (json[at + index] !== key[index]) return false;
+  }
+  return true;
+}
+
+/** The position after a member that has no field. */
+function skipMember(json: Buffer, at: number): number {
+  const end = endOfString(json, at);
+  // With escapes it could be the name of a field all the same.
+  if (json[end + 1] !== COLON || hasEscape(json, at, end)) throw new UnusualText();
+  return endOfElementOrValue(json, end + 2);
+}
+
+/** Brings what was written from `begin` on into the order of the numbers and adds what is missing. */
+function arrange(
+  writer: Writer,
+  begin: number,
+  parts: Part[],
+  always: readonly TranscodedField[],
+): void {
+  // How many of `parts` may stay where they are, and of `always` stand among them or behind.
+  let kept = 0;
+  let missing = 0;
+  for (; kept < parts.length; kept++) {
+    const { number } = parts[kept] as Part;
+    if (kept > 0 && number <= (parts[kept - 1] as Part).number) break;
+    const expected = always[missing]?.number ?? Number.POSITIVE_INFINITY;
+    if (expected < number) break;
+    if (expected === number) missing++;
+  }
+  if (kept === parts.length) {
+    for (; missing < always.length; missing++) putZero(writer, always[missing]);
+    return;
+  }
+  rearrange(writer, begin, parts, always);
+}
+
+/** Room to put parts aside; what it holds counts only within one call. */
+const SCRATCH_BYTES = 16 * 1024;
+const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+
+/** What was written from `begin` on. */
+function copyOf({ buf, pos }: Writer, begin: number): Buffer {
+  const bytes = pos - begin;
+  if (bytes > SCRATCH_BYTES) return Buffer.from(buf.subarray(begin, pos));
+  if (bytes > SHORT_COPY_BYTES) (buf as Buffer).copy(scratch, 0, begin, pos);
+  else for (let at = 0; at < bytes; at++) scratch[at] = buf[begin + at] as number;
+  return scratch;
+}
+
+function putZero(writer: Writer, field: TranscodedField | undefined): void {
+  const zero = field?.zero;
+  if (zero === undefined) return;
+  reserve(writer, zero.length);
+  for (let at = 0; at < zero.length; at++) writer.buf[writer.pos++] = zero[at] as number;
+}
+
+function rearrange(
+  writer: Writer,
+  begin: number,
+  parts: Part[],
+  always: readonly TranscodedField[],
+): void {
+  const written = copyOf(writer, begin);
+  parts.sort((a, b) => a.number - b.number);
+  writer.pos = begin;
+  let missing = 0;
+  let last = 0;
+  for (const { number, from, to } of parts) {
+    // A member that was there twice: which one counts is for the parser to say.
+    if (number === last) throw new UnusualText();
+    last = number;
+    for (; (always[missing]?.number ?? number) < number; missing++)
+      putZero(writer, always[missing]);
+    if (always[missing]?.number === number) missing++;
+    copy(writer, written, from - begin, to - begin);
+  }
+  for (; missing < always.length; missing++) putZero(writer, always[missing]);
+}
