@@ -100,7 +100,7 @@ export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>
       finish() {
         // Sorting costs n log n comparisons, which are charged before they are made.
         frame.spend(items.length * Math.ceil(Math.log2(items.length + 1)));
-        items.sort((a, b) => compare(a.key, b.key));
+        items.sort((a, b) => compare(a.key, b.key, frame.charge));
         return new ListValue(items.map(({ value }) => value));
       },
     };

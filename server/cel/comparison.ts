@@ -2,6 +2,7 @@
  * Equality and order of values: numbers compare across their types, strings by code point, maps and
  * lists by content. Comparing content costs, so it is charged as it goes.
  */
+import { TRAVERSAL_FACTOR } from "./costs.js";
 import { Failure } from "./errors.js";
 import {
   Duration,
@@ -19,6 +20,11 @@ import {
 export type Charge = (cost: number) => void;
 
 export function equal(left: Value, right: Value, charge: Charge): boolean {
+  if (typeof left === "string") {
+    if (typeof right !== "string") return false;
+    chargeText(left, right, charge);
+    return left === right;
+  }
   if (left === right) return true;
   if (left === null || right === null) return false;
   const leftNumber = numberOf(left);
@@ -35,7 +41,9 @@ export function equal(left: Value, right: Value, charge: Charge): boolean {
   if (left instanceof Duration) return right instanceof Duration && left.nanos === right.nanos;
   if (left instanceof TypeValue) return right instanceof TypeValue && left.name === right.name;
   if (left instanceof Uint8Array) {
-    return right instanceof Uint8Array && Buffer.compare(left, right) === 0;
+    if (!(right instanceof Uint8Array)) return false;
+    chargeText(left, right, charge);
+    return Buffer.compare(left, right) === 0;
   }
   if (left instanceof Optional) {
     if (!(right instanceof Optional)) return false;
@@ -84,16 +92,31 @@ function orderOf(leftValue: bigint | number, rightValue: bigint | number): numbe
   return left <= right ? 0 : Number.NaN;
 }
 
+interface HasLength {
+  readonly length: number;
+}
+
+/** Texts and bytes are gone through, at most to the end of the shorter one. */
+function chargeText(left: HasLength, right: HasLength, charge: Charge): void {
+  charge(Math.ceil(Math.min(left.length, right.length) * TRAVERSAL_FACTOR));
+}
+
 /** Negative, zero, positive; NaN where a NaN is compared. @throws {Failure} */
-export function compare(left: Value, right: Value): number {
+export function compare(left: Value, right: Value, charge: Charge): number {
   const leftNumber = numberOf(left);
   const rightNumber = numberOf(right);
   if (leftNumber !== undefined && rightNumber !== undefined) {
     return orderOf(leftNumber, rightNumber);
   }
-  if (typeof left === "string" && typeof right === "string") return compareText(left, right);
+  if (typeof left === "string" && typeof right === "string") {
+    chargeText(left, right, charge);
+    return compareText(left, right);
+  }
   if (typeof left === "boolean" && typeof right === "boolean") return Number(left) - Number(right);
-  if (left instanceof Uint8Array && right instanceof Uint8Array) return Buffer.compare(left, right);
+  if (left instanceof Uint8Array && right instanceof Uint8Array) {
+    chargeText(left, right, charge);
+    return Buffer.compare(left, right);
+  }
   const isTimes = left instanceof Timestamp && right instanceof Timestamp;
   const isDurations = left instanceof Duration && right instanceof Duration;
   if (isTimes || isDurations) {

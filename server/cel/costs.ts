@@ -1,4 +1,4 @@
-/** What nodes cost that are no functions, in evaluations and in estimates alike. */
+/** What nodes cost that are no functions, and factors of functions, in evaluations and estimates alike. */
 import type { MacroName } from "./syntax.js";
 
 /** What upstream charges for making a list, and a map. */
@@ -16,3 +16,8 @@ export const TURN_COST: Readonly<Record<MacroName, number>> = {
   transformMapEntry: 12,
   sortBy: 12,
 };
+
+/** What going through a string or bytes once costs, by upstream's factor. */
+export const TRAVERSAL_FACTOR = 0.1;
+/** What a regular expression costs for each of its characters, by upstream's factor. */
+export const REGEX_FACTOR = 0.25;

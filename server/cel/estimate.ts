@@ -3,7 +3,7 @@
  * sizes its parts can have, every branch taken, every loop gone through to the end. Infinite where no
  * number holds it.
  */
-import { LIST_COST, MAP_COST, TURN_COST } from "./costs.js";
+import { LIST_COST, MAP_COST, TRAVERSAL_FACTOR, TURN_COST } from "./costs.js";
 import { COMPILE_COST, type LiteralPatterns, PROGRAM_SIZE_MAX, programCost } from "./regex.js";
 import type { Bind, Call, Comprehension, Node } from "./syntax.js";
 import { DYN, type Type } from "./types.js";
@@ -141,17 +141,27 @@ class Estimator {
     switch (node.name) {
       case "_==_":
       case "_!=_":
-        return Math.min(contents(left), contents(right));
+        return 1 + Math.min(contents(left), contents(right));
+      case "_<_":
+      case "_<=_":
+      case "_>_":
+      case "_>=_":
+        return Math.ceil(Math.min(left.size, right.size) * TRAVERSAL_FACTOR);
+      case "min":
+      case "max":
+      case "isSorted":
+        return contents(left);
       case "@in":
         return contents(right);
       case "contains":
       case "equivalent":
       case "intersects":
-        return node.isNamespaced === true ? 2 * left.size * right.size : 0;
+        if (node.isNamespaced !== true) return 0;
+        return 2 * (times(left.size, contents(right)) + times(right.size, contents(left)));
       case "distinct":
-        return left.size * left.size;
+        return times(left.size, contents(left));
       case "sort":
-        return left.size * Math.ceil(Math.log2(left.size + 1));
+        return times(sortingTurns(left.size), 1 + left.element().size * TRAVERSAL_FACTOR);
       case "indexOf":
       case "lastIndexOf":
       case "flatten":
@@ -196,7 +206,8 @@ class Estimator {
     const filter = node.filter === undefined ? 0 : this.of(node.filter, inner).cost;
     const body = this.of(node.body, inner);
     const turns = range.bound.size;
-    const sorting = node.macro === "sortBy" ? turns * Math.ceil(Math.log2(turns + 1)) : 0;
+    const comparing = 1 + body.bound.size * TRAVERSAL_FACTOR;
+    const sorting = node.macro === "sortBy" ? times(sortingTurns(turns), comparing) : 0;
     const merging = node.macro === "transformMapEntry" ? turns * body.bound.size : 0;
     const each = TURN_COST[node.macro] + filter + body.cost;
     const cost = range.cost + times(turns, each) + sorting + merging;
@@ -321,6 +332,11 @@ function once(find: () => Bound): () => Bound {
     found ??= find();
     return found;
   };
+}
+
+/** Comparisons of sorting, with those of its short runs, and the one that is charged for each. */
+function sortingTurns(count: number): number {
+  return times(count, 2 * Math.ceil(Math.log2(count + 1)) + 1);
 }
 
 /** How deep contents are followed: what is deeper counts as what is there. */

@@ -5,6 +5,7 @@
  */
 import type { RE2JS } from "re2js";
 import type { Charge } from "./comparison.js";
+import { REGEX_FACTOR, TRAVERSAL_FACTOR } from "./costs.js";
 import { parseType, splitTypes, type Type } from "./types.js";
 import type { Value } from "./values.js";
 
@@ -86,11 +87,6 @@ function overload(
 /** Marks functions that cost the same whatever they are given, so that no sizes are taken. */
 export const noCost = () => 0;
 const largest = (sizes: Sizes) => Math.max(1, ...sizes);
-
-/** What going through a string or bytes once costs, by upstream's factor. */
-export const TRAVERSAL_FACTOR = 0.1;
-/** What a regular expression costs for each of its characters, by upstream's factor. */
-export const REGEX_FACTOR = 0.25;
 
 export const traversal = ([size = 1]: Sizes) => Math.ceil(size * TRAVERSAL_FACTOR);
 export const bothTraversals = ([left = 1, right = 1]: Sizes) =>

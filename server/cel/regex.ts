@@ -4,8 +4,8 @@
  * ("(x{30}){30}"), so they are bounded, and charged by their size rather than by the pattern's length.
  */
 import { RE2JS } from "re2js";
+import { REGEX_FACTOR, TRAVERSAL_FACTOR } from "./costs.js";
 import { Failure } from "./errors.js";
-import { REGEX_FACTOR, TRAVERSAL_FACTOR } from "./overloads.js";
 
 /** Characters of one pattern. */
 const PATTERN_LENGTH_MAX = 1_024;

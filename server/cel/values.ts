@@ -83,6 +83,8 @@ export type Adapt = (raw: unknown) => Value;
 export class ListValue {
   readonly #items: readonly unknown[];
   readonly #adapt: Adapt | undefined;
+  /** Lists and maps among the items, once they were looked at: what they know of themselves stays. */
+  #parts: Map<number, Value> | undefined;
 
   /** Without `adapt` the items are values already. */
   constructor(items: readonly unknown[], adapt?: Adapt) {
@@ -96,7 +98,14 @@ export class ListValue {
 
   at(index: number): Value {
     const item = this.#items[index];
-    return this.#adapt === undefined ? (item as Value) : this.#adapt(item);
+    if (this.#adapt === undefined) return item as Value;
+    if (typeof item !== "object" || item === null) return this.#adapt(item);
+    const known = this.#parts?.get(index);
+    if (known !== undefined) return known;
+    const value = this.#adapt(item);
+    this.#parts ??= new Map();
+    this.#parts.set(index, value);
+    return value;
   }
 
   *[Symbol.iterator](): Generator<Value> {
@@ -166,7 +175,9 @@ export class ObjectMap extends MapValue {
   override readonly typeName: string;
   readonly #object: Readonly<Record<string, unknown>>;
   readonly #adapt: (key: string, raw: unknown) => Value | undefined;
-  #size: number | undefined;
+  #keys: readonly string[] | undefined;
+  /** As those of a list. */
+  #parts: Map<string, Value> | undefined;
 
   /** `adapt` gives undefined for what counts as absent. */
   constructor(
@@ -181,18 +192,26 @@ export class ObjectMap extends MapValue {
   }
 
   get size(): number {
-    this.#size ??= Object.keys(this.#object).length;
-    return this.#size;
+    return this.keys().length;
   }
 
   get(key: Value): Value | undefined {
     if (typeof key !== "string" || !Object.hasOwn(this.#object, key)) return undefined;
     const raw = this.#object[key];
-    return raw === undefined ? undefined : this.#adapt(key, raw);
+    if (raw === undefined) return undefined;
+    if (typeof raw !== "object" || raw === null) return this.#adapt(key, raw);
+    const known = this.#parts?.get(key);
+    if (known !== undefined) return known;
+    const value = this.#adapt(key, raw);
+    if (value === undefined) return undefined;
+    this.#parts ??= new Map();
+    this.#parts.set(key, value);
+    return value;
   }
 
-  keys(): Iterable<MapKey> {
-    return Object.keys(this.#object);
+  keys(): readonly string[] {
+    this.#keys ??= Object.keys(this.#object);
+    return this.#keys;
   }
 }
 

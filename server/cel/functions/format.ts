@@ -2,8 +2,9 @@
  * `"...".format([...])` of the strings extension: the verbs s, d, f, e, b, x, X and o, with a precision
  * for f and e. What it writes is charged as it is written.
  */
+import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
-import { type CallContext, TRAVERSAL_FACTOR } from "../overloads.js";
+import type { CallContext } from "../overloads.js";
 import { formatDouble, formatDuration, formatTimestamp } from "../text.js";
 import {
   Duration,

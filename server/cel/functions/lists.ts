@@ -8,20 +8,20 @@ import { int, uint } from "./standard.js";
 
 const COMPARABLE = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"];
 
-function isSorted(list: ListValue): boolean {
+function isSorted(list: ListValue, { charge }: CallContext): boolean {
   for (let at = 1; at < list.size; at++) {
-    if (!(compare(list.at(at - 1), list.at(at)) <= 0)) return false;
+    if (!(compare(list.at(at - 1), list.at(at), charge) <= 0)) return false;
   }
   return true;
 }
 
 function extreme(sign: 1 | -1, name: string) {
-  return (list: ListValue): Value => {
+  return (list: ListValue, { charge }: CallContext): Value => {
     if (list.size === 0) throw new Failure(`${name} called on empty list`);
     let best = list.at(0);
     for (let at = 1; at < list.size; at++) {
       const item = list.at(at);
-      if (compare(item, best) * sign > 0) best = item;
+      if (compare(item, best, charge) * sign > 0) best = item;
     }
     return best;
   };
@@ -77,7 +77,7 @@ function slice(list: ListValue, from: bigint, to: bigint): ListValue {
 
 function sort(list: ListValue, { charge }: CallContext): ListValue {
   charge(list.size * Math.ceil(Math.log2(list.size + 1)));
-  return new ListValue([...list].sort(compare));
+  return new ListValue([...list].sort((a, b) => compare(a, b, charge)));
 }
 
 function distinct(list: ListValue, { charge }: CallContext): ListValue {

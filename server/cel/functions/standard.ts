@@ -52,8 +52,8 @@ const plannedOperators: readonly Overload[] = [
   fn("_?_:_", "bool, A, A", "A", planned),
   fn("_&&_", "bool, bool", "bool", planned),
   fn("_||_", "bool, bool", "bool", planned),
-  fn("_==_", "A, A", "bool", planned, { cost: equalityCost }),
-  fn("_!=_", "A, A", "bool", planned, { cost: equalityCost }),
+  fn("_==_", "A, A", "bool", planned),
+  fn("_!=_", "A, A", "bool", planned),
   fn("@in", "A, list<A>", "bool", planned, { cost: ([, size = 1]) => size }),
   fn("@in", "A, map<A, B>", "bool", planned),
   fn("_[_]", "list<A>, int", "A", planned),
@@ -65,10 +65,6 @@ const plannedOperators: readonly Overload[] = [
   fn("_[?_]", "optional<list<A>>, int", "optional<A>", planned),
   fn("_[?_]", "optional<map<A, B>>, A", "optional<B>", planned),
 ];
-
-function equalityCost(sizes: readonly number[]): number {
-  return Math.ceil(Math.min(...sizes) * 0.1);
-}
 
 const arithmetic: readonly Overload[] = [
   fn("!_", "bool", "bool", (value: boolean) => !value),
@@ -136,11 +132,16 @@ const ORDERS: readonly (readonly [string, (order: number) => boolean])[] = [
 
 const order: readonly Overload[] = ORDERS.flatMap(([name, holds]) =>
   ORDERED_PAIRS.map((pair) =>
-    fn(name, pair, "bool", (a: Value, b: Value) => holds(compare(a, b)), { cost: equalityCost }),
+    fn(name, pair, "bool", (a: Value, b: Value, { charge }: CallContext) =>
+      holds(compare(a, b, charge)),
+    ),
   ),
 );
 
 const one = { resultSize: () => 1 };
+
+/** Characters are counted, and so are keys: quickly, but not for nothing. */
+const COUNTING_FACTORS: Readonly<Record<string, number>> = { string: 0.01, "map<A, B>": 0.1 };
 
 const sizes: readonly Overload[] = (
   [
@@ -149,13 +150,14 @@ const sizes: readonly Overload[] = (
     ["list<A>", (list: ListValue) => BigInt(list.size)],
     ["map<A, B>", (map: MapValue) => BigInt(map.size)],
   ] as const
-).flatMap(([type, size]) => [
-  fn("size", type, "int", size, one),
-  method("size", type, "int", size, one),
-]);
+).flatMap(([type, size]) => {
+  const factor = COUNTING_FACTORS[type] ?? 0;
+  const options = { cost: ([count = 1]: readonly number[]) => Math.floor(count * factor), ...one };
+  return [fn("size", type, "int", size, options), method("size", type, "int", size, options)];
+});
 
 const INT_TEXT = /^[+-]?\d{1,40}$/;
-const DOUBLE_TEXT = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity|nan)$/i;
+const DOUBLE_TEXT = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity|nan)$/i;
 const TRUE_TEXTS = new Set(["1", "t", "T", "true", "TRUE", "True"]);
 const FALSE_TEXTS = new Set(["0", "f", "F", "false", "FALSE", "False"]);
 
@@ -224,7 +226,7 @@ const conversions: readonly Overload[] = [
   fn("double", "double", "double", same),
   fn("double", "int", "double", (value: bigint) => Number(value)),
   fn("double", "uint", "double", ({ value }: Uint) => Number(value)),
-  fn("double", "string", "double", doubleOfText, one),
+  fn("double", "string", "double", doubleOfText, { cost: traversal, ...one }),
   fn("string", "string", "string", same),
   fn("string", "bool", "string", (value: boolean) => String(value), { resultSize: () => 5 }),
   fn("string", "int", "string", (value: bigint) => value.toString(), { resultSize: () => 20 }),

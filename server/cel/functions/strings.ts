@@ -2,6 +2,7 @@
  * The strings extension: characters are code points, and what a function builds is charged before it
  * is built. `format` is in format.ts.
  */
+import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
 import {
   type CallContext,
@@ -10,14 +11,21 @@ import {
   type Overload,
   type OverloadOptions,
   searchCost,
-  TRAVERSAL_FACTOR,
   traversal,
 } from "../overloads.js";
 import { codePointLength, codePoints, ListValue, type Value } from "../values.js";
 import { formatText } from "./format.js";
 
-/** Whitespace as Unicode defines it, which is what the extension trims. */
-const TRIMMED = /^\p{White_Space}+|\p{White_Space}+$/gu;
+/** Whitespace as Unicode defines it, which is what the extension trims: all of it is one unit. */
+const WHITE_SPACE = /^\p{White_Space}$/u;
+
+function trim(text: string): string {
+  let from = 0;
+  let to = text.length;
+  while (from < to && WHITE_SPACE.test(text[from] ?? "")) from++;
+  while (to > from && WHITE_SPACE.test(text[to - 1] ?? "")) to--;
+  return text.slice(from, to);
+}
 
 function charAt(text: string, index: bigint): string {
   const points = codePoints(text);
@@ -175,7 +183,7 @@ export const STRINGS: readonly Overload[] = [
     (text: string) => text.replace(/[a-z]+/g, (found) => found.toUpperCase()),
     through,
   ),
-  method("trim", "string", "string", (text: string) => text.replace(TRIMMED, ""), through),
+  method("trim", "string", "string", trim, through),
   method("reverse", "string", "string", (text: string) => [...text].reverse().join(""), asList),
   method(
     "substring",

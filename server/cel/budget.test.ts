@@ -1,0 +1,71 @@
+/** The budget holds whatever the values: no function is cheap on what is large. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CelEvaluationError, createCelEnvironment } from "./environment.js";
+
+const environment = createCelEnvironment({
+  variables: {
+    c: { map: "dyn" },
+    numbers: { list: "int" },
+    turns: { list: "int" },
+    text: "string",
+    spaces: "string",
+    texts: { list: "string" },
+  },
+});
+
+const LONG = 1_000_000;
+const bindings = {
+  c: { m: Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`k${at}`, at])) },
+  numbers: Array.from({ length: 100_000 }, (_, at) => at),
+  turns: Array.from({ length: 2_000 }, (_, at) => at),
+  text: "1".repeat(LONG),
+  spaces: `${" ".repeat(LONG)}x${" ".repeat(LONG)}x`,
+  texts: Array.from({ length: 200 }, (_, at) => `${"x".repeat(5_000)}${at}`),
+};
+
+/** Generous: what these take is a tenth of it. Without their costs they take minutes. */
+const CPU_MICROSECONDS_MAX = 5_000_000;
+
+const LARGE = [
+  "text == text + '1'",
+  "text < text + '1'",
+  "text.size() > 0",
+  "double(text + 'x') > 0.0",
+  "spaces.trim() == ''",
+  "text.matches('(1|11)*c')",
+  "text.find('1*b') == ''",
+  "texts.exists(t, t.matches(t + 'y'))",
+  "turns.exists(turn, 'a'.matches(string(turn)))",
+  "isURL(text) || isIP(text) || isQuantity(text)",
+  "timestamp('2024-01-01T00:00:00Z').getHours('America/New_York') > 100",
+  "c.m.size() == 0",
+  "c.m == {}",
+  "c.m.exists(k, false)",
+  "text in c.m",
+  "text in texts",
+  "texts.sort().size() == 0",
+  "texts.sortBy(t, t).size() == 0",
+  "texts.isSorted() && false",
+  "texts == texts.map(t, t + 'a')",
+  "numbers.distinct().size() == 0",
+  "sets.contains(numbers, numbers)",
+  "(numbers + numbers).size() == 0",
+  "'%s'.format([c.m]) == ''",
+  "text.replace('1', '22') == ''",
+];
+
+for (const expression of LARGE) {
+  test(`S2-AZC-25: ${expression}, done four million times, is stopped soon`, () => {
+    const source = `turns.all(a, turns.all(b, (${expression}) || true))`;
+    const program = environment.compile(source, ["bool"]);
+    assert.ok(program.estimatedCostMax > 1_000_000);
+    const before = process.cpuUsage();
+    assert.throws(
+      () => program.evaluate(bindings),
+      (error) => error instanceof CelEvaluationError && error.isOverBudget,
+    );
+    const { user, system } = process.cpuUsage(before);
+    assert.ok(user + system < CPU_MICROSECONDS_MAX, `${user + system} µs`);
+  });
+}
