@@ -19,14 +19,14 @@ const NO_REFERENCES: PodReferences = Object.freeze({
   serviceAccount: "",
 });
 
-/** Names of pods by their namespace. */
-type NodeContent = Map<string, Set<string>>;
+/** Pods by name; undefined = not read since it changed last. */
+type PodsOfNamespace = Map<string, PodReferences | undefined>;
+type NodeContent = Map<string, PodsOfNamespace>;
 
 export class NodePods {
   readonly #pods: Pick<Partition, "get" | "observe">;
   readonly #mirrorAnnotation: string;
   readonly #nodes = new Map<string, NodeContent>();
-  readonly #references = new WeakMap<StoredObject, PodReferences>();
 
   /** @param mirrorAnnotation marks pods that a node made itself: they give it nothing to read */
   constructor(pods: Pick<Partition, "get" | "observe">, mirrorAnnotation: string) {
@@ -41,10 +41,7 @@ export class NodePods {
         });
       },
       put: (pod, previous) => {
-        if (previous !== undefined) {
-          if (nodeOf(previous) === nodeOf(pod)) return;
-          this.#remove(previous);
-        }
+        if (previous !== undefined && nodeOf(previous) !== nodeOf(pod)) this.#remove(previous);
         this.#add(pod);
       },
       deleted: (previous) => this.#remove(previous),
@@ -63,24 +60,23 @@ export class NodePods {
 
   /** Whether a pod of the node in the namespace satisfies the test. */
   some(node: string, namespace: string, test: (references: PodReferences) => boolean): boolean {
-    for (const name of this.#nodes.get(node)?.get(namespace) ?? []) {
-      if (test(this.#referencesOf(namespace, name))) return true;
+    const pods = this.#nodes.get(node)?.get(namespace);
+    if (pods === undefined) return false;
+    for (const [name, known] of pods) {
+      const references = known ?? this.#read(namespace, name);
+      if (known === undefined) pods.set(name, references);
+      if (test(references)) return true;
     }
     return false;
   }
 
-  #referencesOf(namespace: string, name: string): PodReferences {
+  #read(namespace: string, name: string): PodReferences {
     const pod = this.#pods.get(objectPath(namespace, name));
     if (pod === undefined || pod.corruption !== undefined) return NO_REFERENCES;
-    let references = this.#references.get(pod);
-    if (references === undefined) {
-      // Stored JSON was encoded by us from a decoded object.
-      const object = JSON.parse(pod.bytes.toString("utf8")) as ApiObject;
-      const isMirror = object.metadata.annotations?.[this.#mirrorAnnotation] !== undefined;
-      references = isMirror ? NO_REFERENCES : podReferences(object);
-      this.#references.set(pod, references);
-    }
-    return references;
+    // Stored JSON was encoded by us from a decoded object.
+    const object = JSON.parse(pod.bytes.toString("utf8")) as ApiObject;
+    const isMirror = object.metadata.annotations?.[this.#mirrorAnnotation] !== undefined;
+    return isMirror ? NO_REFERENCES : podReferences(object);
   }
 
   #add(pod: StoredObject): void {
@@ -91,18 +87,18 @@ export class NodePods {
       content = new Map();
       this.#nodes.set(node, content);
     }
-    const names = content.get(pod.namespace);
-    if (names === undefined) content.set(pod.namespace, new Set([pod.name]));
-    else names.add(pod.name);
+    const pods = content.get(pod.namespace);
+    if (pods === undefined) content.set(pod.namespace, new Map([[pod.name, undefined]]));
+    else pods.set(pod.name, undefined);
   }
 
   #remove(pod: StoredObject): void {
     const node = nodeOf(pod);
     const content = this.#nodes.get(node);
-    const names = content?.get(pod.namespace);
-    if (content === undefined || names === undefined) return;
-    names.delete(pod.name);
-    if (names.size > 0) return;
+    const pods = content?.get(pod.namespace);
+    if (content === undefined || pods === undefined) return;
+    pods.delete(pod.name);
+    if (pods.size > 0) return;
     content.delete(pod.namespace);
     if (content.size === 0) this.#nodes.delete(node);
   }
