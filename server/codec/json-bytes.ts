@@ -94,6 +94,18 @@ function isEscaped(bytes: Buffer, at: number): boolean {
   return backslashes % 2 === 1;
 }
 
+/** Like `endOfString`; undefined when there is an escape in the string. */
+export function endOfPlainString(bytes: Buffer, start: number): number | undefined {
+  const near = Math.min(start + SHORT_STRING_BYTES, bytes.length);
+  for (let at = start + 1; at < near; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) return at;
+    if (byte === BACKSLASH) return undefined;
+  }
+  const end = bytes.indexOf(QUOTE, near);
+  return end < 0 || hasEscape(bytes, near, end) ? undefined : end;
+}
+
 /** Whether there is an escape between two positions. */
 export function hasEscape(bytes: Buffer, start: number, end: number): boolean {
   if (end - start > SHORT_STRING_BYTES) return bytes.subarray(start, end).includes(BACKSLASH);

@@ -14,6 +14,7 @@ import {
   COLON,
   COMMA,
   endOfElement,
+  endOfPlainString,
   endOfString,
   endOfValue,
   hasEscape,
@@ -92,14 +93,17 @@ function copy(writer: Writer, json: Buffer, start: number, end: number): void {
 export function stringTranscoder(writeText: (writer: Writer, text: string) => void): Transcode {
   return (writer, json, at) => {
     if (json[at] !== QUOTE) throw new UnusualText();
-    const end = endOfString(json, at);
-    if (!hasEscape(json, at + 1, end)) {
+    const end = endOfPlainString(json, at);
+    if (end !== undefined) {
       writer.uint32(end - at - 1);
       copy(writer, json, at + 1, end);
-    } else if (!copyUnescaped(writer, json, at + 1, end)) {
-      writeText(writer, JSON.parse(json.toString("utf8", at, end + 1)) as string);
+      return end + 1;
     }
-    return end + 1;
+    const after = copyUnescaped(writer, json, at + 1);
+    if (after !== undefined) return after;
+    const last = endOfString(json, at) + 1;
+    writeText(writer, JSON.parse(json.toString("utf8", at, last)) as string);
+    return last;
   };
 }
 
@@ -111,15 +115,20 @@ for (const [letter, character] of ['""', "\\\\", "//", "b\b", "f\f", "n\n", "r\r
 const LETTER_U = 0x75;
 const ASCII_END = 0x80;
 
-/** Writes text with escapes, its length before it. False, with nothing written, for rare escapes. */
-function copyUnescaped(writer: Writer, json: Buffer, start: number, end: number): boolean {
+/**
+ * Writes the text with escapes that begins at `start`, its length before it; gives the position after
+ * its quote. Undefined, with nothing written, for rare escapes.
+ */
+function copyUnescaped(writer: Writer, json: Buffer, start: number): number | undefined {
   const begin = writer.pos;
   writer.fork();
-  reserve(writer, end - start);
+  // Unescaped it is shorter, and the end is not worth a search of its own.
+  reserve(writer, json.length - start);
   const { buf } = writer;
   let { pos } = writer;
-  for (let at = start; at < end; at++) {
-    let byte = json[at] as number;
+  let at = start;
+  for (let byte = json[at] as number; byte !== QUOTE; byte = json[++at] as number) {
+    if (at >= json.length) throw new UnusualText();
     if (byte === BACKSLASH) {
       const letter = json[++at] as number;
       if (letter === LETTER_U) {
@@ -129,7 +138,7 @@ function copyUnescaped(writer: Writer, json: Buffer, start: number, end: number)
           // `reset` goes back to where `fork` was.
           writer.reset();
           writer.pos = begin;
-          return false;
+          return undefined;
         }
       } else {
         byte = ESCAPES[letter] as number;
@@ -139,7 +148,7 @@ function copyUnescaped(writer: Writer, json: Buffer, start: number, end: number)
   }
   writer.pos = pos;
   writer.ldelim();
-  return true;
+  return at + 1;
 }
 
 /** @param write writes an integer that is safe */
