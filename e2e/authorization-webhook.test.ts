@@ -20,6 +20,7 @@ import { type Answer, HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
+import { freePort } from "./tools/child.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
 import { type RedisProcess, startRedis } from "./tools/redis.js";
 
@@ -292,6 +293,31 @@ describe("webhooks by flags", () => {
     const sent = stub.calls.find(({ body }) => body.spec.user === "jane")?.body;
     assert.equal(sent?.apiVersion, "authorization.k8s.io/v1beta1");
     assert.deepEqual(sent?.spec.group, ["dev", "system:authenticated"]);
+  });
+
+  test("S2-AZC-23: a replica starts, works and ends without the Redis that it was told of", async () => {
+    await using dir = await makeTempDir("authorization-flags");
+    await using stub = await openWebhookStub();
+    const kubeconfig = join(dir.path, "kubeconfig");
+    await writeFile(kubeconfig, stub.kubeconfig);
+    await writeFile(join(dir.path, "password"), "open sesame");
+    const clients = await TestAuthority.create();
+    await writeFile(join(dir.path, "clients.pem"), clients.cert);
+    await using server = await startServer({
+      flags: [
+        "--authorization-mode=Webhook",
+        `--authorization-webhook-config-file=${kubeconfig}`,
+        `--client-ca-file=${join(dir.path, "clients.pem")}`,
+        `--authorization-webhook-cache-redis=redis://127.0.0.1:${await freePort()}`,
+        `--authorization-webhook-cache-redis-password-file=${join(dir.path, "password")}`,
+      ],
+    });
+    const { ca } = server.credentials;
+    const jane = new HttpsClient(server.url, { ca, ...(await clients.issueClient("CN=jane")) });
+    (await jane.get("/api/v1/nodes")).expect(200);
+    jane.close();
+    assert.ok(!server.logs.includes("open sesame"));
+    await server.stop();
   });
 
   test("S2-AZ-08, S2-AZC-08, 15: what cannot be is one clear line and exit status 1", async () => {

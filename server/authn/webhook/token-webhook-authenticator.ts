@@ -12,6 +12,7 @@ import type { Clock } from "../../../storage/base/clock.js";
 import type { Logger } from "../../../storage/base/logger.js";
 import type { Naming } from "../../api/naming.js";
 import { StatusError, unauthorized } from "../../api/status.js";
+import { PacedLog } from "../../client/paced-log.js";
 import type { ReviewClient } from "../../client/review-client.js";
 import { SingleFlight } from "../../client/single-flight.js";
 import type { LazySignal } from "../../request/lazy-signal.js";
@@ -54,9 +55,11 @@ export class TokenWebhookAuthenticator implements Authenticator {
   readonly #digestKey = randomBytes(32);
   readonly #remembered = new LRUCache<string, Remembered>({ max: TOKENS_MAX });
   readonly #flights = new SingleFlight<TokenIdentity | undefined>();
+  readonly #log: PacedLog;
 
   constructor(options: TokenWebhookOptions) {
     this.#options = options;
+    this.#log = new PacedLog(options.clock, options.logger);
   }
 
   authenticate(
@@ -96,7 +99,7 @@ export class TokenWebhookAuthenticator implements Authenticator {
     audiences: readonly string[],
     signal: AbortSignal,
   ): Promise<TokenIdentity | undefined> {
-    const { reviews, version, naming, clock, logger, cacheTtlMs } = this.#options;
+    const { reviews, version, naming, clock, cacheTtlMs } = this.#options;
     try {
       const review = toTokenReview(token, audiences, version, naming);
       const status = parseTokenReviewStatus(await reviews.ask(review, signal));
@@ -112,7 +115,7 @@ export class TokenWebhookAuthenticator implements Authenticator {
       return identity;
     } catch (error) {
       if (error instanceof StatusError) throw error;
-      if (!signal.aborted) logger.warn({ err: error }, "token webhook failed");
+      if (!signal.aborted) this.#log.error({ err: error }, "token webhook failed");
       throw unauthorized();
     }
   }

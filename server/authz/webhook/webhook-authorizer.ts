@@ -13,6 +13,7 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Logger } from "../../../storage/base/logger.js";
 import type { Naming } from "../../api/naming.js";
+import { PacedLog } from "../../client/paced-log.js";
 import { type ReviewClient, ReviewError } from "../../client/review-client.js";
 import { SingleFlight } from "../../client/single-flight.js";
 import type { LazySignal } from "../../request/lazy-signal.js";
@@ -68,6 +69,7 @@ export class WebhookAuthorizer implements Authorizer {
   readonly #options: WebhookAuthorizerOptions;
   readonly #isCaching: boolean;
   readonly #process: ProcessDecisionCache;
+  readonly #log: PacedLog;
   readonly #flights = new SingleFlight<Verdict>();
   /** The user's part of the question; users are frozen, and one connection or token has one. */
   readonly #userTexts = new WeakMap<UserInfo, string>();
@@ -77,6 +79,7 @@ export class WebhookAuthorizer implements Authorizer {
     this.#options = options;
     this.#isCaching = options.authorizedTtlMs > 0 || options.unauthorizedTtlMs > 0;
     this.#process = new ProcessDecisionCache(options.clock);
+    this.#log = new PacedLog(options.clock, options.logger);
   }
 
   authorize(
@@ -162,14 +165,14 @@ export class WebhookAuthorizer implements Authorizer {
   }
 
   async #call(request: RequestAttributes, user: UserInfo, signal: AbortSignal): Promise<Verdict> {
-    const { reviews, version, naming, metrics, name, logger, failurePolicy } = this.#options;
+    const { reviews, version, naming, metrics, name, failurePolicy } = this.#options;
     try {
       const status = await reviews.ask(toAccessReview(request, user, version, naming), signal);
       return Object.freeze(parseAccessReviewStatus(status));
     } catch (error) {
       const result = error instanceof ReviewError ? error.result : "error";
       if (!signal.aborted) {
-        logger.error({ authorizer: name, err: error }, "authorization webhook failed");
+        this.#log.error({ authorizer: name, err: error }, "authorization webhook failed");
         if (failurePolicy === "NoOpinion") metrics.failedOpen(name, result);
       }
       return this.#onFailure(error);
