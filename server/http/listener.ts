@@ -64,6 +64,8 @@ export class Listener {
   /** Connections whose TLS handshake is not finished, by the client's address and port. */
   readonly #handshakes = new Map<string, Socket>();
   readonly #http1Sockets = new Set<TLSSocket>();
+  /** Connections whose bytes go through the socket; see `#readInTurn`. */
+  readonly #inTurn = new WeakSet<Socket>();
   readonly #clock: Clock;
   #isClosing = false;
 
@@ -81,7 +83,10 @@ export class Listener {
       if (listener.#isClosing) response.shouldKeepAlive = false;
       onRequest(request, response);
     };
-    server.on("request", handle);
+    server.on("request", (request, response) => {
+      if (request.socket.isPaused()) listener.#readInTurn(request.socket);
+      handle(request, response);
+    });
     server.on("upgrade", (request, socket, head) => {
       answerUpgrade(request, socket as TLSSocket, head, handle);
     });
@@ -104,6 +109,18 @@ export class Listener {
     });
     server.on("error", (error) => options.logger.error({ err: error }, "listener failed"));
     return listener;
+  }
+
+  /**
+   * While an answer is on its way node reads no further requests, but its parser, which takes bytes
+   * straight from TLS, is fed what had arrived with this one, and fails (HPE_PAUSED). A listener for
+   * data makes the bytes go through the socket, where they wait. It costs a copy of what clients
+   * send, so only connections get it on which that has happened.
+   */
+  #readInTurn(socket: Socket): void {
+    if (this.#inTurn.has(socket)) return;
+    this.#inTurn.add(socket);
+    socket.on("data", ignore);
   }
 
   get port(): number {
@@ -201,6 +218,8 @@ export class Listener {
     if (this.#isClosing) session.close();
   }
 }
+
+function ignore(): void {}
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;

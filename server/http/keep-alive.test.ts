@@ -1,0 +1,49 @@
+/** Connections that are used again and again: what is sent right behind a large answer is read. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { test } from "node:test";
+import { openFront } from "./test-front.js";
+
+/** More than the buffers of a connection, so that it is still on its way when more is sent. */
+const ANSWER_BYTES = 20_000_000;
+const BODY = "b".repeat(20_000);
+const REQUESTS = 3;
+const PODS = "/api/v1/namespaces/default/pods";
+
+test("a request in several pieces behind a large answer is read, not cut off", async () => {
+  await using front = await openFront({
+    async handler(ctx) {
+      let bytes = 0;
+      for await (const chunk of ctx.req) bytes += (chunk as Buffer).length;
+      ctx.body = String(bytes).padEnd(ANSWER_BYTES);
+    },
+  });
+  const socket = await front.connect();
+  const send = () => {
+    socket.write(`POST ${PODS} HTTP/1.1\r\nHost: x\r\nContent-Length: ${BODY.length}\r\n\r\n`);
+    // Records of their own, which come in at once.
+    for (let at = 0; at < BODY.length; at += 2_000) socket.write(BODY.slice(at, at + 2_000));
+  };
+  send();
+  const [first] = await once(socket, "data");
+  socket.pause();
+  socket.cork();
+  for (let request = 1; request < REQUESTS; request++) send();
+  socket.uncork();
+
+  let received = String(first).length;
+  let heads = String(first).slice(0, 12);
+  socket.on("error", () => {});
+  const done = new Promise<void>((resolve) => {
+    socket.once("close", resolve);
+    socket.on("data", (bytes: Buffer) => {
+      received += bytes.length;
+      for (const at of bytes.toString("latin1").matchAll(/HTTP\/1\.1 \d+/g)) heads += ` ${at[0]}`;
+      if (received >= REQUESTS * ANSWER_BYTES) resolve();
+    });
+  });
+  socket.resume();
+  await done;
+  socket.destroy();
+  assert.equal(heads, "HTTP/1.1 200 HTTP/1.1 200 HTTP/1.1 200");
+});
