@@ -1,0 +1,178 @@
+/**
+ * The authorization modes that need nothing but flags: AlwaysAllow, AlwaysDeny and an ABAC file, alone
+ * and in order; what stands in the file's way at start; and the list that a self-review shows.
+ */
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { type Answer, HttpsClient } from "./harness/https-client.js";
+import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
+import { makeTempDir } from "./harness/temp-dir.js";
+import { TestAuthority } from "./harness/test-authority.js";
+
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+const RULES_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+const POLICY = { apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy" };
+
+const LINES = [
+  "# who may do what",
+  "",
+  JSON.stringify({
+    ...POLICY,
+    spec: { user: "jane", namespace: "default", resource: "configmaps", readonly: true },
+  }),
+  JSON.stringify({ ...POLICY, spec: { group: "system:authenticated", nonResourcePath: "/api*" } }),
+  JSON.stringify({
+    ...POLICY,
+    spec: {
+      group: "system:authenticated",
+      namespace: "*",
+      resource: "selfsubjectrulesreviews",
+      apiGroup: "authorization.k8s.io",
+    },
+  }),
+  JSON.stringify({ user: "root" }),
+];
+
+interface Rules {
+  readonly resourceRules: readonly object[];
+  readonly nonResourceRules: readonly object[];
+  readonly incomplete: boolean;
+  readonly evaluationError?: string;
+}
+
+function refused(answer: Answer): void {
+  assert.equal(answer.expect(403).object.reason, "Forbidden");
+}
+
+describe("authorization modes", () => {
+  const folder = makeTempDir("authorization-modes");
+  let authority: TestAuthority;
+  let caFile = "";
+  let policyFile = "";
+  before(async () => {
+    authority = await TestAuthority.create("people");
+    const { path } = await folder;
+    caFile = join(path, "people.crt");
+    policyFile = join(path, "policy.jsonl");
+    await writeFile(caFile, authority.certificate);
+    await writeFile(policyFile, LINES.join("\n"));
+  });
+  after(async () => (await folder)[Symbol.asyncDispose]());
+
+  const start = (...flags: string[]) =>
+    startServer({ flags: [`--client-ca-file=${caFile}`, ...flags] });
+
+  async function clientOf(server: ServerProcess, commonName: string): Promise<HttpsClient> {
+    const identity = await authority.issue({ commonName });
+    return new HttpsClient(server.url, { ca: server.credentials.ca, ...identity });
+  }
+
+  async function rulesOf(client: HttpsClient): Promise<Rules> {
+    const answer = await client.post(RULES_REVIEWS, { spec: { namespace: "default" } });
+    return answer.expect(201).object.status as Rules;
+  }
+
+  test("S2-AZ-04: AlwaysAllow lets everybody do everything", async () => {
+    await using server = await start("--authorization-mode=AlwaysAllow");
+    const jane = await clientOf(server, "jane");
+    (await jane.post(CONFIG_MAPS, { metadata: { name: "a" } })).expect(201);
+    (await jane.get("/metrics")).expect(200);
+    const rules = await rulesOf(jane);
+    assert.deepEqual(rules.resourceRules, [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }]);
+    assert.equal(rules.incomplete, false);
+    jane.close();
+  });
+
+  test("S2-AZ-01, S2-AZ-04, S2-AZ-17: AlwaysDeny lets nobody in but masters", async () => {
+    await using server = await start("--authorization-mode=AlwaysDeny");
+    const jane = await clientOf(server, "jane");
+    const answer = await jane.get(CONFIG_MAPS);
+    refused(answer);
+    assert.equal(
+      answer.object.message,
+      'configmaps is forbidden: User "jane" cannot list resource "configmaps" in API group "" in the namespace "default": Everything is forbidden.',
+    );
+    (await server.client.get(CONFIG_MAPS)).expect(200);
+    jane.close();
+  });
+
+  test("S2-AZ-02, S2-AZ-03, S2-AZ-05, S2-AZ-07: an ABAC file, and what comes behind it", async () => {
+    await using server = await start(
+      "--authorization-mode=ABAC,RBAC",
+      `--authorization-policy-file=${policyFile}`,
+    );
+    const [jane, root] = [await clientOf(server, "jane"), await clientOf(server, "root")];
+    (await jane.get(CONFIG_MAPS)).expect(200);
+    (await jane.get(`${CONFIG_MAPS}/none`)).expect(404);
+    refused(await jane.post(CONFIG_MAPS, { metadata: { name: "a" } }));
+    refused(await jane.get("/api/v1/namespaces/kube-system/configmaps"));
+    refused(await jane.get("/api/v1/configmaps"));
+    (await jane.get("/apis")).expect(200);
+    refused(await jane.get("/metrics"));
+    (await root.post(CONFIG_MAPS, { metadata: { name: "a" } })).expect(201);
+    (await root.get("/metrics")).expect(200);
+
+    // What the file does not give roles may.
+    const rbac = "/apis/rbac.authorization.k8s.io/v1";
+    const role = {
+      metadata: { name: "w" },
+      rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["create"] }],
+    };
+    const roles = `${rbac}/namespaces/default`;
+    (await server.client.post(`${roles}/roles`, role)).expect(201);
+    const binding = {
+      metadata: { name: "w" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "w" },
+      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "jane" }],
+    };
+    (await server.client.post(`${roles}/rolebindings`, binding)).expect(201);
+    (await jane.post(CONFIG_MAPS, { metadata: { name: "b" } })).expect(201);
+
+    const rules = await rulesOf(jane);
+    assert.equal(rules.incomplete, false);
+    assert.deepEqual(rules.resourceRules[0], {
+      verbs: ["get", "list", "watch"],
+      apiGroups: [""],
+      resources: ["configmaps"],
+    });
+    assert.ok(JSON.stringify(rules.resourceRules).includes('"create"'), "and those of roles");
+    jane.close();
+    root.close();
+  });
+
+  test("S2-AZ-05: a bad policy file ends the start with one line that says where", async () => {
+    const bad = join((await folder).path, "bad.jsonl");
+    await writeFile(bad, `${LINES[0]}\n{"user":"jane"}\n{"user":`);
+    const run = (...flags: string[]) =>
+      runServer(["serve", "--secure-port=0", `--data-dir=${bad}.data`, ...flags]);
+    const { code, output } = await run(
+      "--authorization-mode=ABAC",
+      `--authorization-policy-file=${bad}`,
+    );
+    assert.equal(code, 1);
+    assert.match(output, /^keelson: error reading policy file .*bad\.jsonl, line 3: .*\n$/);
+    const missing = await run("--authorization-mode=ABAC", "--authorization-policy-file=/none");
+    assert.equal(missing.code, 1);
+    assert.match(missing.output, /--authorization-policy-file: cannot read "\/none"/);
+    const unnamed = await run("--authorization-mode=ABAC");
+    assert.equal(unnamed.code, 1);
+    const unknown = await run("--authorization-mode=Sometimes");
+    assert.equal(unknown.code, 1);
+  });
+
+  test("plugins of admission are chosen by name, and what there is not is one line at start", async () => {
+    const data = `--data-dir=${join((await folder).path, "nonsense")}`;
+    const args = ["serve", "--secure-port=0", data, "--enable-admission-plugins=Nonsense"];
+    const { code, output } = await runServer(args);
+    assert.equal(code, 1);
+    assert.match(output, /--enable-admission-plugins: plugin "Nonsense" is unknown/);
+    await using server = await start("--disable-admission-plugins=Priority,ResourceQuota");
+    const pod = { metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "i" }] } };
+    const made = (
+      await server.client.post("/api/v1/namespaces/default/pods?dryRun=All", pod)
+    ).expect(201);
+    assert.equal((made.object.spec as { priority?: number }).priority, undefined);
+  });
+});
