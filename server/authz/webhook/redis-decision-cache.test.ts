@@ -413,7 +413,7 @@ test("S2-AZC-23: passwords and TLS: the right ones connect, the wrong ones are d
   assert.ok(secured.url.startsWith("redis://"));
   const good = open(`rediss://:open%20sesame@127.0.0.1:${port}/2`);
   await eventually("connected", () => good.cache.isConnected);
-  good.cache.put("k", "deny", 5_000);
+  good.cache.put("k", "deny", 60_000);
   const read = await eventually("shared", async () => (await good.cache.get("k")).found);
   assert.equal(read.decision, "deny");
 
@@ -426,6 +426,9 @@ test("S2-AZC-23: passwords and TLS: the right ones connect, the wrong ones are d
     return wrong.metrics.of("failed get reply") + wrong.metrics.of("failed get skipped") > 3;
   });
   wrong.cache.replacePassword("open sesame");
+  await eventually("the new password is used", async () => {
+    return (await wrong.cache.get("k")).found?.decision === "deny";
+  });
   for (const { cache } of [good, unsafe, wrong]) await cache[Symbol.asyncDispose]();
 });
 

@@ -232,6 +232,8 @@ function toRedisOptions({ connection, ca }: RedisDecisionCacheOptions) {
     enableReadyCheck: false,
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
+    // Another password, or another primary behind the same address, is found by connecting again.
+    reconnectOnError: ({ message }) => /^(?:NOAUTH|WRONGPASS|NOPERM|READONLY)\b/.test(message),
     retryStrategy: (times) =>
       Math.min(RECONNECT_MAX_MS, RECONNECT_MIN_MS * 2 ** Math.min(times, 8)),
   } satisfies RedisOptions;
