@@ -17,6 +17,7 @@ import { Frame } from "./frame.js";
 import { FunctionTable } from "./function-table.js";
 import { ADDRESSES } from "./functions/addresses.js";
 import { LISTS } from "./functions/lists.js";
+import { NAMED_FORMATS } from "./functions/named-formats.js";
 import { OPTIONALS } from "./functions/optionals.js";
 import { QUANTITIES } from "./functions/quantities.js";
 import { REGEX } from "./functions/regex.js";
@@ -24,6 +25,7 @@ import { STANDARD } from "./functions/standard.js";
 import { STRINGS } from "./functions/strings.js";
 import { TIME } from "./functions/time.js";
 import { URLS } from "./functions/urls.js";
+import { VERSIONS } from "./functions/versions.js";
 import { parse } from "./parser.js";
 import { plan } from "./planner.js";
 import { selectedPaths } from "./references.js";
@@ -36,6 +38,7 @@ import {
   listOf,
   mapOf,
   NAMED_TYPES,
+  optionalOf,
   parseType,
   STRING,
   type Type,
@@ -43,7 +46,7 @@ import {
 
 export { CelCompileError, CelEvaluationError } from "./errors.js";
 
-/** Lists, maps (by strings) and objects are made of these; "optional" results have no name here. */
+/** Lists, maps (by strings) and objects are made of these. */
 export type CelType =
   | "bool"
   | "int"
@@ -56,6 +59,8 @@ export type CelType =
   | "dyn"
   | { readonly list: CelType }
   | { readonly map: CelType }
+  /** A variable that may have no value (null); not for fields, which may be absent anyhow. */
+  | { readonly optional: CelType }
   | { readonly object: string };
 
 /** A named type of objects: selecting any other field is an error, a field that is not set fails. */
@@ -125,6 +130,8 @@ const FUNCTIONS = new FunctionTable([
   URLS,
   QUANTITIES,
   ADDRESSES,
+  VERSIONS,
+  NAMED_FORMATS,
 ]);
 
 /** @throws {TypeError} for a declaration that refers to an object type that is not there */
@@ -192,6 +199,7 @@ function declareObjects(types: readonly CelObjectType[]): ReadonlyMap<string, Ty
 function typeOf(type: CelType, objects: ReadonlyMap<string, Type>): Type {
   if (typeof type === "string") return type === "dyn" ? DYN : parseType(type);
   if ("list" in type) return listOf(typeOf(type.list, objects));
+  if ("optional" in type) return optionalOf(typeOf(type.optional, objects));
   if ("map" in type) return mapOf(STRING, typeOf(type.map, objects));
   const found = objects.get(type.object);
   if (found === undefined) throw new TypeError(`no object type is named ${type.object}`);

@@ -295,6 +295,8 @@ function sizeOfType(type: Type): number {
       return REQUEST_BYTES_MAX / ELEMENT_BYTES_MIN;
     case "map":
       return REQUEST_BYTES_MAX / ENTRY_BYTES_MIN;
+    case "named":
+      return type.fields?.size ?? 1;
     case "simple":
       return type.name === "string" || type.name === "bytes" ? REQUEST_BYTES_MAX : 1;
     default:

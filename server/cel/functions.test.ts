@@ -231,3 +231,36 @@ test("arithmetic is of 64 bits and refuses what does not fit", () => {
     "d + 1",
   ]);
 });
+
+test("semantic versions", () => {
+  expectAll([
+    ["isSemver('1.2.3-rc.1+b5') && !isSemver('v1.2') && isSemver('v1.2', true)", true],
+    ["semver('1.2.3').major() + semver('1.2.3').minor() + semver('1.2.3').patch()", 6n],
+    ["semver('1.10.0').isGreaterThan(semver('1.9.9'))", true],
+    ["semver('1.0.0-alpha.2').isLessThan(semver('1.0.0-alpha.10'))", true],
+    ["semver('1.0.0-1').compareTo(semver('1.0.0-a'))", -1n],
+    ["semver('1.0.0').compareTo(semver('1.0.0-rc'))", 1n],
+    ["semver('1.0.0+a') == semver('1.0.0+b')", true],
+    ["semver('v01.2', true)", "1.2.0"],
+  ]);
+  expectFailures(["semver('1.2')", "semver('1.2.3-01')", "semver('01.2.3')"]);
+});
+
+test("named formats", () => {
+  expectAll([
+    ["format.dns1123Label().validate('web-1').hasValue()", false],
+    ["format.dns1123Label().validate('Web').value().size()", 1n],
+    ["format.named('uuid').value().validate('x')", ["does not match the UUID format"]],
+    ["format.named('nothing').hasValue()", false],
+    ["format.dns1123LabelPrefix().validate('web-').hasValue()", false],
+    ["format.date().validate('2024-02-30').hasValue()", true],
+    ["format.byte().validate('aGk=').hasValue() || format.uri().validate('/x').hasValue()", false],
+  ]);
+});
+
+test("a variable may be optional", () => {
+  const { compile } = createCelEnvironment({ variables: { old: { optional: "string" } } });
+  const program = compile("old.orValue('none')", ["string"]);
+  assert.equal(program.evaluate({ old: null }), "none");
+  assert.equal(program.evaluate({ old: "x" }), "x");
+});

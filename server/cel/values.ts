@@ -209,8 +209,14 @@ export class ObjectMap extends MapValue {
     return value;
   }
 
+  /** Objects of a declared type have the declared fields that are set. */
+  #presentKeys(): readonly string[] {
+    const keys = Object.keys(this.#object);
+    return this.typeName === "map" ? keys : keys.filter((key) => this.get(key) !== undefined);
+  }
+
   keys(): readonly string[] {
-    this.#keys ??= Object.keys(this.#object);
+    this.#keys ??= this.#presentKeys();
     return this.#keys;
   }
 }

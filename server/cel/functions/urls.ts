@@ -53,6 +53,11 @@ function parseUrl(text: string): UrlValue | undefined {
   return new UrlValue(text, { scheme: scheme.toLowerCase(), host, path: found, query });
 }
 
+/** Whether `url(text)` takes it. */
+export function isUrl(text: string): boolean {
+  return parseUrl(text) !== undefined;
+}
+
 function hostname({ parts }: UrlValue): string {
   return parts.host.replace(/:\d*$/, "").replace(/^\[(.*)\]$/, "$1");
 }
@@ -83,7 +88,7 @@ export const URLS: readonly Overload[] = [
     },
     options,
   ),
-  fn("isURL", "string", "bool", (text: string) => parseUrl(text) !== undefined, options),
+  fn("isURL", "string", "bool", isUrl, options),
   method("getScheme", "kubernetes.URL", "string", ({ parts }: UrlValue) => parts.scheme),
   method("getHost", "kubernetes.URL", "string", ({ parts }: UrlValue) => parts.host),
   method("getHostname", "kubernetes.URL", "string", hostname),
