@@ -355,3 +355,19 @@ test("changes of the status by a plugin on the main resource do not count", asyn
   const made = await create(withPlugins(plugin), "pods", pod);
   assert.equal((made.status as unknown as { phase: string }).phase, "Pending");
 });
+
+test("a PUT that creates tells the client what admission says, and what the body has too much once", async () => {
+  const leases = harness.resource("coordination.k8s.io", "v1", "leases");
+  const warning: AdmissionPlugin = {
+    name: "warning",
+    validate({ operation, warn }) {
+      warn(`${operation} is seen`);
+      return undefined;
+    },
+  };
+  const options = writeOptions();
+  const target = { resource: leases, namespace: "default", name: "put", subresource: "", options };
+  const input = inputOf({ metadata: { name: "put" }, spec: { extra: 1 } });
+  await updateObject(withPlugins(warning), { ...target, input }, noSignal);
+  assert.deepEqual(options.warnings, [`unknown field "spec.extra"`, "CREATE is seen"]);
+});

@@ -66,7 +66,9 @@ export async function updateObject(
     throw notFound(resource, name);
   }
   await target.authorizeCreate?.();
-  return await createObject(registry, { ...target, options: quiet }, signal);
+  // What is wrong with the body has been said; what admission says has not.
+  const told = { ...options, fieldValidation: "Ignore" as const };
+  return await createObject(registry, { ...target, options: told }, signal);
 }
 
 /**
