@@ -280,3 +280,29 @@ test("a running pod that no longer meets the standard can still be changed, but 
   const spec = { containers: [{ name: "c", image: "other" }] };
   assert.match((await refusal(change({ spec }))).message, /violates PodSecurity/);
 });
+
+test("a container for debugging meets the standard as well", async () => {
+  await create("", "pods", pod("debugged"), "baseline");
+  const pods = harness.resource("", "v1", "pods");
+  const debug = (securityContext: JsonObject) =>
+    patchObject(
+      registry,
+      {
+        resource: pods.shapes?.get("ephemeralcontainers") ?? pods,
+        namespace: "baseline",
+        name: "debugged",
+        subresource: "ephemeralcontainers",
+        options: writeOptions(),
+        patch: (current: JsonValue) =>
+          applyMergePatch(current, {
+            spec: { ephemeralContainers: [{ name: "d", image: "i", securityContext }] },
+          }),
+      },
+      noSignal,
+    );
+  assert.match(
+    (await refusal(debug({ privileged: true }))).message,
+    /violates PodSecurity "baseline:latest": privileged \(container "d"/,
+  );
+  await debug({});
+});
