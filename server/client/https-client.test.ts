@@ -83,6 +83,21 @@ test("without its client certificate a client does not get in", async () => {
   await assert.rejects(client.request(POST, never), { name: "TransportError" });
 });
 
+test("certificates that are none are an error of the connection, which does not quote them", async () => {
+  await using stub = await openWebhookStub();
+  const config = await configOf(stub.kubeconfig);
+  const certificate = { cert: { text: "secret" }, key: { text: "secret" } };
+  for (const broken of [
+    { ...config, ca: "secret" },
+    { ...config, user: { certificate } },
+  ]) {
+    await assert.rejects(clientFor(broken).request(POST, never), (error: Error) => {
+      assert.equal(error.name, "TransportError");
+      return !error.message.includes("secret");
+    });
+  }
+});
+
 test("deadline, cancellation, a closed connection and too long answers are told apart", async () => {
   await using stub = await openWebhookStub(() => ({ isSilent: true }));
   const client = clientFor(await configOf(stub.kubeconfig), 50);

@@ -12,6 +12,7 @@ import {
   request as requestHttp,
 } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import { createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
 import type { ClusterEndpoint } from "./client-config.js";
 import type { CredentialSource, Credentials } from "./credentials.js";
 
@@ -118,6 +119,12 @@ export class HttpsClient {
       return this.#agent;
     }
     this.close();
+    this.#certificate = certificate;
+    this.#agent = this.#createAgent(certificate);
+    return this.#agent;
+  }
+
+  #createAgent(certificate: Credentials["certificate"]): HttpsAgent | HttpAgent {
     const { endpoint, defaultAuthorities } = this.#options;
     const { serverName, isInsecure } = endpoint;
     const ca = endpoint.ca ?? defaultAuthorities;
@@ -128,19 +135,18 @@ export class HttpsClient {
       timeout: IDLE_TIMEOUT_MS,
       scheduling: "lifo" as const,
     };
-    this.#certificate = certificate;
-    this.#agent =
-      this.#url.protocol === "http:"
-        ? new HttpAgent(pool)
-        : new HttpsAgent({
-            ...pool,
-            minVersion: "TLSv1.2",
-            rejectUnauthorized: !isInsecure,
-            ...(ca === undefined ? {} : { ca: [ca].flat() }),
-            ...(serverName === undefined ? {} : { servername: serverName }),
-            ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
-          });
-    return this.#agent;
+    if (this.#url.protocol === "http:") return new HttpAgent(pool);
+    return new HttpsAgent({
+      ...pool,
+      // Made once: an agent would put certificates and key into a name that it looks up each time.
+      secureContext: secureContextOf({
+        minVersion: "TLSv1.2",
+        ...(ca === undefined ? {} : { ca: [ca].flat() }),
+        ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
+      }),
+      rejectUnauthorized: !isInsecure,
+      ...(serverName === undefined ? {} : { servername: serverName }),
+    });
   }
 
   #send(
@@ -213,6 +219,16 @@ export class HttpsClient {
       });
       request.end(bytes);
     });
+  }
+}
+
+/** @throws {TransportError} texts that are no certificate or key, or do not belong together */
+function secureContextOf(options: SecureContextOptions): SecureContext {
+  try {
+    return createSecureContext(options);
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? "invalid";
+    throw new TransportError("connection", `certificates or key cannot be used: ${why}`);
   }
 }
 
