@@ -120,7 +120,11 @@ export class Listener {
   #readInTurn(socket: Socket): void {
     if (this.#inTurn.has(socket)) return;
     this.#inTurn.add(socket);
+    // Node's own starts reading again; with the parser it takes its listener away, too early here.
+    const resumers = socket.listeners("resume") as (() => void)[];
     socket.on("data", ignore);
+    const left = socket.listeners("resume");
+    for (const resume of resumers) if (!left.includes(resume)) socket.on("resume", resume);
   }
 
   get port(): number {
@@ -243,6 +247,7 @@ function createServer({ credentials, requestTimeoutMs, logger, metrics }: Listen
   });
   server.maxHeadersCount = HEADERS_COUNT_MAX;
   server.on("clientError", answerClientError);
+  server.on("secureConnection", keepParsing);
   const handshakeErrors = metrics.tlsHandshakeErrors.cell();
   server.on("tlsClientError", (error) => {
     handshakeErrors.value++;
@@ -250,6 +255,19 @@ function createServer({ credentials, requestTimeoutMs, logger, metrics }: Listen
   });
   return server;
 }
+
+/**
+ * Where an answer is not yet on its way when the next request begins, Node pauses both the socket and
+ * the parser. What TLS has already decrypted then meets a paused parser, which is taken for a malformed
+ * request (HPE_PAUSED) and costs the connection. Pausing the socket is enough: what is decrypted
+ * already is a record or two.
+ */
+function keepParsing(socket: TLSSocket): void {
+  const { parser } = socket as { parser?: { pause(): void } | null };
+  if (parser) parser.pause = doNothing;
+}
+
+function doNothing(): void {}
 
 function secureContext({ key, cert, clientAuthorities }: ServingCredentials) {
   return {
