@@ -117,3 +117,38 @@ test("S1-NEG-09: what a delete answers is in the encoding asked for", async () =
   });
   assert.deepEqual([...again.expect(200).bytes.subarray(0, 3)], [0x6b, 0x38, 0x73]);
 });
+
+test("S1-TABLE-08, S1-NEG-14: the answer to a question has no row; who takes JSON too gets that", async () => {
+  const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+  const body = { spec: { resourceAttributes: { verb: "get", resource: "pods" } } };
+  for (const [accept, expected] of [
+    [`application/json;${TABLE}`, 406],
+    [`application/json;${METADATA}`, 406],
+    [`application/json;${TABLE},application/json`, 201],
+  ] as const) {
+    const headers = { accept, "content-type": "application/json" };
+    const answer = await server.client.request(path, { method: "POST", headers, body });
+    assert.equal(answer.status, expected, accept);
+    assert.equal(answer.object.kind, expected === 201 ? "SelfSubjectAccessReview" : "Status");
+  }
+});
+
+test("S1-WATCH-25: a watch as Tables and as metadata is one document per event", async () => {
+  const first = (await get(`${MAPS}/m0000`, {})).expect(200).object;
+  const since = Number(first.metadata.resourceVersion) - 1;
+  const path = `${MAPS}?watch=1&resourceVersion=${since}&fieldSelector=metadata.name%3Dm0000&timeoutSeconds=1`;
+  for (const [form, kind] of [
+    [TABLE, "Table"],
+    [METADATA, "PartialObjectMetadata"],
+  ] as const) {
+    const stream = (await get(path, { accept: `application/json;${form}` })).expect(200);
+    const events = stream.text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    assert.ok(events.length > 0);
+    for (const { type, object } of events) assert.deepEqual([type, object.kind], ["ADDED", kind]);
+    const named = kind === "Table" ? events[0].object.rows[0].object : events[0].object;
+    assert.equal(named.metadata.name, "m0000");
+  }
+});

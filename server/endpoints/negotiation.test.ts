@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createNaming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
-import { createNegotiator } from "./negotiation.js";
+import { createNegotiator, type Offers } from "./negotiation.js";
 
 const TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1";
 
@@ -56,12 +56,7 @@ const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const METADATA = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 /** Accept, whether the type has a Protobuf form, whether it is a watch, and what comes of it. */
-const ENCODINGS: readonly [
-  ids: string,
-  accept: string,
-  offers: { hasProtobuf: boolean; isStream: boolean },
-  expected: string,
-][] = [
+const ENCODINGS: readonly [ids: string, accept: string, offers: Offers, expected: string][] = [
   ["S1-PB-01", PROTOBUF, { hasProtobuf: true, isStream: false }, PROTOBUF],
   ["S1-PB-10", PROTOBUF, { hasProtobuf: false, isStream: false }, "406"],
   [
@@ -80,6 +75,19 @@ const ENCODINGS: readonly [
     "C-16",
     `${PROTOBUF};as=Table;g=meta.k8s.io;v=v1`,
     { hasProtobuf: true, isStream: false },
+    "406",
+  ],
+  ["S1-TABLE-08, S1-NEG-14", TABLE, { hasProtobuf: true, isStream: false, hasForms: false }, "406"],
+  [
+    "S1-TABLE-08, S1-TABLE-12",
+    `${TABLE},application/json`,
+    { hasProtobuf: true, isStream: false, hasForms: false },
+    "application/json",
+  ],
+  [
+    "S1-TABLE-12",
+    `application/json;${METADATA}`,
+    { hasProtobuf: true, isStream: false, hasForms: false },
     "406",
   ],
   ["S1-NEG-02", "application/yaml", { hasProtobuf: true, isStream: false }, "application/yaml"],

@@ -24,6 +24,8 @@ export interface Offers {
   readonly hasProtobuf: boolean;
   /** Whether it is a stream of events, which YAML cannot be. */
   readonly isStream: boolean;
+  /** Whether there are Tables and metadata of it, as there are of all that is stored (default). */
+  readonly hasForms?: boolean;
 }
 
 const JSON_TYPE = "application/json";
@@ -99,6 +101,7 @@ export function createNegotiator(
       if (isProtobuf && !offers.hasProtobuf) return undefined;
       return { form, encoding, contentType: mediaTypes[encoding] };
     }
+    if (offers.hasForms === false) return undefined;
     if (!FORMS.has(form) || parameters.get("g") !== metaGroup) return undefined;
     const version = parameters.get("v");
     if (version !== "v1" || (isProtobuf && form === "Table")) return undefined;
@@ -125,7 +128,7 @@ export function createNegotiator(
       if (accept === undefined || accept === "" || accept === JSON_TYPE || accept === "*/*") {
         return PLAIN;
       }
-      const key = `${offers.hasProtobuf ? "p" : "-"}${offers.isStream ? "s" : "-"}${accept}`;
+      const key = `${offers.hasProtobuf ? "p" : "-"}${offers.isStream ? "s" : "-"}${offers.hasForms === false ? "-" : "f"}${accept}`;
       const known = remembered.get(key);
       if (known !== undefined) return known;
       const result = choose(accept, offers);

@@ -35,6 +35,11 @@ export interface Representation {
   readonly isPlainJson: boolean;
   /** Whether it says how old things are, so that what was made is soon wrong. */
   readonly isTimed: boolean;
+  /**
+   * Set for encodings in which lists of more than 100 MB are not recommended (S1-NEG-17): they cost
+   * much more than compact JSON and Protobuf. The name under which such lists are counted.
+   */
+  readonly costlyEncoding?: "cbor" | "yaml" | "pretty";
   /** The object by itself: a complete body. */
   putObject(out: ChunkWriter, object: StoredObject): void;
   /**

@@ -114,3 +114,26 @@ test("S1-LIST-10: a selector that leaves out nearly everything gives others thei
   assert.equal(page.metadata.continue, undefined);
   assert.ok(turns > 2);
 });
+
+test("S1-NEG-17: a large list in an encoding that is not recommended for it is counted, once", async () => {
+  const counted: string[] = [];
+  const largeLists = { bytes: 600_000, count: (encoding: string) => void counted.push(encoding) };
+  await using reads = await openTestReads({ largeLists });
+  for (let i = 0; i < 8; i++) {
+    const metadata = { name: `o-${i}`, namespace: "default", uid: `uid-${i}` };
+    const data = { text: "x".repeat(200_000) };
+    const object = { kind: "ConfigMap", apiVersion: "v1", metadata, data };
+    await reads.put(`o-${i}`, JSON.stringify(object));
+  }
+  const readAll = async (rest: string, accept: string) => {
+    const answer = await reads.get(rest, accept);
+    assert.equal(answer.status, 200);
+    await answer.arrayBuffer();
+  };
+  await readAll("", "application/json");
+  await readAll("?limit=2", "application/yaml");
+  assert.deepEqual(counted, []);
+  await readAll("", "application/yaml");
+  await readAll("?pretty=true", "application/json");
+  assert.deepEqual(counted, ["yaml", "pretty"]);
+});

@@ -31,6 +31,9 @@ const VISITS_MAX = 10_000;
 /** Objects encoded in one turn, only to know their sizes: a few milliseconds. */
 const SIZES_MAX = 500;
 
+/** Where lists in other encodings than compact JSON and Protobuf are no longer recommended (S1-NEG-17). */
+export const LARGE_LIST_BYTES = 100_000_000;
+
 export interface ListServices extends ReadServices {
   readonly history: HistoricalReader;
   /**
@@ -38,6 +41,8 @@ export interface ListServices extends ReadServices {
    * ListFromCacheSnapshot). Default true; otherwise they are read from the store.
    */
   readonly usesSnapshots?: boolean;
+  /** Who counts lists of more than `bytes` in an encoding that is not recommended for them. */
+  readonly largeLists?: { readonly bytes: number; count(encoding: string): void };
 }
 
 /** Where a list starts: a state, and the object after which it goes on. */
@@ -366,6 +371,8 @@ class ListBody {
   readonly #listing: Listing;
   #stream: PacedStream | undefined;
   #isFirst = true;
+  /** Sent so far, where a large list is to be counted. */
+  #bytes = 0;
 
   constructor(listing: Listing, metadata: ListMetadata, itemsBytes: number) {
     this.#listing = listing;
@@ -381,8 +388,19 @@ class ListBody {
   flush(): Promise<boolean> {
     const { ctx, representation, services } = this.#listing;
     const head = { status: 200, headers: { "Content-Type": representation.contentType } };
+    this.#countIfLarge();
     this.#stream ??= new PacedStream(openCompressedSink(ctx, head, services.compression));
     return this.#stream.write(this.out);
+  }
+
+  #countIfLarge(): void {
+    const { costlyEncoding } = this.#listing.representation;
+    const { largeLists } = this.#listing.services;
+    if (costlyEncoding === undefined || largeLists === undefined) return;
+    const before = this.#bytes;
+    this.#bytes += this.out.length;
+    const isNowLarge = before <= largeLists.bytes && this.#bytes > largeLists.bytes;
+    if (isNowLarge) largeLists.count(costlyEncoding);
   }
 
   async end(): Promise<void> {

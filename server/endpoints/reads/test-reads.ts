@@ -32,7 +32,9 @@ export interface TestReads extends AsyncDisposable {
 }
 
 export async function openTestReads(
-  options: Pick<ListServices, "usesSnapshots"> & { readonly watchClock?: Clock } = {},
+  options: Pick<ListServices, "usesSnapshots" | "largeLists"> & {
+    readonly watchClock?: Clock;
+  } = {},
 ): Promise<TestReads> {
   const harness = await openRegistryHarness();
   const { store, view, freshness, naming } = harness.registry;

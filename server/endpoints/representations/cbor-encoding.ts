@@ -33,6 +33,7 @@ export function inCbor(form: JsonForm, contentType: string): Representation {
     id: `${form.id}/cbor`,
     watchContentType: contentType.replace(mediaType, SEQUENCE_TYPE),
     isStoredForm: false,
+    costlyEncoding: "cbor",
     putObject: (out, object) => putDocument(out, (to) => form.put(to, object, true)),
     putListHead(out, metadata) {
       const { items, rows, ...head } = parseJson(form.listHead(metadata) + LIST_FOOT) as JsonObject;

@@ -64,6 +64,7 @@ export function inIndentedJson(form: JsonForm, contentType: string): Representat
     ...compact,
     id: `${form.id}/indented`,
     isStoredForm: false,
+    costlyEncoding: "pretty",
     putObject: (out, object) => out.putText(indentJson(put(object))),
     putListHead(out, metadata) {
       const whole = indentJson(form.listHead(metadata) + LIST_FOOT);

@@ -44,6 +44,8 @@ export function createRepresentationSource(
       const negotiated = negotiator.negotiate(ctx.get("accept"), {
         hasProtobuf: all.protobuf.codecOf(resource) !== undefined,
         isStream: ctx.state.info.verb === "watch",
+        // The answer to a question is no object that could be shown in a row (S1-TABLE-08).
+        hasForms: resource.virtual === undefined && resource.action === undefined,
       });
       const include = includeObject(ctx);
       const isPretty = wantsPretty(ctx);

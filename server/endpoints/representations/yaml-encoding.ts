@@ -50,6 +50,7 @@ export function inYaml(form: JsonForm, contentType: string): Representation {
     ...compact,
     id: `${form.id}/yaml`,
     isStoredForm: false,
+    costlyEncoding: "yaml",
     putObject: (out, object) => out.putText(toYaml(toValue((to) => form.put(to, object, true)))),
     putListHead(out, metadata) {
       // What holds the items comes last, so that they can follow one by one.
