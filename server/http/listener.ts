@@ -64,8 +64,6 @@ export class Listener {
   /** Connections whose TLS handshake is not finished, by the client's address and port. */
   readonly #handshakes = new Map<string, Socket>();
   readonly #http1Sockets = new Set<TLSSocket>();
-  /** Connections whose bytes go through the socket; see `#readInTurn`. */
-  readonly #inTurn = new WeakSet<Socket>();
   readonly #clock: Clock;
   #isClosing = false;
 
@@ -83,10 +81,7 @@ export class Listener {
       if (listener.#isClosing) response.shouldKeepAlive = false;
       onRequest(request, response);
     };
-    server.on("request", (request, response) => {
-      if (request.socket.isPaused()) listener.#readInTurn(request.socket);
-      handle(request, response);
-    });
+    server.on("request", handle);
     server.on("upgrade", (request, socket, head) => {
       answerUpgrade(request, socket as TLSSocket, head, handle);
     });
@@ -109,22 +104,6 @@ export class Listener {
     });
     server.on("error", (error) => options.logger.error({ err: error }, "listener failed"));
     return listener;
-  }
-
-  /**
-   * While an answer is on its way node reads no further requests, but its parser, which takes bytes
-   * straight from TLS, is fed what had arrived with this one, and fails (HPE_PAUSED). A listener for
-   * data makes the bytes go through the socket, where they wait. It costs a copy of what clients
-   * send, so only connections get it on which that has happened.
-   */
-  #readInTurn(socket: Socket): void {
-    if (this.#inTurn.has(socket)) return;
-    this.#inTurn.add(socket);
-    // Node's own starts reading again; with the parser it takes its listener away, too early here.
-    const resumers = socket.listeners("resume") as (() => void)[];
-    socket.on("data", ignore);
-    const left = socket.listeners("resume");
-    for (const resume of resumers) if (!left.includes(resume)) socket.on("resume", resume);
   }
 
   get port(): number {
@@ -201,6 +180,7 @@ export class Listener {
         this.#http1Sockets.add(socket);
         socket.once("close", () => this.#http1Sockets.delete(socket));
         toHttp1.call(server, socket);
+        keepParsing(socket);
       }
     });
   }
@@ -222,8 +202,6 @@ export class Listener {
     if (this.#isClosing) session.close();
   }
 }
-
-function ignore(): void {}
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
@@ -247,7 +225,6 @@ function createServer({ credentials, requestTimeoutMs, logger, metrics }: Listen
   });
   server.maxHeadersCount = HEADERS_COUNT_MAX;
   server.on("clientError", answerClientError);
-  server.on("secureConnection", keepParsing);
   const handshakeErrors = metrics.tlsHandshakeErrors.cell();
   server.on("tlsClientError", (error) => {
     handshakeErrors.value++;
