@@ -17,7 +17,7 @@ const CREATE_MS_MAX = 20;
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const SERVICES = "/api/v1/namespaces/default/services";
 const ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses";
-const FLAGS = ["--service-cluster-ip-range=10.77.0.0/25", "--service-node-port-range=30000-30120"];
+const FLAGS = ["--service-cluster-ip-range=10.77.0.0/24", "--service-node-port-range=30000-30200"];
 
 describe("contention", () => {
   let etcd: Awaited<ReturnType<typeof startEtcd>>;
