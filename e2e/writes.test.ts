@@ -192,6 +192,52 @@ describe("writes", () => {
     assert.equal(verb.exec(collection)?.[1], "deletecollection");
   });
 
+  test("S1-GEN-02, S1-GEN-22: subresources and namespaces are permissions of their own", async () => {
+    const other = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-public";
+    const grant = async (resources: readonly string[]) => {
+      const role = {
+        apiVersion: "rbac.authorization.k8s.io/v1",
+        kind: "Role",
+        metadata: { name: "parts" },
+        rules: [{ apiGroups: [""], resources, verbs: ["get"] }],
+      };
+      const answer = await send("PUT", `${RBAC}/roles/parts`, role);
+      assert.ok(answer.status < 300, answer.text);
+    };
+    await grant(["pods"]);
+    const binding = {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "RoleBinding",
+      metadata: { name: "parts" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "parts" },
+      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "pat" }],
+    };
+    (await send("POST", `${RBAC}/rolebindings`, binding)).expect(201);
+    const pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "parts" },
+      spec: { containers: [{ name: "c", image: "example.test/i:1" }] },
+    };
+    const pods = "/api/v1/namespaces/default/pods";
+    const made = await send("POST", pods, pod);
+    made.expect(201);
+    const statuses = async () => {
+      const pat = { "impersonate-user": "pat" };
+      const get = async (path: string) => (await send("GET", path, undefined, pat)).status;
+      return [
+        await get(`${pods}/parts`),
+        await get(`${pods}/parts/status`),
+        await get("/api/v1/namespaces/kube-public/pods/parts"),
+      ];
+    };
+    assert.deepEqual(await statuses(), [200, 403, 403]);
+    await grant(["pods/status"]);
+    assert.deepEqual(await statuses(), [403, 200, 403]);
+    // The same role in another namespace is another one.
+    (await send("GET", `${other}/roles/parts`)).expect(404);
+  });
+
   test("S1-PATCH-07: patches other than apply have no CBOR form", async () => {
     for (const kind of ["json-patch", "merge-patch", "strategic-merge-patch"]) {
       const answer = await patch(`${CONFIG_MAPS}/dora`, `application/${kind}+cbor`, "x");
