@@ -14,6 +14,7 @@ import { createObjectCodecs } from "./schema/object-codec.js";
 import { loadFacts } from "./types/load-facts.js";
 import { openEncryption } from "./wiring-encryption.js";
 import { createViews, openStore, STORE_START_MS } from "./wiring-storage.js";
+import { withStoredForm } from "./wiring-stored-form.js";
 import { openTokenKeys } from "./wiring-token-keys.js";
 
 /**
@@ -37,7 +38,7 @@ export async function runControlLoops(
   const metrics = new Metrics();
   await using plainStore = await openStore(config, logger, metrics, deadline);
   const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
-  const store = encryption?.store ?? plainStore;
+  const store = withStoredForm(config, encryption?.store ?? plainStore);
   const tokenKeys = await openTokenKeys({ config, store, logger }, deadline);
   await using lifecycle = new Lifecycle(logger);
   const { view, freshness } = createViews(config, store, table, logger);

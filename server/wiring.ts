@@ -33,7 +33,7 @@ import { createNegotiator, type Negotiator } from "./endpoints/negotiation.js";
 import { createOpenApi } from "./endpoints/openapi/openapi.js";
 import { handleGet } from "./endpoints/reads/get.js";
 import { HistoricalReader } from "./endpoints/reads/historical-reader.js";
-import { handleList } from "./endpoints/reads/list.js";
+import { handleList, LARGE_LIST_BYTES } from "./endpoints/reads/list.js";
 import { createViewReader } from "./endpoints/reads/view-reader.js";
 import { handleWatch } from "./endpoints/reads/watch.js";
 import { WatchTicker } from "./endpoints/reads/watch-ticker.js";
@@ -86,6 +86,7 @@ import {
   spawnCompactor,
   type Views,
 } from "./wiring-storage.js";
+import { withStoredForm } from "./wiring-stored-form.js";
 import { openTokenKeys } from "./wiring-token-keys.js";
 
 export interface Replica extends AsyncDisposable {
@@ -128,7 +129,7 @@ export async function openReplica(
   const starting = AbortSignal.timeout(STORE_START_MS);
   const plainStore = await openStore(config, logger, metrics, starting);
   const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
-  const store = encryption?.store ?? plainStore;
+  const store = withStoredForm(config, encryption?.store ?? plainStore);
   const tokenKeys = await openTokenKeys({ config, store, logger }, starting);
   const isEnabled = enabledResources(config.runtimeConfig, facts);
   // The reviews ask those who are made later, as these read the view, which needs the table.
@@ -451,6 +452,7 @@ function verbsOf(parts: VerbParts): VerbHandlers {
     ...reads,
     history: new HistoricalReader(store, view),
     usesSnapshots: config.features.ListFromCacheSnapshot,
+    largeLists: { bytes: LARGE_LIST_BYTES, count: largeListCounter(metrics) },
   };
   metrics.gauge(
     {
@@ -508,6 +510,15 @@ function watchEventCounter(metrics: Metrics): (resource: ServedResource, events:
     }
     cell.value += events;
   };
+}
+
+function largeListCounter(metrics: Metrics): (encoding: string) => void {
+  const lists = metrics.counter({
+    name: "apiserver_costly_large_lists_total",
+    help: "Lists of more than 100 MB in an encoding that is not recommended for them.",
+    labelNames: ["encoding"],
+  });
+  return (encoding) => lists.add(1, encoding);
 }
 
 interface DocumentParts {

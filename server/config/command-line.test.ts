@@ -228,7 +228,11 @@ test("what is unknown, badly written or impossible is refused in one line", () =
     [["--log-format=xml"], 'invalid value for --log-format: "xml" is not one of: text, json'],
     [
       ["--storage-media-type=application/vnd.kubernetes.protobuf"],
-      'invalid value for --storage-media-type: "application/vnd.kubernetes.protobuf" is not one of: application/json',
+      'invalid value for --storage-media-type: "application/vnd.kubernetes.protobuf" is not one of: application/json, application/cbor',
+    ],
+    [
+      ["--storage-media-type=application/cbor"],
+      "--storage-media-type=application/cbor needs --feature-gates=CBORServingAndStorage=true",
     ],
     [
       ["--etcd-servers=localhost:2379"],

@@ -58,6 +58,11 @@ export function createConfig(
   const naming = createNaming(settings.vendor);
   toServiceAccountSettings(settings, naming);
   const { features, warnings } = resolveFeatures(settings.featureGates);
+  if (settings.storageMediaType === "application/cbor" && !features.CBORServingAndStorage) {
+    throw new RangeError(
+      "--storage-media-type=application/cbor needs --feature-gates=CBORServingAndStorage=true",
+    );
+  }
   const isEmbedded = settings.etcdServers.length === 0;
   return Object.freeze({
     ...settings,

@@ -85,7 +85,7 @@ export const FLAGS = {
     name: "storage-media-type",
     type: "string",
     default: "application/json",
-    oneOf: ["application/json"],
+    oneOf: ["application/json", "application/cbor"],
     section: "Storage",
     help: "The form in which objects are stored.",
   },
