@@ -8,6 +8,7 @@
  *   node dist/e2e/promises/run.js idle       what 5,000 idle watchers cost
  *   node dist/e2e/promises/run.js large      100,000 objects in one resource
  *   node dist/e2e/promises/run.js giant      a list of 1 GiB to a slow client
+ *   node dist/e2e/promises/run.js forms      a list of 10,000 in every form and encoding
  *
  * Promise 4 (rolling restarts without relists) is e2e/reads/rolling-restart.test.ts, promise 6 follows
  * from the barrier. Figures are printed, never asserted: they are only true with their conditions.
@@ -16,6 +17,7 @@ import type { TLSSocket } from "node:tls";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { startEtcd } from "../tools/etcd.js";
+import { measureForms } from "./forms.js";
 import { cpuMs, metric, quantile, residentMiB, startMeter } from "./gauge.js";
 import { CONFIG_MAPS, exchange, fill, openSocket, requestBytes } from "./raw-client.js";
 
@@ -24,6 +26,15 @@ const PATCH = "application/merge-patch+json";
 function print(what: string, value: number | string, unit = ""): void {
   const shown = typeof value === "number" ? Number(value.toPrecision(4)) : value;
   process.stdout.write(`${what.padEnd(60)} ${shown} ${unit}\n`);
+}
+
+/** One row of a table whose first column is wide. */
+function printRow([first = "", ...rest]: readonly (number | string)[]): void {
+  const cells = rest.map((cell) => {
+    const shown = typeof cell === "number" ? String(Number(cell.toPrecision(3))) : cell;
+    return shown.padStart(Math.max(9, shown.length));
+  });
+  process.stdout.write(`${String(first).padEnd(16)} ${cells.join(" ")}\n`);
 }
 
 async function measureReads(): Promise<void> {
@@ -297,6 +308,7 @@ const MEASURES: Readonly<Record<string, () => Promise<void>>> = {
   idle: measureIdle,
   large: measureLarge,
   giant: measureGiant,
+  forms: () => measureForms(printRow),
 };
 
 const asked = process.argv.slice(2);
