@@ -1,34 +1,66 @@
 /** Wiring of admission: which plugins look at every write, in order. */
 import { systemClock } from "../storage/base/clock.js";
 import type { Admission } from "./admission/admission.js";
-import { AdmissionChain } from "./admission/chain.js";
+import { AdmissionChain, type AdmissionObserver } from "./admission/chain.js";
 import { createDefaultPlugins, type PermissionQuestion } from "./admission/default-plugins.js";
 import { choosePlugins } from "./admission/plugins.js";
 import { ServiceAccountAdmission } from "./admission/service-account.js";
 import type { Authorizer } from "./authz/authorizer.js";
 import type { Config } from "./config/config.js";
+import type { Metrics } from "./http/metrics.js";
 import type { UserInfo } from "./request/user-info.js";
 import type { Authorization } from "./wiring-authorization.js";
 import type { Views } from "./wiring-storage.js";
+
+export interface AdmissionParts {
+  readonly config: Config;
+  readonly views: Views;
+  readonly authorization: Pick<Authorization, "authorizer" | "guards">;
+  readonly metrics: Metrics;
+}
 
 /**
  * The guards come last: they see what is to be stored, and no flag switches them off.
  * @throws {RangeError} with one line for unknown plugins
  */
-export function createAdmission(
-  { naming, enableAdmissionPlugins, disableAdmissionPlugins }: Config,
-  { view, freshness }: Views,
-  { authorizer, guards }: Pick<Authorization, "authorizer" | "guards">,
-): Admission {
+export function createAdmission({
+  config,
+  views,
+  authorization,
+  metrics,
+}: AdmissionParts): Admission {
+  const { naming, enableAdmissionPlugins, disableAdmissionPlugins } = config;
+  const { view, freshness } = views;
   const fresh = async () => {
     await freshness.fresh();
   };
   const plugins = [
-    ...createDefaultPlugins({ view, naming, may: permissionsOf(authorizer) }),
+    ...createDefaultPlugins({
+      view,
+      naming,
+      may: permissionsOf(authorization.authorizer),
+      notReadyTolerationSeconds: config.defaultNotReadyTolerationSeconds,
+      unreachableTolerationSeconds: config.defaultUnreachableTolerationSeconds,
+    }),
     new ServiceAccountAdmission({ view, fresh, naming, clock: systemClock }),
   ];
   const choice = { enabled: enableAdmissionPlugins, disabled: disableAdmissionPlugins };
-  return new AdmissionChain([...choosePlugins(plugins, choice), ...guards]);
+  return new AdmissionChain([...choosePlugins(plugins, choice), ...authorization.guards], {
+    nowMs: () => performance.now(),
+    observer: observeAdmission(metrics),
+  });
+}
+
+function observeAdmission(metrics: Metrics): AdmissionObserver {
+  const durations = metrics.histogram({
+    name: "apiserver_admission_controller_admission_duration_seconds",
+    help: "Time in admission plugins, by name, operation, type and whether they refused.",
+    labelNames: ["name", "operation", "rejected", "type"],
+  });
+  return {
+    observed: ({ plugin, operation, isRejected, type, seconds }) =>
+      durations.cell(plugin, operation, String(isRejected), type).observe(seconds),
+  };
 }
 
 function permissionsOf(authorizer: Authorizer) {

@@ -198,6 +198,7 @@ async function createTokenWebhook({ config, tokenKeys, logger }: AuthenticationP
   const client = openClient(await readClientConfig(file, { naming }), {
     clock,
     timeoutMs: TOKEN_WEBHOOK_TIMEOUT_MS,
+    defaultAuthorities: await readHostRoots(process.env.SSL_CERT_FILE),
   });
   return new TokenWebhookAuthenticator({
     reviews: new ReviewClient({ client, clock }),

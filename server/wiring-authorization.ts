@@ -8,6 +8,7 @@ import type { Lifecycle } from "../storage/base/lifecycle.js";
 import type { Logger } from "../storage/base/logger.js";
 import type { RegistryView } from "../storage/cache/registry-view.js";
 import type { AdmissionPlugin } from "./admission/admission.js";
+import { readHostRoots } from "./authn/jwt/host-roots.js";
 import { AbacAuthorizer } from "./authz/abac.js";
 import { alwaysAllow } from "./authz/always-allow.js";
 import { alwaysDeny } from "./authz/always-deny.js";
@@ -24,6 +25,7 @@ import { RbacIndex } from "./authz/rbac/rbac-index.js";
 import { createConditionCompiler } from "./authz/webhook/condition-environment.js";
 import { parseRedisUrl, RedisDecisionCache } from "./authz/webhook/redis-decision-cache.js";
 import type { Config } from "./config/config.js";
+import { runFileWatch } from "./http/file-watch.js";
 import type { Metrics } from "./http/metrics.js";
 import { createGrantGuardPlugin } from "./registry/rbac/grant-guard-plugin.js";
 import { MASTERS_GROUP } from "./request/user-info.js";
@@ -41,6 +43,8 @@ export interface Authorization extends AsyncDisposable {
 export interface AuthorizationParts {
   readonly config: Config;
   readonly view: RegistryView;
+  /** The same for all replicas of one store, and for nobody else: who may share decisions. */
+  readonly installation: string;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
@@ -62,6 +66,8 @@ export async function createAuthorization(parts: AuthorizationParts): Promise<Au
     memberOf: (type) => memberOf(type, { config, view, rbac }),
     compile: createConditionCompiler(naming),
     ...(shared !== undefined && { shared }),
+    installation: parts.installation,
+    defaultAuthorities: await readHostRoots(process.env.SSL_CERT_FILE),
     naming,
     metrics: observed,
     clock: systemClock,
@@ -78,12 +84,23 @@ export async function createAuthorization(parts: AuthorizationParts): Promise<Au
     guards: [createGrantGuardPlugin(createGrantGuards({ index, rbac, authorizer }))],
     spawn(lifecycle) {
       lifecycle.spawn("authorization configuration", (signal) => authorizer.run(signal));
+      const file = config.authorizationWebhookCacheRedisPasswordFile;
+      if (shared === undefined || file === "") return;
+      const apply = ([text = ""]: readonly string[]) =>
+        shared.replacePassword(withoutNewline(text));
+      lifecycle.spawn("password of Redis", (signal) =>
+        runFileWatch({ files: [file], clock: systemClock, logger, apply }, signal),
+      );
     },
     async [Symbol.asyncDispose]() {
       authorizer.close();
       await shared?.[Symbol.asyncDispose]();
     },
   };
+}
+
+function withoutNewline(text: string): string {
+  return text.replace(/\r?\n$/, "");
 }
 
 interface MemberParts {
@@ -124,7 +141,7 @@ async function openSharedDecisions(
   const password =
     passwordFile === ""
       ? connection.password
-      : (await readFile(passwordFile, "utf8")).replace(/\r?\n$/, "");
+      : withoutNewline(await readFile(passwordFile, "utf8"));
   const caFile = config.authorizationWebhookCacheRedisCaFile;
   return new RedisDecisionCache({
     connection: { ...connection, password },

@@ -25,6 +25,7 @@ import { ensureClusterInfo } from "./controllers/cluster-info.js";
 import { createLocalObjects } from "./controllers/local-objects.js";
 import { runControllers } from "./controllers/run-controllers.js";
 import { ensureSystemNamespaces } from "./controllers/system-namespaces.js";
+import { ensureSystemPriorityClasses } from "./controllers/system-priority-classes.js";
 import { createDiscovery } from "./endpoints/discovery/discovery.js";
 import { type DocumentResponse, documentHeaders } from "./endpoints/discovery/document.js";
 import { type BuildInfo, formatApiVersion, toVersionInfo } from "./endpoints/discovery/version.js";
@@ -182,7 +183,13 @@ export async function openReplica(
     logger,
     serverAddress: address,
   });
-  const authorization = await createAuthorization({ config, view, metrics, logger });
+  const authorization = await createAuthorization({
+    config,
+    view,
+    installation: tokenKeys.keys.signing.id,
+    metrics,
+    logger,
+  });
   const { authorizer } = authorization;
   access = { authentication, authorization };
   const registry: Registry = {
@@ -194,7 +201,7 @@ export async function openReplica(
     lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
     ownership: createOwnership({ model: facts.model, naming, clock: systemClock, table }),
     declarative: declarativeOf(config, facts.model, metrics),
-    admission: createAdmission(config, { view, freshness }, authorization),
+    admission: createAdmission({ config, views, authorization, metrics }),
     ...(encryption !== undefined && { storedForm: encryption.store }),
     writeTurns: new WriteTurns(),
     allocators: {
@@ -287,6 +294,7 @@ export async function openReplica(
     collectGarbage();
     const loops = { objects, naming, clock: systemClock, logger };
     await ensureSystemNamespaces(objects, naming, lifecycle.signal);
+    await ensureSystemPriorityClasses(objects, naming, lifecycle.signal);
     await reconcileBootstrapPolicy(loops, lifecycle.signal);
     rolesMade();
     if (config.enableBootstrapTokenAuth) {

@@ -110,6 +110,8 @@ test("without flags it serves the embedded store on this machine only, with upst
     authorizationWebhookCacheRedisCaFile: "",
     enableAdmissionPlugins: [],
     disableAdmissionPlugins: [],
+    defaultNotReadyTolerationSeconds: 300,
+    defaultUnreachableTolerationSeconds: 300,
     vendor: "kubernetes",
     serviceClusterIpRange: ["10.0.0.0/24"],
     serviceNodePortRange: "30000-32767",
