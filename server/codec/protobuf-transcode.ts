@@ -293,15 +293,23 @@ export function structTranscoder(
   const keys = declared.map(({ name }) => Buffer.from(`"${name}":`));
   const always = fields.filter(({ zero }) => zero !== undefined);
 
-  /** The index of the field whose key is there; members come in order, so the search goes on from `from`. */
-  function find(json: Buffer, at: number, from: number): number {
-    for (let index = from; index < keys.length; index++) {
-      if (startsWith(json, at, keys[index] as Buffer)) return index;
-    }
-    for (let index = 0; index < from; index++) {
+  // The first letter and the place of the colon tell nearly all keys apart.
+  const letters = Uint8Array.from(keys, (key) => key[1] as number);
+  const colons = Uint16Array.from(keys, (key) => key.length - 1);
+
+  function findIn(json: Buffer, at: number, from: number, to: number): number {
+    const letter = json[at + 1];
+    for (let index = from; index < to; index++) {
+      if (letters[index] !== letter || json[at + (colons[index] as number)] !== COLON) continue;
       if (startsWith(json, at, keys[index] as Buffer)) return index;
     }
     return -1;
+  }
+
+  /** The index of the field whose key is there; members come in order, so the search goes on from `next`. */
+  function find(json: Buffer, at: number, next: number): number {
+    const index = findIn(json, at, next, keys.length);
+    return index >= 0 ? index : findIn(json, at, 0, next);
   }
 
   return (writer, json, start) => {
@@ -346,10 +354,7 @@ interface Part {
 }
 
 function startsWith(json: Buffer, at: number, key: Buffer): boolean {
-  const { length } = key;
-  // The second letter and the end tell nearly all keys apart.
-  if (json[at + length - 1] !== COLON || json[at + 1] !== key[1]) return false;
-  for (let index = 2; index < length; index++) {
+  for (let index = 0; index < key.length; index++) {
     if (json[at + index] !== key[index]) return false;
   }
   return true;
