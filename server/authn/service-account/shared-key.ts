@@ -1,7 +1,7 @@
 /**
  * The shared signing key: what signs tokens when no flag names a key. All replicas of one store have
  * the same, as it lies there, under a key that is no object's: no API request can read it. Made once,
- * by whichever replica comes first (docs/decisions/0013-service-account-keys.md).
+ * by whichever replica comes first (docs/decisions/0010-service-account-keys.md).
  */
 import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";
