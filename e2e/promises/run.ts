@@ -8,6 +8,8 @@
  *   node dist/e2e/promises/run.js idle       what 5,000 idle watchers cost
  *   node dist/e2e/promises/run.js large      100,000 objects in one resource
  *   node dist/e2e/promises/run.js giant      a list of 1 GiB to a slow client
+ *   node dist/e2e/promises/run.js access     what tokens and 10,000 role bindings add to a get
+ *   node dist/e2e/promises/run.js writes     create, update, patch and apply; writes-etcd: on etcd
  *   node dist/e2e/promises/run.js forms      a list of 10,000 in every form and encoding
  *
  * Promise 4 (rolling restarts without relists) is e2e/reads/rolling-restart.test.ts, promise 6 follows
@@ -17,16 +19,14 @@ import type { TLSSocket } from "node:tls";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { startEtcd } from "../tools/etcd.js";
+import { measureAccess } from "./access.js";
 import { measureForms } from "./forms.js";
 import { cpuMs, metric, quantile, residentMiB, startMeter } from "./gauge.js";
+import { printRow as print } from "./print.js";
 import { CONFIG_MAPS, exchange, fill, openSocket, requestBytes } from "./raw-client.js";
+import { measureWrites } from "./writes.js";
 
 const PATCH = "application/merge-patch+json";
-
-function print(what: string, value: number | string, unit = ""): void {
-  const shown = typeof value === "number" ? Number(value.toPrecision(4)) : value;
-  process.stdout.write(`${what.padEnd(60)} ${shown} ${unit}\n`);
-}
 
 /** One row of a table whose first column is wide. */
 function printRow([first = "", ...rest]: readonly (number | string)[]): void {
@@ -308,6 +308,12 @@ const MEASURES: Readonly<Record<string, () => Promise<void>>> = {
   idle: measureIdle,
   large: measureLarge,
   giant: measureGiant,
+  access: measureAccess,
+  writes: () => measureWrites(),
+  "writes-etcd": async () => {
+    await using etcd = await startEtcd();
+    await measureWrites([etcd.endpoint]);
+  },
   forms: () => measureForms(printRow),
 };
 
