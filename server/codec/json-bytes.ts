@@ -28,12 +28,14 @@ export function endOfValue(bytes: Buffer, start: number): number {
 }
 
 function endOfArray(bytes: Buffer, start: number): number {
-  let at = start + 1;
-  while (at < bytes.length && bytes[at] !== CLOSE_BRACKET) {
-    at = endOfElement(bytes, at);
-    if (bytes[at] === COMMA) at++;
+  let depth = 0;
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) at = endOfString(bytes, at);
+    else if (byte === OPEN_BRACKET) depth++;
+    else if (byte === CLOSE_BRACKET && --depth === 0) return at + 1;
   }
-  return at + 1;
+  return bytes.length;
 }
 
 /** The position after the value that begins at `start` in an array. */

@@ -7,12 +7,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import protobufjs from "protobufjs";
+import type { JsonValue } from "../api/meta.js";
 import { createNaming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
 import type { Field, TypeRef } from "../schema/model.js";
 import { followAliases } from "../schema/struct-codec.js";
 import { loadFacts } from "../types/load-facts.js";
-import { parseJson } from "./json.js";
+import { parseJson, stringifyJson } from "./json.js";
 import { createProtobufCodecs, type ProtobufCodec } from "./protobuf.js";
 import { ENVELOPE_PREFIX } from "./protobuf-envelope.js";
 import { createGenerator, type ServedKind, servedKinds } from "./testing/generated-objects.js";
@@ -164,6 +165,54 @@ test("S1-PB-04: text that this API did not write gives the same bytes as its val
     const expected = codec.encode(parseJson(indented)).toString("hex");
     assert.equal(codec.encodeText(Buffer.from(indented)).toString("hex"), expected, indented);
   }
+});
+
+/** The same value written otherwise: members in another order, strings escaped, blanks, nulls. */
+function rewritten(value: JsonValue, turn: () => number, isTop = false): string {
+  const blank = turn() % 40 === 0 ? " " : "";
+  if (typeof value === "string") {
+    return turn() % 3 > 0
+      ? stringifyJson(value)
+      : `"${[...value].map((c) => (turn() % 2 > 0 ? stringifyJson(c).slice(1, -1) : escaped(c))).join("")}"`;
+  }
+  if (typeof value !== "object" || value === null) return stringifyJson(value);
+  if (Array.isArray(value)) return `[${value.map((item) => rewritten(item, turn)).join(",")}]`;
+  const members = Object.entries(value).map(
+    ([key, member]) => `${stringifyJson(key)}:${blank}${rewritten(member as JsonValue, turn)}`,
+  );
+  for (let i = members.length - 1; i > 0; i--) {
+    const j = turn() % (i + 1);
+    [members[i], members[j]] = [members[j] as string, members[i] as string];
+  }
+  if (isTop && turn() % 2 === 0) members.push('"nobodyKnows":[{"a":"}"},null]');
+  return `{${members.join(",")}}`;
+}
+
+function escaped(character: string): string {
+  return [...Array(character.length).keys()]
+    .map((i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, "0")}`)
+    .join("");
+}
+
+test("S1-PB-04: any text of an object gives the same message as its values do", () => {
+  const cases = fc.constantFrom(...kinds.values()).chain((kind) =>
+    fc.record({
+      kind: fc.constant(kind),
+      input: structOf(kind.type),
+      turns: fc.array(fc.nat(1_000), { minLength: 50, maxLength: 50 }),
+    }),
+  );
+  fc.assert(
+    fc.property(cases, ({ kind: { objects, protobuf }, input, turns }) => {
+      const canonical = parseJson(objects.encode(objects.decode(input).object));
+      let at = 0;
+      const text = rewritten(canonical, () => turns[at++ % turns.length] as number, true);
+      const expected = protobuf.decode(protobuf.encode(parseJson(text)));
+      // Not the bytes: what is JSON in Protobuf, too, goes there as it was written.
+      assert.deepEqual(protobuf.decode(protobuf.encodeText(Buffer.from(text))), expected, text);
+    }),
+    { numRuns: 1_500 },
+  );
 });
 
 /** Runs what reads hostile bytes: it may succeed or refuse, nothing else. */

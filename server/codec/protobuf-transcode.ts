@@ -31,6 +31,7 @@ export class UnusualText extends Error {
   override readonly name = "UnusualText";
 }
 
+const BLANK = 0x20;
 const LETTER_N = 0x6e;
 const LETTER_T = 0x74;
 const MINUS = 0x2d;
@@ -39,7 +40,7 @@ const DIGIT_9 = 0x39;
 /** So many digits are a safe integer. */
 const SAFE_DIGITS_MAX = 15;
 /** Shorter copies are cheaper in a loop. */
-const SHORT_COPY_BYTES = 24;
+const SHORT_COPY_BYTES = 64;
 
 export function isNull(json: Buffer, at: number): boolean {
   return json[at] === LETTER_N;
@@ -63,6 +64,7 @@ export function parsing(write: (writer: Writer, value: JsonValue) => void): Tran
 function endOfElementOrValue(json: Buffer, at: number): number {
   const byte = json[at];
   if (byte === QUOTE || byte === OPEN_BRACE || byte === OPEN_BRACKET) return endOfValue(json, at);
+  if (byte === undefined || byte <= BLANK) throw new UnusualText();
   // Literals and numbers end at whatever cannot be part of them.
   return Math.min(endOfElement(json, at), endOfValue(json, at));
 }
@@ -392,6 +394,18 @@ function arrange(
   rearrange(writer, begin, parts, always);
 }
 
+/** By insertion: there are few, and most stand right. */
+function sortByNumber(parts: Part[]): void {
+  for (let index = 1; index < parts.length; index++) {
+    const part = parts[index] as Part;
+    let at = index;
+    for (; at > 0 && (parts[at - 1] as Part).number > part.number; at--) {
+      parts[at] = parts[at - 1] as Part;
+    }
+    parts[at] = part;
+  }
+}
+
 /** Room to put parts aside; what it holds counts only within one call. */
 const SCRATCH_BYTES = 16 * 1024;
 const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
@@ -419,7 +433,7 @@ function rearrange(
   always: readonly TranscodedField[],
 ): void {
   const written = copyOf(writer, begin);
-  parts.sort((a, b) => a.number - b.number);
+  sortByNumber(parts);
   writer.pos = begin;
   let missing = 0;
   let last = 0;

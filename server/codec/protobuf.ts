@@ -119,7 +119,7 @@ export function createProtobufCodecs(facts: Facts): ProtobufCodecs {
         try {
           if (isUtf8(json)) return write((to) => message.transcodeMembers(to, json, 0), true);
         } catch (error) {
-          if (!(error instanceof UnusualText)) throw error;
+          if (!(error instanceof UnusualText || error instanceof JsonSyntaxError)) throw error;
         }
         const object = parseJson(json) as JsonObject;
         return write((to) => message.writeMembers(to, object), true);
