@@ -56,6 +56,7 @@ import { Listener } from "./http/listener.js";
 import { Metrics } from "./http/metrics.js";
 import { requestChain } from "./http/request-chain.js";
 import { createRoutes, type DocumentHandler } from "./http/routes.js";
+import { withWebSocketBearer } from "./http/web-socket-bearer.js";
 import { createAuthenticationReviews } from "./registry/authentication/reviews.js";
 import { createAuthorizationReviews } from "./registry/authorization/reviews.js";
 import { createServiceAllocator } from "./registry/core/service-allocator.js";
@@ -231,7 +232,7 @@ export async function openReplica(
     isIdentityHeader: (name) => authentication.isIdentityHeader(name),
     authorizer,
     inFlightLimits,
-    beforeAuthentication: [withFreshCredentials(freshness)],
+    beforeAuthentication: [withWebSocketBearer(naming), withFreshCredentials(freshness)],
     beforeAuthorization: [
       withFreshPolicy(freshness),
       withImpersonation(authorization.impersonation),

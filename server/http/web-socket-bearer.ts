@@ -1,0 +1,30 @@
+/**
+ * Bearer tokens of WebSockets. Browsers cannot set headers on them, so the token comes as one of the
+ * subprotocols, `base64url.bearer.authorization.<domain>.<token>`, beside a real one. From here on it is
+ * a bearer token like any other.
+ */
+import type { Naming } from "../api/naming.js";
+import { unauthorized } from "../api/status.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+
+/** base64url without padding (RFC 4648 section 5). */
+const ENCODED = /^[A-Za-z0-9_-]+$/;
+
+export function withWebSocketBearer({ groupDomain }: Naming): RequestMiddleware {
+  const prefix = `base64url.bearer.authorization.${groupDomain}.`;
+  return function webSocketBearer({ req }, next) {
+    const header = req.headers["sec-websocket-protocol"];
+    if (header === undefined || req.headers.authorization !== undefined) return next();
+    const protocols = header.split(",").map((protocol) => protocol.trim());
+    const tokens = protocols.filter((protocol) => protocol.startsWith(prefix));
+    if (tokens.length === 0) return next();
+    const encoded = tokens[0]?.slice(prefix.length) ?? "";
+    // A client that sends nothing else could not be told which protocol was chosen.
+    const isAlone = tokens.length === protocols.length;
+    if (tokens.length > 1 || isAlone || !ENCODED.test(encoded)) throw unauthorized();
+    const value = `Bearer ${Buffer.from(encoded, "base64url").toString("latin1")}`;
+    req.headers.authorization = value;
+    req.rawHeaders.push("Authorization", value);
+    return next();
+  };
+}
