@@ -141,7 +141,7 @@ export function createPlainReader(
   }
 
   function custom(type: StructType, bytes: Buffer): JsonValue {
-    if (type.name === "JSON") return parseJson(bytesOf(lastOf(bytes, 1)));
+    if (type.name === "JSON") return builtin("Unknown", bytes);
     const schema = model.type(`${type.file}.JSONSchemaProps`) as StructType;
     const fields = fieldsIn(bytes);
     switch (type.name) {
