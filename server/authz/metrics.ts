@@ -2,7 +2,9 @@
  * What authorization counts: upstream's metrics under upstream's names, and ours of the decision
  * cache. Members of the chain take the parts that they use; wiring makes the families.
  */
+
 import type { ReviewResult } from "../client/review-client.js";
+import type { MetricFamilies } from "../request/metric-families.js";
 import type { Verdict } from "./authorizer.js";
 
 export type Decision = Verdict["decision"];
@@ -41,25 +43,6 @@ export interface AuthorizationMetrics extends WebhookMetrics, DecisionCacheMetri
   reloaded(isGood: boolean, nowMs: number): void;
   /** A configuration file is in force; its digest is "sha256:...". */
   configured(digest: string): void;
-}
-
-interface FamilyOptions {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: readonly string[];
-}
-
-/** Makes metric families; Metrics and HistogramFamily of the http layer do. */
-export interface MetricFamilies {
-  counter(options: FamilyOptions): { add(count: number, ...labels: readonly string[]): void };
-  histogram(options: FamilyOptions & { readonly buckets: readonly number[] }): {
-    cell(...labels: readonly string[]): { observe(value: number): void };
-  };
-  /** `collect` is called at each scrape. */
-  gauge(
-    options: FamilyOptions,
-    collect: (set: (value: number, ...labels: readonly string[]) => void) => void,
-  ): void;
 }
 
 const CALL_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;

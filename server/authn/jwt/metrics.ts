@@ -1,4 +1,5 @@
 /** What JSON web tokens count: upstream's metrics under upstream's names. Wiring makes the families. */
+import type { MetricFamilies } from "../../request/metric-families.js";
 import type { JwtMetrics } from "./jwt-authenticator.js";
 
 export interface AuthenticationMetrics extends JwtMetrics {
@@ -6,25 +7,6 @@ export interface AuthenticationMetrics extends JwtMetrics {
   reloaded(isGood: boolean, nowMs: number): void;
   /** The hash of the file in force. */
   configured(hash: string): void;
-}
-
-interface FamilyOptions {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: readonly string[];
-}
-
-/** Makes metric families; Metrics of the http layer does. */
-export interface MetricFamilies {
-  counter(options: FamilyOptions): { add(count: number, ...labels: readonly string[]): void };
-  histogram(options: FamilyOptions & { readonly buckets: readonly number[] }): {
-    cell(...labels: readonly string[]): { observe(value: number): void };
-  };
-  /** `collect` is called at each scrape. */
-  gauge(
-    options: FamilyOptions,
-    collect: (set: (value: number, ...labels: readonly string[]) => void) => void,
-  ): void;
 }
 
 const LATENCY_SECONDS = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 1, 10];

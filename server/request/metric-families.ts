@@ -1,0 +1,19 @@
+/** Makes families of metrics; Metrics of the http layer does. For parts below it that count things. */
+
+export interface FamilyOptions {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+}
+
+export interface MetricFamilies {
+  counter(options: FamilyOptions): { add(count: number, ...labels: readonly string[]): void };
+  histogram(options: FamilyOptions & { readonly buckets: readonly number[] }): {
+    cell(...labels: readonly string[]): { observe(value: number): void };
+  };
+  /** `collect` is called at each scrape. */
+  gauge(
+    options: FamilyOptions,
+    collect: (set: (value: number, ...labels: readonly string[]) => void) => void,
+  ): void;
+}
