@@ -85,6 +85,12 @@ export class ServiceAccountAuthenticator implements Authenticator {
   readonly #verified = new LRUCache<string, VerifiedToken>({ max: VERIFIED_TOKENS_MAX });
   #keysVersion = 0;
 
+  /** What a connection showed last; goes with the connection. */
+  readonly #lastTokens = new WeakMap<
+    NonNullable<RequestFacts["socket"]>,
+    { readonly token: string; readonly digest: string }
+  >();
+
   constructor(options: ServiceAccountAuthenticatorOptions) {
     this.#options = options;
     this.#issuers = new Set(options.settings.issuers);
@@ -93,11 +99,11 @@ export class ServiceAccountAuthenticator implements Authenticator {
   }
 
   /** @returns undefined when the token is of another issuer or no signed token at all */
-  authenticate({ headers, audiences: asked }: RequestFacts): UserInfo | undefined {
+  authenticate({ headers, socket, audiences: asked }: RequestFacts): UserInfo | undefined {
     const token = bearerTokenOf(headers);
     if (token === undefined) return undefined;
     this.#forgetOldKeys();
-    const digest = createHash("sha256").update(token).digest("base64");
+    const digest = this.#digestOf(token, socket);
     let verified = this.#verified.get(digest);
     const isKnown = verified !== undefined;
     verified ??= this.#verify(token);
@@ -110,6 +116,15 @@ export class ServiceAccountAuthenticator implements Authenticator {
     if (!isKnown) this.#verified.set(digest, verified);
     const { user } = verified;
     return audiences === undefined ? user : createUser({ ...user, audiences });
+  }
+
+  /** A connection shows the same token with every request, as a rule. */
+  #digestOf(token: string, socket: RequestFacts["socket"]): string {
+    const last = socket && this.#lastTokens.get(socket);
+    if (last?.token === token) return last.digest;
+    const digest = createHash("sha256").update(token).digest("base64");
+    if (socket !== undefined) this.#lastTokens.set(socket, { token, digest });
+    return digest;
   }
 
   #forgetOldKeys(): void {

@@ -20,6 +20,12 @@ export class RbacAuthorizer implements Authorizer {
   readonly name = "RBAC";
   readonly #index: RbacIndex;
 
+  /** What was said last of a binding: one user asks many times. Entries and users never change. */
+  readonly #reasons = new WeakMap<
+    BindingEntry,
+    { readonly user: UserInfo; readonly reason: string }
+  >();
+
   constructor(index: RbacIndex) {
     this.#index = index;
   }
@@ -29,7 +35,7 @@ export class RbacAuthorizer implements Authorizer {
     const namespace = info.isResourceRequest ? info.namespace : "";
     const grant = this.#index.find(user, namespace, info);
     if (grant !== undefined) {
-      return { decision: "allow", reason: reasonOf(grant.bindings, user) };
+      return { decision: "allow", reason: this.#reasonOf(grant.bindings, user) };
     }
     let broken: Set<RoleEntry> | undefined;
     this.#index.visit(user, namespace, (role) => {
@@ -40,6 +46,17 @@ export class RbacAuthorizer implements Authorizer {
     if (broken === undefined) return NO_OPINION;
     const reason = `RBAC: ${joinErrors([...broken].map((role) => this.#describeBroken(role)))}`;
     return { decision: "no-opinion", reason };
+  }
+
+  /** `RBAC: allowed by RoleBinding "web/shop" of Role "deployer" to User "jane"` */
+  #reasonOf(bindings: Bindings, user: UserInfo): string {
+    const [binding] = bindings as ReadonlySet<BindingEntry>;
+    const entry = binding as BindingEntry;
+    const last = this.#reasons.get(entry);
+    if (last?.user === user) return last.reason;
+    const reason = `RBAC: allowed by ${describeBinding(entry, user)}`;
+    this.#reasons.set(entry, { user, reason });
+    return reason;
   }
 
   /** All rules that apply to the user in the namespace, and why there may be more. */
@@ -87,12 +104,6 @@ export class RbacAuthorizer implements Authorizer {
 export function joinErrors(errors: readonly string[]): string {
   const distinct = [...new Set(errors)];
   return distinct.length === 1 ? (distinct[0] as string) : `[${distinct.join(", ")}]`;
-}
-
-/** `RBAC: allowed by RoleBinding "web/shop" of Role "deployer" to User "jane"` */
-function reasonOf(bindings: Bindings, user: UserInfo): string {
-  const [binding] = bindings;
-  return `RBAC: allowed by ${describeBinding(binding as BindingEntry, user)}`;
 }
 
 function describeBinding({ namespace, name, role, subjects }: BindingEntry, user: UserInfo) {
