@@ -1,53 +1,24 @@
 /**
- * Wiring: from one Config to a running replica. With wiring-storage.ts and wiring-security.ts these
- * are the only files that name concrete classes: they build every object, in order, hand each what it
- * needs, and close them in reverse.
+ * Wiring: from one Config to a running replica. With wiring-*.ts, one for each part, this is the only
+ * file that names concrete classes: it builds every object, in order, hands each what it needs, and
+ * closes them in reverse.
  */
+
 import { resolve } from "node:path";
 import { assert } from "../storage/base/assert.js";
 import { systemClock } from "../storage/base/clock.js";
 import { Lifecycle } from "../storage/base/lifecycle.js";
 import type { Logger } from "../storage/base/logger.js";
-import type { FreshnessBarrier } from "../storage/cache/freshness.js";
-import { partitionId } from "../storage/objects/keys.js";
-import { formatGroupVersion } from "./api/names.js";
-import { routeNotFound } from "./api/status.js";
-import type { Authorizer } from "./authz/authorizer.js";
-import { denial } from "./authz/denial.js";
-import { createProtobufCodecs, type ProtobufCodecs } from "./codec/protobuf.js";
+import { createProtobufCodecs } from "./codec/protobuf.js";
 import { collectGarbage } from "./collect-garbage.js";
 import type { Config } from "./config/config.js";
 import { FEATURE_GATES, type Features } from "./config/feature-gates.js";
-import { enabledResources } from "./config/runtime-config.js";
-import { runAuthenticationTrust } from "./controllers/authentication-trust.js";
-import { reconcileBootstrapPolicy } from "./controllers/bootstrap-policy.js";
-import { ensureClusterInfo } from "./controllers/cluster-info.js";
 import { createLocalObjects } from "./controllers/local-objects.js";
-import { runControllers } from "./controllers/run-controllers.js";
-import { ensureSystemNamespaces } from "./controllers/system-namespaces.js";
-import { ensureSystemPriorityClasses } from "./controllers/system-priority-classes.js";
-import { createDiscovery } from "./endpoints/discovery/discovery.js";
-import { type DocumentResponse, documentHeaders } from "./endpoints/discovery/document.js";
-import { type BuildInfo, formatApiVersion, toVersionInfo } from "./endpoints/discovery/version.js";
-import { isServedPath, type VerbHandlers, withResourceVerbs } from "./endpoints/dispatch.js";
-import { createNegotiator, type Negotiator } from "./endpoints/negotiation.js";
-import { createOpenApi } from "./endpoints/openapi/openapi.js";
-import { handleGet } from "./endpoints/reads/get.js";
-import { HistoricalReader } from "./endpoints/reads/historical-reader.js";
-import { handleList, LARGE_LIST_BYTES } from "./endpoints/reads/list.js";
-import { createViewReader } from "./endpoints/reads/view-reader.js";
-import { handleWatch } from "./endpoints/reads/watch.js";
+import type { BuildInfo } from "./endpoints/discovery/version.js";
+import { isServedPath, withResourceVerbs } from "./endpoints/dispatch.js";
 import { WatchTicker } from "./endpoints/reads/watch-ticker.js";
-import { createRepresentationSource } from "./endpoints/representations/representation-source.js";
 import { createStatusEncoder } from "./endpoints/representations/status-encoder.js";
-import { createPrinters } from "./endpoints/tables/printers.js";
-import { handleCreate } from "./endpoints/writes/create.js";
-import { handleDelete, handleDeleteCollection } from "./endpoints/writes/delete.js";
-import { handlePatch } from "./endpoints/writes/patch.js";
-import { createStrategicMerges } from "./endpoints/writes/strategic-merges.js";
-import { handleUpdate } from "./endpoints/writes/update.js";
 import { createApplication } from "./http/application.js";
-import type { CounterCell } from "./http/fast-metrics.js";
 import { withFreshCredentials, withFreshPolicy } from "./http/freshness.js";
 import { Health } from "./http/health.js";
 import { withImpersonation } from "./http/impersonation.js";
@@ -55,31 +26,16 @@ import { InFlightLimits } from "./http/in-flight.js";
 import { Listener } from "./http/listener.js";
 import { Metrics } from "./http/metrics.js";
 import { requestChain } from "./http/request-chain.js";
-import { createRoutes, type DocumentHandler } from "./http/routes.js";
+import { createRoutes } from "./http/routes.js";
 import { withWebSocketBearer } from "./http/web-socket-bearer.js";
-import { createAuthenticationReviews } from "./registry/authentication/reviews.js";
-import { createAuthorizationReviews } from "./registry/authorization/reviews.js";
-import { createServiceAllocator } from "./registry/core/service-allocator.js";
-import {
-  createDeclarativeValidation,
-  type DeclarativeValidation,
-} from "./registry/generic/declarative-validation.js";
-import { createOwnership } from "./registry/generic/ownership.js";
-import type { Registry } from "./registry/generic/registry.js";
-import type { ServedResource } from "./registry/generic/served-resource.js";
-import { WriteTurns } from "./registry/generic/write-turns.js";
-import { createResourceTable, type ResourceTable } from "./registry/resource-table.js";
-import { serviceAccountToken } from "./registry/subresources/service-account-token.js";
-import type { RequestContext } from "./request/request-state.js";
-import type { Facts, SchemaModel } from "./schema/model.js";
-import { createObjectCodecs } from "./schema/object-codec.js";
 import { loadFacts } from "./types/load-facts.js";
-import { createAdmission } from "./wiring-admission.js";
-import { type Authentication, createAuthentication } from "./wiring-authentication.js";
-import { type Authorization, createAuthorization } from "./wiring-authorization.js";
-import { rootAuthorityOf } from "./wiring-controllers.js";
+import { createAuthentication } from "./wiring-authentication.js";
+import { createAuthorization } from "./wiring-authorization.js";
+import { createDocuments } from "./wiring-documents.js";
 import { openEncryption } from "./wiring-encryption.js";
+import { type Access, createRegistry, createServedTable, warmCodecs } from "./wiring-registry.js";
 import { createSecurity } from "./wiring-security.js";
+import { startReplica } from "./wiring-start.js";
 import {
   createViews,
   observeStorage,
@@ -90,6 +46,7 @@ import {
 } from "./wiring-storage.js";
 import { withStoredForm } from "./wiring-stored-form.js";
 import { openTokenKeys } from "./wiring-token-keys.js";
+import { createVerbs, negotiatorOf } from "./wiring-verbs.js";
 
 export interface Replica extends AsyncDisposable {
   /** Under which this machine reaches it: "https://127.0.0.1:6443". */
@@ -126,48 +83,20 @@ export async function openReplica(
   });
 
   const security = await createSecurity(config);
-  const codecs = createObjectCodecs(facts);
   const protobuf = createProtobufCodecs(facts);
   const starting = AbortSignal.timeout(STORE_START_MS);
   const plainStore = await openStore(config, logger, metrics, starting);
   const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
   const store = withStoredForm(config, encryption?.store ?? plainStore);
   const tokenKeys = await openTokenKeys({ config, store, logger }, starting);
-  const isEnabled = enabledResources(config.runtimeConfig, facts);
-  // The reviews ask those who are made later, as these read the view, which needs the table.
   let access: Access | undefined;
-  const asked = () => {
-    assert(access !== undefined, "AccessIsWired");
-    return access;
-  };
-  const table = createResourceTable({
-    naming,
+  const table = createServedTable({
+    config,
     facts,
-    codecs,
-    isEnabled,
-    virtual: {
-      ...createAuthenticationReviews({
-        apiAudiences: tokenKeys.settings.audiences,
-        authenticator: {
-          name: "reviews",
-          authenticate: (facts, signal) =>
-            asked().authentication.authenticator.authenticate(facts, signal),
-        },
-      }),
-      ...createAuthorizationReviews({
-        authorizer: {
-          name: "reviews",
-          authorize: (attributes, signal) =>
-            asked().authorization.authorizer.authorize(attributes, signal),
-        },
-        rules: {
-          rulesFor: (user, namespace, signal) =>
-            asked().authorization.authorizer.rulesFor(user, namespace, signal),
-        },
-      }),
-    },
-    subresources: {
-      "/serviceaccounts/token": serviceAccountToken(tokenKeys.issuer),
+    tokenKeys,
+    access() {
+      assert(access !== undefined, "AccessIsWired");
+      return access;
     },
   });
   const views = createViews(config, store, table, logger, metrics);
@@ -193,25 +122,16 @@ export async function openReplica(
   });
   const { authorizer } = authorization;
   access = { authentication, authorization };
-  const registry: Registry = {
+  const registry = createRegistry({
+    config,
+    facts,
+    table,
     store,
-    view,
-    freshness,
-    clock: systemClock,
-    naming,
-    lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
-    ownership: createOwnership({ model: facts.model, naming, clock: systemClock, table }),
-    declarative: declarativeOf(config, facts.model, metrics),
-    admission: createAdmission({ config, views, authorization, metrics }),
-    ...(encryption !== undefined && { storedForm: encryption.store }),
-    writeTurns: new WriteTurns(),
-    allocators: {
-      [partitionId("", "services")]: createServiceAllocator({
-        ...config.serviceRanges,
-        addressPartition: partitionId(`networking.${naming.groupDomain}`, "ipaddresses"),
-      }),
-    },
-  };
+    storedForm: encryption?.store,
+    views,
+    authorization,
+    metrics,
+  });
   const objects = createLocalObjects(registry, table);
   observeStorage(metrics, views);
 
@@ -243,13 +163,13 @@ export async function openReplica(
       health,
       metrics,
       documents: {
-        ...documentsOf({ config, build, facts, table, health, address }),
+        ...createDocuments({ config, build, facts, table, health, address }),
         ...authentication.documents,
       },
     }),
     handler: withResourceVerbs(
       table,
-      verbsOf({
+      createVerbs({
         config,
         registry,
         freshness,
@@ -277,6 +197,7 @@ export async function openReplica(
     );
   } catch (error) {
     await lifecycle[Symbol.asyncDispose]();
+    await authorization[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
     throw error;
   }
@@ -293,26 +214,16 @@ export async function openReplica(
   const ready = (async () => {
     await view.start(lifecycle, lifecycle.signal);
     collectGarbage();
-    const loops = { objects, naming, clock: systemClock, logger };
-    await ensureSystemNamespaces(objects, naming, lifecycle.signal);
-    await ensureSystemPriorityClasses(objects, naming, lifecycle.signal);
-    await reconcileBootstrapPolicy(loops, lifecycle.signal);
-    rolesMade();
-    if (config.enableBootstrapTokenAuth) {
-      const info = { server: `https://${address()}`, authority: security.servingAuthority() };
-      await ensureClusterInfo(objects, naming, info, lifecycle.signal);
-    }
-    const trust = () => security.trust();
-    lifecycle.spawn("authentication trust", (signal) =>
-      runAuthenticationTrust({ ...loops, trust }, signal),
-    );
-    if (config.runControllers) {
-      const rootAuthority = await rootAuthorityOf(config, () => security.servingAuthority());
-      const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };
-      lifecycle.spawn("controllers", (signal) =>
-        runControllers({ ...loops, serviceAccounts, controllers: config.controllers }, signal),
-      );
-    }
+    await startReplica({
+      config,
+      objects,
+      security,
+      tokenKeys,
+      advertisedUrl: `https://${address()}`,
+      lifecycle,
+      logger,
+      rolesMade,
+    });
     spawnCompactor(config, store, lifecycle, logger);
     lifecycle.spawn("codec warm-up", (signal) => warmCodecs(table, signal));
     viewLoaded();
@@ -340,45 +251,6 @@ export async function openReplica(
     },
     [Symbol.asyncDispose]: close,
   };
-}
-
-interface Access {
-  readonly authentication: Authentication;
-  readonly authorization: Authorization;
-}
-
-/** Codecs are compiled on first use; done ahead, one at a time, the first writes are quick as well. */
-async function warmCodecs(table: ResourceTable, signal: AbortSignal): Promise<void> {
-  for (const { codec, kind, group, version } of table.all) {
-    await new Promise((resolve) => setImmediate(resolve));
-    if (signal.aborted) return;
-    const apiVersion = formatGroupVersion({ group, version });
-    const { object } = codec.decode({ kind, apiVersion, metadata: {} });
-    codec.applyDefaults(object);
-    codec.encode(object);
-  }
-}
-
-/** The facts' own rules; what they and the hand-written ones disagree about is counted (S1-FEAT-07). */
-function declarativeOf(
-  { features }: Config,
-  model: SchemaModel,
-  metrics: Metrics,
-): DeclarativeValidation {
-  const mismatches = metrics.counter({
-    name: "declarative_validation_mismatch_total",
-    help: "Fields about which declarative and handwritten validation disagreed.",
-    labelNames: ["validation_identifier"],
-  });
-  return createDeclarativeValidation({
-    model,
-    isGateEnabled: (gate) => (features as Readonly<Record<string, boolean>>)[gate] === true,
-    onMismatch: ({ group, resource }) => mismatches.add(1, `${group}/${resource}`),
-  });
-}
-
-function negotiatorOf({ naming, features }: Config): Negotiator {
-  return createNegotiator(naming, { hasCbor: features.CBORServingAndStorage });
 }
 
 function describeFeatures(features: Features) {
@@ -428,167 +300,4 @@ function addChecks(
     },
     ["readyz"],
   );
-}
-
-interface VerbParts {
-  readonly config: Config;
-  readonly registry: Registry;
-  readonly freshness: FreshnessBarrier;
-  readonly model: SchemaModel;
-  readonly protobuf: ProtobufCodecs;
-  readonly authorizer: Authorizer;
-  readonly metrics: Metrics;
-  readonly ticker: WatchTicker;
-}
-
-function verbsOf(parts: VerbParts): VerbHandlers {
-  const { config, registry, freshness, model, protobuf, authorizer, metrics, ticker } = parts;
-  const { naming, store, view } = registry;
-  const representations = createRepresentationSource(naming, negotiatorOf(config), {
-    printerOf: createPrinters(naming),
-    protobuf,
-  });
-  const reads = {
-    naming,
-    reader: createViewReader(view, freshness),
-    representations,
-    ...(config.features.APIResponseCompression && {
-      compression: { minBytes: config.responseCompressionMinBytes },
-    }),
-    countWatchEvents: watchEventCounter(metrics),
-  };
-  const lists = {
-    ...reads,
-    history: new HistoricalReader(store, view),
-    usesSnapshots: config.features.ListFromCacheSnapshot,
-    largeLists: { bytes: LARGE_LIST_BYTES, count: largeListCounter(metrics) },
-  };
-  metrics.gauge(
-    {
-      name: "apiserver_historical_list_fallbacks_total",
-      help: "Lists at a revision that memory no longer held, read from the store.",
-      labelNames: [],
-    },
-    (set) => set(lists.history.fallbacks),
-  );
-  const minRequestTimeoutMs = config.minRequestTimeoutSeconds * 1000;
-  const watches = { ...reads, ticker, minRequestTimeoutMs };
-  const writes = {
-    registry,
-    representations,
-    decoders: { naming, protobuf, hasCbor: config.features.CBORServingAndStorage },
-    authorizeCreate: verbAuthorizer(authorizer, "create"),
-    ...(config.features.AllowUnsafeMalformedObjectDeletion && {
-      authorizeUnsafeDelete: verbAuthorizer(authorizer, "unsafe-delete-ignore-read-errors"),
-    }),
-    strategicMergeOf: createStrategicMerges(model),
-  };
-  return {
-    get: (ctx, resource) => handleGet(ctx, resource, reads),
-    list: (ctx, resource) => handleList(ctx, resource, lists),
-    watch: (ctx, resource) => handleWatch(ctx, resource, watches),
-    create: (ctx, resource) => handleCreate(ctx, resource, writes),
-    update: (ctx, resource) => handleUpdate(ctx, resource, writes),
-    patch: (ctx, resource) => handlePatch(ctx, resource, writes),
-    delete: (ctx, resource) => handleDelete(ctx, resource, writes),
-    deletecollection: (ctx, resource) => handleDeleteCollection(ctx, resource, writes),
-  };
-}
-
-/**
- * Asks for a permission besides the one of the request's own verb: to create by a PUT (S1-GEN-18),
- * to delete what cannot be read (S1-UNS-03).
- */
-function verbAuthorizer(authorizer: Authorizer, verb: string) {
-  return async ({ state }: RequestContext): Promise<void> => {
-    const { user, info } = state;
-    const attributes = { user, info: { ...info, verb } };
-    const { decision, reason } = await authorizer.authorize(attributes, state);
-    if (decision !== "allow") throw denial(attributes, reason);
-  };
-}
-
-/** One cell per resource: the fan-out to watchers only adds a number. */
-function watchEventCounter(metrics: Metrics): (resource: ServedResource, events: number) => void {
-  const cells = new Map<ServedResource, CounterCell>();
-  return (resource, events) => {
-    let cell = cells.get(resource);
-    if (cell === undefined) {
-      cell = metrics.watchEvents.cell(resource.group, resource.version, resource.resource);
-      cells.set(resource, cell);
-    }
-    cell.value += events;
-  };
-}
-
-function largeListCounter(metrics: Metrics): (encoding: string) => void {
-  const lists = metrics.counter({
-    name: "apiserver_costly_large_lists_total",
-    help: "Lists of more than 100 MB in an encoding that is not recommended for them.",
-    labelNames: ["encoding"],
-  });
-  return (encoding) => lists.add(1, encoding);
-}
-
-interface DocumentParts {
-  readonly config: Config;
-  readonly build: BuildInfo;
-  readonly facts: Facts;
-  readonly table: ResourceTable;
-  readonly health: Health;
-  readonly address: () => string;
-}
-
-/** Discovery, version and OpenAPI by path. */
-function documentsOf(parts: DocumentParts): Record<string, DocumentHandler> {
-  const { config, build, facts, table, health, address } = parts;
-  const served = {
-    naming: config.naming,
-    model: facts.model,
-    resources: table.servedFacts,
-    groupVersions: facts.groupVersions,
-  };
-  const discovery = createDiscovery({
-    ...served,
-    build,
-    serverAddress: address,
-    otherPaths: [
-      "/healthz",
-      "/livez",
-      "/metrics",
-      "/openapi/v2",
-      "/openapi/v3",
-      "/readyz",
-      ...health.names("readyz").map((name) => `/readyz/${name}`),
-    ],
-  });
-  const openApi = createOpenApi({
-    ...served,
-    title: "Keelson",
-    apiVersion: formatApiVersion(build),
-    objectMediaTypes: ["application/json", "application/yaml", config.naming.protobufMediaType],
-    defaults: facts.defaults,
-    versionMembers: Object.keys(toVersionInfo(build, process)),
-  });
-  const discover: DocumentHandler = async (path, headers) =>
-    found(await discovery.handle(path, documentHeaders(headers)));
-  const describe: DocumentHandler = async (path, headers, query) =>
-    found(await openApi.handle(path, documentHeaders(headers), query.get("hash")));
-  return {
-    "/": discover,
-    "/version": discover,
-    "/api": discover,
-    "/api/*": discover,
-    "/apis": discover,
-    "/apis/*": discover,
-    "/openapi/v2": describe,
-    "/openapi/v3": describe,
-    "/openapi/v3/*": describe,
-  };
-}
-
-/** @throws {StatusError} 404 for a path below a known one that stands for nothing */
-function found(document: DocumentResponse | undefined): DocumentResponse {
-  if (document === undefined) throw routeNotFound();
-  return document;
 }

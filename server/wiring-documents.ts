@@ -1,0 +1,73 @@
+/** Wiring of the documents that say what is served: discovery, version and OpenAPI by path. */
+import { routeNotFound } from "./api/status.js";
+import type { Config } from "./config/config.js";
+import { createDiscovery } from "./endpoints/discovery/discovery.js";
+import { type DocumentResponse, documentHeaders } from "./endpoints/discovery/document.js";
+import { type BuildInfo, formatApiVersion, toVersionInfo } from "./endpoints/discovery/version.js";
+import { createOpenApi } from "./endpoints/openapi/openapi.js";
+import type { Health } from "./http/health.js";
+import type { DocumentHandler } from "./http/routes.js";
+import type { ResourceTable } from "./registry/resource-table.js";
+import type { Facts } from "./schema/model.js";
+
+export interface DocumentParts {
+  readonly config: Config;
+  readonly build: BuildInfo;
+  readonly facts: Facts;
+  readonly table: ResourceTable;
+  readonly health: Health;
+  readonly address: () => string;
+}
+
+export function createDocuments(parts: DocumentParts): Record<string, DocumentHandler> {
+  const { config, build, facts, table, health, address } = parts;
+  const served = {
+    naming: config.naming,
+    model: facts.model,
+    resources: table.servedFacts,
+    groupVersions: facts.groupVersions,
+  };
+  const discovery = createDiscovery({
+    ...served,
+    build,
+    serverAddress: address,
+    otherPaths: [
+      "/healthz",
+      "/livez",
+      "/metrics",
+      "/openapi/v2",
+      "/openapi/v3",
+      "/readyz",
+      ...health.names("readyz").map((name) => `/readyz/${name}`),
+    ],
+  });
+  const openApi = createOpenApi({
+    ...served,
+    title: "Keelson",
+    apiVersion: formatApiVersion(build),
+    objectMediaTypes: ["application/json", "application/yaml", config.naming.protobufMediaType],
+    defaults: facts.defaults,
+    versionMembers: Object.keys(toVersionInfo(build, process)),
+  });
+  const discover: DocumentHandler = async (path, headers) =>
+    found(await discovery.handle(path, documentHeaders(headers)));
+  const describe: DocumentHandler = async (path, headers, query) =>
+    found(await openApi.handle(path, documentHeaders(headers), query.get("hash")));
+  return {
+    "/": discover,
+    "/version": discover,
+    "/api": discover,
+    "/api/*": discover,
+    "/apis": discover,
+    "/apis/*": discover,
+    "/openapi/v2": describe,
+    "/openapi/v3": describe,
+    "/openapi/v3/*": describe,
+  };
+}
+
+/** @throws {StatusError} 404 for a path below a known one that stands for nothing */
+function found(document: DocumentResponse | undefined): DocumentResponse {
+  if (document === undefined) throw routeNotFound();
+  return document;
+}

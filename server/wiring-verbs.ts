@@ -1,0 +1,132 @@
+/** Wiring of the verbs: what reads and writes work with, one handler each. */
+import type { FreshnessBarrier } from "../storage/cache/freshness.js";
+import type { Authorizer } from "./authz/authorizer.js";
+import { denial } from "./authz/denial.js";
+import type { ProtobufCodecs } from "./codec/protobuf.js";
+import type { Config } from "./config/config.js";
+import type { VerbHandlers } from "./endpoints/dispatch.js";
+import { createNegotiator, type Negotiator } from "./endpoints/negotiation.js";
+import { handleGet } from "./endpoints/reads/get.js";
+import { HistoricalReader } from "./endpoints/reads/historical-reader.js";
+import { handleList, LARGE_LIST_BYTES } from "./endpoints/reads/list.js";
+import { createViewReader } from "./endpoints/reads/view-reader.js";
+import { handleWatch } from "./endpoints/reads/watch.js";
+import type { WatchTicker } from "./endpoints/reads/watch-ticker.js";
+import { createRepresentationSource } from "./endpoints/representations/representation-source.js";
+import { createPrinters } from "./endpoints/tables/printers.js";
+import { handleCreate } from "./endpoints/writes/create.js";
+import { handleDelete, handleDeleteCollection } from "./endpoints/writes/delete.js";
+import { handlePatch } from "./endpoints/writes/patch.js";
+import { createStrategicMerges } from "./endpoints/writes/strategic-merges.js";
+import { handleUpdate } from "./endpoints/writes/update.js";
+import type { CounterCell } from "./http/fast-metrics.js";
+import type { Metrics } from "./http/metrics.js";
+import type { Registry } from "./registry/generic/registry.js";
+import type { ServedResource } from "./registry/generic/served-resource.js";
+import type { RequestContext } from "./request/request-state.js";
+import type { SchemaModel } from "./schema/model.js";
+
+/** What clients may ask answers to be. */
+export function negotiatorOf({ naming, features }: Config): Negotiator {
+  return createNegotiator(naming, { hasCbor: features.CBORServingAndStorage });
+}
+
+export interface VerbParts {
+  readonly config: Config;
+  readonly registry: Registry;
+  readonly freshness: FreshnessBarrier;
+  readonly model: SchemaModel;
+  readonly protobuf: ProtobufCodecs;
+  readonly authorizer: Authorizer;
+  readonly metrics: Metrics;
+  readonly ticker: WatchTicker;
+}
+
+export function createVerbs(parts: VerbParts): VerbHandlers {
+  const { config, registry, freshness, model, protobuf, authorizer, metrics, ticker } = parts;
+  const { naming, store, view } = registry;
+  const representations = createRepresentationSource(naming, negotiatorOf(config), {
+    printerOf: createPrinters(naming),
+    protobuf,
+  });
+  const reads = {
+    naming,
+    reader: createViewReader(view, freshness),
+    representations,
+    ...(config.features.APIResponseCompression && {
+      compression: { minBytes: config.responseCompressionMinBytes },
+    }),
+    countWatchEvents: watchEventCounter(metrics),
+  };
+  const lists = {
+    ...reads,
+    history: new HistoricalReader(store, view),
+    usesSnapshots: config.features.ListFromCacheSnapshot,
+    largeLists: { bytes: LARGE_LIST_BYTES, count: largeListCounter(metrics) },
+  };
+  metrics.gauge(
+    {
+      name: "apiserver_historical_list_fallbacks_total",
+      help: "Lists at a revision that memory no longer held, read from the store.",
+      labelNames: [],
+    },
+    (set) => set(lists.history.fallbacks),
+  );
+  const minRequestTimeoutMs = config.minRequestTimeoutSeconds * 1000;
+  const watches = { ...reads, ticker, minRequestTimeoutMs };
+  const writes = {
+    registry,
+    representations,
+    decoders: { naming, protobuf, hasCbor: config.features.CBORServingAndStorage },
+    authorizeCreate: verbAuthorizer(authorizer, "create"),
+    ...(config.features.AllowUnsafeMalformedObjectDeletion && {
+      authorizeUnsafeDelete: verbAuthorizer(authorizer, "unsafe-delete-ignore-read-errors"),
+    }),
+    strategicMergeOf: createStrategicMerges(model),
+  };
+  return {
+    get: (ctx, resource) => handleGet(ctx, resource, reads),
+    list: (ctx, resource) => handleList(ctx, resource, lists),
+    watch: (ctx, resource) => handleWatch(ctx, resource, watches),
+    create: (ctx, resource) => handleCreate(ctx, resource, writes),
+    update: (ctx, resource) => handleUpdate(ctx, resource, writes),
+    patch: (ctx, resource) => handlePatch(ctx, resource, writes),
+    delete: (ctx, resource) => handleDelete(ctx, resource, writes),
+    deletecollection: (ctx, resource) => handleDeleteCollection(ctx, resource, writes),
+  };
+}
+
+/**
+ * Asks for a permission besides the one of the request's own verb: to create by a PUT (S1-GEN-18),
+ * to delete what cannot be read (S1-UNS-03).
+ */
+function verbAuthorizer(authorizer: Authorizer, verb: string) {
+  return async ({ state }: RequestContext): Promise<void> => {
+    const { user, info } = state;
+    const attributes = { user, info: { ...info, verb } };
+    const { decision, reason } = await authorizer.authorize(attributes, state);
+    if (decision !== "allow") throw denial(attributes, reason);
+  };
+}
+
+/** One cell per resource: the fan-out to watchers only adds a number. */
+function watchEventCounter(metrics: Metrics): (resource: ServedResource, events: number) => void {
+  const cells = new Map<ServedResource, CounterCell>();
+  return (resource, events) => {
+    let cell = cells.get(resource);
+    if (cell === undefined) {
+      cell = metrics.watchEvents.cell(resource.group, resource.version, resource.resource);
+      cells.set(resource, cell);
+    }
+    cell.value += events;
+  };
+}
+
+function largeListCounter(metrics: Metrics): (encoding: string) => void {
+  const lists = metrics.counter({
+    name: "apiserver_costly_large_lists_total",
+    help: "Lists of more than 100 MB in an encoding that is not recommended for them.",
+    labelNames: ["encoding"],
+  });
+  return (encoding) => lists.add(1, encoding);
+}
