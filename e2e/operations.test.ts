@@ -6,6 +6,8 @@ import { startServer } from "./harness/server-process.js";
 
 /** Present only with flags that this server was not given. */
 const CONDITIONAL = new Set([
+  "apiserver_audit_error_total",
+  "apiserver_audit_event_total",
   "apiserver_encryption_config_controller_automatic_reloads_total",
   "apiserver_storage_transformation_operations_total",
 ]);

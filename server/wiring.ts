@@ -9,6 +9,7 @@ import { assert } from "../storage/base/assert.js";
 import { systemClock } from "../storage/base/clock.js";
 import { Lifecycle } from "../storage/base/lifecycle.js";
 import type { Logger } from "../storage/base/logger.js";
+import { AuditLog } from "./audit/audit-log.js";
 import { createProtobufCodecs } from "./codec/protobuf.js";
 import { collectGarbage } from "./collect-garbage.js";
 import type { Config } from "./config/config.js";
@@ -19,6 +20,7 @@ import { isServedPath, withResourceVerbs } from "./endpoints/dispatch.js";
 import { WatchTicker } from "./endpoints/reads/watch-ticker.js";
 import { createStatusEncoder } from "./endpoints/representations/status-encoder.js";
 import { createApplication } from "./http/application.js";
+import { withAudit } from "./http/audit.js";
 import { withFreshCredentials, withFreshPolicy } from "./http/freshness.js";
 import { Health } from "./http/health.js";
 import { withImpersonation } from "./http/impersonation.js";
@@ -143,11 +145,13 @@ export async function openReplica(
   metrics.observeInFlight(() => inFlightLimits);
   addChecks(health, views, () => isShuttingDown);
 
+  const auditLog = openAuditLog(config, metrics, logger);
   const chain = requestChain({
     logger,
     logsSuccess: config.logLevel === "debug",
     metrics,
     encodeStatus: createStatusEncoder(naming, negotiatorOf(config), protobuf),
+    audit: auditLog && withAudit({ log: auditLog, naming }),
     authenticator: authentication.authenticator,
     isIdentityHeader: (name) => authentication.isIdentityHeader(name),
     authorizer,
@@ -234,6 +238,7 @@ export async function openReplica(
     await opened.close(config.shutdownGracePeriodMs);
     await lifecycle[Symbol.asyncDispose]();
     await authorization[Symbol.asyncDispose]();
+    await auditLog?.[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   };
   return {
@@ -251,6 +256,21 @@ export async function openReplica(
     },
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Undefined when nothing is to be recorded. */
+function openAuditLog(
+  { auditLogPath: path }: Config,
+  metrics: Metrics,
+  logger: Logger,
+): AuditLog | undefined {
+  if (path === "") return undefined;
+  const count = (name: string, help: string) =>
+    metrics.counter({ name: `apiserver_audit_${name}_total`, help, labelNames: [] });
+  const events = count("event", "Audit events that were made.");
+  const errors = count("error", "Audit events that were dropped, as the log could not take them.");
+  const onEvent = (isDropped: boolean) => (isDropped ? errors : events).add(1);
+  return new AuditLog({ path, logger, onEvent });
 }
 
 function describeFeatures(features: Features) {

@@ -61,7 +61,7 @@ export function createNaming(vendor: string): Naming {
     execInfoVariable: `${vendor.toUpperCase().replaceAll("-", "_")}_EXEC_INFO`,
     group: (factsGroup: string) =>
       factsGroup.endsWith(FACTS_GROUP_SUFFIX)
-        ? factsGroup.slice(0, -FACTS_GROUP_SUFFIX.length) + `.${groupDomain}`
+        ? `${factsGroup.slice(0, -FACTS_GROUP_SUFFIX.length)}.${groupDomain}`
         : factsGroup,
   });
 }

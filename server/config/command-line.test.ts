@@ -118,6 +118,7 @@ test("without flags it serves the embedded store on this machine only, with upst
     runControllers: true,
     controllers: ["*"],
     rootCaFile: "",
+    auditLogPath: "",
     verbosity: 0,
     logLevel: "info",
     logFormat: "text",

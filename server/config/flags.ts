@@ -308,6 +308,14 @@ export const FLAGS = {
     section: "Controllers",
     help: "Certificate authorities (PEM) by which pods know this API; they find them beside their token.",
   },
+  auditLogPath: {
+    name: "audit-log-path",
+    type: "string",
+    default: "",
+    section: "Logging",
+    commands: SERVE_ONLY,
+    help: 'File to which every request is recorded, one JSON object a line, without bodies. "-" = standard output. Without it nothing is recorded.',
+  },
   verbosity: {
     name: "v",
     shorthand: "v",

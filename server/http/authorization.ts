@@ -1,4 +1,4 @@
-/** Asks whether the user may; 403 when not. Writes only `ctx.state.authorizationReason`. */
+/** Asks whether the user may; 403 when not. Writes what was decided, and why, into `ctx.state`. */
 import { internalError } from "../api/status.js";
 import type { AuthorizationAttributes, Authorizer, Verdict } from "../authz/authorizer.js";
 import { denial } from "../authz/denial.js";
@@ -14,6 +14,7 @@ export function withAuthorization(authorizer: Authorizer): RequestMiddleware {
 
     function proceed(verdict: Verdict): Promise<void> {
       state.authorizationReason = verdict.reason;
+      state.isAuthorized = verdict.decision === "allow";
       // Decision before error: a rule may be unreadable while another one allows.
       if (verdict.decision === "allow") return next();
       if (verdict.error !== undefined && verdict.decision === "no-opinion") {

@@ -35,12 +35,12 @@ export interface RequestChainParts {
   readonly requestTimeoutMs: number;
   /** Whether labels of this request may go into metrics: its resource exists. */
   readonly isServed: (info: RequestInfo) => boolean;
+  /** Records what was asked and what became of it; absent = nothing is recorded. */
+  readonly audit?: RequestMiddleware | undefined;
   /** Steps of other parts: the freshness barrier. */
   readonly beforeAuthentication?: readonly RequestMiddleware[];
   /** Steps of other parts: impersonation, flow control. */
   readonly beforeAuthorization?: readonly RequestMiddleware[];
-  /** Steps of other parts: audit. */
-  readonly afterAuthorization?: readonly RequestMiddleware[];
   /** Paths that are no resources (see routes.ts); passes on what it does not know. */
   readonly routes: RequestMiddleware;
   /** The resources' verbs. */
@@ -53,6 +53,7 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
     // First, as all others write into the state: audit id, signal, warnings.
     withRequestState(),
     // Outside of recovery, so that both see the code that the client gets, also for a 500.
+    ...(parts.audit === undefined ? [] : [parts.audit]),
     withAccessLog({ logger, logsSuccess: parts.logsSuccess }),
     withRequestMetrics({ metrics, isServed: parts.isServed }),
     // Everything below may throw.
@@ -68,7 +69,6 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
     withAuthorization(parts.authorizer),
     // Only what was let in counts as open.
     withLongRunningCount(metrics),
-    ...(parts.afterAuthorization ?? []),
     parts.routes,
     parts.handler,
   ];

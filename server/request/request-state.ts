@@ -35,6 +35,8 @@ export class RequestState {
   readonly auditId: string;
   /** Why the authorizer decided so; for logs and audit. */
   authorizationReason = "";
+  /** What the authorizer decided; undefined = nobody was asked. */
+  isAuthorized: boolean | undefined;
   /** Who really asks, when `user` is somebody whom they impersonate; for logs and audit. */
   impersonator: UserInfo | undefined;
   /** The verb that allowed it under constrained impersonation, such as "impersonate:user-info". */

@@ -1,0 +1,93 @@
+/** The audit log of a running server: every request, whatever became of it. */
+import assert from "node:assert/strict";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { HttpsClient } from "./harness/https-client.js";
+import { startServer } from "./harness/server-process.js";
+import { makeTempDir } from "./harness/temp-dir.js";
+
+interface AuditEvent {
+  readonly auditID: string;
+  readonly stage: string;
+  readonly verb: string;
+  readonly requestURI: string;
+  readonly user: { readonly username?: string };
+  readonly impersonatedUser?: { readonly username: string; readonly groups: readonly string[] };
+  readonly objectRef?: Readonly<Record<string, string>>;
+  readonly responseStatus: { readonly code: number };
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly requestReceivedTimestamp: string;
+  readonly stageTimestamp: string;
+}
+
+const MAPS = "/api/v1/namespaces/default/configmaps";
+
+test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, what and why", async () => {
+  await using folder = await makeTempDir("audit");
+  const file = join(folder.path, "audit.log");
+  const ids = new Map<string, string>();
+  {
+    await using server = await startServer({ flags: [`--audit-log-path=${file}`] });
+    const { client } = server;
+    const anonymous = new HttpsClient(server.url, { ca: server.credentials.ca });
+    const keep = (what: string, answer: { headers: NodeJS.Dict<string | string[]> }) =>
+      ids.set(what, String(answer.headers["audit-id"]));
+    const map = { metadata: { name: "kept" }, data: { password: "not-in-the-log" } };
+    keep("created", (await client.post(MAPS, map)).expect(201));
+    const as = { headers: { "impersonate-user": "jane", "impersonate-group": "dev" } };
+    keep("forbidden", (await client.request(`${MAPS}/kept`, as)).expect(403));
+    const bearer = { headers: { authorization: "Bearer not-in-the-log-either" } };
+    keep("unauthorized", (await anonymous.request(MAPS, bearer)).expect(401));
+    keep("missing", (await client.get(`${MAPS}/nothing?token=abc`)).expect(404));
+    keep("health", (await anonymous.get("/livez")).expect(200));
+    keep("watched", await client.request(`${MAPS}?watch=1&timeoutSeconds=1`, {}));
+    anonymous.close();
+    await server.stop();
+  }
+
+  const text = await readFile(file, "utf8");
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  assert.doesNotMatch(text, /not-in-the-log|token=abc/);
+  const events = text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as AuditEvent);
+  const of = (what: string) => events.filter(({ auditID }) => auditID === ids.get(what));
+  const only = (what: string): AuditEvent => {
+    const [event, ...others] = of(what);
+    assert.ok(event !== undefined && others.length === 0, what);
+    assert.equal(event.stage, "ResponseComplete");
+    assert.match(event.stageTimestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    assert.ok(event.requestReceivedTimestamp <= event.stageTimestamp);
+    return event;
+  };
+
+  const created = only("created");
+  assert.deepEqual([created.verb, created.responseStatus.code], ["create", 201]);
+  assert.deepEqual(created.objectRef, {
+    resource: "configmaps",
+    namespace: "default",
+    apiVersion: "v1",
+  });
+  assert.equal(created.annotations?.["authorization.k8s.io/decision"], "allow");
+
+  const forbidden = only("forbidden");
+  assert.equal(forbidden.user.username, "kubernetes-admin");
+  assert.equal(forbidden.impersonatedUser?.username, "jane");
+  assert.ok(forbidden.impersonatedUser?.groups.includes("dev"));
+  assert.equal(forbidden.annotations?.["authorization.k8s.io/decision"], "forbid");
+
+  const unauthorized = only("unauthorized");
+  assert.deepEqual([unauthorized.user, unauthorized.responseStatus.code], [{}, 401]);
+  assert.equal(unauthorized.annotations, undefined);
+  assert.equal(only("missing").requestURI, `${MAPS}/nothing?token=-`);
+  assert.equal(only("health").user.username, "system:anonymous");
+  assert.deepEqual(
+    of("watched").map(({ stage, verb }) => [stage, verb]),
+    [
+      ["ResponseStarted", "watch"],
+      ["ResponseComplete", "watch"],
+    ],
+  );
+});
