@@ -152,6 +152,8 @@ test("S1-PB-04: text that this API did not write gives the same bytes as its val
     `{"data":{"long":"${'say \\"hi\\"\\n'.repeat(50)}"},"immutable":false,"metadata":{}}`,
     '{"metadata":{"generation":1.0,"deletionGracePeriodSeconds":-1e1}}',
     '{"metadata":{"name":"a"},"data":{}}\n',
+    '{"metadata":{"name":"a"},"immutable": true}',
+    '{"metadata":{"name":"a"},"immutable": false,"data":{}}',
   ];
   const codec = codecs.forKind("", "v1", "ConfigMap") as ProtobufCodec;
   for (const given of texts) {

@@ -32,6 +32,7 @@ export class UnusualText extends Error {
 }
 
 const BLANK = 0x20;
+const LETTER_F = 0x66;
 const LETTER_N = 0x6e;
 const LETTER_T = 0x74;
 const MINUS = 0x2d;
@@ -178,6 +179,8 @@ export function integerTranscoder(write: (writer: Writer, value: number) => void
 
 export const transcodeBool: Transcode = (writer, json, at) => {
   const value = json[at] === LETTER_T;
+  // A blank and "true" are as long as "false".
+  if (!value && json[at] !== LETTER_F) throw new UnusualText();
   writer.bool(value);
   return at + (value ? "true" : "false").length;
 };
