@@ -45,7 +45,7 @@ test("S2-AZ-03: no opinion from all stays no opinion, with all reasons and the f
   };
   assert.deepEqual(await ask(member("no-opinion", "a"), member("no-opinion", "b", true), broken), {
     decision: "no-opinion",
-    reason: "a, b, c",
+    reason: "a\nb\nc",
     error,
   });
   assert.equal((await ask()).decision, "no-opinion");

@@ -89,7 +89,7 @@ function merge(first: Verdict, second: Verdict): Verdict {
   if (first === NO_OPINION) return second;
   return {
     decision: "no-opinion",
-    reason: [first.reason, second.reason].filter((reason) => reason !== "").join(", "),
+    reason: [first.reason, second.reason].filter((reason) => reason !== "").join("\n"),
     error: first.error ?? second.error,
   };
 }

@@ -138,8 +138,9 @@ test("S2-SAR-06: selectors reach the authorizer as those of the request would", 
         fieldSelector: {
           requirements: [
             { key: "a", operator: "In", values: ["x,y"] },
-            { key: "b", operator: "NotIn", values: ["1", "2"] },
+            { key: "b", operator: "NotIn", values: ["1"] },
             // No request could say these.
+            { key: "b", operator: "NotIn", values: ["1", "2"] },
             { key: "c", operator: "In", values: ["1", "2"] },
             { key: "d", operator: "Exists" },
           ],
@@ -154,7 +155,7 @@ test("S2-SAR-06: selectors reach the authorizer as those of the request would", 
           ],
         },
       },
-      "a=x\\,y,b!=1,b!=2",
+      "a=x\\,y,b!=1",
       "a in (1,2),b notin (3),c,!d",
     ],
   ];
@@ -165,6 +166,101 @@ test("S2-SAR-06: selectors reach the authorizer as those of the request would", 
     await resource?.create({ object, namespace: "", user: asker }, signal);
     assert.deepEqual(seen.pop(), [fields, labels]);
   }
+});
+
+test("S2-SAR-07: what of a selector is ignored is told, and does not hinder the answer", async () => {
+  const evaluationErrorOf = async (selectors: object) => {
+    const resourceAttributes = { verb: "get", resource: "pods", ...selectors };
+    const { status } = await ask("selfsubjectaccessreviews", { resourceAttributes });
+    const { allowed, evaluationError } = status as { allowed: boolean; evaluationError?: string };
+    assert.equal(allowed, true);
+    return evaluationError;
+  };
+  const later = { key: "a", operator: "Later", values: ["1"] };
+  const path = "spec.resourceAttributes";
+  assert.equal(await evaluationErrorOf({ fieldSelector: { rawSelector: "a=b" } }), undefined);
+  assert.equal(
+    await evaluationErrorOf({
+      fieldSelector: { rawSelector: "key in value" },
+      labelSelector: { rawSelector: "&" },
+    }),
+    `${path}.fieldSelector ignored due to parse error; ${path}.labelSelector ignored due to parse error`,
+  );
+  const known = { key: "a", operator: "In", values: ["1"] };
+  assert.equal(
+    await evaluationErrorOf({ labelSelector: { requirements: [later, known] } }),
+    `${path}.labelSelector partially ignored due to parse error`,
+  );
+  assert.equal(
+    await evaluationErrorOf({ fieldSelector: { requirements: [later] } }),
+    `${path}.fieldSelector ignored due to parse error`,
+  );
+});
+
+test("S2-SAR-02, S2-SAR-03, S2-SAR-06: everything that is wrong with a review is told at once", async () => {
+  const causesOf = async (name: string, metadata: object, spec: object) => {
+    const object = { kind: "Review", apiVersion: "authorization.k8s.io/v1", metadata, spec };
+    const resource = reviews[`authorization/${name}`];
+    const request = { object: object as ApiObject, namespace: "default", user: asker };
+    const { status } = await refusalOf((async () => resource?.create(request, signal))());
+    assert.equal(status.details?.name, undefined);
+    return status.details?.causes?.map(({ field, message }) => `${field}: ${message}`);
+  };
+  const wrong = "Invalid value:";
+  assert.deepEqual(await causesOf("subjectaccessreviews", { name: "a" }, {}), [
+    `spec.resourceAttributes: ${wrong} null: exactly one of nonResourceAttributes or resourceAttributes must be specified`,
+    `spec.user: ${wrong} "": at least one of user or group must be specified`,
+    `metadata: ${wrong} {"name":"a"}: must be empty`,
+  ]);
+  const both = { resourceAttributes: { namespace: "b" }, nonResourceAttributes: { path: "/" } };
+  assert.deepEqual(
+    await causesOf(
+      "localsubjectaccessreviews",
+      { namespace: "default", labels: { a: "b" } },
+      { user: "x", ...both },
+    ),
+    [
+      `spec.nonResourceAttributes: ${wrong} {"path":"/"}: cannot be specified in combination with resourceAttributes`,
+      `metadata: ${wrong} {"namespace":"default","labels":{"a":"b"}}: must be empty except for namespace`,
+      `spec.resourceAttributes.namespace: ${wrong} "b": must match metadata.namespace`,
+      `spec.nonResourceAttributes: ${wrong} {"path":"/"}: disallowed on this kind of request`,
+    ],
+  );
+  const labelSelector = { requirements: [{ key: "a b", operator: "In", values: ["c d"] }] };
+  const causes = await causesOf(
+    "selfsubjectaccessreviews",
+    {},
+    { resourceAttributes: { labelSelector } },
+  );
+  assert.match(
+    causes?.join("\n") ?? "",
+    /requirements\[0\]\.key.*\n.*requirements\[0\]\.values\[0\]/,
+  );
+});
+
+test("S2-SAR-06, S2-AZ-09: who names no version asks about all of them; facts without values are kept", async () => {
+  const seen: unknown[] = [];
+  const listening = createAuthorizationReviews({
+    authorizer: {
+      name: "listening",
+      authorize({ user, info }) {
+        seen.push([user.extra, info.version]);
+        return { decision: "no-opinion", reason: "" };
+      },
+    },
+  })["authorization/subjectaccessreviews"];
+  for (const version of [undefined, "", "v1"]) {
+    const resourceAttributes = { verb: "get", ...(version !== undefined && { version }) };
+    const spec = { user: "a", extra: { k: null, l: ["1"] }, resourceAttributes };
+    const object = { kind: "R", apiVersion: "a/v1", metadata: {}, spec } as unknown as ApiObject;
+    await listening?.create({ object, namespace: "", user: asker }, signal);
+  }
+  const extra = { k: [], l: ["1"] };
+  assert.deepEqual(seen, [
+    [extra, "*"],
+    [extra, "*"],
+    [extra, "v1"],
+  ]);
 });
 
 test("S2-SAR-06: selectors that say nothing, or say it twice, are 422", async () => {

@@ -3,7 +3,7 @@
  * request, about the asker (Self...), about anybody (SubjectAccessReview), or about anybody in one
  * namespace (Local...). The answer is that of the real request: it is the same authorizer (S2-SAR).
  */
-import { forbiddenField, invalidValue } from "../../api/field-errors.js";
+import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { badRequest, type FieldError, invalid } from "../../api/status.js";
 import type {
@@ -15,7 +15,7 @@ import type {
 import type { RulesSource } from "../../authz/subject-rules.js";
 import { createUser, type UserInfo } from "../../request/user-info.js";
 import type { VirtualRequest, VirtualResource } from "../generic/served-resource.js";
-import { queryOf, type ReviewSelectors, validateSelectors } from "./selector-attributes.js";
+import { type ReviewSelectors, readSelectors, validateSelectors } from "./selector-attributes.js";
 
 interface ResourceAttributes extends ReviewSelectors {
   namespace?: string;
@@ -33,7 +33,7 @@ interface ReviewSpec {
   user?: string;
   groups?: string[];
   uid?: string;
-  extra?: Record<string, string[]>;
+  extra?: Record<string, string[] | null>;
 }
 
 export interface AuthorizationReviewOptions {
@@ -52,14 +52,24 @@ export function createAuthorizationReviews(
   const rules = options.rules ?? askForEverything(authorizer);
   return {
     [`${GROUP}/selfsubjectaccessreviews`]: {
-      create: ({ object, user }, signal) => review(authorizer, object, user, signal),
+      create({ object, user }, signal) {
+        refuseAny(object, [...checkSelf(object), ...checkMetadata(object, [])]);
+        return review(authorizer, object, user, signal);
+      },
     },
     [`${GROUP}/subjectaccessreviews`]: {
-      create: ({ object }, signal) => review(authorizer, object, subjectOf(object), signal),
+      create({ object }, signal) {
+        refuseAny(object, [...checkSubject(object), ...checkMetadata(object, [])]);
+        return review(authorizer, object, subjectOf(object), signal);
+      },
     },
     [`${GROUP}/localsubjectaccessreviews`]: {
       create({ object, namespace }, signal) {
-        checkLocal(object, namespace);
+        refuseAny(object, [
+          ...checkSubject(object),
+          ...checkMetadata(object, ["namespace"]),
+          ...checkLocal(object, namespace),
+        ]);
         return review(authorizer, object, subjectOf(object), signal);
       },
     },
@@ -73,33 +83,82 @@ function specOf(object: ApiObject): ReviewSpec {
   return (object.spec ?? {}) as ReviewSpec;
 }
 
-/** @throws {StatusError} 422 */
 function subjectOf(object: ApiObject): UserInfo {
   const { user = "", groups = [], uid = "", extra = {} } = specOf(object);
-  if (user === "" && groups.length === 0) {
-    const why = "at least one of user or group must be specified";
-    throw refuse(object, [invalidValue("spec.user", user, why)]);
-  }
-  return createUser({ name: user, uid, groups, extra });
+  const facts = Object.entries(extra).map(([key, values]) => [key, values ?? []] as const);
+  return createUser({ name: user, uid, groups, extra: Object.fromEntries(facts) });
 }
 
-/** A local review stays in its namespace (S2-SAR-03). @throws {StatusError} 422 */
-function checkLocal(object: ApiObject, namespace: string): void {
-  const { resourceAttributes, nonResourceAttributes } = specOf(object);
+/** Exactly one request is asked about (S2-SAR-06). */
+function checkAttributes(object: ApiObject): FieldError[] {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = specOf(object);
   const errors: FieldError[] = [];
-  if (resourceAttributes !== undefined && resourceAttributes.namespace !== namespace) {
-    errors.push(
-      invalidValue(
-        "spec.resourceAttributes.namespace",
-        resourceAttributes.namespace ?? "",
-        "must match metadata.namespace",
-      ),
-    );
+  if (resource !== undefined && path !== undefined) {
+    const why = "cannot be specified in combination with resourceAttributes";
+    errors.push(invalidValue("spec.nonResourceAttributes", path, why));
   }
-  if (nonResourceAttributes !== undefined) {
-    errors.push(forbiddenField("spec.nonResourceAttributes", "disallowed on this kind of request"));
+  if (resource === undefined && path === undefined) {
+    const why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+    errors.push(invalidValue("spec.resourceAttributes", null, why));
   }
-  if (errors.length > 0) throw refuse(object, errors);
+  return errors;
+}
+
+function checkSelf(object: ApiObject): FieldError[] {
+  return [...checkAttributes(object), ...checkSelectors(object)];
+}
+
+function checkSubject(object: ApiObject): FieldError[] {
+  const { user = "", groups = [] } = specOf(object);
+  const errors = checkAttributes(object);
+  if (user === "" && groups.length === 0) {
+    const why = "at least one of user or group must be specified";
+    errors.push(invalidValue("spec.user", user, why));
+  }
+  return [...errors, ...checkSelectors(object)];
+}
+
+function checkSelectors(object: ApiObject): FieldError[] {
+  const { resourceAttributes } = specOf(object);
+  if (resourceAttributes === undefined) return [];
+  return validateSelectors(resourceAttributes, "spec.resourceAttributes");
+}
+
+/** A review is nowhere and has no name. */
+function checkMetadata({ metadata }: ApiObject, allowed: readonly string[]): FieldError[] {
+  const own = Object.entries(metadata).filter(
+    ([name, value]) => name !== "managedFields" && !allowed.includes(name) && !isEmpty(value),
+  );
+  if (own.length === 0) return [];
+  const why = allowed.length === 0 ? "must be empty" : `must be empty except for ${allowed}`;
+  return [invalidValue("metadata", metadata, why)];
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined || value === "" || value === 0) return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
+}
+
+/** A local review stays in its namespace (S2-SAR-03). */
+function checkLocal(object: ApiObject, namespace: string): FieldError[] {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = specOf(object);
+  const errors: FieldError[] = [];
+  if (resource !== undefined && (resource.namespace ?? "") !== namespace) {
+    const field = "spec.resourceAttributes.namespace";
+    errors.push(invalidValue(field, resource.namespace ?? "", "must match metadata.namespace"));
+  }
+  if (path !== undefined) {
+    const why = "disallowed on this kind of request";
+    errors.push(invalidValue("spec.nonResourceAttributes", path, why));
+  }
+  return errors;
+}
+
+/** @throws {StatusError} 422 with all errors */
+function refuseAny(object: ApiObject, errors: readonly FieldError[]): void {
+  if (errors.length === 0) return;
+  const group = object.apiVersion.split("/")[0] ?? "";
+  throw invalid({ group, kind: object.kind }, "", errors);
 }
 
 async function review(
@@ -108,17 +167,22 @@ async function review(
   user: UserInfo,
   signal: AbortSignal,
 ): Promise<ApiObject> {
-  const attributes: AuthorizationAttributes = { user, info: requestOf(object) };
+  const { info, problems } = requestOf(object);
+  const attributes: AuthorizationAttributes = { user, info };
   const verdict = await authorizer.authorize(attributes, { signal });
-  return { ...object, status: statusOf(verdict) };
+  return { ...object, status: statusOf(verdict, problems) };
 }
 
-function statusOf({ decision, reason, error }: Verdict): Record<string, unknown> {
+function statusOf(
+  { decision, reason, error }: Verdict,
+  problems: readonly string[],
+): Record<string, unknown> {
+  const errors = [...(error === undefined ? [] : [messageOf(error)]), ...problems];
   return {
     allowed: decision === "allow",
     ...(decision === "deny" ? { denied: true } : {}),
     ...(reason === "" ? {} : { reason }),
-    ...(error === undefined ? {} : { evaluationError: messageOf(error) }),
+    ...(errors.length === 0 ? {} : { evaluationError: errors.join("; ") }),
   };
 }
 
@@ -126,37 +190,33 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The request that is asked about. @throws {StatusError} 422 unless there is exactly one */
-function requestOf(object: ApiObject): AuthorizedRequest {
+/** The request that is asked about, and what could not be made part of it. */
+function requestOf(object: ApiObject): {
+  readonly info: AuthorizedRequest;
+  readonly problems: readonly string[];
+} {
   const { resourceAttributes: resource, nonResourceAttributes: path } = specOf(object);
-  if (resource !== undefined && path !== undefined) {
-    const why = "cannot be specified in combination with resourceAttributes";
-    throw refuse(object, [invalidValue("spec.nonResourceAttributes", path, why)]);
-  }
   if (resource !== undefined) {
-    const errors = validateSelectors(resource, "spec.resourceAttributes");
-    if (errors.length > 0) throw refuse(object, errors);
-    return {
+    const { query, problems } = readSelectors(resource, "spec.resourceAttributes");
+    const info: AuthorizedRequest = {
       isResourceRequest: true,
       verb: resource.verb ?? "",
       path: "",
       group: resource.group ?? "",
-      version: resource.version ?? "",
+      // Who names no version asks about all of them.
+      version: resource.version || "*",
       namespace: resource.namespace ?? "",
       resource: resource.resource ?? "",
       subresource: resource.subresource ?? "",
       name: resource.name ?? "",
-      query: queryOf(resource),
+      query,
     };
+    return { info, problems };
   }
-  if (path === undefined) {
-    const why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-    throw refuse(object, [invalidValue("spec.resourceAttributes", null, why)]);
-  }
-  return {
+  const info: AuthorizedRequest = {
     isResourceRequest: false,
-    verb: path.verb ?? "",
-    path: path.path ?? "",
+    verb: path?.verb ?? "",
+    path: path?.path ?? "",
     group: "",
     version: "",
     namespace: "",
@@ -164,11 +224,7 @@ function requestOf(object: ApiObject): AuthorizedRequest {
     subresource: "",
     name: "",
   };
-}
-
-function refuse(object: ApiObject, errors: readonly FieldError[]) {
-  const group = object.apiVersion.split("/")[0] ?? "";
-  return invalid({ group, kind: object.kind }, object.metadata.name ?? "", errors);
+  return { info, problems: [] };
 }
 
 async function reviewRules(

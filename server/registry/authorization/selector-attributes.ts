@@ -4,7 +4,10 @@
  * review and the request look the same to it.
  */
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
+import { parseFieldSelector } from "../../api/selector-fields.js";
+import { parseLabelSelector } from "../../api/selector-labels.js";
 import type { FieldError } from "../../api/status.js";
+import { checkLabelValue, checkQualifiedName } from "../../api/validation-names.js";
 import { EMPTY_QUERY, parseQuery, type Query } from "../../request/query.js";
 
 export interface SelectorAttributes {
@@ -25,18 +28,19 @@ export interface ReviewSelectors {
 
 /** What is wrong with the selectors; `field` is that of the resource attributes. */
 export function validateSelectors(selectors: ReviewSelectors, field: string): FieldError[] {
-  const errors: FieldError[] = [];
-  validateSelector(selectors.fieldSelector, `${field}.fieldSelector`, errors);
-  validateSelector(selectors.labelSelector, `${field}.labelSelector`, errors);
-  return errors;
+  return [
+    ...validateSelector(selectors.fieldSelector, `${field}.fieldSelector`, checkFieldTerm),
+    ...validateSelector(selectors.labelSelector, `${field}.labelSelector`, checkLabelTerm),
+  ];
 }
 
 function validateSelector(
   selector: SelectorAttributes | null | undefined,
   field: string,
-  errors: FieldError[],
-): void {
-  if (selector == null) return;
+  checkTerm: (requirement: Requirement, field: string) => FieldError[],
+): FieldError[] {
+  if (selector == null) return [];
+  const errors: FieldError[] = [];
   const raw = selector.rawSelector ?? "";
   const requirements = selector.requirements ?? [];
   if (raw !== "" && requirements.length > 0) {
@@ -47,62 +51,127 @@ function validateSelector(
     const why = `when ${field} is specified, requirements or rawSelector is required`;
     errors.push(requiredValue(`${field}.requirements`, why));
   }
-  requirements.forEach(({ key = "", operator = "", values }, index) => {
-    const at = `${field}.requirements[${index}]`;
-    if (key === "") errors.push(requiredValue(`${at}.key`, "must be specified"));
-    const count = values?.length ?? 0;
-    if ((operator === "In" || operator === "NotIn") && count === 0) {
-      const why = "must be specified when `operator` is 'In' or 'NotIn'";
-      errors.push(requiredValue(`${at}.values`, why));
-    }
-    if ((operator === "Exists" || operator === "DoesNotExist") && count > 0) {
-      const why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-      errors.push(forbiddenField(`${at}.values`, why));
-    }
+  requirements.forEach((requirement, index) => {
+    errors.push(...checkTerm(requirement, `${field}.requirements[${index}]`));
   });
+  return errors;
 }
 
-/** As the request would have them in its URL. */
-export function queryOf({ fieldSelector, labelSelector }: ReviewSelectors): Query {
-  const fields = textOf(fieldSelector, fieldTerms);
-  const labels = textOf(labelSelector, labelTerms);
-  if (fields === "" && labels === "") return EMPTY_QUERY;
-  const parameters: string[] = [];
-  if (fields !== "") parameters.push(`fieldSelector=${encodeURIComponent(fields)}`);
-  if (labels !== "") parameters.push(`labelSelector=${encodeURIComponent(labels)}`);
-  return parseQuery(parameters.join("&"));
+function checkFieldTerm(requirement: Requirement, field: string): FieldError[] {
+  const { key = "" } = requirement;
+  const errors = key === "" ? [requiredValue(`${field}.key`, "must be specified")] : [];
+  return [...errors, ...checkValues(requirement, field)];
 }
 
-function textOf(
-  selector: SelectorAttributes | null | undefined,
-  toTerms: (requirement: Requirement) => string[],
-): string {
-  const raw = selector?.rawSelector ?? "";
-  return raw === "" ? (selector?.requirements ?? []).flatMap(toTerms).join(",") : raw;
+function checkLabelTerm(requirement: Requirement, field: string): FieldError[] {
+  const { key = "", values } = requirement;
+  return [
+    ...checkValues(requirement, field),
+    ...checkQualifiedName(key).map((why) => invalidValue(`${field}.key`, key, why)),
+    ...(values ?? []).flatMap((value, index) =>
+      checkLabelValue(value).map((why) => invalidValue(`${field}.values[${index}]`, value, why)),
+    ),
+  ];
+}
+
+/** An operator that is not known is one of a newer client. */
+function checkValues({ operator = "", values }: Requirement, field: string): FieldError[] {
+  const count = values?.length ?? 0;
+  if ((operator === "In" || operator === "NotIn") && count === 0) {
+    const why = "must be specified when `operator` is 'In' or 'NotIn'";
+    return [requiredValue(`${field}.values`, why)];
+  }
+  if ((operator === "Exists" || operator === "DoesNotExist") && count > 0) {
+    const why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+    return [forbiddenField(`${field}.values`, why)];
+  }
+  return [];
 }
 
 /**
- * A request can only ask for one value of a field, or exclude some. What it could not say is left out:
- * selectors narrow, so an authorizer that sees fewer allows less.
+ * The selectors as the request would have them in its URL, and what of them is ignored: selectors
+ * narrow, so an authorizer that sees fewer allows less (S2-SAR-07).
  */
-function fieldTerms({ key = "", operator, values }: Requirement): string[] {
-  const escaped = (values ?? []).map((value) => value.replace(/[\\,=]/g, "\\$&"));
-  if (operator === "NotIn") return escaped.map((value) => `${key}!=${value}`);
-  return operator === "In" && escaped.length === 1 ? [`${key}=${escaped[0]}`] : [];
+export function readSelectors(
+  { fieldSelector, labelSelector }: ReviewSelectors,
+  field: string,
+): { readonly query: Query; readonly problems: readonly string[] } {
+  const fields = readSelector(fieldSelector, FIELDS);
+  const labels = readSelector(labelSelector, LABELS);
+  const problems = [
+    ...describe(fields, `${field}.fieldSelector`),
+    ...describe(labels, `${field}.labelSelector`),
+  ];
+  const parameters: string[] = [];
+  if (fields.text !== "") parameters.push(`fieldSelector=${encodeURIComponent(fields.text)}`);
+  if (labels.text !== "") parameters.push(`labelSelector=${encodeURIComponent(labels.text)}`);
+  const query = parameters.length === 0 ? EMPTY_QUERY : parseQuery(parameters.join("&"));
+  return { query, problems };
 }
 
-function labelTerms({ key = "", operator, values }: Requirement): string[] {
-  const list = `(${(values ?? []).join(",")})`;
-  switch (operator) {
-    case "In":
-      return [`${key} in ${list}`];
-    case "NotIn":
-      return [`${key} notin ${list}`];
-    case "Exists":
-      return [key];
-    case "DoesNotExist":
-      return [`!${key}`];
-    default:
-      return [];
-  }
+interface ReadSelector {
+  readonly text: string;
+  /** Whether a part, or all of it, could not be understood. */
+  readonly isIncomplete: boolean;
 }
+
+interface Grammar {
+  /** @throws {StatusError} */
+  readonly parse: (text: string) => unknown;
+  /** undefined: no request could say this. */
+  readonly toTerm: (requirement: Requirement) => string | undefined;
+}
+
+function readSelector(
+  selector: SelectorAttributes | null | undefined,
+  { parse, toTerm }: Grammar,
+): ReadSelector {
+  const text = selector?.rawSelector ?? "";
+  if (text !== "") {
+    try {
+      parse(text);
+      return { text, isIncomplete: false };
+    } catch {
+      return { text: "", isIncomplete: true };
+    }
+  }
+  const terms = (selector?.requirements ?? []).map(toTerm);
+  const known = terms.filter((term) => term !== undefined);
+  return { text: known.join(","), isIncomplete: known.length < terms.length };
+}
+
+function describe({ text, isIncomplete }: ReadSelector, field: string): string[] {
+  if (!isIncomplete) return [];
+  return [`${field} ${text === "" ? "" : "partially "}ignored due to parse error`];
+}
+
+/** A request can only ask for one value of a field, or exclude one. */
+const FIELDS: Grammar = {
+  parse: parseFieldSelector,
+  toTerm({ key = "", operator, values }) {
+    const [value, ...others] = values ?? [];
+    if (value === undefined || others.length > 0) return undefined;
+    const escaped = value.replace(/[\\,=]/g, "\\$&");
+    if (operator === "In") return `${key}=${escaped}`;
+    return operator === "NotIn" ? `${key}!=${escaped}` : undefined;
+  },
+};
+
+const LABELS: Grammar = {
+  parse: parseLabelSelector,
+  toTerm({ key = "", operator, values }) {
+    const list = `(${(values ?? []).join(",")})`;
+    switch (operator) {
+      case "In":
+        return `${key} in ${list}`;
+      case "NotIn":
+        return `${key} notin ${list}`;
+      case "Exists":
+        return key;
+      case "DoesNotExist":
+        return `!${key}`;
+      default:
+        return undefined;
+    }
+  },
+};
