@@ -342,6 +342,14 @@ describe("webhooks by flags", () => {
       [["--authorization-mode=Webhook"], /authorization config file not passed/],
       [["--authorization-mode=Sometimes"], /Sometimes/],
       [["--authorization-webhook-cache-redis=http://:pw@x"], /expected redis:\/\/host:port/],
+      // Refused after connections were opened: they must not keep the process alive.
+      [
+        [
+          `--authorization-webhook-cache-redis=redis://127.0.0.1:${await freePort()}`,
+          `--authorization-config=${await file("torn.yaml", "{")}`,
+        ],
+        /torn\.yaml/,
+      ],
     ];
     for (const [flags, expected] of cases) {
       const { code, output } = await runServer(["serve", `--data-dir=${dir.path}/data`, ...flags]);

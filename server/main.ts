@@ -44,7 +44,8 @@ async function serve(config: Config, startedAtMs: number): Promise<void> {
     replica = await openReplica(config, build, logger);
   } catch (error) {
     fail(`keelson: ${oneLine(error)}`);
-    return;
+    // At once: connections to etcd or Redis that were opened before would keep the process alive.
+    process.exit();
   }
   greet(replica, build.version);
   endOnSignal(replica, logger);
