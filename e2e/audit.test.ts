@@ -4,7 +4,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { HttpsClient } from "./harness/https-client.js";
-import { startServer } from "./harness/server-process.js";
+import { runServer, startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 
 interface AuditEvent {
@@ -90,4 +90,16 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
       ["ResponseComplete", "watch"],
     ],
   );
+});
+
+test("S2-REQ-09: an audit log that cannot be written ends the start with one line and exit 1", async () => {
+  await using folder = await makeTempDir("audit-nowhere");
+  const { code, output } = await runServer([
+    "serve",
+    `--data-dir=${folder.path}/data`,
+    "--secure-port=0",
+    `--audit-log-path=${folder.path}/missing/audit.log`,
+  ]);
+  assert.equal(code, 1, output);
+  assert.match(output, /^keelson: --audit-log-path: .*missing\/audit\.log.*\n$/);
 });

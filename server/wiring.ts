@@ -9,7 +9,7 @@ import { assert } from "../storage/base/assert.js";
 import { systemClock } from "../storage/base/clock.js";
 import { Lifecycle } from "../storage/base/lifecycle.js";
 import type { Logger } from "../storage/base/logger.js";
-import { AuditLog } from "./audit/audit-log.js";
+import { AuditLog, openAuditTarget } from "./audit/audit-log.js";
 import { createProtobufCodecs } from "./codec/protobuf.js";
 import { collectGarbage } from "./collect-garbage.js";
 import type { Config } from "./config/config.js";
@@ -145,7 +145,7 @@ export async function openReplica(
   metrics.observeInFlight(() => inFlightLimits);
   addChecks(health, views, () => isShuttingDown);
 
-  const auditLog = openAuditLog(config, metrics, logger);
+  const auditLog = await openAuditLog(config, metrics, logger);
   const chain = requestChain({
     logger,
     logsSuccess: config.logLevel === "debug",
@@ -258,19 +258,22 @@ export async function openReplica(
   };
 }
 
-/** Undefined when nothing is to be recorded. */
-function openAuditLog(
+/** Undefined when nothing is to be recorded. @throws {Error} with one line: it cannot be written */
+async function openAuditLog(
   { auditLogPath: path }: Config,
   metrics: Metrics,
   logger: Logger,
-): AuditLog | undefined {
+): Promise<AuditLog | undefined> {
   if (path === "") return undefined;
+  const target = await openAuditTarget(path).catch((cause: Error) => {
+    throw new Error(`--audit-log-path: ${cause.message}`, { cause });
+  });
   const count = (name: string, help: string) =>
     metrics.counter({ name: `apiserver_audit_${name}_total`, help, labelNames: [] });
   const events = count("event", "Audit events that were made.");
   const errors = count("error", "Audit events that were dropped, as the log could not take them.");
   const onEvent = (isDropped: boolean) => (isDropped ? errors : events).add(1);
-  return new AuditLog({ path, logger, onEvent });
+  return new AuditLog({ target, logger, onEvent });
 }
 
 function describeFeatures(features: Features) {
