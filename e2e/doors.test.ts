@@ -405,6 +405,25 @@ describe("doors", () => {
     });
   });
 
+  test("S2-X509-04: a bundle that is rotated counts without a restart, one that is half written does not", async () => {
+    const bundle = join(dir.path, "clients.pem");
+    const carl = await clients.issue({ commonName: "carl" });
+    const next = await TestAuthority.create("next");
+    const nora = await next.issue({ commonName: "nora" });
+    (await ask(server, "/version", { identity: nora })).expect(401);
+    await writeFile(bundle, "");
+    await eventually("the empty bundle is refused", () =>
+      /last good ones stay.*holds no PEM certificate/.test(server.logs),
+    );
+    assert.equal((await whoAmI(server, { identity: carl })).username, "carl");
+    await writeFile(bundle, next.certificate);
+    await eventually(
+      "the new authority counts",
+      async () => (await ask(server, "/version", { identity: nora })).status === 200,
+    );
+    (await ask(server, "/version", { identity: carl })).expect(401);
+  });
+
   test("nothing secret is in the logs", () => {
     for (const secret of ["token-1", "token-2", TOKEN_SECRET]) {
       assert.ok(!server.logs.includes(secret), secret);
@@ -471,13 +490,20 @@ describe("doors of several replicas", () => {
 });
 
 describe("doors that are shut", () => {
-  test("S2-TOK-03, S2-BOOT-12: a bad list or an unknown loop is one clear line and exit status 1", async () => {
+  test("S2-TOK-03, S2-BOOT-12, S2-X509-01, S2-PROXY-04: a bad list, an unknown loop or a bundle without a certificate is one clear line and exit status 1", async () => {
     await using dir = await makeTempDir("doors");
     const tokens = join(dir.path, "tokens.csv");
+    const [none, broken] = [join(dir.path, "none.pem"), join(dir.path, "broken.pem")];
     await writeFile(tokens, "a,b,c\nsecret,jane\n");
+    await writeFile(none, "secret\n");
+    await writeFile(broken, "-----BEGIN CERTIFICATE-----\nsecret\n-----END CERTIFICATE-----\n");
     const refusals = [
       `--token-auth-file=${tokens}`,
       "--token-auth-file=/nowhere",
+      `--client-ca-file=${none}`,
+      `--client-ca-file=${broken}`,
+      `--requestheader-client-ca-file=${none}`,
+      `--requestheader-client-ca-file=${broken}`,
       "--controllers=nobody",
     ];
     for (const flag of refusals) {

@@ -65,7 +65,7 @@ export function createServedTable({ config, facts, tokenKeys, access }: TablePar
     codecs: createObjectCodecs(facts),
     isEnabled: enabledResources(config.runtimeConfig, facts),
     virtual: {
-      ...createAuthenticationReviews({ authenticator, apiAudiences }),
+      ...createAuthenticationReviews({ authenticator, clock: systemClock, apiAudiences }),
       ...createAuthorizationReviews({ authorizer, rules }),
     },
     subresources: { "/serviceaccounts/token": serviceAccountToken(tokenKeys.issuer) },

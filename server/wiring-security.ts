@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "../storage/base/clock.js";
 import type { Lifecycle } from "../storage/base/lifecycle.js";
 import type { Logger } from "../storage/base/logger.js";
+import { parseAuthorities } from "./authn/certificate-chain.js";
 import { ClientCertificateAuthenticator } from "./authn/client-certificate.js";
 import { FrontProxyAuthenticator } from "./authn/front-proxy.js";
 import type { FrontProxyHeaders } from "./authn/identity-headers.js";
@@ -90,16 +91,16 @@ export async function createSecurity(config: Config): Promise<Security> {
     },
     spawnReload(listener, lifecycle, metrics, logger) {
       const use = (changed: readonly string[]) => {
-        contents = [...changed];
         const next = toCredentials(config, own, changed);
         listener.replaceCredentials(withProxies(next));
         certificates.replaceAuthorities(next.clientAuthorities ?? "");
+        contents = [...changed];
       };
       lifecycle.spawn("certificate renewal", async (signal) => {
         for (;;) {
           await systemClock.sleep(RENEWAL_CHECK_MS, signal);
           own = await ensureOwn();
-          use(await Promise.all(files.map((file) => readFile(file, "utf8"))));
+          use(contents);
         }
       });
       const reloads = metrics.counter({
@@ -138,11 +139,13 @@ async function createFrontProxy(config: Config) {
   const headers = headersOf(config);
   const allowedNames = config.requestheaderAllowedNames;
   let authorities = await readFile(file, "utf8");
+  requireCertificates("--requestheader-client-ca-file", file, authorities);
   const authenticator = new FrontProxyAuthenticator({ headers, allowedNames, authorities });
   return {
     authenticator,
     options: () => ({ headers, allowedNames, authorities }),
     replace(bundle: string) {
+      requireCertificates("--requestheader-client-ca-file", file, bundle);
       authenticator.replaceAuthorities(bundle);
       authorities = bundle;
     },
@@ -154,6 +157,7 @@ function filesOf({ tlsCertFile, tlsPrivateKeyFile, clientCaFile }: Config): stri
   return [tlsCertFile, tlsPrivateKeyFile, clientCaFile].filter((file) => file !== "");
 }
 
+/** @throws {Error} with one line when the client authorities cannot be read */
 function toCredentials(
   config: Config,
   own: OwnCertificates,
@@ -163,7 +167,21 @@ function toCredentials(
   const hasOwnServing = config.tlsCertFile === "";
   const cert = hasOwnServing ? own.serving.cert : (rest.shift() ?? "");
   const key = hasOwnServing ? own.serving.key : (rest.shift() ?? "");
+  for (const bundle of rest) requireCertificates("--client-ca-file", config.clientCaFile, bundle);
   return { cert, key, clientAuthorities: [own.clientAuthority, ...rest].join("\n") };
+}
+
+/**
+ * A file without a certificate is a mistake, such as one that is being written: at the start it is told,
+ * later the last good one stays in force.
+ */
+function requireCertificates(flag: string, file: string, bundle: string): void {
+  try {
+    if (parseAuthorities(bundle).length > 0) return;
+  } catch (cause) {
+    throw new Error(`${flag}: ${JSON.stringify(file)}: a certificate can not be read`, { cause });
+  }
+  throw new Error(`${flag}: ${JSON.stringify(file)} holds no PEM certificate`);
 }
 
 /** What the administrator's client must trust: our own authority, or the given certificate. */

@@ -21,6 +21,7 @@ import { createAuthenticationReviews } from "./reviews.js";
 
 const signal = new AbortController().signal;
 const naming = createNaming("kubernetes");
+const clock = new ManualClock(Date.parse("2030-01-01T00:00:00Z"));
 const API = "https://api";
 
 /** Knows of audiences: "vault-token" is for "vault" and for this API. */
@@ -76,6 +77,7 @@ async function create(
   const { user = createUser({ name: "asker" }), apiAudiences } = options;
   const reviews = createAuthenticationReviews({
     authenticator,
+    clock,
     ...(apiAudiences === undefined ? {} : { apiAudiences }),
   });
   const object = { kind: "x", apiVersion: "y", metadata: {}, spec } as ApiObject;
@@ -138,5 +140,22 @@ test("S2-SSR-01, S2-SSR-02: a self review shows the user of the request, with wh
   });
   assert.deepEqual(await create("selfsubjectreviews", {}, { user: createUser({ name: "joe" }) }), {
     userInfo: { username: "joe", groups: [] },
+  });
+});
+
+test("S2-SSR-01: a self review has no fields: only its kind, its time and the user are answered", async () => {
+  const reviews = createAuthenticationReviews({ authenticator, clock });
+  const object = {
+    kind: "SelfSubjectReview",
+    apiVersion: "authentication.k8s.io/v1",
+    metadata: { name: "n", labels: { a: "b" } },
+    spec: { a: 1 },
+  } as ApiObject;
+  const request = { object, namespace: "", user: createUser({ name: "joe" }) };
+  assert.deepEqual(await reviews["authentication/selfsubjectreviews"]?.create(request, signal), {
+    kind: "SelfSubjectReview",
+    apiVersion: "authentication.k8s.io/v1",
+    metadata: { creationTimestamp: "2030-01-01T00:00:00Z" },
+    status: { userInfo: { username: "joe", groups: [] } },
   });
 });

@@ -2,11 +2,13 @@
  * The reviews of authentication: who am I (SelfSubjectReview), and whose token is this
  * (TokenReview). The latter asks the same authenticator that requests go through.
  */
+import type { Clock } from "../../../storage/base/clock.js";
 import type { ApiObject } from "../../api/meta.js";
 import { badRequest, StatusError, unauthorized } from "../../api/status.js";
 import type { Authenticator } from "../../authn/authenticator.js";
 import { bearerTokenOf } from "../../authn/bearer-token.js";
 import { ANONYMOUS_USER, type UserInfo } from "../../request/user-info.js";
+import { formatTime } from "../generic/metadata.js";
 import type { VirtualRequest, VirtualResource } from "../generic/served-resource.js";
 
 const GROUP = "authentication";
@@ -14,6 +16,7 @@ const GROUP = "authentication";
 export interface AuthenticationReviewOptions {
   /** The one that requests go through. */
   readonly authenticator: Authenticator;
+  readonly clock: Pick<Clock, "now">;
   /** Audiences of this server, for which tokens without audiences are; empty = it has none. */
   readonly apiAudiences?: readonly string[];
 }
@@ -29,7 +32,13 @@ export function createAuthenticationReviews(
 ): Readonly<Record<string, VirtualResource>> {
   return {
     [`${GROUP}/selfsubjectreviews`]: {
-      create: async ({ object, user }) => ({ ...object, status: { userInfo: toUserInfo(user) } }),
+      // It has no fields, so nothing that was sent comes back.
+      create: async ({ object: { apiVersion, kind }, user }) => ({
+        kind,
+        apiVersion,
+        metadata: { creationTimestamp: formatTime(options.clock.now()) },
+        status: { userInfo: toUserInfo(user) },
+      }),
     },
     [`${GROUP}/tokenreviews`]: {
       create: (request, signal) => reviewToken(options, request, signal),
