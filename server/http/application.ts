@@ -45,12 +45,13 @@ async function runChain(steps: readonly RequestMiddleware[], ctx: RequestContext
 
 /** Sends `ctx.body`, unless a sink or sendBytes has taken over. */
 function respond(ctx: RequestContext): void {
-  if (ctx.respond === false || !ctx.writable) return;
+  if (ctx.respond === false) return;
   const { res } = ctx;
   const body = ctx.body as Buffer | string | null | undefined;
+  // Asked before `writable`, which is false for HEAD over HTTP/2: there Node has ended the body.
   if (body === null || body === undefined || ctx.method === "HEAD") res.end();
   // As a buffer: in front of a text Node would encode non-ASCII header values a second time.
-  else res.end(typeof body === "string" ? Buffer.from(body, "utf8") : body);
+  else if (ctx.writable) res.end(typeof body === "string" ? Buffer.from(body, "utf8") : body);
 }
 
 function ignore(): void {}

@@ -37,6 +37,27 @@ test("S1-ERR-12: HTTP/1.1 and HTTP/2 give the same answer, with an audit id, nev
   }
 });
 
+test("S1-PATH-16: HEAD has an answer without a body on every path, also where that is an error", async () => {
+  await using front = await openFront({
+    handler: () => {
+      throw badRequest("no");
+    },
+  });
+  for (const ask of [front.ask, front.askHttp2]) {
+    for (const [path, expected] of [
+      ["/livez", 200],
+      ["/metrics", 200],
+      ["/nope", 404],
+      ["/readyz/nope", 404],
+      [PODS, 400],
+    ] as const) {
+      const { status, headers, text } = await ask(path, { method: "HEAD" });
+      assert.deepEqual([path, status, text], [path, expected, ""]);
+      assert.ok(Number(headers["content-length"]) > 0, path);
+    }
+  }
+});
+
 test("S2-X509-02, S2-REQ-04: a client certificate's name and group are the user, on both protocols", async () => {
   await using front = await openFront({
     handler: (ctx) => {
