@@ -200,6 +200,25 @@ test("S1-DEL-03: a pod that runs nowhere goes at once", async () => {
   assert.equal(await exists("pods", "q"), false);
 });
 
+test("S1-DEL-03, S1-DEL-07: a pod without a grace period waits for its finalizers, marked", async () => {
+  const finalizers = ["example.com/one"];
+  const cases = [
+    { name: "nowhere", options: [{}] },
+    { name: "forced", nodeName: "n1", options: [{ gracePeriodSeconds: 0 }] },
+    { name: "hurried", nodeName: "n1", options: [{}, { gracePeriodSeconds: 0 }] },
+  ];
+  for (const { name, nodeName, options } of cases) {
+    await create("pods", { ...pod(name, nodeName), metadata: { name, finalizers } });
+    for (const each of options) await remove("pods", name, each);
+    const waiting = await merge("pods", name, { metadata: { labels: { a: "b" } } });
+    assert.equal(waiting.metadata.deletionTimestamp, "2030-01-02T03:04:05Z", name);
+    assert.equal(waiting.metadata.deletionGracePeriodSeconds, 0, name);
+    assert.equal(waiting.metadata.generation, 2, name);
+    await merge("pods", name, { metadata: { finalizers: null } });
+    assert.equal(await exists("pods", name), false, name);
+  }
+});
+
 test("S1-DRY-11: a dry delete keeps the object", async () => {
   await create("configmaps", { metadata: { name: "dry" } });
   const { body } = await remove("configmaps", "dry", { isDryRun: true });

@@ -32,6 +32,7 @@ export function decideDeletion(
 ): DeletionAction {
   checkPreconditions(resource, object, revision, options);
   const { strategy } = resource;
+  const { deletionTimestamp } = object.metadata;
   const period = strategy.gracePeriodSeconds?.(object);
   const graceful =
     strategy.gracePeriodSeconds === undefined
@@ -43,9 +44,10 @@ export function decideDeletion(
   const isHeld =
     (object.metadata.finalizers?.length ?? 0) > 0 || strategy.isRemovable?.(object) === false;
   if (!isHeld) return graceful === "begun" ? "mark" : "remove";
-  const wasDeleting = isDeleting(object);
   if (graceful === "immediate") markDeleting(resource, object, nowMs);
-  return wasDeleting && graceful === "immediate" && !hasNewFinalizers ? "pending" : "mark";
+  // A grace period that is cut short moves the time as well, be it to now.
+  const isSame = object.metadata.deletionTimestamp === deletionTimestamp && !hasNewFinalizers;
+  return isSame ? "pending" : "mark";
 }
 
 function checkPreconditions(
