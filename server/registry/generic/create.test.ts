@@ -112,6 +112,11 @@ test("S1-META-05: a namespace other than the URL's is refused", async () => {
   );
 });
 
+test("S1-META-05: what belongs to the cluster loses the namespace that its manifest gives it", async () => {
+  const made = await create("nodes", "", { metadata: { name: "n", namespace: "default" } });
+  assert.equal(made.object.metadata.namespace, undefined);
+});
+
 test("S1-META-09: a new object has no resourceVersion", async () => {
   const error = await refusal(
     create("configmaps", "default", { metadata: { name: "b", resourceVersion: "7" } }),

@@ -19,7 +19,7 @@ import { attributesOf, keepIdentity, reform, type WriteAttributes } from "./admi
 import { CLAIM_ATTEMPTS_MAX, ClaimRound } from "./claims.js";
 import { commit, putOperation, refresh } from "./commit.js";
 import { decodeInput, type ObjectInput } from "./decode-input.js";
-import { generateName, isDeleting, prepareMetadataForCreate } from "./metadata.js";
+import { dedupeOwners, generateName, isDeleting, prepareMetadataForCreate } from "./metadata.js";
 import { openNamespace, reopenNamespace } from "./namespace-gate.js";
 import {
   type CurrentObject,
@@ -65,6 +65,7 @@ export async function createObject(
     namespace,
     nowMs: registry.clock.now(),
   });
+  dedupeOwners(served.metadata, options);
   const isGenerated = nameIsMissing(served) && (served.metadata.generateName ?? "") !== "";
   let gate = resource.isNamespaced
     ? await openNamespace(registry, resource, namespace, served.metadata.name ?? "")

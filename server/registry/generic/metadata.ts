@@ -5,6 +5,7 @@
 import { randomInt, randomUUID } from "node:crypto";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import { badRequest } from "../../api/status.js";
+import type { WriteOptions } from "./registry.js";
 
 /** No vowels and nothing that looks like another character (S1-META-02). */
 const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
@@ -35,18 +36,40 @@ export function prepareMetadataForCreate(
   metadata.creationTimestamp = formatTime(options.nowMs);
 }
 
-/** The namespace of the URL is that of the object (S1-META-05). @throws {StatusError} 400 */
+/**
+ * The namespace of the URL is that of the object; what belongs to the cluster loses the one that many
+ * manifests give it (S1-META-05). @throws {StatusError} 400
+ */
 export function fillNamespace(meta: ObjectMeta, isNamespaced: boolean, namespace: string): void {
+  if (!isNamespaced) {
+    delete meta.namespace;
+    return;
+  }
   const sent = meta.namespace ?? "";
   if (sent !== "" && sent !== namespace) {
     throw badRequest(
-      isNamespaced
-        ? "the namespace of the provided object does not match the namespace sent on the request"
-        : "namespace may not be set on a cluster-scoped object",
+      "the namespace of the provided object does not match the namespace sent on the request",
     );
   }
-  if (isNamespaced) meta.namespace = namespace;
-  else delete meta.namespace;
+  meta.namespace = namespace;
+}
+
+/** Keeps each owner once, and tells the client which ones it named more often. */
+export function dedupeOwners(meta: ObjectMeta, client: Pick<WriteOptions, "warn">): void {
+  const { ownerReferences: owners = [] } = meta;
+  if (owners.length < 2) return;
+  const seen = new Set<string>();
+  const duplicates: string[] = [];
+  const distinct = owners.filter((owner) => {
+    const text = JSON.stringify(owner);
+    if (seen.has(text)) duplicates.push(owner.uid);
+    return seen.size < seen.add(text).size;
+  });
+  if (duplicates.length === 0) return;
+  meta.ownerReferences = distinct;
+  client.warn(
+    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: [${duplicates.join(" ")}]`,
+  );
 }
 
 /** Carries over what an update never changes. */

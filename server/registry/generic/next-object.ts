@@ -17,7 +17,7 @@ import { keepTimesIfSame } from "../../apply/field-manager.js";
 import { parseJson } from "../../codec/json.js";
 import { attributesOf, keepIdentity, reform } from "./admit.js";
 import type { ClaimChange, ClaimRound } from "./claims.js";
-import { fillNamespace, isDeleting, prepareMetadataForUpdate } from "./metadata.js";
+import { dedupeOwners, fillNamespace, isDeleting, prepareMetadataForUpdate } from "./metadata.js";
 import { type CurrentObject, parseCurrent } from "./objects.js";
 import { withOwnersOf } from "./ownership.js";
 import type { Registry, WriteOptions } from "./registry.js";
@@ -32,6 +32,8 @@ export interface UpdateTarget {
   readonly options: WriteOptions;
   /** Set when the wanted object was merged by an apply, so that it has its owners. */
   readonly isApplied?: true;
+  /** Set when the client sent the whole object, so that the uid in it says which one it has seen. */
+  readonly isReplaced?: true;
   /** What the object holds besides itself; absent = nothing is chosen for it. */
   readonly claims?: ClaimRound;
 }
@@ -70,6 +72,7 @@ export function nextObject(
   checkPreconditions(target, served, before, current);
   fillNamespace(served.metadata, resource.isNamespaced, target.namespace);
   delete served.metadata.resourceVersion;
+  dedupeOwners(served.metadata, target.options);
   const step: Step = { registry, target, current, before, served };
   const errors = resource.codec.validate(served);
   const sent = toSent(resource, served);
@@ -164,7 +167,7 @@ function finish(step: Step, prepared: ApiObject, errors: FieldError[]): NextObje
       ? keepTimesIfSame(before, withOwnersOf(next, served))
       : registry.ownership.track(resource, before, next, { manager: fieldManager, subresource });
   target.claims?.assign(next, before);
-  const encoded = encodeNext(resource, next, before, current);
+  const encoded = encodeNext(target, next, before, current);
   const left = encoded.action === "remove" ? undefined : encoded.object;
   return { ...encoded, claims: target.claims?.change(left, before) ?? NO_CLAIMS };
 }
@@ -208,13 +211,13 @@ function servedObject({ conversion }: ServedResource, current: CurrentObject): A
 
 /** Name, uid and resourceVersion of the body are conditions (S1-CRUD-03, S1-CRUD-04, S1-META-07). */
 function checkPreconditions(
-  { resource, name }: UpdateTarget,
+  { resource, name, isReplaced }: UpdateTarget,
   { metadata }: ApiObject,
   before: ApiObject,
   current: CurrentObject,
 ): void {
   const { uid = "", resourceVersion = "" } = metadata;
-  if (uid !== "" && uid !== before.metadata.uid) {
+  if (isReplaced === true && uid !== "" && uid !== before.metadata.uid) {
     throw conflict(
       resource,
       name,
@@ -252,14 +255,16 @@ function keepOtherParts(
 }
 
 function encodeNext(
-  resource: ServedResource,
+  { resource, subresource }: UpdateTarget,
   next: ApiObject,
   before: ApiObject,
   current: CurrentObject,
 ): Omit<NextObject, "claims"> {
   let value = Buffer.from(resource.storedCodec.encode(next));
   const isSame = isSameValue(value, next.metadata.uid ?? "", current);
-  if (!isSame && hasNewGeneration(resource, next, before, value)) {
+  // Some types count their annotations too, which may come with a status.
+  const isCounted = !isSame && subresource !== "status";
+  if (isCounted && hasNewGeneration(resource, next, before, value)) {
     next.metadata.generation = (before.metadata.generation ?? 0) + 1;
     value = Buffer.from(resource.storedCodec.encode(next));
   }

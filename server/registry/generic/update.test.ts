@@ -139,6 +139,30 @@ test("S1-META-07: a replace with another object's uid is 409", async () => {
   assert.match(error.message, /Precondition failed: UID in precondition: other/);
 });
 
+test("S1-META-07: a patch does not change the uid, and is 422, as controllers that adopt objects expect", async () => {
+  await create(CONFIG_MAPS, { metadata: { name: "uid-patch" } });
+  const error = await refusal(merge(CONFIG_MAPS, "uid-patch", { metadata: { uid: "other" } }));
+  assert.equal(error.code, 422);
+  assert.match(error.message, /metadata.uid: Invalid value: "other": field is immutable/);
+});
+
+test("S1-META-18: an owner that is named twice is kept once, and the client is told", async () => {
+  const owner = { apiVersion: "v1", kind: "Node", name: "n", uid: "u1" };
+  const ownerReferences = [owner, { ...owner, uid: "u2" }, owner];
+  const warnings: string[] = [];
+  const created = await create(CONFIG_MAPS, { metadata: { name: "owned", ownerReferences } });
+  assert.deepEqual(created.metadata.ownerReferences, ownerReferences.slice(0, 2));
+  const changes = { warn: (text: string) => warnings.push(text) };
+  const value = { metadata: { name: "owned", ownerReferences: [owner, owner] } };
+  const updated = await put(CONFIG_MAPS, value, "", changes);
+  assert.deepEqual(updated.metadata.ownerReferences, [owner]);
+  assert.equal(warnings.length, 1);
+  assert.match(
+    warnings[0] ?? "",
+    /^\.metadata\.ownerReferences contains duplicate entries.*\[u1\]$/,
+  );
+});
+
 test("S1-META-10: a write that changes nothing keeps the version", async () => {
   const created = await create(CONFIG_MAPS, { metadata: { name: "same" }, data: { a: "b" } });
   assert.deepEqual(await put(CONFIG_MAPS, created), created);
@@ -177,7 +201,12 @@ test("S1-META-19, S1-CRUD-08: generation counts the spec; status and spec have t
   assert.deepEqual(reported.status, { replicas: 3 });
   assert.equal((reported.spec as JsonObject).replicas, 3);
   assert.equal(reported.metadata.generation, 2);
-  const kept = await put(DEPLOYMENTS, { ...reported, status: {} });
+  const annotations = { a: "b" };
+  const noted = { ...reported, metadata: { ...reported.metadata, annotations } };
+  const told = await put(DEPLOYMENTS, noted, "status");
+  assert.deepEqual(told.metadata.annotations, { a: "b" });
+  assert.equal(told.metadata.generation, 2);
+  const kept = await put(DEPLOYMENTS, { ...told, status: {} });
   assert.deepEqual(kept.status, { replicas: 3 });
 });
 

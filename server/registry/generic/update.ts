@@ -60,7 +60,8 @@ export async function updateObject(
     decoded = undefined;
     return next;
   };
-  const result = await updateIfThere(registry, target, makeNext, signal);
+  const update = { ...target, isReplaced: true as const };
+  const result = await updateIfThere(registry, update, makeNext, signal);
   if (result !== undefined) return result;
   if (resource.strategy.allowCreateOnUpdate !== true || subresource !== "") {
     throw notFound(resource, name);
