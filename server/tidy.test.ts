@@ -1,5 +1,5 @@
 /**
- * Says about the source what compiler and linter cannot (STYLE sections 1 and 12): which folder may
+ * Says about the source what compiler and linter cannot: which folder may
  * import which, no import cycles, a header in every file, no state in modules, and that one module
  * alone spells the vendor's name. Runs over the TypeScript files, not over what was emitted.
  */
@@ -135,7 +135,7 @@ test("a TODO has an owner: TODO(name) or TODO(#issue)", () => {
   );
 });
 
-test("server/api/naming.ts alone spells a vendor (DESIGN section 6)", () => {
+test("server/api/naming.ts alone spells a vendor", () => {
   const offenders = layered.flatMap(({ path, code }) => {
     const found = VENDOR_SPELLINGS.exec(code);
     return found === null ? [] : [{ path, spelling: found[0] }];

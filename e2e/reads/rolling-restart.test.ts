@@ -1,6 +1,6 @@
 /**
  * Replicas are replaced one after the other while clients watch through a round-robin: nobody has to
- * list again, nobody is told anything twice, and nobody misses anything (DESIGN promise 4).
+ * list again, nobody is told anything twice, and nobody misses anything.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,7 +1,7 @@
 /**
- * Naming: every identifier in which the maker's name appears (DESIGN §6, REQUIREMENTS C-01). The
- * profile `kubernetes` has the three spellings that existing clients know (k8s, kubernetes, kube);
- * any other vendor is written uniformly. No other file spells a vendor's name.
+ * Naming: every identifier in which the maker's name appears. The profile `kubernetes` has the three
+ * spellings that existing clients know (k8s, kubernetes, kube); any other vendor is written
+ * uniformly. No other file spells a vendor's name.
  */
 
 /** The vendor whose names existing clients know; the default of `--vendor`. */

@@ -1,5 +1,5 @@
 /**
- * Puts the freshness barrier in front of authentication and authorization (DESIGN §1, S2-RBAC-30): who
+ * Puts the freshness barrier in front of authentication and authorization (S2-RBAC-30): who
  * asks and what they may are read from the view, so a token or a binding that was taken away before
  * the request is gone for it on every replica. The read itself then has nothing left to wait for.
  *

@@ -1,7 +1,7 @@
 /**
  * The schema model: what is known of a type, whether it comes from the facts of a built-in type or
  * (later) from a CustomResourceDefinition. Decoding, defaulting, pruning, patches, apply ownership,
- * Protobuf and OpenAPI are all driven by it (DESIGN §5). Pure data, frozen after loading.
+ * Protobuf and OpenAPI are all driven by it. Pure data, frozen after loading.
  *
  * The vocabulary is that of the facts: docs/facts.md explains flags and attributes.
  */

@@ -1,6 +1,6 @@
 /**
  * EventRing: the recent events of one partition, in order, shared by all its watchers. A watcher
- * holds a sequence number in it and nothing else (DESIGN §3: one log, many cursors).
+ * holds a sequence number in it and nothing else: one log, many cursors.
  *
  * Only the partition's view appends. How long events stay is decided for all rings together by
  * `Retention`, which drops them from the front; what it drops costs its readers a 410.

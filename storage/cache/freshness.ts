@@ -1,5 +1,5 @@
 /**
- * FreshnessBarrier: makes reads from memory linearizable (DESIGN §1). A request that must see
+ * FreshnessBarrier: makes reads from memory linearizable. A request that must see
  * everything acknowledged before it began asks the store for its revision and waits until the view
  * has got there. Requests share the question: all that arrive while one is on its way share the
  * next, so thousands of reads cost one round trip.

@@ -1,5 +1,5 @@
 /**
- * RegistryView: this replica's materialised view of the whole registry at one revision (DESIGN §1).
+ * RegistryView: this replica's materialised view of the whole registry at one revision.
  *
  * One feed, a single watch over the registry's prefix, advances it. Node runs one event at a time,
  * so a batch is applied, and a watcher registered, without anyone seeing half of it. Whoever needs a
@@ -252,7 +252,7 @@ export class RegistryView implements PartitionHost {
 
   /**
    * What happened before, so that a watch from another replica, or from before a restart, resumes
-   * here without a new list (DESIGN promise 4). Without it nothing is wrong, so a store that cannot
+   * here without a new list. Without it nothing is wrong, so a store that cannot
    * tell is no failure: undefined.
    */
   async #recallHistory(until: Revision, signal: AbortSignal): Promise<HistoryRecall | undefined> {

@@ -1,7 +1,7 @@
 /**
  * WatchIndex: which watchers an event concerns, without asking each of them. A watcher is filed
  * under the narrowest thing it names: one object, one namespace, a value of the trigger field, or
- * everything; an event looks into at most a handful of those drawers (DESIGN §3: O(interested)).
+ * everything; an event looks into at most a handful of those drawers, however many watchers there are.
  */
 import type { ObjectEvent } from "./event-ring.js";
 import type { Watcher } from "./watcher.js";

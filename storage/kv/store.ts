@@ -13,7 +13,7 @@
 
 /**
  * The store's counter. A branded number: a store beyond 2^53-1 is refused at start, never rounded
- * (REQUIREMENTS C-12). Its decimal form is the resourceVersion that clients see.
+ *. Its decimal form is the resourceVersion that clients see.
  */
 export type Revision = number & { readonly __brand: "Revision" };
 

@@ -1,5 +1,5 @@
 /**
- * RedisDecisionCache: decisions of webhooks that the replicas share (DESIGN section 7, S2-AZC-23).
+ * RedisDecisionCache: decisions of webhooks that the replicas share (S2-AZC-23).
  *
  *   key    "keelson:authorization:" + digest of authorizer, configuration and question
  *   value  "1:allow", "1:deny" or "1:no-opinion", and nothing else: no names, no reasons

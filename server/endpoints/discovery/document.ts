@@ -8,7 +8,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 
-/** Below one packet compression gains nothing and costs both sides (REQUIREMENTS C-05). */
+/** Below one packet compression gains nothing and costs both sides. */
 const GZIP_BYTES_MIN = 1400;
 
 /** The request headers that matter for a document, as Node gives them. */
