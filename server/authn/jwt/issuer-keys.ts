@@ -1,8 +1,8 @@
 /**
  * IssuerKeys: the public keys of one issuer, by OpenID Connect Discovery 1.0. They are fetched in the
  * background and again now and then, so that a key that the issuer has withdrawn is forgotten
- * (S2-OIDC-14), and at once, but not more often than the issuer can bear, when a token names a key
- * that is not among them. An issuer that can not be reached costs its own tokens a 401 and nothing
+ * (S2-OIDC-14), and when a token names a key that is not among them: at once, or as soon as the issuer
+ * can bear it, while the token waits. An issuer that can not be reached costs its own tokens a 401 and nothing
  * else, and is asked again until it answers (S2-OIDC-16).
  */
 import { createHash } from "node:crypto";
@@ -53,6 +53,7 @@ export class IssuerKeys {
   #current: KeySet | undefined;
   #keysUrl = "";
   #pending: Promise<void> | undefined;
+  #demand: Promise<void> | undefined;
   #hasTried = false;
   #lastDemandMs = Number.NEGATIVE_INFINITY;
 
@@ -82,12 +83,10 @@ export class IssuerKeys {
   /** Keys other than `known`, which had none for a token; undefined when there are no others. */
   async otherThan(known: KeySet): Promise<KeySet | undefined> {
     if (this.#current === known) {
-      if (this.#pending === undefined) {
-        const now = this.#options.clock.monotonic();
-        if (now - this.#lastDemandMs < DEMAND_INTERVAL_MS) return undefined;
-        this.#lastDemandMs = now;
-      }
-      await this.#load(false);
+      this.#demand ??= this.#loadOnDemand().finally(() => {
+        this.#demand = undefined;
+      });
+      await this.#demand;
     }
     return this.#current === known ? undefined : this.#current;
   }
@@ -119,6 +118,24 @@ export class IssuerKeys {
   /** Ends `run` and whatever fetch is under way. */
   close(): void {
     this.#closing.abort(new Error("the issuer is not configured any more"));
+  }
+
+  /**
+   * Whoever comes too early waits instead of being refused: made-up tokens of others must not cost a
+   * good token with a new key its 200. Never rejects.
+   */
+  async #loadOnDemand(): Promise<void> {
+    const { clock } = this.#options;
+    const waitMs = this.#lastDemandMs + DEMAND_INTERVAL_MS - clock.monotonic();
+    try {
+      if (waitMs > 0 && this.#pending === undefined) {
+        await clock.sleep(waitMs, this.#closing.signal);
+      }
+    } catch {
+      return;
+    }
+    this.#lastDemandMs = clock.monotonic();
+    await this.#load(false);
   }
 
   /** One fetch at a time, shared by all who want one. Never rejects. */

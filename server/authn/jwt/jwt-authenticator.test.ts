@@ -357,6 +357,21 @@ describe("an issuer's keys", () => {
     assert.equal(issuer.asked.discovery, 1);
   });
 
+  test("S2-OIDC-14: made-up tokens do not cost a good token with a new key its success", async () => {
+    await using issuer = await TestIssuer.open();
+    const clock = new ManualClock(Date.now());
+    const authenticator = create({ checked: byFlags(issuer), clock });
+    assert.equal(await nameOf(authenticator, await issuer.sign()), "jane");
+    assert.equal(await login(authenticator, await issuer.sign({}, { kid: "made-up" })), "401");
+    await issuer.rotate();
+    const answer = nameOf(authenticator, await issuer.sign({ sub: "joe" }));
+    await clock.untilAsleep();
+    assert.equal(issuer.asked.keys, 2);
+    clock.advance(1_000);
+    assert.equal(await answer, "joe");
+    assert.equal(issuer.asked.keys, 3);
+  });
+
   test("S2-OIDC-14: keys are fetched again and again in the background", async () => {
     await using issuer = await TestIssuer.open();
     const clock = new ManualClock(Date.now());
