@@ -307,7 +307,7 @@ describe("issuers by file", () => {
     assert.equal(await client.whoami(await first.sign()), "401", "the uid's claim is missing");
   });
 
-  test("S2-AUTHC-20, S2-ANON-03, S2-ERR-01: anonymous requests reach three paths only", async () => {
+  test("S2-AUTHC-20, S2-ANON-03, S2-ERR-01, S2-HEALTH-13: anonymous requests reach three paths only", async () => {
     for (const path of ["/livez", "/readyz", "/healthz"]) (await client.get(path)).expect(200);
     for (const path of ["/livez/ping", "/version", "/api", "/apis", NAMESPACES]) {
       (await client.get(path)).expect(401);

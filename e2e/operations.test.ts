@@ -32,3 +32,14 @@ test("CARD-08, S2-HEALTH-09: the documented metrics and health checks are those 
   const checks = [...verbose.text.matchAll(/^\[\+\](\S+) ok$/gm)].map((match) => match[1] ?? "");
   assert.deepEqual(firstColumn(document, "Health").toSorted(), checks.toSorted());
 });
+
+test("S2-HEALTH-04: every check has a path below every endpoint, whether it counts there or not", async () => {
+  await using server = await startServer();
+  for (const endpoint of ["livez", "readyz", "healthz"]) {
+    for (const name of ["ping", "etcd", "poststarthook/load-view"]) {
+      const answer = (await server.client.get(`/${endpoint}/${name}`)).expect(200, name);
+      assert.equal(answer.text, "ok");
+    }
+    (await server.client.get(`/${endpoint}/nope`)).expect(404);
+  }
+});

@@ -79,6 +79,40 @@ test("S2-HEALTH-04: each check has a path of its own; an unknown one is a 404", 
   );
 });
 
+test("S2-HEALTH-08: the status says all that a probe needs, whatever the words", async () => {
+  const { health, etcd } = openHealth();
+  const statusesOf = (queries: readonly string[]) =>
+    Promise.all(
+      queries.map(
+        async (query) => (await health.report("readyz", parseQuery(query), never)).status,
+      ),
+    );
+  const forms = ["", "verbose", "verbose=false", "exclude=moon", "exclude=ping&verbose", "moon=1"];
+  assert.deepEqual(new Set(await statusesOf(forms)), new Set([200]));
+  etcd.isUp = false;
+  assert.deepEqual(new Set(await statusesOf(forms)), new Set([500]));
+});
+
+test("S2-HEALTH-04: what an endpoint does not depend on can still be asked for by name below it", async () => {
+  const { health } = openHealth();
+  let isUp = true;
+  const check = () => {
+    if (!isUp) throw new Error("down");
+  };
+  health.add({ name: "store", check }, ["readyz"]);
+  const answers = async () => [
+    (await health.report("livez", parseQuery("verbose&exclude=store"), never)).body,
+    (await health.report("livez", parseQuery(""), never)).status,
+    (await health.reportOne("livez", "store", never)).status,
+    (await health.reportOne("readyz", "store", never)).status,
+  ];
+  const verbose = "[+]ping ok\n[+]log ok\n[+]etcd ok\nhealthz check passed\n";
+  assert.deepEqual(await answers(), [verbose, 200, 200, 200]);
+  isUp = false;
+  assert.deepEqual(await answers(), [verbose, 200, 500, 500]);
+  assert.ok(health.names("livez").includes("store"), "for the list of paths");
+});
+
 test("S2-HEALTH-09, S2-HEALTH-11: a start hook fails until it is done; livez forgives it for the grace period", async () => {
   let nowMs = 0;
   const clock: Clock = { ...systemClock, monotonic: () => nowMs };

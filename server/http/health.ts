@@ -44,6 +44,12 @@ export class Health {
     livez: [],
     readyz: [],
   };
+  /** What has a path of its own below an endpoint that does not depend on it. */
+  readonly #asides: Readonly<Record<HealthEndpoint, HealthCheck[]>> = {
+    healthz: [],
+    livez: [],
+    readyz: [],
+  };
 
   /** @param livezGracePeriodMs how long after now /livez forgives failures (S2-HEALTH-11) */
   constructor(options: { logger: Logger; clock: Clock; livezGracePeriodMs: number }) {
@@ -54,9 +60,12 @@ export class Health {
     this.add({ name: "log", check() {} });
   }
 
-  /** Adds a check to all endpoints, or to some. */
+  /** Adds a check to all endpoints, or to some; below the others it can be asked for by name. */
   add(check: HealthCheck, endpoints: readonly HealthEndpoint[] = HEALTH_ENDPOINTS): void {
-    for (const endpoint of endpoints) this.#checks[endpoint].push(check);
+    for (const endpoint of HEALTH_ENDPOINTS) {
+      const checks = endpoints.includes(endpoint) ? this.#checks : this.#asides;
+      checks[endpoint].push(check);
+    }
   }
 
   /**
@@ -77,14 +86,15 @@ export class Health {
     };
   }
 
-  /** Names of an endpoint's checks in their order. */
+  /** Names of the checks below an endpoint: its own in their order, then the others. */
   names(endpoint: HealthEndpoint): string[] {
-    return this.#checks[endpoint].map(({ name }) => name);
+    return [...this.#checks[endpoint], ...this.#asides[endpoint]].map(({ name }) => name);
   }
 
   /** The answer of /livez, /readyz or /healthz. */
   async report(endpoint: HealthEndpoint, query: Query, signal: AbortSignal): Promise<Document> {
     const excluded = new Set(query.getAll("exclude"));
+    const known = new Set(this.names(endpoint));
     const outcomes = await Promise.all(
       this.#checks[endpoint].map((check) =>
         excluded.has(check.name)
@@ -94,9 +104,7 @@ export class Health {
     );
     const failures = outcomes.filter(({ error }) => error !== undefined);
     const lines = outcomes.map(describe);
-    const unknown = [...excluded].filter(
-      (name) => name !== "" && !this.#checks[endpoint].some((check) => check.name === name),
-    );
+    const unknown = [...excluded].filter((name) => name !== "" && !known.has(name));
     if (unknown.length > 0) {
       const names = unknown.map((name) => JSON.stringify(name)).join(",");
       lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
@@ -114,7 +122,8 @@ export class Health {
 
   /** The answer of /livez/<name> and the like. @throws {StatusError} 404 for an unknown check */
   async reportOne(endpoint: HealthEndpoint, name: string, signal: AbortSignal): Promise<Document> {
-    const check = this.#checks[endpoint].find((candidate) => candidate.name === name);
+    const checks = [...this.#checks[endpoint], ...this.#asides[endpoint]];
+    const check = checks.find((candidate) => candidate.name === name);
     if (check === undefined) throw routeNotFound();
     const { error } = await this.#run(endpoint, check, signal);
     if (error === undefined) return text(200, "ok");
