@@ -15,7 +15,7 @@ const OPERATIONS = ["add", "remove", "replace", "move", "copy", "test", "remove"
 type Container = Record<string, JsonValue> | JsonValue[];
 
 /** RFC 7386, section 2. */
-export function referenceMerge(target: JsonValue, patch: JsonValue): JsonValue {
+function referenceMerge(target: JsonValue, patch: JsonValue): JsonValue {
   if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
   const isObject = typeof target === "object" && target !== null && !Array.isArray(target);
   const result = new Map(Object.entries(isObject ? target : {}));

@@ -42,7 +42,7 @@ export function listObjects(
 }
 
 /** Stored JSON was encoded by us from a decoded object. */
-export function parseObject({ bytes, corruption }: StoredObject): ApiObject | undefined {
+function parseObject({ bytes, corruption }: StoredObject): ApiObject | undefined {
   if (corruption !== undefined) return undefined;
   return JSON.parse(bytes.toString("utf8")) as ApiObject;
 }

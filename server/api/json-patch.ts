@@ -11,9 +11,9 @@ import type { JsonArray, JsonObject, JsonValue } from "./meta.js";
 import { badRequest, requestEntityTooLarge, StatusError } from "./status.js";
 
 /** An operation per field of the largest object that fits a request would be fewer. */
-export const JSON_PATCH_OPERATIONS_MAX = 10_000;
+const JSON_PATCH_OPERATIONS_MAX = 10_000;
 /** A small document must not make a large object by copying: the limit of a request's body. */
-export const JSON_PATCH_COPIED_BYTES_MAX = 3 * 1024 * 1024;
+const JSON_PATCH_COPIED_BYTES_MAX = 3 * 1024 * 1024;
 
 type Pointer = readonly string[];
 

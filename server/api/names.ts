@@ -14,8 +14,6 @@ export interface GroupResource {
   readonly resource: string;
 }
 
-export interface GroupVersionResource extends GroupVersion, GroupResource {}
-
 export interface GroupVersionKind extends GroupVersion {
   readonly kind: string;
 }

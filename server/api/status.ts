@@ -318,11 +318,6 @@ export function internalError(message: string, cause?: unknown): StatusError {
   });
 }
 
-/** 501: known, but not built. */
-export function notImplemented(message: string): StatusError {
-  return failure({ code: 501, reason: "NotImplemented", message });
-}
-
 /** 503: the store is out of reach or the replica is going down. */
 export function serviceUnavailable(message: string, retryAfterSeconds = 1): StatusError {
   return failure({

@@ -24,11 +24,7 @@ export function rangeText(low: number, high: number): string {
   return `must be between ${low} and ${high}, inclusive`;
 }
 
-export function validateNonNegative(
-  value: Maybe<Whole>,
-  field: string,
-  errors: FieldError[],
-): void {
+function validateNonNegative(value: Maybe<Whole>, field: string, errors: FieldError[]): void {
   if (value !== undefined && value !== null && value < 0) {
     errors.push(invalidValue(field, value, NOT_NEGATIVE));
   }
@@ -76,7 +72,7 @@ export function validatePortOrName(
   } else validatePort(value, field, errors);
 }
 
-export const NOT_AN_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+const NOT_AN_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
 /** 4 or 6 of an address as this API writes them, 0 for anything else. */
 export function ipVersion(text: string): 0 | 4 | 6 {

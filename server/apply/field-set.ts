@@ -49,15 +49,6 @@ export function setOfPaths(paths: readonly (readonly string[])[]): FieldSet {
   );
 }
 
-export function hasPath(set: FieldSet, path: readonly string[]): boolean {
-  let node: FieldSet | undefined = set;
-  for (const element of path) {
-    node = node[element];
-    if (node === undefined) return false;
-  }
-  return path.length > 0 && isMember(node);
-}
-
 export function unionSets(a: FieldSet, b: FieldSet): FieldSet {
   return isEmptySet(a) ? b : isEmptySet(b) ? a : unionChildren(a, b);
 }

@@ -9,7 +9,7 @@ import { canonicalSet, EMPTY, type FieldSet, parseFields, unionSets } from "./fi
 import { compareTexts } from "./path-element.js";
 
 /** Entries of operation Update that an object keeps; the oldest beyond it are merged. */
-export const UPDATE_ENTRIES_MAX = 10;
+const UPDATE_ENTRIES_MAX = 10;
 /** Who owns the fields of merged entries. */
 const ANCIENT_MANAGER = "ancient-changes";
 

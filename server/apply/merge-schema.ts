@@ -45,7 +45,7 @@ export interface MergeSchema {
 }
 
 export const LEAF_TYPE: MergeType = Object.freeze({ form: "leaf" });
-export const UNOWNED: MergeType = Object.freeze({ form: "unowned" });
+const UNOWNED: MergeType = Object.freeze({ form: "unowned" });
 export const DYNAMIC: MergeType = Object.freeze({ form: "dynamic" });
 
 const NO_FIELDS: ReadonlyMap<string, MergeType> = new Map();

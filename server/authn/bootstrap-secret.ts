@@ -13,7 +13,7 @@
 import type { Naming } from "../api/naming.js";
 
 export const BOOTSTRAP_SECRET_PREFIX = "bootstrap-token-";
-export const BOOTSTRAPPERS_GROUP = "system:bootstrappers";
+const BOOTSTRAPPERS_GROUP = "system:bootstrappers";
 
 const TOKEN = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
 const SECRET_NAME = /^bootstrap-token-([a-z0-9]{6})$/;

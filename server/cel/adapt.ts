@@ -126,7 +126,7 @@ function integer(raw: unknown): bigint | undefined {
 }
 
 /** A value of no declared type: whole numbers are ints, as JSON makes no difference. */
-export function adaptDynamic(raw: unknown): Value {
+function adaptDynamic(raw: unknown): Value {
   switch (typeof raw) {
     case "string":
     case "boolean":

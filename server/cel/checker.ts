@@ -351,7 +351,7 @@ const REGEX_FUNCTIONS: ReadonlySet<string> = new Set(["matches", "find", "findAl
 const KEY_TYPES: ReadonlySet<string> = new Set(["bool", "int", "uint", "string"]);
 
 /** "a.b.c" where the node is nothing but names; undefined otherwise. */
-export function dottedName(node: Node): string | undefined {
+function dottedName(node: Node): string | undefined {
   if (node.kind === "identifier") return node.name;
   if (node.kind !== "select" || node.isTest || node.isOptional) return undefined;
   const operand = dottedName(node.operand);

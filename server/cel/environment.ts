@@ -107,7 +107,7 @@ export interface CelProgram {
 }
 
 /** Upstream's limit of one evaluation. */
-export const COST_LIMIT_DEFAULT = 1_000_000;
+const COST_LIMIT_DEFAULT = 1_000_000;
 
 /** Items and entries of one result: parts that are shared inside an evaluation are copied out. */
 const OUTPUT_PARTS_MAX = 1_000_000;

@@ -8,7 +8,7 @@ import { expandMacro } from "./macros.js";
 import { childrenOf, type MapEntry, type Node } from "./syntax.js";
 
 /** Characters of one expression; upstream parses up to 100,000 code points. */
-export const EXPRESSION_LENGTH_MAX = 100_000;
+const EXPRESSION_LENGTH_MAX = 100_000;
 /** How deep expressions nest; upstream's limit is 250, its parser counts more levels than ours. */
 const DEPTH_MAX = 150;
 /** Bounds what checking costs. */

@@ -238,7 +238,7 @@ function resolvePath(directory: string, path: string): string {
 }
 
 /** The text itself. @throws {ClientConfigError} the file cannot be read */
-export async function readSource(source: TextSource, what: string): Promise<string> {
+async function readSource(source: TextSource, what: string): Promise<string> {
   return "text" in source ? source.text : await readText(source.file, what);
 }
 

@@ -91,6 +91,6 @@ export function isSame(a: Credentials, b: Credentials): boolean {
   return a.authorization === b.authorization && isSameCertificate(a, b);
 }
 
-export function isSameCertificate(a: Credentials, b: Credentials): boolean {
+function isSameCertificate(a: Credentials, b: Credentials): boolean {
   return a.certificate?.cert === b.certificate?.cert && a.certificate?.key === b.certificate?.key;
 }

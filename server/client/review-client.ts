@@ -39,7 +39,7 @@ export interface Backoff {
 }
 
 /** What upstream waits between calls of a webhook (S2-TR-10). */
-export const REVIEW_BACKOFF: Backoff = { initialMs: 500, factor: 1.5, jitter: 0.2, steps: 5 };
+const REVIEW_BACKOFF: Backoff = { initialMs: 500, factor: 1.5, jitter: 0.2, steps: 5 };
 
 export interface ReviewClientOptions {
   readonly client: Pick<HttpsClient, "request">;

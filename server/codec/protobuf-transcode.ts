@@ -43,7 +43,7 @@ const SAFE_DIGITS_MAX = 15;
 /** Shorter copies are cheaper in a loop. */
 const SHORT_COPY_BYTES = 64;
 
-export function isNull(json: Buffer, at: number): boolean {
+function isNull(json: Buffer, at: number): boolean {
   return json[at] === LETTER_N;
 }
 

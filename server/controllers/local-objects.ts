@@ -18,7 +18,7 @@ import { createUser } from "../request/user-info.js";
 import type { ControlledResource, Follower, ObjectsApi } from "./objects-api.js";
 
 /** Under which our own loops appear in fields that name a writer. */
-export const CONTROLLERS_USER = createUser({
+const CONTROLLERS_USER = createUser({
   name: "system:apiserver",
   groups: ["system:masters"],
 });

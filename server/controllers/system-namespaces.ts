@@ -7,7 +7,7 @@ import type { Naming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
 import type { ObjectsApi } from "./objects-api.js";
 
-export function systemNamespaces(naming: Naming): readonly string[] {
+function systemNamespaces(naming: Naming): readonly string[] {
   const { systemNamespace, publicNamespace, nodeLeaseNamespace } = naming;
   return ["default", systemNamespace, publicNamespace, nodeLeaseNamespace];
 }

@@ -4,7 +4,7 @@
  */
 
 /** Large enough that the transport's cost per write vanishes, small enough not to stall others. */
-export const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 
 /** Most answers are small; the chunk grows when one is not. */
 const FIRST_BYTES = 8 * 1024;

@@ -11,7 +11,7 @@ import type { Metric, Registry } from "prom-client";
 export type Labels = Readonly<Record<string, string>>;
 
 /** Enough for every verb and code of every resource of a large installation. */
-export const CELLS_MAX = 20_000;
+const CELLS_MAX = 20_000;
 /** Between the parts of a cell's key; no HTTP token and no resource name contains it. */
 const KEY_SEPARATOR = "\u0000";
 

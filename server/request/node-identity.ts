@@ -5,7 +5,7 @@
 import type { UserInfo } from "./user-info.js";
 
 export const NODES_GROUP = "system:nodes";
-export const NODE_USER_PREFIX = "system:node:";
+const NODE_USER_PREFIX = "system:node:";
 
 /** The node's name; "" for a node that does not say which; undefined for whom is no node. */
 export function nodeNameOf({ name, groups }: UserInfo): string | undefined {

@@ -2,7 +2,7 @@
 import { checkDnsLabel, checkDnsSubdomain } from "../api/validation-names.js";
 
 const USER_PREFIX = "system:serviceaccount:";
-export const SERVICE_ACCOUNTS_GROUP = "system:serviceaccounts";
+const SERVICE_ACCOUNTS_GROUP = "system:serviceaccounts";
 
 export interface ServiceAccountName {
   readonly namespace: string;

@@ -16,7 +16,7 @@ function escapeCharacter(character: string): string {
 }
 
 /** Escapes in finished JSON text; outside of strings these characters cannot occur. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return HTML.test(text) ? text.replace(HTML_ALL, escapeCharacter) : text;
 }
 

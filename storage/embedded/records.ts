@@ -11,7 +11,7 @@ import { type KeyValue, type Revision, toRevision } from "../kv/store.js";
 export const keyBytesMax = 1900;
 
 /** A version in `current` is (modRevision, createRevision, lease), then the value. */
-export const versionHeaderBytes = 24;
+const versionHeaderBytes = 24;
 const modOffset = 0;
 const createOffset = 8;
 const leaseOffset = 16;
@@ -118,7 +118,7 @@ export function endOf(version: Buffer): number {
   return version.readDoubleBE(modOffset);
 }
 
-export function createOf(version: Buffer): number {
+function createOf(version: Buffer): number {
   return version.readDoubleBE(createOffset);
 }
 

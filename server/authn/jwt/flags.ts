@@ -169,7 +169,7 @@ function hasOidcFlag(given: ReadonlySet<string>): boolean {
 }
 
 /** The flags as one authenticator of the file's structure. @throws {RangeError} */
-export function translateFlags({
+function translateFlags({
   flags,
   oidcAuthority,
 }: Pick<AuthenticationOptions, "flags" | "oidcAuthority">): JwtAuthenticatorConfiguration {

@@ -24,7 +24,7 @@ import type {
 import { createExpressionCompiler, type ExpressionCompiler } from "./expressions.js";
 
 /** More issuers than that are a mistake, or should be one broker (S2-AUTHC-02). */
-export const AUTHENTICATORS_MAX = 64;
+const AUTHENTICATORS_MAX = 64;
 
 export interface ValidationOptions {
   readonly naming: Naming;

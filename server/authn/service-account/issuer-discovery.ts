@@ -5,8 +5,8 @@
 import type { KeyRing } from "./key-ring.js";
 import type { ServiceAccountSettings } from "./settings.js";
 
-export const CONFIGURATION_PATH = "/.well-known/openid-configuration";
-export const KEY_SET_PATH = "/openid/v1/jwks";
+const CONFIGURATION_PATH = "/.well-known/openid-configuration";
+const KEY_SET_PATH = "/openid/v1/jwks";
 
 /** An answer that is ready to be sent. */
 export interface DiscoveryDocument {

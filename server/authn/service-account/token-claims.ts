@@ -48,7 +48,7 @@ const USER_PREFIX = "system:serviceaccount:";
 const ALL_ACCOUNTS_GROUP = "system:serviceaccounts";
 
 /** The user that a service account is. */
-export function accountUserName(namespace: string, name: string): string {
+function accountUserName(namespace: string, name: string): string {
   return `${USER_PREFIX}${namespace}:${name}`;
 }
 

@@ -41,7 +41,7 @@ export interface IssuedToken {
  * The lifetime that nodes ask for in the volumes that admission adds. Clients of long ago read such a
  * token once and keep it, so its real end is put off and use after the asked end is only noticed.
  */
-export const PROJECTED_LIFETIME_SECONDS = 3607;
+const PROJECTED_LIFETIME_SECONDS = 3607;
 const EXTENDED_LIFETIME_SECONDS = 365 * 24 * 3600;
 
 export class TokenIssuer {

@@ -64,7 +64,7 @@ function urlsMatch(urls: readonly string[], path: string): boolean {
 }
 
 /** Whether a nonResourceURL of a rule takes a path. */
-export function urlMatches(url: string, path: string): boolean {
+function urlMatches(url: string, path: string): boolean {
   if (url === path) return true;
   return url.endsWith(EVERYTHING) && path.startsWith(withoutStars(url));
 }

@@ -14,7 +14,7 @@ import type { PolicyRule, RuleRequest } from "./policy-rule.js";
  * Single permissions that are looked at: about 20 ms of work. A role of a few kilobytes can stand
  * for billions; the biggest default role has 500.
  */
-export const PERMISSIONS_MAX = 50_000;
+const PERMISSIONS_MAX = 50_000;
 
 export interface Coverage {
   readonly isCovered: boolean;

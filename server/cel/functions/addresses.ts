@@ -5,7 +5,7 @@ import { Failure } from "../errors.js";
 import { fn, method, type Overload, traversal } from "../overloads.js";
 import { OpaqueValue } from "../values.js";
 
-export class IpValue extends OpaqueValue {
+class IpValue extends OpaqueValue {
   override readonly typeName = "net.IP";
   readonly address: IpAddress;
 
@@ -27,7 +27,7 @@ export class IpValue extends OpaqueValue {
   }
 }
 
-export class CidrValue extends OpaqueValue {
+class CidrValue extends OpaqueValue {
   override readonly typeName = "net.CIDR";
   readonly address: IpAddress;
   readonly bits: number;

@@ -127,10 +127,6 @@ function isSubset(list: ListValue, part: ListValue, charge: Charge): boolean {
 
 const each = { cost: ([size = 1]: Sizes) => size };
 const eachToOne = { ...each, resultSize: () => 1 };
-const pairs = {
-  cost: ([left = 1, right = 1]: Sizes) => left * right,
-  resultSize: () => 1,
-};
 /** Charged pair by pair as they are compared. */
 const charged = { resultSize: () => 1 };
 
@@ -194,6 +190,3 @@ export const LISTS: readonly Overload[] = [
     charged,
   ),
 ];
-
-/** What the sets functions cost at most, for estimates. */
-export const pairCost = pairs.cost;

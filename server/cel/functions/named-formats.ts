@@ -20,7 +20,7 @@ import { isUrl } from "./urls.js";
 
 type Check = (text: string) => readonly string[];
 
-export class FormatValue extends OpaqueValue {
+class FormatValue extends OpaqueValue {
   override readonly typeName = "kubernetes.NamedFormat";
   readonly name: string;
   readonly check: Check;

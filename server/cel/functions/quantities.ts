@@ -10,7 +10,7 @@ import { Failure } from "../errors.js";
 import { fn, method, type Overload, traversal } from "../overloads.js";
 import { INT_MAX, INT_MIN, OpaqueValue } from "../values.js";
 
-export class QuantityValue extends OpaqueValue {
+class QuantityValue extends OpaqueValue {
   override readonly typeName = "kubernetes.Quantity";
   readonly quantity: Quantity;
 

@@ -8,7 +8,6 @@ import { Failure } from "../errors.js";
 import {
   bothTraversals,
   type CallContext,
-  eachItem,
   fn,
   matchCost,
   method,
@@ -276,6 +275,3 @@ export const STANDARD: readonly Overload[] = [
   ...conversions,
   ...text,
 ];
-
-/** For the extension libraries that go through lists. */
-export const perItem = { cost: eachItem };

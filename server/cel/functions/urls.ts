@@ -11,7 +11,7 @@ interface UrlParts {
   readonly query: string;
 }
 
-export class UrlValue extends OpaqueValue {
+class UrlValue extends OpaqueValue {
   override readonly typeName = "kubernetes.URL";
   readonly text: string;
   readonly parts: UrlParts;

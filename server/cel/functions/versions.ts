@@ -11,7 +11,7 @@ const VERSION = new RegExp(
   `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-(${IDENTIFIERS}))?(?:\\+(${IDENTIFIERS}))?$`,
 );
 
-export class VersionValue extends OpaqueValue {
+class VersionValue extends OpaqueValue {
   override readonly typeName = "kubernetes.Semver";
   readonly numbers: readonly bigint[];
   readonly prerelease: readonly string[];

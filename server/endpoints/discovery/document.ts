@@ -45,7 +45,7 @@ export interface Document {
 }
 
 /** Strong hash of the bytes in upper-case hex, as the existing API makes its ETags. */
-export function hashDocument(body: Uint8Array): string {
+function hashDocument(body: Uint8Array): string {
   return createHash("sha512").update(body).digest("hex").toUpperCase();
 }
 

@@ -48,6 +48,6 @@ function bodyOf(representation: Representation, object: StoredObject): Buffer {
 }
 
 /** The object is there and cannot be read (S1-UNS-08): the cause names the key, not its content. */
-export function corruptObject({ path }: StoredObject) {
+function corruptObject({ path }: StoredObject) {
   return internalError(`the stored object at ${JSON.stringify(path)} cannot be read`);
 }

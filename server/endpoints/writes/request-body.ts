@@ -101,7 +101,7 @@ export function decodeObject(
 }
 
 /** As `parseText`, for YAML or JSON. @throws {StatusError} 400 in the words of `describe` */
-export function parseYamlText(text: string, describe: (why: string) => string): ObjectInput {
+function parseYamlText(text: string, describe: (why: string) => string): ObjectInput {
   try {
     return parseYaml(text);
   } catch (error) {

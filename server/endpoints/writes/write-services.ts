@@ -43,7 +43,7 @@ export function bodyKindOf(resource: ServedResource): GroupVersionKind {
 }
 
 /** Answers with a body that is ready. */
-export function answerBytes(ctx: RequestContext, status: number, bytes: Buffer): void {
+function answerBytes(ctx: RequestContext, status: number, bytes: Buffer): void {
   ctx.status = status;
   ctx.set("Content-Type", JSON_TYPE);
   ctx.body = bytes;

@@ -168,7 +168,7 @@ function validateResources(
 }
 
 /** Where a webhook is: at a URL, or behind a Service. */
-export function validateClientConfig(
+function validateClientConfig(
   { url, service }: ClientConfig,
   field: string,
   errors: FieldError[],

@@ -80,7 +80,7 @@ const DOMAIN_BYTES_MAX = 253;
 const PATH_BYTES_MAX = 253;
 
 /** "example.com/name": whose signature is asked for. */
-export function validateSignerName(name: string, field: string, errors: FieldError[]): void {
+function validateSignerName(name: string, field: string, errors: FieldError[]): void {
   const segments = name.split("/");
   const [domain = "", path = ""] = segments;
   if (segments.length !== 2) {

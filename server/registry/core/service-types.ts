@@ -46,7 +46,7 @@ export interface ServiceObject extends ApiObject {
 }
 
 /** What stands for "no address" of a Service whose pods are found by name. */
-export const HEADLESS = "None";
+const HEADLESS = "None";
 
 export function isHeadless({ clusterIPs }: ServiceSpec): boolean {
   return clusterIPs?.length === 1 && clusterIPs[0] === HEADLESS;

@@ -61,7 +61,7 @@ export async function asStatus<T>(waiting: Promise<T>): Promise<T> {
   }
 }
 
-export function toStatusError(error: StorageError): StatusError {
+function toStatusError(error: StorageError): StatusError {
   if (error.outcomeUnknown) {
     // The client must look before it tries again: the write may have happened.
     return timeout("request did not complete within the allotted timeout", 1);

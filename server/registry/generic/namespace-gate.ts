@@ -12,7 +12,7 @@ import type { Registry } from "./registry.js";
 import type { ServedResource } from "./served-resource.js";
 
 const NAMESPACES = { group: "", resource: "namespaces" };
-export const NAMESPACES_PARTITION = partitionId("", "namespaces");
+const NAMESPACES_PARTITION = partitionId("", "namespaces");
 
 /** The condition that the namespace stays as the view has it. @throws {StatusError} 404, 403 */
 export async function openNamespace(

@@ -23,7 +23,7 @@ export const specAndStatus: ResourceStrategy = Object.freeze({
 });
 
 /** Labels, annotations, owners and finalizers are not changed through the status subresource. */
-export function keepMetadata(next: ApiObject, current: ApiObject): void {
+function keepMetadata(next: ApiObject, current: ApiObject): void {
   for (const field of ["labels", "annotations", "ownerReferences", "finalizers"] as const) {
     keepMetadataField(next, current, field);
   }
