@@ -274,9 +274,9 @@ describe("rules", () => {
       },
       userValidationRules: [
         { expression: "!user.username.startsWith('system:')", message: "reserved name" },
-        { expression: "!has(user.groups) || user.groups.all(g, !g.startsWith('system:'))" },
-        { expression: "!has(user.uid) || user.uid != 'root'" },
-        { expression: "!has(user.extra) || !('b' in user.extra['example.org/a'])" },
+        { expression: "user.groups.all(g, !g.startsWith('system:'))" },
+        { expression: "user.uid != 'root'" },
+        { expression: "!('b' in user.extra[?'example.org/a'].orValue([]))" },
       ],
     };
     assert.equal(field("name", others, {}), "jane");
@@ -288,6 +288,15 @@ describe("rules", () => {
     for (const bad of [{ groups: ["system:masters"] }, { oid: "root" }, { a: "b" }]) {
       assert.match(String(field("name", others, bad)), /^refused: user validation failed: /);
     }
+  });
+
+  test("S2-AUTHC-15: what a user does not have is there, empty", () => {
+    const userValidationRules = [
+      { expression: "has(user.uid) && user.uid == ''" },
+      { expression: "has(user.groups) && user.groups == []" },
+      { expression: "has(user.extra) && size(user.extra) == 0" },
+    ];
+    assert.equal(field("name", { userValidationRules }, {}), "jane");
   });
 
   test("an expression that costs too much refuses the token and ends soon", () => {

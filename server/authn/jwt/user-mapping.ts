@@ -111,14 +111,9 @@ function check(what: string, { program, expression, message }: CompiledRule, bin
   throw new TokenRefusal(`${what} failed: ${message === "" ? expression : message}`);
 }
 
-/** Like the TokenReview's user: what is empty is not there. */
+/** All fields are there, so that a rule need not ask whether a user has groups before it looks at them. */
 function toCelUser({ name, uid, groups, extra }: UserInfo): Record<string, unknown> {
-  return {
-    username: name,
-    ...(uid === "" ? {} : { uid }),
-    ...(groups.length === 0 ? {} : { groups }),
-    ...(Object.keys(extra).length === 0 ? {} : { extra }),
-  };
+  return { username: name, uid, groups, extra };
 }
 
 function evaluate(what: string, program: CelProgram, bindings: Bindings): unknown {
