@@ -72,10 +72,12 @@ test("a file imports its own folder and lower ranks only", () => {
   );
 });
 
-test("nothing but tests imports a test, and only tests import e2e/", () => {
-  const isForTests = (path: string) => path.startsWith("e2e/") || path.endsWith(".test.ts");
+test("what runs in production imports no test, nothing of testing/ and nothing of e2e/", () => {
+  const isForTests = (path: string) => /^e2e\/|\/testing\/|\.(?:test|bench)\.ts$/.test(path);
   expectNone(
-    layered.flatMap((file) => file.imports.filter(isForTests).map((path) => [file.path, path])),
+    layered
+      .filter((file) => !isForTests(file.path))
+      .flatMap((file) => file.imports.filter(isForTests).map((path) => [file.path, path])),
     ([from, to]) => `${from} imports ${to}`,
   );
 });

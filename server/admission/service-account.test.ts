@@ -1,7 +1,7 @@
 /** What the ServiceAccount plugin gives to pods, and what it refuses. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock, settle } from "../../storage/base/manual-clock.js";
+import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
 import { createNaming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
 import { FakeView } from "../authn/service-account/testing/account-fixtures.js";

@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { makeTempDir, type TempDir } from "../../e2e/harness/temp-dir.js";
-import { ManualClock } from "../../storage/base/manual-clock.js";
+import { ManualClock } from "../../storage/base/testing/manual-clock.js";
 import { createNaming } from "../api/naming.js";
 import { parseClientConfig } from "./client-config.js";
 import type { ExecConfig } from "./exec-config.js";

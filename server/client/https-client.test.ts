@@ -3,7 +3,7 @@ import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { makeTempDir } from "../../e2e/harness/temp-dir.js";
-import { ManualClock, settle } from "../../storage/base/manual-clock.js";
+import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
 import { createNaming } from "../api/naming.js";
 import { type ClientConfig, parseClientConfig } from "./client-config.js";
 import { ConfiguredCredentials } from "./credentials.js";

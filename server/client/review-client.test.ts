@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock } from "../../storage/base/manual-clock.js";
+import { ManualClock } from "../../storage/base/testing/manual-clock.js";
 import { TransportError } from "./https-client.js";
 import { type Review, ReviewClient, type ReviewResult } from "./review-client.js";
 import { SingleFlight } from "./single-flight.js";

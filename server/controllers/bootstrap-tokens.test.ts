@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { parse } from "yaml";
 import { silentLogger } from "../../storage/base/logger.js";
-import { ManualClock, settle } from "../../storage/base/manual-clock.js";
+import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
 import type { ApiObject } from "../api/meta.js";
 import { noSignal, openRegistryHarness } from "../registry/generic/testing/registry-harness.js";
 import { runBootstrapSigner } from "./bootstrap-signer.js";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../storage/base/logger.js";
-import { ManualClock, settle } from "../../storage/base/manual-clock.js";
+import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
 import type { ApiObject } from "../api/meta.js";
 import { runJobTtlController } from "./job-ttl-controller.js";
 import type { ControlledResource, ObjectKey, ObjectsApi, RemoveOptions } from "./objects-api.js";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../storage/base/logger.js";
-import { ManualClock, settle } from "../../storage/base/manual-clock.js";
+import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
 import type { ApiObject } from "../api/meta.js";
 import { alreadyExists, conflict, serviceUnavailable } from "../api/status.js";
 import { LeaseLock } from "./lease-lock.js";

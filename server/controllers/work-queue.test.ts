@@ -1,7 +1,7 @@
 /** The queue: each key once, forward only, and later after each failure. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock, settle } from "../../storage/base/manual-clock.js";
+import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
 import { WorkQueue } from "./work-queue.js";
 
 function open() {

@@ -10,7 +10,7 @@ import {
 } from "../../e2e/harness/test-authority.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { parseTokenFile, TokenFileAuthenticator } from "../authn/token-file.js";
-import { type Front, openFront } from "./test-front.js";
+import { type Front, openFront } from "./testing/test-front.js";
 
 const PODS = "/api/v1/pods";
 const HOUR_MS = 3_600_000;

@@ -10,7 +10,7 @@ import type { Clock } from "../../storage/base/clock.js";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { runFileWatch } from "./file-watch.js";
-import { openFront } from "./test-front.js";
+import { openFront } from "./testing/test-front.js";
 
 /** A clock whose sleeps end when the test says so. */
 function openSteppedClock(): { clock: Clock; step: () => Promise<void> } {

@@ -7,8 +7,8 @@ import { badRequest, type Status, tooManyRequests } from "../api/status.js";
 import { readBody } from "../request/read-body.js";
 import { openSink, type ResponseSink, SharedChunk } from "../request/response-sink.js";
 import { sendBytes } from "../request/send-bytes.js";
-import { deferred } from "../request/test-server.js";
-import { openFront } from "./test-front.js";
+import { deferred } from "../request/testing/test-server.js";
+import { openFront } from "./testing/test-front.js";
 
 const PODS = "/api/v1/namespaces/default/pods";
 

@@ -9,7 +9,7 @@ import { connect as connectTcp } from "node:net";
 import { test } from "node:test";
 import fc from "fast-check";
 import { readBody } from "../request/read-body.js";
-import { type Front, openFront } from "./test-front.js";
+import { type Front, openFront } from "./testing/test-front.js";
 
 /** Connections per property; a few seconds all together. */
 const RUNS = 150;

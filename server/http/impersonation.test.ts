@@ -7,7 +7,7 @@ import { StatusError } from "../api/status.js";
 import type { AuthorizationAttributes, Authorizer } from "../authz/authorizer.js";
 import { Impersonation } from "../authz/impersonation.js";
 import { parseImpersonation, withImpersonation } from "./impersonation.js";
-import { type Ask, type Front, openFront } from "./test-front.js";
+import { type Ask, type Front, openFront } from "./testing/test-front.js";
 
 const PODS = "/api/v1/pods";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { test } from "node:test";
-import { openFront } from "./test-front.js";
+import { openFront } from "./testing/test-front.js";
 
 /** More than the buffers of a connection, so that it is still on its way when more is sent. */
 const ANSWER_BYTES = 20_000_000;

@@ -5,7 +5,7 @@ import { Registry } from "prom-client";
 import { parseRequestInfo } from "../request/request-info.js";
 import { CounterFamily } from "./fast-metrics.js";
 import { Metrics } from "./metrics.js";
-import { openFront } from "./test-front.js";
+import { openFront } from "./testing/test-front.js";
 
 test("requests are counted and timed under upstream's names and labels", async () => {
   const metrics = new Metrics();

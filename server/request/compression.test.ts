@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { acceptsGzip, openCompressedSink, sendCompressed } from "./compression.js";
 import type { RequestContext } from "./request-state.js";
-import { openTestServer } from "./test-server.js";
+import { openTestServer } from "./testing/test-server.js";
 
 const MIN = { minBytes: 100 };
 

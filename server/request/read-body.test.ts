@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { timeout } from "../api/status.js";
 import { BODY_BYTES_MAX, readBody } from "./read-body.js";
 import type { RequestContext } from "./request-state.js";
-import { openTestServer } from "./test-server.js";
+import { openTestServer } from "./testing/test-server.js";
 
 const never = new AbortController().signal;
 

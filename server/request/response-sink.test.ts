@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import type { RequestContext } from "./request-state.js";
 import { openSink, type ResponseSink, SharedChunk } from "./response-sink.js";
-import { deferred, openTestServer } from "./test-server.js";
+import { deferred, openTestServer } from "./testing/test-server.js";
 
 const JSON_STREAM = { status: 200, headers: { "Content-Type": "application/json" } };
 

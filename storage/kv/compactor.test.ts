@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Lifecycle } from "../base/lifecycle.js";
 import { silentLogger } from "../base/logger.js";
-import { ManualClock } from "../base/manual-clock.js";
+import { ManualClock } from "../base/testing/manual-clock.js";
 import { runCompactor } from "./compactor.js";
 import { StorageError } from "./errors.js";
 import { type Revision, type RevisionedStore, type Transaction, toRevision } from "./store.js";

@@ -5,7 +5,7 @@ import { type Claims, TestIssuer } from "../../../e2e/harness/oidc-issuer.js";
 import { TestAuthority } from "../../../e2e/harness/test-authority.js";
 import { systemClock } from "../../../storage/base/clock.js";
 import { silentLogger } from "../../../storage/base/logger.js";
-import { ManualClock } from "../../../storage/base/manual-clock.js";
+import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
 import { StatusError } from "../../api/status.js";
 import { checkAuthentication } from "./flags.js";
 import { JwtAuthenticator } from "./jwt-authenticator.js";

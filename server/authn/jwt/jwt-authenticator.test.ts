@@ -12,7 +12,7 @@ import {
 import { TestAuthority } from "../../../e2e/harness/test-authority.js";
 import { systemClock } from "../../../storage/base/clock.js";
 import { type Logger, silentLogger } from "../../../storage/base/logger.js";
-import { ManualClock } from "../../../storage/base/manual-clock.js";
+import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
 import { StatusError } from "../../api/status.js";
 import type { UserInfo } from "../../request/user-info.js";
 import { UnionAuthenticator } from "../authenticator.js";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type LogFields, type Logger, silentLogger } from "../../../storage/base/logger.js";
-import { ManualClock } from "../../../storage/base/manual-clock.js";
+import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
 import { createNaming } from "../../api/naming.js";
 import { parseClientConfig } from "../../client/client-config.js";
 import { ConfiguredCredentials } from "../../client/credentials.js";

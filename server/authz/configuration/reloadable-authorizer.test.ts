@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { makeTempDir, type TempDir } from "../../../e2e/harness/temp-dir.js";
 import { silentLogger } from "../../../storage/base/logger.js";
-import { ManualClock, settle } from "../../../storage/base/manual-clock.js";
+import { ManualClock, settle } from "../../../storage/base/testing/manual-clock.js";
 import { createNaming } from "../../api/naming.js";
 import {
   kubeconfigFor,

@@ -10,7 +10,7 @@ import { freePort } from "../../../e2e/tools/child.js";
 import { startRedis } from "../../../e2e/tools/redis.js";
 import { systemClock } from "../../../storage/base/clock.js";
 import { silentLogger } from "../../../storage/base/logger.js";
-import { ManualClock } from "../../../storage/base/manual-clock.js";
+import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
 import { createNaming } from "../../api/naming.js";
 import { ReviewError } from "../../client/review-client.js";
 import { TestAuthority } from "../../client/testing/test-authority.js";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setMaxListeners } from "node:events";
 import { test } from "node:test";
 import { silentLogger } from "../../../storage/base/logger.js";
-import { ManualClock } from "../../../storage/base/manual-clock.js";
+import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
 import { createNaming } from "../../api/naming.js";
 import { parseClientConfig } from "../../client/client-config.js";
 import { ConfiguredCredentials } from "../../client/credentials.js";

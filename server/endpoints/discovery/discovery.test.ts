@@ -8,9 +8,9 @@ import { gunzipSync } from "node:zlib";
 import type { JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import type { ResourceFact } from "../../schema/model.js";
+import { servedByDefault } from "../testing/served-by-default.js";
 import { createDiscovery, type Discovery } from "./discovery.js";
 import { type DocumentHeaders, documentHeaders } from "./document.js";
-import { servedByDefault } from "./served-for-tests.js";
 
 const ALL_VERBS = [
   "create",

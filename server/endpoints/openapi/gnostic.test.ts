@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import protobuf from "protobufjs";
-import { servedByDefault } from "../discovery/served-for-tests.js";
+import { servedByDefault } from "../testing/served-by-default.js";
 import { createOpenApi, type OpenApi } from "./openapi.js";
 
 const V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";

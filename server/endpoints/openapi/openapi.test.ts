@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import type { ResourceFact } from "../../schema/model.js";
 import type { DocumentHeaders } from "../discovery/document.js";
-import { servedByDefault } from "../discovery/served-for-tests.js";
+import { servedByDefault } from "../testing/served-by-default.js";
 import { createOpenApi, type OpenApi } from "./openapi.js";
 
 const V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";

@@ -1,7 +1,7 @@
 /** Lists from memory and from the store's history: the same answers, whichever has the version. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openTestReads, type TestReads } from "./test-reads.js";
+import { openTestReads, type TestReads } from "./testing/test-reads.js";
 
 interface List {
   readonly metadata: {

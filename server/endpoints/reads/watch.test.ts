@@ -1,8 +1,8 @@
 /** Watch streams byte by byte: tables, initial events, ends; the rest is in e2e/reads. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock } from "../../../storage/base/manual-clock.js";
-import { openTestReads } from "./test-reads.js";
+import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
+import { openTestReads } from "./testing/test-reads.js";
 import { WatchTicker } from "./watch-ticker.js";
 
 interface Event {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../../storage/base/logger.js";
-import { ManualClock } from "../../../storage/base/manual-clock.js";
+import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";

@@ -1,7 +1,7 @@
 /** Objects, keys and tokens for tests of service accounts: a view of plain maps, a clock that stands. */
 import { generateKeyPairSync } from "node:crypto";
 import type { Clock } from "../../../../storage/base/clock.js";
-import { ManualClock } from "../../../../storage/base/manual-clock.js";
+import { ManualClock } from "../../../../storage/base/testing/manual-clock.js";
 import type { RegistryView } from "../../../../storage/cache/registry-view.js";
 import { toRevision } from "../../../../storage/kv/store.js";
 import { objectPath } from "../../../../storage/objects/keys.js";

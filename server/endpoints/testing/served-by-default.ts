@@ -5,7 +5,7 @@
 import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
 import type { Facts, ResourceFact } from "../../schema/model.js";
 import { loadFacts } from "../../types/load-facts.js";
-import type { ServedResources } from "./served.js";
+import type { ServedResources } from "../discovery/served.js";
 
 export function servedByDefault(
   vendor = DEFAULT_VENDOR,

@@ -1,7 +1,7 @@
 /**
  * A clock that stands still until a test moves it. Sleepers wake in the order of their time.
  */
-import type { Clock } from "./clock.js";
+import type { Clock } from "../clock.js";
 
 interface Sleeper {
   readonly wakeAtMs: number;

@@ -7,8 +7,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import Koa from "koa";
-import { StatusError } from "../api/status.js";
-import { type RequestContext, RequestState } from "./request-state.js";
+import { StatusError } from "../../api/status.js";
+import { type RequestContext, RequestState } from "../request-state.js";
 
 export interface TestServer extends AsyncDisposable {
   readonly port: number;

@@ -2,22 +2,22 @@
  * The read verbs behind a plain HTTP server, over a real registry on the embedded store: for tests of
  * this folder. Objects are put into the store as they are, so that a test decides every byte.
  */
-import { type Clock, systemClock } from "../../../storage/base/clock.js";
-import type { Revision } from "../../../storage/kv/store.js";
+import { type Clock, systemClock } from "../../../../storage/base/clock.js";
+import type { Revision } from "../../../../storage/kv/store.js";
 import {
   openRegistryHarness,
   type RegistryHarness,
-} from "../../registry/generic/testing/registry-harness.js";
-import { parseRequestInfo } from "../../request/request-info.js";
-import { openTestServer, type TestServer } from "../../request/test-server.js";
-import { createNegotiator } from "../negotiation.js";
-import { createRepresentationSource } from "../representations/representation-source.js";
-import { handleGet } from "./get.js";
-import { HistoricalReader } from "./historical-reader.js";
-import { handleList, type ListServices } from "./list.js";
-import { createViewReader } from "./view-reader.js";
-import { handleWatch } from "./watch.js";
-import { WatchTicker } from "./watch-ticker.js";
+} from "../../../registry/generic/testing/registry-harness.js";
+import { parseRequestInfo } from "../../../request/request-info.js";
+import { openTestServer, type TestServer } from "../../../request/testing/test-server.js";
+import { createNegotiator } from "../../negotiation.js";
+import { createRepresentationSource } from "../../representations/representation-source.js";
+import { handleGet } from "../get.js";
+import { HistoricalReader } from "../historical-reader.js";
+import { handleList, type ListServices } from "../list.js";
+import { createViewReader } from "../view-reader.js";
+import { handleWatch } from "../watch.js";
+import { WatchTicker } from "../watch-ticker.js";
 
 export interface TestReads extends AsyncDisposable {
   readonly server: TestServer;
