@@ -91,6 +91,33 @@ test("S1-TABLE-03: rows carry nothing, the metadata or the object", async () => 
   assert.equal((await rowOf("Object")).object.data.text.length, 2_000);
 });
 
+test("S1-TABLE-03: includeObject is looked at for tables only, and a wrong one says what is right", async () => {
+  const path = `${MAPS}?limit=1&includeObject=Nothing`;
+  (await get(path, {})).expect(200);
+  const refused = (await get(path, { accept: `application/json;${TABLE}` })).expect(400);
+  assert.equal(
+    refused.object.message,
+    "Unable to convert to Table as requested: includeObject: Invalid value: \"Nothing\": must be 'Metadata', 'Object', 'None', or empty",
+  );
+});
+
+test("S1-NEG-11: the content type of a special form is the media type alone", async () => {
+  for (const [accept, expected, watched] of [
+    [`application/json;${TABLE}`, "application/json", "application/json"],
+    [`application/json;${METADATA}`, "application/json", "application/json"],
+    [`application/yaml;${TABLE}`, "application/yaml", undefined],
+    [`${PROTOBUF};${METADATA}`, PROTOBUF, `${PROTOBUF};stream=watch`],
+  ] as const) {
+    for (const path of [MAPS, `${MAPS}/m0000`]) {
+      const answer = (await get(path, { accept })).expect(200);
+      assert.equal(answer.headers["content-type"], expected, accept);
+    }
+    if (watched === undefined) continue;
+    const events = await get(`${MAPS}?watch=1&timeoutSeconds=1`, { accept });
+    assert.equal(events.headers["content-type"], watched, accept);
+  }
+});
+
 test("S1-NEG-18, S1-NEG-19: get and list are compressed, watches are not", async () => {
   const gzip = { "accept-encoding": "gzip" };
   for (const path of [`${MAPS}/m0000`, `${MAPS}?limit=3`, MAPS]) {

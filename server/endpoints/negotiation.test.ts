@@ -65,18 +65,14 @@ const ENCODINGS: readonly [ids: string, accept: string, offers: Offers, expected
     { hasProtobuf: false, isStream: false },
     "application/json",
   ],
-  [
-    "C-16",
-    `${PROTOBUF};${METADATA}`,
-    { hasProtobuf: false, isStream: true },
-    `${PROTOBUF};${METADATA}`,
-  ],
+  ["C-16", `${PROTOBUF};${METADATA}`, { hasProtobuf: false, isStream: true }, PROTOBUF],
   [
     "C-16",
     `${PROTOBUF};as=Table;g=meta.k8s.io;v=v1`,
     { hasProtobuf: true, isStream: false },
     "406",
   ],
+  ["S1-NEG-11", TABLE, { hasProtobuf: true, isStream: false }, "application/json"],
   ["S1-TABLE-08, S1-NEG-14", TABLE, { hasProtobuf: true, isStream: false, hasForms: false }, "406"],
   [
     "S1-TABLE-08, S1-TABLE-12",
@@ -96,7 +92,7 @@ const ENCODINGS: readonly [ids: string, accept: string, offers: Offers, expected
     "S1-NEG-13",
     `application/yaml;${METADATA}`,
     { hasProtobuf: true, isStream: false },
-    `application/yaml;${METADATA}`,
+    "application/yaml",
   ],
   [
     "S1-NEG-09",

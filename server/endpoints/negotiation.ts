@@ -14,7 +14,7 @@ export type Encoding = "json" | "yaml" | "protobuf" | "cbor";
 export interface Negotiated {
   readonly form: ObjectForm;
   readonly encoding: Encoding;
-  /** Of a body; a watch stream may have another. */
+  /** Of a body, without the form, which the body itself names; a watch stream may have another. */
   readonly contentType: string;
 }
 
@@ -103,12 +103,11 @@ export function createNegotiator(
     }
     if (offers.hasForms === false) return undefined;
     if (!FORMS.has(form) || parameters.get("g") !== metaGroup) return undefined;
-    const version = parameters.get("v");
-    if (version !== "v1" || (isProtobuf && form === "Table")) return undefined;
+    if (parameters.get("v") !== "v1" || (isProtobuf && form === "Table")) return undefined;
     return {
       form: form as ObjectForm,
       encoding,
-      contentType: `${mediaTypes[encoding]};as=${form};g=${metaGroup};v=${version}`,
+      contentType: mediaTypes[encoding],
     };
   }
 

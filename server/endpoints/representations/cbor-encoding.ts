@@ -19,7 +19,6 @@ const SEQUENCE_TYPE = "application/cbor-seq";
 
 export function inCbor(form: JsonForm, contentType: string): Representation {
   const compact = inCompactJson(form, contentType, false);
-  const [mediaType = contentType] = contentType.split(";");
   const scratch = new ChunkWriter();
   const toValue = (put: (out: ChunkWriter) => void): JsonValue => {
     scratch.reset();
@@ -31,7 +30,7 @@ export function inCbor(form: JsonForm, contentType: string): Representation {
   return {
     ...compact,
     id: `${form.id}/cbor`,
-    watchContentType: contentType.replace(mediaType, SEQUENCE_TYPE),
+    watchContentType: SEQUENCE_TYPE,
     isStoredForm: false,
     costlyEncoding: "cbor",
     putObject: (out, object) => putDocument(out, (to) => form.put(to, object, true)),
@@ -58,7 +57,7 @@ export function inCbor(form: JsonForm, contentType: string): Representation {
     putBookmark: (out, metadata) => putDocument(out, (to) => compact.putBookmark(to, metadata)),
     putError: (out, status) => putDocument(out, (to) => compact.putError(to, status)),
     encodeDocument: (json) => encodeCbor(parseJson(json)),
-    documentType: mediaType,
+    documentType: contentType,
   };
 }
 

@@ -124,7 +124,6 @@ interface Parts {
 
 function representation(parts: Parts): Representation {
   const { id, contentType, codec, listCodec, forms, toText } = parts;
-  const [mediaType = contentType] = contentType.split(";");
   const owner = {};
   const sizes = new WeakMap<StoredObject, number>();
 
@@ -187,7 +186,7 @@ function representation(parts: Parts): Representation {
     putError: (out, status) =>
       putFrame(out, "ERROR", encodeDocument(forms, Buffer.from(JSON.stringify(status)))),
     encodeDocument: (json) => encodeDocument(forms, json),
-    documentType: mediaType,
+    documentType: contentType,
   };
 }
 

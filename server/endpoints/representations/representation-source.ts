@@ -1,4 +1,5 @@
 /** RepresentationSource: the form that a request asks for, made once per resource and shared. */
+import { invalidValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest, notAcceptable } from "../../api/status.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
@@ -17,6 +18,7 @@ export interface RepresentationSource {
 }
 
 const INCLUDE_OBJECT: ReadonlySet<string> = new Set(["None", "Metadata", "Object"]);
+const INCLUDE_OBJECT_RULE = "must be 'Metadata', 'Object', 'None', or empty";
 
 /** What a source is made of besides names and negotiation; all of it has a default. */
 export interface SourceOptions extends Partial<Pick<RepresentationParts, "printerOf" | "now">> {
@@ -47,7 +49,7 @@ export function createRepresentationSource(
         // The answer to a question is no object that could be shown in a row (S1-TABLE-08).
         hasForms: resource.virtual === undefined && resource.action === undefined,
       });
-      const include = includeObject(ctx);
+      const include = negotiated.form === "Table" ? includeObject(ctx) : "Metadata";
       const isPretty = wantsPretty(ctx);
       let ofResource = made.get(resource);
       if (ofResource === undefined) {
@@ -58,7 +60,8 @@ export function createRepresentationSource(
       if (negotiated.form === "PartialObjectMetadataList" && !isCollection) {
         throw notAcceptable(["application/json"]);
       }
-      const key = `${negotiated.contentType}/${include}${isPretty ? "/pretty" : ""}`;
+      const { encoding, form } = negotiated;
+      const key = `${encoding}/${form}/${include}${isPretty ? "/pretty" : ""}`;
       let representation = ofResource.get(key);
       if (representation === undefined) {
         const asked = { negotiated, includeObject: include, isPretty };
@@ -74,6 +77,9 @@ function includeObject(ctx: RequestContext): IncludeObject {
   const { query } = ctx.state.info;
   const asked = query.isEmpty ? undefined : query.get("includeObject");
   if (asked === undefined || asked === "") return "Metadata";
-  if (!INCLUDE_OBJECT.has(asked)) throw badRequest(`includeObject: ${asked} is not supported`);
+  if (!INCLUDE_OBJECT.has(asked)) {
+    const { field, message } = invalidValue("includeObject", asked, INCLUDE_OBJECT_RULE);
+    throw badRequest(`Unable to convert to Table as requested: ${field}: ${message}`);
+  }
   return asked as IncludeObject;
 }

@@ -39,7 +39,6 @@ export function toYaml(value: JsonValue): string {
 
 export function inYaml(form: JsonForm, contentType: string): Representation {
   const compact = inCompactJson(form, contentType, false);
-  const [mediaType = contentType] = contentType.split(";");
   const scratch = new ChunkWriter();
   const toValue = (put: (out: ChunkWriter) => void): JsonValue => {
     scratch.reset();
@@ -64,6 +63,6 @@ export function inYaml(form: JsonForm, contentType: string): Representation {
       if (isEmpty) out.putText("  []\n");
     },
     encodeDocument: (json) => Buffer.from(toYaml(parseJson(json))),
-    documentType: mediaType,
+    documentType: contentType,
   };
 }
