@@ -61,6 +61,7 @@ function toConfiguration(value: JsonValue, name: string): JsonObject {
   if (!isMembers(value)) throw badRequest("error decoding YAML: the configuration is no object");
   const metadata = isMembers(value.metadata) ? { ...value.metadata } : {};
   if (typeof (metadata.name ?? "") !== "string") throw badRequest("metadata.name must be a string");
+  metadata.name ||= name;
   refuseOtherName({ metadata }, name);
   return { ...value, metadata } as JsonObject;
 }

@@ -131,6 +131,24 @@ test("S1-GEN-18, S1-CRUD-05: a replace of what is missing is 404, or creates it"
   assert.equal(renamed.code, 400);
 });
 
+test("S1-CRUD-05: neither a replace nor a patch leaves out or changes the name of the URL", async () => {
+  await create(CONFIG_MAPS, { metadata: { name: "named" } });
+  const wrong = "the name of the object (other) does not match the name on the URL (named)";
+  const missing =
+    "the name of the object (named based on URL) was undeterminable: resource name may not be empty";
+  const whole = { ...targetOf(CONFIG_MAPS, "named"), input: inputOf({ data: { a: "b" } }) };
+  const cases = [
+    [() => merge(CONFIG_MAPS, "named", { metadata: { name: "other" } }), wrong],
+    [() => merge(CONFIG_MAPS, "named", { metadata: { name: null } }), missing],
+    [() => merge(CONFIG_MAPS, "named", { metadata: null }), missing],
+    [() => updateObject(registry, whole, noSignal), missing],
+  ] as const;
+  for (const [ask, message] of cases) {
+    const error = await refusal(ask());
+    assert.deepEqual([error.code, error.message], [400, message]);
+  }
+});
+
 test("S1-META-07: a replace with another object's uid is 409", async () => {
   const created = await create(CONFIG_MAPS, { metadata: { name: "uid" } });
   const next = { ...created, metadata: { ...created.metadata, uid: "other" } };

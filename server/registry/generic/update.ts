@@ -84,7 +84,9 @@ export async function patchObject(
   const { resource, name, options, patch, duplicateFields = [] } = target;
   const makeNext: MakeNext = (current) => {
     const value = patch(current() as unknown as JsonValue);
-    return decodeInput(resource, { value, duplicateFields }, options);
+    const next = decodeInput(resource, { value, duplicateFields }, options);
+    refuseOtherName(next, name);
+    return next;
   };
   const result = await updateIfThere(registry, target, makeNext, signal);
   if (result === undefined) throw notFound(resource, name);
@@ -95,11 +97,11 @@ export async function patchObject(
 export function refuseOtherName({ metadata }: Pick<ApiObject, "metadata">, name: string): void {
   const sent = metadata.name ?? "";
   if (sent === name) return;
-  if (sent === "") {
-    metadata.name = name;
-    return;
-  }
-  throw badRequest(`the name of the object (${sent}) does not match the name on the URL (${name})`);
+  throw badRequest(
+    sent === ""
+      ? `the name of the object (${name} based on URL) was undeterminable: resource name may not be empty`
+      : `the name of the object (${sent}) does not match the name on the URL (${name})`,
+  );
 }
 
 /**
