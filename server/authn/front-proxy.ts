@@ -12,6 +12,7 @@ import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { unauthorized } from "../api/status.js";
 import {
+  decodeExtraKey,
   decodeHeaderText,
   type HeaderList,
   headerValues,
@@ -107,7 +108,7 @@ export class FrontProxyAuthenticator implements Authenticator {
     const extra = new Map<string, string[]>();
     for (const prefix of this.#headers.extraPrefix) {
       for (const [encoded, values] of prefixedHeaderValues(sent, prefix)) {
-        const key = decodeKey(encoded);
+        const key = decodeExtraKey(encoded);
         extra.set(key, [...(extra.get(key) ?? []), ...values.map(decodeHeaderText)]);
       }
     }
@@ -126,15 +127,6 @@ function onlyValue(sent: HeaderList, names: readonly string[]): string {
     for (const value of values) return decodeHeaderText(value);
   }
   return "";
-}
-
-/** "acme.com%2fproject" to "acme.com/project"; what is not well encoded stays as it is (upstream). */
-function decodeKey(encoded: string): string {
-  try {
-    return decodeURIComponent(encoded);
-  } catch {
-    return encoded;
-  }
 }
 
 function lowerCase(name: string): string {

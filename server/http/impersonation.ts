@@ -10,6 +10,7 @@
 import { badRequest } from "../api/status.js";
 import type { Impersonation } from "../authz/impersonation.js";
 import {
+  decodeExtraKey,
   decodeHeaderText,
   type HeaderList,
   headerValues,
@@ -69,7 +70,7 @@ export function parseImpersonation(headers: HeaderList): UserInfo | undefined {
   const groups = headerValues(headers, GROUP).map(decodeHeaderText);
   const extra = new Map<string, string[]>();
   for (const [encoded, values] of prefixedHeaderValues(headers, EXTRA_PREFIX)) {
-    const key = decodeKey(encoded);
+    const key = decodeExtraKey(encoded);
     extra.set(key, [...(extra.get(key) ?? []), ...values.map(decodeHeaderText)]);
   }
   if (name !== "") return createUser({ name, uid, groups, extra: Object.fromEntries(extra) });
@@ -94,13 +95,4 @@ function onlyValue(header: string, sent: readonly string[]): string {
   if (values.size > 1) throw badRequest(`${header} was sent with several values`);
   for (const value of values) return decodeHeaderText(value);
   return "";
-}
-
-/** "acme.com%2fproject" to "acme.com/project"; what is not well encoded stays as it is (upstream). */
-function decodeKey(encoded: string): string {
-  try {
-    return decodeURIComponent(encoded);
-  } catch {
-    return encoded;
-  }
 }

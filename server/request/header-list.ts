@@ -84,3 +84,15 @@ export function toHeaderList(headers: IncomingHttpHeaders): HeaderList {
     value === undefined ? [] : [value].flat().flatMap((one) => [name, one]),
   );
 }
+
+/**
+ * The key of an extra fact about a user, from the rest of a header's name: "acme.com%2fproject" to
+ * "acme.com/project"; what is not well encoded stays as it is (upstream).
+ */
+export function decodeExtraKey(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
+}

@@ -324,7 +324,12 @@ function validateProjections(
 const TOKEN_SECONDS_MIN = 600;
 const TOKEN_SECONDS_MAX = 2 ** 32;
 
-function validateTokenLifetime(seconds: Maybe<Whole>, field: string, errors: FieldError[]): void {
+/** Of tokens that are made for a volume, in seconds; drivers ask for theirs by the same rule. */
+export function validateTokenLifetime(
+  seconds: Maybe<Whole>,
+  field: string,
+  errors: FieldError[],
+): void {
   if (seconds === undefined || seconds === null) return;
   if (seconds < TOKEN_SECONDS_MIN) {
     const why = "may not specify a duration less than 10 minutes";

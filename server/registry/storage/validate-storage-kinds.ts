@@ -17,7 +17,7 @@ import {
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
-import { validateDriverName } from "../core/validate-volumes.js";
+import { validateDriverName, validateTokenLifetime } from "../core/validate-volumes.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
 
@@ -119,8 +119,6 @@ interface CsiDriver extends ApiObject {
 
 const LIFECYCLE_MODES = ["Ephemeral", "Persistent"];
 const FS_GROUP_POLICIES = ["File", "None", "ReadWriteOnceWithFSType"];
-const TOKEN_SECONDS_MIN = 600;
-const TOKEN_SECONDS_MAX = 2 ** 32;
 
 const csiDriverRules: Rules<CsiDriver> = {
   object({ metadata, spec = {} }) {
@@ -147,18 +145,6 @@ const csiDriverRules: Rules<CsiDriver> = {
   change: (next, current) =>
     checkImmutable(next, current, ["spec.attachRequired", "spec.volumeLifecycleModes"]),
 };
-
-function validateTokenLifetime(seconds: Maybe<Whole>, field: string, errors: FieldError[]): void {
-  if (seconds === undefined || seconds === null) return;
-  if (seconds < TOKEN_SECONDS_MIN) {
-    const why = "may not specify a duration less than 10 minutes";
-    errors.push(invalidValue(field, seconds, why));
-  }
-  if (seconds > TOKEN_SECONDS_MAX) {
-    const why = "may not specify a duration larger than 2^32 seconds";
-    errors.push(invalidValue(field, seconds, why));
-  }
-}
 
 interface CsiNode extends ApiObject {
   spec?: {
