@@ -135,6 +135,59 @@ describe("doors", () => {
     assert.equal(JSON.parse(who).status.userInfo.username, "kubernetes-admin");
   });
 
+  test("S2-REQ-05: a request is a user's, a service account's or nobody's", async () => {
+    assert.equal((await whoAmI(server, { headers: bearer("token-1") })).username, "tom");
+    const path = "/api/v1/namespaces/default/serviceaccounts";
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
+    (await server.client.post(path, account)).expect(201);
+    const issued = (await server.client.post(`${path}/robot/token`, {})).expect(201);
+    const { token } = issued.object.status as { token: string };
+    const { username } = await whoAmI(server, { headers: bearer(token) });
+    assert.equal(username, "system:serviceaccount:default:robot");
+    const nobody = (await ask(server, WHOAMI, { body: REVIEW })).expect(403);
+    assert.match(String(nobody.object.message), /User "system:anonymous" cannot create/);
+  });
+
+  test("S2-REQ-01: who one is comes first, then what one may, and admission and the body last", async () => {
+    // Admission answers for a namespace that is not there, the verb for a body that is none.
+    const path = "/api/v1/namespaces/none/configmaps";
+    const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
+    const codes = async (token: string | undefined) => {
+      const headers = token === undefined ? {} : bearer(token);
+      const answers = [
+        await ask(server, path, { headers, body: map }),
+        await ask(server, path, { headers, body: "{" }),
+        await ask(server, "/apis/none/v1/things", { headers, body: map }),
+      ];
+      return answers.map(({ status }) => status);
+    };
+    assert.deepEqual(await codes("wrong"), [401, 401, 401]);
+    assert.deepEqual(await codes(undefined), [403, 403, 403]);
+    assert.deepEqual(await codes("token-1"), [403, 403, 403]);
+    const allowed = [
+      await server.client.post(path, map),
+      await server.client.post(path, "{"),
+      await server.client.post("/apis/none/v1/things", map),
+    ];
+    assert.deepEqual(
+      allowed.map(({ status }) => status),
+      [404, 400, 404],
+    );
+    assert.match(String(allowed[0]?.object.message), /^namespaces "none" not found$/);
+  });
+
+  test("S2-REQ-07: users and groups are names, not objects", async () => {
+    const discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    for (const path of ["/api", "/apis"]) {
+      const { text } = (await server.client.get(path, discovery)).expect(200);
+      assert.match(text, /"resource":"serviceaccounts"|"resource":"roles"/);
+      assert.doesNotMatch(text, /"(resource|kind|responseKind)":"(users?|groups?)"/i);
+    }
+    for (const resource of ["users", "groups"]) {
+      (await server.client.get(`/api/v1/${resource}`)).expect(404);
+    }
+  });
+
   test("S2-TOK-02: the list changes at a restart only", async () => {
     await writeFile(join(dir.path, "tokens.csv"), "token-3,eve,3\n");
     assert.equal((await whoAmI(server, { headers: bearer("token-1") })).username, "tom");
@@ -326,6 +379,18 @@ describe("doors", () => {
     await kubectl.ok(["delete", "clusterrolebinding", "joe-views"]);
     const refused = (await ann(CONFIG_MAPS)).expect(403);
     assert.match(String(refused.object.message), /User "joe" cannot list resource "configmaps"/);
+  });
+
+  test("S2-BOOT-04: a token may say what it is for, which nobody but people reads", async () => {
+    const description = "for the new rack, größer";
+    const token = await createBootstrapToken("dddddd", { description });
+    const secret = (await server.client.get(`${SECRETS}/bootstrap-token-dddddd`)).expect(200);
+    const data = secret.object.data as Record<string, string>;
+    assert.equal(Buffer.from(data.description ?? "", "base64").toString(), description);
+    assert.deepEqual(await whoAmI(server, { headers: bearer(token) }), {
+      username: "system:bootstrap:dddddd",
+      groups: ["system:bootstrappers", "system:authenticated"],
+    });
   });
 
   test("S2-BOOT-05..11: a machine logs in with a bootstrap token, until it is over", async () => {

@@ -97,6 +97,41 @@ test("S2-EXEC-08: what it said is used until it expires or is refused, by all at
   assert.equal((await calls()).length, 3);
 });
 
+test("S2-EXEC-05: the time at which credentials end is RFC 3339 in any zone, and nothing else", async () => {
+  await using dir = await makeTempDir("exec");
+  const { config, says, calls } = await plugin(dir);
+  const noon = Date.parse("2030-06-01T12:00:00Z");
+  const sameTimes = [
+    "2030-06-01T12:00:00Z",
+    "2030-06-01T12:00:00.000000000Z",
+    "2030-06-01T14:30:00+02:30",
+    "2030-06-01T04:00:00-08:00",
+  ];
+  for (const expirationTimestamp of sameTimes) {
+    const clock = new ManualClock(noon - 1);
+    const credentials = new ExecCredentials(config, clock, NO_TERMINAL);
+    await says(credential({ token: "t", expirationTimestamp }));
+    const before = (await calls()).length;
+    await credentials.current(never);
+    await credentials.current(never);
+    assert.equal((await calls()).length, before + 1, `${expirationTimestamp} is to come`);
+    clock.advance(2);
+    await credentials.current(never);
+    assert.equal((await calls()).length, before + 2, `${expirationTimestamp} is over`);
+  }
+  for (const other of [
+    "1906545600",
+    "2030-06-01",
+    "2030-06-01T12:00:00",
+    "2030-13-01T12:00:00Z",
+    5,
+  ]) {
+    await says(credential({ token: "t", expirationTimestamp: other }));
+    const credentials = new ExecCredentials(config, new ManualClock(noon), NO_TERMINAL);
+    await assert.rejects(async () => await credentials.current(never), /expirationTimestamp/);
+  }
+});
+
 test("S2-EXEC-03, S2-EXEC-07: standard input is handed on where it is a terminal and wanted", async () => {
   await using dir = await makeTempDir("exec");
   const taken = { ...NO_TERMINAL, isStdinTerminal: true, stdinTakenBy: "it holds a manifest" };
