@@ -5,7 +5,7 @@
  *
  * The view itself is loaded at `until`; these events only fill the rings.
  */
-import type { Revision, StoreEvent } from "../kv/store.js";
+import type { Revision, StoreEvent, WatchBatch } from "../kv/store.js";
 import type { KeySpace, ParsedKey, PartitionId } from "../objects/keys.js";
 import { type StoredObject, withRevision } from "../objects/stored-object.js";
 import { ObjectEvent, type RingLimits } from "./event-ring.js";
@@ -39,9 +39,11 @@ export class HistoryRecall {
   #events: Recalled[] = [];
   #bytes = 0;
   #floor: Revision;
+  #reached: Revision;
 
   constructor({ after, until, limits, decode }: HistoryRecallOptions) {
     this.#floor = after;
+    this.#reached = after;
     this.#until = until;
     this.#limits = limits;
     this.#decode = decode;
@@ -57,11 +59,23 @@ export class HistoryRecall {
     return this.#newest;
   }
 
-  take(event: StoreEvent, keys: KeySpace): void {
+  /** Everything up to it has been taken. */
+  get reached(): Revision {
+    return this.#reached;
+  }
+
+  /** Takes what follows; of what was taken before, nothing again. */
+  take(batch: WatchBatch, keys: KeySpace): void {
+    if (batch.revision <= this.#reached) return;
+    for (const event of batch.events) this.#takeEvent(event, keys);
+    this.#reached = batch.revision;
+  }
+
+  #takeEvent(event: StoreEvent, keys: KeySpace): void {
     const name = event.type === "put" ? event.kv.key : event.key;
     const revision = event.type === "put" ? event.kv.modRevision : event.modRevision;
     const key = keys.parse(name);
-    if (key === undefined || revision > this.#until || revision <= this.#floor) return;
+    if (key === undefined || revision > this.#until || revision <= this.#reached) return;
     const previous = this.#previous(event, key, name);
     const { partition } = key;
     if (event.type === "delete") {

@@ -12,13 +12,7 @@ import type { Clock } from "../base/clock.js";
 import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
-import {
-  type Revision,
-  type RevisionedStore,
-  type StoreEvent,
-  toRevision,
-  type WatchBatch,
-} from "../kv/store.js";
+import type { Revision, RevisionedStore, StoreEvent, WatchBatch } from "../kv/store.js";
 import { KeySpace, type ParsedKey, type PartitionId } from "../objects/keys.js";
 import {
   decodeStoredObject,
@@ -26,9 +20,10 @@ import {
   type StoredObject,
 } from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
-import { HistoryRecall } from "./history-recall.js";
+import type { HistoryRecall } from "./history-recall.js";
 import { ObjectTree } from "./object-tree.js";
 import { Partition, type PartitionHost } from "./partition.js";
+import { recallHistory } from "./recall-history.js";
 import { Retention } from "./retention.js";
 import { RevisionWaiters } from "./revision-waiters.js";
 import type { Watcher } from "./watcher.js";
@@ -51,10 +46,6 @@ export interface RegistryViewOptions {
 
 /** Keys read at a time while loading: a page of 8 KiB objects is 40 MiB, for the time of the load. */
 const LOAD_PAGE_KEYS = 5_000;
-/** Events are told from so many revisions back: less than a second of work at start. */
-const RECALL_REVISIONS_MAX = 20_000;
-const RECALL_MS_MAX = 5_000;
-const RECALL_PROGRESS_MS = 20;
 /** Between attempts to start the feed again. */
 const RESTART_DELAY_MS = 200;
 /** How often old events are dropped. */
@@ -214,6 +205,13 @@ export class RegistryView implements PartitionHost {
     this.#logger.info({ objects, revision, durationMs }, "view loaded");
   }
 
+  #recallHistory(until: Revision, signal: AbortSignal): Promise<HistoryRecall | undefined> {
+    const decode = this.#decode.bind(this);
+    const { limits } = this.retention;
+    const [store, keys, logger] = [this.#store, this.keys, this.#logger];
+    return recallHistory({ store, keys, limits, decode, logger, until }, signal);
+  }
+
   /** All objects as of a revision. */
   async #loadTrees(
     revision: Revision,
@@ -248,52 +246,6 @@ export class RegistryView implements PartitionHost {
       after = page.kvs.at(-1)?.key;
       if (!page.more || after === undefined) return trees;
     }
-  }
-
-  /**
-   * What happened before, so that a watch from another replica, or from before a restart, resumes
-   * here without a new list. Without it nothing is wrong, so a store that cannot
-   * tell is no failure: undefined.
-   */
-  async #recallHistory(until: Revision, signal: AbortSignal): Promise<HistoryRecall | undefined> {
-    const first = toRevision(Math.max(0, until - RECALL_REVISIONS_MAX));
-    try {
-      return await this.#recall(first, until, signal);
-    } catch (error) {
-      if (signal.aborted || !(error instanceof StorageError)) throw error;
-      const { compactedTo } = error;
-      if (compactedTo === undefined || compactedTo >= until) return undefined;
-      return await this.#recall(toRevision(compactedTo), until, signal);
-    }
-  }
-
-  async #recall(
-    after: Revision,
-    until: Revision,
-    signal: AbortSignal,
-  ): Promise<HistoryRecall | undefined> {
-    const ended = new AbortController();
-    const deadline = AbortSignal.any([signal, ended.signal, AbortSignal.timeout(RECALL_MS_MAX)]);
-    const watch = { prefix: this.keys.prefix, after, withPrevious: true };
-    const { limits } = this.retention;
-    const decode = this.#decode.bind(this);
-    const history = new HistoryRecall({ after, until, limits, decode });
-    // The last event may lie before `until`: then only progress says that nothing is missing.
-    const push = setInterval(() => this.#store.requestProgress(), RECALL_PROGRESS_MS);
-    try {
-      this.#store.requestProgress();
-      for await (const batch of this.#store.watch(watch, deadline)) {
-        for (const event of batch.events) history.take(event, this.keys);
-        if (batch.revision >= until) return history;
-      }
-    } catch (error) {
-      if (error instanceof StorageError || signal.aborted) throw error;
-    } finally {
-      clearInterval(push);
-      ended.abort();
-    }
-    this.#logger.warn({ after, until }, "history was not recalled in time");
-    return undefined;
   }
 
   async #runFeed(signal: AbortSignal): Promise<void> {

@@ -1,0 +1,117 @@
+/**
+ * Recalling history: reads what happened before a view is loaded from the store's own past, so that a
+ * watch from another replica, or from before a restart, resumes without a new list (DESIGN promise 4).
+ * Without it nothing is wrong, so a store that cannot tell is no failure.
+ *
+ * The past is read in stretches, several at a time: etcd gives a watch that lags behind only so many
+ * revisions in each of its rounds, ten rounds a second.
+ */
+import type { Logger } from "../base/logger.js";
+import { StorageError } from "../kv/errors.js";
+import { type Revision, type RevisionedStore, toRevision, type WatchBatch } from "../kv/store.js";
+import type { KeySpace } from "../objects/keys.js";
+import type { RingLimits } from "./event-ring.js";
+import { type Decode, HistoryRecall } from "./history-recall.js";
+
+/** Events are told from so many revisions back: less than a second of work at start. */
+const RECALL_REVISIONS_MAX = 20_000;
+const RECALL_MS_MAX = 5_000;
+const RECALL_PROGRESS_MS = 20;
+/** What etcd gives to one watch in one round. */
+const STRETCH_REVISIONS = 1_000;
+/** As many wait in memory at most: of 8 KiB objects, with those before them, 80 MiB. */
+const STRETCHES_AHEAD = 5;
+
+export interface RecallOptions {
+  readonly store: RevisionedStore;
+  readonly keys: KeySpace;
+  readonly limits: RingLimits;
+  readonly decode: Decode;
+  readonly logger: Logger;
+  /** The revision that the view is loaded at: the last one that is told of. */
+  readonly until: Revision;
+}
+
+/** @returns undefined when the store cannot tell, or not in time. @throws {StorageError} it is down */
+export async function recallHistory(
+  options: RecallOptions,
+  signal: AbortSignal,
+): Promise<HistoryRecall | undefined> {
+  const { until } = options;
+  const first = toRevision(Math.max(0, until - RECALL_REVISIONS_MAX));
+  try {
+    return await recallAfter(first, options, signal);
+  } catch (error) {
+    if (signal.aborted || !(error instanceof StorageError)) throw error;
+    const { compactedTo } = error;
+    if (compactedTo === undefined || compactedTo >= until) return undefined;
+    return await recallAfter(toRevision(compactedTo), options, signal);
+  }
+}
+
+async function recallAfter(
+  after: Revision,
+  { store, keys, limits, decode, logger, until }: RecallOptions,
+  signal: AbortSignal,
+): Promise<HistoryRecall | undefined> {
+  const ended = new AbortController();
+  const deadline = AbortSignal.any([signal, ended.signal, AbortSignal.timeout(RECALL_MS_MAX)]);
+  const history = new HistoryRecall({ after, until, limits, decode });
+  // The last event may lie before `until`: then only progress says that nothing is missing.
+  const push = setInterval(() => store.requestProgress(), RECALL_PROGRESS_MS);
+  const open: Stretch[] = [];
+  let next: number = after;
+  try {
+    while (history.reached < until) {
+      for (; open.length < STRETCHES_AHEAD && next < until; next += STRETCH_REVISIONS) {
+        const to = toRevision(Math.min(next + STRETCH_REVISIONS, until));
+        open.push(
+          openStretch(store, { prefix: keys.prefix, after: toRevision(next), to }, deadline),
+        );
+      }
+      store.requestProgress();
+      const stretch = open.shift();
+      if (stretch === undefined) break;
+      await stretch.read((batch) => history.take(batch, keys));
+    }
+    if (history.reached >= until) return history;
+  } catch (error) {
+    if (error instanceof StorageError || signal.aborted) throw error;
+  } finally {
+    clearInterval(push);
+    ended.abort();
+  }
+  logger.warn({ after, until }, "history was not recalled in time");
+  return undefined;
+}
+
+interface Stretch {
+  /** Gives out the batches up to the stretch's end, and perhaps some beyond. */
+  read(take: (batch: WatchBatch) => void): Promise<void>;
+}
+
+/** The store begins to tell at once, before anybody reads. */
+function openStretch(
+  store: RevisionedStore,
+  { prefix, after, to }: { prefix: string; after: Revision; to: Revision },
+  signal: AbortSignal,
+): Stretch {
+  const batches = store
+    .watch({ prefix, after, withPrevious: true }, signal)
+    [Symbol.asyncIterator]();
+  let upcoming = batches.next();
+  // Whoever reads learns of it; if an earlier stretch fails nobody does.
+  upcoming.catch(() => {});
+  return {
+    async read(take) {
+      for (;;) {
+        const { done, value } = await upcoming;
+        if (done === true) return;
+        take(value);
+        if (value.revision >= to) break;
+        upcoming = batches.next();
+      }
+      await batches.return?.();
+    },
+  };
+}
