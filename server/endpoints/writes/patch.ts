@@ -9,6 +9,7 @@ import { applyObject } from "../../registry/generic/apply.js";
 import type { ObjectInput } from "../../registry/generic/decode-input.js";
 import type { ObjectResult } from "../../registry/generic/registry.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
+import { duplicateField } from "../../registry/generic/strict-problems.js";
 import { patchObject } from "../../registry/generic/update.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { mediaTypeOf, parseCborBody, parseText, readBytes } from "./request-body.js";
@@ -25,8 +26,10 @@ type Patch = (current: JsonValue) => JsonValue;
 /** From the request's JSON to a function that runs on each state of the object. */
 type PatchType = (document: JsonValue, strategicMerge: StrategicMerge) => Patch;
 
+const JSON_PATCH_TYPE = "application/json-patch+json";
+
 const PATCH_TYPES: ReadonlyMap<string, PatchType> = new Map<string, PatchType>([
-  ["application/json-patch+json", toJsonPatch],
+  [JSON_PATCH_TYPE, toJsonPatch],
   ["application/merge-patch+json", toMergePatch],
   ["application/strategic-merge-patch+json", toStrategicMergePatch],
 ]);
@@ -60,6 +63,7 @@ async function patch(
   toPatch: PatchType,
 ): Promise<ObjectResult> {
   const { registry, representations } = services;
+  const type = mediaTypeOf(ctx);
   const options = parseWriteOptions(ctx, registry.naming, "PatchOptions");
   representations.of(ctx, resource, false);
   const text = (await readBytes(ctx)).toString("utf8");
@@ -68,10 +72,24 @@ async function patch(
     ...targetOf(ctx, resource),
     options,
     patch: toPatch(document, services.strategicMergeOf(resource)),
-    duplicateFields: options.fieldValidation === "Ignore" ? [] : findDuplicateKeys(text, document),
+    remarks: options.fieldValidation === "Ignore" ? [] : remarksOn(text, document, type),
   };
   return await patchObject(registry, target, ctx.state.signal);
 }
+
+/** What a strict reader says about a patch, whatever it is applied to. */
+function remarksOn(text: string, document: JsonValue, type: string): readonly string[] {
+  const duplicates = findDuplicateKeys(text, document);
+  if (type !== JSON_PATCH_TYPE || !Array.isArray(document)) return duplicates.map(duplicateField);
+  const unknown = document.flatMap((operation, index) =>
+    Object.keys(operation ?? {})
+      .filter((member) => !JSON_PATCH_MEMBERS.has(member))
+      .map((member) => `json patch unknown field ${JSON.stringify(`[${index}].${member}`)}`),
+  );
+  return [...unknown, ...duplicates.map((path) => `json patch ${duplicateField(path)}`)];
+}
+
+const JSON_PATCH_MEMBERS = new Set(["op", "path", "from", "value"]);
 
 /** Server-side apply (S1-SSA-04): the body is a configuration, not a patch of what is there. */
 async function apply(

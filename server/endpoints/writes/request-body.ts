@@ -97,7 +97,7 @@ export function decodeObject(
   if (encoding === "yaml") return parseYamlText(text, describe);
   const value = parseText(text, describe);
   const duplicateFields = fieldValidation === "Ignore" ? [] : findDuplicateKeys(text, value);
-  return { value, duplicateFields };
+  return { value, duplicateFields, isText: true };
 }
 
 /** As `parseText`, for YAML or JSON. @throws {StatusError} 400 in the words of `describe` */

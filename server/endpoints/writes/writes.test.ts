@@ -33,6 +33,7 @@ async function refusal(work: Promise<unknown>): Promise<StatusError> {
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const MERGE = { "content-type": "application/merge-patch+json" };
+const DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments";
 
 before(() => send("POST", "/api/v1/namespaces", { metadata: { name: "default" } }));
 after(() => harness[Symbol.asyncDispose]());
@@ -126,6 +127,44 @@ test("S1-FV-04, S1-FV-07, S1-FV-08: unknown and duplicate fields", async () => {
   const { body, warnings } = await send("POST", CONFIG_MAPS, text);
   assert.deepEqual(body.data, { a: "2" });
   assert.deepEqual(warnings, ['duplicate field "data.a"', 'unknown field "x"']);
+});
+
+test("S1-FV-07, S1-FV-08, S1-FV-10: problems are told in the order of the text, those of a patch before those of its result", async () => {
+  const container =
+    '{"name":"c","image":"i","odd":1,"imagePullPolicy":"Always","imagePullPolicy":"Never"}';
+  const text = `{"metadata":{"name":"a","name":"order","labels":{"a":"b"},"meta":1},"spec":{"new":1,"twice":1,"twice":{"x":1,"x":2},"paused":true,"paused":false,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[${container}]}}}}`;
+  const created = await send("POST", DEPLOYMENTS, text);
+  assert.deepEqual(created.warnings, [
+    'duplicate field "metadata.name"',
+    'unknown field "metadata.meta"',
+    'unknown field "spec.new"',
+    'unknown field "spec.twice"',
+    'duplicate field "spec.paused"',
+    'unknown field "spec.template.spec.containers[0].odd"',
+    'duplicate field "spec.template.spec.containers[0].imagePullPolicy"',
+  ]);
+  const url = `${DEPLOYMENTS}/order`;
+  const merge = `{"spec":{"twice":1,"twice":2,"new":1,"template":{"spec":{"containers":[${container}]}}}}`;
+  assert.deepEqual((await send("PATCH", url, merge, MERGE)).warnings, [
+    'duplicate field "spec.twice"',
+    'duplicate field "spec.template.spec.containers[0].imagePullPolicy"',
+    'unknown field "spec.new"',
+    'unknown field "spec.template.spec.containers[0].odd"',
+    'unknown field "spec.twice"',
+  ]);
+  const operations =
+    '[{"op":"add","path":"/spec/new","value":1,"foo":1},{"op":"add","path":"/x","path":"/spec/y","value":1}]';
+  const json = { "content-type": "application/json-patch+json" };
+  const expected = [
+    'json patch unknown field "[0].foo"',
+    'json patch duplicate field "[1].path"',
+    'unknown field "spec.new"',
+    'unknown field "spec.y"',
+  ];
+  assert.deepEqual((await send("PATCH", url, operations, json)).warnings, expected);
+  const strict = await refusal(send("PATCH", `${url}?fieldValidation=Strict`, operations, json));
+  assert.equal(strict.code, 400);
+  assert.ok(strict.message.endsWith(`strict decoding error: ${expected.join(", ")}`));
 });
 
 test("S1-DEL-01, S1-DEL-04..06: options of a delete from body and query", async () => {

@@ -7,11 +7,10 @@ import { formatGroupVersion, type GroupVersion } from "../../api/names.js";
 import { badRequest, type StatusError } from "../../api/status.js";
 import type { WriteOptions } from "./registry.js";
 import type { ServedResource } from "./served-resource.js";
+import { strictProblems, type TextProblems } from "./strict-problems.js";
 
-export interface ObjectInput {
+export interface ObjectInput extends TextProblems {
   readonly value: JsonValue;
-  /** Paths of keys that stood twice in the text; the last value counts (S1-FV-04). */
-  readonly duplicateFields: readonly string[];
 }
 
 /** @throws {StatusError} 400 for what is no object of this version and kind (S1-META-21) */
@@ -22,7 +21,7 @@ export function decodeInput(
 ): ApiObject {
   refuseOtherTypes(resource, input.value);
   const { object, unknownFields } = resource.codec.decode(input.value);
-  reportStrictProblems(resource, unknownFields, input.duplicateFields, options);
+  reportStrictProblems(resource, unknownFields, input, options);
   resource.codec.applyDefaults(object);
   return object;
 }
@@ -62,15 +61,12 @@ function kindGroupVersion(resource: ServedResource): GroupVersion {
 function reportStrictProblems(
   resource: ServedResource,
   unknownFields: readonly string[],
-  duplicateFields: readonly string[],
+  input: ObjectInput,
   { fieldValidation, warn }: Pick<WriteOptions, "fieldValidation" | "warn">,
 ): void {
   if (fieldValidation === "Ignore") return;
-  if (unknownFields.length === 0 && duplicateFields.length === 0) return;
-  const problems = [
-    ...duplicateFields.map((path) => `duplicate field ${JSON.stringify(path)}`),
-    ...unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`),
-  ];
+  const problems = strictProblems(input.value, input, unknownFields);
+  if (problems.length === 0) return;
   if (fieldValidation === "Strict") {
     throw cannotBeHandled(resource, resource.kind, `strict decoding error: ${problems.join(", ")}`);
   }

@@ -39,8 +39,8 @@ export interface ReplaceTarget extends UpdateTarget {
 
 export interface PatchTarget extends UpdateTarget {
   readonly patch: (current: JsonValue) => JsonValue;
-  /** Keys that stood twice in the text of the patch. */
-  readonly duplicateFields?: readonly string[];
+  /** What a strict reader says about the text of the patch itself. */
+  readonly remarks?: readonly string[];
 }
 
 /** Replaces an object, or creates it where the type allows (S1-GEN-18). @throws {StatusError} */
@@ -81,10 +81,10 @@ export async function patchObject(
   target: PatchTarget,
   signal: AbortSignal,
 ): Promise<ObjectResult> {
-  const { resource, name, options, patch, duplicateFields = [] } = target;
+  const { resource, name, options, patch, remarks = [] } = target;
   const makeNext: MakeNext = (current) => {
     const value = patch(current() as unknown as JsonValue);
-    const next = decodeInput(resource, { value, duplicateFields }, options);
+    const next = decodeInput(resource, { value, duplicateFields: [], remarks }, options);
     refuseOtherName(next, name);
     return next;
   };

@@ -1,0 +1,100 @@
+/**
+ * What a strict reader says about an object's text: unknown and duplicate fields, each in its words and
+ * in its place (S1-FV-07, S1-FV-08). Pure.
+ */
+import type { JsonValue } from "../../api/meta.js";
+
+export interface TextProblems {
+  /** Paths of keys that stood twice in the text; the last value counts (S1-FV-04). */
+  readonly duplicateFields: readonly string[];
+  /**
+   * Set when the value is the JSON text, member by member. Then both kinds have their places in it, and
+   * what stands twice in something unknown is unknown once.
+   */
+  readonly isText?: true;
+  /** What else is wrong with the text, in full sentences. */
+  readonly remarks?: readonly string[];
+}
+
+/** Every problem, in the order of the text, or else the duplicates first. */
+export function strictProblems(
+  value: JsonValue,
+  { duplicateFields, isText, remarks = [] }: TextProblems,
+  unknownFields: readonly string[],
+): readonly string[] {
+  const unknown = unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`);
+  if (isText !== true) {
+    const sorted = sortPaths(unknownFields);
+    return [
+      ...remarks,
+      ...duplicateFields.map(duplicateField),
+      ...sorted.map((path) => `unknown field ${JSON.stringify(path)}`),
+    ];
+  }
+  if (duplicateFields.length === 0) return unknown;
+  const others = new Set(unknownFields);
+  const known = duplicateFields.filter((path) => !isWithin(path, others));
+  const places = placesOf(value, new Set([...known, ...unknownFields]));
+  const placeOf = (path: string) => places.get(path) ?? 0;
+  return [
+    ...known.map((path) => ({ path, text: duplicateField(path) })),
+    ...unknownFields.map((path, index) => ({ path, text: unknown[index] ?? "" })),
+  ]
+    .sort((a, b) => placeOf(a.path) - placeOf(b.path))
+    .map(({ text }) => text);
+}
+
+export function duplicateField(path: string): string {
+  return `duplicate field ${JSON.stringify(path)}`;
+}
+
+/** Whether the path is one of the others, or below one. */
+function isWithin(path: string, others: ReadonlySet<string>): boolean {
+  if (others.has(path)) return true;
+  for (let end = 1; end < path.length; end++) {
+    if (/[.[]/.test(path.charAt(end)) && others.has(path.slice(0, end))) return true;
+  }
+  return false;
+}
+
+/** At which place in the text the fields stand. */
+function placesOf(value: JsonValue, wanted: ReadonlySet<string>): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  const visit = (node: JsonValue | undefined, path: string): void => {
+    if (places.size === wanted.size || typeof node !== "object" || node === null) return;
+    if (Array.isArray(node)) {
+      node.forEach((item, index) => {
+        visit(item, `${path}[${index}]`);
+      });
+      return;
+    }
+    for (const [key, member] of Object.entries(node)) {
+      const field = path === "" ? key : `${path}.${key}`;
+      if (wanted.has(field)) places.set(field, places.size);
+      visit(member, field);
+    }
+  };
+  visit(value, "");
+  return places;
+}
+
+const SEGMENTS = /\.|(?=\[)/;
+
+/** Keys by their characters, items by their index: so is read what has no order of its own. */
+function sortPaths(paths: readonly string[]): readonly string[] {
+  return paths
+    .map((path) => ({ path, segments: path.split(SEGMENTS) }))
+    .sort((a, b) => compareSegments(a.segments, b.segments))
+    .map(({ path }) => path);
+}
+
+function compareSegments(left: readonly string[], right: readonly string[]): number {
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    const [x = "", y = ""] = [left[i], right[i]];
+    if (x === y) continue;
+    const isIndex = x.startsWith("[") && y.startsWith("[");
+    if (isIndex) return Number.parseInt(x.slice(1), 10) - Number.parseInt(y.slice(1), 10);
+    return x < y ? -1 : 1;
+  }
+  return left.length - right.length;
+}
