@@ -101,6 +101,26 @@ test("S1-TABLE-03: includeObject is looked at for tables only, and a wrong one s
   );
 });
 
+test("S1-WATCH-07, S1-TABLE-05: a bookmark is its version and nothing that it does not have, in every form", async () => {
+  const path = `${MAPS}?watch=1&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan`;
+  const bookmarkIn = async (accept: string) => {
+    const { text } = (await get(path, { accept })).expect(200);
+    const line = text.split("\n").find((each) => each.startsWith('{"type":"BOOKMARK"')) ?? "";
+    // Meanwhile others write.
+    return JSON.parse(line.replaceAll(/"resourceVersion":"\d+"/g, '"resourceVersion":"1"')).object;
+  };
+  const metadata = {
+    resourceVersion: "1",
+    annotations: { "k8s.io/initial-events-end": "true" },
+  };
+  const map = { kind: "ConfigMap", apiVersion: "v1", metadata };
+  assert.deepEqual(await bookmarkIn("application/json"), map);
+  const meta = { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata };
+  assert.deepEqual(await bookmarkIn(`application/json;${METADATA}`), meta);
+  const table = await bookmarkIn(`application/json;${TABLE}`);
+  assert.deepEqual(table.rows[0].object, meta);
+});
+
 test("S1-NEG-11: the content type of a special form is the media type alone", async () => {
   for (const [accept, expected, watched] of [
     [`application/json;${TABLE}`, "application/json", "application/json"],

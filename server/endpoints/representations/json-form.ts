@@ -49,8 +49,7 @@ export function objectForm(resource: ServedResource): JsonForm {
       out.putBytes(bytes, bodyOffset, bytes.length - 1);
     },
     listHead: (metadata) => `${listStart}${listMetadata(metadata)},"items":[`,
-    bookmark: (metadata) =>
-      JSON.stringify({ kind, apiVersion, metadata: { ...metadata, creationTimestamp: null } }),
+    bookmark: (metadata) => JSON.stringify({ kind, apiVersion, metadata }),
   };
 }
 
@@ -98,7 +97,7 @@ export function metadataForm(metaVersion: string): JsonForm {
       JSON.stringify({
         kind: "PartialObjectMetadata",
         apiVersion: metaVersion,
-        metadata: { ...metadata, creationTimestamp: null },
+        metadata,
       }),
   };
 }

@@ -59,7 +59,7 @@ export function tableForm(options: TableFormOptions): JsonForm {
             object: {
               kind: "PartialObjectMetadata",
               apiVersion: metaVersion,
-              metadata: { ...metadata, creationTimestamp: null },
+              metadata,
             },
           },
         ],

@@ -306,7 +306,8 @@ const EXTENSION_TABLES: Tables = {
       const condition = conditionOf(list(object, "status", "conditions"), "Available");
       if (condition === undefined) return "Unknown";
       const status = text(condition, "status");
-      return status === "True" ? status : `${status} (${text(condition, "reason")})`;
+      const reason = status === "True" ? "" : text(condition, "reason");
+      return reason === "" ? status : `${status} (${reason})`;
     }),
     AGE,
   ),

@@ -250,6 +250,15 @@ const ROWS: readonly [group: string, resource: string, value: object, cells: Cel
   ],
   ["coordination.k8s.io", "leases", { spec: { holderIdentity: "me" } }, ["x", "me", "60m"]],
   ["apiregistration.k8s.io", "apiservices", {}, ["x", "Local", "Unknown", "60m"]],
+  [
+    "apiregistration.k8s.io",
+    "apiservices",
+    {
+      spec: { service: { namespace: "n", name: "s" } },
+      status: { conditions: [{ type: "Available", status: "False" }] },
+    },
+    ["x", "n/s", "False", "60m"],
+  ],
   ["rbac.authorization.k8s.io", "roles", {}, ["x", "2026-01-01T23:00:00Z"]],
 ];
 

@@ -17,6 +17,8 @@ import { checkImmutable } from "../generic/status-parts.js";
 import { validated } from "../generic/validated.js";
 
 const WHEN_IMMUTABLE = "field is immutable when `immutable` is set";
+/** The path of what no single field is to blame for, as upstream writes it. */
+const WHOLE_OBJECT = "[]";
 /** All values together; keys are not counted. */
 const DATA_BYTES_MAX = 1024 * 1024;
 /** UTF-8 needs no more bytes for one of JavaScript's characters. */
@@ -40,7 +42,7 @@ export const configMapStrategy: ResourceStrategy = validated<ConfigMapObject>({
     }
     validateKeys(binaryData, "binaryData", errors);
     if (textBytes(data) + base64Bytes(binaryData) > DATA_BYTES_MAX) {
-      errors.push(tooLongValue("", DATA_BYTES_MAX));
+      errors.push(tooLongValue(WHOLE_OBJECT, DATA_BYTES_MAX));
     }
     return errors;
   },

@@ -22,11 +22,15 @@ const CONFIGURATION: readonly Row[] = [
     { data: { a: "1" }, binaryData: { a: "AA==" } },
     'data[a]: Invalid value: "a": duplicate of key present in binaryData',
   ],
-  [configMaps, { data: { a: megabyte, b: "1" } }, ": Too long: may not be more than 1048576 bytes"],
+  [
+    configMaps,
+    { data: { a: megabyte, b: "1" } },
+    "[]: Too long: may not be more than 1048576 bytes",
+  ],
   [
     configMaps,
     { data: { a: "é".repeat(524_289) } },
-    ": Too long: may not be more than 1048576 bytes",
+    "[]: Too long: may not be more than 1048576 bytes",
   ],
   [secrets, { data: { a: base64("b") } }],
   [secrets, { type: "example.com/mine", stringData: { any: "thing" } }],
