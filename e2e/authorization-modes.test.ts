@@ -74,8 +74,11 @@ describe("authorization modes", () => {
     return answer.expect(201).object.status as Rules;
   }
 
-  test("S2-AZ-04: AlwaysAllow lets everybody do everything", async () => {
+  test("S2-AZ-04, S2-ANON-01: AlwaysAllow lets everybody do everything who is somebody", async () => {
     await using server = await start("--authorization-mode=AlwaysAllow");
+    const nobody = new HttpsClient(server.url, { ca: server.credentials.ca });
+    (await nobody.get("/livez")).expect(401);
+    nobody.close();
     const jane = await clientOf(server, "jane");
     (await jane.post(CONFIG_MAPS, { metadata: { name: "a" } })).expect(201);
     (await jane.get("/metrics")).expect(200);

@@ -16,7 +16,7 @@ export const ACCESS_FLAGS = {
     default: "true",
     section: "Authentication",
     commands: SERVE_ONLY,
-    help: "Whether requests without credentials are let in as system:anonymous; otherwise they get 401.",
+    help: "Whether requests without credentials are let in as system:anonymous; otherwise they get 401, as always with --authorization-mode=AlwaysAllow.",
   },
   tokenAuthFile: {
     name: "token-auth-file",
