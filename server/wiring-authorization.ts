@@ -23,7 +23,7 @@ import { createGrantGuards } from "./authz/rbac/grant-guard.js";
 import { RbacAuthorizer } from "./authz/rbac/rbac-authorizer.js";
 import { RbacIndex } from "./authz/rbac/rbac-index.js";
 import { createConditionCompiler } from "./authz/webhook/condition-environment.js";
-import { parseRedisUrl, RedisDecisionCache } from "./authz/webhook/redis-decision-cache.js";
+import type { RedisDecisionCache } from "./authz/webhook/redis-decision-cache.js";
 import type { Config } from "./config/config.js";
 import { runFileWatch } from "./http/file-watch.js";
 import type { Metrics } from "./http/metrics.js";
@@ -136,14 +136,16 @@ async function openSharedDecisions(
 ): Promise<RedisDecisionCache | undefined> {
   const url = config.authorizationWebhookCacheRedis;
   if (url === "") return undefined;
-  const connection = parseRedisUrl(url);
+  // Loaded only where it is used: the client costs memory and time to start.
+  const redis = await import("./authz/webhook/redis-decision-cache.js");
+  const connection = redis.parseRedisUrl(url);
   const passwordFile = config.authorizationWebhookCacheRedisPasswordFile;
   const password =
     passwordFile === ""
       ? connection.password
       : withoutNewline(await readFile(passwordFile, "utf8"));
   const caFile = config.authorizationWebhookCacheRedisCaFile;
-  return new RedisDecisionCache({
+  return new redis.RedisDecisionCache({
     connection: { ...connection, password },
     ...(caFile !== "" && { ca: await readFile(caFile, "utf8") }),
     clock: systemClock,

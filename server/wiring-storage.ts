@@ -7,8 +7,6 @@ import type { Logger } from "../storage/base/logger.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "../storage/cache/event-ring.js";
 import { FreshnessBarrier } from "../storage/cache/freshness.js";
 import { RegistryView } from "../storage/cache/registry-view.js";
-import { openEmbeddedStore } from "../storage/embedded/embedded-store.js";
-import { openEtcdStore } from "../storage/etcd/etcd-store.js";
 import { runCompactor } from "../storage/kv/compactor.js";
 import type { RevisionedStore } from "../storage/kv/store.js";
 import type { Config } from "./config/config.js";
@@ -19,7 +17,10 @@ import type { ResourceTable } from "./registry/resource-table.js";
 /** A storm of writes may fill the log up to so many times its byte budget before events are lost. */
 const BURST_FACTOR = 4;
 
-/** Opens etcd where the flags name one, else the embedded store. @throws {StorageError} */
+/**
+ * Opens etcd where the flags name one, else the embedded store. Only that one is loaded: the other's
+ * client costs memory and time to start. @throws {StorageError}
+ */
 export async function openStore(
   config: Config,
   logger: Logger,
@@ -28,11 +29,13 @@ export async function openStore(
 ): Promise<RevisionedStore> {
   const clock = systemClock;
   if (config.isEmbedded) {
+    const { openEmbeddedStore } = await import("../storage/embedded/embedded-store.js");
     const directory = join(config.dataDir, "store");
     return await openEmbeddedStore({ directory, clock, logger });
   }
   const tls = await readEtcdTls(config);
   const credentials = await readEtcdCredentials(config);
+  const { openEtcdStore } = await import("../storage/etcd/etcd-store.js");
   return await openEtcdStore(
     {
       endpoints: config.etcdServers,
