@@ -183,12 +183,27 @@ test("S1-SSA-08, S1-FV-10: what is no configuration is 400", async () => {
     [{ ...configMap("bad", {}), dat: {} }, /field not declared in schema/],
     [{ ...configMap("bad", {}), kind: "Secret" }, /invalid object type/],
     [configMap("bad", { a: 1 }), /./],
+    [{ ...configMap("bad", {}), metadata: "x" }, /metadata must be an object/],
   ];
   for (const [body, message] of cases) {
     const error = await refusal(apply(url, body));
     assert.equal(error.code, 400, `${JSON.stringify(body)}: ${error.message}`);
     assert.match(error.message, message);
   }
+});
+
+test("S1-FV-01: a value of the wrong type is 400, also where another owner would be in the way", async () => {
+  const url = `${CONFIG_MAPS}/typed`;
+  await apply(url, configMap("typed", { a: "1" }), "fieldManager=one");
+  const error = await refusal(apply(url, configMap("typed", { a: 1 }), "fieldManager=two"));
+  assert.equal(error.code, 400);
+});
+
+test("S1-META-07: an apply with the uid of an object that is gone makes no new one", async () => {
+  const url = `${CONFIG_MAPS}/gone`;
+  const error = await refusal(apply(url, configMap("gone", {}, { uid: "seen-before" })));
+  assert.equal(error.code, 409);
+  assert.match(error.message, /uid mismatch: the provided object specified uid seen-before/);
 });
 
 test("S1-FV-04, S1-FV-10: keys that stand twice in a patch or an apply", async () => {

@@ -30,10 +30,16 @@ export async function applyObject(
   const { resource, name, subresource, options, force, input } = target;
   const applied = toConfiguration(input.value, name);
   const write = { manager: options.fieldManager, subresource, force };
-  const merge = (current: ApiObject | undefined): ObjectInput => ({
-    value: registry.ownership.apply(resource, current, applied, write) as unknown as JsonValue,
-    duplicateFields: input.duplicateFields,
-  });
+  const merge = (current: ApiObject | undefined): ObjectInput => {
+    try {
+      const merged = registry.ownership.apply(resource, current, applied, write);
+      return { value: merged as unknown as JsonValue, duplicateFields: input.duplicateFields };
+    } catch (error) {
+      // A value of the wrong type is wrong, whoever owns the field.
+      if (error instanceof StatusError && error.code === 409) resource.codec.decode(applied);
+      throw error;
+    }
+  };
   const update = { ...target, isApplied: true as const };
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const result = await updateIfThere(
@@ -59,7 +65,9 @@ export async function applyObject(
 /** The configuration, which bears the name of the URL. @throws {StatusError} 400 */
 function toConfiguration(value: JsonValue, name: string): JsonObject {
   if (!isMembers(value)) throw badRequest("error decoding YAML: the configuration is no object");
-  const metadata = isMembers(value.metadata) ? { ...value.metadata } : {};
+  const { metadata: sent = null } = value;
+  if (sent !== null && !isMembers(sent)) throw badRequest("metadata must be an object");
+  const metadata = { ...sent };
   if (typeof (metadata.name ?? "") !== "string") throw badRequest("metadata.name must be a string");
   metadata.name ||= name;
   refuseOtherName({ metadata }, name);

@@ -8,6 +8,7 @@ import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import {
   alreadyExists,
   badRequest,
+  conflict,
   type FieldError,
   internalError,
   invalid,
@@ -59,7 +60,7 @@ export async function createObject(
 ): Promise<ObjectResult> {
   const { resource, namespace, options } = request;
   const served = decodeInput(resource, request.input, options);
-  if (request.name !== undefined) refuseOtherName(served, request.name);
+  if (request.name !== undefined) refuseOtherObject(resource, served, request.name);
   prepareMetadataForCreate(served, {
     isNamespaced: resource.isNamespaced,
     namespace,
@@ -111,12 +112,22 @@ export async function createObject(
   throw internalError(`${namespace} changes too often to create objects in it`);
 }
 
-function refuseOtherName(object: ApiObject, name: string): void {
-  object.metadata.name ||= name;
-  if (object.metadata.name !== name) {
+/** A client that names a uid means an object that it has seen (S1-META-07). @throws {StatusError} */
+function refuseOtherObject(
+  resource: ServedResource,
+  { metadata }: ApiObject,
+  urlName: string,
+): void {
+  metadata.name ||= urlName;
+  const { name, uid = "" } = metadata;
+  if (name !== urlName) {
     throw badRequest(
-      `the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`,
+      `the name of the object (${name}) does not match the name on the URL (${urlName})`,
     );
+  }
+  if (uid !== "") {
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw conflict(resource, name, why);
   }
 }
 
