@@ -1,4 +1,5 @@
 /** Wiring of the verbs: what reads and writes work with, one handler each. */
+import type { Logger } from "../storage/base/logger.js";
 import type { FreshnessBarrier } from "../storage/cache/freshness.js";
 import type { Authorizer } from "./authz/authorizer.js";
 import { denial } from "./authz/denial.js";
@@ -40,6 +41,7 @@ export interface VerbParts {
   readonly authorizer: Authorizer;
   readonly metrics: Metrics;
   readonly ticker: WatchTicker;
+  readonly logger: Logger;
 }
 
 export function createVerbs(parts: VerbParts): VerbHandlers {
@@ -73,7 +75,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     (set) => set(lists.history.fallbacks),
   );
   const minRequestTimeoutMs = config.minRequestTimeoutSeconds * 1000;
-  const watches = { ...reads, ticker, minRequestTimeoutMs };
+  const watches = { ...reads, ticker, minRequestTimeoutMs, logger: parts.logger };
   const writes = {
     registry,
     representations,

@@ -182,6 +182,7 @@ export async function openReplica(
         authorizer,
         metrics,
         ticker,
+        logger,
       }),
     ),
   });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
+import { DEFAULT_TABLE } from "../tables/default-table.js";
 import { openTestReads } from "./testing/test-reads.js";
 import { WatchTicker } from "./watch-ticker.js";
 
@@ -71,6 +72,41 @@ test("S1-UNS-12: the state does not leave out what cannot be read, whatever is s
   const events = await eventsOf(await reads.get("?watch=1&labelSelector=name%3Da"), 9);
   const last = events.at(-1) as Event;
   assert.deepEqual([last.type, last.object.reason], ["ERROR", "StoreReadError"]);
+});
+
+test("S1-UNS-12: an object that has no such form ends the streams that would show it, and nothing else", async () => {
+  const logged: string[] = [];
+  await using reads = await openTestReads({
+    onError: (message) => logged.push(message),
+    printer: {
+      ...DEFAULT_TABLE,
+      row(object, nowMs) {
+        if (object.name === "odd") throw new TypeError("nobody expected this");
+        return DEFAULT_TABLE.row(object, nowMs);
+      },
+    },
+  });
+  const start = await reads.put("a");
+  const table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+  const live = await reads.get(`?watch=1&resourceVersion=${start}`, table);
+  const plain = await reads.get(`?watch=1&resourceVersion=${start}`);
+  await reads.put("odd");
+  await reads.put("z");
+  const state = await reads.get("?watch=1", table);
+
+  for (const answer of [live, state]) {
+    const last = (await eventsOf(answer, 9)).at(-1) as Event;
+    assert.deepEqual([last.type, last.object.reason], ["ERROR", "StoreReadError"]);
+  }
+  const told = await eventsOf(plain, 2);
+  assert.deepEqual(
+    told.map(({ type, object }) => [type, object.metadata.name]),
+    [
+      ["ADDED", "odd"],
+      ["ADDED", "z"],
+    ],
+  );
+  assert.deepEqual(logged, Array(2).fill("a stored object cannot be shown to a watch"));
 });
 
 test("S1-QP-09, S1-QP-05: what the table calls invalid is refused before the stream begins", async () => {

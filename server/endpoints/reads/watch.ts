@@ -8,6 +8,7 @@
  * taken, so nothing falls between the two.
  */
 
+import type { Logger } from "../../../storage/base/logger.js";
 import type { EventType, ObjectEvent } from "../../../storage/cache/event-ring.js";
 import { STOP } from "../../../storage/cache/object-tree.js";
 import type { Partition, Snapshot } from "../../../storage/cache/partition.js";
@@ -42,6 +43,7 @@ export interface WatchServices extends ReadServices {
   readonly ticker: WatchTicker;
   /** Lower bound of a watch's random length; it lasts up to twice as long (S1-WATCH-23). */
   readonly minRequestTimeoutMs: number;
+  readonly logger: Logger;
 }
 
 /** Answers with a stream of events until the client leaves, the timeout or the server's end. */
@@ -153,7 +155,16 @@ class WatchStream implements WatchSink, Tick {
     const isFirst = !this.#hasSentEvent;
     this.#hasSentEvent = true;
     const told = { type, object, event, isFirst };
-    return this.#sink.write(sharedEncoding(this.#representation, told));
+    let encoded: SharedChunk;
+    try {
+      encoded = sharedEncoding(this.#representation, told);
+    } catch (error) {
+      this.#logUnshowable(object, error);
+      this.#watcher?.close();
+      this.#fail(unreadableObjects([object.path]));
+      return false;
+    }
+    return this.#sink.write(encoded);
   }
 
   cork(): void {
@@ -195,6 +206,16 @@ class WatchStream implements WatchSink, Tick {
     this.#sink.onClose(() => clearTimeout(cut));
   }
 
+  /**
+   * Stored bytes are served as they are, so an object may turn out to have no such form as late as
+   * here. No request is left to answer for it, and a throw would end the process: the feed delivers.
+   */
+  #logUnshowable({ path }: StoredObject, error: unknown): void {
+    const { group, resource } = this.#resource;
+    const fields = { group, resource, path, err: error };
+    this.#services.logger.error(fields, "a stored object cannot be shown to a watch");
+  }
+
   #fail(error: StatusError): void {
     if (this.#isEnding) return;
     const out = new ChunkWriter();
@@ -225,7 +246,13 @@ class WatchStream implements WatchSink, Tick {
           return STOP;
         }
         if (!selector.matches(object)) return undefined;
-        this.#representation.putEvent(out, "ADDED", object, !this.#hasSentEvent);
+        try {
+          this.#representation.putEvent(out, "ADDED", object, !this.#hasSentEvent);
+        } catch (error) {
+          this.#logUnshowable(object, error);
+          corrupt = object;
+          return STOP;
+        }
         this.#hasSentEvent = true;
         count++;
         if (!this.#sink.isMessageBased) return undefined;

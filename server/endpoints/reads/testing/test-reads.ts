@@ -3,6 +3,7 @@
  * this folder. Objects are put into the store as they are, so that a test decides every byte.
  */
 import { type Clock, systemClock } from "../../../../storage/base/clock.js";
+import { type Logger, silentLogger } from "../../../../storage/base/logger.js";
 import type { Revision } from "../../../../storage/kv/store.js";
 import {
   openRegistryHarness,
@@ -12,6 +13,7 @@ import { parseRequestInfo } from "../../../request/request-info.js";
 import { openTestServer, type TestServer } from "../../../request/testing/test-server.js";
 import { createNegotiator } from "../../negotiation.js";
 import { createRepresentationSource } from "../../representations/representation-source.js";
+import type { TablePrinter } from "../../tables/printer.js";
 import { handleGet } from "../get.js";
 import { HistoricalReader } from "../historical-reader.js";
 import { handleList, type ListServices } from "../list.js";
@@ -34,6 +36,9 @@ export interface TestReads extends AsyncDisposable {
 export async function openTestReads(
   options: Pick<ListServices, "usesSnapshots" | "largeLists"> & {
     readonly watchClock?: Clock;
+    readonly printer?: TablePrinter;
+    /** Takes what is logged as an error. */
+    readonly onError?: (message: string) => void;
   } = {},
 ): Promise<TestReads> {
   const harness = await openRegistryHarness();
@@ -42,12 +47,22 @@ export async function openTestReads(
   const ticker = new WatchTicker(options.watchClock ?? systemClock);
   ticker.run(ticking.signal).catch(() => {});
   const history = new HistoricalReader(store, view);
+  const { printer } = options;
   const reads = {
     naming,
     reader: createViewReader(view, freshness),
-    representations: createRepresentationSource(naming, createNegotiator(naming)),
+    representations: createRepresentationSource(
+      naming,
+      createNegotiator(naming),
+      printer && { printerOf: () => printer },
+    ),
     countWatchEvents() {},
   };
+  const logger: Logger = {
+    ...silentLogger,
+    error: (_fields, message) => options.onError?.(message),
+  };
+  const watches = { ...reads, ticker, minRequestTimeoutMs: 60_000, logger };
   const server = await openTestServer(async (ctx) => {
     const info = parseRequestInfo(ctx.method, ctx.url);
     ctx.state.info = info;
@@ -55,7 +70,7 @@ export async function openTestReads(
     if (info.verb === "get") await handleGet(ctx, resource, reads);
     else if (info.verb === "list")
       await handleList(ctx, resource, { ...reads, ...options, history });
-    else await handleWatch(ctx, resource, { ...reads, ticker, minRequestTimeoutMs: 60_000 });
+    else await handleWatch(ctx, resource, watches);
   });
   const write = async (name: string, value: string | undefined): Promise<Revision> => {
     const key = `/registry/core/configmaps/default/${name}`;
