@@ -73,7 +73,9 @@ class LabelSelectorParser {
       requirements.push(this.#requirement());
       const next = this.#take();
       if (next.type === "end") return requirements;
-      if (next.text !== ",") throw this.#unexpected(next, "',' or 'end of string'");
+      if (next.text !== ",") {
+        throw badRequest(`found '${next.text}', expected: ',' or 'end of string'`);
+      }
       this.#expectStart("identifier after ','");
     }
   }

@@ -49,7 +49,11 @@ const LIST_CELLS: readonly [ids: string, query: string, expected: string][] = [
   ["S1-QP-05", "resourceVersionMatch=NotOlderThan&continue=t&resourceVersion=0", "422"],
   ["S1-QP-06", "limit=abc", "400"],
   ["S1-QP-06", "limit=0", "mostRecent"],
+  ["S1-RV-14", "resourceVersionMatch=Exact&resourceVersion=00", "422"],
+  ["S1-QP-06", "limit=9223372036854775807", "mostRecent"],
+  ["S1-QP-06", "limit=9223372036854775808", "400"],
   ["S1-QP-09", "sendInitialEvents=true", "422"],
+  ["S1-QP-15", "timeoutSeconds=x", "400"],
   ["S1-QP-16", "foo=1", "mostRecent"],
   ["S1-VER-09", "resourceVersion=99999999999999999999", `atLeast ${Number.MAX_SAFE_INTEGER}`],
 ];
@@ -120,11 +124,61 @@ const WATCH_CELLS: readonly [ids: string, query: string, expected: string][] = [
   ["S1-QP-09", "sendInitialEvents=false&resourceVersionMatch=NotOlderThan", "mostRecent live"],
   ["S1-QP-03", "resourceVersionMatch=NotOlderThan&resourceVersion=5", "422"],
   ["S1-QP-03", "sendInitialEvents=true&resourceVersionMatch=Exact", "422"],
+  ["S1-QP-05", "continue=t", "422"],
+  ["S1-QP-05", "continue=t&resourceVersion=5", "atLeast 5 live"],
+  ["S1-QP-06", "limit=x", "400"],
   ["S1-QP-15", "timeoutSeconds=x", "400"],
 ];
 
 for (const [ids, query, expected] of WATCH_CELLS) {
   test(`${ids}: watch ?${query} starts with ${expected}`, () => {
     assert.equal(watchStart(query), expected);
+  });
+}
+
+const MATCH = "resourceVersionMatch";
+const REFUSALS: readonly [query: string, isWatch: boolean, problems: readonly string[]][] = [
+  [
+    "sendInitialEvents=true&resourceVersionMatch=Foo",
+    false,
+    [
+      `${MATCH}: Forbidden: ${MATCH} is forbidden unless resourceVersion is provided`,
+      `${MATCH}: Unsupported value: "Foo": supported values: "Exact", "NotOlderThan", ""`,
+      "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list",
+    ],
+  ],
+  [
+    "resourceVersionMatch=Exact&resourceVersion=0",
+    false,
+    [`${MATCH}: Forbidden: ${MATCH} "exact" is forbidden for resourceVersion "0"`],
+  ],
+  [
+    "sendInitialEvents=true",
+    true,
+    [`${MATCH}: Forbidden: sendInitialEvents requires setting ${MATCH} to NotOlderThan`],
+  ],
+  [
+    "sendInitialEvents=true&resourceVersionMatch=Exact",
+    true,
+    [
+      `${MATCH}: Forbidden: sendInitialEvents requires setting ${MATCH} to NotOlderThan`,
+      `${MATCH}: Unsupported value: "Exact": supported values: "NotOlderThan"`,
+    ],
+  ],
+  [
+    "resourceVersionMatch=NotOlderThan",
+    true,
+    [`${MATCH}: Forbidden: ${MATCH} is forbidden for watch unless sendInitialEvents is provided`],
+  ],
+];
+
+for (const [query, isWatch, problems] of REFUSALS) {
+  const verb = isWatch ? "watch" : "list";
+  test(`S1-QP-03, S1-QP-09: ${verb} ?${query} is refused in the words that clients know`, () => {
+    const parse = isWatch ? parseWatchOptions : parseListOptions;
+    const shown = problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`;
+    assert.throws(() => parse(parseQuery(query), naming), {
+      message: `ListOptions.meta.k8s.io "" is invalid: ${shown}`,
+    });
   });
 }

@@ -6,6 +6,7 @@
 import { type Revision, toRevision } from "../../../storage/kv/store.js";
 import type { Naming } from "../../api/naming.js";
 import { compareResourceVersions } from "../../api/resource-version.js";
+import { parseWholeNumber } from "../../api/selectors.js";
 import { badRequest, type FieldError, invalidOptions, type StatusError } from "../../api/status.js";
 import { booleanParameter, type Query } from "../../request/query.js";
 
@@ -44,6 +45,12 @@ export interface WatchOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
+const MATCH = "resourceVersionMatch";
+const INITIAL_EVENTS = "sendInitialEvents";
+const NOT_OLDER_THAN = "NotOlderThan";
+const WITHOUT_VERSION = "is forbidden unless resourceVersion is provided";
+const WITH_CONTINUE = "is forbidden when continue is provided";
+
 const REVISION_MAX = String(Number.MAX_SAFE_INTEGER);
 const ANY: Wanted = Object.freeze({ kind: "any" });
 const MOST_RECENT: Wanted = Object.freeze({ kind: "mostRecent" });
@@ -59,23 +66,22 @@ export function parseListOptions(query: Query, naming: Naming): ListOptions {
   const version = query.get("resourceVersion") ?? "";
   const match = query.get("resourceVersionMatch") ?? "";
   const continueToken = query.get("continue") ?? "";
-  const limit = parseWholeNumber(query, "limit") ?? 0;
+  const { limit } = parseNumbers(query);
   const wanted = parseVersion(version);
 
   const errors: FieldError[] = [];
-  if (query.has("sendInitialEvents")) {
-    errors.push(forbiddenField("sendInitialEvents", "is forbidden for list"));
-  }
   if (match !== "") {
-    const isKnown = match === "Exact" || match === "NotOlderThan";
-    if (version === "") {
-      errors.push(forbiddenMatch("is forbidden unless resourceVersion is provided"));
+    if (version === "") errors.push(forbiddenMatch(`${MATCH} ${WITHOUT_VERSION}`));
+    if (continueToken !== "") errors.push(forbiddenMatch(`${MATCH} ${WITH_CONTINUE}`));
+    if (match !== "Exact" && match !== NOT_OLDER_THAN) {
+      errors.push(unsupportedMatch(match, ["Exact", NOT_OLDER_THAN, ""]));
     }
-    if (continueToken !== "") errors.push(forbiddenMatch("is forbidden when continue is provided"));
-    if (!isKnown) errors.push(unsupportedMatch(match));
-    if (match === "Exact" && version === "0") {
-      errors.push(forbiddenMatch('"Exact" is forbidden for resourceVersion "0"'));
+    if (match === "Exact" && wanted.kind === "any") {
+      errors.push(forbiddenMatch(`${MATCH} "exact" is forbidden for resourceVersion "0"`));
     }
+  }
+  if (query.has(INITIAL_EVENTS)) {
+    errors.push(forbidden(INITIAL_EVENTS, `${INITIAL_EVENTS} is forbidden for list`));
   }
   if (errors.length > 0) throw invalidOptions(naming, "ListOptions", errors);
   if (continueToken !== "" && version !== "" && version !== "0") {
@@ -96,34 +102,36 @@ export function parseWatchOptions(query: Query, naming: Naming): WatchOptions {
   const match = query.get("resourceVersionMatch") ?? "";
   const wanted = parseVersion(version);
   const allowsBookmarks = booleanParameter(query, "allowWatchBookmarks");
-  const isAsked = query.has("sendInitialEvents");
-  const isStreamingList = isAsked && booleanParameter(query, "sendInitialEvents");
+  const isAsked = query.has(INITIAL_EVENTS);
+  const isStreamingList = isAsked && booleanParameter(query, INITIAL_EVENTS);
+  const { timeoutSeconds } = parseNumbers(query);
+  // Without the parameter, no version or "0" means "the state first" for old clients.
+  const isLegacyStart = !isAsked && match === "" && wanted.kind !== "atLeast";
 
   const errors: FieldError[] = [];
-  if (match !== "") {
-    if (!isAsked) {
-      errors.push(forbiddenMatch("is forbidden for watch unless sendInitialEvents is provided"));
-    }
-    if (match !== "NotOlderThan") errors.push(unsupportedMatch(match));
-    if ((query.get("continue") ?? "") !== "") {
-      errors.push(forbiddenMatch("is forbidden when continue is provided"));
-    }
+  if (isAsked && match !== NOT_OLDER_THAN) {
+    errors.push(forbiddenMatch(`${INITIAL_EVENTS} requires setting ${MATCH} to ${NOT_OLDER_THAN}`));
   }
-  if (isAsked && match === "") {
-    const why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-    errors.push(forbiddenMatch(why));
+  if (match !== "" && !isAsked) {
+    errors.push(
+      forbiddenMatch(`${MATCH} is forbidden for watch unless ${INITIAL_EVENTS} is provided`),
+    );
+  }
+  if (match !== "" && match !== NOT_OLDER_THAN) {
+    errors.push(unsupportedMatch(match, [NOT_OLDER_THAN]));
+  }
+  if ((match !== "" || isLegacyStart) && (query.get("continue") ?? "") !== "") {
+    errors.push(forbiddenMatch(`${MATCH} ${WITH_CONTINUE}`));
   }
   if (errors.length > 0) throw invalidOptions(naming, "ListOptions", errors);
 
-  // Without the parameter, no version or "0" means "the state first" for old clients.
-  const isLegacyStart = !isAsked && wanted.kind !== "atLeast";
   return {
     wanted,
     sendsInitialEvents: isStreamingList || isLegacyStart,
     marksInitialEventsEnd:
       allowsBookmarks && (isStreamingList || (isLegacyStart && wanted.kind === "mostRecent")),
     allowsBookmarks,
-    timeoutSeconds: parseWholeNumber(query, "timeoutSeconds"),
+    timeoutSeconds,
   };
 }
 
@@ -144,31 +152,38 @@ function invalidVersion(text: string): StatusError {
   return badRequest(`resourceVersion: Invalid value: ${shown}: must be a decimal number`);
 }
 
-function parseWholeNumber(query: Query, name: string): number | undefined {
-  const text = query.get(name);
-  if (text === undefined || text === "") return undefined;
-  if (!/^-?[0-9]{1,15}$/.test(text)) {
-    throw badRequest(`${name}: Invalid value: ${JSON.stringify(text.slice(0, 100))}: not a number`);
-  }
-  return Math.max(0, Number(text));
-}
-
-function forbiddenField(field: string, why: string): FieldError {
-  return { reason: "FieldValueForbidden", field, message: `Forbidden: ${field} ${why}` };
-}
-
-function forbiddenMatch(why: string): FieldError {
+/** Lists and watches take both parameters, and refuse them alike. @throws {StatusError} 400 */
+function parseNumbers(query: Query): { limit: number; timeoutSeconds: number | undefined } {
   return {
-    reason: "FieldValueForbidden",
-    field: "resourceVersionMatch",
-    message: `Forbidden: resourceVersionMatch ${why}`,
+    limit: parseCount(query, "limit") ?? 0,
+    timeoutSeconds: parseCount(query, "timeoutSeconds"),
   };
 }
 
-function unsupportedMatch(value: string): FieldError {
+/** Any 64-bit number; less than nothing counts as 0, more than there can ever be as that. */
+function parseCount(query: Query, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === undefined || text === "") return undefined;
+  const value = parseWholeNumber(text);
+  if (value === undefined) {
+    throw badRequest(`${name}: Invalid value: ${JSON.stringify(text.slice(0, 100))}: not a number`);
+  }
+  return Math.min(Math.max(0, Number(value)), Number.MAX_SAFE_INTEGER);
+}
+
+function forbidden(field: string, why: string): FieldError {
+  return { reason: "FieldValueForbidden", field, message: `Forbidden: ${why}` };
+}
+
+function forbiddenMatch(why: string): FieldError {
+  return forbidden(MATCH, why);
+}
+
+function unsupportedMatch(value: string, supported: readonly string[]): FieldError {
+  const values = supported.map((each) => JSON.stringify(each)).join(", ");
   return {
     reason: "FieldValueNotSupported",
-    field: "resourceVersionMatch",
-    message: `Unsupported value: ${JSON.stringify(value)}: supported values: "Exact", "NotOlderThan", ""`,
+    field: MATCH,
+    message: `Unsupported value: ${JSON.stringify(value)}: supported values: ${values}`,
   };
 }
