@@ -4,11 +4,11 @@
  * they are, and ends them on SIGTERM or SIGINT. Whatever is wrong with flags or start is one line on
  * stderr and exit status 1.
  */
-import { destination, type Logger as PinoLogger, pino } from "pino";
 import type { Logger } from "../storage/base/logger.js";
 import { readBuildInfo } from "./build-info.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
+import { createLogger } from "./create-logger.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
 import { openReplica, type Replica } from "./wiring.js";
 import { runControlLoops } from "./wiring-controllers.js";
@@ -106,41 +106,6 @@ function endOnSignal(replica: Replica, logger: Logger): void {
   };
   process.on("SIGTERM", end);
   process.on("SIGINT", end);
-}
-
-function createLogger({ logLevel, logFormat }: Config): Logger {
-  // Standard error, so that what is printed for people stays apart from what is logged.
-  const stream = destination({ dest: 2, sync: true });
-  const formatters = { level: (label: string) => ({ level: label }) };
-  const timestamp = pino.stdTimeFunctions.isoTime;
-  const base = { level: logLevel, base: null, timestamp, formatters };
-  const logger: PinoLogger =
-    logFormat === "json" ? pino(base, stream) : pino(base, textStream(stream));
-  return logger;
-}
-
-/** pino's JSON lines as one readable line each: time, level, message, the rest. */
-function textStream(stream: { write(text: string): unknown }) {
-  return {
-    write(line: string) {
-      const { time, level, msg, ...rest } = JSON.parse(line) as Record<string, unknown>;
-      const fields = Object.entries(rest).map(([name, value]) => `${name}=${fieldText(value)}`);
-      stream.write(`${time} ${String(level).padEnd(5)} ${[msg, ...fields].join(" ")}\n`);
-      const stack = (rest.err as { stack?: string } | undefined)?.stack;
-      if (level === "error" && stack !== undefined) stream.write(`${stack}\n`);
-    },
-  };
-}
-
-function fieldText(value: unknown): string {
-  if (isSerializedError(value)) return JSON.stringify(value.message);
-  if (typeof value === "string") return /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value);
-  return JSON.stringify(value) ?? String(value);
-}
-
-/** What pino makes of an Error. */
-function isSerializedError(value: unknown): value is { message: string; stack: string } {
-  return typeof value === "object" && value !== null && "stack" in value && "message" in value;
 }
 
 function oneLine(error: unknown): string {
