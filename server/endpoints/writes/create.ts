@@ -1,9 +1,11 @@
 /** create: POST to a collection (S1-CRUD-01), and to virtual resources (S1-CRUD-07). */
+import type { ApiObject } from "../../api/meta.js";
 import { admitUnstored, runAction } from "../../registry/generic/admit.js";
-import { createObject } from "../../registry/generic/create.js";
+import { type CreateRequest, createObject } from "../../registry/generic/create.js";
 import { decodeInput } from "../../registry/generic/decode-input.js";
 import { fillNamespace } from "../../registry/generic/metadata.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { Registry, WriteResult } from "../../registry/generic/registry.js";
+import type { ServedResource, VirtualResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { readObject } from "./request-body.js";
 import { parseWriteOptions } from "./write-options.js";
@@ -21,37 +23,56 @@ export async function handleCreate(
   resource: ServedResource,
   services: WriteServices,
 ): Promise<void> {
-  const { registry, representations } = services;
+  const { registry, representations, decoders } = services;
   const options = parseWriteOptions(ctx, registry.naming, "CreateOptions");
   // Before anything is stored: a form that cannot be made is refused, not discovered afterwards.
   const representation = representations.of(ctx, resource, false);
-  const input = await readObject(
-    ctx,
-    bodyKindOf(resource),
-    options.fieldValidation,
-    services.decoders,
-  );
+  const kind = bodyKindOf(resource);
+  const input = await readObject(ctx, kind, options.fieldValidation, decoders);
   const namespace = namespaceOf(ctx, resource);
-  const { info, signal, user } = ctx.state;
+  const request = { resource, namespace, input, options };
   if (resource.action !== undefined) {
-    const object = decodeInput(resource, input, options);
-    fillNamespace(object.metadata, resource.isNamespaced, namespace);
-    // On a collection the object names itself.
-    const name = info.name === "" ? (object.metadata.name ?? "") : info.name;
-    const request = { object, namespace, name, options, subresource: info.subresource };
-    answerDocument(ctx, representation, await runAction(registry, resource, request, signal));
-    return;
+    answerDocument(ctx, representation, await act(ctx, registry, request));
+  } else if (resource.virtual !== undefined) {
+    const question = { ...request, virtual: resource.virtual };
+    answerDocument(ctx, representation, await compute(ctx, registry, question));
+  } else {
+    const result = await createObject(registry, request, ctx.state.signal);
+    answerObject(ctx, resource, services, result);
   }
-  if (resource.virtual === undefined) {
-    const request = { resource, namespace, input, options };
-    answerObject(ctx, resource, services, await createObject(registry, request, signal));
-    return;
-  }
-  const sent = decodeInput(resource, input, options);
-  fillNamespace(sent.metadata, resource.isNamespaced, namespace);
-  const target = { resource, subresource: "", namespace, name: sent.metadata.name ?? "", options };
+}
+
+/** A create that does something to the object that the URL, or the body, names (S1-GEN-08). */
+async function act(
+  { state: { info, signal } }: RequestContext,
+  registry: Registry,
+  request: CreateRequest,
+): Promise<WriteResult> {
+  const { resource, namespace, options } = request;
+  const object = decodeSent(request);
+  // On a collection the object names itself.
+  const name = info.name === "" ? (object.metadata.name ?? "") : info.name;
+  const action = { object, namespace, name, options, subresource: info.subresource };
+  return await runAction(registry, resource, action, signal);
+}
+
+/** A create whose answer is computed and stored nowhere: the reviews (S1-CRUD-07). */
+async function compute(
+  { state: { signal, user } }: RequestContext,
+  registry: Registry,
+  request: CreateRequest & { readonly virtual: VirtualResource },
+): Promise<WriteResult> {
+  const { resource, namespace, options, virtual } = request;
+  const sent = decodeSent(request);
+  const name = sent.metadata.name ?? "";
+  const target = { resource, subresource: "", namespace, name, options };
   const object = await admitUnstored(registry.admission, target, sent, signal);
-  const answer = await resource.virtual.create({ object, namespace, user }, signal);
-  const bytes = Buffer.from(`${resource.codec.encode(answer)}\n`);
-  answerDocument(ctx, representation, { status: 201, bytes });
+  const answer = await virtual.create({ object, namespace, user }, signal);
+  return { status: 201, bytes: Buffer.from(`${resource.codec.encode(answer)}\n`) };
+}
+
+function decodeSent({ resource, namespace, input, options }: CreateRequest): ApiObject {
+  const object = decodeInput(resource, input, options);
+  fillNamespace(object.metadata, resource.isNamespaced, namespace);
+  return object;
 }
