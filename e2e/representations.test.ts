@@ -121,6 +121,27 @@ test("S1-WATCH-07, S1-TABLE-05: a bookmark is its version and nothing that it do
   assert.deepEqual(table.rows[0].object, meta);
 });
 
+test("S1-VER-08: resourceVersionMatch means the same in every media type", async () => {
+  const at = (await get(`${MAPS}?limit=1`, {})).object.metadata.resourceVersion ?? "";
+  (await server.client.post(MAPS, { metadata: { name: "zz-later" } })).expect(201);
+  const exact = `${MAPS}?resourceVersion=${at}&resourceVersionMatch=Exact`;
+  for (const [mediaType, isIn] of [
+    ["application/json", (text: string) => text.includes(`"resourceVersion":"${at}"`)],
+    ["application/yaml", (text: string) => text.includes(`resourceVersion: "${at}"`)],
+    [PROTOBUF, (text: string) => text.startsWith("k8s\0") && text.includes(at)],
+    [`application/json;${TABLE}`, (text: string) => text.includes(`"resourceVersion":"${at}"`)],
+  ] as const) {
+    const accept = { accept: mediaType };
+    const list = (await get(exact, accept)).expect(200);
+    assert.ok(isIn(list.text), mediaType);
+    assert.ok(!list.text.includes("zz-later"), mediaType);
+    assert.ok((await get(MAPS, accept)).text.includes("zz-later"), mediaType);
+    (await get(`${MAPS}?resourceVersion=${at}&resourceVersionMatch=About`, accept)).expect(422);
+    (await get(`${MAPS}?resourceVersionMatch=Exact`, accept)).expect(422);
+  }
+  (await server.client.delete(`${MAPS}/zz-later`)).expect(200);
+});
+
 test("S1-NEG-11: the content type of a special form is the media type alone", async () => {
   for (const [accept, expected, watched] of [
     [`application/json;${TABLE}`, "application/json", "application/json"],

@@ -121,7 +121,7 @@ test("S2-TR-09: the spec of the answer is ignored", async () => {
   assert.equal((await (await open(stub)).ask("t"))?.name, "jane");
 });
 
-test("S2-TR-03: good and bad answers are remembered for the TTL, refusals with a reason are not", async () => {
+test("S2-TR-03, S2-LIM-02: good and bad answers are remembered for the TTL, refusals with a reason are not", async () => {
   await using stub = await openWebhookStub(({ body }) => {
     const isGood = body.spec.token === "good";
     return withStatus(body, isGood ? { authenticated: true, user: JANE } : {});

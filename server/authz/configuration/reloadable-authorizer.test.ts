@@ -116,7 +116,7 @@ test("S2-AZ-02, S2-AZ-17, S2-AZC-01: members are asked in order after system:mas
   assert.match(String(rules.evaluationError), /webhook authorizer does not support user rule/);
 });
 
-test("S2-AZC-19: a changed file is in use within a minute, a bad one changes nothing, both are counted", async () => {
+test("S2-AZC-19, S2-LIM-02: a changed file is in use within a minute, a bad one changes nothing, both are counted", async () => {
   await using dir = await makeTempDir("authz");
   await using stub = await openWebhookStub(({ body }) => withStatus(body, { denied: true }));
   const { authorizer, ask, clock, metrics, write, kubeconfig, file } = await open(dir, stub);

@@ -191,7 +191,7 @@ test("S2-AZC-22: allowed allows, denied denies, neither is no opinion; both is a
   assert.equal(metrics.of("failed open authz error"), 0);
 });
 
-test("S2-AZC-04, 05, 06, 07: decisions are remembered by kind, for their TTL, and not when told so", async () => {
+test("S2-AZC-04..07, S2-LIM-02: decisions are remembered by kind, for their TTL, and not when told so", async () => {
   let allowed = true;
   await using stub = await openWebhookStub(({ body }) => withStatus(body, { allowed }));
   const { ask, clock, authorizer, metrics } = await open(stub);

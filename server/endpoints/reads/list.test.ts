@@ -115,7 +115,7 @@ test("S1-LIST-10: a selector that leaves out nearly everything gives others thei
   assert.ok(turns > 2);
 });
 
-test("S1-NEG-17: a large list in an encoding that is not recommended for it is counted, once", async () => {
+test("S1-NEG-17, S1-LIM-04: a large list in an encoding that is not recommended for it is counted, once", async () => {
   const counted: string[] = [];
   const largeLists = { bytes: 600_000, count: (encoding: string) => void counted.push(encoding) };
   await using reads = await openTestReads({ largeLists });
