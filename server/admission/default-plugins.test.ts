@@ -425,6 +425,9 @@ test("LimitRanger: containers get what they do not ask for, and stay within boun
     ],
   ];
   for (const [containers, why] of bad) await refused(createPod("x", { containers }), why);
+  // A pod without containers has null in their place, and is refused for that alone.
+  const none = { metadata: { name: "none" }, spec: { containers: null } };
+  await assert.rejects(create("", "pods", none), /spec.containers: Required value/);
 
   const claim = (storage: string) =>
     create("", "persistentvolumeclaims", {

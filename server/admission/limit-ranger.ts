@@ -70,8 +70,8 @@ export class LimitRanger implements AdmissionPlugin {
     const set: string[] = [];
     for (const limit of this.#limitsOf(namespace)) {
       if (limit.type !== "Container") continue;
-      const { containers = [], initContainers = [] } = (object.spec ?? {}) as PodContainers;
-      for (const container of containers) set.push(...fillIn(container, limit, "container"));
+      const { containers, initContainers = [] } = (object.spec ?? {}) as PodContainers;
+      for (const container of containers ?? []) set.push(...fillIn(container, limit, "container"));
       for (const container of initContainers) {
         set.push(...fillIn(container, limit, "init container"));
       }

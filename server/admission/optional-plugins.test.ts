@@ -53,6 +53,7 @@ test("AlwaysPullImages: every image is pulled, but what runs already stays as it
   assert.deepEqual(mutated({ volumes }), {
     volumes: [{ name: "v", image: { reference: "i", pullPolicy: "Always" } }],
   });
+  assert.deepEqual(mutated({ containers: null }), { containers: null });
   const late = attributes("pods", { containers: [{ image: "c", imagePullPolicy: "Never" }] });
   assert.throws(() => chain.validate(late, signal), /supported values: "Always"/);
 });

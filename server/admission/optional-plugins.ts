@@ -21,7 +21,7 @@ interface Image {
 }
 
 interface ImageUsers {
-  readonly containers?: readonly Image[];
+  readonly containers?: readonly Image[] | null;
   readonly initContainers?: readonly Image[];
   readonly ephemeralContainers?: readonly Image[];
   readonly volumes?: readonly { readonly image?: { pullPolicy?: string } }[];
@@ -65,8 +65,8 @@ const alwaysPullImages: AdmissionPlugin = {
 
 function imageUsersOf(object: ApiObject | undefined): Image[] {
   const spec = (object?.spec ?? {}) as ImageUsers;
-  const { containers = [], initContainers = [], ephemeralContainers = [] } = spec;
-  return [...initContainers, ...containers, ...ephemeralContainers];
+  const { containers, initContainers = [], ephemeralContainers = [] } = spec;
+  return [...initContainers, ...(containers ?? []), ...ephemeralContainers];
 }
 
 function imagesOf(object: ApiObject): string[] {
@@ -110,8 +110,9 @@ function extendedResourceToleration({ labelDomain }: Naming): AdmissionPlugin {
     mutate({ object }) {
       if (object === undefined) return false;
       const spec = (object.spec ?? {}) as PodContainers & { tolerations?: Toleration[] };
-      const { containers = [], initContainers = [], tolerations = [] } = spec;
-      const names = [...new Set([...containers, ...initContainers].flatMap(asked))].sort();
+      const { containers, initContainers = [], tolerations = [] } = spec;
+      const all = [...(containers ?? []), ...initContainers];
+      const names = [...new Set(all.flatMap(asked))].sort();
       const isTolerated = (name: string) =>
         tolerations.some(
           ({ key, operator, effect = "" }) =>

@@ -16,7 +16,8 @@ export interface Container {
 }
 
 export interface PodContainers {
-  readonly containers?: readonly Container[];
+  /** null until the rules of the type refuse it: plugins see pods before that. */
+  readonly containers?: readonly Container[] | null;
   readonly initContainers?: readonly Container[];
 }
 
@@ -27,11 +28,11 @@ type Sum = Map<string, Quantity>;
  * to stay, and then beside all that follows.
  */
 export function podAmounts(
-  { containers = [], initContainers = [] }: PodContainers,
+  { containers, initContainers = [] }: PodContainers,
   what: "requests" | "limits",
 ): ReadonlyMap<string, Quantity> {
   const total: Sum = new Map();
-  for (const container of containers) add(total, amountsOf(container, what));
+  for (const container of containers ?? []) add(total, amountsOf(container, what));
   const staying: Sum = new Map();
   const highest: Sum = new Map();
   for (const container of initContainers) {

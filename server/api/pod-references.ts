@@ -55,7 +55,8 @@ interface Pod extends ApiObject {
   spec?: {
     readonly serviceAccountName?: string;
     readonly imagePullSecrets?: readonly Named[];
-    readonly containers?: readonly Container[];
+    /** null until the rules of the type refuse it. */
+    readonly containers?: readonly Container[] | null;
     readonly initContainers?: readonly Container[];
     readonly ephemeralContainers?: readonly Container[];
     readonly volumes?: readonly Volume[];
@@ -81,8 +82,9 @@ export function podReferences(object: ApiObject): PodReferences {
   const configMaps = new Names();
   const claims = new Names();
   for (const reference of spec.imagePullSecrets ?? []) secrets.addNamed(reference);
-  const { containers = [], initContainers = [], ephemeralContainers = [] } = spec;
-  for (const { env, envFrom } of [...containers, ...initContainers, ...ephemeralContainers]) {
+  const { containers, initContainers = [], ephemeralContainers = [] } = spec;
+  const all = [...(containers ?? []), ...initContainers, ...ephemeralContainers];
+  for (const { env, envFrom } of all) {
     for (const { secretRef, configMapRef } of envFrom ?? []) {
       secrets.addNamed(secretRef);
       configMaps.addNamed(configMapRef);

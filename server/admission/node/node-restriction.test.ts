@@ -192,6 +192,7 @@ test("S2-NODE-06: of pods a node creates those that mirror its own, without refe
   for (const [changes, metadata, why] of cases) {
     await refused(attempt("bad", changes, metadata), why);
   }
+  await assert.rejects(attempt("bad", { containers: null }), /spec.containers: Required value/);
 });
 
 test("S2-NODE-06: a node deletes, evicts and reports on pods that are bound to it", async () => {
@@ -298,6 +299,9 @@ test("S2-NODE-06: tokens are bound to a pod of the node and are for whom the pod
     return admitUnstored(registry.admission, target, object, noSignal);
   };
   await request({ audiences: ["vault"], boundObjectRef: bound });
+  // What a client leaves out arrives as null.
+  const own = request({ audiences: null, boundObjectRef: bound });
+  await refused(own, /audience "" not found in pod spec volume/);
   await refused(request({ audiences: ["vault"] }), /token not bound to a pod/);
   await refused(
     request({ audiences: ["vault"], boundObjectRef: { ...bound, kind: "Secret" } }),

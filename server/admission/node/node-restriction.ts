@@ -44,7 +44,8 @@ interface NodeObject extends ApiObject {
 
 interface TokenRequest extends ApiObject {
   spec?: {
-    audiences?: readonly string[];
+    /** null stands for none. */
+    audiences?: readonly string[] | null;
     boundObjectRef?: { apiVersion?: string; kind?: string; name?: string; uid?: string } | null;
   };
 }
@@ -202,8 +203,9 @@ export class NodeRestriction implements AdmissionPlugin {
   ): Promise<void> | undefined {
     const { operation, subresource, namespace, name, object, user } = attributes;
     if (operation !== "CREATE" || subresource !== "token") return undefined;
-    const { boundObjectRef, audiences = [] } = (object as TokenRequest | undefined)?.spec ?? {};
-    const { apiVersion, kind, name: podName = "", uid = "" } = boundObjectRef ?? {};
+    const spec = (object as TokenRequest | undefined)?.spec;
+    const audiences = spec?.audiences ?? [];
+    const { apiVersion, kind, name: podName = "", uid = "" } = spec?.boundObjectRef ?? {};
     if (apiVersion !== "v1" || kind !== "Pod" || podName === "") {
       throw refuse(attributes, "node requested token not bound to a pod");
     }
