@@ -5,7 +5,7 @@
 import { appsStrategies } from "./apps/strategies.js";
 import { batchStrategies } from "./batch/strategies.js";
 import { coreStrategies } from "./core/strategies.js";
-import { eventStrategy } from "./events/event.js";
+import { newerEventStrategy } from "./events/event.js";
 import type { StrategyTable } from "./generic/served-resource.js";
 import { otherStrategies } from "./other-groups.js";
 
@@ -15,5 +15,5 @@ export const STRATEGIES: StrategyTable = {
   ...appsStrategies,
   ...batchStrategies,
   ...coreStrategies,
-  "events/events": eventStrategy,
+  "events/events": newerEventStrategy,
 };

@@ -26,6 +26,8 @@ export const batchStrategies: StrategyTable = {
     ...specAndStatus,
     // Jobs of old clients left their pods behind, and this version still does unless told otherwise.
     garbageCollection: "orphan",
+    defaultPropagationWarning:
+      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
     prepareForCreate(next, { naming }) {
       delete next.status;
       const spec = membersAt(next, "spec");

@@ -3,7 +3,7 @@
  * service that its containers ask for. Its rules are validate-pod.ts's.
  */
 import type { ApiObject } from "../../api/meta.js";
-import { membersAt, selectable } from "../generic/fields.js";
+import { alignFirst, membersAt, selectable } from "../generic/fields.js";
 import { formatTime } from "../generic/metadata.js";
 import type { ResourceStrategy } from "../generic/served-resource.js";
 import { keepMetadataField } from "../generic/status-parts.js";
@@ -42,6 +42,8 @@ export const podStrategy: ResourceStrategy = {
     keepMetadataField(next, current, "ownerReferences");
     const before = current.status?.qosClass;
     const status = membersAt(next, "status");
+    alignFirst(status, "podIP", "podIPs", "ip");
+    alignFirst(status, "hostIP", "hostIPs", "ip");
     if ((status.qosClass ?? "") === "" && before !== undefined) status.qosClass = before;
   },
   validate: validatePod,

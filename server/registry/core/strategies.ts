@@ -1,7 +1,7 @@
 /** The strategies of the core group, by resource. */
 import type { ApiObject } from "../../api/meta.js";
 import { eventStrategy } from "../events/event.js";
-import { selectable } from "../generic/fields.js";
+import { alignFirst, isMembers, selectable } from "../generic/fields.js";
 import type { StrategyTable } from "../generic/served-resource.js";
 import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
 import { configMapStrategy, secretStrategy } from "./configuration.js";
@@ -22,6 +22,10 @@ const beginsPending = {
   },
 };
 
+function alignPodCidrs(node: ApiObject): void {
+  if (isMembers(node.spec)) alignFirst(node.spec, "podCIDR", "podCIDRs");
+}
+
 export const coreStrategies: StrategyTable = {
   "/configmaps": configMapStrategy,
   "/endpoints": { ...validatesEndpoints, allowCreateOnUpdate: true },
@@ -31,6 +35,8 @@ export const coreStrategies: StrategyTable = {
   // A node agent reports its status with the Node that it registers.
   "/nodes": {
     ...validatesNode,
+    prepareForCreate: alignPodCidrs,
+    prepareForUpdate: alignPodCidrs,
     ...selectable(["spec.unschedulable"], { "spec.unschedulable": "false" }),
   },
   "/persistentvolumeclaims": {

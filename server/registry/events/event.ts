@@ -2,9 +2,7 @@
 import type { FieldValues } from "../../../storage/objects/stored-object.js";
 import { isMembers, selectable } from "../generic/fields.js";
 import type { ResourceStrategy } from "../generic/served-resource.js";
-import { validatesEvent } from "./validate-event.js";
-
-/** How long an event is kept after its last change. */
+import { validatesEvent, validatesNewerEvent } from "./validate-event.js";
 
 const byPath = selectable([
   "involvedObject.kind",
@@ -35,4 +33,10 @@ export const eventStrategy: ResourceStrategy = {
     };
   },
   selectableFieldNames: [...(byPath.selectableFieldNames ?? []), "reportingComponent", "source"],
+};
+
+/** Of events.k8s.io, whose reporters are held to more. */
+export const newerEventStrategy: ResourceStrategy = {
+  ...eventStrategy,
+  ...validatesNewerEvent,
 };

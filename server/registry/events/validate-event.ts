@@ -1,4 +1,5 @@
-/** Rules for Events that hold in both their groups, on their one stored form. */
+/** Rules for Events on their one stored form: for both their groups, and stricter ones for the newer. */
+import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
@@ -8,6 +9,13 @@ import { type Rules, validated } from "../generic/validated.js";
 
 interface Event extends ApiObject {
   involvedObject?: { readonly namespace?: string };
+  related?: object;
+  source?: { readonly component?: string; readonly host?: string };
+  series?: { readonly count?: number; readonly lastObservedTime?: string | null };
+  type?: string;
+  count?: number;
+  firstTimestamp?: string | null;
+  lastTimestamp?: string | null;
   eventTime?: string | null;
   reportingComponent?: string;
   reportingInstance?: string;
@@ -28,6 +36,70 @@ const eventRules: Rules<Event> = {
     return errors;
   },
 };
+
+const TYPES: readonly unknown[] = ["Normal", "Warning"];
+
+/** What was told by the newer group stays as it was told, but for its series. */
+const TOLD_ONCE = [
+  "involvedObject",
+  "reason",
+  "message",
+  "source",
+  "firstTimestamp",
+  "lastTimestamp",
+  "count",
+  "type",
+  "eventTime",
+  "action",
+  "related",
+  "reportingComponent",
+  "reportingInstance",
+] as const;
+
+const newerEventRules: Rules<Event> = {
+  object: eventRules.object,
+  create(event) {
+    const errors: FieldError[] = [];
+    validateSeries(event, errors);
+    if (!isNewStyle(event)) errors.push(requiredValue("eventTime"));
+    const { type, firstTimestamp, lastTimestamp, count = 0, source } = event;
+    if (!TYPES.includes(type)) {
+      errors.push(invalidValue("type", "", `has invalid value: ${type ?? ""}`));
+    }
+    const older = {
+      firstTimestamp: (firstTimestamp ?? null) !== null,
+      lastTimestamp: (lastTimestamp ?? null) !== null,
+      count: count !== 0,
+      source: (source?.component ?? "") !== "" || (source?.host ?? "") !== "",
+    };
+    for (const [field, isSet] of Object.entries(older)) {
+      if (isSet) errors.push(invalidValue(field, "", "needs to be unset"));
+    }
+    return errors;
+  },
+  change(next, current) {
+    const errors: FieldError[] = [];
+    if (!deepEqual(next.series, current.series)) validateSeries(next, errors);
+    for (const member of TOLD_ONCE) {
+      if (deepEqual(next[member] ?? null, current[member] ?? null)) continue;
+      const field = member === "reportingComponent" ? "reportingController" : member;
+      errors.push(invalidValue(field, next[member], "field is immutable"));
+    }
+    return errors;
+  },
+};
+
+const SERIES_COUNT_MIN = 2;
+
+function validateSeries({ series }: Event, errors: FieldError[]): void {
+  if (series === undefined || series === null) return;
+  if ((series.count ?? 0) < SERIES_COUNT_MIN) {
+    errors.push(invalidValue("series.count", "", `should be at least ${SERIES_COUNT_MIN}`));
+  }
+  if ((series.lastObservedTime ?? null) === null) {
+    errors.push(requiredValue("series.lastObservedTime"));
+  }
+}
 
 /** Newer reporters say when it happened to the microsecond, and are held to more. */
 function isNewStyle({ eventTime }: Event): boolean {
@@ -69,3 +141,4 @@ function validateNewStyle(event: Event, naming: Naming, errors: FieldError[]): v
 }
 
 export const validatesEvent = validated(eventRules);
+export const validatesNewerEvent = validated(newerEventRules);

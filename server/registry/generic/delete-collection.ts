@@ -13,7 +13,7 @@ import { StatusError } from "../../api/status.js";
 import type { UserInfo } from "../../request/user-info.js";
 import { admitDelete } from "./admit.js";
 import { commit, putOperation, refresh } from "./commit.js";
-import { deleteObject } from "./delete.js";
+import { deleteObject, warnOfDefault } from "./delete.js";
 import type { DeleteOptions } from "./delete-options.js";
 import { decideDeletion } from "./deletion.js";
 import { currentOfView, parseCurrent, servedCurrent } from "./objects.js";
@@ -41,6 +41,7 @@ export async function deleteCollection(
   target: DeleteCollectionTarget,
   signal: AbortSignal,
 ): Promise<WriteResult> {
+  warnOfDefault(target);
   await refresh(registry);
   const { objects, revision } = matching(registry, target);
   const deleted = new Array<StoredObject | undefined>(objects.length);

@@ -219,6 +219,22 @@ test("S1-DEL-03, S1-DEL-07: a pod without a grace period waits for its finalizer
   }
 });
 
+test("S1-DEL-06: who deletes a job without a word on its pods is told that they stay", async () => {
+  const template = { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i:1" }] } };
+  const resource = harness.resource("batch", "v1", "jobs");
+  const where = { resource, namespace: "default", name: "job" };
+  const input = inputOf({ metadata: { name: "job" }, spec: { template } });
+  await createObject(registry, { ...where, input, options: writeOptions() }, noSignal);
+  const warnings: string[] = [];
+  const warn = (text: string) => warnings.push(text);
+  const options: DeleteOptions = { isDryRun: true };
+  await deleteObject(registry, { ...where, options, warn }, noSignal);
+  assert.match(warnings.join(), /^child pods are preserved by default when jobs are deleted/);
+  const said: DeleteOptions = { isDryRun: true, propagationPolicy: "Orphan" };
+  await deleteObject(registry, { ...where, options: said, warn }, noSignal);
+  assert.equal(warnings.length, 1);
+});
+
 test("S1-DRY-11: a dry delete keeps the object", async () => {
   await create("configmaps", { metadata: { name: "dry" } });
   const { body } = await remove("configmaps", "dry", { isDryRun: true });

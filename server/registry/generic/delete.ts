@@ -44,6 +44,7 @@ export async function deleteObject(
   signal: AbortSignal,
 ): Promise<WriteResult> {
   const { resource, namespace, name, options } = target;
+  warnOfDefault(target);
   const partition = registry.view.partition(resource.partition);
   const path = objectPath(namespace, name);
   const look = (): CurrentObject | undefined => {
@@ -106,6 +107,17 @@ export async function deleteObject(
     isProved = true;
   }
   throw conflict(resource, name);
+}
+
+/** Says what becomes of dependents where the client did not. */
+export function warnOfDefault({
+  resource,
+  options,
+  warn,
+}: Pick<DeleteTarget, "resource" | "options" | "warn">): void {
+  const text = resource.strategy.defaultPropagationWarning;
+  const isSaid = options.propagationPolicy !== undefined || options.orphanDependents !== undefined;
+  if (text !== undefined && !isSaid) warn?.(text);
 }
 
 /** The object while there is one (or where the type gives its last state), else a Status. */

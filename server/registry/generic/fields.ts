@@ -29,6 +29,28 @@ export function membersAt(object: Record<string, unknown>, name: string): Record
   return made;
 }
 
+/**
+ * Keeps a field and the first item of the list that came after it the same; where they differ, the
+ * field was set by somebody who does not know the list.
+ * @param member where in an item the value stands; absent = it is the item
+ */
+export function alignFirst(
+  owner: Record<string, unknown>,
+  field: string,
+  list: string,
+  member?: string,
+): void {
+  const items: unknown = owner[list];
+  const item: unknown = Array.isArray(items) ? items[0] : undefined;
+  const first = member !== undefined && isMembers(item) ? item[member] : item;
+  const value = owner[field] ?? "";
+  if (value === "") {
+    if (typeof first === "string" && first !== "") owner[field] = first;
+  } else if (value !== first) {
+    owner[list] = [member === undefined ? value : { [member]: value }];
+  }
+}
+
 /** How field selectors see a value: text as it is, the rest printed, nothing as "". */
 function selectorText(value: unknown): string {
   return value === undefined || value === null ? "" : String(value);

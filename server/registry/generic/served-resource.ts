@@ -51,6 +51,8 @@ export interface ResourceStrategy {
   isRemovable?(object: ApiObject): boolean;
   /** What a delete without a propagation policy means for dependents. Default "background". */
   readonly garbageCollection?: "background" | "orphan" | "unsupported";
+  /** Told to who deletes without such a policy, where what happens may surprise. */
+  readonly defaultPropagationWarning?: string;
   /**
    * Top-level fields (or "metadata.annotations") whose change moves `metadata.generation`; absent =
    * the type has no generation, empty = it stays 1 (S1-META-19).
