@@ -164,6 +164,16 @@ test("S1-PATH-15: field selectors by operator, with escapes", () => {
   }
 });
 
+test("S1-PATH-15: a field may have another name in selectors than on objects", () => {
+  const selector = compileSelector({
+    namespace: "",
+    fieldSelector: "spec.host=n1",
+    selectableFieldAliases: { "spec.host": "spec.nodeName" },
+  });
+  assert.equal(selector.matches(object({}, { "spec.nodeName": "n1" })), true);
+  assert.deepEqual(selector.fixedFields, { "spec.nodeName": "n1" });
+});
+
 test("S1-PATH-15: a field that cannot be selected by is 400", () => {
   const table: [string, string][] = [
     ["spec.x=1", "field label not supported: spec.x"],

@@ -35,6 +35,8 @@ export interface SelectorOptions {
   readonly fieldSelector?: string | undefined;
   /** Besides metadata.name and metadata.namespace. */
   readonly selectableFieldNames?: readonly string[] | undefined;
+  /** What clients may write -> the name under which objects have the field. */
+  readonly selectableFieldAliases?: Readonly<Record<string, string>> | undefined;
 }
 
 const NAME_FIELD = "metadata.name";
@@ -51,12 +53,7 @@ export function compileSelector(options: SelectorOptions): Selector {
   const fields =
     options.fieldSelector === undefined || options.fieldSelector === ""
       ? []
-      : parseFieldSelector(options.fieldSelector);
-  const selectable = options.selectableFieldNames ?? [];
-  for (const { path } of fields) {
-    if (path === NAME_FIELD || path === NAMESPACE_FIELD || selectable.includes(path)) continue;
-    throw badRequest(`field label not supported: ${path}`);
-  }
+      : parseFieldSelector(options.fieldSelector).map((term) => selectable(term, options));
   if (labels.length === 0 && fields.length === 0) return selectNamespace(namespace);
 
   const fixed = (path: string) =>
@@ -78,6 +75,18 @@ export function compileSelector(options: SelectorOptions): Selector {
         ? NO_FIELDS
         : Object.fromEntries(others.map(({ path, value }) => [path, value])),
   };
+}
+
+/** The term with the name under which objects have its field. @throws {StatusError} 400 */
+function selectable(term: FieldRequirement, options: SelectorOptions): FieldRequirement {
+  const { selectableFieldNames = [], selectableFieldAliases = {} } = options;
+  const { path } = term;
+  if (path === NAME_FIELD || path === NAMESPACE_FIELD) return term;
+  if (selectableFieldNames.includes(path)) return term;
+  if (Object.hasOwn(selectableFieldAliases, path)) {
+    return { ...term, path: selectableFieldAliases[path] as string };
+  }
+  throw badRequest(`field label not supported: ${path}`);
 }
 
 function selectNamespace(namespace: string): Selector {

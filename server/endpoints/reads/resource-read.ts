@@ -36,6 +36,7 @@ export function selectorOf(ctx: RequestContext, resource: ServedResource): Selec
     namespace: namespaceOf(ctx, resource),
     labelSelector: query.get("labelSelector") ?? "",
     fieldSelector: [fieldSelector, nameTerm].filter((term) => term !== "").join(","),
-    selectableFieldNames: resource.strategy.selectableFieldNames ?? [],
+    selectableFieldNames: resource.strategy.selectableFieldNames,
+    selectableFieldAliases: resource.strategy.selectableFieldAliases,
   });
 }

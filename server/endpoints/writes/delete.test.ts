@@ -123,6 +123,28 @@ test("S1-DEL-16: to delete a collection is a verb of its own, which authorizatio
   assert.equal(parseRequestInfo("DELETE", `${CONFIG_MAPS}/a`).verb, "delete");
 });
 
+test("S1-QP-06: a collection is deleted up to its limit, and never beyond what was asked for", async () => {
+  const selected = `${CONFIG_MAPS}?labelSelector=limited`;
+  for (const name of ["limited-a", "limited-b", "limited-c"]) {
+    const metadata = { name, labels: { limited: "" } };
+    await send("POST", CONFIG_MAPS, { metadata });
+  }
+  for (const [query, code] of [
+    ["limit=1&resourceVersion=1", 400],
+    ["resourceVersionMatch=Exact&resourceVersion=1", 400],
+    ["continue=x", 400],
+    ["limit=x", 400],
+    ["resourceVersion=x", 400],
+    ["resourceVersionMatch=Exact", 422],
+  ] as const) {
+    assert.equal((await refusal(send("DELETE", `${selected}&${query}`))).code, code, query);
+  }
+  const { body } = await send("DELETE", `${selected}&limit=2`);
+  assert.deepEqual((body.items as unknown[]).length, 2);
+  assert.equal(await isStored("limited-b"), false);
+  assert.equal(await isStored("limited-c"), true);
+});
+
 test("S1-DEL-09: finalizers may go in any order; with the last one goes the object", async () => {
   const orders = ["abc", "acb", "bac", "bca", "cab", "cba"];
   for (const order of orders) {

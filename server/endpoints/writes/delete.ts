@@ -16,6 +16,7 @@ import {
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
+import { parseListOptions } from "../reads/read-options.js";
 import { decodeObject, encodingOf, readBytes } from "./request-body.js";
 import { optionalBoolean, parseDryRun } from "./write-options.js";
 import { answerDocument, namespaceOf, type WriteServices } from "./write-services.js";
@@ -54,6 +55,11 @@ export async function handleDeleteCollection(
   const { registry, representations } = services;
   const { query } = ctx.state.info;
   const representation = representations.of(ctx, resource, false);
+  const { wanted, limit, continueToken } = parseListOptions(query, registry.naming);
+  // What is deleted is what there is now; a request for less must never delete more.
+  if (wanted.kind === "exact" || continueToken !== "") {
+    throw badRequest("a collection cannot be deleted as it was at an exact version");
+  }
   const options = await readDeleteOptions(ctx, services);
   if (options.ignoresReadErrors === true) {
     const why = "is not allowed with DELETECOLLECTION, try again after removing the option";
@@ -66,10 +72,11 @@ export async function handleDeleteCollection(
     labelSelector: query.get("labelSelector"),
     fieldSelector: query.get("fieldSelector"),
     selectableFieldNames: resource.strategy.selectableFieldNames,
+    selectableFieldAliases: resource.strategy.selectableFieldAliases,
   });
   const { user } = ctx.state;
   const warn = (text: string) => ctx.state.addWarning(text);
-  const target = { resource, namespace, selector, options, user, warn };
+  const target = { resource, namespace, selector, limit, options, user, warn };
   const result = await deleteCollection(registry, target, ctx.state.signal);
   answerDocument(ctx, representation, result);
 }

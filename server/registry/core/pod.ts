@@ -56,6 +56,8 @@ export const podStrategy: ResourceStrategy = {
     return (pod.spec?.nodeName ?? "") === "" || phase === "Failed" || phase === "Succeeded";
   },
   ...selectable(SELECTABLE, { "spec.hostNetwork": "false" }),
+  // The name that the first clients used.
+  selectableFieldAliases: { "spec.host": "spec.nodeName" },
   triggerField: "spec.nodeName",
   returnsDeletedObject: true,
 };

@@ -2,6 +2,7 @@
 import type { FieldValues } from "../../../storage/objects/stored-object.js";
 import { isMembers, selectable } from "../generic/fields.js";
 import type { ResourceStrategy } from "../generic/served-resource.js";
+import { newerSelectableFields } from "./newer-selectable-fields.js";
 import { validatesEvent, validatesNewerEvent } from "./validate-event.js";
 
 const byPath = selectable([
@@ -35,8 +36,9 @@ export const eventStrategy: ResourceStrategy = {
   selectableFieldNames: [...(byPath.selectableFieldNames ?? []), "reportingComponent", "source"],
 };
 
-/** Of events.k8s.io, whose reporters are held to more. */
+/** In events.k8s.io, whose reporters are held to more and whose fields have newer names. */
 export const newerEventStrategy: ResourceStrategy = {
   ...eventStrategy,
+  ...newerSelectableFields,
   ...validatesNewerEvent,
 };

@@ -5,6 +5,7 @@
  * behind both (OneEventPerRevision).
  */
 
+import { STOP } from "../../../storage/cache/object-tree.js";
 import type { Operation, Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
@@ -25,6 +26,8 @@ export interface DeleteCollectionTarget {
   /** "" = all namespaces, for callers inside the server. */
   readonly namespace: string;
   readonly selector: Selector;
+  /** The first so many of what matches; absent or 0 = all. */
+  readonly limit?: number;
   readonly options: DeleteOptions;
   /** Who asks; absent = the server itself. */
   readonly user?: UserInfo;
@@ -54,14 +57,14 @@ export async function deleteCollection(
 
 function matching(
   registry: Registry,
-  { resource, namespace, selector }: DeleteCollectionTarget,
+  { resource, namespace, selector, limit = 0 }: DeleteCollectionTarget,
 ): { objects: StoredObject[]; revision: Revision } {
   const { tree, revision } = registry.view.partition(resource.partition).snapshot();
   const objects: StoredObject[] = [];
   tree.visit(namespace, "", (object) => {
     // What cannot be read is not deleted by a sweep; that takes a delete by name (S1-UNS-10).
     if (object.corruption === undefined && selector.matches(object)) objects.push(object);
-    return undefined;
+    return objects.length === limit && limit > 0 ? STOP : undefined;
   });
   return { objects, revision };
 }
@@ -119,7 +122,7 @@ async function deleteFound(
 
 async function deleteOne(
   registry: Registry,
-  { selector: _, ...target }: DeleteCollectionTarget,
+  { selector: _, limit: __, ...target }: DeleteCollectionTarget,
   object: StoredObject,
   signal: AbortSignal,
 ): Promise<StoredObject | undefined> {

@@ -64,6 +64,8 @@ export interface ResourceStrategy {
   readonly selectableFields?: FieldExtractor;
   /** Names of those fields: a selector on another one is a 400. */
   readonly selectableFieldNames?: readonly string[];
+  /** Further names of such fields in selectors -> the name that `selectableFields` gives them. */
+  readonly selectableFieldAliases?: Readonly<Record<string, string>>;
   /** The selectable field that watchers are indexed by. */
   readonly triggerField?: string;
   /** Whether a plain delete answers with the object instead of a Status (S1-DEL-12). */

@@ -1,0 +1,22 @@
+/**
+ * Field selectors of events.k8s.io: that version's names of the fields that both versions are
+ * selected by. Both share their stored form, so the objects have them under the older names.
+ */
+import type { ResourceStrategy } from "../generic/served-resource.js";
+
+export const newerSelectableFields: Pick<
+  ResourceStrategy,
+  "selectableFieldNames" | "selectableFieldAliases"
+> = {
+  selectableFieldNames: ["reason", "type", "source"],
+  selectableFieldAliases: {
+    "regarding.kind": "involvedObject.kind",
+    "regarding.namespace": "involvedObject.namespace",
+    "regarding.name": "involvedObject.name",
+    "regarding.uid": "involvedObject.uid",
+    "regarding.apiVersion": "involvedObject.apiVersion",
+    "regarding.resourceVersion": "involvedObject.resourceVersion",
+    "regarding.fieldPath": "involvedObject.fieldPath",
+    reportingController: "reportingComponent",
+  },
+};
