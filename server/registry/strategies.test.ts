@@ -57,6 +57,9 @@ test("S1-PATH-15: the selectable fields of pods, events and nodes", () => {
   );
   assert.equal(events?.["involvedObject.name"], "p");
   assert.equal(events?.source, "x");
+  const newer = strategy("events/events");
+  assert.equal(newer.selectableFieldAliases?.["regarding.name"], "involvedObject.name");
+  assert.equal(newer.selectableFieldNames?.includes("involvedObject.name"), false);
   const nodes = strategy("/nodes").selectableFields;
   assert.deepEqual(nodes?.(object({})), { "spec.unschedulable": "false" });
   assert.deepEqual(nodes?.(object({ spec: { unschedulable: true } })), {
