@@ -61,7 +61,7 @@ test("strings.format writes each kind of value", () => {
   expectFailures(["'%d'.format([])", "'%q'.format([1])", "'%d'.format(['x'])", "'%'.format([])"]);
 });
 
-test("lists and sets", () => {
+test("lists and sets are ordered, searched, summed and compared", () => {
   expectAll([
     ["[1, 2, 2].isSorted()", true],
     ["['b', 'a'].isSorted()", false],
@@ -86,7 +86,7 @@ test("lists and sets", () => {
   expectFailures(["dyn([]).min()", "[9223372036854775807, 1].sum()", "[1].slice(0, 2)"]);
 });
 
-test("macros of one and of two variables", () => {
+test("macros run over lists and maps with one and with two variables", () => {
   expectAll([
     ["[1, 2, 3].map(i, i > 1, i * 2)", [4n, 6n]],
     ["{'a': 1, 'b': 2}.map(k, k)", ["a", "b"]],
@@ -103,7 +103,7 @@ test("macros of one and of two variables", () => {
   ]);
 });
 
-test("optional values", () => {
+test("optional values are made, asked and chained", () => {
   expectAll([
     ["{'a': 1}.?a.orValue(5)", 1n],
     ["{'a': {'b': 1}}.?x.b.orValue(5)", 5n],
@@ -116,7 +116,7 @@ test("optional values", () => {
   expectFailures(["optional.none().value()"]);
 });
 
-test("regex: find and findAll", () => {
+test("find and findAll give what a pattern matches", () => {
   expectAll([
     ["'abc 123'.find('[0-9]+')", "123"],
     ["'abc'.find('[0-9]+')", ""],
@@ -127,7 +127,7 @@ test("regex: find and findAll", () => {
   ]);
 });
 
-test("URLs", () => {
+test("URLs are parsed into their parts, what is none fails", () => {
   const url = "url('https://user@example.com:8443/a%20b/c?k=v&k=w&e=')";
   expectAll([
     [`${url}.getScheme()`, "https"],
@@ -146,7 +146,7 @@ test("URLs", () => {
   expectFailures(["url('::')"]);
 });
 
-test("quantities", () => {
+test("quantities compare and add up by their value", () => {
   expectAll([
     ["isQuantity('1.5Gi') && !isQuantity('1.5x')", true],
     ["quantity('1Gi') == quantity('1024Mi')", true],
@@ -162,7 +162,7 @@ test("quantities", () => {
   expectFailures(["quantity('x')", "quantity('1.5').asInteger()"]);
 });
 
-test("addresses and blocks", () => {
+test("addresses and blocks are parsed, classified and compared", () => {
   expectAll([
     ["isIP('10.0.0.1') && isIP('::1') && !isIP('010.0.0.1') && !isIP('::ffff:1.2.3.4')", true],
     ["ip('10.0.0.1').family()", 4n],
@@ -185,7 +185,7 @@ test("addresses and blocks", () => {
   expectFailures(["ip('x')", "cidr('10.0.0.0')", "cidr('10.0.0.0/8').containsIP('x')"]);
 });
 
-test("times", () => {
+test("times and durations are parsed, compared and taken apart", () => {
   const time = "timestamp('2024-02-29T23:30:00.5Z')";
   expectAll([
     [`${time} + duration('1h')`, "2024-03-01T00:30:00.5Z"],
@@ -232,7 +232,7 @@ test("arithmetic is of 64 bits and refuses what does not fit", () => {
   ]);
 });
 
-test("semantic versions", () => {
+test("semantic versions compare by their parts", () => {
   expectAll([
     ["isSemver('1.2.3-rc.1+b5') && !isSemver('v1.2') && isSemver('v1.2', true)", true],
     ["semver('1.2.3').major() + semver('1.2.3').minor() + semver('1.2.3').patch()", 6n],
@@ -246,7 +246,7 @@ test("semantic versions", () => {
   expectFailures(["semver('1.2')", "semver('1.2.3-01')", "semver('01.2.3')"]);
 });
 
-test("named formats", () => {
+test("named formats say what is wrong with a text", () => {
   expectAll([
     ["format.dns1123Label().validate('web-1').hasValue()", false],
     ["format.dns1123Label().validate('Web').value().size()", 1n],

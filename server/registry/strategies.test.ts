@@ -26,7 +26,7 @@ function object(parts: Record<string, unknown>): ApiObject {
   return { kind: "K", apiVersion: "v1", metadata: { name: "x" }, ...parts };
 }
 
-test("the quality of service of a pod", () => {
+test("the quality of service of a pod follows from its requests and limits", () => {
   const container = (resources: unknown) => ({ name: "c", resources });
   const pod = (...all: unknown[]) => object({ spec: { containers: all } });
   const full = { cpu: "1", memory: "1Gi" };

@@ -1,16 +1,6 @@
 /** Rules of storage, discovery and the kinds that extend the server: what they are refused for. */
-import assert from "node:assert/strict";
 import { test } from "node:test";
-import { problemsOf, type TestObject } from "./testing/problems.js";
-
-type Row = readonly [object: TestObject, ...problems: string[]];
-
-function check(resource: string, rows: readonly Row[]): void {
-  for (const [object, ...expected] of rows) {
-    const shown = `${resource} ${JSON.stringify(object).slice(0, 500)}`;
-    assert.deepEqual(problemsOf(resource, object), expected, shown);
-  }
-}
+import { checkProblems } from "./testing/problems.js";
 
 const slice = (parts: object) => ({ addressType: "IPv4", endpoints: [], ...parts });
 const hook = {
@@ -47,8 +37,8 @@ const served = (spec: object) => ({
   spec: { group: "a.b", version: "v1", groupPriorityMinimum: 1, versionPriority: 1, ...spec },
 });
 
-test("storage: classes", () => {
-  check("storage.k8s.io/v1/storageclasses", [
+test("storage classes that break a rule are refused, field by field", () => {
+  checkProblems("storage.k8s.io/v1/storageclasses", [
     [{}, "provisioner: Required value"],
     [
       { provisioner: "a.b/c", parameters: { "": "x" } },
@@ -91,8 +81,8 @@ test("storage: classes", () => {
   ]);
 });
 
-test("storage: drivers", () => {
-  check("storage.k8s.io/v1/csidrivers", [
+test("drivers that break a rule are refused, field by field", () => {
+  checkProblems("storage.k8s.io/v1/csidrivers", [
     [
       { metadata: { name: "a".repeat(64) }, spec: {} },
       "metadata.name: Too long: may not be more than 63 bytes",
@@ -117,8 +107,8 @@ test("storage: drivers", () => {
   ]);
 });
 
-test("storage: drivers of nodes", () => {
-  check("storage.k8s.io/v1/csinodes", [
+test("drivers of nodes that break a rule are refused, field by field", () => {
+  checkProblems("storage.k8s.io/v1/csinodes", [
     [
       { spec: { drivers: [{ name: "A_", nodeID: "a".repeat(193), allocatable: { count: -1 } }] } },
       "spec.drivers[0].name: Invalid value: \"A_\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -143,8 +133,8 @@ test("storage: drivers of nodes", () => {
   ]);
 });
 
-test("storage: attachments", () => {
-  check("storage.k8s.io/v1/volumeattachments", [
+test("attachments of volumes that break a rule are refused, field by field", () => {
+  checkProblems("storage.k8s.io/v1/volumeattachments", [
     [
       { spec: { attacher: "", nodeName: "", source: { persistentVolumeName: "" } } },
       "spec.attacher: Required value",
@@ -164,8 +154,8 @@ test("storage: attachments", () => {
   ]);
 });
 
-test("storage: classes of attributes", () => {
-  check("storage.k8s.io/v1/volumeattributesclasses", [
+test("classes of volume attributes that break a rule are refused, field by field", () => {
+  checkProblems("storage.k8s.io/v1/volumeattributesclasses", [
     [{ driverName: "A.b", parameters: { a: "b" } }],
     [{ driverName: "a.b" }, "parameters: Required value: must contain at least one key/value pair"],
     [
@@ -175,8 +165,8 @@ test("storage: classes of attributes", () => {
   ]);
 });
 
-test("storage: capacities", () => {
-  check("storage.k8s.io/v1/csistoragecapacities", [
+test("storage capacities that break a rule are refused, field by field", () => {
+  checkProblems("storage.k8s.io/v1/csistoragecapacities", [
     [{ storageClassName: "fast", capacity: "1Gi" }],
     [
       { storageClassName: "F!", capacity: "-1", maximumVolumeSize: "-2" },
@@ -192,8 +182,8 @@ test("storage: capacities", () => {
   ]);
 });
 
-test("discovery: slices", () => {
-  check("discovery.k8s.io/v1/endpointslices", [
+test("endpoint slices that break a rule are refused, field by field", () => {
+  checkProblems("discovery.k8s.io/v1/endpointslices", [
     [
       slice({ addressType: "MAC" }),
       'addressType: Unsupported value: "MAC": supported values: "FQDN", "IPv4", "IPv6"',
@@ -233,8 +223,8 @@ test("discovery: slices", () => {
   ]);
 });
 
-test("admissionregistration: webhooks", () => {
-  check("admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", [
+test("webhooks of admission that break a rule are refused, field by field", () => {
+  checkProblems("admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", [
     [
       hooks({ name: "A.b.c" }),
       "webhooks[0].name: Invalid value: \"A.b.c\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -360,8 +350,8 @@ test("admissionregistration: webhooks", () => {
   ]);
 });
 
-test("apiextensions: definitions", () => {
-  check("apiextensions.k8s.io/v1/customresourcedefinitions", [
+test("definitions of types that break a rule are refused, field by field", () => {
+  checkProblems("apiextensions.k8s.io/v1/customresourcedefinitions", [
     [definition({ versions: [] }), "spec.versions: Required value"],
     [
       definition({ versions: [{ ...version, storage: false }] }),
@@ -407,8 +397,8 @@ test("apiextensions: definitions", () => {
   ]);
 });
 
-test("apiregistration: services", () => {
-  check("apiregistration.k8s.io/v1/apiservices", [
+test("registered APIs that break a rule are refused, field by field", () => {
+  checkProblems("apiregistration.k8s.io/v1/apiservices", [
     [
       served({ groupPriorityMinimum: 20001 }),
       "spec.groupPriorityMinimum: Invalid value: 20001: must be positive and less than 20000",

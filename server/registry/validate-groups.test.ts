@@ -2,16 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { changeProblems, problemsOf, type TestObject } from "./testing/problems.js";
-
-type Row = readonly [object: TestObject, ...problems: string[]];
-
-function check(resource: string, rows: readonly Row[]): void {
-  for (const [object, ...expected] of rows) {
-    const shown = `${resource} ${JSON.stringify(object)}`;
-    assert.deepEqual(problemsOf(resource, object), expected, shown);
-  }
-}
+import { changeProblems, checkProblems, problemsOf, type TestObject } from "./testing/problems.js";
 
 const backend = { service: { name: "web", port: { number: 80 } } };
 const path = { path: "/", pathType: "Prefix", backend };
@@ -20,8 +11,8 @@ const rule = (parts: object = {}, at: object = {}): TestObject => ({
 });
 const PATH = "spec.rules[0].http.paths[0]";
 
-test("ingresses", () => {
-  check("networking.k8s.io/v1/ingresses", [
+test("ingresses are taken or refused by their rules, field by field", () => {
+  checkProblems("networking.k8s.io/v1/ingresses", [
     [rule()],
     [rule({ host: "*.example.com" })],
     [rule({}, { path: "", pathType: "ImplementationSpecific" })],
@@ -53,11 +44,11 @@ test("ingresses", () => {
   ]);
 });
 
-test("network policies", () => {
+test("network policies are taken or refused by their rules, field by field", () => {
   const policy = (ingress: object): TestObject => ({
     spec: { podSelector: {}, ingress: [ingress] },
   });
-  check("networking.k8s.io/v1/networkpolicies", [
+  checkProblems("networking.k8s.io/v1/networkpolicies", [
     [{ spec: { podSelector: {}, policyTypes: ["Egress"] } }],
     [policy({ from: [{ podSelector: {}, namespaceSelector: {} }], ports: [{ port: "http" }] })],
     [policy({ from: [{ ipBlock: { cidr: "10.0.0.0/8", except: ["10.1.0.0/16"] } }] })],
@@ -86,12 +77,12 @@ test("network policies", () => {
   ]);
 });
 
-test("ingress classes, addresses and blocks", () => {
+test("ingress classes, addresses and blocks are taken or refused by their rules, field by field", () => {
   const group = "networking.k8s.io/v1";
   const withScope = (parameters: object): TestObject => ({
     spec: { controller: "a.b/c", parameters: { kind: "K", name: "n", ...parameters } },
   });
-  check(`${group}/ingressclasses`, [
+  checkProblems(`${group}/ingressclasses`, [
     [{ spec: { controller: "example.com/ingress" } }],
     [withScope({ scope: "Namespace", namespace: "default" })],
     [{ spec: {} }, "spec.controller: Required value"],
@@ -113,7 +104,7 @@ test("ingress classes, addresses and blocks", () => {
     changeProblems(`${group}/ingressclasses`, controller("a.b/c"), controller("a.b/d")),
     ['spec.controller: Invalid value: "a.b/d": field is immutable'],
   );
-  check(`${group}/servicecidrs`, [
+  checkProblems(`${group}/servicecidrs`, [
     [{ spec: { cidrs: ["10.0.0.0/24", "fd00::/112"] } }],
     [{ spec: {} }, "spec.cidrs: Required value: at least one CIDR required"],
   ]);
@@ -122,9 +113,9 @@ test("ingress classes, addresses and blocks", () => {
 const api = { apiGroups: [""], resources: ["pods"], verbs: ["get"] };
 const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
 
-test("roles and bindings", () => {
+test("roles and bindings are taken or refused by their rules, field by field", () => {
   const group = "rbac.authorization.k8s.io/v1";
-  check(`${group}/roles`, [
+  checkProblems(`${group}/roles`, [
     [{ rules: [api] }],
     [{ rules: null }],
     [{ rules: [{ ...api, verbs: [] }] }, "rules[0].verbs: Required value"],
@@ -137,7 +128,7 @@ test("roles and bindings", () => {
       'rules[0].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs',
     ],
   ]);
-  check(`${group}/clusterroles`, [
+  checkProblems(`${group}/clusterroles`, [
     [{ rules: [{ nonResourceURLs: ["/x"], verbs: ["get"] }] }],
     [{ aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] } }],
     [
@@ -145,7 +136,7 @@ test("roles and bindings", () => {
       'rules[0].nonResourceURLs: Invalid value: ["/x"]: rules cannot apply to both regular resources and non-resource URLs',
     ],
   ]);
-  check(`${group}/rolebindings`, [
+  checkProblems(`${group}/rolebindings`, [
     [{ roleRef, subjects: [{ kind: "ServiceAccount", name: "web" }] }],
     [{ roleRef: { kind: "Role", name: "x:y" } }],
     [
@@ -157,7 +148,7 @@ test("roles and bindings", () => {
       'subjects[0].apiGroup: Unsupported value: "other": supported values: "rbac.authorization.k8s.io"',
     ],
   ]);
-  check(`${group}/clusterrolebindings`, [
+  checkProblems(`${group}/clusterrolebindings`, [
     [
       { roleRef, subjects: [{ kind: "ServiceAccount", name: "web" }] },
       "subjects[0].namespace: Required value",
@@ -169,9 +160,9 @@ test("roles and bindings", () => {
   ]);
 });
 
-test("disruption budgets", () => {
+test("disruption budgets are taken or refused by their rules, field by field", () => {
   const selector = { matchLabels: { app: "web" } };
-  check("policy/v1/poddisruptionbudgets", [
+  checkProblems("policy/v1/poddisruptionbudgets", [
     [{ spec: { minAvailable: "50%", selector } }],
     [{ spec: { maxUnavailable: 0, selector } }],
     [
@@ -185,13 +176,13 @@ test("disruption budgets", () => {
   ]);
 });
 
-test("autoscalers, in both their versions", () => {
+test("autoscalers of both versions are taken or refused by their rules, field by field", () => {
   const target = { kind: "Deployment", name: "web", apiVersion: "apps/v1" };
   const scaled = (parts: object): TestObject => ({
     spec: { scaleTargetRef: target, maxReplicas: 3, ...parts },
   });
   const cpu = (parts: object) => ({ type: "Resource", resource: { name: "cpu", target: parts } });
-  check("autoscaling/v2/horizontalpodautoscalers", [
+  checkProblems("autoscaling/v2/horizontalpodautoscalers", [
     [scaled({})],
     [scaled({ metrics: [cpu({ type: "Utilization", averageUtilization: 80 })] })],
     [scaled({ behavior: { scaleDown: { stabilizationWindowSeconds: 0 } } })],
@@ -225,7 +216,7 @@ test("autoscalers, in both their versions", () => {
       "spec.behavior.scaleUp.policies[0].periodSeconds: Invalid value: 2000: must be less than or equal to 1800",
     ],
   ]);
-  check("autoscaling/v1/horizontalpodautoscalers", [
+  checkProblems("autoscaling/v1/horizontalpodautoscalers", [
     [scaled({ targetCPUUtilizationPercentage: 50 })],
     [
       scaled({ minReplicas: 5 }),
@@ -234,9 +225,9 @@ test("autoscalers, in both their versions", () => {
   ]);
 });
 
-test("storage classes, drivers and attachments", () => {
+test("storage classes, drivers and attachments are taken or refused by their rules, field by field", () => {
   const group = "storage.k8s.io/v1";
-  check(`${group}/storageclasses`, [
+  checkProblems(`${group}/storageclasses`, [
     [{ provisioner: "example.com/Disk", parameters: { a: "b" }, reclaimPolicy: "Retain" }],
     [
       { provisioner: "a/b/c" },
@@ -258,14 +249,14 @@ test("storage classes, drivers and attachments", () => {
     "provisioner: Forbidden: updates to provisioner are forbidden.",
     'volumeBindingMode: Invalid value: "WaitForFirstConsumer": field is immutable',
   ]);
-  check(`${group}/csidrivers`, [
+  checkProblems(`${group}/csidrivers`, [
     [{ metadata: { name: "csi.example.com" }, spec: { volumeLifecycleModes: ["Ephemeral"] } }],
     [
       { spec: { fsGroupPolicy: "Some" } },
       'spec.fsGroupPolicy: Unsupported value: "Some": supported values: "File", "None", "ReadWriteOnceWithFSType"',
     ],
   ]);
-  check(`${group}/volumeattachments`, [
+  checkProblems(`${group}/volumeattachments`, [
     [
       { spec: { attacher: "a.b", nodeName: "n", source: {} } },
       "spec.source: Required value: must specify exactly one of inlineVolumeSpec and persistentVolumeName",
@@ -273,9 +264,9 @@ test("storage classes, drivers and attachments", () => {
   ]);
 });
 
-test("endpoint slices", () => {
+test("endpoint slices are taken or refused by their rules, field by field", () => {
   const slice = (parts: object): TestObject => ({ addressType: "IPv4", endpoints: [], ...parts });
-  check("discovery.k8s.io/v1/endpointslices", [
+  checkProblems("discovery.k8s.io/v1/endpointslices", [
     [slice({ endpoints: [{ addresses: ["192.0.2.1"], hostname: "a" }], ports: [{ port: 80 }] })],
     [slice({ addressType: "FQDN", endpoints: [{ addresses: ["a.example.com"] }] })],
     [
@@ -295,8 +286,8 @@ test("endpoint slices", () => {
   );
 });
 
-test("leases, priorities and runtimes", () => {
-  check("coordination.k8s.io/v1/leases", [
+test("leases, priorities and runtimes are taken or refused by their rules, field by field", () => {
+  checkProblems("coordination.k8s.io/v1/leases", [
     [{ spec: { leaseDurationSeconds: 15 } }],
     [
       { spec: { leaseDurationSeconds: 0, leaseTransitions: -1 } },
@@ -304,7 +295,7 @@ test("leases, priorities and runtimes", () => {
       "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0",
     ],
   ]);
-  check("scheduling.k8s.io/v1/priorityclasses", [
+  checkProblems("scheduling.k8s.io/v1/priorityclasses", [
     [{ value: 1_000_000_000 }],
     [{ metadata: { name: "system-node-critical" }, value: 2_000_001_000 }],
     [
@@ -331,11 +322,11 @@ const request = readFileSync(
   new URL("../../../e2e/fixtures/request.csr.pem", import.meta.url),
 ).toString("base64");
 
-test("certificate requests", () => {
+test("certificate requests are taken or refused by their rules, field by field", () => {
   const csr = (parts: object): TestObject => ({
     spec: { request, signerName: "a.b/c", usages: ["client auth"], ...parts },
   });
-  check("certificates.k8s.io/v1/certificatesigningrequests", [
+  checkProblems("certificates.k8s.io/v1/certificatesigningrequests", [
     [csr({ expirationSeconds: 600 })],
     [
       csr({ request: Buffer.from("no").toString("base64") }),
@@ -353,9 +344,9 @@ test("certificate requests", () => {
   ]);
 });
 
-test("events, in both their groups", () => {
+test("events of both groups are taken or refused by their rules, field by field", () => {
   const about = (namespace: string) => ({ kind: "Pod", name: "p", namespace });
-  check("v1/events", [
+  checkProblems("v1/events", [
     [{ involvedObject: about("default") }],
     [{ involvedObject: { kind: "Node", name: "n" } }],
     [
@@ -365,7 +356,7 @@ test("events, in both their groups", () => {
   ]);
   const now = "2030-01-02T03:04:05.000001Z";
   const full = { reportingController: "a.b/c", reportingInstance: "i", action: "A", reason: "R" };
-  check("events.k8s.io/v1/events", [
+  checkProblems("events.k8s.io/v1/events", [
     [{ eventTime: now, regarding: about("default"), ...full }],
     [
       { eventTime: now, regarding: about("default"), ...full, action: "" },
@@ -374,7 +365,7 @@ test("events, in both their groups", () => {
   ]);
 });
 
-test("webhook configurations", () => {
+test("webhook configurations are taken or refused by their rules, field by field", () => {
   const hook = {
     name: "a.example.com",
     clientConfig: { url: "https://hooks.example.com/a" },
@@ -385,7 +376,7 @@ test("webhook configurations", () => {
   const [first] = hook.rules;
   const hooks = (parts: object): TestObject => ({ webhooks: [{ ...hook, ...parts }] });
   const at = "webhooks[0]";
-  check("admissionregistration.k8s.io/v1/validatingwebhookconfigurations", [
+  checkProblems("admissionregistration.k8s.io/v1/validatingwebhookconfigurations", [
     [hooks({})],
     [hooks({ clientConfig: { service: { namespace: "a", name: "b", path: "/x" } } })],
     [
@@ -424,7 +415,7 @@ test("webhook configurations", () => {
   ]);
 });
 
-test("definitions of types and of group-versions", () => {
+test("definitions of types and of group-versions are taken or refused by their rules, field by field", () => {
   const version = {
     name: "v1",
     served: true,
@@ -441,7 +432,7 @@ test("definitions of types and of group-versions", () => {
       ...spec,
     },
   });
-  check("apiextensions.k8s.io/v1/customresourcedefinitions", [
+  checkProblems("apiextensions.k8s.io/v1/customresourcedefinitions", [
     [definition()],
     [
       definition({ group: "example" }),
@@ -464,7 +455,7 @@ test("definitions of types and of group-versions", () => {
   );
   assert.match(problem, /must have exactly one version marked as storage version$/);
   const spec = { group: "a.b", version: "v1", groupPriorityMinimum: 1, versionPriority: 1 };
-  check("apiregistration.k8s.io/v1/apiservices", [
+  checkProblems("apiregistration.k8s.io/v1/apiservices", [
     [{ metadata: { name: "v1.a.b" }, spec }],
     [
       { metadata: { name: "v1.a" }, spec },

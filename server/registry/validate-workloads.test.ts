@@ -235,7 +235,7 @@ const JOB_ROWS: readonly [object, ...string[]][] = [
   ],
 ];
 
-test("jobs", () => {
+test("jobs are taken or refused by their rules, field by field", () => {
   for (const [spec, ...expected] of JOB_ROWS) {
     assert.deepEqual(problemsOf(jobs, job(spec)), expected, JSON.stringify(spec));
   }
@@ -267,7 +267,7 @@ test("a job keeps its template; while it is suspended it may be placed elsewhere
   );
 });
 
-test("cron jobs", () => {
+test("cron jobs are taken or refused by their rules, field by field", () => {
   const cron = (spec: object = {}): TestObject => ({
     spec: { schedule: "0 1 * * *", jobTemplate: { spec: { template: once } }, ...spec },
   });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { scheduleProblem, timeZoneProblem } from "./cron-schedule.js";
 
-test("schedules that the existing API takes", () => {
+test("schedules that the existing API takes are taken", () => {
   const table = [
     "* * * * *",
     "*/5 0-23/2 1,15 jan-DEC mon-fri",
@@ -21,7 +21,7 @@ test("schedules that the existing API takes", () => {
   for (const schedule of table) assert.equal(scheduleProblem(schedule), undefined, schedule);
 });
 
-test("schedules that are none, and why", () => {
+test("what is no schedule is refused with the reason", () => {
   const table: readonly [string, string][] = [
     ["* * * *", "expected exactly 5 fields, found 4: [* * * *]"],
     ["* * * * * *", "expected exactly 5 fields, found 6: [* * * * * *]"],

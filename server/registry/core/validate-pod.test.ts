@@ -12,7 +12,7 @@ const at = "spec.containers[0]";
 
 const data = { name: "data", emptyDir: {} };
 
-test("pods that are right", () => {
+test("pods that break no rule are accepted", () => {
   const table: TestObject[] = [
     pod(),
     withContainer({ image: "registry.test:5000/a/b@sha256:00" }),

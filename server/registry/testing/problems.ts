@@ -2,6 +2,7 @@
  * For tests of rules: what is wrong with an object of a built-in kind, or with a change of one, by the
  * same steps that a write takes before it is stored. Gives "field: message" lines.
  */
+import assert from "node:assert/strict";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
 import { createNaming } from "../../api/naming.js";
 import { validateMetadata, validateMetadataUpdate } from "../../api/validation-metadata.js";
@@ -23,6 +24,9 @@ const declarative = createDeclarativeValidation({
   isGateEnabled: (gate) => gate === "DeclarativeValidation",
   onMismatch: (mismatch) => mismatches.push(mismatch),
 });
+
+/** Of an object in the message of a failure. */
+const SHOWN_CHARS_MAX = 500;
 
 const context: StrategyContext = {
   nowMs: Date.parse("2030-01-02T03:04:05Z"),
@@ -80,6 +84,16 @@ function prepared(name: string, object: TestObject): { stored: ApiObject; proble
 /** What a create of the object would be refused for. */
 export function problemsOf(name: string, object: TestObject): string[] {
   return prepared(name, object).problems;
+}
+
+/** An object, and the lines that creating it must be refused with; none = it must be accepted. */
+export type ProblemRow = readonly [object: TestObject, ...problems: string[]];
+
+export function checkProblems(resource: string, rows: readonly ProblemRow[]): void {
+  for (const [object, ...expected] of rows) {
+    const shown = `${resource} ${JSON.stringify(object).slice(0, SHOWN_CHARS_MAX)}`;
+    assert.deepEqual(problemsOf(resource, object), expected, shown);
+  }
 }
 
 /** What a change from one object to another would be refused for. */
