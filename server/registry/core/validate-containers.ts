@@ -8,19 +8,21 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
-import { validateDnsLabel, validateLocalPath } from "../../api/validation-values.js";
+import {
+  checkPortName,
+  validateDnsLabel,
+  validateLocalPath,
+  validatePort,
+} from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
 import type { Container, ContainerPort, EphemeralContainer, VolumeMount } from "./pod-types.js";
+import { validateEnv, validateEnvFrom } from "./validate-environment.js";
 import {
-  validateContainerPorts,
-  validateEnv,
-  validateEnvFrom,
   validateLifecycle,
   validateReadinessProbe,
   validateRepeatedProbe,
-  validateResizePolicies,
-  validateResources,
-} from "./validate-container-parts.js";
+} from "./validate-probes.js";
+import { validateResizePolicies, validateResources } from "./validate-resources.js";
 import { validateSecurityContext } from "./validate-security.js";
 
 export function validateContainers(
@@ -275,5 +277,27 @@ function validateDevices(
       const why = "must not already exist as a path in volumeMounts";
       errors.push(invalidValue(`${at}.devicePath`, devicePath, why));
     }
+  });
+}
+
+function validateContainerPorts(
+  ports: readonly ContainerPort[],
+  field: string,
+  errors: FieldError[],
+): void {
+  const names = new Set<string>();
+  ports.forEach(({ name = "", containerPort, hostPort = 0 }, index) => {
+    const at = `${field}[${index}]`;
+    if (name !== "") {
+      const messages = checkPortName(name);
+      for (const why of messages) errors.push(invalidValue(`${at}.name`, name, why));
+      if (messages.length === 0 && names.has(name)) {
+        errors.push(duplicateValue(`${at}.name`, name));
+      }
+      names.add(name);
+    }
+    if (containerPort === 0) errors.push(requiredValue(`${at}.containerPort`));
+    else validatePort(containerPort, `${at}.containerPort`, errors);
+    if (hostPort !== 0) validatePort(hostPort, `${at}.hostPort`, errors);
   });
 }

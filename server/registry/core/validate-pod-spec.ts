@@ -29,12 +29,12 @@ import {
   validateResourceAmount,
   validateResourceName,
 } from "./resource-amounts.js";
-import { validateResources } from "./validate-container-parts.js";
 import {
   validateContainers,
   validateEphemeralContainers,
   validateInitContainers,
 } from "./validate-containers.js";
+import { validateResources } from "./validate-resources.js";
 import { validateAffinity, validateSpreading, validateTolerations } from "./validate-scheduling.js";
 import { validateOperatingSystem, validatePodSecurityContext } from "./validate-security.js";
 import { validateVolumes } from "./validate-volumes.js";

@@ -26,7 +26,7 @@ import {
   VOLUME_FIELDS,
   validateFieldRef,
   validateResourceFieldRef,
-} from "./validate-container-parts.js";
+} from "./validate-environment.js";
 import { type ClaimSpec, validateClaimSpec } from "./validate-storage.js";
 
 /** In the order in which the existing API looks at them: the first one given is the source. */

@@ -1,0 +1,195 @@
+/**
+ * Rules for what a container is told: environment variables, and the objects and the fields of the pod
+ * that they come from (the downward API). Required members are checked from the facts before.
+ */
+import { invalidValue, requiredValue, unsupportedValue } from "../../api/field-errors.js";
+import type { FieldError } from "../../api/status.js";
+import { checkDnsSubdomain } from "../../api/validation-names.js";
+import { validateLabelKey } from "../../api/validation-selectors.js";
+import { checkConfigKey, validateLocalPath } from "../../api/validation-values.js";
+import type { PodCheck } from "./pod-check.js";
+import type {
+  EnvFrom,
+  EnvVar,
+  FieldRef,
+  FileKeyRef,
+  KeyRef,
+  ResourceFieldRef,
+} from "./pod-types.js";
+
+/** Printable ASCII without the sign that ends a name. */
+const ENV_NAME = /^[ -<>-~]+$/;
+const ENV_NAME_RULE =
+  "a valid environment variable name must consist only of printable ASCII characters other than '='";
+
+function validateEnvName(name: string, field: string, errors: FieldError[]): void {
+  if (!ENV_NAME.test(name)) errors.push(invalidValue(field, name, ENV_NAME_RULE));
+}
+
+export function validateEnv(env: readonly EnvVar[], field: string, check: PodCheck): void {
+  env.forEach((variable, index) => {
+    const at = `${field}[${index}]`;
+    if (variable.name !== "") validateEnvName(variable.name, `${at}.name`, check.errors);
+    if (variable.valueFrom) validateEnvSource(variable, `${at}.valueFrom`, check);
+  });
+}
+
+function validateEnvSource({ value = "", valueFrom }: EnvVar, field: string, check: PodCheck) {
+  const { errors } = check;
+  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = valueFrom ?? {};
+  let sources = 0;
+  if (fieldRef) {
+    sources++;
+    validateFieldRef(fieldRef, `${field}.fieldRef`, { paths: ENV_FIELDS, errors });
+  }
+  if (resourceFieldRef) {
+    sources++;
+    validateResourceFieldRef(resourceFieldRef, `${field}.resourceFieldRef`, errors);
+  }
+  if (configMapKeyRef) {
+    sources++;
+    validateKeyRef(configMapKeyRef, `${field}.configMapKeyRef`, errors);
+  }
+  if (secretKeyRef) {
+    sources++;
+    validateKeyRef(secretKeyRef, `${field}.secretKeyRef`, errors);
+  }
+  if (fileKeyRef) {
+    sources++;
+    validateFileKeyRef(fileKeyRef, `${field}.fileKeyRef`, check);
+  }
+  const problem = sourceProblem(sources, value);
+  if (problem !== undefined) errors.push(invalidValue(field, "", problem));
+}
+
+function sourceProblem(sources: number, value: string): string | undefined {
+  if (sources === 0) {
+    return "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
+  }
+  if (value !== "") return "may not be specified when `value` is not empty";
+  return sources > 1 ? "may not have more than one field specified at a time" : undefined;
+}
+
+const ENV_FIELDS: ReadonlySet<string> = new Set([
+  "metadata.name",
+  "metadata.namespace",
+  "metadata.uid",
+  "spec.nodeName",
+  "spec.serviceAccountName",
+  "status.hostIP",
+  "status.hostIPs",
+  "status.podIP",
+  "status.podIPs",
+]);
+export const VOLUME_FIELDS: ReadonlySet<string> = new Set([
+  "metadata.name",
+  "metadata.namespace",
+  "metadata.labels",
+  "metadata.annotations",
+  "metadata.uid",
+]);
+/** Fields of a pod that can be named at all; which of them suit depends on the place. */
+const POD_FIELDS: ReadonlySet<string> = new Set([
+  ...ENV_FIELDS,
+  ...VOLUME_FIELDS,
+  "spec.restartPolicy",
+  "spec.schedulerName",
+  "status.phase",
+]);
+const SUBSCRIPTED = /^(.*)\['(.*)'\]$/;
+
+/** A field of the pod that the container is told: the downward API. */
+export function validateFieldRef(
+  { apiVersion = "", fieldPath }: FieldRef,
+  field: string,
+  { paths, errors }: { paths: ReadonlySet<string>; errors: FieldError[] },
+): void {
+  if (apiVersion === "") {
+    errors.push(requiredValue(`${field}.apiVersion`));
+    return;
+  }
+  if (fieldPath === "") return;
+  const [, path, key = ""] = SUBSCRIPTED.exec(fieldPath) ?? [];
+  if (path === "metadata.annotations") validateLabelKey(key.toLowerCase(), field, errors);
+  else if (path === "metadata.labels") validateLabelKey(key, field, errors);
+  else if (path !== undefined) {
+    errors.push(invalidValue(field, path, "does not support subscript"));
+  } else if (apiVersion !== "v1") {
+    const why = `error converting fieldPath: unsupported pod version: ${apiVersion}`;
+    errors.push(invalidValue(`${field}.fieldPath`, fieldPath, why));
+  } else if (!POD_FIELDS.has(fieldPath)) {
+    const why = `error converting fieldPath: field label not supported: ${fieldPath}`;
+    errors.push(invalidValue(`${field}.fieldPath`, fieldPath, why));
+  } else if (!paths.has(fieldPath)) {
+    errors.push(unsupportedValue(`${field}.fieldPath`, fieldPath, [...paths].sort()));
+  }
+}
+
+const RESOURCE_FIELDS = ["limits", "requests"].flatMap((list) =>
+  ["cpu", "ephemeral-storage", "memory"].map((name) => `${list}.${name}`),
+);
+const HUGE_PAGE_FIELD = /^(limits|requests)\.hugepages-/;
+const BYTE_DIVISORS = /^1([kMGTPE]|[KMGTPE]i)?$/;
+const CPU_DIVISORS = /^1m?$/;
+
+export function validateResourceFieldRef(
+  { resource, divisor }: ResourceFieldRef,
+  field: string,
+  errors: FieldError[],
+): void {
+  const isHuge = HUGE_PAGE_FIELD.test(resource);
+  const isKnown = isHuge || RESOURCE_FIELDS.includes(resource);
+  if (resource !== "" && !isKnown) {
+    errors.push(unsupportedValue(`${field}.resource`, resource, RESOURCE_FIELDS));
+  }
+  if (!isKnown || divisor === undefined || divisor === null || divisor === "0") return;
+  if (resource.endsWith(".cpu")) {
+    if (CPU_DIVISORS.test(divisor)) return;
+    const why = "only divisor's values 1m and 1 are supported with the cpu resource";
+    errors.push(invalidValue(`${field}.divisor`, resource, why));
+    return;
+  }
+  if (BYTE_DIVISORS.test(divisor)) return;
+  const name = isHuge ? "hugepages" : resource.slice(resource.indexOf(".") + 1);
+  const what = name === "ephemeral-storage" ? "local ephemeral storage" : name;
+  const why = `only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the ${what} resource`;
+  errors.push(invalidValue(`${field}.divisor`, resource, why));
+}
+
+function validateKeyRef({ name = "", key }: KeyRef, field: string, errors: FieldError[]): void {
+  for (const why of checkDnsSubdomain(name)) errors.push(invalidValue(`${field}.name`, name, why));
+  if (key === "") return;
+  for (const why of checkConfigKey(key)) errors.push(invalidValue(`${field}.key`, key, why));
+}
+
+function validateFileKeyRef(ref: FileKeyRef, field: string, { errors }: PodCheck): void {
+  if (ref.path !== "") validateLocalPath(ref.path, `${field}.path`, errors);
+  if (ref.key !== "") validateEnvName(ref.key, `${field}.key`, errors);
+}
+
+export function validateEnvFrom(
+  sources: readonly EnvFrom[],
+  field: string,
+  errors: FieldError[],
+): void {
+  sources.forEach(({ prefix = "", configMapRef, secretRef }, index) => {
+    const at = `${field}[${index}]`;
+    if (prefix !== "") validateEnvName(prefix, `${at}.prefix`, errors);
+    if (configMapRef) validateReference(configMapRef, `${at}.configMapRef`, errors);
+    if (secretRef) validateReference(secretRef, `${at}.secretRef`, errors);
+    if (!configMapRef && !secretRef) {
+      errors.push(invalidValue(field, "", "must specify one of: `configMapRef` or `secretRef`"));
+    } else if (configMapRef && secretRef) {
+      errors.push(invalidValue(field, "", "may not have more than one field specified at a time"));
+    }
+  });
+}
+
+function validateReference({ name = "" }: { name?: string }, field: string, errors: FieldError[]) {
+  if (name === "") errors.push(requiredValue(`${field}.name`));
+  else {
+    for (const why of checkDnsSubdomain(name)) {
+      errors.push(invalidValue(`${field}.name`, name, why));
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * Rules for what a container, or a pod as a whole, may use: requests, limits, claims, and how a resize
+ * goes. Required members are checked from the facts before.
+ */
+import {
+  duplicateValue,
+  forbiddenField,
+  invalidValue,
+  notFoundValue,
+  requiredValue,
+  unsupportedValue,
+} from "../../api/field-errors.js";
+import { type Maybe, validateDnsLabel } from "../../api/validation-values.js";
+import type { PodCheck } from "./pod-check.js";
+import type { Quantities, ResizePolicy, Resources } from "./pod-types.js";
+import {
+  allowsOvercommit,
+  compareAmounts,
+  isHugePages,
+  isPageMultiple,
+  type ResourceRules,
+  validateResourceAmount,
+  validateResourceName,
+} from "./resource-amounts.js";
+
+/** Requests and limits of a container, or of a pod as a whole. */
+export function validateResources(
+  { limits, requests, claims }: Resources,
+  field: string,
+  { errors, naming, claimNames }: Pick<PodCheck, "errors" | "naming" | "claimNames">,
+): void {
+  const { labelDomain } = naming;
+  const rules: ResourceRules = { labelDomain, use: "container", errors };
+  if (limits) validateAmounts(limits, `${field}.limits`, rules);
+  if (requests) {
+    validateAmounts(requests, `${field}.requests`, rules);
+    for (const name in requests) {
+      const request = requests[name] ?? "0";
+      const limit = limits?.[name];
+      const isFlexible = allowsOvercommit(name, labelDomain);
+      if (limit === undefined) {
+        if (!isFlexible) {
+          const why = "Limit must be set for non overcommitable resources";
+          errors.push(requiredValue(`${field}.limits`, why));
+        }
+        continue;
+      }
+      const order = compareAmounts(request, limit);
+      if (order === 0 || (order < 0 && isFlexible)) continue;
+      const relation = isFlexible ? "less than or equal to" : "equal to";
+      const why = `must be ${relation} ${name} limit of ${limit}`;
+      errors.push(invalidValue(`${field}.requests`, request, why));
+    }
+  }
+  if (hasOnlyHugePages(limits, requests)) {
+    errors.push(forbiddenField(field, "HugePages require cpu or memory"));
+  }
+  claims?.forEach(({ name, request = "" }, index) => {
+    const at = `${field}.claims[${index}]`;
+    if (name === "") return;
+    const isRepeated = claims
+      .slice(0, index)
+      .some((other) => other.name === name && (request === "" || other.request === request));
+    if (isRepeated) errors.push(duplicateValue(at, request === "" ? name : `${name}/${request}`));
+    if (request !== "") validateDnsLabel(request, `${at}.request`, errors);
+    if (claimNames.has(name)) return;
+    const known = claimNames.size === 0 ? " which is empty" : `: ${[...claimNames].join(", ")}`;
+    const why = `must be one of the names in pod.spec.resourceClaims${known}`;
+    errors.push(notFoundValue(at, name, why));
+  });
+}
+
+function hasOnlyHugePages(limits: Maybe<Quantities>, requests: Maybe<Quantities>): boolean {
+  let isHuge = false;
+  for (const amounts of [limits, requests]) {
+    for (const name in amounts) {
+      if (name === "cpu" || name === "memory") return false;
+      isHuge ||= isHugePages(name);
+    }
+  }
+  return isHuge;
+}
+
+function validateAmounts(amounts: Quantities, field: string, rules: ResourceRules): void {
+  const { labelDomain, errors } = rules;
+  for (const name in amounts) {
+    const amount = amounts[name] ?? "0";
+    const at = `${field}[${name}]`;
+    validateResourceName(name, at, rules);
+    validateResourceAmount(name, at, { amount, labelDomain, errors });
+    if (isHugePages(name) && !isPageMultiple(name, amount)) {
+      const why = `${amount} is not positive integer multiple of ${name}`;
+      errors.push(invalidValue(at, amount, why));
+    }
+  }
+}
+
+const RESIZABLE = ["cpu", "memory"];
+const RESIZE_POLICIES = ["NotRequired", "RestartContainer"];
+
+export function validateResizePolicies(
+  policies: readonly ResizePolicy[],
+  field: string,
+  { errors, spec }: PodCheck,
+): void {
+  policies.forEach(({ resourceName, restartPolicy }, index) => {
+    if (policies.slice(0, index).some((other) => other.resourceName === resourceName)) {
+      errors.push(duplicateValue(`${field}[${index}]`, resourceName));
+    }
+    if (resourceName !== "" && !RESIZABLE.includes(resourceName)) {
+      errors.push(unsupportedValue(field, resourceName, RESIZABLE));
+    }
+    if (restartPolicy !== "" && !RESIZE_POLICIES.includes(restartPolicy)) {
+      errors.push(unsupportedValue(field, restartPolicy, RESIZE_POLICIES));
+    }
+    if (spec.restartPolicy === "Never" && restartPolicy !== "NotRequired") {
+      const why = "must be 'NotRequired' when `restartPolicy` is 'Never'";
+      errors.push(invalidValue(field, restartPolicy, why));
+    }
+  });
+}
