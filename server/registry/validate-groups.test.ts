@@ -355,7 +355,13 @@ test("events of both groups are taken or refused by their rules, field by field"
     ],
   ]);
   const now = "2030-01-02T03:04:05.000001Z";
-  const full = { reportingController: "a.b/c", reportingInstance: "i", action: "A", reason: "R" };
+  const full = {
+    reportingController: "a.b/c",
+    reportingInstance: "i",
+    action: "A",
+    reason: "R",
+    type: "Normal",
+  };
   checkProblems("events.k8s.io/v1/events", [
     [{ eventTime: now, regarding: about("default"), ...full }],
     [
