@@ -225,6 +225,17 @@ test("S1-UNS-01, S1-UNS-05, S1-UNS-08: what cannot be read goes, whatever its fi
   }
 });
 
+test("S1-GEN-09: what cannot be read holds its name", async () => {
+  for (const [index, text] of ["{", "", "{}"].entries()) {
+    const name = `held-${index}`;
+    await writeJunk(name, text);
+    for (const query of ["", "?dryRun=All"]) {
+      const error = await refusal(send("POST", `${CONFIG_MAPS}${query}`, { metadata: { name } }));
+      assert.equal(error.reason, "AlreadyExists", JSON.stringify(text));
+    }
+  }
+});
+
 test("S1-UNS-03: it takes a permission of its own", async () => {
   await writeJunk("denied");
   const error = await refusal(sendUnsafe("DELETE", `${CONFIG_MAPS}/denied?${OPTION}=true`));

@@ -221,7 +221,7 @@ type StoreOutcome =
   | { readonly type: "stored"; readonly result: ObjectResult }
   | {
       readonly type: "refused";
-      readonly existing: CurrentObject | undefined;
+      readonly existing: (() => CurrentObject) | undefined;
       readonly gate: Compare | undefined;
     };
 
@@ -253,7 +253,7 @@ async function store(
   claims.learn(change, result.current.slice(own.length));
   return {
     type: "refused",
-    existing: existing === undefined ? undefined : currentOfStore(existing),
+    existing: existing && (() => currentOfStore(existing)),
     gate: gate === undefined ? undefined : reopenNamespace(resource, namespace, name, namespaceNow),
   };
 }
@@ -270,7 +270,7 @@ async function rehearse(
   await refresh(registry);
   const existing = registry.view.partition(resource.partition).get(path);
   if (existing !== undefined) {
-    return { type: "refused", existing: currentOfView(existing), gate };
+    return { type: "refused", existing: () => currentOfView(existing), gate };
   }
   if (claims.rehearse(claims.change(object, undefined))) {
     return { type: "refused", existing: undefined, gate };
@@ -282,10 +282,17 @@ async function rehearse(
 function nameTaken(
   resource: ServedResource,
   object: ApiObject,
-  existing: CurrentObject,
+  existing: () => CurrentObject,
 ): StatusError {
   const name = object.metadata.name ?? "";
-  return isDeleting(parseCurrent(existing))
-    ? stillBeingDeleted(resource, name)
-    : alreadyExists(resource, name);
+  return isLeaving(existing) ? stillBeingDeleted(resource, name) : alreadyExists(resource, name);
+}
+
+/** An object that cannot be read holds its name, too. */
+function isLeaving(existing: () => CurrentObject): boolean {
+  try {
+    return isDeleting(parseCurrent(existing()));
+  } catch {
+    return false;
+  }
 }

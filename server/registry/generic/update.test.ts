@@ -283,6 +283,27 @@ test("S1-DRY-01, S1-DRY-04: a dry update shows what would be", async () => {
   assert.equal((await merge(CONFIG_MAPS, "dry", {})).data, undefined);
 });
 
+test("the first address of a node or pod is the same in the field and in the list that came after it", async () => {
+  const resource = harness.resource("", "v1", "nodes");
+  const names = { namespace: "", name: "cidr", options: writeOptions() };
+  const input = inputOf({ metadata: { name: "cidr" }, spec: { podCIDR: "10.1.0.0/24" } });
+  const made = parse((await createObject(registry, { ...names, resource, input }, noSignal)).bytes);
+  assert.deepEqual((made.spec as JsonObject).podCIDRs, ["10.1.0.0/24"]);
+  const pods = ["", "pods"] as const;
+  const spec = { containers: [{ name: "c", image: "i:1" }] };
+  const pod = await create(pods, { metadata: { name: "ips" }, spec });
+  const cases = [
+    [{ podIP: "10.0.0.1" }, "10.0.0.1", ["10.0.0.1"]],
+    [{ podIPs: [{ ip: "10.0.0.2" }, { ip: "fd00::2" }] }, "10.0.0.2", ["10.0.0.2", "fd00::2"]],
+    [{ podIP: "10.0.0.3", podIPs: [{ ip: "10.0.0.2" }] }, "10.0.0.3", ["10.0.0.3"]],
+  ] as const;
+  for (const [status, first, all] of cases) {
+    const sent = { ...pod, metadata: { name: "ips" }, status: structuredClone(status) as never };
+    const { podIP, podIPs } = (await put(pods, sent, "status")).status as JsonObject;
+    assert.deepEqual([podIP, podIPs], [first, all.map((ip) => ({ ip }))]);
+  }
+});
+
 test("an immutable ConfigMap stays as it is", async () => {
   await create(CONFIG_MAPS, { metadata: { name: "fixed" }, data: { a: "b" }, immutable: true });
   const error = await refusal(merge(CONFIG_MAPS, "fixed", { data: { a: "c" } }));
