@@ -11,7 +11,7 @@ import { StorageError } from "../kv/errors.js";
 import { type Revision, type RevisionedStore, toRevision, type WatchBatch } from "../kv/store.js";
 import type { KeySpace } from "../objects/keys.js";
 import type { RingLimits } from "./event-ring.js";
-import { type Decode, HistoryRecall } from "./history-recall.js";
+import { type Decode, RecalledHistory } from "./recalled-history.js";
 
 /** Events are told from so many revisions back: less than a second of work at start. */
 const RECALL_REVISIONS_MAX = 20_000;
@@ -36,7 +36,7 @@ export interface RecallOptions {
 export async function recallHistory(
   options: RecallOptions,
   signal: AbortSignal,
-): Promise<HistoryRecall | undefined> {
+): Promise<RecalledHistory | undefined> {
   const { until } = options;
   const first = toRevision(Math.max(0, until - RECALL_REVISIONS_MAX));
   try {
@@ -53,10 +53,10 @@ async function recallAfter(
   after: Revision,
   { store, keys, limits, decode, logger, until }: RecallOptions,
   signal: AbortSignal,
-): Promise<HistoryRecall | undefined> {
+): Promise<RecalledHistory | undefined> {
   const ended = new AbortController();
   const deadline = AbortSignal.any([signal, ended.signal, AbortSignal.timeout(RECALL_MS_MAX)]);
-  const history = new HistoryRecall({ after, until, limits, decode });
+  const history = new RecalledHistory({ after, until, limits, decode });
   // The last event may lie before `until`: then only progress says that nothing is missing.
   const push = setInterval(() => store.requestProgress(), RECALL_PROGRESS_MS);
   const open: Stretch[] = [];

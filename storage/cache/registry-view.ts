@@ -20,10 +20,10 @@ import {
   type StoredObject,
 } from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
-import type { HistoryRecall } from "./history-recall.js";
 import { ObjectTree } from "./object-tree.js";
 import { Partition, type PartitionHost } from "./partition.js";
 import { recallHistory } from "./recall-history.js";
+import type { RecalledHistory } from "./recalled-history.js";
 import { Retention } from "./retention.js";
 import { RevisionWaiters } from "./revision-waiters.js";
 import type { Watcher } from "./watcher.js";
@@ -205,7 +205,7 @@ export class RegistryView implements PartitionHost {
     this.#logger.info({ objects, revision, durationMs }, "view loaded");
   }
 
-  #recallHistory(until: Revision, signal: AbortSignal): Promise<HistoryRecall | undefined> {
+  #recallHistory(until: Revision, signal: AbortSignal): Promise<RecalledHistory | undefined> {
     const decode = this.#decode.bind(this);
     const { limits } = this.retention;
     const [store, keys, logger] = [this.#store, this.keys, this.#logger];

@@ -1,5 +1,5 @@
 /**
- * HistoryRecall: turns the store's own history into ring events, for a view that is being loaded. It
+ * RecalledHistory: turns the store's own history into ring events, for a view that is being loaded. It
  * gathers all of it first, so that a history that ends too early leaves no trace. When there is more
  * than the rings may hold, the oldest part is forgotten.
  *
@@ -22,7 +22,7 @@ interface Recalled {
   readonly isDeletion: boolean;
 }
 
-export interface HistoryRecallOptions {
+export interface RecalledHistoryOptions {
   /** Only events after this revision are taken. */
   readonly after: Revision;
   /** Only events up to this revision are taken. */
@@ -31,7 +31,7 @@ export interface HistoryRecallOptions {
   readonly decode: Decode;
 }
 
-export class HistoryRecall {
+export class RecalledHistory {
   readonly #until: Revision;
   readonly #limits: RingLimits;
   readonly #decode: Decode;
@@ -41,7 +41,7 @@ export class HistoryRecall {
   #floor: Revision;
   #reached: Revision;
 
-  constructor({ after, until, limits, decode }: HistoryRecallOptions) {
+  constructor({ after, until, limits, decode }: RecalledHistoryOptions) {
     this.#floor = after;
     this.#reached = after;
     this.#until = until;
