@@ -229,7 +229,21 @@ test("S1-QP-15, S1-ERR-11: a request that waits beyond its timeout is a 504; a b
   assert.equal((await front.ask(`${PODS}?timeout=5`)).status, 400);
 });
 
-test("S1-LIM-06: beyond the limit reading requests get 429, except those of administrators and watches", async () => {
+test("S1-ERR-11: the request timeout may be short: a body that does not come is a 504 after it", async () => {
+  await using front = await openFront({
+    requestTimeoutMs: 100,
+    handler: async (ctx) => {
+      await readBody(ctx.req, { signal: ctx.state.signal });
+    },
+  });
+  const socket = await front.connect();
+  socket.write(`POST ${PODS} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{`);
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  assert.match(answer.toString(), /^HTTP\/1\.1 504 /);
+  socket.destroy();
+});
+
+test("S1-LIM-06: beyond the limit reading requests get 429, except those of administrators, probes and watches", async () => {
   const waiting: (() => void)[] = [];
   const seated = deferred<void>();
   await using front = await openFront({
@@ -247,13 +261,16 @@ test("S1-LIM-06: beyond the limit reading requests get 429, except those of admi
   const first = front.ask(PODS);
   await seated.promise;
   // The administrator's own list took the only seat; anonymous requests are turned away.
-  const refused = await front.ask("/livez", { identity: null });
+  const refused = await front.ask("/version", { identity: null });
   assert.deepEqual([refused.status, refused.headers["retry-after"]], [429, "1"]);
+  for (const path of ["/livez", "/readyz", "/healthz"]) {
+    assert.equal((await front.ask(path, { identity: null })).status, 200, "a probe");
+  }
   assert.equal((await front.ask(`${PODS}/x`)).status, 200);
   assert.equal((await front.ask(`${PODS}?watch=1`)).status, 200);
   waiting[0]?.();
   assert.equal((await first).status, 200);
-  assert.equal((await front.ask("/livez", { identity: null })).status, 200);
+  assert.equal((await front.ask("/version", { identity: null })).status, 200);
 });
 
 test("a request's body arrives over both protocols; too large a one is a 413", async () => {

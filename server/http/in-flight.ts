@@ -2,15 +2,20 @@
  * InFlightLimits: how many requests may be at work at the same time, reading and changing ones
  * apart, so that a flood of one kind leaves room for the other (S1-LIM-06). At the bound the answer
  * is 429 with Retry-After. Watches and other long-running requests hold no seat; privileged users
- * are never turned away, so that an administrator gets in when all is full.
+ * are never turned away, so that an administrator gets in when all is full, and neither are probes,
+ * so that nobody restarts a replica because it is busy.
  */
 import { tooManyRequests } from "../api/status.js";
 import { isLongRunning, isReadOnly } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
+import { HEALTH_ENDPOINTS } from "./health.js";
 import type { InFlightCounts, Metrics } from "./metrics.js";
 
 const RETRY_AFTER_SECONDS = 1;
+
+/** Whole answers only: what lies below is for people. */
+const PROBED_PATHS: ReadonlySet<string> = new Set(HEALTH_ENDPOINTS.map((name) => `/${name}`));
 
 export class InFlightLimits implements InFlightCounts {
   readonly #readOnlyMax: number;
@@ -53,7 +58,7 @@ export class InFlightLimits implements InFlightCounts {
 export function withInFlightLimit(limits: InFlightLimits, metrics: Metrics): RequestMiddleware {
   return async function inFlightLimit(ctx, next) {
     const { info, user } = ctx.state;
-    if (isLongRunning(info)) return await next();
+    if (isLongRunning(info) || PROBED_PATHS.has(info.path)) return await next();
     const isMutating = !isReadOnly(info);
     if (!limits.enter(isMutating, user.groups.includes(MASTERS_GROUP))) {
       metrics.countTermination(info, 429);

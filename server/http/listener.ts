@@ -216,7 +216,8 @@ function createServer({ credentials, requestTimeoutMs, logger, metrics }: Listen
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxHeaderSize: HEADER_BYTES_MAX,
     headersTimeout: HEADERS_TIMEOUT_MS,
-    requestTimeout: requestTimeoutMs + BODY_TIMEOUT_EXTRA_MS,
+    // Node takes no less than for the headers.
+    requestTimeout: Math.max(requestTimeoutMs + BODY_TIMEOUT_EXTRA_MS, HEADERS_TIMEOUT_MS),
     connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
     keepAliveTimeout: IDLE_TIMEOUT_MS,
     keepAlive: true,
