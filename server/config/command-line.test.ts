@@ -200,6 +200,7 @@ test("S1-FEAT-01..09, S2-DEP-09: gates have their defaults, can be set, and lock
   assert.match(refusalOf("--feature-gates=Moon=true"), /unrecognized feature gate: Moon$/);
   assert.match(refusalOf("--feature-gates=toString=true"), /unrecognized feature gate/);
   assert.match(refusalOf("--feature-gates=DryRun=false"), /locked to true$/);
+  assert.match(refusalOf("--feature-gates=WatchList"), /missing bool value for WatchList$/);
   // S2-DEP-08
   assert.match(
     configOf("--feature-gates=DryRun=true").warnings[0] ?? "",

@@ -17,7 +17,7 @@ export type FlagType =
   | "texts"
   /** As strings; files that must be readable. */
   | "files"
-  /** "key=true,other=false"; a key without value is true; repeatable. */
+  /** "key=true,other=false"; a key without value is true, unless that is not taken; repeatable. */
   | "switches";
 
 export interface FlagDefinition {
@@ -33,6 +33,8 @@ export interface FlagDefinition {
   readonly min?: number;
   readonly max?: number;
   readonly oneOf?: readonly string[];
+  /** Of switches: a key must have a value. */
+  readonly needsValues?: boolean;
   /** One letter, without its dash. */
   readonly shorthand?: string;
 }

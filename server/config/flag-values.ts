@@ -59,7 +59,7 @@ function parseByType(flag: FlagDefinition, texts: readonly string[]): FlagValues
     case "texts":
       return Object.freeze(texts.filter((text) => text !== ""));
     case "switches":
-      return new Map(texts.flatMap(splitList).map(toSwitch));
+      return new Map(texts.flatMap(splitList).map((text) => toSwitch(flag, text)));
   }
 }
 
@@ -70,8 +70,9 @@ function splitList(text: string): string[] {
     .filter((part) => part !== "");
 }
 
-function toSwitch(text: string): [string, boolean] {
+function toSwitch(flag: FlagDefinition, text: string): [string, boolean] {
   const equals = text.indexOf("=");
+  if (equals === -1 && flag.needsValues) throw new RangeError(`missing bool value for ${text}`);
   if (equals === -1) return [text, true];
   const name = text.slice(0, equals).trim();
   if (name === "") throw new RangeError(`${JSON.stringify(text)} has no name before "="`);

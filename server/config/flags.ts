@@ -281,6 +281,7 @@ export const FLAGS = {
   featureGates: {
     name: "feature-gates",
     type: "switches",
+    needsValues: true,
     default: "",
     section: "API",
     help: "Turns features on or off: <name>=<true|false>. The names are listed below.",
