@@ -64,6 +64,17 @@ test("every folder has a rank", () => {
   );
 });
 
+test("docs/architecture.md has every folder of the layers", () => {
+  const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
+  const folders = LAYERS.flat().filter((folder) =>
+    files.some(({ path }) => layerOf(path)?.folder === folder),
+  );
+  expectNone(
+    folders.filter((folder) => folder !== "server" && !page.includes(`\`${folder}\``)),
+    (folder) => `docs/architecture.md says nothing of ${folder}`,
+  );
+});
+
 test("a file imports its own folder and lower ranks only", () => {
   const findings = layered.flatMap((file) => file.imports.map((target) => ({ file, target })));
   expectNone(
@@ -134,6 +145,24 @@ test("a TODO has an owner: TODO(name) or TODO(#issue)", () => {
         !path.endsWith("tidy.test.ts") && /\b(?:TODO|FIXME|XXX)\b(?!\(\S+\))/.test(text),
     ),
     ({ path }) => `${path}: a TODO without an owner`,
+  );
+});
+
+test("comments point at pages that are part of the repository", () => {
+  expectNone(
+    files.filter(
+      ({ path, text }) => !path.endsWith("tidy.test.ts") && /\b(?:DESIGN|STYLE)\b/.test(text),
+    ),
+    ({ path }) => `${path} names a page that readers do not have`,
+  );
+  expectNone(
+    files.flatMap(({ path, text }) =>
+      [...text.matchAll(/\bdocs\/[a-z][\w./-]*\.md\b/g)]
+        .map(([page]) => page)
+        .filter((page) => !existsSync(join(root, page)))
+        .map((page) => ({ path, page })),
+    ),
+    ({ path, page }) => `${path} names ${page}, which does not exist`,
   );
 });
 

@@ -1,6 +1,6 @@
 /**
  * Recalling history: reads what happened before a view is loaded from the store's own past, so that a
- * watch from another replica, or from before a restart, resumes without a new list (DESIGN promise 4).
+ * watch from another replica, or from before a restart, resumes without a new list.
  * Without it nothing is wrong, so a store that cannot tell is no failure.
  *
  * The past is read in stretches, several at a time: etcd gives a watch that lags behind only so many
