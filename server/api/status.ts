@@ -201,6 +201,19 @@ export function alreadyExists(resource: GroupResource, name: string): StatusErro
   });
 }
 
+/** Another try may find a free name. */
+const NAME_RETRY_AFTER_SECONDS = 1;
+
+/** 409: every name that was made from the client's prefix is taken (S1-META-03). */
+export function generatedNameTaken(resource: GroupResource, name: string): StatusError {
+  return failure({
+    code: 409,
+    reason: "AlreadyExists",
+    message: `${formatGroupResource(resource)} ${JSON.stringify(name)} already exists, the server was not able to generate a unique name for the object`,
+    details: { ...detailsOf(resource, name), retryAfterSeconds: NAME_RETRY_AFTER_SECONDS },
+  });
+}
+
 /** 409: the name is taken by an object that is on its way out (S1-DEL-11). */
 export function stillBeingDeleted(resource: GroupResource, name: string): StatusError {
   return failure({

@@ -280,6 +280,8 @@ test("S1-META-03: a generated name that is taken is made anew, eight times in al
   const unlucky = clashing(8);
   const error = await refusal(generate(unlucky.registry));
   assert.equal(error.reason, "AlreadyExists");
+  assert.match(error.message, /already exists, the server was not able to generate a unique name/);
+  assert.equal(error.status.details?.retryAfterSeconds, 1);
   assert.equal(unlucky.tries.length, 8);
 });
 

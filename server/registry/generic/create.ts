@@ -10,6 +10,7 @@ import {
   badRequest,
   conflict,
   type FieldError,
+  generatedNameTaken,
   internalError,
   invalid,
   type StatusError,
@@ -284,8 +285,9 @@ function nameTaken(
   object: ApiObject,
   existing: () => CurrentObject,
 ): StatusError {
-  const name = object.metadata.name ?? "";
-  return isLeaving(existing) ? stillBeingDeleted(resource, name) : alreadyExists(resource, name);
+  const { name = "", generateName = "" } = object.metadata;
+  if (isLeaving(existing)) return stillBeingDeleted(resource, name);
+  return generateName === "" ? alreadyExists(resource, name) : generatedNameTaken(resource, name);
 }
 
 /** An object that cannot be read holds its name, too. */
