@@ -11,7 +11,6 @@ import type { Logger } from "../../storage/base/logger.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject, ObjectMeta } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
-import { StatusError } from "../api/status.js";
 import {
   autoUpdateAnnotation,
   type BindingObject,
@@ -23,6 +22,7 @@ import {
 import { toPolicyRules } from "../authz/rbac/policy-rule.js";
 import { rbacGroup } from "../authz/rbac/rbac-index.js";
 import { covers } from "../authz/rbac/rule-coverage.js";
+import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectKey, ObjectsApi } from "./objects-api.js";
 
 export interface BootstrapPolicyOptions {
@@ -151,16 +151,11 @@ async function reconcile(
       logger.info(about, "added to a default role or binding what was missing");
       return;
     } catch (error) {
-      if (!isRace(error)) throw error;
+      if (!isLostRace(error)) throw error;
       lastRace = error;
     }
   }
   throw lastRace;
-}
-
-/** Somebody else was quicker: to create, to change, or to delete. */
-function isRace(error: unknown): boolean {
-  return error instanceof StatusError && (error.code === 409 || error.code === 404);
 }
 
 /** Adds what is missing: labels, annotations, permissions, selectors. */

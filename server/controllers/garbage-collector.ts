@@ -14,6 +14,7 @@ import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { ApiObject, ObjectMeta, OwnerReference } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
+import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import {
   deletionOf,
@@ -144,10 +145,9 @@ export class GarbageCollector {
       this.#queue.forget(key);
     } catch (error) {
       if (signal.aborted) return;
-      // Somebody wrote it meanwhile, or it is gone: the next look decides anew.
-      const isRace = error instanceof StatusError && (error.code === 409 || error.code === 404);
-      if (!isRace)
+      if (!isLostRace(error)) {
         this.#logger.warn({ object: key, err: error }, "collecting failed, trying again");
+      }
       this.#queue.retry(key);
     }
   }

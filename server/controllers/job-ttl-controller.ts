@@ -6,7 +6,7 @@
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { ApiObject } from "../api/meta.js";
-import { StatusError } from "../api/status.js";
+import { isLostRace } from "./lost-race.js";
 import type { ObjectsApi } from "./objects-api.js";
 import { WorkQueue } from "./work-queue.js";
 
@@ -62,8 +62,9 @@ export async function runJobTtlController(
       queue.forget(key);
     } catch (error) {
       if (signal.aborted) return;
-      const isRace = error instanceof StatusError && (error.code === 409 || error.code === 404);
-      if (!isRace) logger.warn({ job: key, err: error }, "deleting a finished job failed");
+      if (!isLostRace(error)) {
+        logger.warn({ job: key, err: error }, "deleting a finished job failed");
+      }
       queue.retry(key);
     }
   }, signal);

@@ -8,13 +8,13 @@ import type { Logger } from "../../storage/base/logger.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
-import { StatusError } from "../api/status.js";
 import {
   type AggregatableRole,
   aggregateRules,
   readClusterRole,
 } from "../authz/rbac/aggregation.js";
 import { rbacGroup } from "../authz/rbac/rbac-index.js";
+import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { WorkQueue } from "./work-queue.js";
 
@@ -69,8 +69,9 @@ export async function runRoleAggregation(
         await writeGathered(objects, clusterRoles, role, roles, signal);
       } catch (error) {
         if (signal.aborted) return;
-        const isMoved = error instanceof StatusError && (error.code === 409 || error.code === 404);
-        if (!isMoved) logger.warn({ role: role.name, err: error }, "aggregating a role failed");
+        if (!isLostRace(error)) {
+          logger.warn({ role: role.name, err: error }, "aggregating a role failed");
+        }
         changed.add(role.name);
         queue.retry(ALL);
         return;

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
-import { StatusError } from "../api/status.js";
+import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectKey, ObjectsApi } from "./objects-api.js";
 import { WorkQueue } from "./work-queue.js";
 
@@ -54,8 +54,9 @@ export async function runSyncLoop(options: SyncLoopOptions, signal: AbortSignal)
     } catch (error) {
       if (signal.aborted) return;
       // Somebody else was faster, with the same or with something that is looked at next.
-      const isRace = error instanceof StatusError && (error.code === 409 || error.code === 404);
-      if (!isRace) logger.warn({ loop: name, err: error }, "a control loop could not do its work");
+      if (!isLostRace(error)) {
+        logger.warn({ loop: name, err: error }, "a control loop could not do its work");
+      }
       queue.retry(key);
     }
   }, signal);

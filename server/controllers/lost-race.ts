@@ -1,0 +1,10 @@
+/** How loops recognise that somebody else wrote first. */
+import { StatusError } from "../api/status.js";
+
+/**
+ * Whether a write was refused because somebody else was quicker to create, to change or to delete the
+ * object: nothing is wrong, the next look decides anew.
+ */
+export function isLostRace(error: unknown): boolean {
+  return error instanceof StatusError && (error.code === 409 || error.code === 404);
+}
