@@ -64,8 +64,12 @@ describe("authorization modes", () => {
   const start = (...flags: string[]) =>
     startServer({ flags: [`--client-ca-file=${caFile}`, ...flags] });
 
-  async function clientOf(server: ServerProcess, commonName: string): Promise<HttpsClient> {
-    const identity = await authority.issue({ commonName });
+  async function clientOf(
+    server: ServerProcess,
+    commonName: string,
+    organizations: string[] = [],
+  ): Promise<HttpsClient> {
+    const identity = await authority.issue({ commonName, organizations });
     return new HttpsClient(server.url, { ca: server.credentials.ca, ...identity });
   }
 
@@ -99,6 +103,28 @@ describe("authorization modes", () => {
     );
     (await server.client.get(CONFIG_MAPS)).expect(200);
     jane.close();
+  });
+
+  test("S2-AZ-06: Node and RBAC decide each about their own, and only where they are asked", async () => {
+    const [ownNode, review] = ["/api/v1/nodes/n1", "/apis/authorization.k8s.io/v1"];
+    const self = { spec: { resourceAttributes: { verb: "get", resource: "pods" } } };
+    for (const [mode, isNodeAllowed] of [
+      ["Node", true],
+      ["RBAC", false],
+    ] as const) {
+      await using server = await start(`--authorization-mode=${mode}`);
+      const node = await clientOf(server, "system:node:n1", ["system:nodes"]);
+      const jane = await clientOf(server, "jane");
+      const answer = await node.get(ownNode);
+      if (isNodeAllowed) answer.expect(404);
+      else refused(answer);
+      // Everybody may ask about themselves by a default role, which is RBAC's.
+      const asked = await jane.post(`${review}/selfsubjectaccessreviews`, self);
+      if (isNodeAllowed) refused(asked);
+      else asked.expect(201);
+      node.close();
+      jane.close();
+    }
   });
 
   test("S2-AZ-02, S2-AZ-03, S2-AZ-05, S2-AZ-07: an ABAC file, and what comes behind it", async () => {

@@ -269,7 +269,7 @@ describe("webhooks that decide", () => {
 });
 
 describe("webhooks by flags", () => {
-  test("S2-AZ-07: --authorization-mode=Webhook,RBAC asks in v1beta1 without conditions", async () => {
+  test("S2-AZ-06, S2-AZ-07: --authorization-mode=Webhook,RBAC asks in v1beta1 without conditions", async () => {
     await using dir = await makeTempDir("authorization-flags");
     await using stub = await openWebhookStub(({ body }) =>
       withStatus(body, { allowed: body.spec.user === "jane" }),
@@ -320,7 +320,7 @@ describe("webhooks by flags", () => {
     await server.stop();
   });
 
-  test("S2-AZ-08, S2-AZC-08, 15: what cannot be is one clear line and exit status 1", async () => {
+  test("S2-AZ-08, S2-AZC-08, S2-AZC-15: what cannot be is one clear line and exit status 1", async () => {
     await using dir = await makeTempDir("authorization-flags");
     const file = async (name: string, text: string) => {
       await writeFile(join(dir.path, name), text);
@@ -329,6 +329,8 @@ describe("webhooks by flags", () => {
     const kubeconfig = await file("kubeconfig", "{}");
     const good = await file("good.yaml", configText([]));
     const late = webhook("w", kubeconfig, { timeout: "31s" });
+    const inside = { type: "InClusterConfig" };
+    const own = webhook("w", kubeconfig, { connectionInfo: inside });
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [
         [`--authorization-config=${good}`, "--authorization-mode=RBAC"],
@@ -338,10 +340,23 @@ describe("webhooks by flags", () => {
         [`--authorization-config=${await file("late.yaml", configText([late]))}`],
         /authorizers\[0\].timeout: Invalid value: "31s": must be > 0s and <= 30s/,
       ],
+      [
+        [`--authorization-config=${await file("own.yaml", configText([own]))}`],
+        /connectionInfo.type: Invalid value: "InClusterConfig": not allowed/,
+      ],
+      [
+        [
+          `--authorization-config=${await file("abac.yaml", configText([{ type: "ABAC", name: "abac" }]))}`,
+        ],
+        /authorization-mode ABAC's authorization policy file not passed/,
+      ],
       [[`--authorization-config=${join(dir.path, "none")}`], /none/],
       [["--authorization-mode=Webhook"], /authorization config file not passed/],
       [["--authorization-mode=Sometimes"], /Sometimes/],
-      [["--authorization-webhook-cache-redis=http://:pw@x"], /expected redis:\/\/host:port/],
+      [
+        ["--authorization-webhook-cache-redis=http://:pw@x"],
+        /address of Redis must be redis:\/\/host:port/,
+      ],
       // Refused after connections were opened: they must not keep the process alive.
       [
         [

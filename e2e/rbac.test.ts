@@ -64,6 +64,29 @@ describe("RBAC through kubectl", () => {
     assert.match(all, /^\*\.\*\s+\[\]\s+\[\]\s+\[\*\]$/m);
   });
 
+  test("S2-SAR-05: the reviews can be created, and nothing else; the local one in a namespace", async () => {
+    const { object } = (await server.client.get("/apis/authorization.k8s.io/v1")).expect(200);
+    const resources = object.resources as { name: string; namespaced: boolean; verbs: string[] }[];
+    assert.deepEqual(
+      resources.map(({ name, namespaced, verbs }) => [name, namespaced, verbs]),
+      [
+        ["localsubjectaccessreviews", true, ["create"]],
+        ["selfsubjectaccessreviews", false, ["create"]],
+        ["selfsubjectrulesreviews", false, ["create"]],
+        ["subjectaccessreviews", false, ["create"]],
+      ],
+    );
+    const local = "/apis/authorization.k8s.io/v1/namespaces/shop/localsubjectaccessreviews";
+    const ask = (namespace: string) => {
+      const resourceAttributes = { verb: "get", resource: "configmaps", namespace };
+      return server.client.post(local, { spec: { user: "jane", resourceAttributes } });
+    };
+    const answered = (await ask("shop")).expect(201).object.status as { allowed: boolean };
+    assert.equal(answered.allowed, true);
+    (await ask("default")).expect(422);
+    (await server.client.get(local)).expect(405);
+  });
+
   test("S2-SSR-03: everybody who is known may ask who they are; the anonymous may not", async () => {
     assert.match(await kubectl.ok(as("jane", "auth", "whoami")), /Username\s+jane/);
     const anonymous = new HttpsClient(server.url, { ca: server.credentials.ca });

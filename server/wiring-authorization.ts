@@ -117,6 +117,9 @@ async function memberOf(type: string, { config, view, rbac }: MemberParts): Prom
       return new NodeAuthorizer(view, config.naming);
     case "ABAC": {
       const path = config.authorizationPolicyFile;
+      if (path === "") {
+        throw new RangeError("authorization-mode ABAC's authorization policy file not passed");
+      }
       return new AbacAuthorizer(config.naming, path, await readFile(path, "utf8"));
     }
     case "AlwaysAllow":

@@ -153,8 +153,7 @@ function checkAuthorization(
   given: ReadonlySet<FlagKey>,
 ): void {
   const other = [...given].find(
-    (key) =>
-      /^authorization(Modes|PolicyFile|Webhook)/.test(key) && !key.includes("WebhookCacheRedis"),
+    (key) => /^authorization(Modes|Webhook)/.test(key) && !key.includes("WebhookCacheRedis"),
   );
   if (authorizationConfig !== "" && other !== undefined) {
     throw new RangeError(

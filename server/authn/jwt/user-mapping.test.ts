@@ -264,7 +264,7 @@ describe("rules", () => {
     assert.match(String(field("name", others, { exp: 1, nbf: 0 })), /^refused: claim validation: /);
   });
 
-  test("S2-AUTHC-15, S2-ERR-01: the user must be as the rules want it", () => {
+  test("S2-AUTHC-15, S2-RBAC-29, S2-ERR-01: the user must be as the rules want it", () => {
     const others = {
       claimMappings: {
         username: { claim: "sub", prefix: "" },

@@ -45,6 +45,7 @@ authorizers:
     cacheUnauthorizedRequests: false
     timeout: 30s
     subjectAccessReviewVersion: v1beta1
+    matchConditionSubjectAccessReviewVersion: v1
     failurePolicy: NoOpinion
     connectionInfo:
       type: KubeConfigFile
@@ -63,7 +64,7 @@ const validate = (configuration: AuthorizationConfiguration, enabledTypes?: read
     ...(enabledTypes === undefined ? {} : { enabledTypes: new Set(enabledTypes) }),
   });
 
-test("S2-AZC-01, 02, 04, 05, 06, 07: a file is read, with its defaults", () => {
+test("S2-AZC-01, S2-AZC-02, S2-AZC-04, S2-AZC-05, S2-AZC-06, S2-AZC-07: a file is read, with its defaults", () => {
   const configuration = parse(COMPLETE);
   const [first, second, ...rest] = configuration.authorizers;
   assert.deepEqual(first, {
@@ -148,7 +149,7 @@ test("decoding is strict: unknown and repeated fields, wrong types and bad texts
   }
 });
 
-test("S2-AZC-02, 03, 08, 09, 10, 11, 14, 15: the rules, in upstream's words", () => {
+test("S2-AZC-02, S2-AZC-03, S2-AZC-08, S2-AZC-09, S2-AZC-10, S2-AZC-11, S2-AZC-14, S2-AZC-15: the rules, in upstream's words", () => {
   const cases: readonly (readonly [string, string, string])[] = [
     ["type: Node", 'type: ""', "authorizers[2].type: Required value"],
     [
@@ -199,7 +200,7 @@ test("S2-AZC-02, 03, 08, 09, 10, 11, 14, 15: the rules, in upstream's words", ()
     [
       "matchConditionSubjectAccessReviewVersion: v1",
       "",
-      "authorizers[0].matchConditionSubjectAccessReviewVersion: Required value: required if match conditions are specified",
+      "authorizers[0].matchConditionSubjectAccessReviewVersion: Required value",
     ],
     [
       "matchConditionSubjectAccessReviewVersion: v1",

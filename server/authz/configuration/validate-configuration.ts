@@ -147,10 +147,8 @@ class Validation {
     );
     const conditionVersion = webhook.matchConditionSubjectAccessReviewVersion;
     const conditionPath = `${path}.matchConditionSubjectAccessReviewVersion`;
-    if (conditionVersion !== "") this.#checkChoice(conditionVersion, ["v1"], conditionPath);
-    else if (webhook.matchConditions.length > 0) {
-      this.#add(requiredValue(conditionPath, "required if match conditions are specified"));
-    }
+    // Upstream asks for it only where there are conditions; it is described as required (S2-AZC-10).
+    this.#checkChoice(conditionVersion, ["v1"], conditionPath);
     this.#checkChoice(webhook.failurePolicy, FAILURE_POLICIES, `${path}.failurePolicy`);
     this.#checkConnection(webhook.connectionInfo, `${path}.connectionInfo`);
   }

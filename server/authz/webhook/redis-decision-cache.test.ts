@@ -452,7 +452,7 @@ test("addresses of Redis are read, bad ones are refused without their password",
   for (const text of ["", "r.example:6379", "http://:pw@r", "redis://:pw@r/a", "redis://r?x=pw"]) {
     assert.throws(
       () => parseRedisUrl(text),
-      (error: Error) => !error.message.includes("pw") && /expected redis:/.test(error.message),
+      (error: Error) => !error.message.includes("pw") && /must be redis:/.test(error.message),
     );
   }
 });

@@ -68,7 +68,8 @@ export function parseRedisUrl(text: string): RedisConnection {
   const database = /^\/?(\d{1,5})?$/.exec(url?.pathname ?? "x");
   const isRedis = url?.protocol === "redis:" || url?.protocol === "rediss:";
   if (!isRedis || url.hostname === "" || database === null || url.search !== "") {
-    throw new RangeError("expected redis://host:port/database or rediss://host:port/database");
+    const forms = "redis://host:port/database or rediss://host:port/database";
+    throw new RangeError(`the address of Redis must be ${forms}`);
   }
   return {
     host: url.hostname.replace(/^\[|\]$/g, ""),
