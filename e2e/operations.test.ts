@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { startServer } from "./harness/server-process.js";
+import { startEtcd } from "./tools/etcd.js";
 
 /** Present only with flags that this server was not given. */
 const CONDITIONAL = new Set([
@@ -31,6 +32,41 @@ test("CARD-08, S2-HEALTH-09: the documented metrics and health checks are those 
   const verbose = await server.client.get("/readyz?verbose");
   const checks = [...verbose.text.matchAll(/^\[\+\](\S+) ok$/gm)].map((match) => match[1] ?? "");
   assert.deepEqual(firstColumn(document, "Health").toSorted(), checks.toSorted());
+});
+
+/** What dashboards and alerts that are made for the existing API look for, with some of the labels. */
+const WELL_KNOWN: readonly [name: string, labels: readonly string[]][] = [
+  ["apiserver_request_total", ["verb", "group", "version", "resource", "scope", "code"]],
+  ["apiserver_request_duration_seconds_bucket", ["verb", "resource", "subresource", "le"]],
+  ["apiserver_response_sizes_bucket", ["verb", "resource", "le"]],
+  ["apiserver_current_inflight_requests", ["request_kind"]],
+  ["apiserver_longrunning_requests", ["verb", "resource"]],
+  ["apiserver_watch_events_total", ["group", "version"]],
+  ["apiserver_watch_cache_resource_version", ["group", "resource"]],
+  ["apiserver_storage_objects", ["resource"]],
+  ["apiserver_resource_objects", ["group", "resource"]],
+  ["etcd_request_duration_seconds_bucket", ["operation", "le"]],
+  ["kubernetes_feature_enabled", ["name", "stage"]],
+  ["process_start_time_seconds", []],
+];
+
+test("CARD-08: metrics have the names and labels that people already look for", async () => {
+  await using etcd = await startEtcd();
+  await using server = await startServer({ etcdEndpoints: [etcd.endpoint] });
+  const path = "/api/v1/namespaces/default/configmaps";
+  const ending = new AbortController();
+  const events = await server.client.watch(`${path}?watch=1`, ending.signal);
+  (await server.client.post(path, { metadata: { name: "a" } })).expect(201);
+  (await server.client.get(path)).expect(200);
+  await events.next();
+  const { text } = await server.client.get("/metrics");
+  ending.abort();
+  const lines = text.split("\n");
+  for (const [name, labels] of WELL_KNOWN) {
+    const line = lines.find((each) => each.startsWith(`${name}{`) || each.startsWith(`${name} `));
+    assert.ok(line !== undefined, name);
+    for (const label of labels) assert.match(line, new RegExp(`[{,]${label}="`), name);
+  }
 });
 
 test("S2-HEALTH-04: every check has a path below every endpoint, whether it counts there or not", async () => {

@@ -168,6 +168,11 @@ export function observeStorage(metrics: Metrics, { view, freshness }: Views): vo
       (p) => p.ring.droppedEarly,
     ],
     [
+      "apiserver_watch_cache_resource_version",
+      "Resource version that the watch cache of a resource has reached.",
+      (p) => p.revision,
+    ],
+    [
       "apiserver_storage_corrupt_objects",
       "Stored objects that cannot be read.",
       (p) => p.corrupt.size,
