@@ -20,6 +20,8 @@ export interface TestLeaf {
   readonly organizations?: readonly string[];
   /** What it may be used for; "any" = no such extension. Default: client. */
   readonly usage?: "client" | "server" | "any";
+  /** The identifier of an extension that nobody knows and everybody must. */
+  readonly criticalExtension?: string;
   /** Names and addresses of a server. */
   readonly hosts?: readonly string[];
   readonly notBefore?: Date;
@@ -78,6 +80,9 @@ export class TestAuthority {
     if (usage !== "any") {
       const oid = usage === "client" ? CLIENT_AUTH : SERVER_AUTH;
       extensions.push(new x509.ExtendedKeyUsageExtension([oid]));
+    }
+    if (leaf.criticalExtension !== undefined) {
+      extensions.push(new x509.Extension(leaf.criticalExtension, true, new Uint8Array([5, 0])));
     }
     if (hosts.length > 0) {
       const names: x509.JsonGeneralNames = hosts.map((value) => ({

@@ -3,8 +3,11 @@
  * certificate, as several sets of authorities (clients', front proxies') have a say, each in its
  * authenticator, and as sets change while connections are open.
  */
+// The X.509 library resolves its parts by decorators and wants this first.
+import "reflect-metadata";
 import { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
+import { X509Certificate as ParsedCertificate } from "@peculiar/x509";
 import { LRUCache } from "lru-cache";
 
 /** Longer chains are refused, as every link costs a signature check. */
@@ -15,6 +18,20 @@ const INTERMEDIATES_MAX = 256;
 
 /** Extended key usages (RFC 5280 section 4.2.1.12) with which a client may show a certificate. */
 const CLIENT_USAGES: ReadonlySet<string> = new Set(["1.3.6.1.5.5.7.3.2", "2.5.29.37.0"]);
+
+/** Extensions (RFC 5280 section 4.2.1) that somebody looks at, here or in the handshake. */
+const KNOWN_EXTENSIONS: ReadonlySet<string> = new Set([
+  "2.5.29.14", // subject key identifier
+  "2.5.29.15", // key usage
+  "2.5.29.17", // subject alternative name
+  "2.5.29.19", // basic constraints
+  "2.5.29.30", // name constraints
+  "2.5.29.31", // distribution points of revocation lists
+  "2.5.29.32", // policies
+  "2.5.29.35", // authority key identifier
+  "2.5.29.36", // policy constraints
+  "2.5.29.37", // extended key usage
+]);
 
 /** What a subject says. */
 export interface CertificateSubject {
@@ -60,6 +77,8 @@ export class ClientChains {
     for (let link = 0; link < CHAIN_LINKS_MAX && current !== undefined; link++) {
       const subject: X509Certificate = current;
       if (!isValidAt(subject, nowMs)) return false;
+      // The handshake has seen to it where it trusted the certificate itself.
+      if (!socket.authorized && !isUnderstood(subject)) return false;
       if (authorities.some((one) => isValidAt(one, nowMs) && hasIssued(one, subject))) {
         for (const certificate of path) this.#seen.set(certificate.fingerprint256, certificate);
         return true;
@@ -94,6 +113,16 @@ export function subjectOf(socket: TLSSocket): CertificateSubject {
 function isForClients(certificate: X509Certificate): boolean {
   const usages = certificate.keyUsage as readonly string[] | undefined;
   return usages === undefined || usages.some((usage) => CLIENT_USAGES.has(usage));
+}
+
+/** A critical extension that nobody here knows makes a certificate no good. */
+function isUnderstood({ raw }: X509Certificate): boolean {
+  try {
+    const { extensions } = new ParsedCertificate(new Uint8Array(raw));
+    return extensions.every(({ critical, type }) => !critical || KNOWN_EXTENSIONS.has(type));
+  } catch {
+    return false;
+  }
 }
 
 function hasIssued(authority: X509Certificate, certificate: X509Certificate): boolean {

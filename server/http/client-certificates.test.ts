@@ -77,6 +77,7 @@ describe("client certificates", () => {
       expired: await codeOf(one, { notAfter: new Date(Date.now() - HOUR_MS), notBefore: past }),
       "not yet valid": await codeOf(one, { notBefore: future }),
       server: await codeOf(one, { usage: "server" }),
+      "not understood": await codeOf(one, { criticalExtension: "1.2.3.4" }),
     };
     for (const [what, code] of Object.entries(refused)) assert.equal(code, 401, what);
     // Without a list of usages it is for everything, as the existing API holds.
