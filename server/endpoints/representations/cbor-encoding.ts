@@ -5,10 +5,11 @@
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { encodeCbor, encodeCborItem, encodeCborKey, SELF_DESCRIBED } from "../../codec/cbor.js";
 import { parseJson } from "../../codec/json.js";
-import { ChunkWriter } from "../chunk-writer.js";
+import type { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { inCompactJson } from "./json-encoding.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
+import { PieceReader } from "./piece-reader.js";
 
 /** RFC 8949 section 3.2: what opens and closes a container of indefinite length. */
 const MAP_START = 0xbf;
@@ -19,14 +20,9 @@ const SEQUENCE_TYPE = "application/cbor-seq";
 
 export function inCbor(form: JsonForm, contentType: string): Representation {
   const compact = inCompactJson(form, contentType, false);
-  const scratch = new ChunkWriter();
-  const toValue = (put: (out: ChunkWriter) => void): JsonValue => {
-    scratch.reset();
-    put(scratch);
-    return parseJson(scratch.peek().toString("utf8"));
-  };
+  const pieces = new PieceReader();
   const putDocument = (out: ChunkWriter, put: (to: ChunkWriter) => void) =>
-    putAll(out, encodeCbor(toValue(put)));
+    putAll(out, encodeCbor(pieces.value(put)));
   return {
     ...compact,
     id: `${form.id}/cbor`,
@@ -46,7 +42,7 @@ export function inCbor(form: JsonForm, contentType: string): Representation {
       out.putByte(ARRAY_START);
     },
     putItem(out, object) {
-      putAll(out, encodeCborItem(toValue((to) => form.putItem(to, object))));
+      putAll(out, encodeCborItem(pieces.value((to) => form.putItem(to, object))));
     },
     putListFoot(out) {
       out.putByte(BREAK);

@@ -1,9 +1,9 @@
 /** JSON, as it is stored and as people read it (S1-QP-14). */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
-import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { indentJson } from "./indent-json.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
+import { PieceReader } from "./piece-reader.js";
 
 const JSON_TYPE = "application/json";
 
@@ -53,13 +53,8 @@ export function inCompactJson(
 /** Indented by two spaces, without a newline at the end. Watch events stay on one line each. */
 export function inIndentedJson(form: JsonForm, contentType: string): Representation {
   const compact = inCompactJson(form, contentType, false);
-  const scratch = new ChunkWriter();
-  const textOf = (put: (out: ChunkWriter) => void): string => {
-    scratch.reset();
-    put(scratch);
-    return scratch.peek().toString("utf8");
-  };
-  const put = (object: StoredObject) => textOf((out) => form.put(out, object, true));
+  const pieces = new PieceReader();
+  const put = (object: StoredObject) => pieces.text((out) => form.put(out, object, true));
   return {
     ...compact,
     id: `${form.id}/indented`,
@@ -71,7 +66,7 @@ export function inIndentedJson(form: JsonForm, contentType: string): Representat
       out.putText(whole.slice(0, whole.lastIndexOf("[") + 1));
     },
     putItem(out, object, isFirst) {
-      const text = textOf((to) => form.putItem(to, object));
+      const text = pieces.text((to) => form.putItem(to, object));
       out.putText(`${isFirst ? "" : ","}\n    ${indentJson(text, ITEM_DEPTH)}`);
     },
     putListFoot: (out, isEmpty) => out.putText(isEmpty ? "]\n}" : "\n  ]\n}"),

@@ -6,10 +6,10 @@
 import { Document, Scalar, type Tags, visit } from "yaml";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { parseJson } from "../../codec/json.js";
-import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { inCompactJson } from "./json-encoding.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
+import { PieceReader } from "./piece-reader.js";
 
 /** For JSON "<<" is a key like any other. */
 function withoutMerge(tags: Tags): Tags {
@@ -39,25 +39,21 @@ export function toYaml(value: JsonValue): string {
 
 export function inYaml(form: JsonForm, contentType: string): Representation {
   const compact = inCompactJson(form, contentType, false);
-  const scratch = new ChunkWriter();
-  const toValue = (put: (out: ChunkWriter) => void): JsonValue => {
-    scratch.reset();
-    put(scratch);
-    return parseJson(scratch.peek().toString("utf8"));
-  };
+  const pieces = new PieceReader();
   return {
     ...compact,
     id: `${form.id}/yaml`,
     isStoredForm: false,
     costlyEncoding: "yaml",
-    putObject: (out, object) => out.putText(toYaml(toValue((to) => form.put(to, object, true)))),
+    putObject: (out, object) =>
+      out.putText(toYaml(pieces.value((to) => form.put(to, object, true)))),
     putListHead(out, metadata) {
       // What holds the items comes last, so that they can follow one by one.
       const { items, rows, ...head } = parseJson(form.listHead(metadata) + LIST_FOOT) as JsonObject;
       out.putText(`${toYaml(head)}${rows === undefined ? "items" : "rows"}:\n`);
     },
     putItem(out, object) {
-      out.putText(toYaml([toValue((to) => form.putItem(to, object))]));
+      out.putText(toYaml([pieces.value((to) => form.putItem(to, object))]));
     },
     putListFoot(out, isEmpty) {
       if (isEmpty) out.putText("  []\n");
