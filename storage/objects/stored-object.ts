@@ -82,6 +82,15 @@ export function withRevision(object: StoredObject, revision: Revision): StoredOb
   return { ...object, revision, bytes };
 }
 
+/** An object that was decoded under revision 0, as it is not stored: without a resourceVersion. */
+export function withoutRevision(object: StoredObject): StoredObject {
+  const field = `,"resourceVersion":"0"`;
+  const at = object.bytes.indexOf(field);
+  if (at < 0) return object;
+  const rest = object.bytes.subarray(at + field.length);
+  return { ...object, bytes: Buffer.concat([object.bytes.subarray(0, at), rest]) };
+}
+
 /** The bytes to store for an object's JSON, and to answer with once its revision is known. */
 export function spliceResourceVersion(value: Buffer, uid: string, revision: Revision): Buffer {
   const metadataAt = value.indexOf(METADATA_START) + METADATA_START.length;

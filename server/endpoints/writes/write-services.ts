@@ -2,7 +2,7 @@
 
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
-import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
+import { decodeStoredObject, withoutRevision } from "../../../storage/objects/stored-object.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { GroupVersionKind } from "../../api/names.js";
 import type { ObjectResult, Registry } from "../../registry/generic/registry.js";
@@ -78,7 +78,8 @@ export function answerObject(
   const { selectableFields } = resource.strategy;
   const object = decodeStoredObject(key, value, result.revision as Revision, selectableFields);
   const out = new ChunkWriter();
-  representation.putObject(out, object);
+  // A create that was rehearsed has no version.
+  representation.putObject(out, result.revision === 0 ? withoutRevision(object) : object);
   ctx.status = result.status;
   ctx.set("Content-Type", representation.contentType);
   ctx.body = out.take();

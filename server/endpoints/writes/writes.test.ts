@@ -117,6 +117,21 @@ test("S1-DRY-01, S1-QP-11: a bare dryRun is a dry run, for every verb", async ()
   assert.deepEqual(still.body.data, { a: "b" });
 });
 
+test("S1-DRY-04: what a dry run would create has no version, in whatever form", async () => {
+  const url = `${CONFIG_MAPS}?dryRun=All`;
+  const object = { metadata: { name: "formless" } };
+  for (const accept of [
+    "application/json",
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+  ]) {
+    const { body } = await send("POST", url, object, { accept });
+    assert.equal(body.metadata.resourceVersion, undefined, accept);
+    assert.equal(body.metadata.name, "formless");
+  }
+  const { body } = await send("POST", `${url}&pretty=true`, object);
+  assert.equal(body.metadata.resourceVersion, undefined);
+});
+
 test("S1-FV-04, S1-FV-07, S1-FV-08: unknown and duplicate fields", async () => {
   const text = '{"metadata":{"name":"fv"},"data":{"a":"1","a":"2"},"x":1}';
   const strict = await refusal(send("POST", `${CONFIG_MAPS}?fieldValidation=Strict`, text));
