@@ -449,7 +449,8 @@ test("addresses of Redis are read, bad ones are refused without their password",
     password: "p@ss",
     isTls: true,
   });
-  for (const text of ["", "r.example:6379", "http://:pw@r", "redis://:pw@r/a", "redis://r?x=pw"]) {
+  const wrong = ["", "r.example:6379", "http://:pw@r", "redis://:pw@r/a", "redis://r?x=pw"];
+  for (const text of [...wrong, "redis://:%pw@r"]) {
     assert.throws(
       () => parseRedisUrl(text),
       (error: Error) => !error.message.includes("pw") && /must be redis:/.test(error.message),

@@ -67,7 +67,10 @@ export function parseRedisUrl(text: string): RedisConnection {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const database = /^\/?(\d{1,5})?$/.exec(url?.pathname ?? "x");
   const isRedis = url?.protocol === "redis:" || url?.protocol === "rediss:";
-  if (!isRedis || url.hostname === "" || database === null || url.search !== "") {
+  const username = percentDecoded(url?.username ?? "");
+  const password = percentDecoded(url?.password ?? "");
+  const isReadable = username !== undefined && password !== undefined;
+  if (!isRedis || url.hostname === "" || database === null || url.search !== "" || !isReadable) {
     const forms = "redis://host:port/database or rediss://host:port/database";
     throw new RangeError(`the address of Redis must be ${forms}`);
   }
@@ -75,10 +78,19 @@ export function parseRedisUrl(text: string): RedisConnection {
     host: url.hostname.replace(/^\[|\]$/g, ""),
     port: url.port === "" ? 6379 : Number(url.port),
     database: Number(database[1] ?? 0),
-    username: decodeURIComponent(url.username),
-    password: decodeURIComponent(url.password),
+    username,
+    password,
     isTls: url.protocol === "rediss:",
   };
+}
+
+/** Undefined for what is not well encoded. */
+function percentDecoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable {
