@@ -74,4 +74,8 @@ test("S2-AZ-18: a denial says who may not do what where, and why", () => {
     'nodes is forbidden: User "jane" cannot list resource "nodes" in API group "" at the cluster scope',
   );
   assert.equal(message("GET", "/metrics"), 'forbidden: User "jane" cannot get path "/metrics"');
+  assert.equal(
+    message("GET", "/<b>&", "a < b"),
+    'forbidden: User "jane" cannot get path "/&lt;b&gt;&amp;": a < b',
+  );
 });

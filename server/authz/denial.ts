@@ -12,15 +12,18 @@ export function denial({ user, info }: AuthorizationAttributes, reason: string):
   const who = `User ${JSON.stringify(user.name)} cannot ${info.verb}`;
   const why = reason === "" ? "" : `: ${reason}`;
   if (!info.isResourceRequest) {
-    return forbiddenPath(`forbidden: ${who} path ${JSON.stringify(info.path)}${why}`);
+    const what = escaped(`${who} path ${JSON.stringify(info.path)}`);
+    return forbiddenPath(`forbidden: ${what}${why}`);
   }
   const { group, resource, subresource, namespace, name } = info;
-  const what = subresource === "" ? resource : `${resource}/${subresource}`;
+  const asked = JSON.stringify(subresource === "" ? resource : `${resource}/${subresource}`);
   const where =
     namespace === "" ? "at the cluster scope" : `in the namespace ${JSON.stringify(namespace)}`;
-  return forbidden(
-    { group, resource },
-    name,
-    `${who} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)} ${where}${why}`,
-  );
+  const what = `${who} resource ${asked} in API group ${JSON.stringify(group)} ${where}`;
+  return forbidden({ group, resource }, name, `${escaped(what)}${why}`);
+}
+
+/** Some clients show the message as HTML: what comes from the URL is no markup. */
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
