@@ -35,9 +35,10 @@ export interface IssuerKeysOptions {
 const REFRESH_MS = 5 * 60_000;
 /** While the issuer has not answered. */
 const RETRY_MS = 5_000;
-/** Between two fetches for tokens with unknown keys: whoever makes such tokens up must not be able
- * to overrun the issuer through us. */
+/** Between two fetches for tokens with unknown keys, after a few at once: whoever makes such tokens up
+ * must not be able to overrun the issuer through us. */
 const DEMAND_INTERVAL_MS = 1_000;
+const DEMAND_BURST = 5;
 /** Issuers have two or three. A token without key id is tried on each. */
 const KEYS_MAX = 100;
 
@@ -55,7 +56,8 @@ export class IssuerKeys {
   #pending: Promise<void> | undefined;
   #demand: Promise<void> | undefined;
   #hasTried = false;
-  #lastDemandMs = Number.NEGATIVE_INFINITY;
+  /** The end of the intervals that fetches on demand have used up, were they one after the other. */
+  #demandedUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: IssuerKeysOptions) {
     const { url, discoveryURL, certificateAuthority } = options.issuer;
@@ -126,7 +128,8 @@ export class IssuerKeys {
    */
   async #loadOnDemand(): Promise<void> {
     const { clock } = this.#options;
-    const waitMs = this.#lastDemandMs + DEMAND_INTERVAL_MS - clock.monotonic();
+    const burstMs = (DEMAND_BURST - 1) * DEMAND_INTERVAL_MS;
+    const waitMs = this.#demandedUntilMs - burstMs - clock.monotonic();
     try {
       if (waitMs > 0 && this.#pending === undefined) {
         await clock.sleep(waitMs, this.#closing.signal);
@@ -134,7 +137,7 @@ export class IssuerKeys {
     } catch {
       return;
     }
-    this.#lastDemandMs = clock.monotonic();
+    this.#demandedUntilMs = Math.max(this.#demandedUntilMs, clock.monotonic()) + DEMAND_INTERVAL_MS;
     await this.#load(false);
   }
 
