@@ -11,11 +11,11 @@ import type { StoreDatabase } from "./database.js";
 import { GroupPlan, type PreparedTransaction, type RevisionEvents } from "./group-plan.js";
 
 /** Beyond it writers are told to come back: at 1 KiB each it is 64 MiB of values in memory. */
-const queuedTasksMax = 65_536;
-const queuedBytesMax = 256 * 1024 * 1024;
+const QUEUED_TASKS_MAX = 65_536;
+const QUEUED_BYTES_MAX = 256 * 1024 * 1024;
 /** Bounds of one group, so that planning takes a few milliseconds at most. */
-const groupTasksMax = 512;
-const groupBytesMax = 8 * 1024 * 1024;
+const GROUP_TASKS_MAX = 512;
+const GROUP_BYTES_MAX = 8 * 1024 * 1024;
 
 interface Task {
   readonly bytes: number;
@@ -67,7 +67,7 @@ export class CommitQueue {
     return new Promise<T>((resolve, reject) => {
       if (this.#isClosed) return reject(closed());
       if (signal.aborted) return reject(signal.reason);
-      if (this.#queued.length >= queuedTasksMax || this.#queuedBytes >= queuedBytesMax) {
+      if (this.#queued.length >= QUEUED_TASKS_MAX || this.#queuedBytes >= QUEUED_BYTES_MAX) {
         return reject(new StorageError("Unavailable", "too many writes are waiting for the disk"));
       }
       const task: Task = {
@@ -98,10 +98,10 @@ export class CommitQueue {
     let bytes = 0;
     let count = 0;
     for (const task of this.#queued) {
-      if (count > 0 && (task.isExclusive || bytes >= groupBytesMax)) break;
+      if (count > 0 && (task.isExclusive || bytes >= GROUP_BYTES_MAX)) break;
       bytes += task.bytes;
       count++;
-      if (task.isExclusive || count >= groupTasksMax) break;
+      if (task.isExclusive || count >= GROUP_TASKS_MAX) break;
     }
     const group = this.#queued.slice(0, count);
     this.#queued = this.#queued.slice(count);

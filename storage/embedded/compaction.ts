@@ -14,7 +14,7 @@ import type { GroupPlan } from "./group-plan.js";
 import { decodeLog, encodeNumbers } from "./records.js";
 
 /** Removals in one chunk, about 4 ms of work. A chunk ends with the record that reaches it. */
-const chunkRemovals = 250;
+const CHUNK_REMOVALS = 250;
 
 export interface CompactionRequest {
   readonly database: StoreDatabase;
@@ -48,7 +48,7 @@ function planChunk(database: StoreDatabase, plan: GroupPlan): boolean {
   const { log, history } = database;
   const end = compactedOfSnapshot(database);
   let removals = 0;
-  for (const { key: revision, value } of log.getRange({ start: 0, end, limit: chunkRemovals })) {
+  for (const { key: revision, value } of log.getRange({ start: 0, end, limit: CHUNK_REMOVALS })) {
     for (const { key, previousMod } of decodeLog(value)) {
       if (previousMod === 0) continue;
       const ended = historyKey({ key, mod: previousMod });
@@ -56,7 +56,7 @@ function planChunk(database: StoreDatabase, plan: GroupPlan): boolean {
       removals++;
     }
     plan.addWrite(() => void log.remove(revision));
-    if (++removals >= chunkRemovals) return true;
+    if (++removals >= CHUNK_REMOVALS) return true;
   }
   return false;
 }

@@ -27,11 +27,11 @@ import {
 } from "./records.js";
 
 /** Raised when the layout changes in a way that older code cannot read. */
-const formatVersion = 1;
+const FORMAT_VERSION = 1;
 /** Seven values of 1 KiB fit on a page of 8 KiB, three on one of 4 KiB: fewer pages to write. */
-const pageBytes = 8192;
+const PAGE_BYTES = 8192;
 /** An empty store has revision 1, as etcd: revision 0 is never one that exists. */
-const firstRevision = 1;
+const FIRST_REVISION = 1;
 
 export interface StoreDatabase {
   /** Facts about the whole store: revision, compacted, format. */
@@ -64,7 +64,7 @@ export function openDatabase(directory: string): StoreDatabase {
     overlappingSync: false,
     // The store groups commits itself, so lmdb need not wait for the end of the event turn.
     eventTurnBatching: false,
-    pageSize: pageBytes,
+    pageSize: PAGE_BYTES,
     maxDbs: 8,
   });
   // lmdb-js documents keyEncoder for every table, but declares it for the root only.
@@ -91,15 +91,15 @@ function initialize({ root }: StoreDatabase, directory: string): void {
   const format = root.get("format");
   if (format === undefined) {
     root.transactionSync(() => {
-      root.putSync("format", encodeNumbers(formatVersion));
-      root.putSync("revision", encodeNumbers(firstRevision));
+      root.putSync("format", encodeNumbers(FORMAT_VERSION));
+      root.putSync("revision", encodeNumbers(FIRST_REVISION));
       root.putSync("compacted", encodeNumbers(0));
     });
-  } else if (format.readDoubleBE(0) !== formatVersion) {
+  } else if (format.readDoubleBE(0) !== FORMAT_VERSION) {
     const found = format.readDoubleBE(0);
     throw new StorageError(
       "Refused",
-      `the data directory ${directory} has format ${found}; this program reads ${formatVersion}`,
+      `the data directory ${directory} has format ${found}; this program reads ${FORMAT_VERSION}`,
     );
   }
 }

@@ -64,7 +64,7 @@ import { type GetResult, readKey, readRange } from "./reads.js";
 import { WatchCursor } from "./watch-cursor.js";
 
 /** Far beyond what one replica opens; a leak of watches should show. */
-const watchesMax = 10_000;
+const WATCHES_MAX = 10_000;
 
 export interface EmbeddedStoreOptions {
   /** Made if it does not exist, for this user only. */
@@ -180,8 +180,8 @@ export class EmbeddedStore implements RevisionedStore {
       this.#cursors.delete(ended);
     });
     if (this.#closing !== undefined) cursor.fail(closed());
-    else if (this.#cursors.size >= watchesMax) {
-      cursor.fail(new StorageError("Unavailable", `there are ${watchesMax} watches already`));
+    else if (this.#cursors.size >= WATCHES_MAX) {
+      cursor.fail(new StorageError("Unavailable", `there are ${WATCHES_MAX} watches already`));
     } else if (!signal.aborted) this.#cursors.add(cursor);
     return cursor;
   }

@@ -10,13 +10,13 @@ import type { RevisionEvents } from "./group-plan.js";
 import { decodeLog, type LogEntry, modOf, toKeyValue } from "./records.js";
 
 /** What the memory keeps at most: about a second of heavy writing. */
-const recentRevisionsMax = 4096;
-const recentBytesMax = 8 * 1024 * 1024;
+const RECENT_REVISIONS_MAX = 4096;
+const RECENT_BYTES_MAX = 8 * 1024 * 1024;
 /** Bounds of one batch, so that reading it takes a few milliseconds and its consumer gets a turn. */
-const batchEventsMax = 1000;
-const batchBytesMax = 4 * 1024 * 1024;
+const BATCH_EVENTS_MAX = 1000;
+const BATCH_BYTES_MAX = 4 * 1024 * 1024;
 /** Revisions looked at in one turn where few of them concern the watch. */
-const scannedRevisionsMax = 5000;
+const SCANNED_REVISIONS_MAX = 5000;
 
 export interface EventSelection {
   readonly prefix: string;
@@ -55,7 +55,7 @@ export class EventLog {
       this.#recentBytes += events.bytes;
       this.#head = events.revision;
     }
-    while (this.#recent.size > recentRevisionsMax || this.#recentBytes > recentBytesMax) {
+    while (this.#recent.size > RECENT_REVISIONS_MAX || this.#recentBytes > RECENT_BYTES_MAX) {
       this.#dropOldest();
     }
   }
@@ -172,9 +172,9 @@ class BatchBuilder implements SelectedEvents {
 
   get isFull(): boolean {
     return (
-      this.events.length >= batchEventsMax ||
-      this.#bytes >= batchBytesMax ||
-      this.#revisions >= scannedRevisionsMax
+      this.events.length >= BATCH_EVENTS_MAX ||
+      this.#bytes >= BATCH_BYTES_MAX ||
+      this.#revisions >= SCANNED_REVISIONS_MAX
     );
   }
 

@@ -14,13 +14,13 @@ import type { GroupPlan } from "./group-plan.js";
 import { encodeNumbers } from "./records.js";
 
 /** Leases end at whole seconds, so asking for one seldom writes to the disk. */
-const granularityMs = 1000;
+const GRANULARITY_MS = 1000;
 /** A bound for callers that ask for ever different ends: a day of whole seconds. */
-const leasesMax = 86_400;
+const LEASES_MAX = 86_400;
 /** Keys deleted at one revision when a lease ends. */
-const endedKeysPerRevision = 500;
+const ENDED_KEYS_PER_REVISION = 500;
 /** Pause before the end of a lease is tried again when the disk refused it. */
-const retryMs = 1000;
+const RETRY_MS = 1000;
 
 interface Lease {
   readonly lease: number;
@@ -70,7 +70,7 @@ export class Leases {
       throw new StorageError("Refused", `a lease cannot last ${ttlSeconds} seconds`);
     }
     const earliest = this.#clock.monotonic() + ttlSeconds * 1000;
-    const endMs = Math.ceil(earliest / granularityMs) * granularityMs;
+    const endMs = Math.ceil(earliest / GRANULARITY_MS) * GRANULARITY_MS;
     const lease = this.#byEnd.get(endMs) ?? this.#newLease(endMs, queue);
     await lease.stored;
     signal.throwIfAborted();
@@ -78,8 +78,8 @@ export class Leases {
   }
 
   #newLease(endMs: number, queue: CommitQueue): Lease {
-    if (this.#alive.size >= leasesMax) {
-      throw new StorageError("Unavailable", `there are ${leasesMax} leases already`);
+    if (this.#alive.size >= LEASES_MAX) {
+      throw new StorageError("Unavailable", `there are ${LEASES_MAX} leases already`);
     }
     const number = ++this.#lastLease;
     const ttlMs = endMs - this.#clock.monotonic();
@@ -118,7 +118,7 @@ export class Leases {
         if (signal.aborted) return;
         this.#logger.error({ lease: next.lease, err: error }, "cannot end a lease, trying again");
         this.#alive.set(next.lease, next);
-        await this.#clock.sleep(retryMs, signal);
+        await this.#clock.sleep(RETRY_MS, signal);
       }
     }
   }
@@ -166,12 +166,12 @@ export class Leases {
     const keys: string[] = [];
     const start = leasedKey({ lease, key: "" });
     const end = leasedKey({ lease: lease + 1, key: "" });
-    for (const key of leasedKeys.getKeys({ start, end, limit: endedKeysPerRevision })) {
+    for (const key of leasedKeys.getKeys({ start, end, limit: ENDED_KEYS_PER_REVISION })) {
       keys.push(key.key);
     }
     const operations = keys.map((key) => ({ type: "delete", key }) as const);
     if (operations.length > 0) plan.add({ compares: [], operations, bytes: 0 });
-    if (keys.length === endedKeysPerRevision) return true;
+    if (keys.length === ENDED_KEYS_PER_REVISION) return true;
     plan.addWrite(() => void leases.remove(lease));
     return false;
   }

@@ -5,17 +5,17 @@
 import { StorageError } from "../kv/errors.js";
 import type { LeaseId, Operation, Transaction } from "../kv/store.js";
 import type { PreparedOperation, PreparedTransaction } from "./group-plan.js";
-import { keyBytesMax, newVersion } from "./records.js";
+import { KEY_BYTES_MAX, newVersion } from "./records.js";
 
 /** Keys and values of one transaction together; the same as etcd takes by default. */
-const transactionBytesMax = 1.5 * 1024 * 1024;
+const TRANSACTION_BYTES_MAX = 1.5 * 1024 * 1024;
 /** Keeps one transaction from stalling everybody; etcd takes 128 by default. */
-const operationsMax = 1024;
+const OPERATIONS_MAX = 1024;
 
 /** @throws {StorageError} TooLarge, Refused */
 export function prepareTransaction({ compares, operations }: Transaction): PreparedTransaction {
-  if (operations.length > operationsMax || compares.length > operationsMax) {
-    throw new StorageError("Refused", `more than ${operationsMax} operations or compares`);
+  if (operations.length > OPERATIONS_MAX || compares.length > OPERATIONS_MAX) {
+    throw new StorageError("Refused", `more than ${OPERATIONS_MAX} operations or compares`);
   }
   for (const { key } of compares) checkKey(key);
   let bytes = 0;
@@ -23,8 +23,8 @@ export function prepareTransaction({ compares, operations }: Transaction): Prepa
     checkKey(operation.key);
     bytes += operation.key.length + (operation.type === "put" ? operation.value.length : 0);
   }
-  if (bytes > transactionBytesMax) {
-    throw new StorageError("TooLarge", `${bytes} bytes are more than ${transactionBytesMax}`);
+  if (bytes > TRANSACTION_BYTES_MAX) {
+    throw new StorageError("TooLarge", `${bytes} bytes are more than ${TRANSACTION_BYTES_MAX}`);
   }
   checkDistinct(operations);
   return { compares, operations: operations.map(prepareOperation), bytes };
@@ -40,8 +40,8 @@ function checkKey(key: string): void {
   if (unusableKey.test(key)) {
     throw new StorageError("Refused", `not a key: ${JSON.stringify(key.slice(0, 200))}`);
   }
-  if (key.length * 3 > keyBytesMax && Buffer.byteLength(key) > keyBytesMax) {
-    throw new StorageError("TooLarge", `a key has more than ${keyBytesMax} bytes`);
+  if (key.length * 3 > KEY_BYTES_MAX && Buffer.byteLength(key) > KEY_BYTES_MAX) {
+    throw new StorageError("TooLarge", `a key has more than ${KEY_BYTES_MAX} bytes`);
   }
 }
 

@@ -25,7 +25,7 @@ import {
 } from "./records.js";
 
 /** Keys read in one go; about 3 ms of values of 1 KiB, then everybody else has a turn. */
-const keysPerTurn = 1000;
+const KEYS_PER_TURN = 1000;
 
 export interface GetResult {
   readonly kv: KeyValue | undefined;
@@ -120,7 +120,7 @@ async function rangeNow(scan: Scan, revision: Revision): Promise<RangeResult> {
   const kvs: KeyValue[] = [];
   for (const { key, value } of current.getRange(limited)) {
     kvs.push(toKeyValue(String(key), modOf(value), value));
-    if (kvs.length % keysPerTurn === 0) await takeTurn(scan);
+    if (kvs.length % KEYS_PER_TURN === 0) await takeTurn(scan);
   }
   const isWhole = kvs.length < scan.limit;
   const count = isWhole ? kvs.length : current.getKeysCount(options);
@@ -136,7 +136,7 @@ async function rangeThen(scan: Scan, then: Revision, head: Revision): Promise<Ra
   for (const { key, value } of current.getRange(options)) {
     const mod = modOf(value);
     if (mod <= then) lasting.add(String(key), mod, value);
-    if (++seen % keysPerTurn === 0) await takeTurn(scan);
+    if (++seen % KEYS_PER_TURN === 0) await takeTurn(scan);
   }
   const ended = new VersionList(scan.limit);
   // Of a key's versions in history only the last one that had begun by then can have lasted, so
@@ -159,7 +159,7 @@ async function rangeThen(scan: Scan, then: Revision, head: Revision): Promise<Ra
       candidate = undefined;
     }
     if (key.mod <= then) candidate = key;
-    if (++seen % keysPerTurn === 0) await takeTurn(scan);
+    if (++seen % KEYS_PER_TURN === 0) await takeTurn(scan);
   }
   addCandidate();
   const count = lasting.count + ended.count;

@@ -8,13 +8,13 @@
 import { type KeyValue, type Revision, toRevision } from "../kv/store.js";
 
 /** Longest key. lmdb takes 1,978 bytes, and a history key adds 9 to it. API keys stay below 1,000. */
-export const keyBytesMax = 1900;
+export const KEY_BYTES_MAX = 1900;
 
 /** A version in `current` is (modRevision, createRevision, lease), then the value. */
-const versionHeaderBytes = 24;
-const modOffset = 0;
-const createOffset = 8;
-const leaseOffset = 16;
+const VERSION_HEADER_BYTES = 24;
+const MOD_OFFSET = 0;
+const CREATE_OFFSET = 8;
+const LEASE_OFFSET = 16;
 
 /** What lmdb asks of a key type: write into its buffer, read back from it. */
 export interface KeyEncoder<K> {
@@ -93,44 +93,44 @@ function writeBytes(bytes: Uint8Array, target: Buffer, start: number): number {
 
 /** A copy of the value behind a header that is filled in once the revision is known. */
 export function newVersion(value: Uint8Array): Buffer {
-  const version = Buffer.allocUnsafe(versionHeaderBytes + value.length);
-  version.set(value, versionHeaderBytes);
+  const version = Buffer.allocUnsafe(VERSION_HEADER_BYTES + value.length);
+  version.set(value, VERSION_HEADER_BYTES);
   return version;
 }
 
 /** Fills in the header of a version. */
 export function stampVersion(version: Buffer, mod: number, create: number, lease: number): void {
-  version.writeDoubleBE(mod, modOffset);
-  version.writeDoubleBE(create, createOffset);
-  version.writeDoubleBE(lease, leaseOffset);
+  version.writeDoubleBE(mod, MOD_OFFSET);
+  version.writeDoubleBE(create, CREATE_OFFSET);
+  version.writeDoubleBE(lease, LEASE_OFFSET);
 }
 
 /** In `history` the first field says at which revision the version ended; its key says the mod. */
 export function stampEnd(version: Buffer, end: number): void {
-  version.writeDoubleBE(end, modOffset);
+  version.writeDoubleBE(end, MOD_OFFSET);
 }
 
 export function modOf(version: Buffer): number {
-  return version.readDoubleBE(modOffset);
+  return version.readDoubleBE(MOD_OFFSET);
 }
 
 export function endOf(version: Buffer): number {
-  return version.readDoubleBE(modOffset);
+  return version.readDoubleBE(MOD_OFFSET);
 }
 
 function createOf(version: Buffer): number {
-  return version.readDoubleBE(createOffset);
+  return version.readDoubleBE(CREATE_OFFSET);
 }
 
 export function leaseOf(version: Buffer): number {
-  return version.readDoubleBE(leaseOffset);
+  return version.readDoubleBE(LEASE_OFFSET);
 }
 
 /** What the contract shows of a version; the value shares the version's memory. */
 export function toKeyValue(key: string, mod: number, version: Buffer): KeyValue {
   return {
     key,
-    value: version.subarray(versionHeaderBytes),
+    value: version.subarray(VERSION_HEADER_BYTES),
     modRevision: mod as Revision,
     createRevision: createOf(version) as Revision,
   };
@@ -144,22 +144,22 @@ export interface LogEntry {
   readonly previousMod: number;
 }
 
-const entryHeaderBytes = 11;
-const putType = 1;
-const deleteType = 2;
+const ENTRY_HEADER_BYTES = 11;
+const PUT_TYPE = 1;
+const DELETE_TYPE = 2;
 
 /** A log record: for each operation its type, key length, previousMod and key. */
 export function encodeLog(entries: readonly LogEntry[]): Buffer {
   let length = 0;
-  for (const { key } of entries) length += entryHeaderBytes + Buffer.byteLength(key);
+  for (const { key } of entries) length += ENTRY_HEADER_BYTES + Buffer.byteLength(key);
   const record = Buffer.allocUnsafe(length);
   let offset = 0;
   for (const { type, key, previousMod } of entries) {
-    const keyBytes = record.write(key, offset + entryHeaderBytes, "utf8");
-    record.writeUInt8(type === "put" ? putType : deleteType, offset);
+    const keyBytes = record.write(key, offset + ENTRY_HEADER_BYTES, "utf8");
+    record.writeUInt8(type === "put" ? PUT_TYPE : DELETE_TYPE, offset);
     record.writeUInt16BE(keyBytes, offset + 1);
     record.writeDoubleBE(previousMod, offset + 3);
-    offset += entryHeaderBytes + keyBytes;
+    offset += ENTRY_HEADER_BYTES + keyBytes;
   }
   return record;
 }
@@ -168,9 +168,9 @@ export function decodeLog(record: Buffer): LogEntry[] {
   const entries: LogEntry[] = [];
   for (let offset = 0; offset < record.length; ) {
     const keyBytes = record.readUInt16BE(offset + 1);
-    const keyStart = offset + entryHeaderBytes;
+    const keyStart = offset + ENTRY_HEADER_BYTES;
     entries.push({
-      type: record.readUInt8(offset) === putType ? "put" : "delete",
+      type: record.readUInt8(offset) === PUT_TYPE ? "put" : "delete",
       key: record.toString("utf8", keyStart, keyStart + keyBytes),
       previousMod: record.readDoubleBE(offset + 3),
     });

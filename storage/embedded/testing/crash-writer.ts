@@ -9,7 +9,7 @@ import { silentLogger } from "../../base/logger.js";
 import { StorageError } from "../../kv/errors.js";
 import { openEmbeddedStore } from "../embedded-store.js";
 
-const writersAtOnce = 8;
+const WRITERS_AT_ONCE = 8;
 const [directory = "", round = "0"] = process.argv.slice(2);
 const signal = new AbortController().signal;
 
@@ -29,7 +29,7 @@ async function main(): Promise<void> {
       if (count % 12 === 11 && writer === 0) await store.compact(revision, signal);
     }
   };
-  await Promise.all(Array.from({ length: writersAtOnce }, (_, writer) => write(writer)));
+  await Promise.all(Array.from({ length: WRITERS_AT_ONCE }, (_, writer) => write(writer)));
 }
 
 main().catch((error: unknown) => {

@@ -51,7 +51,7 @@ export interface ContractSubject {
 }
 
 /** Longer than any healthy answer on a busy machine, so only a hang meets it. */
-const testTimeoutMs = 30_000;
+const TEST_TIMEOUT_MS = 30_000;
 
 export interface ContractTestOptions {
   readonly timeoutMs?: number;
@@ -68,7 +68,7 @@ export function contractTest(
 ): void {
   test(title, { skip: options.skip ?? false }, async (t) => {
     const prefix = `/contract-${randomBytes(6).toString("hex")}/`;
-    const timeoutMs = options.timeoutMs ?? testTimeoutMs;
+    const timeoutMs = options.timeoutMs ?? TEST_TIMEOUT_MS;
     // Not AbortSignal.timeout: its timer lets an otherwise idle process end before the test does.
     const controller = new AbortController();
     const timer = setTimeout(

@@ -12,9 +12,9 @@ import {
   put,
 } from "./contract-context.js";
 
-const leaseSeconds = 2;
+const LEASE_SECONDS = 2;
 /** A minute of sharing, etcd's own rounding and check interval, and a busy machine. */
-const leaseEndMs = 90_000;
+const LEASE_END_MS = 90_000;
 
 export function testLease(subject: ContractSubject): void {
   contractTest(
@@ -22,7 +22,7 @@ export function testLease(subject: ContractSubject): void {
     "keys vanish at the end of their lease by delete events, others stay",
     async (c) => {
       const started = performance.now();
-      const lease = await c.store.lease(leaseSeconds, c.signal);
+      const lease = await c.store.lease(LEASE_SECONDS, c.signal);
       const before = await c.currentRevision();
       await c.write(leased(c, "a", lease), leased(c, "b", lease), put(c.key("unleased"), "stays"));
       await c.write(leased(c, "freed", lease));
@@ -36,11 +36,11 @@ export function testLease(subject: ContractSubject): void {
       await using watch = c.watch({ after: before, withPrevious: true });
       await watch.until(written);
       const seenBefore = watch.events.length;
-      await subject.hooks.elapse?.((leaseSeconds + 60) * 1000);
+      await subject.hooks.elapse?.((LEASE_SECONDS + 60) * 1000);
       while (watch.events.length < seenBefore + 3) await watch.next();
       const elapsedMs = performance.now() - started;
       if (subject.hooks.elapse === undefined) {
-        assert.ok(elapsedMs >= leaseSeconds * 1000, `the lease ended after ${elapsedMs} ms`);
+        assert.ok(elapsedMs >= LEASE_SECONDS * 1000, `the lease ended after ${elapsedMs} ms`);
       }
 
       const ended = watch.events.slice(seenBefore);
@@ -53,7 +53,7 @@ export function testLease(subject: ContractSubject): void {
       // What was there before is history as after any other delete.
       assert.equal(await c.text("a", written), "leased");
     },
-    { timeoutMs: leaseEndMs },
+    { timeoutMs: LEASE_END_MS },
   );
 
   contractTest(subject, "a leased key is read, compared and updated like any other", async (c) => {

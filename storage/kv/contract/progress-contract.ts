@@ -13,7 +13,7 @@ import {
 } from "./contract-context.js";
 
 /** Callers of the contract repeat lost requests; so does this suite. */
-const repeatMs = 100;
+const REPEAT_MS = 100;
 
 export function testProgress(subject: ContractSubject): void {
   contractTest(subject, "progress reaches the revision of writes outside the prefix", async (c) => {
@@ -56,7 +56,7 @@ export function testProgress(subject: ContractSubject): void {
     const current = await c.put("a", "x");
     await using watch = c.watch({ after: current });
     const next = watch.next();
-    const timer = setInterval(() => c.store.requestProgress(), repeatMs);
+    const timer = setInterval(() => c.store.requestProgress(), REPEAT_MS);
     try {
       const batch = await next;
       assert.deepEqual(batch.events, []);
@@ -78,7 +78,7 @@ async function progressTo(
   watches: readonly CheckedWatch[],
   revision: Revision,
 ): Promise<void> {
-  const timer = setInterval(() => c.store.requestProgress(), repeatMs);
+  const timer = setInterval(() => c.store.requestProgress(), REPEAT_MS);
   try {
     c.store.requestProgress();
     await Promise.all(watches.map((watch) => watch.until(revision)));

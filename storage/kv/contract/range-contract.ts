@@ -14,7 +14,7 @@ import {
 } from "./contract-context.js";
 
 /** As many operations as etcd takes in one transaction with its default settings, rounded down. */
-const operationsPerCommit = 100;
+const OPERATIONS_PER_COMMIT = 100;
 
 export function testRange(subject: ContractSubject): void {
   contractTest(subject, "range gives the keys of the prefix and no others", async (c) => {
@@ -134,9 +134,9 @@ export function testRange(subject: ContractSubject): void {
       (_, index) => `k${String(index).padStart(5, "0")}`,
     );
     const value = Buffer.alloc(1024, "v");
-    for (let start = 0; start < names.length; start += operationsPerCommit) {
+    for (let start = 0; start < names.length; start += OPERATIONS_PER_COMMIT) {
       const operations: Operation[] = names
-        .slice(start, start + operationsPerCommit)
+        .slice(start, start + OPERATIONS_PER_COMMIT)
         .map((name) => put(c.key(name), value));
       await c.write(...operations);
     }

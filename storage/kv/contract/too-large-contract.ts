@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { type ContractSubject, contractTest, put, rejectsWith } from "./contract-context.js";
 
-const mebibyte = 1024 * 1024;
+const MEBIBYTE = 1024 * 1024;
 
 export function testTooLarge(subject: ContractSubject): void {
   contractTest(subject, "a value of 1 MiB is stored", async (c) => {
-    const value = Buffer.alloc(mebibyte, "large");
+    const value = Buffer.alloc(MEBIBYTE, "large");
     const before = await c.currentRevision();
     const revision = await c.write(put(c.key("a"), value));
     assert.ok((await c.get("a"))?.value.equals(value));
@@ -20,7 +20,7 @@ export function testTooLarge(subject: ContractSubject): void {
 
   contractTest(subject, "a value of 4 MiB is TooLarge and nothing is written", async (c) => {
     await c.put("a", "kept");
-    const value = Buffer.alloc(4 * mebibyte, "large");
+    const value = Buffer.alloc(4 * MEBIBYTE, "large");
     await rejectsWith("TooLarge", c.commit([], [put(c.key("b"), "x"), put(c.key("a"), value)]));
     assert.equal(await c.text("a"), "kept");
     assert.equal(await c.text("b"), undefined);
