@@ -32,7 +32,7 @@ function configText(cluster: object, user: object, others: object = {}): string 
   });
 }
 
-const parse = (text: string, options: Partial<ClientConfigOptions> = {}) =>
+const parse = (text: string, options: Partial<ClientConfigOptions & { path: string }> = {}) =>
   parseClientConfig(text, { path: "/etc/keelson/webhook.yaml", naming, ...options });
 
 test("S2-TR-01: a client configuration names the remote service and what is shown to it", async () => {
@@ -178,7 +178,8 @@ test("a file and the authorities that it names by a relative path are read", asy
 test("S2-EXEC-01, 02, 03: an exec plug-in is read with its defaults, and refused when incomplete", async () => {
   const server = "https://a.example";
   const v1 = "client.authentication.k8s.io/v1";
-  const execOf = async (exec: object) => (await parse(configText({ server }, { exec }))).user.exec;
+  const execOf = async (exec: object, options: Parameters<typeof parse>[1] = {}) =>
+    (await parse(configText({ server }, { exec }), options)).user.exec;
   const complete = { command: "./bin/login", apiVersion: v1, interactiveMode: "Never" };
   assert.deepEqual(
     await execOf({
@@ -200,6 +201,9 @@ test("S2-EXEC-01, 02, 03: an exec plug-in is read with its defaults, and refused
   );
   assert.equal((await execOf({ ...complete, command: "login" }))?.command, "login");
   assert.equal((await execOf({ ...complete, command: "/bin/login" }))?.command, "/bin/login");
+  // A program beside a file in the working directory is not one of PATH.
+  const beside = await execOf({ ...complete, command: "./login" }, { path: "webhook.yaml" });
+  assert.equal(beside?.command, join(process.cwd(), "login"));
   const v1beta1 = { command: "login", apiVersion: "client.authentication.k8s.io/v1beta1" };
   assert.equal((await execOf(v1beta1))?.interactiveMode, "IfAvailable");
 

@@ -2,7 +2,7 @@
  * The `exec` member of a user in a client-configuration file: a program that hands out credentials
  * (S2-EXEC-01..03, 06). Only read and checked here; exec-credentials.ts runs it.
  */
-import { isAbsolute, join } from "node:path";
+import { resolve } from "node:path";
 import type { Naming } from "../api/naming.js";
 import { type Members, membersOf, optionalFlag, optionalText, optionalTexts } from "./members.js";
 
@@ -66,9 +66,12 @@ export function parseExecConfig(
   };
 }
 
-/** Bare names are looked up in PATH; what contains a slash is relative to the configuration. */
+/**
+ * Bare names are looked up in PATH; what contains a slash is relative to the configuration, and absolute
+ * from here on, as "./login" beside a configuration named without a directory would become a bare name.
+ */
 function resolveCommand(command: string, directory: string): string {
-  return !command.includes("/") || isAbsolute(command) ? command : join(directory, command);
+  return command.includes("/") ? resolve(directory, command) : command;
 }
 
 function interactiveModeOf(exec: Members, hasDefault: boolean): InteractiveMode {
