@@ -75,7 +75,13 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     (set) => set(lists.history.fallbacks),
   );
   const minRequestTimeoutMs = config.minRequestTimeoutSeconds * 1000;
-  const watches = { ...reads, ticker, minRequestTimeoutMs, logger: parts.logger };
+  const watches = {
+    ...reads,
+    ticker,
+    minRequestTimeoutMs,
+    hasStreamingLists: config.features.WatchList,
+    logger: parts.logger,
+  };
   const writes = {
     registry,
     representations,

@@ -182,3 +182,15 @@ for (const [query, isWatch, problems] of REFUSALS) {
     });
   });
 }
+
+test("S1-FEAT-02: without the gate a watch cannot begin with its state, and says so", () => {
+  const query = parseQuery("sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+  assert.ok(parseWatchOptions(query, naming, { hasStreamingLists: true }).sendsInitialEvents);
+  assert.throws(() => parseWatchOptions(query, naming, { hasStreamingLists: false }), {
+    code: 422,
+    message:
+      'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled',
+  });
+  const old = parseWatchOptions(parseQuery(""), naming, { hasStreamingLists: false });
+  assert.ok(old.sendsInitialEvents, "as always");
+});

@@ -45,11 +45,19 @@ export interface WatchOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
+export interface StreamingLists {
+  /** The gate WatchList; default true. */
+  readonly hasStreamingLists?: boolean;
+}
+
 const MATCH = "resourceVersionMatch";
 const INITIAL_EVENTS = "sendInitialEvents";
 const NOT_OLDER_THAN = "NotOlderThan";
 const WITHOUT_VERSION = "is forbidden unless resourceVersion is provided";
 const WITH_CONTINUE = "is forbidden when continue is provided";
+
+/** How clients learn that they have to list instead. */
+const WITHOUT_GATE = `${INITIAL_EVENTS} is forbidden for watch unless the WatchList feature gate is enabled`;
 
 const REVISION_MAX = String(Number.MAX_SAFE_INTEGER);
 const ANY: Wanted = Object.freeze({ kind: "any" });
@@ -97,7 +105,11 @@ export function parseListOptions(query: Query, naming: Naming): ListOptions {
 }
 
 /** @throws {StatusError} 400 or 422 */
-export function parseWatchOptions(query: Query, naming: Naming): WatchOptions {
+export function parseWatchOptions(
+  query: Query,
+  naming: Naming,
+  { hasStreamingLists = true }: StreamingLists = {},
+): WatchOptions {
   const version = query.get("resourceVersion") ?? "";
   const match = query.get("resourceVersionMatch") ?? "";
   const wanted = parseVersion(version);
@@ -112,6 +124,7 @@ export function parseWatchOptions(query: Query, naming: Naming): WatchOptions {
   if (isAsked && match !== NOT_OLDER_THAN) {
     errors.push(forbiddenMatch(`${INITIAL_EVENTS} requires setting ${MATCH} to ${NOT_OLDER_THAN}`));
   }
+  if (isAsked && !hasStreamingLists) errors.push(forbidden(INITIAL_EVENTS, WITHOUT_GATE));
   if (match !== "" && !isAsked) {
     errors.push(
       forbiddenMatch(`${MATCH} is forbidden for watch unless ${INITIAL_EVENTS} is provided`),

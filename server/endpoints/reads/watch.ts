@@ -27,7 +27,7 @@ import { ChunkWriter } from "../chunk-writer.js";
 import { PacedStream } from "../paced-stream.js";
 import type { Representation } from "../representation.js";
 import { unreadableObjects } from "./corrupt-objects.js";
-import { parseWatchOptions, type WatchOptions } from "./read-options.js";
+import { parseWatchOptions, type StreamingLists, type WatchOptions } from "./read-options.js";
 import { type ReadServices, selectorOf } from "./resource-read.js";
 import type { Tick, WatchTicker } from "./watch-ticker.js";
 
@@ -39,7 +39,7 @@ const CUT_AFTER_MS = 10_000;
 /** Objects looked at in one turn where a selector leaves most of them out: a few milliseconds. */
 const VISITS_MAX = 10_000;
 
-export interface WatchServices extends ReadServices {
+export interface WatchServices extends ReadServices, StreamingLists {
   readonly ticker: WatchTicker;
   /** Lower bound of a watch's random length; it lasts up to twice as long (S1-WATCH-23). */
   readonly minRequestTimeoutMs: number;
@@ -54,7 +54,7 @@ export async function handleWatch(
 ): Promise<void> {
   const { reader, naming } = services;
   const representation = services.representations.of(ctx, resource, true);
-  const options = parseWatchOptions(ctx.state.info.query, naming);
+  const options = parseWatchOptions(ctx.state.info.query, naming, services);
   const selector = selectorOf(ctx, resource);
   const { wanted } = options;
   // A version that is not there yet is waited for inside the stream (S1-WATCH-15).
