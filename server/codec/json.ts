@@ -100,9 +100,22 @@ const KEY_END = /(?<!\\)"\s*:/g;
  * @param value what it parses to; when it has as many keys as the text, nothing is scanned
  */
 export function findDuplicateKeys(text: string, value: JsonValue): readonly string[] {
+  return [...new Set(findRepeatedKeys(text, value).map(({ path }) => path))];
+}
+
+/** A key that stood in its object before. */
+export interface RepeatedKey {
+  readonly path: string;
+  readonly key: string;
+  /** Where it stands in the text. */
+  readonly at: number;
+}
+
+/** As `findDuplicateKeys`, with each repetition, in the order of the text. */
+export function findRepeatedKeys(text: string, value: JsonValue): readonly RepeatedKey[] {
   // A key that ends in a backslash hides from KEY_END; such texts are scanned.
   if (!text.includes('\\\\"') && text.match(KEY_END)?.length === countKeys(value)) return [];
-  return scanDuplicates(text);
+  return scanRepeated(text);
 }
 
 function countKeys(value: JsonValue): number | undefined {
@@ -139,8 +152,8 @@ function childPath(level: Level | undefined): string {
   return level.path === "" ? level.key : `${level.path}.${level.key}`;
 }
 
-function scanDuplicates(text: string): string[] {
-  const found = new Set<string>();
+function scanRepeated(text: string): RepeatedKey[] {
+  const found: RepeatedKey[] = [];
   const levels: Level[] = [];
   let expectsKey = false;
   for (let at = 0; at < text.length; at++) {
@@ -150,7 +163,8 @@ function scanDuplicates(text: string): string[] {
         const end = endOfString(text, at);
         if (expectsKey && level?.keys !== undefined) {
           level.key = JSON.parse(text.slice(at, end + 1)) as string;
-          if (level.keys.has(level.key)) found.add(childPath(level));
+          const { key } = level;
+          if (level.keys.has(key)) found.push({ path: childPath(level), key, at });
           level.keys.add(level.key);
           expectsKey = false;
         }
@@ -176,5 +190,5 @@ function scanDuplicates(text: string): string[] {
         break;
     }
   }
-  return [...found];
+  return found;
 }

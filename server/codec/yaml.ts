@@ -21,13 +21,15 @@ import {
   type YAMLMap,
 } from "yaml";
 import type { JsonObject, JsonValue } from "../api/meta.js";
-import { findDuplicateKeys, parseJson } from "./json.js";
+import { findRepeatedKeys, parseJson, type RepeatedKey } from "./json.js";
 import { JsonSyntaxError } from "./json-parser.js";
 
 export interface YamlResult {
   readonly value: JsonValue;
   /** Paths of keys that stand more than once in one map; the last value counts (S1-FV-04). */
   readonly duplicateFields: readonly string[];
+  /** The same in the words that clients of YAML know, with the line of each repetition. */
+  readonly repeatedKeys: readonly string[];
 }
 
 /** The text is no YAML, or says what JSON cannot say. The message names the first problem. */
@@ -51,7 +53,7 @@ export function parseYaml(text: string): YamlResult {
   if (/^\s*\{/.test(text)) {
     try {
       const value = parseJson(text);
-      return { value, duplicateFields: findDuplicateKeys(text, value) };
+      return toResult(text, value, findRepeatedKeys(text, value));
     } catch (error) {
       if (!(error instanceof JsonSyntaxError)) throw error;
     }
@@ -65,14 +67,28 @@ export function parseYaml(text: string): YamlResult {
   const composer = new Composer(OPTIONS);
   Object.assign(composer, { onError: refuseFirst });
   const [document, ...others] = composer.compose(tokens, true, text.length);
-  if (document === undefined) return { value: null, duplicateFields: [] };
+  if (document === undefined) return toResult(text, null, []);
   const [problem] = document.errors;
   if (problem !== undefined) throw new YamlSyntaxError(problem.message);
   if (others.length > 0) throw new YamlSyntaxError("there is more than one document");
   const reader = new NodeReader(document);
   const value = reader.read(document.contents as ParsedNode | null, "", 0);
-  return { value, duplicateFields: [...reader.duplicates] };
+  return toResult(text, value, [...reader.repeated.values()]);
 }
+
+function toResult(text: string, value: JsonValue, repeated: readonly RepeatedKey[]): YamlResult {
+  let [line, lineAt] = [1, 0];
+  const repeatedKeys = [...repeated]
+    .sort((a, b) => a.at - b.at)
+    .map(({ key, at }) => {
+      for (; lineAt < at; lineAt++) if (text.charCodeAt(lineAt) === NEWLINE) line++;
+      return `line ${line}: key ${JSON.stringify(key)} already set in map`;
+    });
+  const duplicateFields = [...new Set(repeated.map(({ path }) => path))];
+  return { value, duplicateFields, repeatedKeys };
+}
+
+const NEWLINE = 0x0a;
 
 /**
  * In place of the composer's own way, which makes an error of each of 100,000 problems before anybody
@@ -119,7 +135,8 @@ const TAG_PREFIX = "tag:yaml.org,2002:".length;
 
 /** Turns the nodes of one document into values. */
 class NodeReader {
-  readonly duplicates = new Set<string>();
+  /** By where they stand, as what has an alias is read more than once. */
+  readonly repeated = new Map<number, RepeatedKey>();
   readonly #document: Document.Parsed;
   #aliasDepth = 0;
   #aliasedNodes = 0;
@@ -164,7 +181,10 @@ class NodeReader {
         mergeInto(merged, value);
         continue;
       }
-      if (members.has(key)) this.duplicates.add(field);
+      if (members.has(key)) {
+        const at = (pair.key as ParsedNode | null)?.range?.[0] ?? 0;
+        this.repeated.set(at, { path: field, key, at });
+      }
       members.set(key, value);
     }
     // fromEntries defines "__proto__" as any other key.

@@ -9,7 +9,7 @@ import { applyObject } from "../../registry/generic/apply.js";
 import type { ObjectInput } from "../../registry/generic/decode-input.js";
 import type { ObjectResult } from "../../registry/generic/registry.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
-import { duplicateField } from "../../registry/generic/strict-problems.js";
+import { duplicateField, joinRepeatedKeys } from "../../registry/generic/strict-problems.js";
 import { patchObject } from "../../registry/generic/update.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { mediaTypeOf, parseCborBody, parseText, readBytes } from "./request-body.js";
@@ -100,11 +100,17 @@ async function apply(
   const { registry, representations } = services;
   const { options, force } = parseApplyOptions(ctx, registry.naming);
   representations.of(ctx, resource, false);
+  const input = parseConfiguration(await readBytes(ctx), mediaTypeOf(ctx));
+  const { repeatedKeys = [] } = input;
+  if (options.fieldValidation === "Strict" && repeatedKeys.length > 0) {
+    const why = `error converting YAML to JSON: ${joinRepeatedKeys(repeatedKeys)}`;
+    throw badRequest(`error strict decoding YAML: ${why}`);
+  }
   const target = {
     ...targetOf(ctx, resource),
     options,
     force,
-    input: parseConfiguration(await readBytes(ctx), mediaTypeOf(ctx)),
+    input,
     authorizeCreate: async () => services.authorizeCreate?.(ctx, resource),
   };
   return await applyObject(registry, target, ctx.state.signal);

@@ -33,7 +33,7 @@ export async function applyObject(
   const merge = (current: ApiObject | undefined): ObjectInput => {
     try {
       const merged = registry.ownership.apply(resource, current, applied, write);
-      return { value: merged as unknown as JsonValue, duplicateFields: input.duplicateFields };
+      return { ...input, value: merged as unknown as JsonValue };
     } catch (error) {
       // A value of the wrong type is wrong, whoever owns the field.
       if (error instanceof StatusError && error.code === 409) resource.codec.decode(applied);

@@ -7,7 +7,7 @@ import { formatGroupVersion, type GroupVersion } from "../../api/names.js";
 import { badRequest, type StatusError } from "../../api/status.js";
 import type { WriteOptions } from "./registry.js";
 import type { ServedResource } from "./served-resource.js";
-import { strictProblems, type TextProblems } from "./strict-problems.js";
+import { joinRepeatedKeys, strictProblems, type TextProblems } from "./strict-problems.js";
 
 export interface ObjectInput extends TextProblems {
   readonly value: JsonValue;
@@ -65,9 +65,15 @@ function reportStrictProblems(
   { fieldValidation, warn }: Pick<WriteOptions, "fieldValidation" | "warn">,
 ): void {
   if (fieldValidation === "Ignore") return;
-  const problems = strictProblems(input.value, input, unknownFields);
+  const { repeatedKeys = [] } = input;
+  const isStrict = fieldValidation === "Strict";
+  const text =
+    isStrict && repeatedKeys.length > 0
+      ? { ...input, repeatedKeys: [joinRepeatedKeys(repeatedKeys)] }
+      : input;
+  const problems = strictProblems(input.value, text, unknownFields);
   if (problems.length === 0) return;
-  if (fieldValidation === "Strict") {
+  if (isStrict) {
     throw cannotBeHandled(resource, resource.kind, `strict decoding error: ${problems.join(", ")}`);
   }
   for (const problem of problems) warn(problem);

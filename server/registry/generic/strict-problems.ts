@@ -14,12 +14,19 @@ export interface TextProblems {
   readonly isText?: true;
   /** What else is wrong with the text, in full sentences. */
   readonly remarks?: readonly string[];
+  /** In place of `duplicateFields` for YAML: the same by the lines of the text. */
+  readonly repeatedKeys?: readonly string[];
+}
+
+/** The complaints about lines of YAML as one, as they stand in a refusal. */
+export function joinRepeatedKeys(repeatedKeys: readonly string[]): string {
+  return ["yaml: unmarshal errors:", ...repeatedKeys].join("\n  ");
 }
 
 /** Every problem, in the order of the text, or else the duplicates first. */
 export function strictProblems(
   value: JsonValue,
-  { duplicateFields, isText, remarks = [] }: TextProblems,
+  { duplicateFields, isText, remarks = [], repeatedKeys }: TextProblems,
   unknownFields: readonly string[],
 ): readonly string[] {
   const unknown = unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`);
@@ -27,7 +34,7 @@ export function strictProblems(
     const sorted = sortPaths(unknownFields);
     return [
       ...remarks,
-      ...duplicateFields.map(duplicateField),
+      ...(repeatedKeys ?? duplicateFields.map(duplicateField)),
       ...sorted.map((path) => `unknown field ${JSON.stringify(path)}`),
     ];
   }
