@@ -91,7 +91,6 @@ const largest = (sizes: Sizes) => Math.max(1, ...sizes);
 export const traversal = ([size = 1]: Sizes) => Math.ceil(size * TRAVERSAL_FACTOR);
 export const bothTraversals = ([left = 1, right = 1]: Sizes) =>
   Math.ceil((left + right) * TRAVERSAL_FACTOR);
-export const eachItem = ([size = 1]: Sizes) => size;
 export const sumOfSizes = (sizes: Sizes) => sizes.reduce((sum, size) => sum + size, 0);
 export const searchCost = ([text = 1, search = 1]: Sizes) =>
   Math.ceil(text * TRAVERSAL_FACTOR) * Math.max(1, Math.ceil(search * TRAVERSAL_FACTOR));

@@ -13,11 +13,6 @@ export type StatusEncoder = (
   ctx: RequestContext,
 ) => { readonly contentType: string; readonly body: Buffer | string };
 
-export const encodeStatusAsJson: StatusEncoder = (status) => ({
-  contentType: "application/json",
-  body: `${JSON.stringify(status)}\n`,
-});
-
 /** The StatusError that a client sees for whatever was thrown. */
 export function toClientError(error: unknown, auditId: string): StatusError {
   if (error instanceof StatusError) return error;

@@ -29,7 +29,7 @@ import { Listener } from "../listener.js";
 import { Metrics } from "../metrics.js";
 import { requestChain } from "../request-chain.js";
 import { createRoutes } from "../routes.js";
-import { encodeStatusAsJson } from "../status-response.js";
+import type { StatusEncoder } from "../status-response.js";
 
 /** Health and version are open to everybody, as by the default policy. */
 const PUBLIC_PATHS: Authorizer = {
@@ -42,6 +42,11 @@ const PUBLIC_PATHS: Authorizer = {
     reason: "",
   }),
 };
+
+const encodeStatusAsJson: StatusEncoder = (status) => ({
+  contentType: "application/json",
+  body: `${JSON.stringify(status)}\n`,
+});
 
 export interface FrontOptions {
   readonly handler?: RequestMiddleware;
