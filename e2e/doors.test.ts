@@ -585,6 +585,25 @@ describe("doors that are shut", () => {
     await rm(tokens);
   });
 
+  test("S2-BOOT-13: machines that join learn the authorities that the operator names", async () => {
+    await using dir = await makeTempDir("doors");
+    const [old, next] = [await TestAuthority.create("old"), await TestAuthority.create("next")];
+    const authorities = old.certificate + next.certificate;
+    const file = join(dir.path, "roots.pem");
+    await writeFile(file, authorities);
+    await using server = await startServer({
+      flags: ["--enable-bootstrap-token-auth", `--root-ca-file=${file}`],
+    });
+    const info = (await ask(server, CLUSTER_INFO)).expect(200).object.data as {
+      kubeconfig: string;
+    };
+    const { clusters } = parse(info.kubeconfig) as {
+      clusters: { cluster: Record<string, string> }[];
+    };
+    const data = clusters[0]?.cluster["certificate-authority-data"] ?? "";
+    assert.equal(Buffer.from(data, "base64").toString(), authorities);
+  });
+
   test("S2-BOOT-08, S2-BOOT-12: without the flags nobody gets in by a token, and it stays", async () => {
     await using server = await startServer({
       flags: ["--run-controllers", "--controllers=*,-tokencleaner"],

@@ -69,7 +69,7 @@ export async function runControlLoops(
   }
 }
 
-/** By what pods know this API: the flag's authorities, or those of the process itself. */
+/** By what pods and machines that join know this API: the flag's authorities, or those of the process itself. */
 export async function rootAuthorityOf(
   { rootCaFile }: Config,
   own: () => string,

@@ -37,8 +37,9 @@ export async function startReplica(parts: StartParts): Promise<void> {
   await ensureSystemPriorityClasses(objects, naming, signal);
   await reconcileBootstrapPolicy(loops, signal);
   parts.rolesMade();
+  const rootAuthority = await rootAuthorityOf(config, () => security.servingAuthority());
   if (config.enableBootstrapTokenAuth) {
-    const info = { server: parts.advertisedUrl, authority: security.servingAuthority() };
+    const info = { server: parts.advertisedUrl, authority: rootAuthority() };
     await ensureClusterInfo(objects, naming, info, signal);
   }
   const trust = () => security.trust();
@@ -46,7 +47,6 @@ export async function startReplica(parts: StartParts): Promise<void> {
     runAuthenticationTrust({ ...loops, trust }, until),
   );
   if (!config.runControllers) return;
-  const rootAuthority = await rootAuthorityOf(config, () => security.servingAuthority());
   const serviceAccounts = { issuer: parts.tokenKeys.issuer, rootAuthority };
   const { controllers } = config;
   lifecycle.spawn("controllers", (until) =>

@@ -307,7 +307,7 @@ export const FLAGS = {
     default: "",
     defaultHelp: "the authority of the replica's own serving certificate",
     section: "Controllers",
-    help: "Certificate authorities (PEM) by which pods know this API; they find them beside their token.",
+    help: "Certificate authorities (PEM) by which pods know this API, who find them beside their token, and machines that join, who find them in cluster-info.",
   },
   auditLogPath: {
     name: "audit-log-path",
