@@ -103,7 +103,7 @@ for (const storeName of STORE_NAMES) {
             expectStatus(await send("PUT", `${url}${dryRun}`, object), [404, 422], `PUT ${shown}`);
           }
           const unnamed = { apiVersion, kind, metadata: { name: null } };
-          expectStatus(await send("PUT", url, unnamed), [404, 422], `PUT without name ${shown}`);
+          expectStatus(await send("PUT", url, unnamed), [400], `PUT without name ${shown}`);
           const selector = encodeURIComponent(`metadata.name=${name}`);
           const list = await send("GET", `${path}?fieldSelector=${selector}`);
           assert.equal(list.status, 200, `list ${shown}: ${list.text}`);
