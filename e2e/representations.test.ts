@@ -28,7 +28,8 @@ const get = (path: string, headers: Record<string, string>) =>
 
 test("S1-QP-14: people get indented answers, objects, lists and errors", async () => {
   const agent = { "user-agent": "curl/8.0" };
-  for (const path of [`${MAPS}/m0000`, `${MAPS}?limit=2`, MAPS, `${MAPS}/missing`]) {
+  const objects = [`${MAPS}/m0000`, `${MAPS}?limit=2`, MAPS, `${MAPS}/missing`];
+  for (const path of [...objects, "/api/v1", "/apis", "/version", "/"]) {
     const { text } = await get(path, agent);
     assert.equal(text, JSON.stringify(JSON.parse(text), null, 2), path);
   }

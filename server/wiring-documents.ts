@@ -5,6 +5,7 @@ import { createDiscovery } from "./endpoints/discovery/discovery.js";
 import { type DocumentResponse, documentHeaders } from "./endpoints/discovery/document.js";
 import { type BuildInfo, formatApiVersion, toVersionInfo } from "./endpoints/discovery/version.js";
 import { createOpenApi } from "./endpoints/openapi/openapi.js";
+import { isForPeople } from "./endpoints/representations/pretty.js";
 import type { Health } from "./http/health.js";
 import type { DocumentHandler } from "./http/routes.js";
 import type { ResourceTable } from "./registry/resource-table.js";
@@ -49,8 +50,10 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
     defaults: facts.defaults,
     versionMembers: Object.keys(toVersionInfo(build, process)),
   });
-  const discover: DocumentHandler = async (path, headers) =>
-    found(await discovery.handle(path, documentHeaders(headers)));
+  const discover: DocumentHandler = async (path, headers, query) => {
+    const isAsked = isForPeople(query, headers["user-agent"]);
+    return found(await discovery.handle(path, documentHeaders(headers, isAsked)));
+  };
   const describe: DocumentHandler = async (path, headers, query) =>
     found(await openApi.handle(path, documentHeaders(headers), query.get("hash")));
   return {

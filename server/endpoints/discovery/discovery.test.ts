@@ -235,7 +235,29 @@ test("the headers that matter are taken from a Node request", () => {
     accept: "a/b",
     ifNoneMatch: '"x"',
     acceptEncoding: "gzip",
+    isForPeople: false,
   });
+});
+
+test("S1-QP-14: people get discovery indented, and never compressed; the version always so", async () => {
+  const discovery = discoveryOf();
+  const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+  for (const [path, headers] of [
+    ["/api/v1", {}],
+    ["/apis", { acceptEncoding: "gzip" }],
+    ["/apis", { accept }],
+  ] as const) {
+    const plain = await answer(discovery, path, { ...headers, acceptEncoding: "identity" });
+    const indented = await answer(discovery, path, { ...headers, isForPeople: true });
+    const text = indented.body.toString();
+    assert.equal(text, JSON.stringify(JSON.parse(plain.body.toString()), null, 2));
+    const length = String(indented.body.length);
+    assert.deepEqual(indented.headers, { ...plain.headers, "Content-Length": length });
+  }
+  for (const path of ["/version", "/"]) {
+    const { body } = await answer(discovery, path);
+    assert.match(body.toString(), /^\{\n {2}"/);
+  }
 });
 
 test("what is not served is absent from every form", async () => {

@@ -111,7 +111,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
       const page = pages.get(key);
       if (page === undefined) return undefined;
       const document = page.isPlain
-        ? documentOf(key, JSON_TYPE, () => toJsonBytes(page.legacy()))
+        ? documentOf(key, JSON_TYPE, () => Buffer.from(JSON.stringify(page.legacy(), null, 2)))
         : choose(key, page, parseAccept(headers.accept));
       return respond(await document, headers);
     },

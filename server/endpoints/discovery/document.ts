@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { indentJson } from "../representations/indent-json.js";
 
 /** Below one packet compression gains nothing and costs both sides. */
 const GZIP_BYTES_MIN = 1400;
@@ -16,14 +17,20 @@ export interface DocumentHeaders {
   readonly accept?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
   readonly acceptEncoding?: string | undefined;
+  /** Whether JSON is indented, and then not compressed: few people read, and seldom. */
+  readonly isForPeople?: boolean;
 }
 
 /** The headers that matter, out of those of a Node request. */
-export function documentHeaders(headers: IncomingHttpHeaders): DocumentHeaders {
+export function documentHeaders(
+  headers: IncomingHttpHeaders,
+  isForPeople = false,
+): DocumentHeaders {
   return {
     accept: headers.accept,
     ifNoneMatch: headers["if-none-match"],
     acceptEncoding: headers["accept-encoding"]?.toString(),
+    isForPeople,
   };
 }
 
@@ -77,18 +84,17 @@ export function respond(
   if (etagMatches(headers.ifNoneMatch, document.etag)) {
     return { status: 304, headers: common, body: Buffer.alloc(0) };
   }
-  const isCompressed = document.gzipBody !== undefined && acceptsGzip(headers.acceptEncoding);
-  const body = isCompressed ? (document.gzipBody ?? document.body) : document.body;
-  return {
-    status: 200,
-    headers: {
-      ...common,
-      "Content-Type": document.contentType,
-      "Content-Length": String(body.length),
-      ...(isCompressed ? { "Content-Encoding": "gzip" } : {}),
-    },
-    body,
-  };
+  const { contentType, body, gzipBody } = document;
+  const found = { ...common, "Content-Type": contentType };
+  if (headers.isForPeople === true && contentType.startsWith("application/json")) {
+    return withBody(found, Buffer.from(indentJson(body.toString())));
+  }
+  if (gzipBody === undefined || !acceptsGzip(headers.acceptEncoding)) return withBody(found, body);
+  return withBody({ ...found, "Content-Encoding": "gzip" }, gzipBody);
+}
+
+function withBody(headers: Readonly<Record<string, string>>, body: Buffer): DocumentResponse {
+  return { status: 200, headers: { ...headers, "Content-Length": String(body.length) }, body };
 }
 
 /** 301 to another address of the same document. */
