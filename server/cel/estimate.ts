@@ -12,6 +12,8 @@ import { sizeOf } from "./values.js";
 /** What is known of a value's size: its own, and of what is in it. */
 interface Bound {
   readonly size: number;
+  /** A text or a number: comparing it ends with its own size. */
+  readonly isScalar?: true;
   /** Of elements, or of the values of a map. */
   readonly element: () => Bound;
   readonly field: (name: string) => Bound;
@@ -58,7 +60,7 @@ class Estimator {
   of(node: Node, scope: Scope): Estimate {
     switch (node.kind) {
       case "literal":
-        return { cost: 0, bound: flat(sizeOf(node.value)) };
+        return { cost: 0, bound: scalar(sizeOf(node.value)) };
       case "identifier": {
         const known = scope.get(node.name);
         const type = this.#variables.get(node.name) ?? DYN;
@@ -264,7 +266,7 @@ class Estimator {
           field: (name) => this.#ofType(DYN, `${path}.${name}`),
         };
       default:
-        return flat(size);
+        return scalar(size);
     }
   }
 }
@@ -308,8 +310,12 @@ function flat(size: number): Bound {
   return { size, element: () => flat(size), field: () => flat(size) };
 }
 
+function scalar(size: number): Bound {
+  return { ...flat(size), isScalar: true };
+}
+
 function container(size: number, parts: readonly Estimate[]): Bound {
-  const element = once(() => parts.map(({ bound }) => bound).reduce(larger, flat(1)));
+  const element = once(() => parts.map(({ bound }) => bound).reduce(larger, scalar(1)));
   return { size, element, field: element };
 }
 
@@ -318,6 +324,7 @@ function larger(left: Bound, right: Bound): Bound {
   const fields = new Map<string, Bound>();
   return {
     size: Math.max(left.size, right.size),
+    ...(left.isScalar && right.isScalar && { isScalar: true }),
     element: once(() => larger(left.element(), right.element())),
     field: (name) => {
       const bound = fields.get(name) ?? larger(left.field(name), right.field(name));
@@ -345,7 +352,7 @@ function sortingTurns(count: number): number {
 const CONTENTS_DEPTH_MAX = 3;
 
 function contents(bound: Bound, depth = 0): number {
-  if (bound.size <= 1 || depth >= CONTENTS_DEPTH_MAX) return bound.size;
+  if (bound.isScalar || bound.size <= 1 || depth >= CONTENTS_DEPTH_MAX) return bound.size;
   return Math.min(times(bound.size, 1 + contents(bound.element(), depth + 1)), CONTENTS_MAX);
 }
 

@@ -333,6 +333,22 @@ test("S2-AZC-16, S2-AZC-25: conditions are boolean CEL over the review, at most 
   assert.equal(validate(withConditions(usual)).get("second")?.length, usual.length);
 });
 
+test("S2-AZC-25: conditions over lists of the request are affordable as people write them", () => {
+  const path = "request.resourceAttributes.labelSelector.requirements";
+  for (const expression of [
+    "'dev' in request.groups && !('system:masters' in request.groups)",
+    `has(request.resourceAttributes.labelSelector) && ${path}.exists(r, r.key == 'a' && 'x' in r.values)`,
+    `${path}.exists(r, r.operator == 'In' && r.values == ['x', 'y'])`,
+    "'a' in request.extra && 'b' in request.extra['a']",
+    "request.extra.all(k, request.extra[k].all(v, v in ['c', 'd']))",
+  ]) {
+    assert.ok(compile(expression), expression);
+  }
+  const costly =
+    "request.groups.exists(g, request.groups.exists(h, request.groups.exists(i, g == h)))";
+  assert.throws(() => compile(costly), /estimated cost exceeds the budget/);
+});
+
 test("S2-AZC-20: on reload types can neither go nor come", () => {
   const configuration = parse(COMPLETE);
   validate(configuration, ["Node", "RBAC"]);
