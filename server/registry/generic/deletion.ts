@@ -50,7 +50,8 @@ export function decideDeletion(
   return isSame ? "pending" : "mark";
 }
 
-function checkPreconditions(
+/** Whether it is the object that the client means (S1-DEL-05). @throws {StatusError} 409 */
+export function checkPreconditions(
   resource: ServedResource,
   { metadata }: ApiObject,
   revision: number,

@@ -22,6 +22,7 @@ import {
 import { refresh } from "../generic/commit.js";
 import { deleteObject } from "../generic/delete.js";
 import { checkDeleteOptions, type DeleteOptions } from "../generic/delete-options.js";
+import { checkPreconditions } from "../generic/deletion.js";
 import { isDeleting } from "../generic/metadata.js";
 import { currentOfView, parseCurrent } from "../generic/objects.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
@@ -162,27 +163,22 @@ async function markAndDelete(
   writeOptions: WriteOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { preconditions } = deletion;
   const patch = (current: JsonValue): JsonValue => {
     const pod = current as unknown as ApiObject;
-    const metadata = { ...pod.metadata };
-    if (preconditions?.uid !== undefined) metadata.uid = preconditions.uid;
-    if (preconditions?.resourceVersion !== undefined) {
-      metadata.resourceVersion = preconditions.resourceVersion;
-    }
+    checkPreconditions(target.resource, pod, Number(pod.metadata.resourceVersion), deletion);
     const condition = {
       type: "DisruptionTarget",
       status: "True",
       reason: "EvictionByEvictionAPI",
       message: "Eviction API: evicting",
     } as const;
-    const marked = withCondition({ ...pod, metadata }, condition, registry.clock.now());
+    const marked = withCondition(pod, condition, registry.clock.now());
     return marked as unknown as JsonValue;
   };
   const options = { ...writeOptions, fieldValidation: "Ignore" as const };
   const request = { ...target, subresource: "status", options, patch };
   const { revision } = await patchObject(registry, request, signal);
-  const isVersioned = preconditions?.resourceVersion !== undefined;
+  const isVersioned = deletion.preconditions?.resourceVersion !== undefined;
   const final = isVersioned ? withVersion(deletion, String(revision)) : deletion;
   await deleteObject(registry, { ...target, options: final }, signal);
 }
