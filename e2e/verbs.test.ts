@@ -58,6 +58,16 @@ describe("every resource that discovery lists", () => {
     }
   });
 
+  test("S1-GEN-24: every published path without parameters is there, as generated clients write it", async () => {
+    const { text } = (await server.client.get("/openapi/v2")).expect(200);
+    const { paths } = JSON.parse(text) as { paths: Record<string, { get?: object }> };
+    const plain = Object.keys(paths).filter((path) => paths[path]?.get && !path.includes("{"));
+    const documents = ["/api/", "/apis/", "/apis/apps/", "/apis/apps/v1/", "/version/"];
+    for (const path of documents) assert.ok(plain.includes(path), path);
+    const keys = ["/.well-known/openid-configuration/", "/openid/v1/jwks/"];
+    for (const path of [...plain, ...keys]) (await server.client.get(path)).expect(200, path);
+  });
+
   test("S1-COLL-01, S1-TABLE-09, S1-DEL-15: all verbs of all resources", async (t) => {
     const resources = await discover(server.client);
     const statuses = new Set(resources.map(({ groupVersion, name }) => `${groupVersion}/${name}`));

@@ -69,7 +69,12 @@ export function createRoutes({ health, metrics, documents }: RouteParts): Reques
     body: await metrics.registry.metrics(),
   }));
   const paths = Object.keys(documents);
-  for (const path of paths) serve(path, documents[path] as DocumentHandler);
+  for (const path of paths) {
+    const handler = documents[path] as DocumentHandler;
+    serve(path, handler);
+    // The published paths of documents, and so those of generated clients, end in a slash.
+    if (!/[/*]$/.test(path)) serve(`${path}/`, handler);
+  }
   if (documents["/"] === undefined) serve("/", () => rootPaths(health, paths));
 
   const route = router.routes() as unknown as RequestMiddleware;
