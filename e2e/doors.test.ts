@@ -97,7 +97,6 @@ describe("doors", () => {
         "--requestheader-group-headers=X-Remote-Group",
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         "--enable-bootstrap-token-auth",
-        "--feature-gates=ConstrainedImpersonation=true",
       ],
     });
     kubectl = await Kubectl.open(server);

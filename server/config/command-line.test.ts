@@ -178,7 +178,7 @@ test("S1-FEAT-01..09, S2-DEP-09: gates have their defaults, can be set, and lock
     AllowUnsafeMalformedObjectDeletion: false,
     CBORServingAndStorage: false,
     ConsistentListFromCache: true,
-    ConstrainedImpersonation: false,
+    ConstrainedImpersonation: true,
     DeclarativeValidation: true,
     DeclarativeValidationTakeover: false,
     DryRun: true,

@@ -42,8 +42,8 @@ export const FEATURE_GATES = {
     help: "Consistent reads from memory by progress notifications of the store.",
   },
   ConstrainedImpersonation: {
-    stage: "ALPHA",
-    default: false,
+    stage: "BETA",
+    default: true,
     help: "Impersonation with permissions for what is done as somebody else.",
   },
   DeclarativeValidation: {
