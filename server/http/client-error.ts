@@ -1,7 +1,7 @@
 /**
- * The answer to bytes that are no HTTP request. There is no request to route then, so the answer is
- * written to the socket as it is: a Status where one can still be sent, and the end of the
- * connection.
+ * The answer to bytes that are no HTTP request, or one for a tunnel. There is nothing to route then,
+ * so the answer is written to the socket as it is: a Status where one can still be sent, and the end
+ * of the connection.
  */
 import type { Duplex } from "node:stream";
 import type { Status } from "../api/status.js";
@@ -18,6 +18,13 @@ const BAD_REQUEST: Answer = {
   phrase: "Bad Request",
   reason: "BadRequest",
   message: "the request is not well-formed HTTP",
+};
+
+const NO_TUNNEL: Answer = {
+  code: 405,
+  phrase: "Method Not Allowed",
+  reason: "MethodNotAllowed",
+  message: "the server does not allow this method on the requested resource",
 };
 
 const ANSWERS: Readonly<Record<string, Answer>> = {
@@ -55,6 +62,12 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex):
     return;
   }
   socket.end(render(ANSWERS[error.code ?? ""] ?? BAD_REQUEST), () => socket.destroy());
+}
+
+/** Handles `connect`: a request for a tunnel, which Node would end without a word. */
+export function answerConnect(socket: Duplex): void {
+  socket.on("error", () => socket.destroy());
+  socket.end(render(NO_TUNNEL), () => socket.destroy());
 }
 
 function render({ code, phrase, reason, message }: Answer): string {

@@ -229,6 +229,15 @@ test("S1-QP-15, S1-ERR-11: a request that waits beyond its timeout is a 504; a b
   assert.equal((await front.ask(`${PODS}?timeout=5`)).status, 400);
 });
 
+test("S1-PATH-16: a request for a tunnel is a 405 that says so", async () => {
+  await using front = await openFront();
+  const socket = await front.connect();
+  socket.write("CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n");
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  assert.match(answer.toString(), /^HTTP\/1\.1 405 [\s\S]*"reason":"MethodNotAllowed"/);
+  await once(socket, "close");
+});
+
 test("S1-ERR-11: the request timeout may be short: a body that does not come is a 504 after it", async () => {
   await using front = await openFront({
     requestTimeoutMs: 100,

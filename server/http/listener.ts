@@ -14,7 +14,7 @@ import { assert } from "../../storage/base/assert.js";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { RequestListener } from "./application.js";
-import { answerClientError } from "./client-error.js";
+import { answerClientError, answerConnect } from "./client-error.js";
 import type { Metrics } from "./metrics.js";
 import { answerUpgrade } from "./upgrade.js";
 
@@ -226,6 +226,7 @@ function createServer({ credentials, requestTimeoutMs, logger, metrics }: Listen
   });
   server.maxHeadersCount = HEADERS_COUNT_MAX;
   server.on("clientError", answerClientError);
+  server.on("connect", (_request, socket) => answerConnect(socket));
   const handshakeErrors = metrics.tlsHandshakeErrors.cell();
   server.on("tlsClientError", (error) => {
     handshakeErrors.value++;
