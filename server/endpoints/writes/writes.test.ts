@@ -117,6 +117,42 @@ test("S1-DRY-01, S1-QP-11: a bare dryRun is a dry run, for every verb", async ()
   assert.deepEqual(still.body.data, { a: "b" });
 });
 
+test("S1-PATCH-01: objects are patched in each of their versions, not only in the one that is stored", async () => {
+  const scalers = (version: string) =>
+    `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers`;
+  const spec = { maxReplicas: 3, scaleTargetRef: { kind: "Deployment", name: "a" } };
+  await send("POST", scalers("v1"), { metadata: { name: "versions" }, spec });
+  const events = "/apis/events.k8s.io/v1/namespaces/default/events";
+  const event = {
+    metadata: { name: "versions" },
+    eventTime: "2030-01-02T03:04:05.000001Z",
+    reportingController: "example.com/reporter",
+    reportingInstance: "i",
+    action: "Acted",
+    reason: "Because",
+    type: "Normal",
+    regarding: { kind: "Pod", namespace: "default", name: "p" },
+  };
+  await send("POST", events, event);
+  const series = { count: 2, lastObservedTime: "2030-01-02T03:04:06.000001Z" };
+  for (const type of ["merge-patch", "strategic-merge-patch"]) {
+    const headers = { "content-type": `application/${type}+json` };
+    for (const version of ["v1", "v2"]) {
+      const labels = { patched: `${type}-${version}` };
+      const patch = { metadata: { labels } };
+      const { body } = await send("PATCH", `${scalers(version)}/versions`, patch, headers);
+      assert.equal(body.apiVersion, `autoscaling/${version}`);
+      assert.deepEqual(body.metadata.labels, labels);
+    }
+    const { body } = await send("PATCH", `${events}/versions`, { series }, headers);
+    assert.equal(body.apiVersion, "events.k8s.io/v1");
+    assert.deepEqual(body.series, series);
+  }
+  const status = { status: { currentReplicas: 1, desiredReplicas: 1 } };
+  const reported = await send("PATCH", `${scalers("v1")}/versions/status`, status, MERGE);
+  assert.equal((reported.body.status as { currentReplicas: number }).currentReplicas, 1);
+});
+
 test("S1-DRY-04: what a dry run would create has no version, in whatever form", async () => {
   const url = `${CONFIG_MAPS}?dryRun=All`;
   const object = { metadata: { name: "formless" } };

@@ -7,6 +7,7 @@ import { spliceResourceVersion } from "../../../storage/objects/stored-object.js
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { formatGroupVersion } from "../../api/names.js";
 import { conflict, type FieldError, invalid } from "../../api/status.js";
 import {
   type MetadataRules,
@@ -202,9 +203,15 @@ function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[])
 const NO_CLAIMS: ClaimChange = Object.freeze({ compares: [], operations: [] });
 
 /** The current object for a patch to work on: a copy of its own. */
-function servedObject({ conversion }: ServedResource, current: CurrentObject): ApiObject {
+function servedObject(resource: ServedResource, current: CurrentObject): ApiObject {
+  const { conversion, fact, kind } = resource;
   const stored = parseCurrent(current);
   const served = conversion === undefined ? stored : conversion.fromStored(stored);
+  if (conversion !== undefined) {
+    // Conversions are about what is in an object; a patch also sees what it calls itself.
+    served.apiVersion = formatGroupVersion(fact.kindGroupVersion ?? resource);
+    served.kind = kind;
+  }
   served.metadata.resourceVersion = String(current.revision);
   return served;
 }
