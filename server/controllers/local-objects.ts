@@ -2,11 +2,10 @@
 import type { EventType } from "../../storage/cache/event-ring.js";
 import { objectPath } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
-import type { ApiObject, JsonValue, ObjectMeta } from "../api/meta.js";
+import type { ApiObject, JsonValue } from "../api/meta.js";
 import { formatGroupVersion } from "../api/names.js";
 import { compileSelector } from "../api/selectors.js";
 import { parseJson } from "../codec/json.js";
-import { metadataRange } from "../endpoints/metadata-bytes.js";
 import { createObject } from "../registry/generic/create.js";
 import { deleteObject } from "../registry/generic/delete.js";
 import { deleteCollection } from "../registry/generic/delete-collection.js";
@@ -16,6 +15,7 @@ import { updateObject } from "../registry/generic/update.js";
 import type { ResourceTable } from "../registry/resource-table.js";
 import { createUser } from "../request/user-info.js";
 import type { ControlledResource, Follower, ObjectsApi } from "./objects-api.js";
+import { readMetadata } from "./stored-metadata.js";
 
 /** Under which our own loops appear in fields that name a writer. */
 const CONTROLLERS_USER = createUser({
@@ -57,7 +57,7 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
     metadata(resource, { namespace, name }) {
       const found = partitionOf(resource).get(objectPath(namespace, name));
       if (found === undefined) return undefined;
-      return found.corruption === undefined ? parseMetadata(found) : "unreadable";
+      return readMetadata(found) ?? "unreadable";
     },
     get(resource, { namespace, name }) {
       const found = partitionOf(resource).get(objectPath(namespace, name));
@@ -164,17 +164,10 @@ function kindsOf(
 }
 
 function tell(follower: Follower, type: EventType, object: StoredObject): void {
-  const isReadable = object.corruption === undefined;
+  const metadata = readMetadata(object);
   const { namespace, name } = object;
-  if (type === "DELETED")
-    follower.removed(isReadable ? parseMetadata(object) : { namespace, name });
-  else if (isReadable) follower.changed(parseMetadata(object));
-}
-
-/** The metadata alone: most of an object is nothing to those who ask for it. */
-function parseMetadata(object: StoredObject): ObjectMeta {
-  const [start, end] = metadataRange(object);
-  return JSON.parse(object.bytes.toString("utf8", start, end)) as ObjectMeta;
+  if (type === "DELETED") follower.removed(metadata ?? { namespace, name });
+  else if (metadata !== undefined) follower.changed(metadata);
 }
 
 function toControlled(resource: ServedResource): ControlledResource {
