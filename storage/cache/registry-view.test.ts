@@ -16,6 +16,7 @@ import {
   type WatchBatch,
   type WatchOptions,
 } from "../kv/store.js";
+import type { StoredObject } from "../objects/stored-object.js";
 import { FreshnessBarrier } from "./freshness.js";
 import { RegistryView } from "./registry-view.js";
 
@@ -327,6 +328,39 @@ test("Unique: a defect in the middle of a batch makes the view unusable until it
     [...view.partition("core/configmaps").snapshot().tree.paths()],
     ["default/a", "default/b"],
   );
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("S1-UNS-12: a watcher that fails is ended, and the others are told all the same", async () => {
+  const store = new ScriptedStore();
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  const told: string[] = [];
+  const open = (name: string, send: (object: StoredObject) => boolean) => {
+    const sink = {
+      send: (_type: unknown, object: StoredObject) => send(object),
+      cork() {},
+      uncork() {},
+    };
+    const lost = () => told.push(`${name} is lost`);
+    const options = { scope: { namespace: "" }, matches: () => true, sink: { ...sink, lost } };
+    view.partition("core/configmaps").watch(options, view.revision)?.resume();
+  };
+  open("bad", () => {
+    throw new TypeError("nobody expected this");
+  });
+  open("good", ({ name }) => told.push(name) > 0);
+
+  for (const [name, revision] of [
+    ["a", 11],
+    ["b", 12],
+  ] as const) {
+    const kv = configMap(name, revision);
+    store.deliver({ revision: kv.modRevision, events: [{ type: "put", kv }] });
+    await view.waitForRevision(kv.modRevision, soon());
+    await eventually(() => told.includes(name));
+  }
+  assert.deepEqual(told, ["bad is lost", "a", "b"]);
   await lifecycle[Symbol.asyncDispose]();
 });
 

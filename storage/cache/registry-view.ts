@@ -180,7 +180,17 @@ export class RegistryView implements PartitionHost {
     const awake = this.#awake;
     this.#awake = [];
     this.#isFlushScheduled = false;
-    for (const watcher of awake) watcher.deliver();
+    for (const watcher of awake) this.#deliver(watcher);
+  }
+
+  /** A defect of one watcher ends that watcher, not the process: nobody else could catch it. */
+  #deliver(watcher: Watcher): void {
+    try {
+      watcher.deliver();
+    } catch (error) {
+      this.#logger.error({ err: error }, "a watcher failed and was ended");
+      watcher.lose();
+    }
   }
 
   /** Loads everything aside, then takes it over in one turn: nobody sees half of it. */
