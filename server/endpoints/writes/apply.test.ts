@@ -192,6 +192,22 @@ test("S1-SSA-08, S1-FV-10: what is no configuration is 400", async () => {
   }
 });
 
+test("S1-SSA-05, S1-CRUD-04: an apply needs no version, also of a type whose replacement does", async () => {
+  const url = "/apis/coordination.k8s.io/v1/namespaces/default/leases/unconditional";
+  const lease = (holderIdentity: string, metadata: object = {}) => ({
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: { name: "unconditional", ...metadata },
+    spec: { holderIdentity },
+  });
+  const { body } = await apply(url, lease("one"));
+  const { status, body: changed } = await apply(url, lease("two"));
+  assert.equal(status, 200);
+  assert.deepEqual(changed.spec, { holderIdentity: "two" });
+  const { resourceVersion } = body.metadata;
+  assert.equal((await refusal(apply(url, lease("three", { resourceVersion })))).code, 409);
+});
+
 test("S1-FV-01: a value of the wrong type is 400, also where another owner would be in the way", async () => {
   const url = `${CONFIG_MAPS}/typed`;
   await apply(url, configMap("typed", { a: "1" }), "fieldManager=one");

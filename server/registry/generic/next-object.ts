@@ -77,7 +77,8 @@ export function nextObject(
   const step: Step = { registry, target, current, before, served };
   const errors = resource.codec.validate(served);
   const sent = toSent(resource, served);
-  const next = prepare(step, sent);
+  // Before admission: what plugins change is nobody's.
+  const next = withOwners(step, prepare(step, sent));
   const { admission } = registry;
   if (admission === undefined) return finish(step, next, errors);
 
@@ -86,7 +87,7 @@ export function nextObject(
     ? attributesOf(target, sent, servedObject(resource, current))
     : attributesOf(target, next, before);
   const complete = (isChanged: boolean): NextObject | Promise<NextObject> => {
-    const made = isChanged ? remake(step, attributes.object) : finish(step, next, errors);
+    const made = isChanged ? remake(step, attributes.object, next) : finish(step, next, errors);
     if (!isOwnShape) attributes.object = made.object;
     return admission.validate(attributes, signal)?.then(() => made) ?? made;
   };
@@ -126,6 +127,14 @@ function prepare({ registry, target, before }: Step, sent: ApiObject): ApiObject
   return next;
 }
 
+/** Notes who owns what after this write. */
+function withOwners({ registry, target, before, served }: Step, next: ApiObject): ApiObject {
+  const { resource, subresource, options, isApplied } = target;
+  if (isApplied === true) return withOwnersOf(next, served);
+  const write = { manager: options.fieldManager, subresource };
+  return registry.ownership.track(resource, before, next, write);
+}
+
 function contextOf(
   { clock, naming }: Registry,
   { subresource, options }: UpdateTarget,
@@ -133,8 +142,11 @@ function contextOf(
   return { nowMs: clock.now(), subresource, naming, user: options.user };
 }
 
-/** Takes over what admission changed, as far as this request may change it. @throws {StatusError} */
-function remake(step: Step, changed: ApiObject): NextObject {
+/**
+ * Takes over what admission changed, as far as this request may change it.
+ * @param owned has the owners. @throws {StatusError}
+ */
+function remake(step: Step, changed: ApiObject, owned: ApiObject): NextObject {
   const { target, current } = step;
   const { resource } = target;
   const before = parseCurrent(current);
@@ -143,16 +155,17 @@ function remake(step: Step, changed: ApiObject): NextObject {
   keepIdentity(sent.metadata, before.metadata);
   // Parts of the old object may have been in the new one, and so have been changed as well.
   const fresh = { ...step, before };
-  return finish(fresh, prepare(fresh, sent), codec.validate(sent));
+  const next = withOwnersOf(prepare(fresh, sent), owned);
+  return finish(fresh, next, codec.validate(sent));
 }
 
-/** Validates, notes who owns what, and encodes. @throws {StatusError} 422 */
+/** Validates and encodes. @throws {StatusError} 422 */
 function finish(step: Step, prepared: ApiObject, errors: FieldError[]): NextObject {
-  const { registry, target, current, before, served } = step;
-  const { resource, subresource, options } = target;
+  const { registry, target, current, before } = step;
+  const { resource, subresource } = target;
   const { strategy, part } = resource;
   const context = contextOf(registry, target);
-  let next = prepared;
+  const next = target.isApplied === true ? keepTimesIfSame(before, prepared) : prepared;
   errors.push(
     ...validateMetadata(next.metadata, metadataRules(step)),
     ...validateMetadataUpdate(next.metadata, before.metadata),
@@ -162,11 +175,6 @@ function finish(step: Step, prepared: ApiObject, errors: FieldError[]): NextObje
   const news = errors.length === 0 ? errors : newProblems(step, next, errors);
   const problems = declarative?.judge(resource, { next, current: before }, news) ?? news;
   if (problems.length > 0) throw invalid(resource, target.name, problems);
-  const { fieldManager } = options;
-  next =
-    target.isApplied === true
-      ? keepTimesIfSame(before, withOwnersOf(next, served))
-      : registry.ownership.track(resource, before, next, { manager: fieldManager, subresource });
   target.claims?.assign(next, before);
   const encoded = encodeNext(target, next, before, current);
   const left = encoded.action === "remove" ? undefined : encoded.object;
@@ -218,7 +226,7 @@ function servedObject(resource: ServedResource, current: CurrentObject): ApiObje
 
 /** Name, uid and resourceVersion of the body are conditions (S1-CRUD-03, S1-CRUD-04, S1-META-07). */
 function checkPreconditions(
-  { resource, name, isReplaced }: UpdateTarget,
+  { resource, name, isReplaced, isApplied }: UpdateTarget,
   { metadata }: ApiObject,
   before: ApiObject,
   current: CurrentObject,
@@ -232,7 +240,8 @@ function checkPreconditions(
     );
   }
   if (resourceVersion === "" || resourceVersion === "0") {
-    if (resource.strategy.allowUnconditionalUpdate !== false) return;
+    // A configuration is merged with whatever is there; its version is a condition only if it has one.
+    if (isApplied === true || resource.strategy.allowUnconditionalUpdate !== false) return;
     const why = "must be specified for an update";
     throw invalid(resource, name, [invalidValue("metadata.resourceVersion", 0, why)]);
   }
