@@ -13,14 +13,14 @@ import type { Registry, WriteOptions } from "../registry/generic/registry.js";
 import type { ServedResource } from "../registry/generic/served-resource.js";
 import { updateObject } from "../registry/generic/update.js";
 import type { ResourceTable } from "../registry/resource-table.js";
-import { createUser } from "../request/user-info.js";
+import { createUser, MASTERS_GROUP } from "../request/user-info.js";
 import type { ControlledResource, Follower, ObjectsApi } from "./objects-api.js";
 import { readMetadata } from "./stored-metadata.js";
 
 /** Under which our own loops appear in fields that name a writer. */
 const CONTROLLERS_USER = createUser({
   name: "system:apiserver",
-  groups: ["system:masters"],
+  groups: [MASTERS_GROUP],
 });
 
 export function createLocalObjects(registry: Registry, table: ResourceTable): ObjectsApi {

@@ -3,14 +3,24 @@
  * the view's memory and writes are the registry's functions (local-objects.ts); a loop that runs
  * elsewhere would get another implementation that speaks HTTP.
  *
- *   run-controllers.ts   leader election around all loops     work-queue.ts   what to look at, and when
- *   namespace-controller.ts  empties and removes namespaces   lease-lock.ts   the lock that leaders hold
- *   garbage-collector.ts     deletes what has lost its owners owner-graph.ts  who depends on whom
- *   job-ttl-controller.ts    deletes Jobs that ended long ago
- *   role-aggregation.ts      writes the rules of aggregated roles
- *   bootstrap-policy.ts      default roles and bindings, at the start of each replica
- *   namespace-default-controller.ts  objects that every namespace has   service-account-defaults.ts  which
- *   token-secret-controller.ts       Secrets that hold tokens of service accounts
+ * At the start of each replica:
+ *
+ *   system-namespaces.ts, system-priority-classes.ts, cluster-info.ts   objects that every registry has
+ *   bootstrap-policy.ts               default roles and bindings
+ *   authentication-trust.ts           whom we believe, for API servers behind us; runs on
+ *
+ * In the process that leads (lease-lock.ts), all started by run-controllers.ts:
+ *
+ *   namespace-controller.ts           empties and removes namespaces
+ *   namespace-default-controller.ts   objects that every namespace has; service-account-defaults.ts: which
+ *   garbage-collector.ts              deletes what has lost its owners; owner-graph.ts: who depends on whom
+ *   job-ttl-controller.ts             deletes Jobs that ended long ago
+ *   role-aggregation.ts               writes the rules of aggregated roles
+ *   token-secret-controller.ts        Secrets that hold tokens of service accounts
+ *   bootstrap-signer.ts, token-cleaner.ts   what bootstrap tokens sign, and their end
+ *
+ * Loops that keep one thing right are a runSyncLoop (sync-loop.ts); those with many objects have a
+ * WorkQueue (work-queue.ts) of their own.
  */
 import type { ApiObject, ObjectMeta } from "../api/meta.js";
 
