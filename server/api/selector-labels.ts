@@ -119,12 +119,12 @@ class LabelSelectorParser {
 
   #bound(key: string, operator: ">" | "<"): LabelRequirement {
     const text = this.#value(key);
-    if (!/^[+-]?\d{1,18}$/.test(text)) {
+    const bound = parseWholeNumber(text);
+    if (bound === undefined) {
       throw this.#problem(
         `values[0]: Invalid value: ${JSON.stringify(text)}: for 'Gt', 'Lt' operators, the value must be an integer`,
       );
     }
-    const bound = BigInt(text.replace("+", ""));
     return { operator: operator === ">" ? "above" : "below", key, bound };
   }
 
@@ -184,4 +184,11 @@ class LabelSelectorParser {
     if (token.type !== "end") this.#at++;
     return token;
   }
+}
+
+/** A signed 64-bit number in decimal; undefined for anything else. */
+export function parseWholeNumber(text: string): bigint | undefined {
+  if (!/^[+-]?\d{1,40}$/.test(text)) return undefined;
+  const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
+  return BigInt.asIntN(64, value) === value ? value : undefined;
 }

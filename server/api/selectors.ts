@@ -5,7 +5,7 @@
  */
 import type { FieldValues, Labels, StoredObject } from "../../storage/objects/stored-object.js";
 import { type FieldRequirement, parseFieldSelector } from "./selector-fields.js";
-import { type LabelRequirement, parseLabelSelector } from "./selector-labels.js";
+import { type LabelRequirement, parseLabelSelector, parseWholeNumber } from "./selector-labels.js";
 import { badRequest } from "./status.js";
 
 /** What a selector looks at; a StoredObject is one. */
@@ -139,13 +139,6 @@ function compileBound(key: string, operator: "above" | "below", bound: bigint): 
     if (value === undefined) return false;
     return operator === "above" ? value > bound : value < bound;
   };
-}
-
-/** A signed 64-bit number in decimal; undefined for anything else. */
-export function parseWholeNumber(text: string): bigint | undefined {
-  if (!/^[+-]?\d{1,40}$/.test(text)) return undefined;
-  const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
-  return BigInt.asIntN(64, value) === value ? value : undefined;
 }
 
 /** Own properties only: a label named "constructor" is not on every object. */
