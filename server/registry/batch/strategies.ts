@@ -31,30 +31,35 @@ export const batchStrategies: StrategyTable = {
     prepareForCreate(next, { naming }) {
       delete next.status;
       const spec = membersAt(next, "spec");
-      if (spec.manualSelector !== true) generateSelector(next, spec, naming.labelDomain);
+      if (spec.manualSelector === true) return;
+      const labels = generateSelector(next, spec, naming.labelDomain);
+      // As the type's defaults have it when it is read: without labels it has those of its pods.
+      if (Object.keys(next.metadata.labels ?? {}).length === 0) next.metadata.labels = labels;
     },
     ...validatesJob,
     ...selectable(["status.successful"], { "status.successful": "0" }),
   },
 };
 
-/** Pods of a job are found by its uid, so that jobs cannot take each other's. */
+/** Pods of a job are found by its uid, so that jobs cannot take each other's. @returns their labels */
 function generateSelector(
   job: ApiObject,
   spec: Record<string, unknown>,
   labelDomain: string,
-): void {
+): Record<string, string> {
   const { name = "", uid = "" } = job.metadata;
   const uidLabel = `batch.${labelDomain}/controller-uid`;
   const metadata = membersAt(membersAt(spec, "template"), "metadata");
-  metadata.labels = {
-    ...(isMembers(metadata.labels) ? metadata.labels : {}),
+  const labels = {
+    ...(isMembers(metadata.labels) ? (metadata.labels as Record<string, string>) : {}),
     "controller-uid": uid,
     "job-name": name,
     [uidLabel]: uid,
     [`batch.${labelDomain}/job-name`]: name,
   };
+  metadata.labels = labels;
   const selector = isMembers(spec.selector) ? spec.selector : {};
-  const labels = isMembers(selector.matchLabels) ? selector.matchLabels : {};
-  spec.selector = { ...selector, matchLabels: { ...labels, [uidLabel]: uid } };
+  const matchLabels = isMembers(selector.matchLabels) ? selector.matchLabels : {};
+  spec.selector = { ...selector, matchLabels: { ...matchLabels, [uidLabel]: uid } };
+  return { ...labels };
 }

@@ -188,6 +188,12 @@ test("S1-META-10: a write that changes nothing keeps the version", async () => {
   const web = await create(DEPLOYMENTS, deployment("same"));
   assert.deepEqual(await put(DEPLOYMENTS, web), web);
   assert.deepEqual(await merge(DEPLOYMENTS, "same", { spec: { replicas: 1 } }), web);
+  const jobs = ["batch", "jobs"] as const;
+  const podSpec = { restartPolicy: "Never", containers: [{ name: "c", image: "i:1" }] };
+  const spec = { template: { spec: podSpec } };
+  const job = await create(jobs, { metadata: { name: "same" }, spec });
+  assert.equal(job.metadata.labels?.["job-name"], "same");
+  assert.deepEqual(await merge(jobs, "same", {}), job);
 });
 
 test("S1-META-11, S1-META-12: time stamps are not the client's", async () => {
