@@ -164,18 +164,22 @@ test("S1-SSA-19: an apply of what is not there is a CREATE for admission", async
   ]);
 });
 
-test("what a plugin changes is stored and owned by the request's manager, but not whose object it is", async () => {
+test("S1-SSA-01: what a plugin changes is stored and owned by nobody, but not whose object it is", async () => {
   const registry = withPlugins(stamping);
-  const made = await create(registry, "configmaps", { metadata: { name: "stamped" } });
+  const sent = { metadata: { name: "stamped" }, data: { a: "a" } };
+  const made = await create(registry, "configmaps", sent);
   assert.equal(made.metadata.name, "stamped");
   assert.notEqual(made.metadata.uid, "other");
-  assert.deepEqual(made.data, { admitted: "yes" });
-  const owned = made.metadata.managedFields?.[0] as JsonObject;
-  assert.equal(owned.manager, "tester");
-  assert.deepEqual(owned.fieldsV1, { "f:data": { ".": {}, "f:admitted": {} } });
+  assert.deepEqual(made.data, { a: "a", admitted: "yes" });
+  const ownersOf = ({ metadata }: ApiObject) =>
+    (metadata.managedFields as JsonObject[]).map(({ manager, fieldsV1 }) => [manager, fieldsV1]);
+  assert.deepEqual(ownersOf(made), [["tester", { "f:data": { ".": {}, "f:a": {} } }]]);
 
   const changed = await merge(registry, "stamped", { data: { admitted: "no", a: "b" } });
   assert.deepEqual(changed.data, { admitted: "yes", a: "b" });
+  // The client did write that field, whatever became of it.
+  const both = { "f:data": { ".": {}, "f:a": {}, "f:admitted": {} } };
+  assert.deepEqual(ownersOf(changed), [["tester", both]]);
   assert.equal(changed.metadata.uid, made.metadata.uid);
 });
 

@@ -31,6 +31,7 @@ import {
   servedBytes,
   servedUnstored,
 } from "./objects.js";
+import { withOwnersOf } from "./ownership.js";
 import type { ObjectResult, Registry, WriteOptions } from "./registry.js";
 import type { ServedResource, StrategyContext } from "./served-resource.js";
 
@@ -75,6 +76,11 @@ export async function createObject(
   if (isGenerated) served.metadata.name = generateName(served.metadata.generateName ?? "");
   const { admission } = registry;
   const prepared = prepare(registry, request, served);
+  if (request.isApplied !== true) {
+    // Before admission: what plugins change is nobody's.
+    const write = { manager: options.fieldManager, subresource: "" };
+    prepared.object = registry.ownership.track(resource, undefined, prepared.object, write);
+  }
   const identity = { ...prepared.object.metadata };
   const attributes = admission && attributesOfCreate(request, prepared);
   const answer = attributes === undefined ? false : admission?.mutate(attributes, signal);
@@ -82,12 +88,7 @@ export async function createObject(
   if (attributes !== undefined && isChanged === true) {
     takeChanged(registry, request, prepared, { attributes, identity });
   }
-  const admitted = check(registry, request, prepared);
-  const write = { manager: options.fieldManager, subresource: "" };
-  const object =
-    request.isApplied === true
-      ? admitted
-      : registry.ownership.track(resource, undefined, admitted, write);
+  const object = check(registry, request, prepared);
 
   const claims = new ClaimRound(registry, resource);
   let namesLeft = isGenerated ? GENERATE_NAME_ATTEMPTS : 1;
@@ -178,7 +179,7 @@ function takeChanged(
   prepared: Prepared,
   { attributes, identity }: { readonly attributes: WriteAttributes; readonly identity: ObjectMeta },
 ): void {
-  const object = reform(resource.storedCodec, attributes.object);
+  const object = withOwnersOf(reform(resource.storedCodec, attributes.object), prepared.object);
   keepIdentity(object.metadata, identity);
   applyStrategy(registry, resource, object, options);
   prepared.object = object;
