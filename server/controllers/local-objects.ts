@@ -13,15 +13,9 @@ import type { Registry, WriteOptions } from "../registry/generic/registry.js";
 import type { ServedResource } from "../registry/generic/served-resource.js";
 import { updateObject } from "../registry/generic/update.js";
 import type { ResourceTable } from "../registry/resource-table.js";
-import { createUser, MASTERS_GROUP } from "../request/user-info.js";
+import { SERVER_USER } from "../request/user-info.js";
 import type { ControlledResource, Follower, ObjectsApi } from "./objects-api.js";
 import { readMetadata } from "./stored-metadata.js";
-
-/** Under which our own loops appear in fields that name a writer. */
-const CONTROLLERS_USER = createUser({
-  name: "system:apiserver",
-  groups: [MASTERS_GROUP],
-});
 
 export function createLocalObjects(registry: Registry, table: ResourceTable): ObjectsApi {
   const served = new Map<ControlledResource, ServedResource>();
@@ -34,7 +28,7 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
     isDryRun: false,
     fieldManager: "keelson-controllers",
     fieldValidation: "Ignore",
-    user: CONTROLLERS_USER,
+    user: SERVER_USER,
     warn() {},
   };
   const servedOf = (resource: ControlledResource): ServedResource => {

@@ -31,3 +31,6 @@ export function createUser(user: Pick<UserInfo, "name"> & Partial<UserInfo>): Us
     ...(user.audiences === undefined ? {} : { audiences: Object.freeze([...user.audiences]) }),
   });
 }
+
+/** Who writes when no request asked for it: the server itself, in its control loops and clean-ups. */
+export const SERVER_USER = createUser({ name: "system:apiserver", groups: [MASTERS_GROUP] });

@@ -9,15 +9,12 @@ import type {
 } from "../../admission/admission.js";
 import type { ApiObject, JsonValue, ObjectMeta } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
-import { createUser } from "../../request/user-info.js";
+import { SERVER_USER } from "../../request/user-info.js";
 import type { ObjectCodec } from "../../schema/object-codec.js";
 import type { DeleteTarget } from "./delete.js";
 import { type CurrentObject, parseCurrent } from "./objects.js";
 import type { Registry, WriteOptions, WriteResult } from "./registry.js";
 import type { ActionRequest, ServedResource } from "./served-resource.js";
-
-/** Who deletes when no request asked for it. */
-const SERVER_USER = createUser({ name: "system:apiserver", groups: ["system:masters"] });
 
 export type WriteAttributes = AdmissionAttributes & { object: ApiObject };
 
