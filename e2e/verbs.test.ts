@@ -68,7 +68,7 @@ describe("every resource that discovery lists", () => {
     for (const path of [...plain, ...keys]) (await server.client.get(path)).expect(200, path);
   });
 
-  test("S1-COLL-01, S1-TABLE-09, S1-DEL-15: all verbs of all resources", async (t) => {
+  test("S1-COLL-01, S1-TABLE-09, S1-DEL-15, S1-PATCH-01, S1-SSA-05: all verbs of all resources", async (t) => {
     const resources = await discover(server.client);
     const statuses = new Set(resources.map(({ groupVersion, name }) => `${groupVersion}/${name}`));
     for (const resource of resources) {
@@ -129,6 +129,7 @@ async function exercise(
     assert.equal(replaced.metadata.labels?.step, "replaced");
     (await client.put(path, withLabel(read, "step", "stale"))).expect(409, "stale replace");
     const latest = hasStatus ? await writeStatus(client, path, replaced, row) : replaced;
+    await patchInAllWays(client, path, latest);
 
     await eventually(
       "the watch shows ADDED and MODIFIED",
@@ -180,6 +181,40 @@ async function readOtherForms(
   assert.equal(list.object.kind, "PartialObjectMetadataList");
   const item = list.items.find((one) => one.metadata.uid === object.metadata.uid);
   assert.deepEqual(item?.metadata, object.metadata);
+}
+
+/** S1-PATCH-01, S1-SSA-05, S1-SSA-36: every kind of patch, in the version that is asked; then one of nothing. */
+async function patchInAllWays(
+  client: HttpsClient,
+  path: string,
+  { apiVersion, kind, metadata: { name } }: ApiObject,
+): Promise<void> {
+  const patch = async (type: string, body: unknown, query = ""): Promise<ApiObject> => {
+    const headers = { "content-type": `application/${type}` };
+    const answer = await client.request(`${path}${query}`, { method: "PATCH", body, headers });
+    const { object } = answer.expect(200, type);
+    assert.equal(object.apiVersion, apiVersion, type);
+    return object;
+  };
+  const labels = (step: string) => ({ metadata: { labels: { step } } });
+  const cases = [
+    ["merge-patch+json", labels("merge")],
+    ["strategic-merge-patch+json", labels("strategic-merge")],
+    ["json-patch+json", [{ op: "add", path: "/metadata/labels/step", value: "json" }]],
+  ] as const;
+  for (const [type, body] of cases) {
+    const { step } = (await patch(type, body)).metadata.labels ?? {};
+    assert.equal(step, type.slice(0, -"-patch+json".length));
+  }
+  const configuration = { apiVersion, kind, metadata: { name, labels: { applied: "yes" } } };
+  const applied = await patch("apply-patch+yaml", configuration, "?fieldManager=verbs");
+  assert.equal(applied.metadata.labels?.applied, "yes");
+  assert.deepEqual(
+    await patch("apply-patch+yaml", configuration, "?fieldManager=verbs"),
+    applied,
+    "an apply of the same",
+  );
+  assert.deepEqual(await patch("merge-patch+json", {}), applied, "a patch of nothing");
 }
 
 /** S1-CRUD-08: the main path ignores the status, the status path ignores everything else. */
