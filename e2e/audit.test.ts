@@ -35,6 +35,7 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
       ids.set(what, String(answer.headers["audit-id"]));
     const map = { metadata: { name: "kept" }, data: { password: "not-in-the-log" } };
     keep("created", (await client.post(MAPS, map)).expect(201));
+    keep("taken", (await client.post(MAPS, map)).expect(409));
     const as = { headers: { "impersonate-user": "jane", "impersonate-group": "dev" } };
     keep("forbidden", (await client.request(`${MAPS}/kept`, as)).expect(403));
     const bearer = { headers: { authorization: "Bearer not-in-the-log-either" } };
@@ -68,9 +69,12 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
   assert.deepEqual(created.objectRef, {
     resource: "configmaps",
     namespace: "default",
+    name: "kept",
     apiVersion: "v1",
   });
   assert.equal(created.annotations?.["authorization.k8s.io/decision"], "allow");
+
+  assert.equal(only("taken").objectRef?.name, "kept");
 
   const forbidden = only("forbidden");
   assert.equal(forbidden.user.username, "kubernetes-admin");

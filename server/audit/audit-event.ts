@@ -13,6 +13,8 @@ export interface AuditedRequest {
   readonly auditId: string;
   /** Undefined for a request that was not understood. */
   readonly info: RequestInfo | undefined;
+  /** Of what a create makes, which its URL does not say; "" = not known, or no create. */
+  readonly createdName: string;
   /** Path and query, as sent. */
   readonly uri: string;
   readonly method: string;
@@ -49,7 +51,7 @@ export function toAuditEvent(
     ...(impersonated !== undefined && { impersonatedUser: toUser(impersonated) }),
     sourceIPs: request.remoteAddress === "" ? [] : [request.remoteAddress],
     ...(request.userAgent !== "" && { userAgent: request.userAgent }),
-    ...(info?.isResourceRequest === true && { objectRef: toReference(info) }),
+    ...(info?.isResourceRequest === true && { objectRef: toReference(info, request.createdName) }),
     responseStatus: { metadata: {}, code: request.code },
     requestReceivedTimestamp: toMicroTime(request.receivedAtMs),
     stageTimestamp: toMicroTime(request.stageAtMs),
@@ -71,8 +73,9 @@ function toUser({ name, uid, groups, extra }: UserInfo): Record<string, unknown>
   };
 }
 
-function toReference(info: RequestInfo): Record<string, unknown> {
-  const { resource, namespace, name, group, version, subresource } = info;
+function toReference(info: RequestInfo, createdName: string): Record<string, unknown> {
+  const { resource, namespace, group, version, subresource } = info;
+  const name = info.name || createdName;
   return {
     resource,
     ...(namespace !== "" && { namespace }),

@@ -34,6 +34,7 @@ function describe(ctx: RequestContext) {
   return {
     auditId: state.auditId,
     info: state.infoIfKnown,
+    createdName: state.createdName,
     uri: ctx.req.url ?? "",
     method: ctx.method,
     user: state.impersonator ?? user,

@@ -41,6 +41,8 @@ export class RequestState {
   impersonator: UserInfo | undefined;
   /** The verb that allowed it under constrained impersonation, such as "impersonate:user-info". */
   impersonationConstraint = "";
+  /** What a create would make, which its URL does not say; for audit. "" = not known. */
+  createdName = "";
   /** The view holds everything that was acknowledged before this request. */
   isFresh = false;
   /** Bytes of the body sent by a sink; plain bodies know their length. */

@@ -2,7 +2,7 @@
 import type { ApiObject } from "../../api/meta.js";
 import { admitUnstored, runAction } from "../../registry/generic/admit.js";
 import { type CreateRequest, createObject } from "../../registry/generic/create.js";
-import { decodeInput } from "../../registry/generic/decode-input.js";
+import { decodeInput, type ObjectInput } from "../../registry/generic/decode-input.js";
 import { fillNamespace } from "../../registry/generic/metadata.js";
 import type { Registry, WriteResult } from "../../registry/generic/registry.js";
 import type { ServedResource, VirtualResource } from "../../registry/generic/served-resource.js";
@@ -17,6 +17,9 @@ import {
   type WriteServices,
 } from "./write-services.js";
 
+/** Of a DNS subdomain, the longest of all names. */
+const NAME_CHARS_MAX = 253;
+
 /** @throws {StatusError} */
 export async function handleCreate(
   ctx: RequestContext,
@@ -30,6 +33,7 @@ export async function handleCreate(
   const kind = bodyKindOf(resource);
   const input = await readObject(ctx, kind, options.fieldValidation, decoders);
   const namespace = namespaceOf(ctx, resource);
+  ctx.state.createdName = nameSent(input);
   const request = { resource, namespace, input, options };
   if (resource.action !== undefined) {
     answerDocument(ctx, representation, await act(ctx, registry, request));
@@ -38,8 +42,16 @@ export async function handleCreate(
     answerDocument(ctx, representation, await compute(ctx, registry, question));
   } else {
     const result = await createObject(registry, request, ctx.state.signal);
+    ctx.state.createdName = result.stored.metadata.name ?? "";
     answerObject(ctx, resource, services, result);
   }
+}
+
+/** "" where there is none, or none that anything could be called. */
+function nameSent({ value }: ObjectInput): string {
+  const { metadata } = value as { metadata?: { name?: unknown } | null };
+  const name = metadata?.name;
+  return typeof name === "string" && name.length <= NAME_CHARS_MAX ? name : "";
 }
 
 /** A create that does something to the object that the URL, or the body, names (S1-GEN-08). */
