@@ -252,3 +252,35 @@ function findRoot(): string {
   while (!existsSync(join(folder, "tsconfig.json"))) folder = dirname(folder);
   return folder;
 }
+
+test("docs/requirements.md has every id that a test names, and says of every other one why it is open", () => {
+  const [ledger = "", open = ""] = readFileSync(join(root, "docs/requirements.md"), "utf8").split(
+    /^## Open$/m,
+  );
+  const known = new Set(
+    [...ledger.matchAll(/^\| ((?:S[12]-[A-Z0-9]+|CARD)-\d+) \|/gm)].map(([, id]) => id ?? ""),
+  );
+  assert.ok(known.size > 500);
+  const proofs = files.filter((file) => file.isTest || file.path.startsWith("e2e/"));
+  const named = new Set(proofs.flatMap(({ text }) => requirementsIn(text)));
+  const waiting = new Set(requirementsIn(open));
+  expectNone(
+    [...named, ...waiting].filter((id) => !known.has(id)),
+    (id) => `${id} is unknown`,
+  );
+  expectNone(
+    [...known].filter((id) => named.has(id) === waiting.has(id)),
+    (id) => `${id} is ${named.has(id) ? "named by a test, and not open" : "open, and not listed"}`,
+  );
+});
+
+/** All ids in a text; "S1-RV-01..03" are three. */
+function requirementsIn(text: string): string[] {
+  const ids = text.matchAll(/\b(S[12]-[A-Z0-9]+|CARD)-(\d+)(?:\.\.(?:\1-)?(\d+))?/g);
+  return [...ids].flatMap(([, group = "", first = "", last = first]) =>
+    Array.from(
+      { length: Number(last) - Number(first) + 1 },
+      (_, index) => `${group}-${String(Number(first) + index).padStart(2, "0")}`,
+    ),
+  );
+}
