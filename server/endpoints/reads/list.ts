@@ -10,21 +10,19 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Selector } from "../../api/selectors.js";
 import { expired, StatusError } from "../../api/status.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
-import { openCompressedSink, sendCompressed } from "../../request/compression.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { ChunkWriter } from "../chunk-writer.js";
 import {
   type ContinueToken,
   formatContinueToken,
   type ListIdentity,
   parseContinueToken,
 } from "../continue-token.js";
-import { PacedStream } from "../paced-stream.js";
-import type { ListMetadata, Representation } from "../representation.js";
+import type { ListMetadata } from "../representation.js";
 import { unreadableObjects } from "./corrupt-objects.js";
-import type { HistoricalReader } from "./historical-reader.js";
+import { ListBody } from "./list-body.js";
+import type { Listing, ListServices, Start } from "./listing.js";
 import { parseListOptions, type Wanted } from "./read-options.js";
-import { namespaceOf, type ReadServices, selectorOf } from "./resource-read.js";
+import { namespaceOf, selectorOf } from "./resource-read.js";
 
 /** Objects looked at in one turn where a selector leaves most of them out: a few milliseconds. */
 const VISITS_MAX = 10_000;
@@ -33,37 +31,6 @@ const SIZES_MAX = 500;
 
 /** Where lists in other encodings than compact JSON and Protobuf are no longer recommended (S1-NEG-17). */
 export const LARGE_LIST_BYTES = 100_000_000;
-
-export interface ListServices extends ReadServices {
-  readonly history: HistoricalReader;
-  /**
-   * Whether lists at an exact version, and further pages, come from snapshots in memory (gate
-   * ListFromCacheSnapshot). Default true; otherwise they are read from the store.
-   */
-  readonly usesSnapshots?: boolean;
-  /** Who counts lists of more than `bytes` in an encoding that is not recommended for them. */
-  readonly largeLists?: { readonly bytes: number; count(encoding: string): void };
-}
-
-/** Where a list starts: a state, and the object after which it goes on. */
-interface Start {
-  readonly revision: Revision;
-  /** undefined: memory does not hold that revision, the store does. */
-  readonly tree: ObjectTree | undefined;
-  readonly after: string;
-  /** How many objects come after `after`, where the token says so. */
-  readonly remaining: number | undefined;
-}
-
-/** One list request on its way. */
-interface Listing {
-  readonly ctx: RequestContext;
-  readonly resource: ServedResource;
-  readonly services: ListServices;
-  readonly representation: Representation;
-  readonly selector: Selector;
-  readonly identity: ListIdentity;
-}
 
 /** Answers with a collection. @throws {StatusError} 400, 406, 410, 422, 500, 503, 504 */
 export async function handleList(
@@ -363,56 +330,6 @@ function refuseUnreadable(objects: readonly StoredObject[]): void {
 
 function listMetadataAt({ revision }: Start): ListMetadata {
   return { resourceVersion: String(revision) };
-}
-
-/** The body of a list: one piece if it is small, else chunks at the client's pace. */
-class ListBody {
-  readonly out = new ChunkWriter();
-  readonly #listing: Listing;
-  #stream: PacedStream | undefined;
-  #isFirst = true;
-  /** Sent so far, where a large list is to be counted. */
-  #bytes = 0;
-
-  constructor(listing: Listing, metadata: ListMetadata, itemsBytes: number) {
-    this.#listing = listing;
-    listing.representation.putListHead(this.out, metadata, itemsBytes);
-  }
-
-  put(representation: Representation, object: StoredObject): void {
-    representation.putItem(this.out, object, this.#isFirst);
-    this.#isFirst = false;
-  }
-
-  /** Sends what has gathered. False: the client is gone. */
-  flush(): Promise<boolean> {
-    const { ctx, representation, services } = this.#listing;
-    const head = { status: 200, headers: { "Content-Type": representation.contentType } };
-    this.#countIfLarge();
-    this.#stream ??= new PacedStream(openCompressedSink(ctx, head, services.compression));
-    return this.#stream.write(this.out);
-  }
-
-  #countIfLarge(): void {
-    const { costlyEncoding } = this.#listing.representation;
-    const { largeLists } = this.#listing.services;
-    if (costlyEncoding === undefined || largeLists === undefined) return;
-    const before = this.#bytes;
-    this.#bytes += this.out.length;
-    const isNowLarge = before <= largeLists.bytes && this.#bytes > largeLists.bytes;
-    if (isNowLarge) largeLists.count(costlyEncoding);
-  }
-
-  async end(): Promise<void> {
-    const { ctx, representation, services } = this.#listing;
-    representation.putListFoot(this.out, this.#isFirst);
-    if (this.#stream !== undefined) {
-      this.#stream.end(this.out);
-      return;
-    }
-    const headers = ["Content-Type", representation.contentType];
-    await sendCompressed(ctx, 200, headers, this.out.take(), services.compression);
-  }
 }
 
 function nextTurn(): Promise<void> {

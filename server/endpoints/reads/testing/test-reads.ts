@@ -16,7 +16,8 @@ import { createRepresentationSource } from "../../representations/representation
 import type { TablePrinter } from "../../tables/printer.js";
 import { handleGet } from "../get.js";
 import { HistoricalReader } from "../historical-reader.js";
-import { handleList, type ListServices } from "../list.js";
+import { handleList } from "../list.js";
+import type { ListServices } from "../listing.js";
 import { createViewReader } from "../view-reader.js";
 import { handleWatch } from "../watch.js";
 import { WatchTicker } from "../watch-ticker.js";

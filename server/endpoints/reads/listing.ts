@@ -1,0 +1,44 @@
+/**
+ * Listing: one list request on its way, and the state of the collection that it starts from. What the
+ * files behind list.ts hand to each other.
+ */
+import type { ObjectTree } from "../../../storage/cache/object-tree.js";
+import type { Revision } from "../../../storage/kv/store.js";
+import type { Selector } from "../../api/selectors.js";
+import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { RequestContext } from "../../request/request-state.js";
+import type { ListIdentity } from "../continue-token.js";
+import type { Representation } from "../representation.js";
+import type { HistoricalReader } from "./historical-reader.js";
+import type { ReadServices } from "./resource-read.js";
+
+export interface ListServices extends ReadServices {
+  readonly history: HistoricalReader;
+  /**
+   * Whether lists at an exact version, and further pages, come from snapshots in memory (gate
+   * ListFromCacheSnapshot). Default true; otherwise they are read from the store.
+   */
+  readonly usesSnapshots?: boolean;
+  /** Who counts lists of more than `bytes` in an encoding that is not recommended for them. */
+  readonly largeLists?: { readonly bytes: number; count(encoding: string): void };
+}
+
+/** One list request on its way. */
+export interface Listing {
+  readonly ctx: RequestContext;
+  readonly resource: ServedResource;
+  readonly services: ListServices;
+  readonly representation: Representation;
+  readonly selector: Selector;
+  readonly identity: ListIdentity;
+}
+
+/** Where a list starts: a state, and the object after which it goes on. */
+export interface Start {
+  readonly revision: Revision;
+  /** undefined: memory does not hold that revision, the store does. */
+  readonly tree: ObjectTree | undefined;
+  readonly after: string;
+  /** How many objects come after `after`, where the token says so. */
+  readonly remaining: number | undefined;
+}
