@@ -132,6 +132,20 @@ export function changeProblems(
   return all.map(({ field, message }) => `${field}: ${message}`);
 }
 
+/** An object, what it is changed to, and the lines of a refusal; none = it must be accepted. */
+export type ChangeRow = readonly [before: TestObject, after: TestObject, ...problems: string[]];
+
+export function checkChanges(resource: string, rows: readonly ChangeRow[]): void {
+  for (const [before, after, ...expected] of rows) {
+    const [from, to] = [before, after].map((one) => JSON.stringify(one).slice(0, SHOWN_CHARS_MAX));
+    assert.deepEqual(
+      changeProblems(resource, before, after),
+      expected,
+      `${resource} ${from} -> ${to}`,
+    );
+  }
+}
+
 /** Every resource that stores something, in every version. */
 export const servedResources: readonly ServedResource[] = table.all.filter(
   ({ virtual }) => virtual === undefined,

@@ -1,7 +1,7 @@
-/** Rules for the kinds that make pods: what is accepted, what is refused and how. */
+/** Rules of the apps group: what is accepted, what is refused and how. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changeProblems, problemsOf, type TestObject } from "./testing/problems.js";
+import { changeProblems, problemsOf, type TestObject } from "../testing/problems.js";
 
 const main = { name: "main", image: "example.test/image:1" };
 const template = { metadata: { labels: { app: "web" } }, spec: { containers: [main] } };
@@ -128,15 +128,9 @@ const ROWS: readonly Row[] = [
     { ordinals: { start: -1 } },
     "spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0",
   ],
-  ["v1/replicationcontrollers", { selector: { app: "web" } }],
-  [
-    "v1/replicationcontrollers",
-    { selector: { app: "db" } },
-    'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
-  ],
 ];
 
-test("workloads that are right are accepted, others refused with what is wrong", () => {
+test("workloads are accepted or refused by their rules, field by field", () => {
   for (const [resource, spec, ...expected] of ROWS) {
     assert.deepEqual(
       problemsOf(resource, workload(spec)),
@@ -186,118 +180,4 @@ test("a status counts what there can be", () => {
     "status.availableReplicas: Invalid value: -1: must be greater than or equal to 0",
     "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
   ]);
-});
-
-const once = { spec: { containers: [main], restartPolicy: "Never" } };
-const job = (spec: object = {}): TestObject => ({ spec: { template: once, ...spec } });
-const jobs = "batch/v1/jobs";
-
-const JOB_ROWS: readonly [object, ...string[]][] = [
-  [{}],
-  [{ completionMode: "Indexed", completions: 3, parallelism: 3 }],
-  [
-    {
-      backoffLimit: 0,
-      podFailurePolicy: {
-        rules: [{ action: "FailJob", onExitCodes: { operator: "In", values: [1, 42] } }],
-      },
-    },
-  ],
-  [{ parallelism: -1 }, "spec.parallelism: Invalid value: -1: must be greater than or equal to 0"],
-  [
-    { completionMode: "Indexed", completions: null, parallelism: 1 },
-    "spec.completions: Required value: when completion mode is Indexed",
-  ],
-  [
-    { completionMode: "Sorted" },
-    'spec.completionMode: Unsupported value: "Sorted": supported values: "Indexed", "NonIndexed"',
-  ],
-  [
-    { template: { spec: { containers: [main] } } },
-    'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"',
-  ],
-  [
-    { manualSelector: true, selector: { matchLabels: { a: "b" } } },
-    "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
-  ],
-  [
-    {
-      podFailurePolicy: {
-        rules: [{ action: "Ignore", onExitCodes: { operator: "In", values: [2, 0] } }],
-      },
-    },
-    "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: [2,0]: must be ordered",
-    "spec.podFailurePolicy.rules[0].onExitCodes.values[1]: Invalid value: 0: must not be 0 for the In operator",
-  ],
-  [
-    { backoffLimitPerIndex: 1 },
-    "spec.backoffLimitPerIndex: Invalid value: 1: requires indexed completion mode",
-  ],
-];
-
-test("jobs are taken or refused by their rules, field by field", () => {
-  for (const [spec, ...expected] of JOB_ROWS) {
-    assert.deepEqual(problemsOf(jobs, job(spec)), expected, JSON.stringify(spec));
-  }
-});
-
-test("a job keeps its template; while it is suspended it may be placed elsewhere", () => {
-  const manual = (parts: object, pod: object = {}) =>
-    job({
-      manualSelector: true,
-      selector,
-      template: { metadata: { labels: { app: "web" } }, spec: { ...once.spec, ...pod } },
-      ...parts,
-    });
-  assert.deepEqual(
-    changeProblems(jobs, manual({}), manual({ parallelism: 5, completions: 1 })),
-    [],
-  );
-  assert.deepEqual(changeProblems(jobs, manual({}), manual({ suspend: true })), []);
-  assert.deepEqual(changeProblems(jobs, manual({}), manual({ completions: 5 })), [
-    "spec.completions: Invalid value: 5: field is immutable",
-  ]);
-  const nodeSelector = { zone: "a" };
-  const [problem = ""] = changeProblems(jobs, manual({}), manual({}, { nodeSelector }));
-  assert.match(problem, /^spec\.template: Invalid value: .*: field is immutable$/);
-  const suspended = { suspend: true };
-  assert.deepEqual(
-    changeProblems(jobs, manual(suspended), manual(suspended, { nodeSelector })),
-    [],
-  );
-});
-
-test("cron jobs are taken or refused by their rules, field by field", () => {
-  const cron = (spec: object = {}): TestObject => ({
-    spec: { schedule: "0 1 * * *", jobTemplate: { spec: { template: once } }, ...spec },
-  });
-  const table: readonly [object, ...string[]][] = [
-    [{}],
-    [{ timeZone: "Europe/Berlin", concurrencyPolicy: "Forbid" }],
-    [{ schedule: "" }, "spec.schedule: Required value"],
-    [
-      { schedule: "TZ=UTC 0 1 * * *" },
-      'spec.schedule: Invalid value: "TZ=UTC 0 1 * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead',
-    ],
-    [
-      { schedule: "0 25 * * *" },
-      'spec.schedule: Invalid value: "0 25 * * *": end of range (25) above maximum (23): 25',
-    ],
-    [{ timeZone: "Nowhere" }, 'spec.timeZone: Invalid value: "Nowhere": unknown time zone Nowhere'],
-    [
-      { successfulJobsHistoryLimit: -1 },
-      "spec.successfulJobsHistoryLimit: Invalid value: -1: must be greater than or equal to 0",
-    ],
-    [
-      { jobTemplate: { spec: { template: once, manualSelector: true } } },
-      'spec.jobTemplate.spec.manualSelector: Unsupported value: true: supported values: "nil", "false"',
-    ],
-    [
-      { jobTemplate: { spec: { template: { spec: { containers: [main] } } } } },
-      'spec.jobTemplate.spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"',
-    ],
-  ];
-  for (const [spec, ...expected] of table) {
-    assert.deepEqual(problemsOf("batch/v1/cronjobs", cron(spec)), expected, JSON.stringify(spec));
-  }
 });

@@ -1,0 +1,168 @@
+/** Rules for autoscalers: what is accepted, what is refused and how. */
+import { test } from "node:test";
+import { checkChanges, checkProblems, type TestObject } from "../testing/problems.js";
+
+const target = { kind: "Deployment", name: "web", apiVersion: "apps/v1" };
+const scaled = (parts: object): TestObject => ({
+  spec: { scaleTargetRef: target, maxReplicas: 3, ...parts },
+});
+const measured = (metric: object): TestObject => scaled({ metrics: [metric] });
+const cpu = (parts: object) => ({ type: "Resource", resource: { name: "cpu", target: parts } });
+const to = (parts: object) => ({ type: "Value", ...parts });
+const between = (minReplicas: number): TestObject => scaled({ minReplicas, maxReplicas: 9 });
+
+test("autoscalers are accepted or refused by their rules, field by field", () => {
+  checkProblems("autoscaling/v2/horizontalpodautoscalers", [
+    [scaled({})],
+    [scaled({ metrics: [cpu({ type: "Utilization", averageUtilization: 80 })] })],
+    [scaled({ behavior: { scaleDown: { stabilizationWindowSeconds: 0 } } })],
+    [
+      scaled({ maxReplicas: 0 }),
+      "spec.maxReplicas: Invalid value: 0: must be greater than 0",
+      "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`",
+    ],
+    [
+      scaled({ minReplicas: 4 }),
+      "spec.maxReplicas: Invalid value: 3: must be greater than or equal to `minReplicas`",
+    ],
+    [
+      scaled({ minReplicas: 0 }),
+      "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
+      "spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas",
+    ],
+    [
+      scaled({ metrics: [{ type: "Resource" }] }),
+      "spec.metrics[0].resource: Required value: must populate information for the given metric source",
+    ],
+    [
+      scaled({ metrics: [cpu({ type: "Utilization" })] }),
+      "spec.metrics[0].resource.target.averageUtilization: Required value: must set either a target raw value or a target utilization",
+    ],
+    [
+      scaled({
+        behavior: { scaleUp: { policies: [{ type: "Pods", value: 0, periodSeconds: 2000 }] } },
+      }),
+      "spec.behavior.scaleUp.policies[0].value: Invalid value: 0: must be greater than zero",
+      "spec.behavior.scaleUp.policies[0].periodSeconds: Invalid value: 2000: must be less than or equal to 1800",
+    ],
+    [
+      scaled({ minReplicas: -1 }),
+      "spec.minReplicas: Invalid value: -1: must be greater than or equal to 1",
+    ],
+    [
+      scaled({ scaleTargetRef: { kind: "a/b", name: "" } }),
+      "spec.scaleTargetRef.name: Required value",
+      "spec.scaleTargetRef.kind: Invalid value: \"a/b\": may not contain '/'",
+    ],
+    [
+      measured({ type: "Disk" }),
+      'spec.metrics[0].type: Unsupported value: "Disk": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"',
+    ],
+    [
+      measured({ type: "Pods", pods: { metric: { name: "a/b" }, target: to({}) } }),
+      "spec.metrics[0].pods.metric.name: Invalid value: \"a/b\": may not contain '/'",
+      "spec.metrics[0].pods.target.averageValue: Required value: must specify a positive target averageValue",
+    ],
+    [
+      measured({
+        type: "Pods",
+        pods: { metric: { name: "m" }, target: to({ averageValue: "0" }) },
+      }),
+      'spec.metrics[0].pods.target.averageValue: Invalid value: "0": must be positive',
+    ],
+    [
+      measured({
+        type: "Object",
+        object: {
+          describedObject: { kind: "K", name: "n" },
+          metric: { name: "m" },
+          target: to({}),
+        },
+      }),
+      "spec.metrics[0].object.target.averageValue: Required value: must set either a target value for metric or a per-pod target",
+    ],
+    [
+      measured({
+        type: "External",
+        external: { metric: { name: "m" }, target: to({ value: "1", averageValue: "2" }) },
+      }),
+      "spec.metrics[0].external.target.value: Forbidden: may not set both a target value for metric and a per-pod target",
+    ],
+    [
+      measured({
+        type: "Resource",
+        resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 0 } },
+      }),
+      "spec.metrics[0].resource.target.averageUtilization: Invalid value: 0: must be greater than 0",
+    ],
+    [
+      measured({
+        type: "Resource",
+        resource: {
+          name: "cpu",
+          target: { type: "Utilization", averageUtilization: 50, averageValue: "1" },
+        },
+        pods: { metric: { name: "m" }, target: to({ averageValue: "1" }) },
+      }),
+      "spec.metrics[0].resource.target.averageValue: Forbidden: may not set both a target raw value and a target utilization",
+      "spec.metrics[0].pods: Forbidden: must populate the given metric source only",
+    ],
+    [
+      measured({
+        type: "ContainerResource",
+        containerResource: {
+          name: "cpu",
+          container: "",
+          target: { type: "Other", averageUtilization: 50 },
+        },
+      }),
+      "spec.metrics[0].containerResource.container: Required value",
+      'spec.metrics[0].containerResource.target.type: Invalid value: "Other": must be either Utilization, Value, or AverageValue',
+    ],
+    [
+      scaled({
+        behavior: {
+          scaleDown: {
+            selectPolicy: "Some",
+            stabilizationWindowSeconds: 3601,
+            policies: [{ type: "Pods", value: 1, periodSeconds: 0 }],
+          },
+        },
+      }),
+      "spec.behavior.scaleDown.stabilizationWindowSeconds: Invalid value: 3601: must be less than or equal to 3600",
+      'spec.behavior.scaleDown.selectPolicy: Unsupported value: "Some": supported values: "Disabled", "Max", "Min"',
+      "spec.behavior.scaleDown.policies[0].periodSeconds: Invalid value: 0: must be greater than zero",
+    ],
+    [
+      scaled({ behavior: { scaleUp: { stabilizationWindowSeconds: -1, policies: [] } } }),
+      "spec.behavior.scaleUp.stabilizationWindowSeconds: Invalid value: -1: must be greater than or equal to 0",
+    ],
+    [
+      scaled({
+        behavior: { scaleUp: { policies: [{ type: "Nodes", value: 1, periodSeconds: 15 }] } },
+      }),
+      'spec.behavior.scaleUp.policies[0].type: Unsupported value: "Nodes": supported values: "Percent", "Pods"',
+    ],
+  ]);
+});
+
+test("autoscalers of the old version are held to the same rules", () => {
+  checkProblems("autoscaling/v1/horizontalpodautoscalers", [
+    [scaled({ targetCPUUtilizationPercentage: 50 })],
+    [
+      scaled({ minReplicas: 5 }),
+      "spec.maxReplicas: Invalid value: 3: must be greater than or equal to `minReplicas`",
+    ],
+  ]);
+});
+
+test("an autoscaler may change to what is right", () => {
+  checkChanges("autoscaling/v2/horizontalpodautoscalers", [
+    [between(1), between(2)],
+    [
+      between(1),
+      between(10),
+      "spec.maxReplicas: Invalid value: 9: must be greater than or equal to `minReplicas`",
+    ],
+  ]);
+});

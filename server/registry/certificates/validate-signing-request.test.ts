@@ -1,0 +1,82 @@
+/** Rules for certificate requests: what is accepted, what is refused and how. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import {
+  changeProblems,
+  checkChanges,
+  checkProblems,
+  type TestObject,
+} from "../testing/problems.js";
+
+/** From the emitted file: dist/server/registry/certificates. */
+const request = readFileSync(
+  new URL("../../../../e2e/fixtures/request.csr.pem", import.meta.url),
+).toString("base64");
+const signing = (parts: object): TestObject => ({
+  spec: { request, signerName: "a.b/c", usages: ["client auth"], ...parts },
+});
+
+test("certificate requests are accepted or refused by their rules, field by field", () => {
+  checkProblems("certificates.k8s.io/v1/certificatesigningrequests", [
+    [signing({ expirationSeconds: 600 })],
+    [
+      signing({ request: Buffer.from("no").toString("base64") }),
+      'spec.request: Invalid value: "bm8=": PEM block type must be CERTIFICATE REQUEST',
+    ],
+    [signing({ usages: [] }), "spec.usages: Required value: usages must be provided"],
+    [
+      signing({ signerName: "signer" }),
+      "spec.signerName: Invalid value: \"signer\": must be a fully qualified domain and path of the form 'example.com/signer-name'",
+    ],
+    [
+      signing({ expirationSeconds: 599 }),
+      "spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 600 seconds (10 minutes)",
+    ],
+    [
+      signing({ usages: ["client auth", "client auth"] }),
+      'spec.usages[1]: Duplicate value: "client auth"',
+    ],
+    [
+      signing({ usages: ["flying"] }),
+      'spec.usages[0]: Unsupported value: "flying": supported values: "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment", "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel", "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime", "server auth", "signing", "timestamping"',
+    ],
+    [
+      signing({ signerName: "A/b" }),
+      "spec.signerName: Invalid value: \"A\": validating label \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+      'spec.signerName: Invalid value: "A": should be a domain with at least two segments separated by dots',
+    ],
+    [
+      signing({ signerName: "host/x" }),
+      'spec.signerName: Invalid value: "host": should be a domain with at least two segments separated by dots',
+    ],
+    [
+      signing({ signerName: "a.b/" }),
+      "spec.signerName: Invalid value: \"\": must be a path of letters, digits, '-' and '.'",
+    ],
+    [signing({ signerName: "" }), "spec.signerName: Required value"],
+    [signing({ request: "" }), "spec.request: Required value"],
+  ]);
+});
+
+test("a certificate request is what it was, whatever an update says", () => {
+  checkChanges("certificates.k8s.io/v1/certificatesigningrequests", [
+    [signing({}), signing({ signerName: "a.b/d" })],
+  ]);
+});
+
+test("a status keeps one condition of each type", () => {
+  const decided = (...types: readonly string[]): TestObject => ({
+    ...signing({}),
+    status: { conditions: types.map((type) => ({ type, status: "True", reason: "r" })) },
+  });
+  assert.deepEqual(
+    changeProblems(
+      "certificates.k8s.io/v1/certificatesigningrequests",
+      decided("Approved"),
+      decided("Failed", "Failed"),
+      "status",
+    ),
+    ['status.conditions[2].type: Duplicate value: "Failed"'],
+  );
+});
