@@ -4,6 +4,7 @@
  */
 import type { ObjectTree } from "../../../storage/cache/object-tree.js";
 import type { Revision } from "../../../storage/kv/store.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Selector } from "../../api/selectors.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
@@ -41,4 +42,12 @@ export interface Start {
   readonly after: string;
   /** How many objects come after `after`, where the token says so. */
   readonly remaining: number | undefined;
+}
+
+/** The objects of one page. */
+export interface Page {
+  readonly objects: readonly StoredObject[];
+  readonly hasMore: boolean;
+  /** Objects behind the page; only meaningful without a selector. */
+  readonly remaining: number;
 }
