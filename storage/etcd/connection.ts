@@ -59,7 +59,7 @@ export interface EtcdConnectionOptions {
 /** How often EndpointPool ticks a connection. */
 export const TICK_MS = 500;
 /**
- * How long a unary call may take, whatever its signal says: 10 s, above etcd's own 7 s. Counted in
+ * How long a unary call may take in all, whatever its signal says: 10 s, above etcd's own 7 s. Counted in
  * ticks, so that a process that was itself stopped for a while does not blame its peers.
  */
 const CALL_TICKS_MAX = 20;
@@ -114,6 +114,7 @@ export class EtcdConnection {
 
   /**
    * One request, one answer. The connection must be ready.
+   * @param ticksUsed how much of its time the call has had, on other members or before the connection
    * @throws {RpcError} @throws the signal's reason
    */
   unary(
@@ -121,6 +122,7 @@ export class EtcdConnection {
     message: Buffer,
     token: string | undefined,
     signal: AbortSignal,
+    ticksUsed = 0,
   ): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
@@ -131,6 +133,7 @@ export class EtcdConnection {
         if (answer === undefined) reject(failure);
         else resolve(answer);
       });
+      call.ticks = ticksUsed;
       this.#calls.add(call);
       aborts.add(signal, call);
     });

@@ -26,8 +26,14 @@ export interface TokenSource {
   invalidate(): void;
 }
 
-/** How often a call goes through all endpoints before it fails: with the waits below about 1 s. */
+/** How often a call goes through all endpoints before it fails: about 1 s where they refuse. */
 const ROUNDS_MAX = 4;
+
+/**
+ * No attempt begins later than 7 s after the call: with the last dial of 3 s it ends in 10 s, however many
+ * members keep silent. Counted in ticks, so that time in which this process was stopped does not count.
+ */
+const ATTEMPT_TICKS_MAX = 14;
 
 /** The wait after the first round without success; doubles with each further one. */
 const ROUND_WAIT_MS = 100;
@@ -60,6 +66,7 @@ export class EndpointPool {
   readonly #lifecycle: Lifecycle;
   readonly #logger: Logger;
   #preferred: number;
+  #ticks = 0;
   readonly #statuses = new Map<EtcdConnection, { generation: number; status: StatusAnswer }>();
 
   constructor(options: EndpointPoolOptions) {
@@ -85,18 +92,22 @@ export class EndpointPool {
     isWrite: boolean,
     signal: AbortSignal,
   ): Promise<Buffer> {
+    const startTick = this.#ticks;
     for (let attempt = 1; ; attempt++) {
       this.#throwIfOver(signal);
       const connection = this.#current();
       try {
-        if (!connection.isReady) await connection.open();
+        // Dials and log-ins are shared: each caller leaves them when its own time is over.
+        if (!connection.isReady) await this.#aborts.race(signal, connection.open());
         this.#throwIfOver(signal);
         const pending = this.#tokens.token(signal);
-        const token = pending === undefined ? undefined : await pending;
-        return await connection.unary(path, message, token, signal);
+        const token = pending === undefined ? undefined : await this.#aborts.race(signal, pending);
+        return await connection.unary(path, message, token, signal, this.#ticks - startTick);
       } catch (error) {
         this.#throwIfOver(signal, isWrite ? error : undefined);
-        const isLast = attempt >= ROUNDS_MAX * this.#connections.length;
+        const isLast =
+          attempt >= ROUNDS_MAX * this.#connections.length ||
+          this.#ticks - startTick >= ATTEMPT_TICKS_MAX;
         if (isLast || !this.#mayRepeat(error, isWrite)) throw toStorageError(error, isWrite);
         this.#leave(connection, error);
       }
@@ -217,6 +228,7 @@ export class EndpointPool {
   async #tick(signal: AbortSignal): Promise<void> {
     for (;;) {
       await this.#clock.sleep(TICK_MS, signal);
+      this.#ticks++;
       for (const connection of this.#connections) connection.tick();
     }
   }

@@ -1,0 +1,89 @@
+/**
+ * How long a caller of EtcdStore waits at most. The members here accept connections and never say a
+ * word, as paused ones do, so no etcd is needed.
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { test } from "node:test";
+import { type Clock, systemClock } from "../base/clock.js";
+import { silentLogger } from "../base/logger.js";
+import { ManualClock, settle } from "../base/testing/manual-clock.js";
+import { EtcdStore } from "./etcd-store.js";
+
+const HOUR_MS = 3_600_000;
+
+interface MuteMember extends AsyncDisposable {
+  readonly endpoint: string;
+  /** Connections that were opened so far. */
+  readonly dials: number;
+  untilDialled(): Promise<void>;
+}
+
+async function startMuteMember(): Promise<MuteMember> {
+  const sockets = new Set<Socket>();
+  let dials = 0;
+  const server = createServer((socket) => {
+    dials++;
+    sockets.add(socket);
+    socket.on("error", () => {});
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get dials() {
+      return dials;
+    },
+    async untilDialled() {
+      if (dials === 0) await once(server, "connection");
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function storeOn(members: readonly MuteMember[], clock: Clock, dialTimeoutMs: number): EtcdStore {
+  const endpoints = members.map(({ endpoint }) => endpoint);
+  return new EtcdStore({
+    endpoints,
+    prefix: "/deadlines",
+    clock,
+    logger: silentLogger,
+    dialTimeoutMs,
+  });
+}
+
+test("a caller whose time is over does not wait for the dial that it shares with others", async () => {
+  await using member = await startMuteMember();
+  await using store = storeOn([member], systemClock, HOUR_MS);
+  const caller = new AbortController();
+  const read = store.currentRevision(caller.signal);
+  await member.untilDialled();
+  const reason = new Error("the caller's time is over");
+  caller.abort(reason);
+  await assert.rejects(read, reason);
+});
+
+test("a write to silent members fails within 10 s, however many there are, and has not happened", async () => {
+  await using first = await startMuteMember();
+  await using second = await startMuteMember();
+  await using third = await startMuteMember();
+  const members = [first, second, third];
+  const clock = new ManualClock();
+  await using store = storeOn(members, clock, 500);
+  const operations = [{ type: "delete", key: "/deadlines/a" }] as const;
+  const write = store.commit({ compares: [], operations }, AbortSignal.timeout(HOUR_MS));
+  const failed = assert.rejects(write, { code: "Unavailable", outcomeUnknown: false });
+  await Promise.race(members.map((member) => member.untilDialled()));
+  await clock.advanceInSteps(7_000);
+  await failed;
+  await settle();
+  assert.equal(
+    members.reduce((sum, { dials }) => sum + dials, 0),
+    1,
+  );
+});
