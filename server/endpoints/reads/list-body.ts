@@ -10,8 +10,9 @@ import type { ListMetadata, Representation } from "../representation.js";
 import type { Listing } from "./listing.js";
 
 export class ListBody {
-  readonly out = new ChunkWriter();
   readonly #listing: Listing;
+  readonly #representation: Representation;
+  readonly #out = new ChunkWriter();
   #stream: PacedStream | undefined;
   #isFirst = true;
   /** Sent so far, where a large list is to be counted. */
@@ -19,11 +20,17 @@ export class ListBody {
 
   constructor(listing: Listing, metadata: ListMetadata, itemsBytes: number) {
     this.#listing = listing;
-    listing.representation.putListHead(this.out, metadata, itemsBytes);
+    this.#representation = listing.representation;
+    this.#representation.putListHead(this.#out, metadata, itemsBytes);
   }
 
-  put(representation: Representation, object: StoredObject): void {
-    representation.putItem(this.out, object, this.#isFirst);
+  /** Whether it is time to flush. */
+  get isFull(): boolean {
+    return this.#out.isFull;
+  }
+
+  put(object: StoredObject): void {
+    this.#representation.putItem(this.#out, object, this.#isFirst);
     this.#isFirst = false;
   }
 
@@ -33,18 +40,18 @@ export class ListBody {
     const head = { status: 200, headers: { "Content-Type": representation.contentType } };
     this.#countIfLarge();
     this.#stream ??= new PacedStream(openCompressedSink(ctx, head, services.compression));
-    return this.#stream.write(this.out);
+    return this.#stream.write(this.#out);
   }
 
   async end(): Promise<void> {
     const { ctx, representation, services } = this.#listing;
-    representation.putListFoot(this.out, this.#isFirst);
+    representation.putListFoot(this.#out, this.#isFirst);
     if (this.#stream !== undefined) {
-      this.#stream.end(this.out);
+      this.#stream.end(this.#out);
       return;
     }
     const headers = ["Content-Type", representation.contentType];
-    await sendCompressed(ctx, 200, headers, this.out.take(), services.compression);
+    await sendCompressed(ctx, 200, headers, this.#out.take(), services.compression);
   }
 
   #countIfLarge(): void {
@@ -52,7 +59,7 @@ export class ListBody {
     const { largeLists } = this.#listing.services;
     if (costlyEncoding === undefined || largeLists === undefined) return;
     const before = this.#bytes;
-    this.#bytes += this.out.length;
+    this.#bytes += this.#out.length;
     const isNowLarge = before <= largeLists.bytes && this.#bytes > largeLists.bytes;
     if (isNowLarge) largeLists.count(costlyEncoding);
   }

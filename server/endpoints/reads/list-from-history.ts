@@ -51,8 +51,8 @@ export async function sendAllFromHistory(listing: Listing, start: Start): Promis
   const body = new ListBody(listing, { resourceVersion: String(start.revision) }, itemsBytes);
   // What fails after the first chunk cuts the answer, so that nobody takes it for complete.
   for await (const object of historicalObjects(listing, start)) {
-    body.put(representation, object);
-    if (body.out.isFull && !(await body.flush())) return;
+    body.put(object);
+    if (body.isFull && !(await body.flush())) return;
   }
   await body.end();
 }

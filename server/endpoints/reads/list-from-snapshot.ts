@@ -8,9 +8,8 @@ import type { Selector } from "../../api/selectors.js";
 import { unreadableObjects } from "./corrupt-objects.js";
 import { ListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
+import { REST, visitInTurns } from "./visit-in-turns.js";
 
-/** Objects looked at in one turn where a selector leaves most of them out: a few milliseconds. */
-const VISITS_MAX = 10_000;
 /** Objects encoded in one turn, only to know their sizes: a few milliseconds. */
 const SIZES_MAX = 500;
 
@@ -26,95 +25,58 @@ export function refuseCorrupt({ corrupt }: ObjectTree, { namespace }: Selector):
 export async function readPage(
   tree: ObjectTree,
   selector: Selector,
-  start: Start,
+  { after, remaining }: Start,
   limit: number,
 ): Promise<Page> {
+  const { namespace } = selector;
   const objects: StoredObject[] = [];
-  let { after } = start;
-  let hasMore = false;
-  for (let isComplete = false; !isComplete; ) {
-    let visits = 0;
-    isComplete = true;
-    tree.visit(selector.namespace, after, (object) => {
-      if (visits++ === VISITS_MAX) {
-        isComplete = false;
-        return STOP;
-      }
-      if (selector.isFiltered && !selector.matches(object)) {
-        after = object.path;
-        return undefined;
-      }
-      if (objects.length === limit) {
-        hasMore = true;
-        return STOP;
-      }
-      after = object.path;
-      objects.push(object);
-      return undefined;
-    });
-    if (!isComplete) await nextTurn();
-  }
-  if (!hasMore || selector.isFiltered) return { objects, hasMore, remaining: 0 };
-  const { remaining } = start;
+  const isLast = await visitInTurns({ tree, namespace, after }, (object) => {
+    if (selector.isFiltered && !selector.matches(object)) return undefined;
+    if (objects.length === limit) return STOP;
+    objects.push(object);
+    return undefined;
+  });
+  if (isLast || selector.isFiltered) return { objects, hasMore: !isLast, remaining: 0 };
   if (remaining !== undefined && remaining > objects.length) {
-    return { objects, hasMore, remaining: remaining - objects.length };
+    return { objects, hasMore: true, remaining: remaining - objects.length };
   }
-  return { objects, hasMore, remaining: tree.count(selector.namespace, after) };
+  const last = objects.at(-1)?.path ?? after;
+  return { objects, hasMore: true, remaining: tree.count(namespace, last) };
 }
 
-/** Small collections go out as one body, larger ones as a stream of chunks. */
+/** Sends all objects behind the start. */
 export async function sendAll(listing: Listing, start: Start, tree: ObjectTree): Promise<void> {
-  const { representation, selector } = listing;
+  const { selector } = listing;
+  const { namespace } = selector;
+  const { after, revision } = start;
   const itemsBytes = await sumOfItems(listing, start, tree);
-  const body = new ListBody(listing, { resourceVersion: String(start.revision) }, itemsBytes);
-  let { after } = start;
-  for (;;) {
-    let isComplete = true;
-    let visits = 0;
-    tree.visit(selector.namespace, after, (object) => {
-      if (body.out.isFull || visits++ === VISITS_MAX) {
-        isComplete = false;
-        return STOP;
-      }
-      after = object.path;
-      if (selector.isFiltered && !selector.matches(object)) return undefined;
-      body.put(representation, object);
+  const body = new ListBody(listing, { resourceVersion: String(revision) }, itemsBytes);
+  const isSent = await visitInTurns(
+    { tree, namespace, after },
+    (object) => {
+      if (body.isFull) return REST;
+      if (!selector.isFiltered || selector.matches(object)) body.put(object);
       return undefined;
-    });
-    if (isComplete) break;
-    if (!body.out.isFull) await nextTurn();
-    else if (!(await body.flush())) return;
-  }
-  await body.end();
+    },
+    () => body.flush(),
+  );
+  if (isSent) await body.end();
 }
 
 /** What the items take in an encoding that says it ahead; nothing is sent yet. */
 async function sumOfItems(
   { representation, selector }: Listing,
-  start: Start,
+  { after }: Start,
   tree: ObjectTree,
 ): Promise<number> {
   if (representation.itemBytes === undefined) return 0;
+  const { namespace } = selector;
   let sum = 0;
-  let { after } = start;
-  for (;;) {
-    let isComplete = true;
-    let visits = 0;
-    tree.visit(selector.namespace, after, (object) => {
-      if (visits++ === SIZES_MAX) {
-        isComplete = false;
-        return STOP;
-      }
-      after = object.path;
-      if (selector.isFiltered && !selector.matches(object)) return undefined;
+  await visitInTurns({ tree, namespace, after, visitsMax: SIZES_MAX }, (object) => {
+    if (!selector.isFiltered || selector.matches(object)) {
       sum += representation.itemBytes?.(object) ?? 0;
-      return undefined;
-    });
-    if (isComplete) return sum;
-    await nextTurn();
-  }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+    }
+    return undefined;
+  });
+  return sum;
 }

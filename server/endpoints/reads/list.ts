@@ -73,9 +73,9 @@ async function sendPage(listing: Listing, start: Start, limit: number): Promise<
   for (const object of page.objects) itemsBytes += representation.itemBytes?.(object) ?? 0;
   const body = new ListBody(listing, pageMetadata(listing, page, revision), itemsBytes);
   for (const object of page.objects) {
-    body.put(representation, object);
+    body.put(object);
     // A page may be as large as its limit.
-    if (body.out.isFull && !(await body.flush())) return;
+    if (body.isFull && !(await body.flush())) return;
   }
   await body.end();
 }

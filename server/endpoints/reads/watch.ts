@@ -29,6 +29,7 @@ import type { Representation } from "../representation.js";
 import { unreadableObjects } from "./corrupt-objects.js";
 import { parseWatchOptions, type StreamingLists, type WatchOptions } from "./read-options.js";
 import { type ReadServices, selectorOf } from "./resource-read.js";
+import { REST, visitInTurns } from "./visit-in-turns.js";
 import type { Tick, WatchTicker } from "./watch-ticker.js";
 
 /** S1-WATCH-07: a bookmark about every minute, and shortly before the end. */
@@ -36,8 +37,6 @@ const BOOKMARK_INTERVAL_MS = 60_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 /** A stream that cannot be ended cleanly, because its client does not read, is cut after this. */
 const CUT_AFTER_MS = 10_000;
-/** Objects looked at in one turn where a selector leaves most of them out: a few milliseconds. */
-const VISITS_MAX = 10_000;
 
 export interface WatchServices extends ReadServices, StreamingLists {
   readonly ticker: WatchTicker;
@@ -228,54 +227,49 @@ class WatchStream implements WatchSink, Tick {
   async #sendState({ tree, revision }: Snapshot): Promise<boolean> {
     const stream = new PacedStream(this.#sink);
     const out = new ChunkWriter();
-    const selector = this.#selector;
-    let after = "";
+    const { namespace, matches } = this.#selector;
     let count = 0;
-    for (;;) {
-      let isComplete = true;
-      let visits = 0;
-      let corrupt: StoredObject | undefined;
-      tree.visit(selector.namespace, after, (object) => {
-        if (out.isFull || visits++ === VISITS_MAX) {
-          isComplete = false;
-          return STOP;
-        }
-        after = object.path;
-        if (object.corruption !== undefined) {
-          corrupt = object;
-          return STOP;
-        }
-        if (!selector.matches(object)) return undefined;
-        try {
-          this.#representation.putEvent(out, "ADDED", object, !this.#hasSentEvent);
-        } catch (error) {
-          this.#logUnshowable(object, error);
-          corrupt = object;
-          return STOP;
-        }
-        this.#hasSentEvent = true;
+    const isComplete = await visitInTurns(
+      { tree, namespace, after: "" },
+      (object) => {
+        if (this.#isEnding) return STOP;
+        if (this.#isDue(out)) return REST;
+        if (object.corruption === undefined && !matches(object)) return undefined;
+        if (!this.#putAdded(out, object)) return STOP;
         count++;
-        if (!this.#sink.isMessageBased) return undefined;
-        isComplete = false;
-        return STOP;
-      });
-      if (corrupt !== undefined) {
-        this.#fail(unreadableObjects([corrupt.path]));
-        return false;
-      }
-      if (isComplete) break;
-      if (!out.isFull && !(this.#sink.isMessageBased && out.length > 0))
-        await new Promise((resolve) => setImmediate(resolve));
-      else if (!(await stream.write(out))) return false;
-      if (this.#isEnding) return false;
-    }
+        return undefined;
+      },
+      () => stream.write(out),
+    );
+    if (!isComplete || this.#isEnding) return false;
     if (this.#options.marksInitialEventsEnd) {
+      if (this.#isDue(out) && !(await stream.write(out))) return false;
       const key = `${this.#services.naming.groupDomain}/initial-events-end`;
       this.#putBookmark(out, revision, { [key]: "true" });
     }
     this.#services.countWatchEvents(this.#resource, count);
     if (out.length === 0) return !this.#sink.isClosed;
     return (await stream.write(out)) && !this.#isEnding;
+  }
+
+  /** Whether what has gathered is to be sent before more is put: a message is one event. */
+  #isDue(out: ChunkWriter): boolean {
+    return this.#sink.isMessageBased ? out.length > 0 : out.isFull;
+  }
+
+  /** False: the object cannot be read or shown, which ends the watch. */
+  #putAdded(out: ChunkWriter, object: StoredObject): boolean {
+    try {
+      if (object.corruption === undefined) {
+        this.#representation.putEvent(out, "ADDED", object, !this.#hasSentEvent);
+        this.#hasSentEvent = true;
+        return true;
+      }
+    } catch (error) {
+      this.#logUnshowable(object, error);
+    }
+    this.#fail(unreadableObjects([object.path]));
+    return false;
   }
 
   #putBookmark(

@@ -1,0 +1,89 @@
+/** Walks in turns: every object once and in order, wherever the walk rests. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
+import { toRevision } from "../../../storage/kv/store.js";
+import { objectPath } from "../../../storage/objects/keys.js";
+import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
+import { REST, visitInTurns } from "./visit-in-turns.js";
+
+function treeOf(count: number): ObjectTree {
+  const tree = new ObjectTree();
+  for (let i = 0; i < count; i++) {
+    const name = `o-${String(i).padStart(4, "0")}`;
+    for (const namespace of ["a", "b"]) {
+      const key = { path: objectPath(namespace, name), namespace, name };
+      const value = Buffer.from(
+        JSON.stringify({ kind: "X", apiVersion: "v1", metadata: { name, namespace } }),
+      );
+      tree.set(decodeStoredObject(key, value, toRevision(1), undefined));
+    }
+  }
+  return tree;
+}
+
+test("S1-LIST-10: a walk meets every object behind its start once and in order, with any rests and turns", async () => {
+  const objects = 50;
+  const tree = treeOf(objects);
+  const walks = fc.record({
+    start: fc.integer({ min: -1, max: objects - 1 }),
+    visitsMax: fc.integer({ min: 1, max: 2 * objects }),
+    perRest: fc.integer({ min: 1, max: 2 * objects }),
+  });
+  await fc.assert(
+    fc.asyncProperty(walks, async ({ start, visitsMax, perRest }) => {
+      const nameOf = (index: number) => `a/o-${String(index).padStart(4, "0")}`;
+      const seen: string[] = [];
+      let gathered = 0;
+      const isComplete = await visitInTurns(
+        { tree, namespace: "a", after: start < 0 ? "" : nameOf(start), visitsMax },
+        ({ path }) => {
+          if (gathered === perRest) return REST;
+          gathered++;
+          seen.push(path);
+          return undefined;
+        },
+        async () => {
+          gathered = 0;
+          return true;
+        },
+      );
+      const expected = Array.from({ length: objects }, (_, index) => nameOf(index));
+      assert.deepEqual([isComplete, seen], [true, expected.slice(start + 1)]);
+    }),
+  );
+});
+
+test("a walk ends where the visitor stops it, or where its rest says so", async () => {
+  const tree = treeOf(3);
+  const walk = { tree, namespace: "a", after: "" };
+  const seen: string[] = [];
+  const stopsAtSecond = await visitInTurns(walk, ({ name }) => {
+    seen.push(name);
+    return seen.length === 2 ? STOP : undefined;
+  });
+  assert.deepEqual([stopsAtSecond, seen], [false, ["o-0000", "o-0001"]]);
+  let rests = 0;
+  const givesUp = await visitInTurns(
+    walk,
+    () => REST,
+    async () => ++rests < 3,
+  );
+  assert.deepEqual([givesUp, rests], [false, 3]);
+  assert.equal(await visitInTurns({ ...walk, namespace: "none" }, () => STOP), true);
+});
+
+test("a turn that is over lets others have theirs", async () => {
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const walk = { tree: treeOf(10), namespace: "", after: "", visitsMax: 2 };
+  await visitInTurns(walk, () => undefined);
+  isOver = true;
+  assert.ok(turns >= 9, `${turns}`);
+});
