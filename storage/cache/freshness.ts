@@ -44,17 +44,19 @@ export interface FreshnessOptions {
 }
 
 interface Batch {
+  /** Counts from its first request, so that waiting for the turn is part of the deadline. */
+  readonly deadline: AbortSignal;
   readonly promise: Promise<Revision>;
   readonly resolve: (value: Promise<Revision>) => void;
   requests: number;
 }
 
-function openBatch(): Batch {
+function openBatch(deadline: AbortSignal): Batch {
   let resolve: Batch["resolve"] = () => {};
   const promise = new Promise<Revision>((done) => {
     resolve = done;
   });
-  return { promise, resolve, requests: 0 };
+  return { deadline, promise, resolve, requests: 0 };
 }
 
 const DEFAULT_DEADLINE_MS = 3_000;
@@ -122,7 +124,7 @@ export class FreshnessBarrier {
     this.counts.requests++;
     let next = this.#next;
     if (next === undefined) {
-      next = openBatch();
+      next = openBatch(this.#deadline.signal);
       this.#next = next;
       // The question under way was asked before this request came: its answer may be too old.
       if (this.#reading === undefined) this.#schedule();
@@ -143,14 +145,14 @@ export class FreshnessBarrier {
     const next = this.#next;
     if (next === undefined) return;
     this.#next = undefined;
-    next.resolve(this.#runBatch(next.requests));
+    next.resolve(this.#runBatch(next));
   }
 
-  async #runBatch(requests: number): Promise<Revision> {
+  async #runBatch({ requests, deadline }: Batch): Promise<Revision> {
     const startedAtMs = this.#clock.monotonic();
     this.#earliestMs = startedAtMs + Math.min(requests * ANSWER_MS, SPACING_MS_MAX);
-    const deadline = this.#deadline.signal;
     try {
+      deadline.throwIfAborted();
       const revision = await this.#read(startedAtMs, deadline);
       if (this.#view.revision < revision) await this.#catchUp(revision, deadline);
       return revision;
