@@ -21,6 +21,7 @@ import { attributesOf, keepIdentity, reform, type WriteAttributes } from "./admi
 import { CLAIM_ATTEMPTS_MAX, ClaimRound } from "./claims.js";
 import { commit, putOperation, refresh } from "./commit.js";
 import { decodeInput, type ObjectInput } from "./decode-input.js";
+import { joinProblems } from "./join-problems.js";
 import { dedupeOwners, generateName, isDeleting, prepareMetadataForCreate } from "./metadata.js";
 import { openNamespace, reopenNamespace } from "./namespace-gate.js";
 import {
@@ -195,16 +196,15 @@ function check(
   const { naming } = registry;
   const { strategy } = resource;
   const context = strategyContext(registry, options);
-  errors.push(
-    ...validateMetadata(object.metadata, {
-      isNamespaced: resource.isNamespaced,
-      checkName: strategy.validateName,
-      namespaceFinalizer: naming.namespaceFinalizer,
-    }),
-    ...(strategy.validate?.(object, context) ?? []),
-  );
+  const metadata = validateMetadata(object.metadata, {
+    isNamespaced: resource.isNamespaced,
+    checkName: strategy.validateName,
+    namespaceFinalizer: naming.namespaceFinalizer,
+  });
+  const own = strategy.validate?.(object, context) ?? [];
+  const found = joinProblems({ facts: errors, metadata, own });
   const write = { next: object, current: undefined };
-  const problems = registry.declarative?.judge(resource, write, errors) ?? errors;
+  const problems = registry.declarative?.judge(resource, write, found) ?? found;
   if (problems.length > 0) throw invalid(resource, object.metadata.name ?? "", problems);
   return object;
 }

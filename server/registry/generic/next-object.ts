@@ -18,6 +18,7 @@ import { keepTimesIfSame } from "../../apply/field-manager.js";
 import { parseJson } from "../../codec/json.js";
 import { attributesOf, keepIdentity, reform } from "./admit.js";
 import type { ClaimChange, ClaimRound } from "./claims.js";
+import { joinProblems } from "./join-problems.js";
 import { dedupeOwners, fillNamespace, isDeleting, prepareMetadataForUpdate } from "./metadata.js";
 import { type CurrentObject, parseCurrent } from "./objects.js";
 import { withOwnersOf } from "./ownership.js";
@@ -160,17 +161,19 @@ function remake(step: Step, changed: ApiObject, owned: ApiObject): NextObject {
 }
 
 /** Validates and encodes. @throws {StatusError} 422 */
-function finish(step: Step, prepared: ApiObject, errors: FieldError[]): NextObject {
+function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): NextObject {
   const { registry, target, current, before } = step;
   const { resource, subresource } = target;
   const { strategy, part } = resource;
   const context = contextOf(registry, target);
   const next = target.isApplied === true ? keepTimesIfSame(before, prepared) : prepared;
-  errors.push(
+  const metadata = [
     ...validateMetadata(next.metadata, metadataRules(step)),
     ...validateMetadataUpdate(next.metadata, before.metadata),
-    ...((part ?? { validate: strategy.validateUpdate }).validate?.(next, before, context) ?? []),
-  );
+  ];
+  const rules = part ?? { validate: strategy.validateUpdate };
+  const own = rules.validate?.(next, before, context) ?? [];
+  const errors = joinProblems({ facts, metadata, own });
   const declarative = subresource === "" ? registry.declarative : undefined;
   const news = errors.length === 0 ? errors : newProblems(step, next, errors);
   const problems = declarative?.judge(resource, { next, current: before }, news) ?? news;

@@ -285,8 +285,8 @@ test("addresses are accepted or refused by their rules, field by field", () => {
     [{ metadata: { name: "10.0.0.1" } }, "spec.parentRef: Required value"],
     [
       { metadata: { name: "web" }, spec: { parentRef: { resource: "a/b", name: "", group: "B" } } },
-      "spec.parentRef.name: Required value",
       'metadata.name: Invalid value: "web": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+      "spec.parentRef.name: Required value",
       "spec.parentRef.group: Invalid value: \"B\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
       "spec.parentRef.resource: Invalid value: \"a/b\": may not contain '/'",
     ],

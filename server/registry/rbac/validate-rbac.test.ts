@@ -94,8 +94,8 @@ test("S2-RBAC-09, S2-RBAC-10: role bindings are accepted or refused by their rul
     ],
     [
       { roleRef, subjects: [{ kind: "Robot", name: "a" }, { kind: "Group" }] },
-      "subjects[1].name: Required value",
       'subjects[0].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"',
+      "subjects[1].name: Required value",
     ],
   ]);
 });

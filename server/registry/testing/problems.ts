@@ -10,6 +10,7 @@ import { createUser } from "../../request/user-info.js";
 import { createObjectCodecs } from "../../schema/object-codec.js";
 import { loadFacts } from "../../types/load-facts.js";
 import { createDeclarativeValidation, type Mismatch } from "../generic/declarative-validation.js";
+import { joinProblems } from "../generic/join-problems.js";
 import type { ServedResource, StrategyContext } from "../generic/served-resource.js";
 import { createResourceTable } from "../resource-table.js";
 
@@ -65,18 +66,17 @@ function prepared(name: string, object: TestObject): { stored: ApiObject; proble
   const { codec, storedCodec, conversion, strategy, isNamespaced } = resource;
   const { object: served } = codec.decode(complete(resource, object));
   codec.applyDefaults(served);
-  const errors = codec.validate(served);
+  const facts = codec.validate(served);
   const stored = conversion === undefined ? served : conversion.toStored(served);
   if (conversion !== undefined) storedCodec.applyDefaults(stored);
   strategy.prepareForCreate?.(stored, context);
-  errors.push(
-    ...validateMetadata(stored.metadata, {
-      isNamespaced,
-      checkName: strategy.validateName,
-      namespaceFinalizer: naming.namespaceFinalizer,
-    }),
-    ...(strategy.validate?.(stored, context) ?? []),
-  );
+  const metadata = validateMetadata(stored.metadata, {
+    isNamespaced,
+    checkName: strategy.validateName,
+    namespaceFinalizer: naming.namespaceFinalizer,
+  });
+  const own = strategy.validate?.(stored, context) ?? [];
+  const errors = joinProblems({ facts, metadata, own });
   const all = declarative.judge(resource, { next: stored, current: undefined }, errors);
   return { stored, problems: all.map(({ field, message }) => `${field}: ${message}`) };
 }
@@ -111,22 +111,23 @@ export function changeProblems(
   const current: ApiObject = { ...stored, ...(before.status ? { status: before.status } : {}) };
   const { object: next } = codec.decode(complete(resource, after));
   codec.applyDefaults(next);
-  const errors = subresource === "" ? codec.validate(next) : [];
+  const facts = subresource === "" ? codec.validate(next) : [];
   const wanted: ApiObject =
     subresource === "status"
       ? { ...structuredClone(current), status: next.status }
       : { ...next, status: structuredClone(current.status) };
   if (wanted.status === undefined) delete wanted.status;
   strategy.prepareForUpdate?.(wanted, current, { ...context, subresource });
-  errors.push(
+  const metadata = [
     ...validateMetadata(wanted.metadata, {
       isNamespaced,
       checkName: strategy.validateName,
       namespaceFinalizer: naming.namespaceFinalizer,
     }),
     ...validateMetadataUpdate(wanted.metadata, current.metadata),
-    ...(strategy.validateUpdate?.(wanted, current, { ...context, subresource }) ?? []),
-  );
+  ];
+  const own = strategy.validateUpdate?.(wanted, current, { ...context, subresource }) ?? [];
+  const errors = joinProblems({ facts, metadata, own });
   const all =
     subresource === "" ? declarative.judge(resource, { next: wanted, current }, errors) : errors;
   return all.map(({ field, message }) => `${field}: ${message}`);
