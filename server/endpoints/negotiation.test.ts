@@ -113,6 +113,31 @@ for (const [ids, accept, offers, expected] of ENCODINGS) {
   });
 }
 
+for (const [hasCbor, cbor] of [
+  [false, ""],
+  [true, ", application/cbor"],
+] as const) {
+  test(`S1-NEG-12: a refusal names only what can be made, with CBOR ${hasCbor ? "on" : "off"}`, () => {
+    const negotiator = createNegotiator(createNaming("kubernetes"), { hasCbor });
+    const refusalOf = (isStream: boolean) => {
+      try {
+        negotiator.negotiate("text/csv", { hasProtobuf: true, isStream });
+      } catch (error) {
+        if (error instanceof StatusError) return error.status.message;
+        throw error;
+      }
+      return undefined;
+    };
+    const start = "only the following media types are accepted: application/json";
+    assert.equal(refusalOf(false), `${start}, application/yaml, ${PROTOBUF}${cbor}`);
+    const stream = ";stream=watch";
+    assert.equal(
+      refusalOf(true),
+      `${start}${stream}, ${PROTOBUF}${stream}${hasCbor ? `${cbor}${stream}` : ""}`,
+    );
+  });
+}
+
 test("C-01: with another vendor the group of the special forms is that vendor's", () => {
   assert.equal(formOf("application/json;as=Table;g=meta.acme.io;v=v1", "acme"), "Table");
   assert.equal(formOf(TABLE, "acme"), "406");

@@ -90,6 +90,9 @@ export function createNegotiator(
     cbor: CBOR_TYPE,
   };
   const offered = Object.values(mediaTypes).filter((type) => encodings.has(type));
+  const streamed = offered
+    .filter((type) => type !== YAML_TYPE)
+    .map((type) => `${type};stream=watch`);
 
   function offer({ type, parameters }: Clause, offers: Offers): Negotiated | undefined {
     const isSequence = type === CBOR_SEQUENCE_TYPE && offers.isStream;
@@ -119,7 +122,7 @@ export function createNegotiator(
       const result = clause.quality > 0 ? offer(clause, offers) : undefined;
       if (result !== undefined) return result;
     }
-    throw notAcceptable(offered);
+    throw notAcceptable(offers.isStream ? streamed : offered);
   }
 
   return {
