@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { test } from "node:test";
+import { StorageError } from "../../storage/kv/errors.js";
 import { badRequest, type Status, tooManyRequests } from "../api/status.js";
 import { readBody } from "../request/read-body.js";
 import { openSink, type ResponseSink, SharedChunk } from "../request/response-sink.js";
@@ -201,6 +202,24 @@ test("S1-ERR-11: anything else is a 500 that tells nothing; the log has the stac
   const [entry] = front.logged as [{ auditId: string; err: Error }];
   assert.equal(entry.auditId, headers["audit-id"]);
   assert.match(entry.err.stack ?? "", /secret detail/);
+});
+
+test("S1-ERR-11: a store that is out of reach is no defect, whoever waited for it: 503, or 504 when a write may have happened", async () => {
+  for (const [outcomeUnknown, code, reason] of [
+    [false, 503, "ServiceUnavailable"],
+    [true, 504, "Timeout"],
+  ] as const) {
+    await using front = await openFront({
+      handler: () => {
+        throw new StorageError("Unavailable", "secret detail", { outcomeUnknown });
+      },
+    });
+    const { status, headers, text } = await front.ask(PODS);
+    assert.equal(status, code);
+    assert.equal(headers["retry-after"], "1");
+    assert.equal((JSON.parse(text) as Status).reason, reason);
+    assert.doesNotMatch(text, /secret/);
+  }
 });
 
 test("an error after the headers are sent cuts the stream on both protocols", async () => {

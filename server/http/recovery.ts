@@ -11,7 +11,12 @@ import {
 } from "../request/request-state.js";
 import { cutResponse } from "../request/response-sink.js";
 import type { Metrics } from "./metrics.js";
-import { respondWithStatus, type StatusEncoder, toClientError } from "./status-response.js";
+import {
+  isUnreachable,
+  respondWithStatus,
+  type StatusEncoder,
+  toClientError,
+} from "./status-response.js";
 
 export interface RecoveryParts {
   readonly logger: Logger;
@@ -60,6 +65,6 @@ function logFailure(ctx: RequestContext, error: unknown, logger: Logger): void {
     path: state.infoIfKnown?.path ?? "",
     err: error,
   };
-  if (error instanceof StatusError) logger.warn(fields, "request failed");
+  if (error instanceof StatusError || isUnreachable(error)) logger.warn(fields, "request failed");
   else logger.error(fields, "request failed by a defect of this server");
 }

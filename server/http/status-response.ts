@@ -1,9 +1,17 @@
 /**
  * The one place where an error becomes an answer: a StatusError is rendered as its `Status` in the
- * encoding that the client accepts; anything else is a defect of ours and becomes a 500 that says
- * nothing of what happened, with the stack in the log under the same audit id.
+ * encoding that the client accepts; so is a store out of reach, whoever asked it. Anything else is a
+ * defect of ours and becomes a 500 that says nothing of what happened, with the stack in the log under
+ * the same audit id.
  */
-import { internalError, type Status, StatusError } from "../api/status.js";
+import { StorageError } from "../../storage/kv/errors.js";
+import {
+  internalError,
+  type Status,
+  StatusError,
+  serviceUnavailable,
+  timeout,
+} from "../api/status.js";
 import type { RequestContext } from "../request/request-state.js";
 
 /** Encodes a Status for an Accept header and for people (S1-QP-14); wiring hands in the codecs, JSON is the default. */
@@ -16,10 +24,21 @@ export type StatusEncoder = (
 /** The StatusError that a client sees for whatever was thrown. */
 export function toClientError(error: unknown, auditId: string): StatusError {
   if (error instanceof StatusError) return error;
+  if (isUnreachable(error)) {
+    // The client must look before it tries again: the write may have happened.
+    if (error.outcomeUnknown)
+      return timeout("request did not complete within the allotted timeout");
+    return serviceUnavailable("the store is not available, please try again later");
+  }
   return internalError(
     `the request failed unexpectedly; the log has more under audit id ${auditId}`,
     error,
   );
+}
+
+/** Whether somebody waited for the store in vain, which is nobody's mistake. */
+export function isUnreachable(error: unknown): error is StorageError {
+  return error instanceof StorageError && (error.code === "Unavailable" || error.code === "Closed");
 }
 
 /** Makes the response this Status. The headers must not be sent yet. */
