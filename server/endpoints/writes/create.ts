@@ -49,8 +49,8 @@ export async function handleCreate(
 
 /** "" where there is none, or none that anything could be called. */
 function nameSent({ value }: ObjectInput): string {
-  const { metadata } = value as { metadata?: { name?: unknown } | null };
-  const name = metadata?.name;
+  // Whatever JSON it is: nobody has looked at it yet.
+  const name = (value as { metadata?: { name?: unknown } | null } | null)?.metadata?.name;
   return typeof name === "string" && name.length <= NAME_CHARS_MAX ? name : "";
 }
 
