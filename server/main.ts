@@ -10,8 +10,8 @@ import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
 import { createLogger } from "./create-logger.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
-import { openReplica, type Replica } from "./wiring.js";
-import { runControlLoops } from "./wiring-controllers.js";
+import { runControlLoops } from "./wiring/control-loops.js";
+import { openReplica, type Replica } from "./wiring/replica.js";
 
 const HEARTBEAT_MS = 60_000;
 

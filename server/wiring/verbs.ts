@@ -1,31 +1,31 @@
 /** Wiring of the verbs: what reads and writes work with, one handler each. */
-import type { Logger } from "../storage/base/logger.js";
-import type { FreshnessBarrier } from "../storage/cache/freshness.js";
-import type { Authorizer } from "./authz/authorizer.js";
-import { denial } from "./authz/denial.js";
-import type { ProtobufCodecs } from "./codec/protobuf.js";
-import type { Config } from "./config/config.js";
-import type { VerbHandlers } from "./endpoints/dispatch.js";
-import { createNegotiator, type Negotiator } from "./endpoints/negotiation.js";
-import { handleGet } from "./endpoints/reads/get.js";
-import { HistoricalReader } from "./endpoints/reads/historical-reader.js";
-import { handleList, LARGE_LIST_BYTES } from "./endpoints/reads/list.js";
-import { createViewReader } from "./endpoints/reads/view-reader.js";
-import { handleWatch } from "./endpoints/reads/watch.js";
-import type { WatchTicker } from "./endpoints/reads/watch-ticker.js";
-import { createRepresentationSource } from "./endpoints/representations/representation-source.js";
-import { createPrinters } from "./endpoints/tables/printers.js";
-import { handleCreate } from "./endpoints/writes/create.js";
-import { handleDelete, handleDeleteCollection } from "./endpoints/writes/delete.js";
-import { handlePatch } from "./endpoints/writes/patch.js";
-import { createStrategicMerges } from "./endpoints/writes/strategic-merges.js";
-import { handleUpdate } from "./endpoints/writes/update.js";
-import type { CounterCell } from "./http/fast-metrics.js";
-import type { Metrics } from "./http/metrics.js";
-import type { Registry } from "./registry/generic/registry.js";
-import type { ServedResource } from "./registry/generic/served-resource.js";
-import type { RequestContext } from "./request/request-state.js";
-import type { SchemaModel } from "./schema/model.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
+import type { Authorizer } from "../authz/authorizer.js";
+import { denial } from "../authz/denial.js";
+import type { ProtobufCodecs } from "../codec/protobuf.js";
+import type { Config } from "../config/config.js";
+import type { VerbHandlers } from "../endpoints/dispatch.js";
+import { createNegotiator, type Negotiator } from "../endpoints/negotiation.js";
+import { handleGet } from "../endpoints/reads/get.js";
+import { HistoricalReader } from "../endpoints/reads/historical-reader.js";
+import { handleList, LARGE_LIST_BYTES } from "../endpoints/reads/list.js";
+import { createViewReader } from "../endpoints/reads/view-reader.js";
+import { handleWatch } from "../endpoints/reads/watch.js";
+import type { WatchTicker } from "../endpoints/reads/watch-ticker.js";
+import { createRepresentationSource } from "../endpoints/representations/representation-source.js";
+import { createPrinters } from "../endpoints/tables/printers.js";
+import { handleCreate } from "../endpoints/writes/create.js";
+import { handleDelete, handleDeleteCollection } from "../endpoints/writes/delete.js";
+import { handlePatch } from "../endpoints/writes/patch.js";
+import { createStrategicMerges } from "../endpoints/writes/strategic-merges.js";
+import { handleUpdate } from "../endpoints/writes/update.js";
+import type { CounterCell } from "../http/fast-metrics.js";
+import type { Metrics } from "../http/metrics.js";
+import type { Registry } from "../registry/generic/registry.js";
+import type { ServedResource } from "../registry/generic/served-resource.js";
+import type { RequestContext } from "../request/request-state.js";
+import type { SchemaModel } from "../schema/model.js";
 
 /** What clients may ask answers to be. */
 export function negotiatorOf({ naming, features }: Config): Negotiator {

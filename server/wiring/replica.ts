@@ -1,43 +1,42 @@
 /**
- * Wiring: from one Config to a running replica. With wiring-*.ts, one for each part, this is the only
- * file that names concrete classes: it builds every object, in order, hands each what it needs, and
- * closes them in reverse.
+ * Wiring: from one Config to a running replica. This folder, with one file for each part, is the only
+ * one that names concrete classes: here every object is built, in order, handed what it needs, and
+ * closed in reverse.
  */
-
 import { resolve } from "node:path";
-import { assert } from "../storage/base/assert.js";
-import { systemClock } from "../storage/base/clock.js";
-import { Lifecycle } from "../storage/base/lifecycle.js";
-import type { Logger } from "../storage/base/logger.js";
-import { AuditLog, openAuditTarget } from "./audit/audit-log.js";
-import { createProtobufCodecs } from "./codec/protobuf.js";
+import { assert } from "../../storage/base/assert.js";
+import { systemClock } from "../../storage/base/clock.js";
+import { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { AuditLog, openAuditTarget } from "../audit/audit-log.js";
+import { createProtobufCodecs } from "../codec/protobuf.js";
+import type { Config } from "../config/config.js";
+import { FEATURE_GATES, type Features } from "../config/feature-gates.js";
+import { createLocalObjects } from "../controllers/local-objects.js";
+import type { BuildInfo } from "../endpoints/discovery/version.js";
+import { isServedPath, withResourceVerbs } from "../endpoints/dispatch.js";
+import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
+import { createStatusEncoder } from "../endpoints/representations/status-encoder.js";
+import { createApplication } from "../http/application.js";
+import { withAudit } from "../http/audit.js";
+import { withFreshCredentials, withFreshPolicy } from "../http/freshness.js";
+import { Health } from "../http/health.js";
+import { withImpersonation } from "../http/impersonation.js";
+import { InFlightLimits } from "../http/in-flight.js";
+import { Listener } from "../http/listener.js";
+import { Metrics } from "../http/metrics.js";
+import { requestChain } from "../http/request-chain.js";
+import { createRoutes } from "../http/routes.js";
+import { withWebSocketBearer } from "../http/web-socket-bearer.js";
+import { loadFacts } from "../types/load-facts.js";
+import { createAuthentication } from "./authentication.js";
+import { createAuthorization } from "./authorization.js";
 import { collectGarbage } from "./collect-garbage.js";
-import type { Config } from "./config/config.js";
-import { FEATURE_GATES, type Features } from "./config/feature-gates.js";
-import { createLocalObjects } from "./controllers/local-objects.js";
-import type { BuildInfo } from "./endpoints/discovery/version.js";
-import { isServedPath, withResourceVerbs } from "./endpoints/dispatch.js";
-import { WatchTicker } from "./endpoints/reads/watch-ticker.js";
-import { createStatusEncoder } from "./endpoints/representations/status-encoder.js";
-import { createApplication } from "./http/application.js";
-import { withAudit } from "./http/audit.js";
-import { withFreshCredentials, withFreshPolicy } from "./http/freshness.js";
-import { Health } from "./http/health.js";
-import { withImpersonation } from "./http/impersonation.js";
-import { InFlightLimits } from "./http/in-flight.js";
-import { Listener } from "./http/listener.js";
-import { Metrics } from "./http/metrics.js";
-import { requestChain } from "./http/request-chain.js";
-import { createRoutes } from "./http/routes.js";
-import { withWebSocketBearer } from "./http/web-socket-bearer.js";
-import { loadFacts } from "./types/load-facts.js";
-import { createAuthentication } from "./wiring-authentication.js";
-import { createAuthorization } from "./wiring-authorization.js";
-import { createDocuments } from "./wiring-documents.js";
-import { openEncryption } from "./wiring-encryption.js";
-import { type Access, createRegistry, createServedTable, warmCodecs } from "./wiring-registry.js";
-import { createSecurity } from "./wiring-security.js";
-import { startReplica } from "./wiring-start.js";
+import { createDocuments } from "./documents.js";
+import { openEncryption } from "./encryption.js";
+import { type Access, createRegistry, createServedTable, warmCodecs } from "./registry.js";
+import { createSecurity } from "./security.js";
+import { startReplica } from "./start.js";
 import {
   createViews,
   observeStorage,
@@ -45,10 +44,10 @@ import {
   STORE_START_MS,
   spawnCompactor,
   type Views,
-} from "./wiring-storage.js";
-import { withStoredForm } from "./wiring-stored-form.js";
-import { openTokenKeys } from "./wiring-token-keys.js";
-import { createVerbs, negotiatorOf } from "./wiring-verbs.js";
+} from "./storage.js";
+import { withStoredForm } from "./stored-form.js";
+import { openTokenKeys } from "./token-keys.js";
+import { createVerbs, negotiatorOf } from "./verbs.js";
 
 export interface Replica extends AsyncDisposable {
   /** Under which this machine reaches it: "https://127.0.0.1:6443". */

@@ -3,18 +3,18 @@
  * that goes before the real one, and is read again when it changes.
  */
 import { readFile } from "node:fs/promises";
-import { systemClock } from "../storage/base/clock.js";
-import type { Lifecycle } from "../storage/base/lifecycle.js";
-import type { Logger } from "../storage/base/logger.js";
-import type { RegistryView } from "../storage/cache/registry-view.js";
-import { EncryptedStore } from "../storage/encryption/encrypted-store.js";
-import type { RevisionedStore } from "../storage/kv/store.js";
-import { KeySpace, partitionId } from "../storage/objects/keys.js";
-import type { Config } from "./config/config.js";
-import { parseEncryptionConfiguration } from "./encryption/configuration.js";
-import { runFileWatch } from "./http/file-watch.js";
-import type { Metrics } from "./http/metrics.js";
-import { sharedKeyOf, type TokenKeys } from "./wiring-token-keys.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { RegistryView } from "../../storage/cache/registry-view.js";
+import { EncryptedStore } from "../../storage/encryption/encrypted-store.js";
+import type { RevisionedStore } from "../../storage/kv/store.js";
+import { KeySpace, partitionId } from "../../storage/objects/keys.js";
+import type { Config } from "../config/config.js";
+import { parseEncryptionConfiguration } from "../encryption/configuration.js";
+import { runFileWatch } from "../http/file-watch.js";
+import type { Metrics } from "../http/metrics.js";
+import { sharedKeyOf, type TokenKeys } from "./token-keys.js";
 
 export interface Encryption {
   /** Takes the place of the store in everything that is built upon it. */

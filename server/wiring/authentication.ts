@@ -6,38 +6,38 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
-import { systemClock } from "../storage/base/clock.js";
-import type { Lifecycle } from "../storage/base/lifecycle.js";
-import type { Logger } from "../storage/base/logger.js";
-import type { RegistryView } from "../storage/cache/registry-view.js";
-import { partitionId } from "../storage/objects/keys.js";
-import { createAnonymous } from "./authn/anonymous.js";
-import { type Authenticator, UnionAuthenticator } from "./authn/authenticator.js";
-import { BootstrapTokenAuthenticator } from "./authn/bootstrap-token.js";
-import { identityHeaders } from "./authn/identity-headers.js";
-import { checkAuthentication, checkReload } from "./authn/jwt/flags.js";
-import { readHostRoots } from "./authn/jwt/host-roots.js";
-import { JwtAuthenticator } from "./authn/jwt/jwt-authenticator.js";
-import { createAuthenticationMetrics } from "./authn/jwt/metrics.js";
-import { BoundObjects } from "./authn/service-account/bound-objects.js";
-import { createIssuerDiscovery } from "./authn/service-account/issuer-discovery.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { RegistryView } from "../../storage/cache/registry-view.js";
+import { partitionId } from "../../storage/objects/keys.js";
+import { createAnonymous } from "../authn/anonymous.js";
+import { type Authenticator, UnionAuthenticator } from "../authn/authenticator.js";
+import { BootstrapTokenAuthenticator } from "../authn/bootstrap-token.js";
+import { identityHeaders } from "../authn/identity-headers.js";
+import { checkAuthentication, checkReload } from "../authn/jwt/flags.js";
+import { readHostRoots } from "../authn/jwt/host-roots.js";
+import { JwtAuthenticator } from "../authn/jwt/jwt-authenticator.js";
+import { createAuthenticationMetrics } from "../authn/jwt/metrics.js";
+import { BoundObjects } from "../authn/service-account/bound-objects.js";
+import { createIssuerDiscovery } from "../authn/service-account/issuer-discovery.js";
 import {
   ServiceAccountAuthenticator,
   type ServiceAccountObserver,
-} from "./authn/service-account/service-account-authenticator.js";
-import { parseTokenFile, TokenFileAuthenticator } from "./authn/token-file.js";
-import { UnknownBearerAuthenticator } from "./authn/unknown-bearer.js";
-import type { TokenReviewVersion } from "./authn/webhook/token-review.js";
-import { TokenWebhookAuthenticator } from "./authn/webhook/token-webhook-authenticator.js";
-import { readClientConfig } from "./client/client-config.js";
-import { openClient } from "./client/open-client.js";
-import { ReviewClient } from "./client/review-client.js";
-import type { Config } from "./config/config.js";
-import { runFileWatch } from "./http/file-watch.js";
-import type { Metrics } from "./http/metrics.js";
-import type { DocumentHandler } from "./http/routes.js";
-import type { Security } from "./wiring-security.js";
-import type { TokenKeys } from "./wiring-token-keys.js";
+} from "../authn/service-account/service-account-authenticator.js";
+import { parseTokenFile, TokenFileAuthenticator } from "../authn/token-file.js";
+import { UnknownBearerAuthenticator } from "../authn/unknown-bearer.js";
+import type { TokenReviewVersion } from "../authn/webhook/token-review.js";
+import { TokenWebhookAuthenticator } from "../authn/webhook/token-webhook-authenticator.js";
+import { readClientConfig } from "../client/client-config.js";
+import { openClient } from "../client/open-client.js";
+import { ReviewClient } from "../client/review-client.js";
+import type { Config } from "../config/config.js";
+import { runFileWatch } from "../http/file-watch.js";
+import type { Metrics } from "../http/metrics.js";
+import type { DocumentHandler } from "../http/routes.js";
+import type { Security } from "./security.js";
+import type { TokenKeys } from "./token-keys.js";
 
 export interface Authentication {
   readonly authenticator: Authenticator;

@@ -1,18 +1,18 @@
 /** Wiring of the start: what has to be there before a replica is ready, and what runs from then on. */
-import { systemClock } from "../storage/base/clock.js";
-import type { Lifecycle } from "../storage/base/lifecycle.js";
-import type { Logger } from "../storage/base/logger.js";
-import type { Config } from "./config/config.js";
-import { runAuthenticationTrust } from "./controllers/authentication-trust.js";
-import { reconcileBootstrapPolicy } from "./controllers/bootstrap-policy.js";
-import { ensureClusterInfo } from "./controllers/cluster-info.js";
-import type { ObjectsApi } from "./controllers/objects-api.js";
-import { runControllers } from "./controllers/run-controllers.js";
-import { ensureSystemNamespaces } from "./controllers/system-namespaces.js";
-import { ensureSystemPriorityClasses } from "./controllers/system-priority-classes.js";
-import { rootAuthorityOf } from "./wiring-controllers.js";
-import type { Security } from "./wiring-security.js";
-import type { TokenKeys } from "./wiring-token-keys.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { Config } from "../config/config.js";
+import { runAuthenticationTrust } from "../controllers/authentication-trust.js";
+import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
+import { ensureClusterInfo } from "../controllers/cluster-info.js";
+import type { ObjectsApi } from "../controllers/objects-api.js";
+import { runControllers } from "../controllers/run-controllers.js";
+import { ensureSystemNamespaces } from "../controllers/system-namespaces.js";
+import { ensureSystemPriorityClasses } from "../controllers/system-priority-classes.js";
+import { rootAuthorityOf } from "./control-loops.js";
+import type { Security } from "./security.js";
+import type { TokenKeys } from "./token-keys.js";
 
 export interface StartParts {
   readonly config: Config;

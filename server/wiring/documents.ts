@@ -1,15 +1,15 @@
 /** Wiring of the documents that say what is served: discovery, version and OpenAPI by path. */
-import { routeNotFound } from "./api/status.js";
-import type { Config } from "./config/config.js";
-import { createDiscovery } from "./endpoints/discovery/discovery.js";
-import { type DocumentResponse, documentHeaders } from "./endpoints/discovery/document.js";
-import { type BuildInfo, formatApiVersion, toVersionInfo } from "./endpoints/discovery/version.js";
-import { createOpenApi } from "./endpoints/openapi/openapi.js";
-import { isForPeople } from "./endpoints/representations/pretty.js";
-import type { Health } from "./http/health.js";
-import type { DocumentHandler } from "./http/routes.js";
-import type { ResourceTable } from "./registry/resource-table.js";
-import type { Facts } from "./schema/model.js";
+import { routeNotFound } from "../api/status.js";
+import type { Config } from "../config/config.js";
+import { createDiscovery } from "../endpoints/discovery/discovery.js";
+import { type DocumentResponse, documentHeaders } from "../endpoints/discovery/document.js";
+import { type BuildInfo, formatApiVersion, toVersionInfo } from "../endpoints/discovery/version.js";
+import { createOpenApi } from "../endpoints/openapi/openapi.js";
+import { isForPeople } from "../endpoints/representations/pretty.js";
+import type { Health } from "../http/health.js";
+import type { DocumentHandler } from "../http/routes.js";
+import type { ResourceTable } from "../registry/resource-table.js";
+import type { Facts } from "../schema/model.js";
 
 export interface DocumentParts {
   readonly config: Config;

@@ -1,18 +1,18 @@
 /** Wiring of the lower half: the store that the flags name, the view over it, and its bookkeeping. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "../storage/base/clock.js";
-import type { Lifecycle } from "../storage/base/lifecycle.js";
-import type { Logger } from "../storage/base/logger.js";
-import { DEFAULT_RING_LIMITS, type RingLimits } from "../storage/cache/event-ring.js";
-import { FreshnessBarrier } from "../storage/cache/freshness.js";
-import { RegistryView } from "../storage/cache/registry-view.js";
-import { runCompactor } from "../storage/kv/compactor.js";
-import type { RevisionedStore } from "../storage/kv/store.js";
-import type { Config } from "./config/config.js";
-import { HistogramFamily } from "./http/fast-metrics.js";
-import type { Metrics } from "./http/metrics.js";
-import type { ResourceTable } from "./registry/resource-table.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { DEFAULT_RING_LIMITS, type RingLimits } from "../../storage/cache/event-ring.js";
+import { FreshnessBarrier } from "../../storage/cache/freshness.js";
+import { RegistryView } from "../../storage/cache/registry-view.js";
+import { runCompactor } from "../../storage/kv/compactor.js";
+import type { RevisionedStore } from "../../storage/kv/store.js";
+import type { Config } from "../config/config.js";
+import { HistogramFamily } from "../http/fast-metrics.js";
+import type { Metrics } from "../http/metrics.js";
+import type { ResourceTable } from "../registry/resource-table.js";
 
 /** A storm of writes may fill the log up to so many times its byte budget before events are lost. */
 const BURST_FACTOR = 4;
@@ -29,13 +29,13 @@ export async function openStore(
 ): Promise<RevisionedStore> {
   const clock = systemClock;
   if (config.isEmbedded) {
-    const { openEmbeddedStore } = await import("../storage/embedded/embedded-store.js");
+    const { openEmbeddedStore } = await import("../../storage/embedded/embedded-store.js");
     const directory = join(config.dataDir, "store");
     return await openEmbeddedStore({ directory, clock, logger });
   }
   const tls = await readEtcdTls(config);
   const credentials = await readEtcdCredentials(config);
-  const { openEtcdStore } = await import("../storage/etcd/etcd-store.js");
+  const { openEtcdStore } = await import("../../storage/etcd/etcd-store.js");
   return await openEtcdStore(
     {
       endpoints: config.etcdServers,

@@ -3,33 +3,33 @@
  * followed, and what keeps people from handing out more than they have.
  */
 import { readFile } from "node:fs/promises";
-import { systemClock } from "../storage/base/clock.js";
-import type { Lifecycle } from "../storage/base/lifecycle.js";
-import type { Logger } from "../storage/base/logger.js";
-import type { RegistryView } from "../storage/cache/registry-view.js";
-import type { AdmissionPlugin } from "./admission/admission.js";
-import { readHostRoots } from "./authn/jwt/host-roots.js";
-import { AbacAuthorizer } from "./authz/abac.js";
-import { alwaysAllow } from "./authz/always-allow.js";
-import { alwaysDeny } from "./authz/always-deny.js";
-import type { ChainMember } from "./authz/configuration/authorizer-chain.js";
-import { toAuthorizationConfiguration } from "./authz/configuration/legacy-modes.js";
-import { ReloadableAuthorizer } from "./authz/configuration/reloadable-authorizer.js";
-import { Impersonation } from "./authz/impersonation.js";
-import { type AuthorizationMetrics, createAuthorizationMetrics } from "./authz/metrics.js";
-import { NodeAuthorizer } from "./authz/node/node-authorizer.js";
-import { PrivilegedGroupsAuthorizer } from "./authz/privileged-groups.js";
-import { createGrantGuards } from "./authz/rbac/grant-guard.js";
-import { RbacAuthorizer } from "./authz/rbac/rbac-authorizer.js";
-import { RbacIndex } from "./authz/rbac/rbac-index.js";
-import { createConditionCompiler } from "./authz/webhook/condition-environment.js";
-import type { RedisDecisionCache } from "./authz/webhook/redis-decision-cache.js";
-import type { Config } from "./config/config.js";
-import { runFileWatch } from "./http/file-watch.js";
-import type { Metrics } from "./http/metrics.js";
-import { createGrantGuardPlugin } from "./registry/rbac/grant-guard-plugin.js";
-import { MASTERS_GROUP } from "./request/user-info.js";
-import { serverIdHash } from "./wiring-authentication.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { RegistryView } from "../../storage/cache/registry-view.js";
+import type { AdmissionPlugin } from "../admission/admission.js";
+import { readHostRoots } from "../authn/jwt/host-roots.js";
+import { AbacAuthorizer } from "../authz/abac.js";
+import { alwaysAllow } from "../authz/always-allow.js";
+import { alwaysDeny } from "../authz/always-deny.js";
+import type { ChainMember } from "../authz/configuration/authorizer-chain.js";
+import { toAuthorizationConfiguration } from "../authz/configuration/legacy-modes.js";
+import { ReloadableAuthorizer } from "../authz/configuration/reloadable-authorizer.js";
+import { Impersonation } from "../authz/impersonation.js";
+import { type AuthorizationMetrics, createAuthorizationMetrics } from "../authz/metrics.js";
+import { NodeAuthorizer } from "../authz/node/node-authorizer.js";
+import { PrivilegedGroupsAuthorizer } from "../authz/privileged-groups.js";
+import { createGrantGuards } from "../authz/rbac/grant-guard.js";
+import { RbacAuthorizer } from "../authz/rbac/rbac-authorizer.js";
+import { RbacIndex } from "../authz/rbac/rbac-index.js";
+import { createConditionCompiler } from "../authz/webhook/condition-environment.js";
+import type { RedisDecisionCache } from "../authz/webhook/redis-decision-cache.js";
+import type { Config } from "../config/config.js";
+import { runFileWatch } from "../http/file-watch.js";
+import type { Metrics } from "../http/metrics.js";
+import { createGrantGuardPlugin } from "../registry/rbac/grant-guard-plugin.js";
+import { MASTERS_GROUP } from "../request/user-info.js";
+import { serverIdHash } from "./authentication.js";
 
 export interface Authorization extends AsyncDisposable {
   readonly authorizer: ReloadableAuthorizer;
@@ -140,7 +140,7 @@ async function openSharedDecisions(
   const url = config.authorizationWebhookCacheRedis;
   if (url === "") return undefined;
   // Loaded only where it is used: the client costs memory and time to start.
-  const redis = await import("./authz/webhook/redis-decision-cache.js");
+  const redis = await import("../authz/webhook/redis-decision-cache.js");
   const connection = redis.parseRedisUrl(url);
   const passwordFile = config.authorizationWebhookCacheRedisPasswordFile;
   const password =

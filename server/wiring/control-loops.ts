@@ -1,21 +1,21 @@
 /** Wiring of the control loops, for a process that runs nothing else. */
 import { readFile } from "node:fs/promises";
-import { systemClock } from "../storage/base/clock.js";
-import { Lifecycle } from "../storage/base/lifecycle.js";
-import type { Logger } from "../storage/base/logger.js";
-import type { Config } from "./config/config.js";
-import { enabledResources } from "./config/runtime-config.js";
-import { createLocalObjects } from "./controllers/local-objects.js";
-import { runControllers } from "./controllers/run-controllers.js";
-import { Metrics } from "./http/metrics.js";
-import { createOwnership } from "./registry/generic/ownership.js";
-import { createResourceTable } from "./registry/resource-table.js";
-import { createObjectCodecs } from "./schema/object-codec.js";
-import { loadFacts } from "./types/load-facts.js";
-import { openEncryption } from "./wiring-encryption.js";
-import { createViews, openStore, STORE_START_MS } from "./wiring-storage.js";
-import { withStoredForm } from "./wiring-stored-form.js";
-import { openTokenKeys } from "./wiring-token-keys.js";
+import { systemClock } from "../../storage/base/clock.js";
+import { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { Config } from "../config/config.js";
+import { enabledResources } from "../config/runtime-config.js";
+import { createLocalObjects } from "../controllers/local-objects.js";
+import { runControllers } from "../controllers/run-controllers.js";
+import { Metrics } from "../http/metrics.js";
+import { createOwnership } from "../registry/generic/ownership.js";
+import { createResourceTable } from "../registry/resource-table.js";
+import { createObjectCodecs } from "../schema/object-codec.js";
+import { loadFacts } from "../types/load-facts.js";
+import { openEncryption } from "./encryption.js";
+import { createViews, openStore, STORE_START_MS } from "./storage.js";
+import { withStoredForm } from "./stored-form.js";
+import { openTokenKeys } from "./token-keys.js";
 
 /**
  * Only the control loops, on the etcd that the flags name. Runs until `signal` aborts.

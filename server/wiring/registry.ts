@@ -1,33 +1,33 @@
 /** Wiring of the registry: the table of what is served, and all that a write goes through. */
-import { systemClock } from "../storage/base/clock.js";
-import type { RevisionedStore } from "../storage/kv/store.js";
-import { partitionId } from "../storage/objects/keys.js";
-import { formatGroupVersion } from "./api/names.js";
-import type { Authenticator } from "./authn/authenticator.js";
-import type { Authorizer } from "./authz/authorizer.js";
-import type { RulesSource } from "./authz/subject-rules.js";
-import type { Config } from "./config/config.js";
-import { enabledResources } from "./config/runtime-config.js";
-import type { Metrics } from "./http/metrics.js";
-import { createAuthenticationReviews } from "./registry/authentication/reviews.js";
-import { createAuthorizationReviews } from "./registry/authorization/reviews.js";
-import { createServiceAllocator } from "./registry/core/service-allocator.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { RevisionedStore } from "../../storage/kv/store.js";
+import { partitionId } from "../../storage/objects/keys.js";
+import { formatGroupVersion } from "../api/names.js";
+import type { Authenticator } from "../authn/authenticator.js";
+import type { Authorizer } from "../authz/authorizer.js";
+import type { RulesSource } from "../authz/subject-rules.js";
+import type { Config } from "../config/config.js";
+import { enabledResources } from "../config/runtime-config.js";
+import type { Metrics } from "../http/metrics.js";
+import { createAuthenticationReviews } from "../registry/authentication/reviews.js";
+import { createAuthorizationReviews } from "../registry/authorization/reviews.js";
+import { createServiceAllocator } from "../registry/core/service-allocator.js";
 import {
   createDeclarativeValidation,
   type DeclarativeValidation,
-} from "./registry/generic/declarative-validation.js";
-import { createOwnership } from "./registry/generic/ownership.js";
-import type { Registry, StoredForm } from "./registry/generic/registry.js";
-import { WriteTurns } from "./registry/generic/write-turns.js";
-import { createResourceTable, type ResourceTable } from "./registry/resource-table.js";
-import { serviceAccountToken } from "./registry/subresources/service-account-token.js";
-import type { Facts, SchemaModel } from "./schema/model.js";
-import { createObjectCodecs } from "./schema/object-codec.js";
-import { createAdmission } from "./wiring-admission.js";
-import type { Authentication } from "./wiring-authentication.js";
-import type { Authorization } from "./wiring-authorization.js";
-import type { Views } from "./wiring-storage.js";
-import type { TokenKeys } from "./wiring-token-keys.js";
+} from "../registry/generic/declarative-validation.js";
+import { createOwnership } from "../registry/generic/ownership.js";
+import type { Registry, StoredForm } from "../registry/generic/registry.js";
+import { WriteTurns } from "../registry/generic/write-turns.js";
+import { createResourceTable, type ResourceTable } from "../registry/resource-table.js";
+import { serviceAccountToken } from "../registry/subresources/service-account-token.js";
+import type { Facts, SchemaModel } from "../schema/model.js";
+import { createObjectCodecs } from "../schema/object-codec.js";
+import { createAdmission } from "./admission.js";
+import type { Authentication } from "./authentication.js";
+import type { Authorization } from "./authorization.js";
+import type { Views } from "./storage.js";
+import type { TokenKeys } from "./token-keys.js";
 
 export interface TableParts {
   readonly config: Config;

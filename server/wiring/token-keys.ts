@@ -3,25 +3,25 @@
  * a store share. Whatever changes them while the process runs ends here.
  */
 import { readFile } from "node:fs/promises";
-import { systemClock } from "../storage/base/clock.js";
-import type { Logger } from "../storage/base/logger.js";
-import type { RevisionedStore } from "../storage/kv/store.js";
-import { KeyRing } from "./authn/service-account/key-ring.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { RevisionedStore } from "../../storage/kv/store.js";
+import { KeyRing } from "../authn/service-account/key-ring.js";
 import {
   type GivenKeys,
   type KeyFiles,
   type ServiceAccountSettings,
   toGivenKeys,
   toServiceAccountSettings,
-} from "./authn/service-account/settings.js";
+} from "../authn/service-account/settings.js";
 import {
   makeOwnKey,
   openSharedKey,
   UnreadableKeyError,
-} from "./authn/service-account/shared-key.js";
-import { TokenIssuer } from "./authn/service-account/token-issuer.js";
-import type { SigningKey } from "./authn/service-account/token-keys.js";
-import type { Config } from "./config/config.js";
+} from "../authn/service-account/shared-key.js";
+import { TokenIssuer } from "../authn/service-account/token-issuer.js";
+import type { SigningKey } from "../authn/service-account/token-keys.js";
+import type { Config } from "../config/config.js";
 
 /** The issuer of service account tokens and the keys that they are verified with. */
 export interface TokenKeys {

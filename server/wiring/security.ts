@@ -2,25 +2,25 @@
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../storage/base/clock.js";
-import type { Lifecycle } from "../storage/base/lifecycle.js";
-import type { Logger } from "../storage/base/logger.js";
-import { parseAuthorities } from "./authn/certificate-chain.js";
-import { ClientCertificateAuthenticator } from "./authn/client-certificate.js";
-import { FrontProxyAuthenticator } from "./authn/front-proxy.js";
-import type { FrontProxyHeaders } from "./authn/identity-headers.js";
-import type { Config } from "./config/config.js";
-import type { AuthenticationTrust } from "./controllers/authentication-trust.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { parseAuthorities } from "../authn/certificate-chain.js";
+import { ClientCertificateAuthenticator } from "../authn/client-certificate.js";
+import { FrontProxyAuthenticator } from "../authn/front-proxy.js";
+import type { FrontProxyHeaders } from "../authn/identity-headers.js";
+import type { Config } from "../config/config.js";
+import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
 import {
   ensureServingCertificates,
   type OwnCertificates,
   serviceHosts,
-} from "./http/certificates.js";
-import { runFileWatch } from "./http/file-watch.js";
-import { writeAdminKubeconfig } from "./http/kubeconfig.js";
-import type { Listener, ServingCredentials } from "./http/listener.js";
-import type { Metrics } from "./http/metrics.js";
-import { MASTERS_GROUP } from "./request/user-info.js";
+} from "../http/certificates.js";
+import { runFileWatch } from "../http/file-watch.js";
+import { writeAdminKubeconfig } from "../http/kubeconfig.js";
+import type { Listener, ServingCredentials } from "../http/listener.js";
+import type { Metrics } from "../http/metrics.js";
+import { MASTERS_GROUP } from "../request/user-info.js";
 
 /** Certificates of our own are renewed a month before their end; a day's delay does no harm. */
 const RENEWAL_CHECK_MS = 24 * 3_600_000;

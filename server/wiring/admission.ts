@@ -1,16 +1,16 @@
 /** Wiring of admission: which plugins look at every write, in order. */
-import { systemClock } from "../storage/base/clock.js";
-import type { Admission } from "./admission/admission.js";
-import { AdmissionChain, type AdmissionObserver } from "./admission/chain.js";
-import { createDefaultPlugins, type PermissionQuestion } from "./admission/default-plugins.js";
-import { choosePlugins } from "./admission/plugins.js";
-import { ServiceAccountAdmission } from "./admission/service-account.js";
-import type { Authorizer } from "./authz/authorizer.js";
-import type { Config } from "./config/config.js";
-import type { Metrics } from "./http/metrics.js";
-import type { UserInfo } from "./request/user-info.js";
-import type { Authorization } from "./wiring-authorization.js";
-import type { Views } from "./wiring-storage.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Admission } from "../admission/admission.js";
+import { AdmissionChain, type AdmissionObserver } from "../admission/chain.js";
+import { createDefaultPlugins, type PermissionQuestion } from "../admission/default-plugins.js";
+import { choosePlugins } from "../admission/plugins.js";
+import { ServiceAccountAdmission } from "../admission/service-account.js";
+import type { Authorizer } from "../authz/authorizer.js";
+import type { Config } from "../config/config.js";
+import type { Metrics } from "../http/metrics.js";
+import type { UserInfo } from "../request/user-info.js";
+import type { Authorization } from "./authorization.js";
+import type { Views } from "./storage.js";
 
 export interface AdmissionParts {
   readonly config: Config;
