@@ -62,12 +62,19 @@ export interface ProtobufCodecs {
 /** Kinds that requests and answers of every group-version use. */
 const SHARED_FILE = "meta.v1";
 const WATCH_EVENT = "WatchEvent";
+/** Kinds that are answered in v1 without a group, though no resource has them. */
+const ANSWERED: ReadonlySet<string> = new Set([
+  "Status",
+  "APIVersions",
+  "APIGroupList",
+  "APIGroup",
+  "APIResourceList",
+]);
 
 /** A writer that has grown beyond this is not kept for the next object. */
 const KEPT_WRITER_BYTES_MAX = 1024 * 1024;
 
-export function createProtobufCodecs(facts: Facts): ProtobufCodecs {
-  const { model } = facts;
+export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufCodecs {
   const compiler = createProtobufCompiler(model, decodeEmbedded);
   const codecs = new Map<string, ProtobufCodec>();
   let writer = protobuf.Writer.create();
@@ -78,7 +85,7 @@ export function createProtobufCodecs(facts: Facts): ProtobufCodecs {
     // Option kinds are sent in the version of the resource that they are about.
     const shared = model.files.get(SHARED_FILE)?.types.get(kind);
     if (shared?.form !== "struct" || shared.noProtobuf) return undefined;
-    return shared.isOptions || kind === WATCH_EVENT || (group === "" && kind === "Status")
+    return shared.isOptions || kind === WATCH_EVENT || (group === "" && ANSWERED.has(kind))
       ? shared
       : undefined;
   }

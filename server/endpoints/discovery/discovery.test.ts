@@ -29,9 +29,6 @@ function discoveryOf(vendor?: string, isServed?: (fact: ResourceFact) => boolean
     build: { version: "0.1.0", commit: "abc", buildDate: "2026-01-02T03:04:05Z" },
     serverAddress: () => "127.0.0.1:6443",
     otherPaths: ["/healthz"],
-    encoders: [
-      { mediaType: "application/yaml", encode: (object) => Buffer.from(`kind: ${object.kind}\n`) },
-    ],
   });
 }
 

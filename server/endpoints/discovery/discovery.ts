@@ -1,7 +1,7 @@
 /**
  * Discovery: answers "what does this server serve?" at `/`, `/api`, `/apis`, `/apis/<group>`,
  * `/api/<version>`, `/apis/<group>/<version>` and `/version`, in the first form and in the aggregated
- * form, whichever the Accept header prefers.
+ * form, whichever the Accept header prefers; the first form also in YAML and Protobuf.
  *
  * Each document is built on first use and kept (at most two aggregated forms and one per encoding for
  * every path, see DOCUMENTS below). The object is immutable: when the set of served types changes,
@@ -27,17 +27,11 @@ import {
   respond,
 } from "./document.js";
 import { toApiGroup, toApiGroupList, toApiResourceList, toApiVersions } from "./legacy.js";
+import { createObjectEncoders } from "./object-encoders.js";
 import { groupServedResources, type ServedGroup, type ServedResources } from "./served.js";
 import { type BuildInfo, toVersionInfo } from "./version.js";
 
 const JSON_TYPE = "application/json";
-
-/** An encoding beside JSON, such as YAML or Protobuf, given by wiring. */
-export interface ObjectEncoder {
-  /** "application/yaml" */
-  readonly mediaType: string;
-  encode(object: JsonObject): Uint8Array;
-}
 
 export interface DiscoveryOptions extends ServedResources {
   readonly build: BuildInfo;
@@ -45,8 +39,6 @@ export interface DiscoveryOptions extends ServedResources {
   readonly serverAddress: () => string;
   /** Paths beside those of discovery for the list at `/`, such as "/healthz" and "/metrics". */
   readonly otherPaths: readonly string[];
-  /** Encodings beside JSON of the first form; the aggregated form is JSON only, as upstream. */
-  readonly encoders?: readonly ObjectEncoder[];
 }
 
 export interface Discovery {
@@ -68,7 +60,8 @@ interface Page {
 
 export function createDiscovery(options: DiscoveryOptions): Discovery {
   const pages = createPages(options);
-  const encoders = options.encoders ?? [];
+  // Of the first form; the aggregated form is JSON only.
+  const encoders = createObjectEncoders(options);
   // DOCUMENTS: keyed by path and content type, so bounded by pages x (forms + encoders).
   const documents = new Map<string, Promise<Document>>();
 
