@@ -31,6 +31,8 @@ export interface Representation {
   readonly watchContentType: string;
   /** Whether an object's own bytes are its body, so that nothing has to be made. */
   readonly isStoredForm: boolean;
+  /** Whether objects are shown whole, not as rows or by their metadata alone. */
+  readonly isWholeObject: boolean;
   /** Whether it is whole objects in compact JSON, also where they differ from the stored ones. */
   readonly isPlainJson: boolean;
   /** Whether it says how old things are, so that what was made is soon wrong. */

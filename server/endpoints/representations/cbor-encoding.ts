@@ -19,7 +19,7 @@ const BREAK = 0xff;
 const SEQUENCE_TYPE = "application/cbor-seq";
 
 export function inCbor(form: JsonForm, contentType: string): Representation {
-  const compact = inCompactJson(form, contentType, false);
+  const compact = inCompactJson(form, contentType);
   const pieces = new PieceReader();
   const putDocument = (out: ChunkWriter, put: (to: ChunkWriter) => void) =>
     putAll(out, encodeCbor(pieces.value(put)));
@@ -28,6 +28,7 @@ export function inCbor(form: JsonForm, contentType: string): Representation {
     id: `${form.id}/cbor`,
     watchContentType: SEQUENCE_TYPE,
     isStoredForm: false,
+    isPlainJson: false,
     costlyEncoding: "cbor",
     putObject: (out, object) => putDocument(out, (to) => form.put(to, object, true)),
     putListHead(out, metadata) {

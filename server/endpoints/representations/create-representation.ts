@@ -48,7 +48,7 @@ export function createRepresentation(
   if (negotiated.encoding === "cbor") return inCbor(json, contentType);
   if (negotiated.encoding === "yaml") return inYaml(json, contentType);
   if (isPretty) return inIndentedJson(json, contentType);
-  return inCompactJson(json, contentType, form === "object");
+  return inCompactJson(json, contentType);
 }
 
 function formOf(

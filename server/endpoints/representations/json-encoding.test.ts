@@ -26,7 +26,7 @@ function listIn(representation: Representation, objects: typeof OBJECTS): string
 
 for (const objects of [[], OBJECTS.slice(0, 1), OBJECTS]) {
   test(`S1-QP-14: an indented list of ${objects.length} is the compact one, indented`, () => {
-    const compact = listIn(inCompactJson(FORM, "application/json", false), objects);
+    const compact = listIn(inCompactJson(FORM, "application/json"), objects);
     const indented = listIn(inIndentedJson(FORM, "application/json"), objects);
     assert.equal(indented, JSON.stringify(JSON.parse(compact), null, 2));
   });

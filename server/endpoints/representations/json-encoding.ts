@@ -14,17 +14,14 @@ const COMMA = 0x2c;
 const ITEM_DEPTH = 2;
 
 /** Compact, with a newline at the end. */
-export function inCompactJson(
-  form: JsonForm,
-  contentType: string,
-  isWholeObject: boolean,
-): Representation {
+export function inCompactJson(form: JsonForm, contentType: string): Representation {
   return {
     id: form.id,
     contentType,
     watchContentType: contentType,
     isStoredForm: form.isStoredForm,
-    isPlainJson: isWholeObject,
+    isWholeObject: form.isWholeObject,
+    isPlainJson: form.isWholeObject,
     isTimed: form.isTimed,
     putObject(out, object) {
       form.put(out, object, true);
@@ -52,13 +49,14 @@ export function inCompactJson(
 
 /** Indented by two spaces, without a newline at the end. Watch events stay on one line each. */
 export function inIndentedJson(form: JsonForm, contentType: string): Representation {
-  const compact = inCompactJson(form, contentType, false);
+  const compact = inCompactJson(form, contentType);
   const pieces = new PieceReader();
   const put = (object: StoredObject) => pieces.text((out) => form.put(out, object, true));
   return {
     ...compact,
     id: `${form.id}/indented`,
     isStoredForm: false,
+    isPlainJson: false,
     costlyEncoding: "pretty",
     putObject: (out, object) => out.putText(indentJson(put(object))),
     putListHead(out, metadata) {

@@ -14,6 +14,8 @@ import type { BookmarkMetadata, ListMetadata } from "../representation.js";
 export interface JsonForm {
   /** Tells forms of one resource apart. */
   readonly id: string;
+  /** Whether objects are shown whole. */
+  readonly isWholeObject: boolean;
   /** Whether the stored bytes are the object. */
   readonly isStoredForm: boolean;
   readonly isTimed: boolean;
@@ -37,6 +39,7 @@ export function objectForm(resource: ServedResource): JsonForm {
   const served = servedBytes(resource);
   return {
     id: `object/${apiVersion}`,
+    isWholeObject: true,
     isStoredForm: resource.conversion === undefined,
     isTimed: false,
     put(out, object) {
@@ -87,6 +90,7 @@ export function metadataForm(metaVersion: string): JsonForm {
   };
   return {
     id: "metadata",
+    isWholeObject: false,
     isStoredForm: false,
     isTimed: false,
     put,

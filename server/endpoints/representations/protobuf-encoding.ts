@@ -84,6 +84,7 @@ export function protobufObjects(
   return representation({
     id: `protobuf/${group}/${version}/${resource.kind}`,
     contentType,
+    isWholeObject: true,
     codec,
     // Types without a list are never listed.
     listCodec: forms.codecs.forKind(group, version, `${resource.kind}List`) ?? codec,
@@ -104,6 +105,7 @@ export function protobufMetadata(
   return representation({
     id: "protobuf/metadata",
     contentType,
+    isWholeObject: false,
     codec,
     listCodec,
     forms,
@@ -115,6 +117,7 @@ export function protobufMetadata(
 interface Parts {
   readonly id: string;
   readonly contentType: string;
+  readonly isWholeObject: boolean;
   readonly codec: ProtobufCodec;
   readonly listCodec: ProtobufCodec;
   readonly forms: ProtobufForms;
@@ -123,7 +126,7 @@ interface Parts {
 }
 
 function representation(parts: Parts): Representation {
-  const { id, contentType, codec, listCodec, forms, toText } = parts;
+  const { id, contentType, isWholeObject, codec, listCodec, forms, toText } = parts;
   const owner = {};
   const sizes = new WeakMap<StoredObject, number>();
 
@@ -164,6 +167,7 @@ function representation(parts: Parts): Representation {
     id,
     contentType,
     watchContentType: `${contentType};stream=watch`,
+    isWholeObject,
     isStoredForm: false,
     isPlainJson: false,
     isTimed: false,

@@ -35,6 +35,7 @@ export function tableForm(options: TableFormOptions): JsonForm {
   };
   return {
     id: `table/${options.includeObject}/${included?.id ?? ""}`,
+    isWholeObject: false,
     isStoredForm: false,
     isTimed: true,
     put(out, object, withColumns) {

@@ -38,12 +38,13 @@ export function toYaml(value: JsonValue): string {
 }
 
 export function inYaml(form: JsonForm, contentType: string): Representation {
-  const compact = inCompactJson(form, contentType, false);
+  const compact = inCompactJson(form, contentType);
   const pieces = new PieceReader();
   return {
     ...compact,
     id: `${form.id}/yaml`,
     isStoredForm: false,
+    isPlainJson: false,
     costlyEncoding: "yaml",
     putObject: (out, object) =>
       out.putText(toYaml(pieces.value((to) => form.put(to, object, true)))),
