@@ -292,3 +292,120 @@ test("S1-UNS-10: a collection is deleted around what cannot be read", async () =
   assert.equal(await isStored("healthy"), false);
   assert.ok(await isStored("sick"));
 });
+
+const META = "g=meta.k8s.io;v=v1";
+const asForm = (form: string) => ({ accept: `application/json;as=${form};${META}` });
+
+test("S1-TABLE-10, S1-DEL-12: what a delete leaves comes in the form that was asked for", async () => {
+  for (const [form, dryRun] of [
+    ["PartialObjectMetadata", ""],
+    ["Table", ""],
+    ["PartialObjectMetadata", "?dryRun=All"],
+    ["Table", "?dryRun=All"],
+  ] as const) {
+    const name = `form-${form.toLowerCase()}${dryRun === "" ? "" : "-dry"}`;
+    await send("POST", CONFIG_MAPS, {
+      metadata: { name, finalizers: ["example.com/a"], labels: { a: "b" } },
+      data: { key: "value" },
+    });
+    const { status, body } = await send(
+      "DELETE",
+      `${CONFIG_MAPS}/${name}${dryRun}`,
+      undefined,
+      asForm(form),
+    );
+    assert.deepEqual([status, body.kind, body.apiVersion], [200, form, "meta.k8s.io/v1"], name);
+    assert.equal(JSON.stringify(body).includes('"value"'), false);
+    const rows = (body.rows ?? [{ cells: [name], object: body }]) as {
+      cells: string[];
+      object: { kind: string; metadata: Record<string, unknown> };
+    }[];
+    const [row] = rows;
+    assert.ok(row);
+    const { metadata } = row.object;
+    assert.equal(row.object.kind, "PartialObjectMetadata");
+    assert.equal(row.cells[0], name);
+    assert.deepEqual([metadata.name, metadata.labels], [name, { a: "b" }]);
+    assert.ok(metadata.deletionTimestamp);
+    assert.match(String(metadata.resourceVersion), /^[1-9]/);
+    assert.match(String(metadata.uid), /-/);
+    assert.ok(await isStored(name));
+  }
+});
+
+test("S1-DEL-12: a Status is a Status, whatever form was asked for", async () => {
+  for (const form of ["PartialObjectMetadata", "Table"]) {
+    await create("gone");
+    const { body } = await send("DELETE", `${CONFIG_MAPS}/gone`, undefined, asForm(form));
+    assert.deepEqual([body.kind, body.status], ["Status", "Success"], form);
+    assert.equal(await isStored("gone"), false);
+  }
+});
+
+test("C-16: a form that a single object does not have is refused before it is deleted", async () => {
+  await create("kept");
+  const accept = asForm("PartialObjectMetadataList");
+  const { code } = await refusal(send("DELETE", `${CONFIG_MAPS}/kept`, undefined, accept));
+  assert.deepEqual([code, await isStored("kept")], [406, true]);
+});
+
+test("C-16, S1-TABLE-09, S1-DEL-16: a deleted collection comes in the form that was asked for", async () => {
+  for (const form of ["PartialObjectMetadata", "PartialObjectMetadataList", "Table"]) {
+    for (const name of ["swept-a", "swept-b"]) {
+      const metadata = { name, labels: { swept: "" } };
+      await send("POST", CONFIG_MAPS, { metadata, data: { key: "value" } });
+    }
+    const { status, body } = await send(
+      "DELETE",
+      `${CONFIG_MAPS}?labelSelector=swept`,
+      undefined,
+      asForm(form),
+    );
+    const kind = form === "Table" ? form : "PartialObjectMetadataList";
+    assert.deepEqual([status, body.kind, body.apiVersion], [200, kind, "meta.k8s.io/v1"], form);
+    assert.match(String(body.metadata.resourceVersion), /^[1-9]/);
+    assert.equal(JSON.stringify(body).includes('"value"'), false);
+    const rows = (body.rows ?? []) as { object: unknown }[];
+    const shown = (body.items ?? rows.map(({ object }) => object)) as {
+      kind: string;
+      metadata: { name: string; resourceVersion: string };
+    }[];
+    assert.deepEqual(
+      shown.map((object) => [object.kind, object.metadata.name]),
+      ["swept-a", "swept-b"].map((name) => ["PartialObjectMetadata", name]),
+    );
+    for (const { metadata } of shown) assert.match(metadata.resourceVersion, /^[1-9]/);
+    const none = await send(
+      "DELETE",
+      `${CONFIG_MAPS}?labelSelector=swept`,
+      undefined,
+      asForm(form),
+    );
+    assert.deepEqual([none.body.kind, none.body.items ?? none.body.rows], [kind, []]);
+  }
+});
+
+test("S1-GEN-03: the forms are made of the stored shape where the served one has another", async () => {
+  const events = "/apis/events.k8s.io/v1/namespaces/default/events";
+  const sent = {
+    metadata: { name: "told", finalizers: ["example.com/a"] },
+    eventTime: "2026-01-02T03:04:05.000000Z",
+    reportingController: "example.com/c",
+    reportingInstance: "c-0",
+    action: "Try",
+    reason: "Because",
+    type: "Normal",
+    note: "something happened",
+    regarding: { kind: "Pod", namespace: "default", name: "web" },
+  };
+  await send("POST", events, sent);
+  const { body } = await send("DELETE", `${events}/told`, undefined, asForm("Table"));
+  const [row] = body.rows as { object: { metadata: { name: string } } }[];
+  assert.deepEqual([body.kind, row?.object.metadata.name], ["Table", "told"]);
+  const list = await send("DELETE", events, undefined, asForm("PartialObjectMetadataList"));
+  const items = list.body.items as { metadata: { name: string } }[];
+  assert.deepEqual(
+    items.map(({ metadata }) => metadata.name),
+    ["told"],
+  );
+});

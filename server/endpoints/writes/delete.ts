@@ -17,9 +17,10 @@ import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { parseListOptions } from "../reads/read-options.js";
+import { answerDeleted } from "./answer-deleted.js";
 import { decodeObject, encodingOf, readBytes } from "./request-body.js";
 import { optionalBoolean, parseDryRun } from "./write-options.js";
-import { answerDocument, namespaceOf, type WriteServices } from "./write-services.js";
+import { namespaceOf, type WriteServices } from "./write-services.js";
 
 /** What the body is taken for where it does not say. */
 const OPTIONS_KIND = { group: "", version: "v1", kind: "DeleteOptions" };
@@ -39,11 +40,12 @@ export async function handleDelete(
   const target = { resource, namespace: namespaceOf(ctx, resource), name: info.name, user };
   if (options.ignoresReadErrors === true) {
     await services.authorizeUnsafeDelete?.(ctx, resource);
-    answerDocument(ctx, representation, await deleteCorruptObject(registry, target, signal));
+    const result = await deleteCorruptObject(registry, target, signal);
+    answerDeleted(ctx, resource, representation, result);
     return;
   }
   const result = await deleteObject(registry, { ...target, options, warn }, signal);
-  answerDocument(ctx, representation, result);
+  answerDeleted(ctx, resource, representation, result);
 }
 
 /** @throws {StatusError} */
@@ -54,7 +56,7 @@ export async function handleDeleteCollection(
 ): Promise<void> {
   const { registry, representations } = services;
   const { query } = ctx.state.info;
-  const representation = representations.of(ctx, resource, false);
+  const representation = representations.of(ctx, resource, true);
   const { wanted, limit, continueToken } = parseListOptions(query, registry.naming);
   // What is deleted is what there is now; a request for less must never delete more.
   if (wanted.kind === "exact" || continueToken !== "") {
@@ -78,7 +80,7 @@ export async function handleDeleteCollection(
   const warn = (text: string) => ctx.state.addWarning(text);
   const target = { resource, namespace, selector, limit, options, user, warn };
   const result = await deleteCollection(registry, target, ctx.state.signal);
-  answerDocument(ctx, representation, result);
+  answerDeleted(ctx, resource, representation, result);
 }
 
 async function readDeleteOptions(
