@@ -58,12 +58,9 @@ function validateExpression(
       }
       break;
     default:
-      // A missing one is reported as such by the checks of the facts.
-      if (operator !== "") {
-        errors.push(invalidValue(`${field}.operator`, operator, "not a valid selector operator"));
-      }
+      errors.push(invalidValue(`${field}.operator`, operator, "not a valid selector operator"));
   }
-  if (key !== "") validateLabelKey(key, `${field}.key`, errors);
+  validateLabelKey(key, `${field}.key`, errors);
   values?.forEach((value, index) => {
     for (const why of checkLabelValue(value)) {
       errors.push(invalidValue(`${field}.values[${index}]`, value, why));

@@ -44,6 +44,12 @@ export function validatePort(value: Maybe<Whole>, field: string, errors: FieldEr
   errors.push(invalidValue(field, port, rangeText(1, PORT_MAX)));
 }
 
+/** The port of a service that this server calls; 443 when it is not given. */
+export function validateServicePort(port: Maybe<Whole>, field: string, errors: FieldError[]): void {
+  if (port === undefined || port === null || (port >= 1 && port <= PORT_MAX)) return;
+  errors.push(invalidValue(field, port, `port is not valid: ${rangeText(1, PORT_MAX)}`));
+}
+
 /** What is wrong with the name of a port (RFC 6335). */
 export function checkPortName(name: string): string[] {
   const messages: string[] = [];

@@ -13,6 +13,7 @@ import { prefixPaths } from "./value-codec.js";
 
 /** Fields that look required and are accepted empty: "<group>.<Type>.<field>". */
 export const NOT_REQUIRED: ReadonlySet<string> = new Set([
+  "apps.DaemonSetSpec.selector", // none takes no pod, so that its template is refused
   "authentication.TokenReviewSpec.token", // refused with 400 by its resource
   "batch.PodFailurePolicy.rules",
   "certificates.PodCertificateRequestSpec.stubPKCS10Request",
@@ -29,6 +30,15 @@ export const NOT_REQUIRED: ReadonlySet<string> = new Set([
   "meta.GroupResource.group", // "" is the core group
   "storage.CSINodeSpec.drivers",
   "storage.TokenRequest.audience", // "" is the API server's own
+]);
+
+/** Closed sets whose rule is written by hand, as it names another field or says something else. */
+export const JUDGED_BY_HAND: ReadonlySet<string> = new Set([
+  "apps.DaemonSetUpdateStrategy.type",
+  "apps.DeploymentStrategy.type",
+  "apps.StatefulSetSpec.podManagementPolicy",
+  "apps.StatefulSetUpdateStrategy.type",
+  "core.NodeSelectorRequirement.operator",
 ]);
 
 /** Types that other code checks. */
@@ -77,7 +87,8 @@ export function createChecks(model: SchemaModel) {
     return flatFields(model, type).flatMap((field) => {
       if (isKindItself && field.name === "status") return [];
       const required = isRequired(model, type, field);
-      const inner = valueCheck(field.type);
+      const isOthers = JUDGED_BY_HAND.has(qualifiedName(type, field));
+      const inner = isOthers ? undefined : valueCheck(field.type);
       return required || inner !== undefined ? [fieldCheck(field.name, required, inner)] : [];
     });
   }
@@ -124,8 +135,12 @@ function enumOf(model: SchemaModel, ref: TypeRef): readonly string[] | undefined
 
 /** Whether an empty value of the field is surely an error. */
 function isRequired(model: SchemaModel, type: StructType, field: Field): boolean {
-  const name = `${type.file.split(".")[0]}.${type.name}.${field.name}`;
-  return !NOT_REQUIRED.has(name) && looksRequired(model, type, field);
+  return !NOT_REQUIRED.has(qualifiedName(type, field)) && looksRequired(model, type, field);
+}
+
+/** As the sets above have it: "<group>.<Type>.<field>". */
+function qualifiedName(type: StructType, field: Field): string {
+  return `${type.file.split(".")[0]}.${type.name}.${field.name}`;
 }
 
 /** Whether the facts make a field required. Embedded fields count for the type that is asked about. */

@@ -4,7 +4,7 @@ import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import { createNaming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
 import { loadFacts } from "../types/load-facts.js";
-import { looksRequired, NOT_REQUIRED } from "./checks.js";
+import { JUDGED_BY_HAND, looksRequired, NOT_REQUIRED } from "./checks.js";
 import { createObjectCodecs, type ObjectCodec } from "./object-codec.js";
 
 const facts = loadFacts(createNaming("kubernetes"));
@@ -355,6 +355,20 @@ test("every exception from being required names a field that would be required",
   );
   assert.deepEqual(
     [...NOT_REQUIRED].filter((name) => !named.includes(name)),
+    [],
+  );
+});
+
+test("every closed set that is judged by hand is one of the facts", () => {
+  const named = [...facts.model.files.values()].flatMap((file) =>
+    [...file.types.values()].flatMap((type) =>
+      type.form === "struct"
+        ? type.fields.map((field) => `${file.base.split(".")[0]}.${type.name}.${field.name}`)
+        : [],
+    ),
+  );
+  assert.deepEqual(
+    [...JUDGED_BY_HAND].filter((name) => !named.includes(name)),
     [],
   );
 });

@@ -63,10 +63,13 @@ test("mutating webhooks are accepted or refused by their rules, field by field",
       "webhooks[0].name: Invalid value: \"A.b.c\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
     ],
     [hooks({ name: "" }), "webhooks[0].name: Required value"],
-    [hooks({ sideEffects: null }), "webhooks[0].sideEffects: Required value"],
+    [
+      hooks({ sideEffects: null }),
+      "webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun",
+    ],
     [
       hooks({ sideEffects: "Maybe" }),
-      'webhooks[0].sideEffects: Unsupported value: "Maybe": supported values: "None", "NoneOnDryRun", "Some", "Unknown"',
+      'webhooks[0].sideEffects: Unsupported value: "Maybe": supported values: "None", "NoneOnDryRun"',
     ],
     [
       hooks({ timeoutSeconds: 0 }),
@@ -126,10 +129,20 @@ test("mutating webhooks are accepted or refused by their rules, field by field",
     ],
     [
       behind({ port: 0 }),
-      "webhooks[0].clientConfig.service.port: Invalid value: 0: must be between 1 and 65535, inclusive",
+      "webhooks[0].clientConfig.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, inclusive",
     ],
-    [behind({ name: "" }), "webhooks[0].clientConfig.service.name: Required value"],
-    [hooks({ admissionReviewVersions: [] }), "webhooks[0].admissionReviewVersions: Required value"],
+    [
+      behind({ namespace: "" }),
+      "webhooks[0].clientConfig.service.namespace: Required value: service namespace is required",
+    ],
+    [
+      behind({ name: "" }),
+      "webhooks[0].clientConfig.service.name: Required value: service name is required",
+    ],
+    [
+      hooks({ admissionReviewVersions: [] }),
+      "webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1",
+    ],
     [
       hooks({ admissionReviewVersions: ["v1", "v1"] }),
       'webhooks[0].admissionReviewVersions[1]: Invalid value: "v1": duplicate version',

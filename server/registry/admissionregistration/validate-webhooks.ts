@@ -14,7 +14,7 @@ import {
   validateLabelKey,
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
-import { type Maybe, validatePort, type Whole } from "../../api/validation-values.js";
+import { type Maybe, validateServicePort, type Whole } from "../../api/validation-values.js";
 import { type Rules, validated } from "../generic/validated.js";
 
 interface Configuration extends ApiObject {
@@ -54,7 +54,6 @@ interface Rule {
 
 const REVIEW_VERSIONS = ["v1", "v1beta1"];
 const NO_SIDE_EFFECTS = ["None", "NoneOnDryRun"];
-const SIDE_EFFECTS = ["None", "NoneOnDryRun", "Some", "Unknown"];
 const TIMEOUT_SECONDS_MAX = 30;
 const CONDITIONS_MAX = 64;
 
@@ -80,9 +79,11 @@ function validateWebhook(hook: Webhook, field: string, errors: FieldError[]): vo
     validateRule(rule, `${field}.rules[${index}]`, errors);
   });
   const { sideEffects, timeoutSeconds } = hook;
-  // Values that there are and that are no longer allowed; others are refused by the facts.
-  if (sideEffects && SIDE_EFFECTS.includes(sideEffects) && !NO_SIDE_EFFECTS.includes(sideEffects)) {
-    errors.push(unsupportedValue(`${field}.sideEffects`, sideEffects, NO_SIDE_EFFECTS));
+  const effects = `${field}.sideEffects`;
+  if (sideEffects === undefined || sideEffects === null) {
+    errors.push(requiredValue(effects, `must specify one of ${NO_SIDE_EFFECTS.join(", ")}`));
+  } else if (!NO_SIDE_EFFECTS.includes(sideEffects)) {
+    errors.push(unsupportedValue(effects, sideEffects, NO_SIDE_EFFECTS));
   }
   const timeout = timeoutSeconds ?? undefined;
   if (timeout !== undefined && (timeout < 1 || timeout > TIMEOUT_SECONDS_MAX)) {
@@ -179,8 +180,13 @@ function validateClientConfig(
   } else if (hasUrl) {
     validateUrl(url, `${field}.url`, errors);
   } else if (service) {
-    const { path, port } = service;
-    if ((port ?? undefined) !== undefined) validatePort(port, `${field}.service.port`, errors);
+    const { name, namespace, path, port } = service;
+    const at = `${field}.service`;
+    if (name === "") errors.push(requiredValue(`${at}.name`, "service name is required"));
+    if (namespace === "") {
+      errors.push(requiredValue(`${at}.namespace`, "service namespace is required"));
+    }
+    validateServicePort(port, `${at}.port`, errors);
     if (path) validateUrlPath(path, `${field}.service.path`, errors);
   }
 }
@@ -249,7 +255,10 @@ function validateConditions(
 
 function validateReviewVersions(hook: Webhook, field: string, errors: FieldError[]): void {
   const versions = hook.admissionReviewVersions ?? [];
-  if (versions.length === 0) return;
+  if (versions.length === 0) {
+    errors.push(requiredValue(field, `must specify one of ${REVIEW_VERSIONS.join(", ")}`));
+    return;
+  }
   versions.forEach((version, index) => {
     const at = `${field}[${index}]`;
     if (versions.indexOf(version) < index) {

@@ -42,7 +42,7 @@ test("registered APIs are accepted or refused by their rules, field by field", (
         insecureSkipTLSVerify: true,
         caBundle: "YQ==",
       }),
-      "spec.service.port: Invalid value: 70000: must be between 1 and 65535, inclusive",
+      "spec.service.port: Invalid value: 70000: port is not valid: must be between 1 and 65535, inclusive",
       "spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present",
     ],
     [

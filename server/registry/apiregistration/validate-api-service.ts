@@ -3,7 +3,7 @@ import { invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
-import { type Maybe, validatePort, type Whole } from "../../api/validation-values.js";
+import { type Maybe, validateServicePort, type Whole } from "../../api/validation-values.js";
 import { type Rules, validated } from "../generic/validated.js";
 
 interface ApiService extends ApiObject {
@@ -79,7 +79,7 @@ function validateServer(spec: NonNullable<ApiService["spec"]>, errors: FieldErro
   const { namespace = "", name = "", port } = service;
   if (namespace === "") errors.push(requiredValue("spec.service.namespace"));
   if (name === "") errors.push(requiredValue("spec.service.name"));
-  if ((port ?? undefined) !== undefined) validatePort(port, "spec.service.port", errors);
+  validateServicePort(port, "spec.service.port", errors);
   if (insecureSkipTLSVerify === true && hasBundle) {
     const why = "may not be true if caBundle is present";
     errors.push(invalidValue("spec.insecureSkipTLSVerify", true, why));

@@ -28,7 +28,17 @@ const ROWS: readonly Row[] = [
     { selector: { matchLabels: { app: "other" } } },
     'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
   ],
-  [deployments, { selector: null }, "spec.selector: Required value"],
+  [
+    deployments,
+    { selector: null },
+    "spec.selector: Required value",
+    'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+  ],
+  [
+    daemonSets,
+    { selector: null },
+    'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+  ],
   [
     deployments,
     { selector: {} },
@@ -38,6 +48,7 @@ const ROWS: readonly Row[] = [
     deployments,
     { selector: { matchExpressions: [{ key: "app", operator: "In" }] } },
     "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+    'spec.selector: Invalid value: {"matchExpressions":[{"key":"app","operator":"In"}]}: invalid label selector',
   ],
   [
     deployments,
@@ -121,7 +132,22 @@ const ROWS: readonly Row[] = [
   [
     statefulSets,
     { podManagementPolicy: "Random" },
-    'spec.podManagementPolicy: Unsupported value: "Random": supported values: "OrderedReady", "Parallel"',
+    "spec.podManagementPolicy: Invalid value: \"Random\": must be 'OrderedReady' or 'Parallel'",
+  ],
+  [
+    statefulSets,
+    { updateStrategy: { type: "Recreate" } },
+    "spec.updateStrategy: Invalid value: {\"type\":\"Recreate\"}: must be 'RollingUpdate' or 'OnDelete'",
+  ],
+  [
+    deployments,
+    { strategy: { type: "Rolling" } },
+    'spec.strategy: Unsupported value: {"type":"Rolling"}: supported values: "Recreate", "RollingUpdate"',
+  ],
+  [
+    daemonSets,
+    { updateStrategy: { type: "Rolling" } },
+    'spec.updateStrategy: Unsupported value: {"type":"Rolling"}: supported values: "RollingUpdate", "OnDelete"',
   ],
   [
     statefulSets,

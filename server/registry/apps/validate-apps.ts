@@ -99,6 +99,9 @@ function validateDeploymentStrategy(
       errors.push(invalidValue(`${at}.maxUnavailable`, maxUnavailable ?? 0, why));
     }
     validateNotMoreThanAll(maxUnavailable, `${at}.maxUnavailable`, errors);
+  } else {
+    const kinds = ["Recreate", "RollingUpdate"];
+    errors.push(unsupportedValue(field, { type, rollingUpdate }, kinds));
   }
 }
 
@@ -151,6 +154,9 @@ const daemonSetRules: Rules<DaemonSet> = {
       const at = "spec.updateStrategy.rollingUpdate";
       if (rollingUpdate) validateDaemonUpdate(rollingUpdate, at, errors);
       else errors.push(requiredValue(at));
+    } else if (type !== "OnDelete") {
+      const kinds = ["RollingUpdate", "OnDelete"];
+      errors.push(unsupportedValue("spec.updateStrategy", spec.updateStrategy, kinds));
     }
     return errors;
   },
@@ -182,6 +188,7 @@ function validateDaemonUpdate(
 
 interface StatefulSet extends ApiObject {
   spec?: WorkloadSpec & {
+    readonly podManagementPolicy?: string;
     readonly updateStrategy?: Maybe<RolloutStrategy>;
     readonly ordinals?: Maybe<{ readonly start?: Whole }>;
     readonly persistentVolumeClaimRetentionPolicy?: Maybe<Readonly<Record<string, string>>>;
@@ -199,11 +206,17 @@ const STATEFUL_MOVABLE = [
   "persistentVolumeClaimRetentionPolicy",
   "minReadySeconds",
 ] as const;
+const MANAGEMENT_POLICIES = ["OrderedReady", "Parallel"];
 const RETENTION_POLICIES = ["Delete", "Retain"];
 
 const statefulSetRules: Rules<StatefulSet> = {
   object({ spec = {} }, { naming }) {
     const errors: FieldError[] = [];
+    const management = spec.podManagementPolicy ?? "";
+    if (!MANAGEMENT_POLICIES.includes(management)) {
+      const why = "must be 'OrderedReady' or 'Parallel'";
+      errors.push(invalidValue("spec.podManagementPolicy", management, why));
+    }
     const { type, rollingUpdate } = spec.updateStrategy ?? {};
     const at = "spec.updateStrategy.rollingUpdate";
     if (type === "OnDelete" && rollingUpdate) {
@@ -211,6 +224,9 @@ const statefulSetRules: Rules<StatefulSet> = {
       errors.push(invalidValue(at, rollingUpdate, why));
     } else if (type === "RollingUpdate" && rollingUpdate) {
       validateStatefulUpdate(rollingUpdate, at, errors);
+    } else if (type !== "OnDelete" && type !== "RollingUpdate") {
+      const why = "must be 'RollingUpdate' or 'OnDelete'";
+      errors.push(invalidValue("spec.updateStrategy", spec.updateStrategy, why));
     }
     validateRetention(spec.persistentVolumeClaimRetentionPolicy ?? {}, errors);
     validateCounts(spec, "spec", { names: COMMON_COUNTS, errors });

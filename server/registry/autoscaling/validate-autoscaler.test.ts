@@ -59,6 +59,24 @@ test("autoscalers are accepted or refused by their rules, field by field", () =>
       'spec.metrics[0].type: Unsupported value: "Disk": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"',
     ],
     [
+      measured({}),
+      "spec.metrics[0].type: Required value: must specify a metric source type",
+      'spec.metrics[0].type: Unsupported value: "": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"',
+    ],
+    [
+      measured({ type: "Resource", resource: { target: { averageUtilization: 50 } } }),
+      "spec.metrics[0].resource.name: Required value: must specify a resource name",
+      "spec.metrics[0].resource.target.type: Required value: must specify a metric target type",
+      'spec.metrics[0].resource.target.type: Invalid value: "": must be either Utilization, Value, or AverageValue',
+    ],
+    [
+      measured({
+        type: "External",
+        external: { metric: { name: "" }, target: to({ value: "1" }) },
+      }),
+      "spec.metrics[0].external.metric.name: Required value: must specify a metric name",
+    ],
+    [
       measured({ type: "Pods", pods: { metric: { name: "a/b" }, target: to({}) } }),
       "spec.metrics[0].pods.metric.name: Invalid value: \"a/b\": may not contain '/'",
       "spec.metrics[0].pods.target.averageValue: Required value: must specify a positive target averageValue",
@@ -79,7 +97,7 @@ test("autoscalers are accepted or refused by their rules, field by field", () =>
           target: to({}),
         },
       }),
-      "spec.metrics[0].object.target.averageValue: Required value: must set either a target value for metric or a per-pod target",
+      "spec.metrics[0].object.target.averageValue: Required value: must set either a target value or averageValue",
     ],
     [
       measured({
@@ -116,7 +134,7 @@ test("autoscalers are accepted or refused by their rules, field by field", () =>
           target: { type: "Other", averageUtilization: 50 },
         },
       }),
-      "spec.metrics[0].containerResource.container: Required value",
+      "spec.metrics[0].containerResource.container: Required value: must specify a container",
       'spec.metrics[0].containerResource.target.type: Invalid value: "Other": must be either Utilization, Value, or AverageValue',
     ],
     [

@@ -9,7 +9,7 @@ import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
 import { checkPathSegmentName } from "../../api/validation-names.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
-import type { Maybe, Whole } from "../../api/validation-values.js";
+import { type Maybe, validateDnsLabel, type Whole } from "../../api/validation-values.js";
 import { isPositiveAmount } from "../core/resource-amounts.js";
 import { NOT_POSITIVE } from "../core/validate-scheduling.js";
 import { validateCounts } from "../core/workload-rules.js";
@@ -40,6 +40,8 @@ interface Metric {
 }
 
 interface Source {
+  readonly name?: string;
+  readonly container?: string;
   readonly describedObject?: Maybe<Reference>;
   readonly metric?: Maybe<{ readonly name: string; readonly selector?: Maybe<LabelSelector> }>;
   readonly target?: Maybe<Target>;
@@ -136,7 +138,9 @@ function validateMetric(metric: Metric, field: string, errors: FieldError[]): vo
   const { type } = metric;
   const expected = SOURCES[type];
   if (expected === undefined) {
-    if (type !== "") errors.push(unsupportedValue(`${field}.type`, type, METRIC_TYPES));
+    const at = `${field}.type`;
+    if (type === "") errors.push(requiredValue(at, "must specify a metric source type"));
+    errors.push(unsupportedValue(at, type, METRIC_TYPES));
     return;
   }
   const source = metric[expected] as Maybe<Source>;
@@ -152,12 +156,19 @@ function validateMetric(metric: Metric, field: string, errors: FieldError[]): vo
 }
 
 function validateSource(
-  { describedObject, metric, target }: Source,
+  { name, container, describedObject, metric, target }: Source,
   field: string,
   { type, errors }: { type: string; errors: FieldError[] },
 ): void {
   if (describedObject) validateReference(describedObject, `${field}.describedObject`, errors);
+  if (type === "Resource" || type === "ContainerResource") {
+    if (name === "") errors.push(requiredValue(`${field}.name`, "must specify a resource name"));
+    if (type === "ContainerResource") validateContainer(container, `${field}.container`, errors);
+  }
   if (metric) {
+    if (metric.name === "") {
+      errors.push(requiredValue(`${field}.metric.name`, "must specify a metric name"));
+    }
     for (const why of checkPathSegmentName(metric.name, false)) {
       errors.push(invalidValue(`${field}.metric.name`, metric.name, why));
     }
@@ -166,12 +177,20 @@ function validateSource(
   if (target) validateTarget(target, `${field}.target`, { type, errors });
 }
 
+function validateContainer(name: string | undefined, field: string, errors: FieldError[]): void {
+  if (name) validateDnsLabel(name, field, errors);
+  else errors.push(requiredValue(field, "must specify a container"));
+}
+
 function validateTarget(
   target: Target,
   field: string,
   { type, errors }: { type: string; errors: FieldError[] },
 ): void {
-  if (target.type !== "" && !TARGET_TYPES.includes(target.type)) {
+  if (target.type === "") {
+    errors.push(requiredValue(`${field}.type`, "must specify a metric target type"));
+  }
+  if (!TARGET_TYPES.includes(target.type)) {
     const why = "must be either Utilization, Value, or AverageValue";
     errors.push(invalidValue(`${field}.type`, target.type, why));
   }
@@ -199,7 +218,10 @@ function validateTarget(
       errors.push(forbiddenField(`${field}.averageValue`, why));
     }
   } else if (value === undefined && average === undefined) {
-    const why = "must set either a target value for metric or a per-pod target";
+    const why =
+      type === "Object"
+        ? "must set either a target value or averageValue"
+        : "must set either a target value for metric or a per-pod target";
     errors.push(requiredValue(`${field}.averageValue`, why));
   } else if (type === "External" && value !== undefined && average !== undefined) {
     const why = "may not set both a target value for metric and a per-pod target";
@@ -225,7 +247,7 @@ function validateScaling(rules: ScalingRules, field: string, errors: FieldError[
   }
   policies.forEach(({ type, value, periodSeconds }, index) => {
     const policy = `${field}.policies[${index}]`;
-    if (type !== "" && !POLICY_TYPES.includes(type)) {
+    if (!POLICY_TYPES.includes(type)) {
       errors.push(unsupportedValue(`${policy}.type`, type, POLICY_TYPES));
     }
     if (value <= 0) errors.push(invalidValue(`${policy}.value`, value, NOT_POSITIVE));

@@ -55,7 +55,10 @@ test("certificate requests are accepted or refused by their rules, field by fiel
       "spec.signerName: Invalid value: \"\": must be a path of letters, digits, '-' and '.'",
     ],
     [signing({ signerName: "" }), "spec.signerName: Required value"],
-    [signing({ request: "" }), "spec.request: Required value"],
+    [
+      signing({ request: "" }),
+      'spec.request: Invalid value: "": PEM block type must be CERTIFICATE REQUEST',
+    ],
   ]);
 });
 

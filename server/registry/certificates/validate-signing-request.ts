@@ -33,10 +33,8 @@ const signingRequestRules: Rules<SigningRequest> = {
   object({ spec = {}, status }) {
     const errors: FieldError[] = [];
     const { request, signerName = "" } = spec;
-    if (request) {
-      const why = requestProblem(Buffer.from(request, "base64"));
-      if (why !== undefined) errors.push(invalidValue("spec.request", request, why));
-    }
+    const problem = requestProblem(Buffer.from(request ?? "", "base64"));
+    if (problem !== undefined) errors.push(invalidValue("spec.request", request ?? "", problem));
     const usages = spec.usages ?? [];
     if (usages.length === 0) errors.push(requiredValue("spec.usages", "usages must be provided"));
     usages.forEach((usage, index) => {

@@ -8,6 +8,7 @@ import {
   forbiddenField,
   invalidValue,
   requiredValue,
+  unsupportedValue,
 } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
@@ -63,6 +64,9 @@ export function validatePodSpec(spec: PodSpec, field: string, use: PodSpecUse): 
   if (spec.resourceClaims) {
     validateClaims(spec.resourceClaims, `${field}.resourceClaims`, errors);
   }
+  if (spec.restartPolicy && !RESTART_POLICIES.includes(spec.restartPolicy)) {
+    errors.push(unsupportedValue(`${field}.restartPolicy`, spec.restartPolicy, RESTART_POLICIES));
+  }
   validateContainers(spec.containers ?? [], `${field}.containers`, check);
   if (spec.initContainers) {
     validateInitContainers(spec.initContainers, `${field}.initContainers`, check);
@@ -94,6 +98,9 @@ export function validatePodSpec(spec: PodSpec, field: string, use: PodSpecUse): 
   if (spec.overhead) validateOverhead(spec.overhead, `${field}.overhead`, check);
   if (spec.os) validateOperatingSystem(field, check);
 }
+
+/** In the order in which messages name them. */
+const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 
 function validateClaims(claims: readonly PodClaim[], field: string, errors: FieldError[]): void {
   claims.forEach((claim, index) => {
@@ -178,9 +185,15 @@ const SEARCHES_MAX = 32;
 const SEARCH_CHARS_MAX = 2_048;
 const SEARCH_DOMAIN = /^[a-z0-9_]([-_a-z0-9]*[a-z0-9])?(\.[a-z0-9_]([-_a-z0-9]*[a-z0-9])?)*$/;
 
+/** In the order in which messages name them. */
+const DNS_POLICIES = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+
 function validateDns(field: string, { errors, spec }: PodCheck): void {
   const { dnsConfig, dnsPolicy } = spec;
   const at = `${field}.dnsConfig`;
+  if (dnsPolicy && !DNS_POLICIES.includes(dnsPolicy)) {
+    errors.push(unsupportedValue(`${field}.dnsPolicy`, dnsPolicy, DNS_POLICIES));
+  }
   if (dnsPolicy === "None") {
     if (!dnsConfig) {
       errors.push(requiredValue(at, "must provide `dnsConfig` when `dnsPolicy` is None"));
@@ -229,12 +242,10 @@ function validateDnsConfig(config: DnsConfig, field: string, errors: FieldError[
 
 function validateGates(field: string, { errors, spec }: PodCheck): void {
   spec.readinessGates?.forEach(({ conditionType }, index) => {
-    if (conditionType === "") return;
     validateLabelKey(conditionType, `${field}.readinessGates[${index}].conditionType`, errors);
   });
   spec.schedulingGates?.forEach(({ name }, index) => {
     const at = `${field}.schedulingGates[${index}]`;
-    if (name === "") return;
     validateLabelKey(name, at, errors);
     if (spec.schedulingGates?.slice(0, index).some((other) => other.name === name)) {
       errors.push(duplicateValue(at, name));

@@ -260,6 +260,11 @@ test("containers that are wrong are refused with the fields that are", () => {
   }
 });
 
+const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+const wanted = (requirement: object) => ({
+  nodeSelectorTerms: [{ matchExpressions: [requirement] }],
+});
+
 const SPEC_ERRORS: readonly [object, ...string[]][] = [
   [{ containers: [] }, "spec.containers: Required value"],
   [{ containers: [main, main] }, 'spec.containers[1].name: Duplicate value: "main"'],
@@ -278,7 +283,7 @@ const SPEC_ERRORS: readonly [object, ...string[]][] = [
   ],
   [
     { restartPolicy: "Maybe" },
-    'spec.restartPolicy: Unsupported value: "Maybe": supported values: "Always", "Never", "OnFailure"',
+    'spec.restartPolicy: Unsupported value: "Maybe": supported values: "Always", "OnFailure", "Never"',
   ],
   [{ volumes: [data, data] }, 'spec.volumes[1].name: Duplicate value: "data"'],
   [
@@ -344,6 +349,36 @@ const SPEC_ERRORS: readonly [object, ...string[]][] = [
       ],
     },
     "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero",
+  ],
+  [
+    { topologySpreadConstraints: [{ maxSkew: 1 }] },
+    "spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty",
+    'spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "": supported values: "DoNotSchedule", "ScheduleAnyway"',
+  ],
+  [
+    { affinity: { podAntiAffinity: { [REQUIRED]: [{ topologyKey: "" }] } } },
+    `spec.affinity.podAntiAffinity.${REQUIRED}[0].topologyKey: Required value: can not be empty`,
+  ],
+  [
+    { affinity: { nodeAffinity: { [REQUIRED]: wanted({ key: "a", operator: "Is" }) } } },
+    `spec.affinity.nodeAffinity.${REQUIRED}.nodeSelectorTerms[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator`,
+  ],
+  [
+    { affinity: { nodeAffinity: { [REQUIRED]: {} } } },
+    `spec.affinity.nodeAffinity.${REQUIRED}.nodeSelectorTerms: Required value: must have at least one node selector term`,
+  ],
+  [
+    { tolerations: [{ key: "a", operator: "Exists", effect: "Never" }] },
+    'spec.tolerations[0].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
+  ],
+  [
+    { dnsPolicy: "Mine" },
+    'spec.dnsPolicy: Unsupported value: "Mine": supported values: "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"',
+  ],
+  [
+    { securityContext: { seccompProfile: {}, appArmorProfile: {} } },
+    "spec.securityContext.seccompProfile.type: Required value: type is required when seccompProfile is set",
+    "spec.securityContext.appArmorProfile.type: Required value: type is required when appArmorProfile is set",
   ],
   [
     { nodeName: "n", schedulingGates: [{ name: "a/b" }] },

@@ -4,6 +4,7 @@ import {
   forbiddenField,
   invalidValue,
   requiredValue,
+  unsupportedValue,
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsLabel, checkDnsSubdomain, checkLabelValue } from "../../api/validation-names.js";
@@ -55,11 +56,16 @@ export function validateNodeSelector(
   field: string,
   errors: FieldError[],
 ): void {
-  // That there is at least one term is checked from the facts.
+  if ((selector.nodeSelectorTerms?.length ?? 0) === 0) {
+    const why = "must have at least one node selector term";
+    errors.push(requiredValue(`${field}.nodeSelectorTerms`, why));
+  }
   selector.nodeSelectorTerms?.forEach((term, index) => {
     validateNodeTerm(term, `${field}.nodeSelectorTerms[${index}]`, { errors, isLenient: false });
   });
 }
+
+const NODE_OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 
 interface TermCheck {
   readonly errors: FieldError[];
@@ -91,8 +97,10 @@ function validateNodeRequirement(
   } else if ((operator === "Gt" || operator === "Lt") && count !== 1) {
     const why = "must be specified single value when `operator` is 'Lt' or 'Gt'";
     errors.push(requiredValue(at, why));
+  } else if (!NODE_OPERATORS.includes(operator)) {
+    errors.push(invalidValue(`${field}.operator`, operator, "not a valid selector operator"));
   }
-  if (key !== "") validateLabelKey(key, `${field}.key`, errors);
+  validateLabelKey(key, `${field}.key`, errors);
   if (isLenient) return;
   values?.forEach((value, index) => {
     for (const why of checkLabelValue(value)) {
@@ -112,10 +120,9 @@ function validateNodeField(
         "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
       errors.push(requiredValue(`${field}.values`, why));
     }
-  } else if (operator !== "") {
+  } else {
     errors.push(invalidValue(`${field}.operator`, operator, "not a valid selector operator"));
   }
-  if (key === "") return;
   if (key !== "metadata.name") {
     errors.push(invalidValue(`${field}.key`, key, "not a valid field selector key"));
     return;
@@ -147,7 +154,9 @@ function validatePodTerm(term: PodAffinityTerm, field: string, errors: FieldErro
     }
   }
   validateTermKeys(term, field, errors);
-  if (term.topologyKey !== "") validateLabelKey(term.topologyKey, `${field}.topologyKey`, errors);
+  const at = `${field}.topologyKey`;
+  if (term.topologyKey === "") errors.push(requiredValue(at, "can not be empty"));
+  else validateLabelKey(term.topologyKey, at, errors);
 }
 
 /** Keys whose values are taken from the pod that is placed. */
@@ -193,6 +202,7 @@ function validateToleration(toleration: Toleration, field: string, errors: Field
     const why = `operator must be Exists when \`key\` is empty, which means "match all values and all keys"`;
     errors.push(invalidValue(`${field}.operator`, operator, why));
   }
+  validateEffect(effect, `${field}.effect`, errors);
   if (tolerationSeconds !== undefined && tolerationSeconds !== null && effect !== "NoExecute") {
     const why = "effect must be 'NoExecute' when `tolerationSeconds` is set";
     errors.push(invalidValue(`${field}.effect`, effect, why));
@@ -207,6 +217,14 @@ function validateToleration(toleration: Toleration, field: string, errors: Field
       errors.push(invalidValue(`${field}.operator`, value, messages.join(";")));
     }
   }
+}
+
+const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/** A missing one is reported by the checks of the facts, where it is needed. */
+function validateEffect(effect: string, field: string, errors: FieldError[]): void {
+  if (effect === "" || EFFECTS.includes(effect)) return;
+  errors.push(unsupportedValue(field, effect, EFFECTS));
 }
 
 export interface Taint {
@@ -224,7 +242,8 @@ export function validateTaints(
   taints.forEach((taint, index) => {
     const at = `${field}[${index}]`;
     const { key, value = "", effect } = taint;
-    if (key !== "") validateLabelKey(key, `${at}.key`, errors);
+    validateLabelKey(key, `${at}.key`, errors);
+    validateEffect(effect, `${at}.effect`, errors);
     const messages = checkLabelValue(value);
     if (messages.length > 0) errors.push(invalidValue(`${at}.value`, value, messages.join(";")));
     const identity = `${key}:${effect}`;
@@ -237,6 +256,8 @@ export function validateTaints(
   });
 }
 
+const WHEN_UNSATISFIABLE = ["DoNotSchedule", "ScheduleAnyway"];
+
 export function validateSpreading(
   constraints: readonly SpreadConstraint[],
   field: string,
@@ -246,6 +267,11 @@ export function validateSpreading(
     const at = `${field}[${index}]`;
     const { maxSkew, minDomains, topologyKey, whenUnsatisfiable, labelSelector } = constraint;
     if (maxSkew <= 0) errors.push(invalidValue(`${at}.maxSkew`, maxSkew, NOT_POSITIVE));
+    if (topologyKey === "") errors.push(requiredValue(`${at}.topologyKey`, "can not be empty"));
+    if (!WHEN_UNSATISFIABLE.includes(whenUnsatisfiable)) {
+      const when = `${at}.whenUnsatisfiable`;
+      errors.push(unsupportedValue(when, whenUnsatisfiable, WHEN_UNSATISFIABLE));
+    }
     const isRepeated = constraints
       .slice(index + 1)
       .some(

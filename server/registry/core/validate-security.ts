@@ -90,6 +90,9 @@ function isSet(profile: Profile): boolean {
 
 function validateSeccomp(profile: Maybe<Profile>, field: string, errors: FieldError[]): void {
   if (!profile) return;
+  if (profile.type === "") {
+    errors.push(requiredValue(`${field}.type`, "type is required when seccompProfile is set"));
+  }
   const at = `${field}.localhostProfile`;
   if (profile.type !== "Localhost") {
     if (!isSet(profile)) return;
@@ -106,6 +109,9 @@ const APPARMOR_BYTES_MAX = 4_095;
 
 function validateAppArmor(profile: Maybe<Profile>, field: string, errors: FieldError[]): void {
   if (!profile) return;
+  if (profile.type === "") {
+    errors.push(requiredValue(`${field}.type`, "type is required when appArmorProfile is set"));
+  }
   const at = `${field}.localhostProfile`;
   const name = profile.localhostProfile ?? "";
   if (profile.type !== "Localhost") {

@@ -32,26 +32,34 @@ interface Selecting {
 export function validateSelectorAndTemplate(spec: Selecting, field: string, use: WorkloadUse) {
   const { errors, kind } = use;
   const { selector, template } = spec;
-  if (selector) {
-    const before = errors.length;
-    validateLabelSelector(selector, `${field}.selector`, errors);
-    if (isEmptySelector(selector)) {
-      const why = `empty selector is invalid for ${kind}`;
-      errors.push(invalidValue(`${field}.selector`, selector, why));
-    } else if (errors.length === before) {
-      validateTemplateLabels(selector, template, { field: `${field}.template`, errors });
-    }
-  }
+  const at = `${field}.selector`;
+  const before = errors.length;
+  validateLabelSelector(selector, at, errors);
+  if (errors.length > before) {
+    const why = UNREADABLE[kind];
+    // Which pods it would take, nobody can say.
+    if (why !== undefined) errors.push(invalidValue(at, selector, why));
+  } else if (selector && isEmptySelector(selector)) {
+    errors.push(invalidValue(at, selector, `empty selector is invalid for ${kind}`));
+  } else validateTemplateLabels(selector, template, { field: `${field}.template`, errors });
   validateLastingTemplate(template, `${field}.template`, use);
 }
 
+/** What is said besides of a selector that is not well formed. */
+const UNREADABLE: Readonly<Partial<Record<WorkloadUse["kind"], string>>> = {
+  deployment: "invalid label selector",
+  replicaset: "invalid label selector",
+  statefulset: "",
+};
+
+/** No selector takes no pod. */
 export function validateTemplateLabels(
-  selector: LabelSelector,
+  selector: Maybe<LabelSelector>,
   template: Maybe<PodTemplateSpec>,
   { field, errors }: { field: string; errors: FieldError[] },
 ): void {
   const labels = template?.metadata?.labels ?? null;
-  if (selectorMatches(selector, labels)) return;
+  if (selector && selectorMatches(selector, labels)) return;
   const why = "`selector` does not match template `labels`";
   errors.push(invalidValue(`${field}.metadata.labels`, labels, why));
 }

@@ -16,7 +16,10 @@ test("endpoint slices are accepted or refused by their rules, field by field", (
       slice({ endpoints: [{ addresses: ["fd00::1"] }] }),
       'endpoints[0].addresses[0]: Invalid value: "fd00::1": must be a valid IPv4 address',
     ],
-    [slice({ endpoints: [{ addresses: [] }] }), "endpoints[0].addresses: Required value"],
+    [
+      slice({ endpoints: [{ addresses: [] }] }),
+      "endpoints[0].addresses: Required value: must contain at least 1 address",
+    ],
     [
       slice({ endpoints: Array.from({ length: 1001 }, () => ({ addresses: ["192.0.2.1"] })) }),
       "endpoints: Too many: 1001: must have at most 1000 items",

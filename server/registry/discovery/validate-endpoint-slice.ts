@@ -1,5 +1,10 @@
 /** Rules for EndpointSlices: how many addresses of which kind. */
-import { duplicateValue, invalidValue, tooManyItems } from "../../api/field-errors.js";
+import {
+  duplicateValue,
+  invalidValue,
+  requiredValue,
+  tooManyItems,
+} from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
 import { validateLabels } from "../../api/validation-metadata.js";
@@ -57,6 +62,9 @@ function validateEndpoint(
 ): void {
   const { addresses, hostname, nodeName, deprecatedTopology } = endpoint;
   const count = addresses?.length ?? 0;
+  if (count === 0) {
+    errors.push(requiredValue(`${field}.addresses`, "must contain at least 1 address"));
+  }
   if (count > ADDRESSES_MAX) errors.push(tooManyItems(`${field}.addresses`, count, ADDRESSES_MAX));
   addresses?.forEach((address, index) => {
     validateAddress(address, `${field}.addresses[${index}]`, { addressType, errors });

@@ -87,7 +87,10 @@ test("ingresses are accepted or refused by their rules, field by field", () => {
       at({ path: "a", pathType: "ImplementationSpecific" }),
       'spec.rules[0].http.paths[0].path: Invalid value: "a": must be an absolute path',
     ],
-    [at({ pathType: undefined }), "spec.rules[0].http.paths[0].pathType: Required value"],
+    [
+      at({ pathType: undefined }),
+      "spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified",
+    ],
     [
       { spec: { rules: [{ host: "*.*.example.com" }] } },
       "spec.rules[0].host: Invalid value: \"*.*.example.com\": a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -115,7 +118,13 @@ test("ingresses are accepted or refused by their rules, field by field", () => {
         metadata: { annotations: { "kubernetes.io/ingress.class": "nginx" } },
         spec: { defaultBackend: backend, ingressClassName: "nginx" },
       },
-      'annotations[kubernetes.io/ingress.class]: Invalid value: "nginx": can not be set when the class field is also set',
+    ],
+    [
+      {
+        metadata: { annotations: { "kubernetes.io/ingress.class": "other" } },
+        spec: { defaultBackend: backend, ingressClassName: "nginx" },
+      },
+      'annotations[kubernetes.io/ingress.class]: Invalid value: "other": must match `ingressClassName` when both are specified',
     ],
   ]);
 });
@@ -172,7 +181,7 @@ test("network policies are accepted or refused by their rules, field by field", 
     ],
     [
       policy({ policyTypes: ["Ingress", "Sideways"] }),
-      'spec.policyTypes[1]: Unsupported value: "Sideways": supported values: "Egress", "Ingress"',
+      'spec.policyTypes[1]: Unsupported value: "Sideways": supported values: "Ingress", "Egress"',
     ],
     [
       policy({ policyTypes: ["Ingress", "Egress", "Ingress"] }),
@@ -180,7 +189,7 @@ test("network policies are accepted or refused by their rules, field by field", 
     ],
     [
       policy({ ingress: [{ ports: [{ protocol: "ICMP", port: 0 }] }] }),
-      'spec.ingress[0].ports[0].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"',
+      'spec.ingress[0].ports[0].protocol: Unsupported value: "ICMP": supported values: "TCP", "UDP", "SCTP"',
       "spec.ingress[0].ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
     ],
     [
@@ -198,6 +207,12 @@ test("network policies are accepted or refused by their rules, field by field", 
     [
       policy({ podSelector: { matchExpressions: [{ key: "a", operator: "In" }] } }),
       "spec.podSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+    ],
+    [
+      policy({ podSelector: { matchExpressions: [{ values: ["b"] }] } }),
+      'spec.podSelector.matchExpressions[0].operator: Invalid value: "": not a valid selector operator',
+      'spec.podSelector.matchExpressions[0].key: Invalid value: "": name part must be non-empty',
+      "spec.podSelector.matchExpressions[0].key: Invalid value: \"\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ],
     [
       policy({ ingress: [{ from: [{ ipBlock: { cidr: "" } }] }] }),

@@ -45,6 +45,7 @@ interface PolicyRule {
 }
 
 interface PolicyPort {
+  readonly protocol?: Maybe<string>;
   readonly port?: Maybe<Whole | string>;
   readonly endPort?: Maybe<Whole>;
 }
@@ -77,16 +78,27 @@ const networkPolicyRules: Rules<NetworkPolicy> = {
     if (types.length > 2) {
       const why = "may not specify more than two policyTypes";
       errors.push(invalidValue("spec.policyTypes", types, why));
+      return errors;
     }
+    types.forEach((type, index) => {
+      if (POLICY_TYPES.includes(type)) return;
+      errors.push(unsupportedValue(`spec.policyTypes[${index}]`, type, POLICY_TYPES));
+    });
     return errors;
   },
 };
 
+const POLICY_TYPES = ["Ingress", "Egress"];
+const PROTOCOLS = ["TCP", "UDP", "SCTP"];
+
 function validatePolicyPort(
-  { port, endPort }: PolicyPort,
+  { protocol, port, endPort }: PolicyPort,
   field: string,
   errors: FieldError[],
 ): void {
+  if (protocol && !PROTOCOLS.includes(protocol)) {
+    errors.push(unsupportedValue(`${field}.protocol`, protocol, PROTOCOLS));
+  }
   const end = endPort ?? undefined;
   if (port === undefined || port === null) {
     if (end === undefined) return;
@@ -211,8 +223,9 @@ const ingressRules: Rules<Ingress> = {
   create({ metadata, spec }, { naming }) {
     const name = `${naming.labelDomain}/ingress.class`;
     const value = metadata.annotations?.[name];
-    if (value === undefined || (spec?.ingressClassName ?? undefined) === undefined) return [];
-    const why = "can not be set when the class field is also set";
+    const className = spec?.ingressClassName ?? undefined;
+    if (value === undefined || className === undefined || value === className) return [];
+    const why = "must match `ingressClassName` when both are specified";
     return [invalidValue(`annotations[${name}]`, value, why)];
   },
   status({ status }) {
@@ -253,6 +266,10 @@ function validatePath(
   field: string,
   errors: FieldError[],
 ): void {
+  if (pathType === undefined || pathType === null) {
+    errors.push(requiredValue(`${field}.pathType`, "pathType must be specified"));
+    return;
+  }
   const at = `${field}.path`;
   const isLiteral = pathType === "Exact" || pathType === "Prefix";
   if ((isLiteral || path !== "") && !path.startsWith("/")) {

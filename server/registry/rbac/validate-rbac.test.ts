@@ -15,7 +15,10 @@ test("roles are accepted or refused by their rules, field by field", () => {
   checkProblems("rbac.authorization.k8s.io/v1/roles", [
     [{ rules: [api] }],
     [{ rules: null }],
-    [{ rules: [{ ...api, verbs: [] }] }, "rules[0].verbs: Required value"],
+    [
+      { rules: [{ ...api, verbs: [] }] },
+      "rules[0].verbs: Required value: verbs must contain at least one value",
+    ],
     [
       { rules: [{ ...api, apiGroups: [] }] },
       "rules[0].apiGroups: Required value: resource rules must supply at least one api group",
@@ -51,7 +54,10 @@ test("cluster roles are accepted or refused by their rules, field by field", () 
       { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { "a b": "c" } }] } },
       "aggregationRule.clusterRoleSelectors[0].matchLabels: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ],
-    [{ rules: [{ nonResourceURLs: ["/x"] }] }, "rules[0].verbs: Required value"],
+    [
+      { rules: [{ nonResourceURLs: ["/x"] }] },
+      "rules[0].verbs: Required value: verbs must contain at least one value",
+    ],
     [{ metadata: { name: "a%b" } }, "metadata.name: Invalid value: \"a%b\": may not contain '%'"],
     [{ metadata: { name: ".." } }, "metadata.name: Invalid value: \"..\": may not be '..'"],
     [
@@ -86,7 +92,11 @@ test("S2-RBAC-09, S2-RBAC-10: role bindings are accepted or refused by their rul
       { roleRef: { ...roleRef, name: "a/b" } },
       "roleRef.name: Invalid value: \"a/b\": may not contain '/'",
     ],
-    [{}, "roleRef.kind: Required value", "roleRef.name: Required value"],
+    [
+      {},
+      'roleRef.kind: Unsupported value: "": supported values: "Role", "ClusterRole"',
+      "roleRef.name: Required value",
+    ],
     [
       { roleRef, subjects: [{ kind: "ServiceAccount", name: "A", apiGroup: RBAC }] },
       "subjects[0].name: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -96,6 +106,7 @@ test("S2-RBAC-09, S2-RBAC-10: role bindings are accepted or refused by their rul
       { roleRef, subjects: [{ kind: "Robot", name: "a" }, { kind: "Group" }] },
       'subjects[0].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"',
       "subjects[1].name: Required value",
+      'subjects[1].name: Invalid value: "": group name cannot be empty',
     ],
   ]);
 });

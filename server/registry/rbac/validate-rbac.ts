@@ -17,6 +17,7 @@ interface Role extends ApiObject {
 }
 
 interface PolicyRule {
+  readonly verbs?: Maybe<readonly string[]>;
   readonly apiGroups?: Maybe<readonly string[]>;
   readonly resources?: Maybe<readonly string[]>;
   readonly resourceNames?: Maybe<readonly string[]>;
@@ -43,6 +44,9 @@ function validateRule(
 ): void {
   const urls = rule.nonResourceURLs ?? [];
   const hasAny = (member: keyof PolicyRule) => (rule[member]?.length ?? 0) > 0;
+  if (!hasAny("verbs")) {
+    errors.push(requiredValue(`${field}.verbs`, "verbs must contain at least one value"));
+  }
   if (urls.length > 0) {
     const at = `${field}.nonResourceURLs`;
     if (isNamespaced) {
@@ -101,9 +105,8 @@ function bindingRules(isNamespaced: boolean): Rules<Binding> {
       const own = groupOf(naming);
       const { apiGroup = "", kind = "", name = "" } = roleRef ?? {};
       if (apiGroup !== own) errors.push(unsupportedValue("roleRef.apiGroup", apiGroup, [own]));
-      if (kind !== "" && !kinds.includes(kind)) {
-        errors.push(unsupportedValue("roleRef.kind", kind, kinds));
-      }
+      if (!kinds.includes(kind)) errors.push(unsupportedValue("roleRef.kind", kind, kinds));
+      if (name === "") errors.push(requiredValue("roleRef.name"));
       for (const why of checkPathSegmentName(name, false)) {
         errors.push(invalidValue("roleRef.name", name, why));
       }
@@ -131,6 +134,7 @@ function validateSubject(
   field: string,
   { isNamespaced, own, errors }: { isNamespaced: boolean; own: string; errors: FieldError[] },
 ): void {
+  if (name === "") errors.push(requiredValue(`${field}.name`));
   if (kind === "ServiceAccount") {
     if (name !== "") {
       for (const why of checkDnsSubdomain(name)) {
@@ -140,8 +144,12 @@ function validateSubject(
     if (apiGroup !== "") errors.push(unsupportedValue(`${field}.apiGroup`, apiGroup, [""]));
     if (!isNamespaced && namespace === "") errors.push(requiredValue(`${field}.namespace`));
   } else if (kind === "User" || kind === "Group") {
+    if (name === "") {
+      const why = `${kind.toLowerCase()} name cannot be empty`;
+      errors.push(invalidValue(`${field}.name`, name, why));
+    }
     if (apiGroup !== own) errors.push(unsupportedValue(`${field}.apiGroup`, apiGroup, [own]));
-  } else if (kind !== "") {
+  } else {
     errors.push(unsupportedValue(`${field}.kind`, kind, SUBJECT_KINDS));
   }
 }

@@ -101,7 +101,7 @@ function validateTopology(term: TopologyTerm, field: string, errors: FieldError[
       if (values.indexOf(value) === valueIndex) return;
       errors.push(duplicateValue(`${at}.values[${valueIndex}]`, value));
     });
-    if (key !== "") validateLabelKey(key, `${at}.key`, errors);
+    validateLabelKey(key, `${at}.key`, errors);
     if (keys.has(key)) errors.push(duplicateValue(`${at}.key`, key));
     keys.add(key);
   });
