@@ -37,14 +37,8 @@ import { openEncryption } from "./encryption.js";
 import { type Access, createRegistry, createServedTable, warmCodecs } from "./registry.js";
 import { createSecurity } from "./security.js";
 import { startReplica } from "./start.js";
-import {
-  createViews,
-  observeStorage,
-  openStore,
-  STORE_START_MS,
-  spawnCompactor,
-  type Views,
-} from "./storage.js";
+import { createViews, openStore, STORE_START_MS, spawnCompactor, type Views } from "./storage.js";
+import { observeStorage } from "./storage-metrics.js";
 import { withStoredForm } from "./stored-form.js";
 import { openTokenKeys } from "./token-keys.js";
 import { createVerbs, negotiatorOf } from "./verbs.js";

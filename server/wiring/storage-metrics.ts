@@ -1,0 +1,129 @@
+/** Wiring of the metrics of the lower half: requests to etcd, the view, and the barrier before it. */
+import type { RegistryView } from "../../storage/cache/registry-view.js";
+import { HistogramFamily } from "../http/fast-metrics.js";
+import type { Metrics } from "../http/metrics.js";
+import type { Views } from "./storage.js";
+
+/** What the view holds and how fresh it is; read from their owners at each scrape. */
+export function observeStorage(metrics: Metrics, { view, freshness }: Views): void {
+  metrics.observeObjects(function* () {
+    for (const partition of view.partitions) {
+      yield { ...namesOf(partition.id), count: partition.size };
+    }
+  });
+  const perPartition: readonly [string, string, (p: Partition) => number][] = [
+    ["apiserver_watch_cache_events", "Events in the watch cache's log.", (p) => p.ring.length],
+    ["apiserver_watch_cache_bytes", "Bytes of the watch cache's log.", (p) => p.ring.bytes],
+    ["apiserver_watch_cache_object_bytes", "Bytes of current objects.", (p) => p.objectBytes],
+    ["apiserver_watch_cache_watchers", "Open watches.", (p) => p.watchers],
+    ["apiserver_watch_cache_snapshots", "Snapshots of chunked lists.", (p) => p.snapshots],
+    [
+      "apiserver_watch_cache_events_dropped_early_total",
+      "Events dropped before --watch-cache-history had passed.",
+      (p) => p.ring.droppedEarly,
+    ],
+    [
+      "apiserver_watch_cache_resource_version",
+      "Resource version that the watch cache of a resource has reached.",
+      (p) => p.revision,
+    ],
+    [
+      "apiserver_storage_corrupt_objects",
+      "Stored objects that cannot be read.",
+      (p) => p.corrupt.size,
+    ],
+  ];
+  for (const [name, help, read] of perPartition) {
+    metrics.gauge({ name, help, labelNames: ["group", "resource"] }, (set) => {
+      for (const partition of view.partitions) {
+        const { group, resource } = namesOf(partition.id);
+        set(read(partition), group, resource);
+      }
+    });
+  }
+  const counts: readonly [string, string, () => number][] = [
+    ["apiserver_watch_cache_revision", "Revision that the view has reached.", () => view.revision],
+    ["apiserver_watch_cache_reloads_total", "Times the view was loaded anew.", () => view.reloads],
+    ["apiserver_watch_cache_events_applied_total", "Events of the feed.", () => view.eventsApplied],
+    [
+      "apiserver_freshness_requests_total",
+      "Requests that had to be fresh.",
+      () => freshness.counts.requests,
+    ],
+    [
+      "apiserver_freshness_revision_reads_total",
+      "Revision reads of the store that served them.",
+      () => freshness.counts.revisionReads,
+    ],
+    [
+      "apiserver_freshness_overtakes_total",
+      "Revision reads sent while an earlier one was not answered in time.",
+      () => freshness.counts.overtakes,
+    ],
+    [
+      "apiserver_watch_cache_log_bytes",
+      "Bytes of the logs of all resources together.",
+      () => view.retention.ringBytes,
+    ],
+    [
+      "apiserver_watch_cache_snapshot_bytes",
+      "Bytes that only snapshots of chunked lists still hold.",
+      () => view.retention.pinnedBytes,
+    ],
+    [
+      "apiserver_watch_cache_snapshots_evicted_total",
+      "Snapshots given up for their bytes; their lists go on from the store.",
+      () => view.retention.evictedSnapshots,
+    ],
+    [
+      "apiserver_freshness_progress_requests_total",
+      "Progress notifications asked of the store.",
+      () => freshness.counts.progressRequests,
+    ],
+    [
+      "apiserver_freshness_timeouts_total",
+      "Barriers that ran into their deadline.",
+      () => freshness.counts.timeouts,
+    ],
+  ];
+  for (const [name, help, read] of counts) {
+    metrics.gauge({ name, help, labelNames: [] }, (set) => set(read()));
+  }
+}
+
+type Partition = RegistryView["partitions"] extends Iterable<infer P> ? P : never;
+
+function namesOf(partition: string): { group: string; resource: string } {
+  const slash = partition.indexOf("/");
+  const group = partition.slice(0, slash);
+  return { group: group === "core" ? "" : group, resource: partition.slice(slash + 1) };
+}
+
+/** Told of every call to etcd when it is done. */
+export function observeEtcdRequests(metrics: Metrics) {
+  return (operation: string, durationMs: number, error?: string) => {
+    metrics.etcdRequests.add(1, operation, "");
+    metrics.etcdRequestDuration.cell(operation, "").observe(durationMs / 1000);
+    if (error !== undefined) metrics.etcdRequestErrors.add(1, operation, "");
+  };
+}
+
+/** How many requests share a question to the store, and how long they wait for its answer. */
+export function observeBatches(metrics: Metrics): (requests: number, durationMs: number) => void {
+  const sizes = new HistogramFamily(metrics.registry, {
+    name: "apiserver_freshness_batch_requests",
+    help: "Requests that shared one revision read of the store.",
+    labelNames: [],
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+  }).cell();
+  const durations = new HistogramFamily(metrics.registry, {
+    name: "apiserver_freshness_wait_seconds",
+    help: "From a revision read until the view has reached what it said.",
+    labelNames: [],
+    buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3],
+  }).cell();
+  return (requests, durationMs) => {
+    sizes.observe(requests);
+    durations.observe(durationMs / 1000);
+  };
+}
