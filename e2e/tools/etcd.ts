@@ -23,6 +23,8 @@ export interface EtcdProcess extends AsyncDisposable {
   readonly endpoint: string;
   /** Of the process that runs now; changes with a restart. */
   readonly pid: number;
+  /** Where its data is; removed by `stop`. */
+  readonly dataDir: string;
   /** Ends the process and removes its data. */
   stop(): Promise<void>;
   /** Ends the process at once (SIGKILL) and keeps its data for `restart`. */
@@ -153,6 +155,7 @@ function toArguments(plan: Plan, cluster: string, options: EtcdOptions): string[
 
 class Member implements EtcdProcess {
   readonly endpoint: string;
+  readonly dataDir: string;
   readonly #plan: Plan;
   readonly #args: readonly string[];
   #child: Child | undefined;
@@ -160,6 +163,7 @@ class Member implements EtcdProcess {
   constructor(plan: Plan, args: readonly string[]) {
     this.#plan = plan;
     this.#args = args;
+    this.dataDir = plan.dataDir;
     this.endpoint = `${plan.scheme}://127.0.0.1:${plan.clientPort}`;
   }
 

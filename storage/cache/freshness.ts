@@ -153,7 +153,12 @@ export class FreshnessBarrier {
     this.#earliestMs = startedAtMs + Math.min(requests * ANSWER_MS, SPACING_MS_MAX);
     try {
       deadline.throwIfAborted();
+      const seen = this.#view.revision;
       const revision = await this.#read(startedAtMs, deadline);
+      if (revision < seen) {
+        // Another state was put in the place of the one that we know; the feed will notice, too.
+        throw new StorageError("Unavailable", "the store's history went back: loading it anew");
+      }
       if (this.#view.revision < revision) await this.#catchUp(revision, deadline);
       return revision;
     } catch (error) {

@@ -238,6 +238,18 @@ test("S1-RV-24: who waits behind a question that is not answered has no deadline
   await lifecycle[Symbol.asyncDispose]();
 });
 
+test("Fresh: while the store is behind the view, as after a restore of an older state, nothing is called fresh", async () => {
+  const store = new ScriptedStore();
+  const { view, freshness, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  store.revision = toRevision(9);
+  await assert.rejects(freshness.fresh(), { code: "Unavailable" });
+  store.deliver(new StorageError("Compacted", "the history is no longer the same"));
+  await eventually(() => view.revision === 9);
+  assert.equal(await freshness.fresh(), 9);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
 test("S1-RV-24: the more requests share a question, the longer the next one waits for company; a lone one never waits", async () => {
   const store = new ScriptedStore();
   const { view, freshness, lifecycle } = openView(store);

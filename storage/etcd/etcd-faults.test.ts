@@ -2,6 +2,9 @@
  * EtcdStore when etcd or the network fails: what is tried again, what is not, and what callers learn.
  */
 import assert from "node:assert/strict";
+import { cp, mkdtemp, rename, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
   type EtcdCluster,
@@ -200,6 +203,33 @@ describe("EtcdStore and a watch that falls behind", () => {
       await writer.compact(last.revision, soon());
       proxy.refuse(false);
       await assert.rejects(until(iterator, last.revision), { code: "Compacted" });
+    });
+  }
+});
+
+describe("EtcdStore and an etcd whose state was replaced by another", () => {
+  for (const isWiped of [false, true]) {
+    const by = isWiped ? "an empty one" : "an older copy of its data";
+    test(`a watch ends when the history that it follows is replaced by ${by}`, async () => {
+      await using etcd = await startEtcd();
+      await using store = await open([etcd.endpoint]);
+      const first = await put(store, "a", "1");
+      await etcd.kill();
+      const copy = await mkdtemp(join(tmpdir(), "keelson-etcd-copy-"));
+      if (!isWiped) await cp(etcd.dataDir, copy, { recursive: true });
+      await etcd.restart();
+      const watch = store.watch({ prefix: PREFIX, after: first.revision }, soon());
+      const iterator = watch[Symbol.asyncIterator]();
+      const last = await retried(() => put(store, "a", "2"));
+      await until(iterator, last.revision);
+
+      await etcd.kill();
+      await rm(etcd.dataDir, { recursive: true });
+      await rename(copy, etcd.dataDir);
+      await etcd.restart();
+      await assert.rejects(iterator.next(), { code: "Compacted" });
+      const { revision } = await retried(() => put(store, "a", "3"));
+      assert.ok(revision <= last.revision);
     });
   }
 });

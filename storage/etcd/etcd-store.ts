@@ -263,6 +263,7 @@ export class EtcdStore implements RevisionedStore {
         logger: this.#logger,
         clockKey: this.#clockKey,
         requestClock: () => this.#clockWriter.request(),
+        currentRevision: (ended) => this.currentRevision(ended),
         onEnd: () => this.#watches.delete(watch),
       },
       signal,

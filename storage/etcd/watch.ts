@@ -54,6 +54,8 @@ export interface EtcdWatchOptions extends WatchOptions {
   readonly clockKey: string;
   /** Asks for a write of the clock key. */
   readonly requestClock: () => void;
+  /** A linearizable revision read. */
+  readonly currentRevision: (signal: AbortSignal) => Promise<Revision>;
   readonly onEnd: (watch: EtcdWatch) => void;
 }
 
@@ -82,6 +84,8 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   #isPaused = false;
   #isTrusted = false;
   #isCreated = false;
+  /** Of the cluster that the first stream was of. */
+  #clusterId: string | undefined;
   /** When the progress request under way was sent, and whether another was asked for since. */
   #progressSentAt: number | undefined;
   #isProgressWanted = false;
@@ -189,6 +193,8 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     const { stream } = await pool.openStream(
       WATCH_PATH,
       (status) => {
+        this.#clusterId ??= status.clusterId;
+        if (status.clusterId !== this.#clusterId) throw historyLost("another cluster answers");
         this.#isTrusted = hasTrustedProgress(status.version);
         return {
           onMessage: (message) => {
@@ -238,6 +244,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     if (answer.isCreated) {
       this.#isCreated = true;
       this.#reopenWaitMs = REOPEN_WAIT_MS;
+      if (answer.revision < this.#delivered) void this.#checkHistory();
       if (this.#isProgressWanted) {
         this.#isProgressWanted = false;
         this.requestProgress();
@@ -250,6 +257,21 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
       this.#receiveEvents(answer, bytes);
     }
     return undefined;
+  }
+
+  /**
+   * The member knows less than has been delivered. It may lag behind; but if the whole cluster does, an
+   * older state was put in its place, and what comes from here on is another history.
+   */
+  async #checkHistory(): Promise<void> {
+    const delivered = this.#delivered;
+    try {
+      if ((await this.#options.currentRevision(this.#ended.signal)) >= delivered) return;
+    } catch {
+      // Asked again on the next stream.
+      return this.#abandonStream();
+    }
+    this.fail(historyLost(`its revision went back behind ${delivered}`), { isUrgent: true });
   }
 
   #receiveCancel(answer: WatchAnswer): RpcError | undefined {
@@ -345,6 +367,11 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     this.#progressSentAt = this.#options.clock.monotonic();
     this.#stream?.send(encodeWatchProgress());
   }
+}
+
+/** To those who watch as if it were compacted: what they have leads nowhere. */
+function historyLost(how: string): StorageError {
+  return new StorageError("Compacted", `etcd's history is no longer the same: ${how}`);
 }
 
 function revisionOf(event: StoreEvent): Revision {
