@@ -80,7 +80,8 @@ const REASONS: readonly Reason[] = [
   { text: "Received message larger than max", code: "Refused", isFinal: true, isHarmless: false },
   refusal("received message larger than max", "TooLarge"),
   refusal("too many operations in txn request", "TooLarge"),
-  refusal("database space exceeded", "Refused"),
+  // Until an operator makes room: later is better, and nothing is wrong with the request.
+  refusal("database space exceeded", "Unavailable"),
   refusal("corrupt cluster", "Refused"),
   // The lease ended between our asking for it and the write: a new attempt gets a new one.
   refusal("requested lease not found", "Unavailable"),

@@ -138,7 +138,7 @@ test("each refusal of etcd has its StorageError; only lost writes are of unknown
     [invalidArgument, "etcdserver: request is too large", "TooLarge", false],
     [resourceExhausted, "grpc: received message larger than max (5 vs. 4)", "TooLarge", false],
     [resourceExhausted, "Received message larger than max (5 vs 4)", "Refused", false],
-    [resourceExhausted, "etcdserver: mvcc: database space exceeded", "Refused", false],
+    [resourceExhausted, "etcdserver: mvcc: database space exceeded", "Unavailable", false],
     [resourceExhausted, "etcdserver: too many requests", "Unavailable", false],
     [invalidArgument, "etcdserver: duplicate key given in txn request", "Refused", false],
     [permissionDenied, "etcdserver: permission denied", "Refused", false],

@@ -10,9 +10,9 @@ export type StorageErrorCode =
   | "FutureRevision"
   /** The value is larger than the store takes (etcd: 1.5 MiB a request by default). */
   | "TooLarge"
-  /** The store could not be reached, lost quorum, or did not answer within the deadline. */
+  /** The store could not be reached, lost quorum, has no space, or did not answer within the deadline. */
   | "Unavailable"
-  /** The store refused us for good: wrong credentials, wrong cluster, corrupt data, disk full. */
+  /** The store refused us for good: wrong credentials, wrong cluster, corrupt data. */
   | "Refused"
   /** The store (or one watch on it) has been closed by us. */
   | "Closed";
