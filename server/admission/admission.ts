@@ -12,6 +12,7 @@
  *
  *   chain.ts   the plugins in order      plugins.ts   their names, defaults and order
  */
+import type { CommitResult, Compare, Operation } from "../../storage/kv/store.js";
 import type { ApiObject } from "../api/meta.js";
 import { forbidden, type StatusError } from "../api/status.js";
 import type { UserInfo } from "../request/user-info.js";
@@ -40,6 +41,20 @@ export interface AdmissionOptions {
   readonly propagationPolicy?: string | undefined;
 }
 
+/**
+ * What a plugin has written along with the object, in the object's own transaction: both or neither.
+ * A dry run has nothing of it.
+ */
+export interface Companion {
+  readonly compares: readonly Compare[];
+  readonly operations: readonly Operation[];
+  /**
+   * What the transaction came to; `current` of a refused one is of these compares alone. The plugin
+   * is asked to validate again before the next attempt.
+   */
+  settled(result: CommitResult): void;
+}
+
 /** One write, as plugins see it. */
 export interface AdmissionAttributes {
   readonly operation: AdmissionOperation;
@@ -59,6 +74,8 @@ export interface AdmissionAttributes {
   readonly oldObject: ApiObject | undefined;
   readonly options: AdmissionOptions;
   readonly user: UserInfo;
+  /** `validate` may add to it; absent where the object is not stored. Emptied before each `validate`. */
+  companions?: Companion[];
   /** Takes what the client should know although the write succeeds. */
   warn(text: string): void;
 }

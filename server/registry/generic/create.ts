@@ -20,6 +20,7 @@ import { validateMetadata } from "../../api/validation-metadata.js";
 import { attributesOf, keepIdentity, reform, type WriteAttributes } from "./admit.js";
 import { CLAIM_ATTEMPTS_MAX, ClaimRound } from "./claims.js";
 import { commit, putOperation, refresh } from "./commit.js";
+import { COMPANION_ATTEMPTS_MAX, CompanionRound } from "./companions.js";
 import { decodeInput, type ObjectInput } from "./decode-input.js";
 import { joinProblems } from "./join-problems.js";
 import { dedupeOwners, generateName, isDeleting, prepareMetadataForCreate } from "./metadata.js";
@@ -53,7 +54,8 @@ const GENERATE_NAME_ATTEMPTS = 8;
 /** Tries when the namespace object changes in between: labels, annotations, status. */
 const NAMESPACE_ATTEMPTS = 8;
 
-const ATTEMPTS_MAX = NAMESPACE_ATTEMPTS + GENERATE_NAME_ATTEMPTS + CLAIM_ATTEMPTS_MAX;
+const ATTEMPTS_MAX =
+  NAMESPACE_ATTEMPTS + GENERATE_NAME_ATTEMPTS + CLAIM_ATTEMPTS_MAX + COMPANION_ATTEMPTS_MAX;
 
 /** Stores a new object. @throws {StatusError} */
 export async function createObject(
@@ -71,7 +73,7 @@ export async function createObject(
   });
   dedupeOwners(served.metadata, options);
   const isGenerated = nameIsMissing(served) && (served.metadata.generateName ?? "") !== "";
-  let gate = resource.isNamespaced
+  const gate = resource.isNamespaced
     ? await openNamespace(registry, resource, namespace, served.metadata.name ?? "")
     : undefined;
   if (isGenerated) served.metadata.name = generateName(served.metadata.generateName ?? "");
@@ -90,8 +92,35 @@ export async function createObject(
     takeChanged(registry, request, prepared, { attributes, identity });
   }
   const object = check(registry, request, prepared);
+  const companions = new CompanionRound(registry.writeTurns);
+  try {
+    const wanted = { object, attributes, gate, isGenerated, companions };
+    return await tryUntilStored(registry, request, wanted, signal);
+  } finally {
+    companions.end();
+  }
+}
 
+/** An object that may be stored, with what has to be true then. */
+interface Wanted {
+  readonly object: ApiObject;
+  /** undefined = nobody admits. */
+  readonly attributes: WriteAttributes | undefined;
+  readonly gate: Compare | undefined;
+  readonly isGenerated: boolean;
+  readonly companions: CompanionRound;
+}
+
+async function tryUntilStored(
+  registry: Registry,
+  request: CreateRequest,
+  { object, attributes, gate: firstGate, isGenerated, companions }: Wanted,
+  signal: AbortSignal,
+): Promise<ObjectResult> {
+  const { resource, namespace, options } = request;
+  const { admission } = registry;
   const claims = new ClaimRound(registry, resource);
+  let gate = firstGate;
   let namesLeft = isGenerated ? GENERATE_NAME_ATTEMPTS : 1;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     // What is chosen for the client is chosen anew when others turn out to hold it.
@@ -99,10 +128,17 @@ export async function createObject(
     claims.assign(chosen, undefined);
     if (attributes !== undefined) {
       attributes.object = chosen;
+      attributes.companions = [];
       const verdict = admission?.validate(attributes, signal);
       if (verdict !== undefined) await verdict;
+      const turn = companions.take(attributes.companions);
+      if (turn !== undefined) {
+        await turn;
+        continue;
+      }
     }
-    const outcome = await store(registry, request, chosen, { gate, claims }, signal);
+    const conditions = { gate, claims, companions };
+    const outcome = await store(registry, request, chosen, conditions, signal);
     if (outcome.type === "stored") return outcome.result;
     if (outcome.existing !== undefined) {
       if (--namesLeft === 0) throw nameTaken(resource, object, outcome.existing);
@@ -217,6 +253,7 @@ function strategyContext(registry: Registry, { user }: WriteOptions): StrategyCo
 interface Conditions {
   readonly gate: Compare | undefined;
   readonly claims: ClaimRound;
+  readonly companions: CompanionRound;
 }
 
 type StoreOutcome =
@@ -231,12 +268,12 @@ async function store(
   registry: Registry,
   { resource, options }: CreateRequest,
   object: ApiObject,
-  { gate, claims }: Conditions,
+  { gate, claims, companions }: Conditions,
   signal: AbortSignal,
 ): Promise<StoreOutcome> {
   const { name = "", namespace = "", uid = "" } = object.metadata;
   const path = objectPath(namespace, name);
-  if (options.isDryRun) return await rehearse(registry, resource, object, { gate, claims });
+  if (options.isDryRun) return await rehearse(registry, resource, object, gate, claims);
   const value = Buffer.from(resource.storedCodec.encode(object));
   const key = registry.view.keys.key(resource.partition, path);
   const absent: Compare = { key, modRevision: 0 };
@@ -245,14 +282,17 @@ async function store(
   const change = claims.change(object, undefined);
   const compares = [...own, ...change.compares];
   const operations = [put, ...change.operations];
-  const result = await commit(registry, { compares, operations }, signal);
+  const transaction = companions.join({ compares, operations });
+  const result = await commit(registry, transaction, signal);
+  const settled = companions.settle(result, compares.length);
+  if (settled !== undefined) await settled;
   if (result.succeeded) {
     const { revision } = result;
     const bytes = servedBytes(resource, value, uid, revision);
     return { type: "stored", result: { status: 201, bytes, stored: object, revision } };
   }
   const [existing, namespaceNow] = result.current;
-  claims.learn(change, result.current.slice(own.length));
+  claims.learn(change, result.current.slice(own.length, compares.length));
   return {
     type: "refused",
     existing: existing && (() => currentOfStore(existing)),
@@ -265,7 +305,8 @@ async function rehearse(
   registry: Registry,
   resource: ServedResource,
   object: ApiObject,
-  { gate, claims }: Conditions,
+  gate: Compare | undefined,
+  claims: ClaimRound,
 ): Promise<StoreOutcome> {
   const { name = "", namespace = "" } = object.metadata;
   const path = objectPath(namespace, name);

@@ -4,6 +4,7 @@
  */
 
 import { spliceResourceVersion } from "../../../storage/objects/stored-object.js";
+import type { Companion } from "../../admission/admission.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -52,6 +53,8 @@ export interface NextObject {
   /** "same": nothing would change; "remove": the last thing that held it back is gone. */
   readonly action: "write" | "same" | "remove";
   readonly claims: ClaimChange;
+  /** What admission has written along with it; absent = nothing. */
+  readonly companions?: readonly Companion[];
 }
 
 /**
@@ -90,7 +93,10 @@ export function nextObject(
   const complete = (isChanged: boolean): NextObject | Promise<NextObject> => {
     const made = isChanged ? remake(step, attributes.object, next) : finish(step, next, errors);
     if (!isOwnShape) attributes.object = made.object;
-    return admission.validate(attributes, signal)?.then(() => made) ?? made;
+    const companions: Companion[] = [];
+    attributes.companions = companions;
+    const admitted = () => (companions.length === 0 ? made : { ...made, companions });
+    return admission.validate(attributes, signal)?.then(admitted) ?? admitted();
   };
   const answer = admission.mutate(attributes, signal);
   return answer instanceof Promise ? answer.then(complete) : complete(answer);

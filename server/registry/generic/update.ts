@@ -9,6 +9,7 @@ import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { badRequest, conflict, notFound, StatusError } from "../../api/status.js";
 import { ClaimRound } from "./claims.js";
 import { asStatus, commit, putOperation, refresh } from "./commit.js";
+import { CompanionRound } from "./companions.js";
 import { createObject } from "./create.js";
 import { decodeInput, type ObjectInput } from "./decode-input.js";
 import { type MakeNext, type NextObject, nextObject, type UpdateTarget } from "./next-object.js";
@@ -117,10 +118,12 @@ export async function updateIfThere(
   const { resource, namespace, name } = target;
   const key = registry.view.keys.key(resource.partition, objectPath(namespace, name));
   const turn = new Turn(registry.writeTurns, key);
+  const companions = new CompanionRound(registry.writeTurns);
   try {
     if (turn.isContested) await turn.take();
-    return await tryUntilWritten(registry, target, makeNext, turn, signal);
+    return await tryUntilWritten(registry, target, makeNext, { turn, companions }, signal);
   } finally {
+    companions.end();
     turn.end();
   }
 }
@@ -156,7 +159,7 @@ async function tryUntilWritten(
   registry: Registry,
   target: UpdateTarget,
   makeNext: MakeNext,
-  turn: Turn,
+  { turn, companions }: { readonly turn: Turn; readonly companions: CompanionRound },
   signal: AbortSignal,
 ): Promise<ObjectResult | undefined> {
   const { resource, namespace, name, options } = target;
@@ -199,27 +202,35 @@ async function tryUntilWritten(
       if (options.isDryRun && claims.rehearse(next.claims)) continue;
       return answerUnwritten(target, next, current);
     }
+    const otherTurn = companions.take(next.companions);
+    if (otherTurn !== undefined) {
+      await otherTurn;
+      current = newer(current, look());
+      continue;
+    }
     const compare: Compare = { key, modRevision: current.revision };
     const operation: Operation =
       next.action === "remove"
         ? { type: "delete", key }
         : await putOperation(registry, { resource, key, ...next }, signal);
-    const transaction = {
-      compares: [compare, ...next.claims.compares],
-      operations: [operation, ...next.claims.operations],
-    };
+    const compares = [compare, ...next.claims.compares];
+    const operations = [operation, ...next.claims.operations];
+    const transaction = companions.join({ compares, operations });
     const result = await commit(registry, transaction, signal);
+    const settled = companions.settle(result, compares.length);
+    if (settled !== undefined) await settled;
     if (result.succeeded) {
       const { revision } = result;
       const { object, value } = next;
       const bytes = servedBytes(resource, value, object.metadata.uid ?? "", revision);
       return { status: 200, bytes, stored: object, revision };
     }
-    const [now, ...held] = result.current;
+    const [now, ...held] = result.current.slice(0, compares.length);
     claims.learn(next.claims, held);
     current = now === undefined ? undefined : currentOfStore(now);
     isProved = true;
-    if (await turn.take()) {
+    // Turns are taken in one order, the object's before that of what goes with it.
+    if (settled !== undefined || (!companions.hasTurn && (await turn.take()))) {
       // Others went first meanwhile: what the store told us then is old by now.
       current = newer(current, look());
       isProved = false;
