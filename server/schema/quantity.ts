@@ -144,6 +144,16 @@ export function addQuantities(left: Quantity, right: Quantity): Quantity {
   return { digits: digitsAt(left, scale) + digitsAt(right, scale), scale, format };
 }
 
+export function subtractQuantities(left: Quantity, right: Quantity): Quantity {
+  return addQuantities(left, { digits: -right.digits, scale: right.scale, format: right.format });
+}
+
+/** Whole, rounded away from zero. */
+export function roundUpToWhole(quantity: Quantity): Quantity {
+  if (quantity.scale >= 0) return quantity;
+  return { ...roundUp(quantity.digits, quantity.scale, 0), format: quantity.format };
+}
+
 function digitsAt(quantity: Quantity, scale: number): bigint {
   return quantity.digits * 10n ** BigInt(quantity.scale - scale);
 }

@@ -1,0 +1,71 @@
+/** Evaluators: which one counts a resource; those that are counted one by one are counted here. */
+import type { Naming } from "../../api/naming.js";
+import { claimEvaluator } from "./claim-evaluator.js";
+import type { Evaluator } from "./evaluator.js";
+import { podEvaluator } from "./pod-evaluator.js";
+import { serviceEvaluator } from "./service-evaluator.js";
+import { ONE, type Usage } from "./usage.js";
+
+/** Of what quotas called by names of their own before there were `count/` names. */
+const OLD_NAMES: ReadonlySet<string> = new Set([
+  "configmaps",
+  "resourcequotas",
+  "replicationcontrollers",
+  "secrets",
+]);
+
+/** Whatever a group and resource is counted as. */
+export function countName(group: string, resource: string): string {
+  return group === "" ? `count/${resource}` : `count/${resource}.${group}`;
+}
+
+export class Evaluators {
+  readonly #ignored: ReadonlySet<string>;
+  readonly #known: Map<string, Evaluator>;
+
+  constructor(naming: Naming) {
+    const { groupDomain } = naming;
+    // Nothing of them is stored, or nothing that stays.
+    this.#ignored = new Set([
+      "/bindings",
+      "/componentstatuses",
+      "/events",
+      `events.${groupDomain}/events`,
+      `authentication.${groupDomain}/tokenreviews`,
+      `authentication.${groupDomain}/selfsubjectreviews`,
+      `authorization.${groupDomain}/subjectaccessreviews`,
+      `authorization.${groupDomain}/selfsubjectaccessreviews`,
+      `authorization.${groupDomain}/localsubjectaccessreviews`,
+      `authorization.${groupDomain}/selfsubjectrulesreviews`,
+    ]);
+    this.#known = new Map([
+      ["/pods", podEvaluator(naming)],
+      ["/services", serviceEvaluator],
+      ["/persistentvolumeclaims", claimEvaluator(naming)],
+    ]);
+  }
+
+  /** undefined = no quota counts the resource. */
+  of(group: string, resource: string): Evaluator | undefined {
+    const key = `${group}/${resource}`;
+    let evaluator = this.#known.get(key);
+    if (evaluator === undefined && !this.#ignored.has(key)) {
+      evaluator = countEvaluator(group, resource);
+      // As many as there are resources.
+      this.#known.set(key, evaluator);
+    }
+    return evaluator;
+  }
+}
+
+function countEvaluator(group: string, resource: string): Evaluator {
+  const names = new Set([countName(group, resource)]);
+  if (group === "" && OLD_NAMES.has(resource)) names.add(resource);
+  const usage: Usage = new Map([...names].map((name) => [name, ONE]));
+  return {
+    charges: (operation, subresource) => operation === "CREATE" && subresource === "",
+    uses: (name) => names.has(name),
+    usage: () => usage,
+    isCount: true,
+  };
+}

@@ -1,0 +1,95 @@
+/**
+ * What a pod takes of its namespace: what its containers ask for together or the pod for them all,
+ * and the overhead of its runtime. While a resize is under way the larger of old and new counts. Pure.
+ */
+import { compareQuantities, type Quantity } from "../../schema/quantity.js";
+import { type Amounts, type Container, type PodContainers, podAmounts } from "../pod-amounts.js";
+import type { PodAffinity } from "./pod-scopes.js";
+import { addTo, formatUsage, parseUsage, type Usage } from "./usage.js";
+
+interface Resources {
+  readonly requests?: Record<string, string>;
+  readonly limits?: Record<string, string>;
+}
+
+export interface PodSpec extends PodContainers {
+  /** For all containers together. */
+  readonly resources?: Resources | null;
+  readonly overhead?: Amounts | null;
+  readonly priorityClassName?: string;
+  readonly activeDeadlineSeconds?: number | null;
+  readonly affinity?: {
+    readonly podAffinity?: PodAffinity | null;
+    readonly podAntiAffinity?: PodAffinity | null;
+  } | null;
+}
+
+interface ContainerStatus {
+  readonly name?: string;
+  readonly allocatedResources?: Record<string, string> | null;
+  readonly resources?: Resources | null;
+}
+
+export interface PodStatus {
+  readonly phase?: string;
+  readonly conditions?: readonly { readonly type: string; readonly reason?: string }[] | null;
+  readonly containerStatuses?: readonly ContainerStatus[] | null;
+  readonly initContainerStatuses?: readonly ContainerStatus[] | null;
+}
+
+type What = "requests" | "limits";
+
+export function podDemand(spec: PodSpec, status: PodStatus, what: What): Usage {
+  const total = new Map(podAmounts(withActual(spec, status), what));
+  for (const [name, quantity] of parseUsage(spec.resources?.[what])) {
+    if (isForPods(name)) total.set(name, quantity);
+  }
+  const overhead = parseUsage(spec.overhead);
+  if (what === "limits") {
+    // What is not limited is not limited by its overhead either.
+    for (const name of overhead.keys()) if (!total.has(name)) overhead.delete(name);
+  }
+  addTo(total, overhead);
+  return total;
+}
+
+function isForPods(name: string): boolean {
+  return name === "cpu" || name === "memory" || name.startsWith("hugepages-");
+}
+
+/** The containers with what they have, where they report it. */
+function withActual(spec: PodSpec, status: PodStatus): PodContainers {
+  const statuses = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])];
+  if (!statuses.some(({ resources, allocatedResources }) => resources || allocatedResources)) {
+    return spec;
+  }
+  // A resize that the node cannot do is not counted.
+  const isInfeasible = (status.conditions ?? []).some(
+    ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",
+  );
+  const byName = new Map(statuses.map((one) => [one.name, one]));
+  const replace = (container: Container): Container => {
+    const actual = byName.get(container.name);
+    if (!actual?.resources && !actual?.allocatedResources) return container;
+    const asked = isInfeasible ? {} : container.resources;
+    const { resources, allocatedResources } = actual;
+    const requests = largest(asked?.requests, resources?.requests, allocatedResources);
+    const limits = largest(asked?.limits, resources?.limits);
+    return { ...container, resources: { requests, limits } };
+  };
+  return {
+    containers: spec.containers?.map(replace) ?? [],
+    initContainers: spec.initContainers?.map(replace) ?? [],
+  };
+}
+
+function largest(...lists: readonly (Amounts | null | undefined)[]): Record<string, string> {
+  const most = new Map<string, Quantity>();
+  for (const list of lists) {
+    for (const [name, quantity] of parseUsage(list)) {
+      const known = most.get(name);
+      if (known === undefined || compareQuantities(quantity, known) > 0) most.set(name, quantity);
+    }
+  }
+  return formatUsage(most);
+}

@@ -1,0 +1,122 @@
+/**
+ * Pods: how many, and what their containers ask for. A pod that has ended, or whose time to end is
+ * over, takes nothing any more but its place in `count/pods`.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
+import { checkQualifiedName } from "../../api/validation-names.js";
+import type { Quantity } from "../../schema/quantity.js";
+import { amountsOf, type Container } from "../pod-amounts.js";
+import type { Evaluator } from "./evaluator.js";
+import { type PodSpec, type PodStatus, podDemand } from "./pod-demand.js";
+import { isInPodScope } from "./pod-scopes.js";
+import { addTo, ONE, type Usage } from "./usage.js";
+
+export interface PodObject extends ApiObject {
+  spec?: PodSpec;
+  status?: PodStatus;
+}
+
+const COMPUTE = ["cpu", "memory", "ephemeral-storage"] as const;
+const COUNT = "count/pods";
+const HUGE_PAGES = "hugepages-";
+const REQUESTS = "requests.";
+
+const NAMES: ReadonlySet<string> = new Set([
+  COUNT,
+  "pods",
+  ...COMPUTE.flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
+]);
+
+/** What every container has to ask for itself where a quota bounds it. No more names, as upstream. */
+const REQUIRED: ReadonlySet<string> = new Set(
+  ["cpu", "memory"].flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
+);
+
+export function podEvaluator({ labelDomain }: Naming): Evaluator {
+  const isNative = (name: string) => !name.includes("/") || name.includes(`${labelDomain}/`);
+  const isExtended = (name: string) =>
+    !isNative(name) &&
+    !name.startsWith(REQUESTS) &&
+    checkQualifiedName(REQUESTS + name).length === 0;
+  return {
+    charges: (operation, subresource) =>
+      subresource === "resize"
+        ? operation === "UPDATE"
+        : subresource === "" && operation === "CREATE",
+    uses: (name) =>
+      NAMES.has(name) ||
+      name.startsWith(HUGE_PAGES) ||
+      name.startsWith(REQUESTS + HUGE_PAGES) ||
+      (!isNative(name) && name.startsWith(REQUESTS)),
+    usage(pod: PodObject, nowMs) {
+      const usage = new Map<string, Quantity>([[COUNT, ONE]]);
+      if (isOver(pod, nowMs)) return usage;
+      const { spec = {}, status = {} } = pod;
+      const requests = podDemand(spec, status, "requests");
+      const limits = podDemand(spec, status, "limits");
+      addTo(usage, computeUsage(requests, limits, isExtended));
+      return usage;
+    },
+    isInScope: isInPodScope,
+    problem: ({ spec = {} }: PodObject, names) => missingAmounts(spec, names, isExtended),
+  };
+}
+
+/** Whether nobody is to pay for the pod any more. */
+export function isOver({ metadata, status }: PodObject, nowMs: number): boolean {
+  if (status?.phase === "Failed" || status?.phase === "Succeeded") return true;
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
+  if (!deletionTimestamp) return false;
+  // Its node may be lost: that must not keep others from taking its place.
+  return nowMs > Date.parse(deletionTimestamp) + Number(deletionGracePeriodSeconds) * 1000;
+}
+
+function computeUsage(
+  requests: Usage,
+  limits: Usage,
+  isExtended: (name: string) => boolean,
+): Map<string, Quantity> {
+  const usage = new Map<string, Quantity>([["pods", ONE]]);
+  for (const [name, quantity] of requests) {
+    const isCompute = (COMPUTE as readonly string[]).includes(name);
+    if (isCompute || name.startsWith(HUGE_PAGES))
+      usage.set(name, quantity).set(REQUESTS + name, quantity);
+    else if (isExtended(name)) usage.set(REQUESTS + name, quantity);
+  }
+  for (const name of COMPUTE) {
+    const limit = limits.get(name);
+    if (limit !== undefined) usage.set(`limits.${name}`, limit);
+  }
+  return usage;
+}
+
+/** Asked of each container, unless the pod asks for all of them. */
+function missingAmounts(
+  { resources, containers, initContainers }: PodSpec,
+  names: readonly string[],
+  isExtended: (name: string) => boolean,
+): string | undefined {
+  const required = names.filter((name) => REQUIRED.has(name)).sort();
+  if (required.length === 0 || asksAsAWhole(resources)) return undefined;
+  const missing = new Map<string, Set<string>>();
+  for (const container of [...(containers ?? []), ...(initContainers ?? [])] as Container[]) {
+    const [requests, limits] = [amountsOf(container, "requests"), amountsOf(container, "limits")];
+    const known = computeUsage(requests, limits, isExtended);
+    for (const name of required) {
+      if (known.has(name)) continue;
+      const lacking = missing.get(name) ?? new Set();
+      missing.set(name, lacking.add(container.name ?? ""));
+    }
+  }
+  if (missing.size === 0) return undefined;
+  const parts = [...missing.keys()].sort().map((name) => {
+    return `${name} for: ${[...(missing.get(name) ?? [])].sort().join(",")}`;
+  });
+  return `must specify ${parts.join("; ")}`;
+}
+
+function asksAsAWhole(resources: PodSpec["resources"]): boolean {
+  const amounts = [resources?.requests, resources?.limits];
+  return amounts.some((texts) => Object.keys(texts ?? {}).length > 0);
+}

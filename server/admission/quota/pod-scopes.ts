@@ -1,0 +1,67 @@
+/** Scopes of quotas that pods are in or not. Pure. */
+import type { ApiObject } from "../../api/meta.js";
+import { amountsOf, type Container } from "../pod-amounts.js";
+import type { PodSpec } from "./pod-demand.js";
+import type { ScopeTerm } from "./quota-object.js";
+import { matchesName } from "./scopes.js";
+
+interface AffinityTerm {
+  readonly namespaces?: readonly string[] | null;
+  readonly namespaceSelector?: object | null;
+}
+
+export interface PodAffinity {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly AffinityTerm[] | null;
+  readonly preferredDuringSchedulingIgnoredDuringExecution?:
+    | readonly { readonly podAffinityTerm?: AffinityTerm }[]
+    | null;
+}
+
+export function isInPodScope(pod: ApiObject, term: ScopeTerm): boolean {
+  const spec = (pod.spec ?? {}) as PodSpec;
+  switch (term.scopeName) {
+    case "Terminating":
+      return isTerminating(spec);
+    case "NotTerminating":
+      return !isTerminating(spec);
+    case "BestEffort":
+      return isBestEffort(spec);
+    case "NotBestEffort":
+      return !isBestEffort(spec);
+    case "PriorityClass":
+      return matchesName(term, spec.priorityClassName ?? "");
+    case "CrossNamespacePodAffinity":
+      return looksAtOtherNamespaces(spec);
+    default:
+      return false;
+  }
+}
+
+/** Meant to end, not about to. */
+function isTerminating({ activeDeadlineSeconds }: PodSpec): boolean {
+  return (activeDeadlineSeconds ?? -1) >= 0;
+}
+
+/** Nothing asks for cpu or memory. */
+function isBestEffort({ resources, containers, initContainers }: PodSpec): boolean {
+  const whole: Container = { ...(resources && { resources }) };
+  return [whole, ...(containers ?? []), ...(initContainers ?? [])].every((container) =>
+    (["requests", "limits"] as const).every((what) => {
+      const amounts = amountsOf(container, what);
+      return ["cpu", "memory"].every((name) => (amounts.get(name)?.digits ?? 0n) <= 0n);
+    }),
+  );
+}
+
+function looksAtOtherNamespaces({ affinity }: PodSpec): boolean {
+  return [affinity?.podAffinity, affinity?.podAntiAffinity].some((one) => {
+    const preferred = one?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+    const terms = [
+      ...(one?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
+      ...preferred.map(({ podAffinityTerm }) => podAffinityTerm ?? {}),
+    ];
+    return terms.some(({ namespaces, namespaceSelector }) => {
+      return (namespaces ?? []).length > 0 || (namespaceSelector ?? null) !== null;
+    });
+  });
+}

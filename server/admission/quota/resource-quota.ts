@@ -1,0 +1,174 @@
+/**
+ * ResourceQuota: a namespace holds no more than its quotas allow. What a write uses is added to
+ * `status.used` of each quota in the write's own transaction (decision 0017), on the condition that
+ * the quota is as it was looked at: so usage holds across replicas, and nothing is counted that was
+ * not stored. The control loop lowers it again.
+ *
+ * Quotas are indexed by namespace: a write where there are none costs a look into a map.
+ */
+import type { Clock } from "../../../storage/base/clock.js";
+import type { RegistryView } from "../../../storage/cache/registry-view.js";
+import type { CommitResult, KeyValue } from "../../../storage/kv/store.js";
+import { objectPath, partitionId } from "../../../storage/objects/keys.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { Naming } from "../../api/naming.js";
+import type {
+  AdmissionAttributes,
+  AdmissionOperation,
+  AdmissionPlugin,
+  Companion,
+} from "../admission.js";
+import { type Charged, chargeQuotas, type LookedAt } from "./charge.js";
+import type { Evaluator } from "./evaluator.js";
+import { Evaluators } from "./evaluators.js";
+import type { QuotaObject } from "./quota-object.js";
+
+export interface ResourceQuotaOptions {
+  readonly view: Pick<RegistryView, "keys" | "partition">;
+  /** Resolves when the view holds all that was acknowledged before. */
+  fresh(): Promise<void>;
+  readonly naming: Naming;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** A quota as the store holds it, as far as is known here. */
+interface KnownQuota extends LookedAt {
+  readonly key: string;
+  readonly revision: KeyValue["modRevision"];
+}
+
+const PARTITION = partitionId("", "resourcequotas");
+
+export class ResourceQuota implements AdmissionPlugin {
+  readonly name = "ResourceQuota";
+  readonly #options: ResourceQuotaOptions;
+  readonly #evaluators: Evaluators;
+  /** By namespace, then by name. */
+  readonly #quotas = new Map<string, Map<string, StoredObject>>();
+  readonly #parsed = new WeakMap<StoredObject, QuotaObject>();
+  /** By key: what our own transactions showed before the view does; at most one per quota. */
+  readonly #ahead = new Map<string, KnownQuota>();
+  /** Namespaces with a quota that is gone from the store, and not yet from the view. */
+  readonly #behind = new Set<string>();
+
+  constructor(options: ResourceQuotaOptions) {
+    this.#options = options;
+    this.#evaluators = new Evaluators(options.naming);
+    options.view.partition(PARTITION).observe({
+      replaced: (objects) => {
+        this.#quotas.clear();
+        this.#ahead.clear();
+        objects.visit("", "", (stored) => {
+          this.#put(stored);
+          return undefined;
+        });
+      },
+      put: (stored) => this.#put(stored),
+      deleted: (stored) => this.#delete(stored),
+    });
+  }
+
+  handles(operation: AdmissionOperation): boolean {
+    return this.#quotas.size > 0 && (operation === "CREATE" || operation === "UPDATE");
+  }
+
+  validate(attributes: AdmissionAttributes): Promise<void> | undefined {
+    const { namespace, operation, resource, subresource } = attributes;
+    if (!this.#quotas.has(namespace)) return undefined;
+    const evaluator = this.#evaluators.of(resource.group, resource.resource);
+    if (evaluator?.charges(operation, subresource) !== true) return undefined;
+    if (this.#behind.delete(namespace)) {
+      return this.#options.fresh().then(() => this.#charge(attributes, evaluator));
+    }
+    this.#charge(attributes, evaluator);
+    return undefined;
+  }
+
+  #charge(attributes: AdmissionAttributes, evaluator: Evaluator): void {
+    const quotas = this.#quotasOf(attributes.namespace);
+    const charged = chargeQuotas(quotas, evaluator, attributes, this.#options.clock.now());
+    if (attributes.options.isDryRun) return;
+    for (const one of charged) attributes.companions?.push(this.#companionOf(one));
+  }
+
+  /** In the order of their names, so that all writers meet at the same one first. */
+  #quotasOf(namespace: string): KnownQuota[] {
+    const quotas: KnownQuota[] = [];
+    for (const [name, stored] of this.#quotas.get(namespace) ?? []) {
+      // One that cannot be read is left to people: nobody knows what it bounds.
+      if (stored.corruption !== undefined) continue;
+      const key = this.#keyOf(namespace, name);
+      const { revision } = stored;
+      quotas.push(this.#ahead.get(key) ?? { key, revision, quota: this.#parse(stored) });
+    }
+    return quotas.sort((left, right) => (left.key < right.key ? -1 : 1));
+  }
+
+  #companionOf({ looked, next }: Charged<KnownQuota>): Companion {
+    const { key, revision } = looked;
+    return {
+      compares: [{ key, modRevision: revision }],
+      operations: [{ type: "put", key, value: Buffer.from(JSON.stringify(next)) }],
+      settled: (result) => this.#learn(looked, next, result),
+    };
+  }
+
+  #learn({ key, quota }: KnownQuota, next: QuotaObject, result: CommitResult): void {
+    const { name = "", namespace = "" } = quota.metadata;
+    if (result.succeeded) {
+      this.#noteAhead({ key, revision: result.revision, quota: next }, namespace, name);
+      return;
+    }
+    const [current] = result.current;
+    const stored = current && parseQuota(current.value);
+    if (current === undefined || stored === undefined) this.#behind.add(namespace);
+    else this.#noteAhead({ key, revision: current.modRevision, quota: stored }, namespace, name);
+  }
+
+  #noteAhead(known: KnownQuota, namespace: string, name: string): void {
+    const seen = this.#quotas.get(namespace)?.get(name);
+    if (seen === undefined || seen.revision >= known.revision) return;
+    const before = this.#ahead.get(known.key);
+    if (before !== undefined && before.revision >= known.revision) return;
+    this.#ahead.set(known.key, known);
+  }
+
+  #put(stored: StoredObject): void {
+    const { namespace, name, revision } = stored;
+    const quotas = this.#quotas.get(namespace) ?? new Map<string, StoredObject>();
+    this.#quotas.set(namespace, quotas.set(name, stored));
+    const key = this.#keyOf(namespace, name);
+    if ((this.#ahead.get(key)?.revision ?? revision) <= revision) this.#ahead.delete(key);
+  }
+
+  #delete({ namespace, name }: StoredObject): void {
+    const quotas = this.#quotas.get(namespace);
+    quotas?.delete(name);
+    if (quotas?.size === 0) this.#quotas.delete(namespace);
+    this.#ahead.delete(this.#keyOf(namespace, name));
+    this.#behind.delete(namespace);
+  }
+
+  #parse(stored: StoredObject): QuotaObject {
+    const known = this.#parsed.get(stored);
+    if (known !== undefined) return known;
+    const quota = JSON.parse(stored.bytes.toString("utf8")) as QuotaObject;
+    // It is the key's revision, and not part of what is stored.
+    delete quota.metadata.resourceVersion;
+    this.#parsed.set(stored, quota);
+    return quota;
+  }
+
+  #keyOf(namespace: string, name: string): string {
+    return this.#options.view.keys.key(PARTITION, objectPath(namespace, name));
+  }
+}
+
+/** undefined for what cannot be read. */
+function parseQuota(value: Buffer): QuotaObject | undefined {
+  try {
+    return JSON.parse(value.toString("utf8")) as QuotaObject;
+  } catch {
+    return undefined;
+  }
+}

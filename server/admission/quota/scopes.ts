@@ -1,0 +1,35 @@
+/** Scopes: which objects of a namespace a quota is about. Pure. */
+import type { ApiObject } from "../../api/meta.js";
+import type { Evaluator } from "./evaluator.js";
+import type { QuotaObject, ScopeTerm } from "./quota-object.js";
+
+/** Whether the object is in all scopes of the quota. */
+export function isInScopes(
+  { spec = {} }: QuotaObject,
+  evaluator: Evaluator,
+  object: ApiObject,
+): boolean {
+  const named = (spec.scopes ?? []).map((scopeName) => ({ scopeName, operator: "Exists" }));
+  const terms = [...named, ...(spec.scopeSelector?.matchExpressions ?? [])];
+  return terms.every((term) => evaluator.isInScope?.(object, term) === true);
+}
+
+/** Whether a quota is about everything, whatever its objects are like. */
+export function hasScopes({ spec = {} }: QuotaObject): boolean {
+  const terms = spec.scopeSelector?.matchExpressions ?? [];
+  return (spec.scopes ?? []).length + terms.length > 0;
+}
+
+/** Whether a name that an object has, or none (""), is what the term asks for. */
+export function matchesName({ operator, values }: ScopeTerm, name: string): boolean {
+  switch (operator) {
+    case "In":
+      return name !== "" && (values ?? []).includes(name);
+    case "NotIn":
+      return name === "" || !(values ?? []).includes(name);
+    case "DoesNotExist":
+      return name === "";
+    default:
+      return name !== "";
+  }
+}
