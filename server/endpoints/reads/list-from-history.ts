@@ -4,6 +4,7 @@
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { unreadableObjects } from "./corrupt-objects.js";
+import type { HistoricalPage } from "./historical-reader.js";
 import { ListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
 
@@ -13,16 +14,10 @@ export async function readHistoricalPage(
   start: Start,
   limit: number,
 ): Promise<Page> {
-  const { ctx, resource, services, selector } = listing;
-  const { namespace } = selector;
-  const { revision } = start;
+  const { selector } = listing;
   const objects: StoredObject[] = [];
-  let { after } = start;
-  for (;;) {
-    const missing = selector.isFiltered ? 0 : limit - objects.length;
-    const range = { resource, namespace, after, revision, limit: missing };
-    const page = await services.history.page(range, ctx.state.signal);
-    refuseUnreadable(page.objects);
+  const missing = () => (selector.isFiltered ? 0 : limit - objects.length);
+  for await (const page of storePages(listing, start, missing)) {
     for (const [index, object] of page.objects.entries()) {
       if (!selector.matches(object)) continue;
       objects.push(object);
@@ -31,46 +26,53 @@ export async function readHistoricalPage(
       // With a selector nobody knows whether one more matches: the next page may be empty.
       return { objects, hasMore: remaining > 0, remaining };
     }
-    after = page.objects.at(-1)?.path ?? after;
-    if (!page.hasMore || page.objects.length === 0) {
-      return { objects, hasMore: false, remaining: 0 };
-    }
   }
+  return { objects, hasMore: false, remaining: 0 };
 }
 
 /** Sends all that is left. @throws {StatusError} 410, 500, 503 before the first chunk */
 export async function sendAllFromHistory(listing: Listing, start: Start): Promise<void> {
-  const { representation } = listing;
-  let itemsBytes = 0;
-  // History does not change: reading it twice costs time, keeping it all would cost memory.
-  if (representation.itemBytes !== undefined) {
-    for await (const object of historicalObjects(listing, start)) {
-      itemsBytes += representation.itemBytes(object);
-    }
-  }
-  const body = new ListBody(listing, { resourceVersion: String(start.revision) }, itemsBytes);
+  const { selector } = listing;
+  const resourceVersion = String(start.revision);
+  const body = new ListBody(listing, { resourceVersion }, await sumOfItems(listing, start));
   // What fails after the first chunk cuts the answer, so that nobody takes it for complete.
-  for await (const object of historicalObjects(listing, start)) {
-    body.put(object);
-    if (body.isFull && !(await body.flush())) return;
+  for await (const { objects } of storePages(listing, start, () => 0)) {
+    for (const object of objects) {
+      if (!selector.matches(object)) continue;
+      body.put(object);
+      if (body.isFull && !(await body.flush())) return;
+    }
   }
   await body.end();
 }
 
-async function* historicalObjects(
+/** History does not change: reading it twice costs time, keeping it all would cost memory. */
+async function sumOfItems(listing: Listing, start: Start): Promise<number> {
+  const { representation, selector } = listing;
+  if (representation.itemBytes === undefined) return 0;
+  let sum = 0;
+  for await (const { objects } of storePages(listing, start, () => 0)) {
+    for (const object of objects) {
+      if (selector.matches(object)) sum += representation.itemBytes(object);
+    }
+  }
+  return sum;
+}
+
+/** @param objectsMax how many the next page may have; 0 = as many as are read at a time */
+async function* storePages(
   { ctx, resource, services, selector }: Listing,
   start: Start,
-): AsyncGenerator<StoredObject> {
+  objectsMax: () => number,
+): AsyncGenerator<HistoricalPage> {
   const { namespace } = selector;
   const { revision } = start;
   let { after } = start;
   for (;;) {
-    const range = { resource, namespace, after, revision, limit: 0 };
+    const range = { resource, namespace, after, revision, limit: objectsMax() };
     const page = await services.history.page(range, ctx.state.signal);
     refuseUnreadable(page.objects);
-    for (const object of page.objects) {
-      if (selector.matches(object)) yield object;
-    }
+    yield page;
     after = page.objects.at(-1)?.path ?? after;
     if (!page.hasMore || page.objects.length === 0) return;
   }
