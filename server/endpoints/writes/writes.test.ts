@@ -293,6 +293,12 @@ test("S1-GEN-03, S1-PATCH-05: subresources are patched in their own shape", asyn
   );
   assert.equal(scaled.body.kind, "Scale");
   assert.deepEqual(scaled.body.spec, { replicas: 4 });
+  const foreign = { apiVersion: "apps/v1", kind: "Deployment", spec: { replicas: 5 } };
+  const rescaled = await send("PATCH", `${deployments}/web/scale`, foreign, strategic);
+  assert.equal(rescaled.body.kind, "Scale", "as Ansible and others send the kind of the parent");
+  assert.deepEqual(rescaled.body.spec, { replicas: 5 });
+  const refused = send("PATCH", `${deployments}/web/scale`, foreign, MERGE);
+  assert.equal((await refusal(refused)).code, 400, "other patches are read like a body");
   const json = { "content-type": "application/json-patch+json" };
   const replace = [{ op: "replace", path: "/spec/replicas", value: 2 }];
   const replaced = await send("PATCH", `${deployments}/web/scale`, replace, json);
