@@ -32,7 +32,7 @@ export interface CommitQueueOptions {
   /** Told of every group that is on the disk, before it is acknowledged. */
   readonly publish: (revisions: readonly RevisionEvents[]) => void;
   /** Told that a group failed and nobody knows what is on the disk. */
-  readonly publishUnknown: () => void;
+  readonly publishUnknown: (reason: unknown) => void;
 }
 
 export class CommitQueue {
@@ -127,7 +127,7 @@ export class CommitQueue {
       publish(plan.revisions);
       for (const { acknowledge } of planned) acknowledge();
     } catch (error) {
-      publishUnknown();
+      publishUnknown(error);
       for (const task of group) task.reject(error);
     } finally {
       for (const task of group) this.#unwatchSignal(task);

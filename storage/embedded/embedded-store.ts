@@ -125,7 +125,10 @@ export class EmbeddedStore implements RevisionedStore {
         this.#log.append(revisions);
         this.#wakeCursors();
       },
-      publishUnknown: () => this.#publishFromDisk(),
+      publishUnknown: (reason) => {
+        logger.error({ err: reason }, "writing to the data directory failed");
+        this.#publishFromDisk();
+      },
     });
     this.#lifecycle.spawn("end leases", (signal) => this.#leases.run(this.#queue, signal));
   }

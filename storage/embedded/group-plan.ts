@@ -217,9 +217,25 @@ export class GroupPlan {
         void root.put("revision", encodeNumbers(this.#revision));
       });
     } catch (error) {
-      throw toStorageError(await causeOf(error), true);
+      const cause = await causeOf(error);
+      throw isDiskFull(cause) ? diskFull(cause) : toStorageError(cause, true);
     }
   }
+}
+
+/** What the system and lmdb say where nothing more can be written. */
+const NO_SPACE = /No space left|File too large|quota exceeded|MDB_MAP_FULL/i;
+
+function isDiskFull(error: unknown): error is Error {
+  return error instanceof Error && NO_SPACE.test(error.message);
+}
+
+/**
+ * The data's pages are written, and flushed, before the page that makes them count, and that one has
+ * its place already: so nothing has happened.
+ */
+function diskFull(cause: Error): StorageError {
+  return new StorageError("Unavailable", `the disk is full: ${cause.message}`, { cause });
 }
 
 /** lmdb-js rejects with "Commit failed" and keeps the reason in a promise beside it. */

@@ -33,7 +33,11 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  const text = error instanceof StorageError ? `${error.code}: ${error.message}` : String(error);
+  const text = error instanceof StorageError ? `${nameOf(error)}: ${error.message}` : String(error);
   process.stderr.write(`${text}\n`);
   process.exitCode = 1;
 });
+
+function nameOf({ code, outcomeUnknown }: StorageError): string {
+  return outcomeUnknown ? `${code} (unknown outcome)` : code;
+}
