@@ -331,6 +331,35 @@ export function internalError(message: string, cause?: unknown): StatusError {
   });
 }
 
+/** As many keys as a person looks at. */
+const UNREADABLE_PATHS_MAX = 100;
+
+/**
+ * 500 StoreReadError: stored objects that cannot be read (S1-UNS-08, S1-UNS-11, S1-UNS-12), whether
+ * their bytes are junk, their metadata is none, or what they hold is not what their kind holds. Says
+ * which ones, and nothing of their content. Clients know it as the sign of objects that only a forced
+ * delete removes.
+ */
+export function unreadableObjects(paths: readonly string[], cause?: unknown): StatusError {
+  return failure({
+    code: 500,
+    reason: "StoreReadError",
+    message: "failed to read one or more objects from storage",
+    details: {
+      causes: paths.slice(0, UNREADABLE_PATHS_MAX).map((path) => ({
+        reason: "UnexpectedServerResponse",
+        message: `the stored object at ${JSON.stringify(path)} cannot be read`,
+        field: path,
+      })),
+    },
+    cause,
+  });
+}
+
+export function isUnreadable(error: unknown): error is StatusError {
+  return error instanceof StatusError && error.reason === "StoreReadError";
+}
+
 /** 503: the store is out of reach or the replica is going down. */
 export function serviceUnavailable(message: string, retryAfterSeconds = 1): StatusError {
   return failure({

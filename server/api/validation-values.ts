@@ -190,3 +190,20 @@ export function validateNotMoreThanAll(
     errors.push(invalidValue(field, value, "must not be greater than 100%"));
   }
 }
+
+const PATH_OF_NAME = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
+
+/** A name below a domain, such as "acme.io/foo", as controllers have it. */
+export function validateDomainPath(text: string, field: string, errors: FieldError[]): void {
+  const slash = text.indexOf("/");
+  if (slash <= 0 || slash === text.length - 1) {
+    const why = 'must be a domain-prefixed path (such as "acme.io/foo")';
+    errors.push(invalidValue(field, text, why));
+    return;
+  }
+  const host = text.slice(0, slash);
+  for (const why of checkDnsSubdomain(host)) errors.push(invalidValue(field, host, why));
+  const path = text.slice(slash + 1);
+  if (PATH_OF_NAME.test(path)) return;
+  errors.push(invalidValue(field, path, "Invalid path"));
+}

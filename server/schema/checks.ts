@@ -24,9 +24,14 @@ export const NOT_REQUIRED: ReadonlySet<string> = new Set([
   "core.ConfigMapNodeConfigSource.namespace",
   "core.HTTPHeader.value",
   "core.LimitRangeSpec.limits",
+  "core.PodSchedulingGate.name", // refused as a name, where the gate stands
   "core.ScaleIOPersistentVolumeSource.secretRef",
   "core.ScaleIOVolumeSource.secretRef",
+  "core.ScopedResourceSelectorRequirement.operator", // refused as what it is not
+  "core.ScopedResourceSelectorRequirement.scopeName",
   "core.Sysctl.value",
+  "core.Taint.effect", // refused where the existing API says that taints stand
+  "core.Taint.key",
   "meta.GroupResource.group", // "" is the core group
   "storage.CSINodeSpec.drivers",
   "storage.TokenRequest.audience", // "" is the API server's own
@@ -39,6 +44,10 @@ export const JUDGED_BY_HAND: ReadonlySet<string> = new Set([
   "apps.StatefulSetSpec.podManagementPolicy",
   "apps.StatefulSetUpdateStrategy.type",
   "core.NodeSelectorRequirement.operator",
+  "core.ResourceQuotaSpec.scopes",
+  "core.ScopedResourceSelectorRequirement.operator",
+  "core.ScopedResourceSelectorRequirement.scopeName",
+  "core.Taint.effect",
 ]);
 
 /** Types that other code checks. */

@@ -26,6 +26,16 @@ const JOB_ROWS: readonly [object, ...string[]][] = [
     "spec.completions: Required value: when completion mode is Indexed",
   ],
   [
+    { selector },
+    'spec.template.metadata.labels: Invalid value: {"controller-uid":"","job-name":"x","batch.kubernetes.io/controller-uid":"","batch.kubernetes.io/job-name":"x"}: `selector` does not match template `labels`',
+    'spec.selector: Invalid value: {"matchLabels":{"app":"web","batch.kubernetes.io/controller-uid":""}}: `selector` not auto-generated',
+  ],
+  [{ suspend: true, managedBy: "example.com/queue" }],
+  [
+    { managedBy: "queue" },
+    'spec.managedBy: Invalid value: "queue": must be a domain-prefixed path (such as "acme.io/foo")',
+  ],
+  [
     { completionMode: "Sorted" },
     'spec.completionMode: Unsupported value: "Sorted": supported values: "Indexed", "NonIndexed"',
   ],

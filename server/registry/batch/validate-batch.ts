@@ -7,15 +7,16 @@ import {
   tooManyItems,
   unsupportedValue,
 } from "../../api/field-errors.js";
-import type { ApiObject } from "../../api/meta.js";
+import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
 import {
   isEmptySelector,
   type LabelSelector,
+  selectorMatches,
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
-import type { Maybe, Whole } from "../../api/validation-values.js";
+import { type Maybe, validateDomainPath, type Whole } from "../../api/validation-values.js";
 import type { Container, PodSpec, PodTemplateSpec } from "../core/pod-types.js";
 import { validatePodTemplate } from "../core/validate-pod-spec.js";
 import { validateCounts, validateTemplateLabels } from "../core/workload-rules.js";
@@ -34,6 +35,7 @@ interface JobSpec {
   readonly podReplacementPolicy?: Maybe<string>;
   readonly selector?: Maybe<LabelSelector>;
   readonly manualSelector?: Maybe<boolean>;
+  readonly managedBy?: Maybe<string>;
   readonly suspend?: Maybe<boolean>;
   readonly template?: Maybe<PodTemplateSpec>;
 }
@@ -84,6 +86,9 @@ function validateJobSpec(spec: JobSpec, field: string, use: Use): void {
       const why = "requires indexed completion mode";
       errors.push(invalidValue(`${field}.${name}`, value, why));
     }
+  }
+  if ((spec.managedBy ?? undefined) !== undefined) {
+    validateDomainPath(spec.managedBy ?? "", `${field}.managedBy`, errors);
   }
   validateFailurePolicy(spec, field, errors);
   validatePodTemplate(spec.template ?? {}, `${field}.template`, use);
@@ -222,6 +227,10 @@ const jobRules: Rules<Job> = {
     } else errors.push(requiredValue("spec.selector"));
     return errors;
   },
+  create: ({ metadata, spec }, { naming }) =>
+    spec?.selector && spec.manualSelector !== true
+      ? generatedProblems(spec.selector, metadata, naming)
+      : [],
   change(next, current) {
     const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
     const errors = checkImmutable(next, current, JOB_FIXED);
@@ -239,6 +248,23 @@ const jobRules: Rules<Job> = {
     return errors;
   },
 };
+
+/** A selector that is made for a job takes what its pods are labelled with, and asks for no more. */
+function generatedProblems(
+  selector: LabelSelector,
+  { name = "", uid = "" }: ObjectMeta,
+  naming: Naming,
+): FieldError[] {
+  const prefix = `batch.${naming.labelDomain}`;
+  const labels = {
+    "controller-uid": uid,
+    "job-name": name,
+    [`${prefix}/controller-uid`]: uid,
+    [`${prefix}/job-name`]: name,
+  };
+  if (selectorMatches(selector, labels)) return [];
+  return [invalidValue("spec.selector", selector, "`selector` not auto-generated")];
+}
 
 /** An indexed job grows and shrinks as a whole: all its indexes at a time. */
 function validateCompletionsChange(spec: JobSpec, before: JobSpec, errors: FieldError[]): void {

@@ -192,7 +192,9 @@ function validateMounts(
     const at = `${field}.volumeMounts[${index}]`;
     const { name, mountPath, subPath = "", subPathExpr = "" } = mount;
     const volume = volumes.get(name);
-    if (name !== "" && volume === undefined) errors.push(notFoundValue(`${at}.name`, name));
+    if (name === "") errors.push(requiredValue(`${at}.name`));
+    if (volume === undefined) errors.push(notFoundValue(`${at}.name`, name));
+    if (mountPath === "") errors.push(requiredValue(`${at}.mountPath`));
     if (mountPath !== "" && paths.has(mountPath)) {
       errors.push(invalidValue(`${at}.mountPath`, mountPath, "must be unique"));
     }

@@ -217,6 +217,23 @@ const CLUSTER: readonly Row[] = [
     },
     'metadata.taints[1]: Duplicate value: {"key":"a","effect":"NoSchedule","value":"b"}: taints must be unique by key and effect pair',
   ],
+  [nodes, { spec: { taints: [{ key: "a" }] } }, "metadata.taints[0].effect: Required value"],
+  [
+    nodes,
+    { spec: { taints: [{ key: "a", effect: "Never" }] } },
+    'metadata.taints[0].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
+  ],
+  [
+    quotas,
+    { spec: { scopes: ["Some"] } },
+    'spec.scopes: Invalid value: ["Some"]: unsupported scope',
+  ],
+  [
+    quotas,
+    { spec: { scopeSelector: { matchExpressions: [{}] } } },
+    'spec.scopeSelector.matchExpressions.scopeName: Invalid value: "": unsupported scope',
+    'spec.scopeSelector.matchExpressions.operator: Invalid value: "": not a valid selector operator',
+  ],
   [endpoints, { subsets: [{ addresses: [{ ip: "192.0.2.1" }], ports: [{ port: 80 }] }] }],
   [
     endpoints,

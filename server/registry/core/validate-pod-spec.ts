@@ -173,7 +173,7 @@ function validateHosts(field: string, { errors, spec, isPod }: PodCheck): void {
   }
   spec.hostAliases?.forEach(({ ip, hostnames }, index) => {
     const at = `${field}.hostAliases[${index}]`;
-    if (ip !== "") validateIp(ip, `${at}.ip`, errors);
+    validateIp(ip, `${at}.ip`, errors);
     hostnames?.forEach((name, nameIndex) => {
       validateDnsSubdomain(name, `${at}.hostnames[${nameIndex}]`, errors);
     });

@@ -265,6 +265,9 @@ const wanted = (requirement: object) => ({
   nodeSelectorTerms: [{ matchExpressions: [requirement] }],
 });
 
+const LABEL_RULE =
+  "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
 const SPEC_ERRORS: readonly [object, ...string[]][] = [
   [{ containers: [] }, "spec.containers: Required value"],
   [{ containers: [main, main] }, 'spec.containers[1].name: Duplicate value: "main"'],
@@ -349,6 +352,22 @@ const SPEC_ERRORS: readonly [object, ...string[]][] = [
       ],
     },
     "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero",
+  ],
+  [{ os: {} }, "spec.os.name: Required value: cannot be empty"],
+  [
+    { schedulingGates: [{}] },
+    'spec.schedulingGates[0]: Invalid value: "": name part must be non-empty',
+    `spec.schedulingGates[0]: Invalid value: "": ${LABEL_RULE}`,
+  ],
+  [
+    { hostAliases: [{ hostnames: ["a"] }] },
+    'spec.hostAliases[0].ip: Invalid value: "": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+  ],
+  [
+    { containers: [{ ...main, volumeMounts: [{}] }] },
+    "spec.containers[0].volumeMounts[0].name: Required value",
+    'spec.containers[0].volumeMounts[0].name: Not found: ""',
+    "spec.containers[0].volumeMounts[0].mountPath: Required value",
   ],
   [
     { topologySpreadConstraints: [{ maxSkew: 1 }] },

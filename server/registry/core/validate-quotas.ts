@@ -70,6 +70,16 @@ function validateAmounts(amounts: Maybe<Quantities>, field: string, check: Check
   }
 }
 
+const SCOPES = [
+  "Terminating",
+  "NotTerminating",
+  "BestEffort",
+  "NotBestEffort",
+  "PriorityClass",
+  "CrossNamespacePodAffinity",
+  "VolumeAttributesClass",
+];
+const SCOPE_OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"];
 /** Scopes of which an object can only be in one. */
 const EXCLUSIVE = [
   ["BestEffort", "NotBestEffort"],
@@ -86,10 +96,20 @@ const VALUELESS: ReadonlySet<string> = new Set([
 
 function validateScopes(spec: QuotaSpec, errors: FieldError[]): void {
   const scopes = spec.scopes ?? [];
+  if (!scopes.every((scope) => SCOPES.includes(scope))) {
+    errors.push(invalidValue("spec.scopes", scopes, "unsupported scope"));
+  }
   validateExclusive(scopes, "spec.scopes", errors);
   const terms = spec.scopeSelector?.matchExpressions ?? [];
   const field = "spec.scopeSelector.matchExpressions";
   for (const { scopeName, operator, values } of terms) {
+    if (!SCOPES.includes(scopeName)) {
+      errors.push(invalidValue(`${field}.scopeName`, scopeName, "unsupported scope"));
+    }
+    if (!SCOPE_OPERATORS.includes(operator)) {
+      const why = "not a valid selector operator";
+      errors.push(invalidValue(`${field}.operator`, operator, why));
+    }
     if (VALUELESS.has(scopeName) && operator !== "Exists") {
       const why =
         "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
@@ -151,7 +171,6 @@ const limitRangeRules: Rules<LimitRange> = {
 };
 
 function validateLimitType(type: string, field: string, errors: FieldError[]): void {
-  if (type === "") return;
   const messages = checkQualifiedName(type);
   for (const why of messages) errors.push(invalidValue(field, type, why));
   if (messages.length > 0 || type.includes("/") || LIMIT_TYPES.includes(type)) return;

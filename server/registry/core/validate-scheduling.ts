@@ -221,7 +221,7 @@ function validateToleration(toleration: Toleration, field: string, errors: Field
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/** A missing one is reported by the checks of the facts, where it is needed. */
+/** A toleration without one is of every effect. */
 function validateEffect(effect: string, field: string, errors: FieldError[]): void {
   if (effect === "" || EFFECTS.includes(effect)) return;
   errors.push(unsupportedValue(field, effect, EFFECTS));
@@ -243,6 +243,7 @@ export function validateTaints(
     const at = `${field}[${index}]`;
     const { key, value = "", effect } = taint;
     validateLabelKey(key, `${at}.key`, errors);
+    if (effect === "") errors.push(requiredValue(`${at}.effect`));
     validateEffect(effect, `${at}.effect`, errors);
     const messages = checkLabelValue(value);
     if (messages.length > 0) errors.push(invalidValue(`${at}.value`, value, messages.join(";")));

@@ -203,7 +203,10 @@ const CONTAINER_LINUX_ONLY = [
 /** Settings of one operating system on a pod that says it is for the other. */
 export function validateOperatingSystem(field: string, { errors, spec }: PodCheck): void {
   const name = spec.os?.name ?? "";
-  if (name === "") return;
+  if (name === "") {
+    errors.push(requiredValue(`${field}.os.name`, "cannot be empty"));
+    return;
+  }
   if (!OPERATING_SYSTEMS.includes(name)) {
     errors.push(unsupportedValue(`${field}.os`, name, OPERATING_SYSTEMS));
     return;

@@ -2,7 +2,12 @@
  * Rules that workloads of all kinds share: a selector that takes the pods of the template, numbers of
  * replicas, rolling updates, and what a status may count.
  */
-import { forbiddenField, invalidValue, unsupportedValue } from "../../api/field-errors.js";
+import {
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
 import {
@@ -34,8 +39,9 @@ export function validateSelectorAndTemplate(spec: Selecting, field: string, use:
   const { selector, template } = spec;
   const at = `${field}.selector`;
   const before = errors.length;
+  if (!selector && kind !== "daemonset") errors.push(requiredValue(at));
   validateLabelSelector(selector, at, errors);
-  if (errors.length > before) {
+  if (selector && errors.length > before) {
     const why = UNREADABLE[kind];
     // Which pods it would take, nobody can say.
     if (why !== undefined) errors.push(invalidValue(at, selector, why));

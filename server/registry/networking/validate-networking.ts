@@ -21,6 +21,7 @@ import {
   type Maybe,
   validateCidr,
   validateDnsSubdomain,
+  validateDomainPath,
   validateIp,
   validatePort,
   validatePortOrName,
@@ -354,7 +355,6 @@ interface IngressClass extends ApiObject {
 
 const CONTROLLER_BYTES_MAX = 250;
 const SCOPES = ["Cluster", "Namespace"];
-const PATH_OF_CONTROLLER = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
 
 const ingressClassRules: Rules<IngressClass> = {
   object({ spec = {} }) {
@@ -373,20 +373,6 @@ const ingressClassRules: Rules<IngressClass> = {
   },
   change: (next, current) => checkImmutable(next, current, ["spec.controller"]),
 };
-
-function validateDomainPath(text: string, field: string, errors: FieldError[]): void {
-  const slash = text.indexOf("/");
-  if (slash <= 0 || slash === text.length - 1) {
-    const why = 'must be a domain-prefixed path (such as "acme.io/foo")';
-    errors.push(invalidValue(field, text, why));
-    return;
-  }
-  const host = text.slice(0, slash);
-  for (const why of checkDnsSubdomain(host)) errors.push(invalidValue(field, host, why));
-  const path = text.slice(slash + 1);
-  if (PATH_OF_CONTROLLER.test(path)) return;
-  errors.push(invalidValue(field, path, "Invalid path"));
-}
 
 function validateParameters(
   parameters: NonNullable<NonNullable<IngressClass["spec"]>["parameters"]>,

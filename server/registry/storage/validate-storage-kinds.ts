@@ -75,7 +75,7 @@ const storageClassRules: Rules<StorageClass> = {
     }
     validateParameters(next.parameters, "parameters", { isNeeded: false, errors });
     // Recycling is for volumes that are made by hand.
-    if (reclaimPolicy === "Recycle") {
+    if (reclaimPolicy && !RECLAIM_POLICIES.includes(reclaimPolicy)) {
       errors.push(unsupportedValue("reclaimPolicy", reclaimPolicy, RECLAIM_POLICIES));
     }
     next.allowedTopologies?.forEach((term, index) => {
