@@ -202,6 +202,25 @@ test("S1-GEN-26: verbs decide which operations exist", async () => {
   assert.equal(proxy.put.operationId, "connectCoreV1PutNodeProxyWithPath");
 });
 
+test("S1-GEN-04, S1-GEN-26: watches have paths of their own, as clients that are made from the document need", async () => {
+  const { paths } = await parsed("/openapi/v2");
+  const watches = (base: string) =>
+    Object.keys(paths)
+      .filter((path) => path.startsWith(`${base}/watch/`) && /\/(pods|nodes)\b/.test(path))
+      .map((path) => [path, paths[path].get.operationId, paths[path].get["x-kubernetes-action"]]);
+  assert.deepEqual(watches("/api/v1").sort(), [
+    ["/api/v1/watch/namespaces/{namespace}/pods", "watchCoreV1NamespacedPodList", "watchlist"],
+    ["/api/v1/watch/namespaces/{namespace}/pods/{name}", "watchCoreV1NamespacedPod", "watch"],
+    ["/api/v1/watch/nodes", "watchCoreV1NodeList", "watchlist"],
+    ["/api/v1/watch/nodes/{name}", "watchCoreV1Node", "watch"],
+    ["/api/v1/watch/pods", "watchCoreV1PodListForAllNamespaces", "watchlist"],
+  ]);
+  const { get } = paths["/api/v1/watch/pods"];
+  assert.match(get.responses["200"].schema.$ref, /WatchEvent$/);
+  assert.ok(get.produces.includes("application/json;stream=watch"));
+  assert.equal(paths["/apis/authorization.k8s.io/v1/watch/subjectaccessreviews"], undefined);
+});
+
 test("operation ids are unique", async () => {
   const { paths } = await parsed("/openapi/v2");
   const ids = Object.values<Parsed>(paths).flatMap((item) =>

@@ -88,11 +88,10 @@ export function* groupVersionPaths(
       .filter(({ subresource }) => subresource === "")
       .map(({ resource, kind }) => [resource, kind]),
   );
-  const base = groupVersionPath({ name: groupVersion.group }, groupVersion.version);
   for (const fact of groupVersion.resources) {
     const parentKind = kinds.get(fact.resource) ?? fact.kind;
     const scope = scopeOf(context, groupVersion, fact, parentKind);
-    if (fact.subresource === "") yield* resourcePaths(scope, base);
+    if (fact.subresource === "") yield* resourcePaths(scope);
     else yield* subresourcePaths(scope);
   }
 }
@@ -164,6 +163,8 @@ interface ResourceScope extends OperationContext {
   readonly groupVersionKind: GroupVersionKindExtension;
   /** Type of `groupVersionKind`. */
   readonly bodyType: StructType;
+  /** "/apis/apps/v1" */
+  readonly groupVersionBase: string;
   /** "/apis/apps/v1/namespaces/{namespace}/deployments" */
   readonly collectionPath: string;
   /** "NamespacedPod" or "Node", the middle of operation ids. */
@@ -177,7 +178,7 @@ function scopeOf(
   parentKind: string,
 ): ResourceScope {
   const { group, version } = fact.kindGroupVersion ?? fact;
-  const base = groupVersionPath({ name: groupVersion.group }, groupVersion.version);
+  const groupVersionBase = groupVersionPath({ name: groupVersion.group }, groupVersion.version);
   return {
     ...context,
     fact,
@@ -185,28 +186,62 @@ function scopeOf(
     parentKind,
     groupVersionKind: { group, kind: fact.kind, version },
     bodyType: typeOf(context.model, { group, version }, fact.kind),
-    collectionPath: `${base}${fact.namespaced ? "/namespaces/{namespace}" : ""}/${fact.resource}`,
+    groupVersionBase,
+    collectionPath: `${groupVersionBase}${fact.namespaced ? "/namespaces/{namespace}" : ""}/${fact.resource}`,
     scopedKind: `${fact.namespaced ? "Namespaced" : ""}${parentKind}`,
   };
 }
 
-function* resourcePaths(scope: ResourceScope, groupVersionBase: string): Generator<PathItem> {
-  const { fact, names, parentKind, collectionPath } = scope;
+function* resourcePaths(scope: ResourceScope): Generator<PathItem> {
+  const { fact, names, parentKind, scopedKind, collectionPath, groupVersionBase } = scope;
   if (fact.namespaced && fact.verbs.includes("list")) {
     const id = `list${names.identifier}${parentKind}ForAllNamespaces`;
     const path = `${groupVersionBase}/${fact.resource}`;
     yield { path, parameters: [prettyParameter], operations: [list(scope, id)] };
+    yield* watchPath(scope, path, { id: `${parentKind}ListForAllNamespaces`, parameters: [] });
   }
   const collection = collectionOperations(scope);
   if (collection.length > 0) {
     const parameters = [...namespaceParameters(scope), prettyParameter];
     yield { path: collectionPath, parameters, operations: collection };
+    const id = `${scopedKind}List`;
+    yield* watchPath(scope, collectionPath, { id, parameters: namespaceParameters(scope) });
   }
   const item = itemOperations(scope);
   if (item.length > 0) {
     const path = `${collectionPath}/{name}`;
     yield { path, parameters: itemParameters(scope), operations: item };
+    yield* watchPath(scope, path, { id: scopedKind, parameters: objectParameters(scope) });
   }
+}
+
+/** The older address of a watch, which clients that are made from the document call (S1-GEN-04). */
+function* watchPath(
+  scope: ResourceScope,
+  watched: string,
+  { id, parameters }: { readonly id: string; readonly parameters: readonly Parameter[] },
+): Generator<PathItem> {
+  const { fact, names, model, objectMediaTypes, groupVersionBase } = scope;
+  if (!fact.verbs.includes("watch")) return;
+  const isOne = watched.endsWith("/{name}");
+  const what = isOne ? `an object of kind ${fact.kind}` : `objects of kind ${fact.kind}`;
+  const body: Body = { form: "type", type: sharedType(model, "WatchEvent") };
+  const watch: Operation = {
+    ...common(scope, "get", isOne ? "watch" : "watchlist"),
+    id: `watch${names.identifier}${id}`,
+    description: `watch ${what}; deprecated: list with the parameter watch instead`,
+    parameters: standardParameters(scope, ["ListOptions"]),
+    produces: [...objectMediaTypes, ...streamsOf(objectMediaTypes)],
+    responses: [responseOf("200", body), unauthorized],
+  };
+  const path = `${groupVersionBase}/watch${watched.slice(groupVersionBase.length)}`;
+  yield { path, parameters: [...parameters, prettyParameter], operations: [watch] };
+}
+
+function streamsOf(objectMediaTypes: readonly string[]): string[] {
+  return objectMediaTypes
+    .filter((mediaType) => !mediaType.endsWith("yaml"))
+    .map((mediaType) => `${mediaType};stream=watch`);
 }
 
 function* subresourcePaths(scope: ResourceScope): Generator<PathItem> {
@@ -294,16 +329,13 @@ function itemOperations(scope: ResourceScope): Operation[] {
 function list(scope: ResourceScope, id: string): Operation {
   const { fact, model, objectMediaTypes } = scope;
   const canWatch = fact.verbs.includes("watch");
-  const streams = objectMediaTypes
-    .filter((mediaType) => !mediaType.endsWith("yaml"))
-    .map((mediaType) => `${mediaType};stream=watch`);
   const body: Body = { form: "type", type: typeOf(model, fact, `${fact.kind}List`) };
   return {
     ...common(scope, "get", "list"),
     id,
     description: `${canWatch ? "list or watch" : "list"} objects of kind ${fact.kind}`,
     parameters: standardParameters(scope, ["ListOptions"]),
-    produces: [...objectMediaTypes, ...(canWatch ? streams : [])],
+    produces: [...objectMediaTypes, ...(canWatch ? streamsOf(objectMediaTypes) : [])],
     responses: [responseOf("200", body), unauthorized],
   };
 }

@@ -46,6 +46,8 @@ test("S1-GEN-26: every operation of the official client is published alike", () 
   for (const [path, item] of Object.entries<Parsed>(document.paths)) {
     for (const [method, operation] of Object.entries<Parsed>(item)) {
       if (method === "parameters") continue;
+      // The generator of the official clients leaves the older paths of watches out.
+      if (/^watch/.test(operation["x-kubernetes-action"])) continue;
       const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map(
         ({ $ref, ...own }: Parsed) =>
           $ref === undefined ? own : document.parameters[$ref.slice("#/parameters/".length)],
