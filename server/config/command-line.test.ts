@@ -251,6 +251,8 @@ test("what is unknown, badly written or impossible is refused in one line", () =
       ["--client-ca-file=/nothing/at/all"],
       '--client-ca-file: cannot read "/nothing/at/all" (ENOENT)',
     ],
+    [["--client-ca-file=/"], '--client-ca-file: "/" is a directory'],
+    [["--data-dir="], "--data-dir must not be empty"],
     [["--bind-address=here"], '--bind-address: "here" is not an IP address'],
     [
       ["--advertise-address=0.0.0.0"],

@@ -2,7 +2,7 @@
  * Config: everything that the command line decides, checked and frozen. Made once, before anything
  * is opened; wiring reads it and nobody changes it.
  */
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { type IpBlock, parseBlock } from "../api/ip-address.js";
 import { createNaming, type Naming } from "../api/naming.js";
@@ -99,6 +99,8 @@ function logLevelOf({ logLevel, verbosity }: FlagSettings): Config["logLevel"] {
 }
 
 function checkStorage(command: Command, settings: FlagSettings): void {
+  // It would be the working directory, whatever that is; a variable that is not set does this.
+  if (settings.dataDir.trim() === "") throw new RangeError("--data-dir must not be empty");
   for (const server of settings.etcdServers) {
     const url = URL.canParse(server) ? new URL(server) : undefined;
     if (url === undefined || !/^https?:$/.test(url.protocol) || url.host === "") {
@@ -213,10 +215,12 @@ function checkReadable(flag: FlagDefinition, file: string): void {
   if (file === "") return;
   try {
     accessSync(file, constants.R_OK);
+    if (!statSync(file).isDirectory()) return;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new RangeError(`--${flag.name}: cannot read ${JSON.stringify(file)} (${code})`);
   }
+  throw new RangeError(`--${flag.name}: ${JSON.stringify(file)} is a directory`);
 }
 
 function requireBoth(settings: FlagSettings, first: FlagKey, second: FlagKey): void {

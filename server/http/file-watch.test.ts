@@ -89,10 +89,17 @@ test("S2-X509-04: a changed serving certificate is in use at once; a broken one 
 
   await write(front.certificates.serving.cert, "broken");
   await step();
+  // As while both are being written.
+  await write("", "");
+  await step();
+  await write("", other.certificates.serving.key);
+  await step();
+  await write(other.certificates.serving.cert, "");
+  await step();
   await rm(files[0] as string);
   await step();
   assert.equal(await serial(), after);
-  assert.deepEqual(outcomes, [true, false, false]);
+  assert.deepEqual(outcomes, [true, false, false, false, false, false]);
 
   stop.abort();
   await watching;

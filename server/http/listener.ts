@@ -248,7 +248,10 @@ function keepParsing(socket: TLSSocket): void {
 
 function doNothing(): void {}
 
+/** @throws {Error} without certificate or key, which node takes and then refuses every handshake */
 function secureContext({ key, cert, clientAuthorities }: ServingCredentials) {
+  if (!cert.includes("-----BEGIN")) throw new Error("the serving certificate file holds no PEM");
+  if (!key.includes("-----BEGIN")) throw new Error("the file of the serving key holds no PEM");
   return {
     key,
     cert,
