@@ -8,6 +8,7 @@
 export const CONTROLLERS = {
   namespace: "namespace-controller",
   garbagecollector: "garbage-collector-controller",
+  resourcequota: "resourcequota-controller",
   "ttl-after-finished": "ttl-after-finished-controller",
   "clusterrole-aggregation": "clusterrole-aggregation-controller",
   serviceaccount: "serviceaccount-controller",

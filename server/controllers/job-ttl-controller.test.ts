@@ -34,6 +34,7 @@ function open(jobs: ApiObject[]) {
     get: (_resource, { name }) => byName.get(name),
     list: () => [...byName.values()],
     count: () => byName.size,
+    snapshot: () => ({ count: byName.size, objects: [...byName.values()] }),
     refresh: async () => {},
     create: async (_resource, object) => object,
     update: async (_resource, object) => object,

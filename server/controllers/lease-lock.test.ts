@@ -38,6 +38,7 @@ class LeaseStore {
       get: () => this.lease,
       list: () => [],
       count: () => 0,
+      snapshot: () => ({ count: 0, objects: [] }),
       refresh: async () => {},
       create: async (_resource, object) => {
         if (this.lease !== undefined) throw alreadyExists(LEASES, "lock");

@@ -1,5 +1,6 @@
 /** LocalObjects: the objects API of loops that run inside a replica. */
 import type { EventType } from "../../storage/cache/event-ring.js";
+import { type ObjectTree, STOP } from "../../storage/cache/object-tree.js";
 import { objectPath } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
@@ -67,6 +68,10 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
           return undefined;
         });
       return objects;
+    },
+    snapshot(resource, namespace) {
+      const { tree } = partitionOf(resource).snapshot();
+      return { count: tree.count(namespace, ""), objects: parsedObjects(tree, namespace) };
     },
     count: (resource, namespace) => partitionOf(resource).snapshot().tree.count(namespace, ""),
     async refresh() {
@@ -212,6 +217,25 @@ function observe(
     });
     watcher.resume();
   });
+}
+
+/** Taken from a snapshot so many at a time, as its walk cannot be left and gone on with. */
+const SNAPSHOT_PAGE = 100;
+
+function* parsedObjects(tree: ObjectTree, namespace: string): Generator<ApiObject, void> {
+  let page: StoredObject[];
+  let after = "";
+  do {
+    page = [];
+    tree.visit(namespace, after, (stored) =>
+      page.push(stored) < SNAPSHOT_PAGE ? undefined : STOP,
+    );
+    for (const stored of page) {
+      const object = parseStored(stored);
+      if (object !== undefined) yield object;
+    }
+    after = page.at(-1)?.path ?? "";
+  } while (page.length === SNAPSHOT_PAGE);
 }
 
 function inputOf(object: ApiObject) {

@@ -15,6 +15,7 @@
  *   namespace-default-controller.ts   objects that every namespace has; service-account-defaults.ts: which
  *   garbage-collector.ts              deletes what has lost its owners; owner-graph.ts: who depends on whom
  *   job-ttl-controller.ts             deletes Jobs that ended long ago
+ *   resource-quotas.ts                counts what quotas bound
  *   role-aggregation.ts               writes the rules of aggregated roles
  *   token-secret-controller.ts        Secrets that hold tokens of service accounts
  *   bootstrap-signer.ts, token-cleaner.ts   what bootstrap tokens sign, and their end
@@ -57,6 +58,13 @@ export interface RemoveOptions {
   readonly propagationPolicy: "Background" | "Foreground" | "Orphan";
 }
 
+/** Objects of one moment. */
+export interface ObjectsSnapshot {
+  readonly count: number;
+  /** Parsed as they are read; an object that cannot be read is only counted. */
+  readonly objects: Iterable<ApiObject>;
+}
+
 export interface ObjectsApi {
   /** Every stored resource once, in discovery order. */
   readonly resources: readonly ControlledResource[];
@@ -70,6 +78,8 @@ export interface ObjectsApi {
   get(resource: ControlledResource, key: ObjectKey): ApiObject | undefined;
   /** From memory; "" = all namespaces. */
   list(resource: ControlledResource, namespace: string): readonly ApiObject[];
+  /** The objects of a namespace as they are now, however long it takes to read them. */
+  snapshot(resource: ControlledResource, namespace: string): ObjectsSnapshot;
   /** How many objects a namespace holds, from memory. */
   count(resource: ControlledResource, namespace: string): number;
   /** Memory holds every write acknowledged before the call, and followers were told of it. */

@@ -14,6 +14,7 @@ import { LeaseLock } from "./lease-lock.js";
 import { runNamespaceController } from "./namespace-controller.js";
 import { runNamespaceDefault } from "./namespace-default-controller.js";
 import type { ObjectsApi } from "./objects-api.js";
+import { runResourceQuotas } from "./resource-quotas.js";
 import { runRoleAggregation } from "./role-aggregation.js";
 import { defaultServiceAccount, rootAuthorityMap } from "./service-account-defaults.js";
 import { ensureSystemNamespaces } from "./system-namespaces.js";
@@ -63,6 +64,7 @@ export async function runControllers(
     await Promise.all([
       isOn("namespace") && runNamespaceController(parts, leading),
       isOn("garbagecollector") && new GarbageCollector(parts).run(leading),
+      isOn("resourcequota") && runResourceQuotas(parts, leading),
       isOn("ttl-after-finished") && runJobTtlController(parts, leading),
       isOn("clusterrole-aggregation") && runRoleAggregation(parts, leading),
       isOn("tokencleaner") && runTokenCleaner(parts, leading),

@@ -1,0 +1,154 @@
+/**
+ * Resource quotas: `status.hard` repeats what is asked for, which puts it in force, and `status.used`
+ * is counted anew when something in the namespace changes. Usage rises by the writes themselves
+ * (server/admission/quota); this loop puts it right, and lowers it after deletions.
+ *
+ * A count is of one moment, quota included, and is written only onto the quota of that moment. A write
+ * that was charged in between has changed the quota, so nothing that was charged is ever lost.
+ */
+
+import { Evaluators } from "../admission/quota/evaluators.js";
+import type { QuotaObject } from "../admission/quota/quota-object.js";
+import { type Countable, recount } from "../admission/quota/recount.js";
+import { formatUsage, isSameUsage, parseUsage } from "../admission/quota/usage.js";
+import { deepEqual } from "../api/deep-equal.js";
+import type { Naming } from "../api/naming.js";
+import { isLostRace } from "./lost-race.js";
+import type { ControlledResource, ObjectKey } from "./objects-api.js";
+import type { LoopParts } from "./sync-loop.js";
+import { WorkQueue } from "./work-queue.js";
+
+export interface ResourceQuotasOptions extends LoopParts {
+  readonly naming: Naming;
+}
+
+/** Changes of a namespace within this time are counted together. */
+const WINDOW_MS = 200;
+/** A quota that takes long to count is counted less often: at most one part in so many of the time. */
+const REST_FACTOR = 20;
+const WINDOW_MS_MAX = 10_000;
+/** Pods leave a quota when their time to end is over, which no event tells. As upstream. */
+const RECHECK_MS = 300_000;
+
+/** Runs until the signal aborts. */
+export async function runResourceQuotas(
+  options: ResourceQuotasOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  await new ResourceQuotas(options).run(signal);
+}
+
+class ResourceQuotas {
+  readonly #options: ResourceQuotasOptions;
+  readonly #quotas: ControlledResource;
+  readonly #counted: readonly ControlledResource[];
+  readonly #evaluators: Evaluators;
+  readonly #queue: WorkQueue;
+  /** Which namespaces have quotas, and the names of those. */
+  readonly #names = new Map<string, Set<string>>();
+  /** By quota: how long changes are gathered. */
+  readonly #windowsMs = new Map<string, number>();
+
+  constructor(options: ResourceQuotasOptions) {
+    const { objects, naming, clock } = options;
+    this.#options = options;
+    this.#evaluators = new Evaluators(naming);
+    this.#quotas = objects.resource("", "resourcequotas");
+    this.#counted = objects.resources.filter(
+      ({ group, resource, isNamespaced }) =>
+        isNamespaced && this.#evaluators.of(group, resource) !== undefined,
+    );
+    this.#queue = new WorkQueue(clock);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { objects } = this.#options;
+    const watching = this.#counted.map((resource) =>
+      objects.watch(
+        resource,
+        resource === this.#quotas ? (key) => this.#quotaChanged(key) : (key) => this.#changed(key),
+        signal,
+      ),
+    );
+    const working = this.#queue.run((key) => this.#look(key, signal), signal);
+    await Promise.all([...watching, working]);
+  }
+
+  #changed({ namespace }: ObjectKey): void {
+    for (const name of this.#names.get(namespace) ?? []) this.#addLater(`${namespace}/${name}`);
+  }
+
+  #quotaChanged(place: ObjectKey): void {
+    const { namespace, name } = place;
+    const key = `${namespace}/${name}`;
+    const quota = this.#options.objects.get(this.#quotas, place) as QuotaObject | undefined;
+    if (quota === undefined) {
+      const names = this.#names.get(namespace);
+      names?.delete(name);
+      if (names?.size === 0) this.#names.delete(namespace);
+      this.#windowsMs.delete(key);
+    } else {
+      this.#names.set(namespace, (this.#names.get(namespace) ?? new Set()).add(name));
+    }
+    // Its number may be bounded itself.
+    this.#changed(place);
+    if (quota !== undefined && !isInForce(quota)) this.#queue.add(key);
+  }
+
+  #addLater(key: string): void {
+    this.#queue.add(key, this.#windowsMs.get(key) ?? WINDOW_MS);
+  }
+
+  async #look(key: string, signal: AbortSignal): Promise<void> {
+    const { logger } = this.#options;
+    const slash = key.indexOf("/");
+    const place = { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+    try {
+      const isThere = await this.#recount(key, place, signal);
+      this.#queue.forget(key);
+      if (isThere) this.#queue.add(key, RECHECK_MS);
+    } catch (error) {
+      if (signal.aborted) return;
+      // A write that was charged meanwhile. When writes are refused, nobody comes in between.
+      if (isLostRace(error)) return this.#addLater(key);
+      logger.warn({ quota: key, err: error }, "counting the usage of a quota failed");
+      this.#queue.retry(key);
+    }
+  }
+
+  /** @returns whether there is such a quota */
+  async #recount(key: string, place: ObjectKey, signal: AbortSignal): Promise<boolean> {
+    const { objects, clock } = this.#options;
+    const quota = objects.get(this.#quotas, place) as QuotaObject | undefined;
+    if (quota === undefined) return false;
+    const startedMs = clock.monotonic();
+    // All in one turn: the quota and what it counts are of one moment.
+    const countables = this.#countablesOf(quota, place.namespace);
+    const used = await recount(quota, countables, clock.now(), nextTurn);
+    const restMs = (clock.monotonic() - startedMs) * REST_FACTOR;
+    this.#windowsMs.set(key, Math.min(Math.max(WINDOW_MS, restMs), WINDOW_MS_MAX));
+    if (isInForce(quota) && isSameUsage(used, parseUsage(quota.status?.used))) return true;
+    const hard = { ...quota.spec?.hard };
+    const status = { ...quota.status, hard, used: formatUsage(used) };
+    await objects.update(this.#quotas, { ...quota, status }, "status", signal);
+    return true;
+  }
+
+  #countablesOf({ spec }: QuotaObject, namespace: string): Countable[] {
+    const hard = Object.keys(spec?.hard ?? {});
+    return this.#counted.flatMap((resource) => {
+      const evaluator = this.#evaluators.of(resource.group, resource.resource);
+      if (evaluator === undefined || !hard.some((name) => evaluator.uses(name))) return [];
+      return [{ evaluator, ...this.#options.objects.snapshot(resource, namespace) }];
+    });
+  }
+}
+
+/** Whether what is asked for is what is counted. */
+function isInForce({ spec, status }: QuotaObject): boolean {
+  return status?.used !== undefined && deepEqual(spec?.hard ?? {}, status.hard ?? {});
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
