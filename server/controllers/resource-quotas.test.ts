@@ -1,7 +1,7 @@
 /** Quotas are put in force, counted by what there is, and made room in again. */
 import assert from "node:assert/strict";
 import { setMaxListeners } from "node:events";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { AdmissionChain } from "../admission/chain.js";
@@ -27,12 +27,11 @@ const quotas = objects.resource("", "resourcequotas");
 const stop = new AbortController();
 // As in run-controllers.ts: a watch per resource waits for the end.
 setMaxListeners(0, stop.signal);
-let running: Promise<void> = Promise.resolve();
+const running = runResourceQuotas(
+  { objects, naming, clock: systemClock, logger: silentLogger },
+  stop.signal,
+);
 
-before(() => {
-  const parts = { objects, naming, clock: systemClock, logger: silentLogger };
-  running = runResourceQuotas(parts, stop.signal);
-});
 after(async () => {
   stop.abort();
   await running;
