@@ -4,6 +4,7 @@ import type { Admission } from "../admission/admission.js";
 import { AdmissionChain, type AdmissionObserver } from "../admission/chain.js";
 import { createDefaultPlugins, type PermissionQuestion } from "../admission/default-plugins.js";
 import { choosePlugins } from "../admission/plugins.js";
+import { ResourceQuota } from "../admission/quota/resource-quota.js";
 import { ServiceAccountAdmission } from "../admission/service-account.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import type { Config } from "../config/config.js";
@@ -43,6 +44,7 @@ export function createAdmission({
       unreachableTolerationSeconds: config.defaultUnreachableTolerationSeconds,
     }),
     new ServiceAccountAdmission({ view, fresh, naming, clock: systemClock }),
+    new ResourceQuota({ view, fresh, naming, clock: systemClock }),
   ];
   const choice = { enabled: enableAdmissionPlugins, disabled: disableAdmissionPlugins };
   return new AdmissionChain([...choosePlugins(plugins, choice), ...authorization.guards], {
