@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -152,6 +152,29 @@ test("a full disk refuses commits, loses none and harms nothing", async (t) => {
     assert.ok((modRevisions.get(key) ?? 0) >= Number(revision), line);
   }
   await putText(store, "/after", "goes on");
+});
+
+test("files that are no database, or the beginning of one, are Refused", async (t) => {
+  const directory = await temporaryDirectory(t);
+  {
+    await using store = await openStore(directory);
+    await putText(store, "/a", "b".repeat(50_000));
+  }
+  const damages: readonly [string, (path: string) => Promise<void>][] = [
+    ["another file", (path) => writeFile(path, "hello\n".repeat(5_000))],
+    ["a short one", (path) => writeFile(path, "hello")],
+    ["zeros", (path) => writeFile(path, Buffer.alloc(65_536))],
+    ["a part", (path) => truncate(path, 12_288)],
+  ];
+  for (const [what, damage] of damages) {
+    const copy = await temporaryDirectory(t);
+    await cp(directory, copy, { recursive: true });
+    await damage(join(copy, "store.mdb"));
+    const refusal = { code: "Refused", message: /damaged: .*store\.mdb / };
+    await assert.rejects(openStore(copy), refusal, what);
+  }
+  await using store = await openStore(directory);
+  assert.equal((await textOf(store, "/a"))?.length, 50_000);
 });
 
 async function readAll(stream: Readable): Promise<string> {

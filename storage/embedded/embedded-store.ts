@@ -48,6 +48,7 @@ import type {
   WatchBatch,
   WatchOptions,
 } from "../kv/store.js";
+import { checkFile } from "./check-file.js";
 import { CommitQueue, closed } from "./commit-queue.js";
 import { compactStore } from "./compaction.js";
 import {
@@ -80,7 +81,9 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   let database: StoreDatabase | undefined;
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
+    await checkFile(join(directory, "owner.mdb"));
     lock = await lockDirectory(directory);
+    await checkFile(join(directory, "store.mdb"));
     database = openDatabase(directory);
     // lmdb makes files that everybody may read; the directory may have been made by somebody else.
     await chmod(join(directory, "store.mdb"), 0o600);
