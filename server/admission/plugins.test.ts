@@ -24,6 +24,7 @@ test("docs/admission.md names all plugins, in order, and says truly which are on
       may: async () => false,
     }),
     { name: "ServiceAccount" },
+    { name: "ResourceQuota" },
   ];
   const page = readFileSync(join(findRoot(), "docs/admission.md"), "utf8");
   const rows = [...page.matchAll(/^\| `(\w+)` \| (yes|no) \|/gm)];
