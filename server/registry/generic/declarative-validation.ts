@@ -13,6 +13,7 @@ import {
   shadowRulesAt,
 } from "../../schema/declarative.js";
 import type { SchemaModel } from "../../schema/model.js";
+import { causeKey } from "./join-problems.js";
 import type { ServedResource } from "./served-resource.js";
 
 /** Where shadow rules and hand-written ones disagree about one field. */
@@ -47,6 +48,18 @@ export interface DeclarativeValidation {
   ): readonly FieldError[];
 }
 
+/** What the facts' rules found and let be, by `causeKey`: an object may have a million mistakes. */
+interface Known {
+  readonly shadow: ReadonlySet<string>;
+  readonly waived: ReadonlySet<string>;
+}
+
+interface Comparison {
+  readonly findings: DeclarativeFindings;
+  readonly known: Known;
+  readonly found: readonly FieldError[];
+}
+
 export function createDeclarativeValidation(options: DeclarativeOptions): DeclarativeValidation {
   const { model } = options;
   const compile = createDeclarativeChecks(model, (gate) => options.isGateEnabled(gate));
@@ -69,13 +82,15 @@ export function createDeclarativeValidation(options: DeclarativeOptions): Declar
       if (check === undefined) return found;
       const findings = check(asJson(next), current && asJson(current));
       const { inForce, shadow } = findings;
+      const known = { shadow: keysOf(shadow), waived: keysOf(findings.waived) };
       const unopposed = resource.strategy.validate === undefined;
-      if (!unopposed && isCompared) compare(resource, findings, found);
+      if (!unopposed && isCompared) compare(resource, { findings, known, found });
       const kept = isTakeover
-        ? found.filter((error) => !isOutvoted(resource, findings, error))
+        ? found.filter((error) => !isOutvoted(resource, known, error))
         : found;
       const added = unopposed || isTakeover ? [...inForce, ...shadow] : inForce;
-      const more = added.filter((error) => !isAmong(error, kept));
+      const keptKeys = keysOf(kept);
+      const more = added.filter((error) => !keptKeys.has(causeKey(error)));
       return more.length === 0 ? kept : [...kept, ...more];
     },
   };
@@ -83,16 +98,16 @@ export function createDeclarativeValidation(options: DeclarativeOptions): Declar
   /** Reports where shadow rules and hand-written ones disagree. */
   function compare(
     { group, resource, storedCodec }: ServedResource,
-    findings: DeclarativeFindings,
-    found: readonly FieldError[],
+    { findings, known, found }: Comparison,
   ): void {
+    const foundKeys = keysOf(found);
     for (const error of findings.shadow) {
-      if (isAmong(error, found)) continue;
+      if (foundKeys.has(causeKey(error))) continue;
       const { field, reason } = error;
       options.onMismatch({ group, resource, field, reason, foundBy: "declarative" });
     }
     for (const error of found) {
-      if (!isMissedBy(storedCodec.type, findings, error)) continue;
+      if (!isMissedBy(storedCodec.type, known, error)) continue;
       const { field, reason } = error;
       options.onMismatch({ group, resource, field, reason, foundBy: "handwritten" });
     }
@@ -101,21 +116,18 @@ export function createDeclarativeValidation(options: DeclarativeOptions): Declar
   /** A rule in shadow covers the field and has not found what hand-written validation has. */
   function isMissedBy(
     type: ServedResource["storedCodec"]["type"],
-    { shadow, waived }: DeclarativeFindings,
+    { shadow, waived }: Known,
     error: FieldError,
   ): boolean {
     const covering = COVERING[error.reason];
-    if (covering === undefined || isAmong(error, shadow) || isAmong(error, waived)) return false;
+    const key = causeKey(error);
+    if (covering === undefined || shadow.has(key) || waived.has(key)) return false;
     return shadowRulesAt(model, type, error.field).some((rule) => covering.test(rule));
   }
 
   /** Where declarative rules decide, what they cover and do not find is no reason. */
-  function isOutvoted(
-    { storedCodec }: ServedResource,
-    findings: DeclarativeFindings,
-    error: FieldError,
-  ): boolean {
-    return isAmong(error, findings.waived) || isMissedBy(storedCodec.type, findings, error);
+  function isOutvoted({ storedCodec }: ServedResource, known: Known, error: FieldError): boolean {
+    return known.waived.has(causeKey(error)) || isMissedBy(storedCodec.type, known, error);
   }
 }
 
@@ -131,7 +143,6 @@ function asJson(object: ApiObject): JsonObject {
   return object as unknown as JsonObject;
 }
 
-/** The same field refused for the same reason is one error. */
-function isAmong({ field, reason }: FieldError, errors: readonly FieldError[]): boolean {
-  return errors.some((error) => error.field === field && error.reason === reason);
+function keysOf(errors: readonly FieldError[]): ReadonlySet<string> {
+  return new Set(errors.map(causeKey));
 }

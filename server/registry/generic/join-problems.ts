@@ -21,15 +21,18 @@ export function joinProblems({ facts, metadata, own }: Problems): FieldError[] {
   if (facts.length === 0) return [...metadata, ...own];
   if (own.length === 0) return [...metadata, ...facts];
   const fields = new Set(own.map(({ field }) => field));
-  const reasons = new Set(own.map(keyOf));
+  const reasons = new Set(own.map(causeKey));
   const left = facts.filter((error) =>
     // An empty value that somebody calls wrong is not missing as well.
-    error.reason === "FieldValueRequired" ? !fields.has(error.field) : !reasons.has(keyOf(error)),
+    error.reason === "FieldValueRequired"
+      ? !fields.has(error.field)
+      : !reasons.has(causeKey(error)),
   );
   return [...metadata, ...inOrder(left, own)];
 }
 
-function keyOf({ field, reason }: FieldError): string {
+/** The same field refused for the same reason is one cause. */
+export function causeKey({ field, reason }: FieldError): string {
   return `${reason} ${field}`;
 }
 
