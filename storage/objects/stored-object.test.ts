@@ -55,6 +55,60 @@ test("S1-UNS-08: what cannot be decoded is a corrupt object and no exception", (
   }
 });
 
+const OWNER = { apiVersion: "v1", kind: "ConfigMap", name: "o", uid: "u" };
+
+test("S1-UNS-08: JSON whose metadata has another shape is a corrupt object, with the member as the reason", () => {
+  const wrong = [
+    { name: 5 },
+    { namespace: [] },
+    { uid: {} },
+    { generateName: true },
+    { creationTimestamp: 1 },
+    { deletionTimestamp: {} },
+    { generation: "1" },
+    { deletionGracePeriodSeconds: "30" },
+    { labels: 7 },
+    { labels: ["a"] },
+    { labels: { secret: 1 } },
+    { annotations: { secret: null } },
+    { finalizers: "secret" },
+    { finalizers: [5] },
+    { ownerReferences: [null] },
+    { ownerReferences: OWNER },
+    { ownerReferences: [{ ...OWNER, uid: 5 }] },
+    { managedFields: [null] },
+    { managedFields: {} },
+  ];
+  for (const part of wrong) {
+    const object = decodeStoredObject(KEY, stored({ ...part }), toRevision(3), undefined);
+    const [member] = Object.keys(part);
+    assert.equal(object.corruption, `metadata.${member} has the wrong type`);
+    assert.equal(object.bytes.length, 0);
+  }
+});
+
+test("members of metadata that are null, or that nobody knows, are no corruption", () => {
+  const part = { creationTimestamp: null, labels: null, ownerReferences: null, cluster: 5 };
+  const object = decodeStoredObject(KEY, stored(part), toRevision(3), undefined);
+  assert.equal(object.corruption, undefined);
+  assert.deepEqual(object.labels, {});
+});
+
+test("S1-UNS-08: text that somebody else has written is still JSON once it has its resourceVersion", () => {
+  const metadata = { labels: { uid: "x" }, uid: "u-1", name: "a" };
+  const object = { data: { metadata: { uid: "u-1" } }, kind: "C", apiVersion: "v1", metadata };
+  const expected = { ...object, metadata: { ...metadata, resourceVersion: "9" } };
+  const head = { kind: "C", apiVersion: "v1", metadata, data: { a: "b" } };
+  for (const [value, shown] of [
+    [JSON.stringify(object), expected],
+    [JSON.stringify(object, undefined, 2), expected],
+    [JSON.stringify(head), { ...head, metadata: expected.metadata }],
+  ] as const) {
+    const decoded = decodeStoredObject(KEY, Buffer.from(value), toRevision(9), undefined);
+    assert.deepEqual(JSON.parse(decoded.bytes.toString()), shown);
+  }
+});
+
 test("S1-META-08: strings and keys that look like ours never mislead the splice", () => {
   const text = fc.oneof(
     fc.string(),

@@ -12,6 +12,7 @@
 import type { Revision } from "../kv/store.js";
 import { unreadableReason } from "../kv/unreadable.js";
 import type { ParsedKey } from "./keys.js";
+import { metadataProblem } from "./metadata-shape.js";
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -47,7 +48,11 @@ const NO_FIELDS: FieldValues = Object.freeze({});
 const NEWLINE = 0x0a;
 const NO_BYTES = Buffer.alloc(0);
 
-/** Decodes a stored value. Never throws: what cannot be read is a corrupt object. */
+/**
+ * Decodes a stored value. Never throws: what cannot be read is a corrupt object, and so is JSON whose
+ * metadata has another shape than metadata has. Who gets an object without corruption may trust its
+ * metadata, and nothing else in it: the store knows no kinds.
+ */
 export function decodeStoredObject(
   key: Pick<ParsedKey, "path" | "namespace" | "name">,
   value: Buffer,
@@ -94,7 +99,7 @@ export function withoutRevision(object: StoredObject): StoredObject {
 /** The bytes to store for an object's JSON, and to answer with once its revision is known. */
 export function spliceResourceVersion(value: Buffer, uid: string, revision: Revision): Buffer {
   const metadataAt = value.indexOf(METADATA_START) + METADATA_START.length;
-  const uidAt = uid === "" ? -1 : value.indexOf(UID_START, metadataAt);
+  const uidAt = uid === "" ? -1 : uidPosition(value, uid, metadataAt);
   const at = uidAt < 0 ? metadataAt : uidAt + UID_START.length + uid.length + 1;
   const isEmpty = uidAt < 0 && value[metadataAt] === 0x7d;
   const field = `"resourceVersion":"${revision}"`;
@@ -106,6 +111,13 @@ export function spliceResourceVersion(value: Buffer, uid: string, revision: Revi
   value.copy(bytes, at + text.length, at);
   bytes[bytes.length - 1] = NEWLINE;
   return bytes;
+}
+
+/** Where the member with that uid begins; -1 where another one stands first, as we never write it. */
+function uidPosition(value: Buffer, uid: string, metadataAt: number): number {
+  const at = value.indexOf(UID_START, metadataAt);
+  const from = at + UID_START.length;
+  return at >= 0 && value.toString("latin1", from, from + uid.length) === uid ? at : -1;
 }
 
 function decode(
@@ -123,18 +135,50 @@ function decode(
     throw new Error("the stored object has no kind or apiVersion");
   }
   if (!isRecord(metadata)) throw new Error("the stored object has no metadata");
+  const problem = metadataProblem(metadata);
+  if (problem !== undefined) throw new Error(problem);
   const uid = typeof metadata.uid === "string" ? metadata.uid : "";
   const head = `{"kind":"${kind}","apiVersion":"${apiVersion}",`;
   const startsWithHead = value.toString("latin1", 0, head.length) === head;
+  const isOurs = startsWithHead && value.indexOf(METADATA_START, head.length) === head.length;
   return {
     ...identity(key),
     revision,
-    bytes: spliceResourceVersion(value, uid, revision),
+    bytes: isOurs
+      ? spliceResourceVersion(value, uid, revision)
+      : spliceForeign(value, object, uid, revision),
     bodyOffset: startsWithHead ? head.length : 0,
     labels: isRecord(metadata.labels) ? (metadata.labels as Labels) : NO_LABELS,
     fields: extractFields === undefined ? NO_FIELDS : extractFields(object),
     corruption: undefined,
   };
+}
+
+/**
+ * The same for text that we have not written, where metadata is not the first to be called so, or has
+ * blanks around it: looked at again, and where it went wrong, written anew.
+ */
+function spliceForeign(
+  value: Buffer,
+  object: Readonly<Record<string, unknown>>,
+  uid: string,
+  revision: Revision,
+): Buffer {
+  const spliced = value.includes(METADATA_START)
+    ? spliceResourceVersion(value, uid, revision)
+    : undefined;
+  if (spliced !== undefined && revisionIn(spliced) === String(revision)) return spliced;
+  const { kind, apiVersion, metadata, ...rest } = object;
+  const text = JSON.stringify({ kind, apiVersion, metadata, ...rest });
+  return spliceResourceVersion(Buffer.from(text), uid, revision);
+}
+
+function revisionIn(bytes: Buffer): string | undefined {
+  try {
+    return JSON.parse(bytes.toString("utf8")).metadata.resourceVersion;
+  } catch {
+    return undefined;
+  }
 }
 
 function identity({ path, namespace, name }: Pick<ParsedKey, "path" | "namespace" | "name">) {

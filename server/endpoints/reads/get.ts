@@ -4,7 +4,7 @@
  */
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
-import { internalError, notFound } from "../../api/status.js";
+import { notFound, unreadableObjects } from "../../api/status.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import { sendCompressed } from "../../request/compression.js";
 import type { RequestContext } from "../../request/request-state.js";
@@ -14,7 +14,7 @@ import type { Representation } from "../representation.js";
 import { parseGetOptions } from "./read-options.js";
 import { namespaceOf, type ReadServices } from "./resource-read.js";
 
-/** Answers with one object. @throws {StatusError} 404, 406, 503, 504 */
+/** Answers with one object. @throws {StatusError} 404, 406, 500, 503, 504 */
 export async function handleGet(
   ctx: RequestContext,
   resource: ServedResource,
@@ -28,7 +28,7 @@ export async function handleGet(
   const path = objectPath(namespaceOf(ctx, resource), info.name);
   const object = reader.view.partition(resource.partition).get(path);
   if (object === undefined) throw notFound(resource, info.name);
-  if (object.corruption !== undefined) throw corruptObject(object);
+  if (object.corruption !== undefined) throw unreadableObjects([path]);
 
   const headers = ["Content-Type", representation.contentType];
   const body = bodyOf(representation, object);
@@ -45,9 +45,4 @@ function bodyOf(representation: Representation, object: StoredObject): Buffer {
   const out = new ChunkWriter();
   representation.putObject(out, object);
   return out.take();
-}
-
-/** The object is there and cannot be read (S1-UNS-08): the cause names the key, not its content. */
-function corruptObject({ path }: StoredObject) {
-  return internalError(`the stored object at ${JSON.stringify(path)} cannot be read`);
 }

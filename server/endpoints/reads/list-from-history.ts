@@ -2,8 +2,9 @@
  * Lists from the store's history, for a revision that memory no longer holds (S1-RV-26..28): a page of
  * the store at a time, so that memory holds no more of it than is being sent.
  */
+
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
-import { unreadableObjects } from "./corrupt-objects.js";
+import { unreadableObjects } from "../../api/status.js";
 import type { HistoricalPage } from "./historical-reader.js";
 import { ListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";

@@ -2,10 +2,11 @@
  * Lists from a snapshot of the view: nothing changes it while it is visited, and the bytes of its
  * objects are copied into the answer. The hot path of lists: no promise and no parse per object.
  */
+
 import { type ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Selector } from "../../api/selectors.js";
-import { unreadableObjects } from "./corrupt-objects.js";
+import { unreadableObjects } from "../../api/status.js";
 import { ListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
 import { REST, visitInTurns } from "./visit-in-turns.js";

@@ -9,6 +9,7 @@ import { inCbor } from "./cbor-encoding.js";
 import { inCompactJson, inIndentedJson } from "./json-encoding.js";
 import { type JsonForm, metadataForm, objectForm } from "./json-form.js";
 import { type ProtobufForms, protobufMetadata, protobufObjects } from "./protobuf-encoding.js";
+import { readableOnly } from "./readable-only.js";
 import { tableForm } from "./table-form.js";
 import { inYaml } from "./yaml-encoding.js";
 
@@ -30,6 +31,14 @@ export interface Asked {
 
 /** @throws {StatusError} 406 for what has no Protobuf form */
 export function createRepresentation(
+  resource: ServedResource,
+  asked: Asked,
+  parts: RepresentationParts,
+): Representation {
+  return readableOnly(encodingOf(resource, asked, parts));
+}
+
+function encodingOf(
   resource: ServedResource,
   { negotiated, includeObject, isPretty }: Asked,
   parts: RepresentationParts,

@@ -295,7 +295,7 @@ async function store(
   claims.learn(change, result.current.slice(own.length, compares.length));
   return {
     type: "refused",
-    existing: existing && (() => currentOfStore(existing)),
+    existing: existing && (() => currentOfStore(existing, objectPath(namespace, name))),
     gate: gate === undefined ? undefined : reopenNamespace(resource, namespace, name, namespaceNow),
   };
 }

@@ -16,8 +16,8 @@ import { admitDelete } from "./admit.js";
 import { commit, putOperation, refresh } from "./commit.js";
 import { deleteObject, warnOfDefault } from "./delete.js";
 import type { DeleteOptions } from "./delete-options.js";
-import { decideDeletion } from "./deletion.js";
-import { currentOfView, parseCurrent, servedCurrent } from "./objects.js";
+import { type DeletionAction, decideDeletion } from "./deletion.js";
+import { currentOfView, orUnreadable, parseCurrent, servedCurrent } from "./objects.js";
 import type { Registry, WriteResult } from "./registry.js";
 import type { ServedResource } from "./served-resource.js";
 
@@ -100,7 +100,12 @@ async function deleteFound(
   const current = currentOfView(stored);
   const object = parseCurrent(current);
   const nowMs = registry.clock.now();
-  const action = decideDeletion(resource, object, stored.revision, options, nowMs);
+  let action: DeletionAction;
+  try {
+    action = decideDeletion(resource, object, stored.revision, options, nowMs);
+  } catch (error) {
+    throw orUnreadable(error, resource, current);
+  }
   if (action === "pending") return stored;
   const { namespace, name } = stored;
   const verdict = admitDelete(registry, { ...target, namespace, name }, current, signal);

@@ -1,6 +1,6 @@
 /**
- * Deletes an object that can no longer be read (S1-UNS): what is stored is junk, or was encrypted
- * with a key that is lost. Its finalizers and preconditions cannot be known, so they do not count;
+ * Deletes an object that can no longer be read (S1-UNS): what is stored is junk, was encrypted with a
+ * key that is lost, or is JSON that is no object of its kind. Its finalizers and preconditions cannot be known, so they do not count;
  * whatever they protected is the caller's responsibility. A readable object is never deleted so.
  *
  * What it held besides itself (the addresses of a Service) names its holder, and is let go of in the
@@ -12,13 +12,14 @@ import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { JsonObject } from "../../api/meta.js";
-import { conflict, invalid, notFound, StatusError } from "../../api/status.js";
+import { conflict, invalid, isUnreadable, notFound, unreadableObjects } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
 import type { UserInfo } from "../../request/user-info.js";
 import { commit, refresh } from "./commit.js";
 import { deletedStatus, deleteObject } from "./delete.js";
 import { IGNORE_READ_ERRORS_FIELD } from "./delete-options.js";
 import { isMembers, valueAt } from "./fields.js";
+import { currentOfView, isReadable } from "./objects.js";
 import type { Registry, WriteResult } from "./registry.js";
 import type { ServedResource } from "./served-resource.js";
 
@@ -46,14 +47,15 @@ export async function deleteCorruptObject(
   const path = objectPath(namespace, name);
   const partition = registry.view.partition(resource.partition);
   await refresh(registry);
-  refuseReadable(resource, name, partition.get(path));
+  const seen = refuseReadable(resource, name, partition.get(path));
   try {
-    // The normal way first: the object may have become readable, and then that is the right one.
+    // The normal way first: the object may have become readable, and then that is the right one. One
+    // of the wrong shape would only be marked, and then be held by finalizers that do not count.
+    if (seen.corruption === undefined) throw unreadableObjects([path]);
     const options = { isDryRun: false, ignoresReadErrors: false };
     return await deleteObject(registry, { ...target, options }, signal);
   } catch (error) {
-    if (!(error instanceof StatusError) || partition.get(path)?.corruption === undefined)
-      throw error;
+    if (!isUnreadable(error)) throw error;
   }
   const key = registry.view.keys.key(resource.partition, path);
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
@@ -106,7 +108,7 @@ function refuseReadable(
   found: StoredObject | undefined,
 ): StoredObject {
   if (found === undefined) throw notFound(resource, name);
-  if (found.corruption !== undefined) return found;
+  if (found.corruption !== undefined || !isReadable(resource, currentOfView(found))) return found;
   const why = "is exclusively used to delete corrupt object(s), try again by removing this option";
   const subject = { group: resource.group, kind: resource.resource };
   throw invalid(subject, name, [invalidValue(IGNORE_READ_ERRORS_FIELD, true, why)]);

@@ -16,6 +16,7 @@ import {
   type CurrentObject,
   currentOfStore,
   currentOfView,
+  orUnreadable,
   parseCurrent,
   servedBytes,
   servedUnstored,
@@ -70,14 +71,19 @@ export async function deleteObject(
     }
     const object = parseCurrent(current);
     let action: DeletionAction;
+    let value: Buffer;
     try {
       action = decideDeletion(resource, object, current.revision, options, registry.clock.now());
       if (action !== "pending") {
         const verdict = admitDelete(registry, target, current, signal);
         if (verdict !== undefined) await verdict;
       }
+      value = Buffer.from(resource.storedCodec.encode(object));
     } catch (error) {
-      if (!(error instanceof StatusError) || isProved || (await isStill())) throw error;
+      const seen: CurrentObject = current;
+      if (!(error instanceof StatusError) || isProved || (await isStill())) {
+        throw orUnreadable(error, resource, seen);
+      }
       continue;
     }
     if (action === "pending" || options.isDryRun) {
@@ -86,7 +92,6 @@ export async function deleteObject(
       return answer(target, action, object, bytes);
     }
     const key = registry.view.keys.key(resource.partition, path);
-    const value = Buffer.from(resource.storedCodec.encode(object));
     const operation: Operation =
       action === "remove"
         ? { type: "delete", key }
@@ -103,7 +108,7 @@ export async function deleteObject(
       return answer(target, action, object, bytes);
     }
     const [now] = result.current;
-    current = now === undefined ? undefined : currentOfStore(now);
+    current = now === undefined ? undefined : currentOfStore(now, path);
     isProved = true;
   }
   throw conflict(resource, name);

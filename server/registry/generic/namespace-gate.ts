@@ -43,7 +43,9 @@ export function reopenNamespace(
   current: KeyValue | undefined,
 ): Compare {
   if (current === undefined) throw notFound(NAMESPACES, namespace);
-  const { status } = parseCurrent(currentOfStore(current)) as { status?: { phase?: string } };
+  const { status } = parseCurrent(currentOfStore(current, namespace)) as {
+    status?: { phase?: string };
+  };
   if (status?.phase === "Terminating") throw namespaceTerminating(resource, name, namespace);
   return { key: current.key, modRevision: current.modRevision };
 }

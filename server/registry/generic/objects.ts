@@ -4,42 +4,94 @@
  */
 import type { KeyValue, Revision } from "../../../storage/kv/store.js";
 import { unreadableReason } from "../../../storage/kv/unreadable.js";
+import { metadataProblem } from "../../../storage/objects/metadata-shape.js";
 import {
   type StoredObject,
   spliceResourceVersion,
 } from "../../../storage/objects/stored-object.js";
-import type { ApiObject } from "../../api/meta.js";
-import { internalError } from "../../api/status.js";
+import type { ApiObject, JsonValue } from "../../api/meta.js";
+import { isUnreadable, StatusError, unreadableObjects } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
+import { isMembers } from "./fields.js";
 import type { ServedResource } from "./served-resource.js";
 
 /** The state that a write starts from, wherever it was read. */
 export interface CurrentObject {
   readonly revision: Revision;
+  /** Where it is in its partition: what a complaint about it names. */
+  readonly path: string;
   /** As stored: without resourceVersion and newline for what came from the store itself. */
   readonly json: Buffer;
 }
 
 export function currentOfView(object: StoredObject): CurrentObject {
   if (object.corruption !== undefined) {
-    throw internalError(`the stored object cannot be read: ${object.corruption}`);
+    throw unreadableObjects([object.path]);
   }
-  return { revision: object.revision, json: object.bytes };
+  return { revision: object.revision, path: object.path, json: object.bytes };
 }
 
 /** @throws {StatusError} 500 for a value that cannot be decrypted */
-export function currentOfStore(kv: KeyValue): CurrentObject {
-  const reason = unreadableReason(kv.value);
-  if (reason !== undefined) throw internalError(`the stored object cannot be read: ${reason}`);
-  return { revision: kv.modRevision, json: kv.value };
+export function currentOfStore(kv: KeyValue, path: string): CurrentObject {
+  if (unreadableReason(kv.value) !== undefined) throw unreadableObjects([path]);
+  return { revision: kv.modRevision, path, json: kv.value };
 }
 
-/** A copy of its own that the caller may change; `metadata` has no resourceVersion. */
-export function parseCurrent(current: CurrentObject): ApiObject {
-  // Stored JSON was encoded by us from a decoded object.
-  const object = parseJson(current.json) as unknown as ApiObject;
+/**
+ * A copy of its own that the caller may change; `metadata` has no resourceVersion, and nothing that is
+ * null. @throws {StatusError} 500 for JSON that is no object, which only the store itself can have said
+ */
+export function parseCurrent({ json, path }: CurrentObject): ApiObject {
+  const object = parseObject(json, path);
+  const members = object.metadata as Record<string, unknown>;
+  for (const member in members) {
+    if (members[member] === null) delete members[member];
+  }
   delete object.metadata.resourceVersion;
   return object;
+}
+
+function parseObject(json: Buffer, path: string): ApiObject {
+  let object: JsonValue;
+  try {
+    object = parseJson(json);
+  } catch (error) {
+    throw unreadableObjects([path], error);
+  }
+  if (!isMembers(object) || !isMembers(object.metadata)) throw unreadableObjects([path]);
+  const problem = metadataProblem(object.metadata);
+  if (problem !== undefined) throw unreadableObjects([path], new Error(problem));
+  return object as unknown as ApiObject;
+}
+
+/**
+ * What to answer for a failure on the way from a current object to the next: where the stored object is
+ * not one of its kind, that is the reason, whatever came of it further on. A client that is told 400
+ * would look for the mistake in its own request.
+ */
+export function orUnreadable(
+  error: unknown,
+  resource: ServedResource,
+  current: CurrentObject,
+): unknown {
+  if (isUnreadable(error)) return error;
+  // Rules that are not about what is in the object, such as its version, say what they say.
+  if (error instanceof StatusError && !MAY_COME_OF_SHAPE.has(error.code)) return error;
+  return isReadable(resource, current) ? error : unreadableObjects([current.path], error);
+}
+
+const MAY_COME_OF_SHAPE: ReadonlySet<number> = new Set([400, 422, 500]);
+
+/** Whether what is stored is an object of its kind, also in the version that is served. */
+export function isReadable(resource: ServedResource, current: CurrentObject): boolean {
+  const { storedCodec, conversion } = resource;
+  try {
+    const { object } = storedCodec.decode(parseCurrent(current) as unknown as JsonValue);
+    conversion?.fromStored(object);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A value that has just been stored, as a client of the resource's version is shown it. */
@@ -50,12 +102,13 @@ export function servedBytes(
   revision: Revision,
 ): Buffer {
   if (resource.conversion === undefined) return spliceResourceVersion(value, uid, revision);
-  return convertedBytes(resource, value, revision);
+  return servedUnstored(resource, parseCurrent({ json: value, path: "", revision }), revision);
 }
 
 /** A current object, wherever it was read, as a client of the resource's version is shown it. */
-export function servedCurrent(resource: ServedResource, { json, revision }: CurrentObject): Buffer {
-  if (resource.conversion !== undefined) return convertedBytes(resource, json, revision);
+export function servedCurrent(resource: ServedResource, current: CurrentObject): Buffer {
+  const { json, revision } = current;
+  if (resource.conversion !== undefined) return convertedCurrent(resource, current);
   if (json.at(-1) === NEWLINE) return json;
   const { uid } = (parseJson(json) as unknown as ApiObject).metadata;
   return spliceResourceVersion(json, uid ?? "", revision);
@@ -75,8 +128,13 @@ export function servedUnstored(
   return Buffer.from(`${text}\n`);
 }
 
-function convertedBytes(resource: ServedResource, json: Buffer, revision: Revision): Buffer {
-  return servedUnstored(resource, parseCurrent({ json, revision }), revision);
+/** @throws {StatusError} 500 for an object that has no such form */
+function convertedCurrent(resource: ServedResource, current: CurrentObject): Buffer {
+  try {
+    return servedUnstored(resource, parseCurrent(current), current.revision);
+  } catch (error) {
+    throw orUnreadable(error, resource, current);
+  }
 }
 
 const NEWLINE = 0x0a;

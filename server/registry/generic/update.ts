@@ -17,6 +17,7 @@ import {
   type CurrentObject,
   currentOfStore,
   currentOfView,
+  orUnreadable,
   servedBytes,
   servedCurrent,
   servedUnstored,
@@ -193,7 +194,10 @@ async function tryUntilWritten(
       const made = nextObject(registry, { ...target, claims }, current, makeNext, signal);
       next = made instanceof Promise ? await made : made;
     } catch (error) {
-      if (!(error instanceof StatusError) || isProved || (await isStill())) throw error;
+      const seen: CurrentObject = current;
+      if (!(error instanceof StatusError) || isProved || (await isStill())) {
+        throw orUnreadable(error, resource, seen);
+      }
       continue;
     }
     const isSame = next.action === "same" && !(await isStale(registry, options, key, signal));
@@ -227,7 +231,7 @@ async function tryUntilWritten(
     }
     const [now, ...held] = result.current.slice(0, compares.length);
     claims.learn(next.claims, held);
-    current = now === undefined ? undefined : currentOfStore(now);
+    current = now === undefined ? undefined : currentOfStore(now, path);
     isProved = true;
     // Turns are taken in one order, the object's before that of what goes with it.
     if (settled !== undefined || (!companions.hasTurn && (await turn.take()))) {
