@@ -35,6 +35,9 @@ const ROUNDS_MAX = 4;
  */
 const ATTEMPT_TICKS_MAX = 14;
 
+/** A member that let a caller wait for 2 s, until its time was over, is left for another one. */
+const SILENT_TICKS = 4;
+
 /** The wait after the first round without success; doubles with each further one. */
 const ROUND_WAIT_MS = 100;
 
@@ -96,6 +99,7 @@ export class EndpointPool {
     for (let attempt = 1; ; attempt++) {
       this.#throwIfOver(signal);
       const connection = this.#current();
+      const askedAtTick = this.#ticks;
       try {
         // Dials and log-ins are shared: each caller leaves them when its own time is over.
         if (!connection.isReady) await this.#aborts.race(signal, connection.open());
@@ -104,6 +108,9 @@ export class EndpointPool {
         const token = pending === undefined ? undefined : await this.#aborts.race(signal, pending);
         return await connection.unary(path, message, token, signal, this.#ticks - startTick);
       } catch (error) {
+        // Whoever comes next shall not wait for the same member until its keepalive notices.
+        const isSilent = signal.aborted && this.#ticks - askedAtTick >= SILENT_TICKS;
+        if (isSilent) this.#leave(connection, error);
         this.#throwIfOver(signal, isWrite ? error : undefined);
         const isLast =
           attempt >= ROUNDS_MAX * this.#connections.length ||

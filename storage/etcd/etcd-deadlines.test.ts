@@ -1,9 +1,10 @@
 /**
- * How long a caller of EtcdStore waits at most. The members here accept connections and never say a
- * word, as paused ones do, so no etcd is needed.
+ * How long a caller of EtcdStore waits at most. The members here accept connections and say nothing, or
+ * nothing more, as paused ones do, so no etcd is needed.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { type Clock, systemClock } from "../base/clock.js";
@@ -46,7 +47,38 @@ async function startMuteMember(): Promise<MuteMember> {
   };
 }
 
-function storeOn(members: readonly MuteMember[], clock: Clock, dialTimeoutMs: number): EtcdStore {
+/** An answer to any range, of which only the revision is looked at: 7. */
+const RANGE_ANSWER = Buffer.from([0, 0, 0, 0, 4, 0x0a, 2, 0x18, 7]);
+
+/** Answers the greeting; what becomes of ranges is told by the caller. */
+async function startMember(onRange: (answer: () => void) => void) {
+  const server = createHttp2Server();
+  server.on("session", (session) => session.on("error", () => {}));
+  server.on("stream", (stream: ServerHttp2Stream, headers) => {
+    stream.on("error", () => {});
+    const answer = () => {
+      stream.respond({ "content-type": "application/grpc" }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.end(RANGE_ANSWER);
+    };
+    if (String(headers[":path"]).includes("Range")) onRange(answer);
+    else answer();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+    },
+  };
+}
+
+function storeOn(
+  members: readonly { readonly endpoint: string }[],
+  clock: Clock,
+  dialTimeoutMs: number,
+): EtcdStore {
   const endpoints = members.map(({ endpoint }) => endpoint);
   return new EtcdStore({
     endpoints,
@@ -86,4 +118,30 @@ test("a write to silent members fails within 10 s, however many there are, and h
     members.reduce((sum, { dials }) => sum + dials, 0),
     1,
   );
+});
+
+test("a member whose answer somebody waited for in vain is left for another one", async () => {
+  let asked = () => {};
+  const firstRange = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  // Whoever is asked first is silent from then on; the keepalive would take seconds to notice.
+  let silent: number | undefined;
+  const onRange = (member: number) => (answer: () => void) => {
+    silent ??= member;
+    asked();
+    if (member !== silent) answer();
+  };
+  await using first = await startMember(onRange(1));
+  await using second = await startMember(onRange(2));
+  const clock = new ManualClock();
+  await using store = storeOn([first, second], clock, 5_000);
+  const caller = new AbortController();
+  const read = store.currentRevision(caller.signal);
+  await firstRange;
+  await clock.advanceInSteps(2_500);
+  const reason = new Error("the caller's time is over");
+  caller.abort(reason);
+  await assert.rejects(read, reason);
+  assert.equal(await store.currentRevision(AbortSignal.timeout(4_000)), 7);
 });
