@@ -82,17 +82,18 @@ class ResourceQuotas {
     const { namespace, name } = place;
     const key = `${namespace}/${name}`;
     const quota = this.#options.objects.get(this.#quotas, place) as QuotaObject | undefined;
-    if (quota === undefined) {
-      const names = this.#names.get(namespace);
-      names?.delete(name);
-      if (names?.size === 0) this.#names.delete(namespace);
-      this.#windowsMs.delete(key);
-    } else {
-      this.#names.set(namespace, (this.#names.get(namespace) ?? new Set()).add(name));
-    }
+    if (quota === undefined) this.#forget(place);
+    else this.#names.set(namespace, (this.#names.get(namespace) ?? new Set()).add(name));
     // Its number may be bounded itself.
     this.#changed(place);
     if (quota !== undefined && !isInForce(quota)) this.#queue.add(key);
+  }
+
+  #forget({ namespace, name }: ObjectKey): void {
+    const names = this.#names.get(namespace);
+    names?.delete(name);
+    if (names?.size === 0) this.#names.delete(namespace);
+    this.#windowsMs.delete(`${namespace}/${name}`);
   }
 
   #addLater(key: string): void {
@@ -120,13 +121,19 @@ class ResourceQuotas {
   async #recount(key: string, place: ObjectKey, signal: AbortSignal): Promise<boolean> {
     const { objects, clock } = this.#options;
     const quota = objects.get(this.#quotas, place) as QuotaObject | undefined;
-    if (quota === undefined) return false;
+    if (quota === undefined) {
+      // It may have gone while the view was loaded anew, which no event tells.
+      this.#forget(place);
+      return false;
+    }
     const startedMs = clock.monotonic();
     // All in one turn: the quota and what it counts are of one moment.
     const countables = this.#countablesOf(quota, place.namespace);
     const used = await recount(quota, countables, clock.now(), nextTurn);
     const restMs = (clock.monotonic() - startedMs) * REST_FACTOR;
-    this.#windowsMs.set(key, Math.min(Math.max(WINDOW_MS, restMs), WINDOW_MS_MAX));
+    if (this.#names.get(place.namespace)?.has(place.name) === true) {
+      this.#windowsMs.set(key, Math.min(Math.max(WINDOW_MS, restMs), WINDOW_MS_MAX));
+    }
     if (isInForce(quota) && isSameUsage(used, parseUsage(quota.status?.used))) return true;
     const hard = { ...quota.spec?.hard };
     const status = { ...quota.status, hard, used: formatUsage(used) };
