@@ -44,8 +44,7 @@ async function serve(config: Config, startedAtMs: number): Promise<void> {
     replica = await openReplica(config, build, logger);
   } catch (error) {
     fail(`keelson: ${oneLine(error)}`);
-    // At once: connections to etcd or Redis that were opened before would keep the process alive.
-    process.exit();
+    return;
   }
   greet(replica, build.version);
   endOnSignal(replica, logger);
@@ -53,6 +52,7 @@ async function serve(config: Config, startedAtMs: number): Promise<void> {
     await replica.ready;
   } catch (error) {
     fail(`keelson: the registry cannot be read: ${oneLine(error)}`);
+    // At once: requests that wait for the registry would hold up an orderly end.
     process.exit();
   }
   logger.info({ afterMs: Math.round(performance.now() - startedAtMs) }, "ready");

@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
+import { type Cleanup, openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -39,7 +40,7 @@ import type { DocumentHandler } from "../http/routes.js";
 import type { Security } from "./security.js";
 import type { TokenKeys } from "./token-keys.js";
 
-export interface Authentication {
+export interface Authentication extends AsyncDisposable {
   readonly authenticator: Authenticator;
   /** Headers that say who somebody is; nobody after authentication sees them. */
   isIdentityHeader(name: string): boolean;
@@ -61,7 +62,14 @@ export interface AuthenticationParts {
 }
 
 /** @throws {Error} with one line: a file that cannot be used */
-export async function createAuthentication(parts: AuthenticationParts): Promise<Authentication> {
+export function createAuthentication(parts: AuthenticationParts): Promise<Authentication> {
+  return openAll((opened) => openAuthenticators(parts, opened));
+}
+
+async function openAuthenticators(
+  parts: AuthenticationParts,
+  opened: Cleanup,
+): Promise<Authentication> {
   const { config, security, tokenKeys, view, logger } = parts;
   const { naming } = config;
   const jwt = await createJwt(parts);
@@ -93,7 +101,7 @@ export async function createAuthentication(parts: AuthenticationParts): Promise<
     );
   }
   if (config.authenticationTokenWebhookConfigFile !== "") {
-    members.push(await createTokenWebhook(parts));
+    members.push(await openTokenWebhook(parts, opened));
   }
   members.push(new UnknownBearerAuthenticator());
   return {
@@ -109,6 +117,7 @@ export async function createAuthentication(parts: AuthenticationParts): Promise<
         runFileWatch({ files, clock: systemClock, logger, apply }, signal),
       );
     },
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   };
 }
 
@@ -191,7 +200,10 @@ export function serverIdHash(): string {
 const TOKEN_WEBHOOK_TIMEOUT_MS = 30_000;
 
 /** @throws {ClientConfigError} with one line */
-async function createTokenWebhook({ config, tokenKeys, logger }: AuthenticationParts) {
+async function openTokenWebhook(
+  { config, tokenKeys, logger }: AuthenticationParts,
+  opened: Cleanup,
+) {
   const { naming } = config;
   const clock = systemClock;
   const file = config.authenticationTokenWebhookConfigFile;
@@ -200,6 +212,7 @@ async function createTokenWebhook({ config, tokenKeys, logger }: AuthenticationP
     timeoutMs: TOKEN_WEBHOOK_TIMEOUT_MS,
     defaultAuthorities: await readHostRoots(process.env.SSL_CERT_FILE),
   });
+  opened.defer(() => client.close());
   return new TokenWebhookAuthenticator({
     reviews: new ReviewClient({ client, clock }),
     version: config.authenticationTokenWebhookVersion as TokenReviewVersion,

@@ -3,6 +3,7 @@
  * followed, and what keeps people from handing out more than they have.
  */
 import { readFile } from "node:fs/promises";
+import { type Cleanup, openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -50,11 +51,16 @@ export interface AuthorizationParts {
 }
 
 /** @throws {Error} with one line: modes, a configuration or a file that cannot be used */
-export async function createAuthorization(parts: AuthorizationParts): Promise<Authorization> {
+export function createAuthorization(parts: AuthorizationParts): Promise<Authorization> {
+  return openAll((opened) => openAuthorizers(parts, opened));
+}
+
+async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Promise<Authorization> {
   const { config, view, metrics, logger } = parts;
   const { naming } = config;
   const observed = createAuthorizationMetrics(metrics, serverIdHash());
   const shared = await openSharedDecisions(config, observed, logger);
+  if (shared !== undefined) opened.use(shared);
   const index = new RbacIndex(view, naming);
   const rbac = new RbacAuthorizer(index);
   const authorizer = await ReloadableAuthorizer.open({
@@ -73,6 +79,7 @@ export async function createAuthorization(parts: AuthorizationParts): Promise<Au
     clock: systemClock,
     logger,
   });
+  opened.defer(() => authorizer.close());
   return {
     authorizer,
     impersonation: new Impersonation({
@@ -92,10 +99,7 @@ export async function createAuthorization(parts: AuthorizationParts): Promise<Au
         runFileWatch({ files: [file], clock: systemClock, logger, apply }, signal),
       );
     },
-    async [Symbol.asyncDispose]() {
-      authorizer.close();
-      await shared?.[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   };
 }
 

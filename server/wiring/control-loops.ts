@@ -12,10 +12,8 @@ import { createOwnership } from "../registry/generic/ownership.js";
 import { createResourceTable } from "../registry/resource-table.js";
 import { createObjectCodecs } from "../schema/object-codec.js";
 import { loadFacts } from "../types/load-facts.js";
-import { openEncryption } from "./encryption.js";
-import { createViews, openStore, STORE_START_MS } from "./storage.js";
-import { withStoredForm } from "./stored-form.js";
-import { openTokenKeys } from "./token-keys.js";
+import { createViews } from "./storage.js";
+import { openStore, STORE_START_MS } from "./store.js";
 
 /**
  * Only the control loops, on the etcd that the flags name. Runs until `signal` aborts.
@@ -36,10 +34,8 @@ export async function runControlLoops(
   });
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(STORE_START_MS)]);
   const metrics = new Metrics();
-  await using plainStore = await openStore(config, logger, metrics, deadline);
-  const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
-  const store = withStoredForm(config, encryption?.store ?? plainStore);
-  const tokenKeys = await openTokenKeys({ config, store, logger }, deadline);
+  await using storage = await openStore({ config, metrics, logger }, deadline);
+  const { store, encryption, tokenKeys } = storage;
   await using lifecycle = new Lifecycle(logger);
   const { view, freshness } = createViews(config, store, table, logger);
   const clock = systemClock;

@@ -1,6 +1,5 @@
 /** Wiring of the registry: the table of what is served, and all that a write goes through. */
 import { systemClock } from "../../storage/base/clock.js";
-import type { RevisionedStore } from "../../storage/kv/store.js";
 import { partitionId } from "../../storage/objects/keys.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { Authenticator } from "../authn/authenticator.js";
@@ -17,16 +16,17 @@ import {
   type DeclarativeValidation,
 } from "../registry/generic/declarative-validation.js";
 import { createOwnership } from "../registry/generic/ownership.js";
-import type { Registry, StoredForm } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/generic/registry.js";
 import { WriteTurns } from "../registry/generic/write-turns.js";
 import { createResourceTable, type ResourceTable } from "../registry/resource-table.js";
 import { serviceAccountToken } from "../registry/subresources/service-account-token.js";
 import type { Facts, SchemaModel } from "../schema/model.js";
 import { createObjectCodecs } from "../schema/object-codec.js";
+import type { Access } from "./access.js";
 import { createAdmission } from "./admission.js";
 import type { Authentication } from "./authentication.js";
 import type { Authorization } from "./authorization.js";
-import type { Views } from "./storage.js";
+import type { OpenedStore } from "./store.js";
 import type { TokenKeys } from "./token-keys.js";
 
 export interface TableParts {
@@ -34,29 +34,34 @@ export interface TableParts {
   readonly facts: Facts;
   readonly tokenKeys: TokenKeys;
   /** Whom the reviews ask. Built later than the table, as they read the view, which needs it. */
-  readonly access: () => Access;
+  readonly reviewers: () => Reviewers;
 }
 
-export interface Access {
+export interface Reviewers {
   readonly authentication: Authentication;
   readonly authorization: Authorization;
 }
 
 /** What the flags enable of the facts, with the reviews and the issuing of tokens. */
-export function createServedTable({ config, facts, tokenKeys, access }: TableParts): ResourceTable {
+export function createServedTable({
+  config,
+  facts,
+  tokenKeys,
+  reviewers,
+}: TableParts): ResourceTable {
   const authenticator: Authenticator = {
     name: "reviews",
     authenticate: (request, signal) =>
-      access().authentication.authenticator.authenticate(request, signal),
+      reviewers().authentication.authenticator.authenticate(request, signal),
   };
   const authorizer: Authorizer = {
     name: "reviews",
     authorize: (attributes, signal) =>
-      access().authorization.authorizer.authorize(attributes, signal),
+      reviewers().authorization.authorizer.authorize(attributes, signal),
   };
   const rules: RulesSource = {
     rulesFor: async (user, namespace, signal) =>
-      await access().authorization.authorizer.rulesFor(user, namespace, signal),
+      await reviewers().authorization.authorizer.rulesFor(user, namespace, signal),
   };
   const apiAudiences = tokenKeys.settings.audiences;
   return createResourceTable({
@@ -75,17 +80,15 @@ export function createServedTable({ config, facts, tokenKeys, access }: TablePar
 export interface RegistryParts {
   readonly config: Config;
   readonly facts: Facts;
-  readonly table: ResourceTable;
-  readonly store: RevisionedStore;
-  /** Knows whether a value would be stored differently by now. */
-  readonly storedForm: StoredForm | undefined;
-  readonly views: Views;
-  readonly authorization: Authorization;
+  readonly storage: Pick<OpenedStore, "store" | "encryption">;
+  readonly access: Access;
   readonly metrics: Metrics;
 }
 
 export function createRegistry(parts: RegistryParts): Registry {
-  const { config, facts, table, store, storedForm, views, authorization, metrics } = parts;
+  const { config, facts, metrics } = parts;
+  const { table, views, authorization } = parts.access;
+  const { store, encryption } = parts.storage;
   const { naming } = config;
   return {
     store,
@@ -97,7 +100,8 @@ export function createRegistry(parts: RegistryParts): Registry {
     ownership: createOwnership({ model: facts.model, naming, clock: systemClock, table }),
     declarative: declarativeOf(config, facts.model, metrics),
     admission: createAdmission({ config, views, authorization, metrics }),
-    ...(storedForm !== undefined && { storedForm }),
+    // Knows whether a value would be stored differently by now.
+    ...(encryption !== undefined && { storedForm: encryption.store }),
     writeTurns: new WriteTurns(),
     allocators: {
       [partitionId("", "services")]: createServiceAllocator({

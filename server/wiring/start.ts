@@ -1,45 +1,102 @@
 /** Wiring of the start: what has to be there before a replica is ready, and what runs from then on. */
 import { systemClock } from "../../storage/base/clock.js";
-import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import { runAuthenticationTrust } from "../controllers/authentication-trust.js";
 import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
 import { ensureClusterInfo } from "../controllers/cluster-info.js";
-import type { ObjectsApi } from "../controllers/objects-api.js";
+import { createLocalObjects } from "../controllers/local-objects.js";
 import { runControllers } from "../controllers/run-controllers.js";
 import { ensureSystemNamespaces } from "../controllers/system-namespaces.js";
 import { ensureSystemPriorityClasses } from "../controllers/system-priority-classes.js";
+import type { Metrics } from "../http/metrics.js";
+import type { Access } from "./access.js";
+import { collectGarbage } from "./collect-garbage.js";
 import { rootAuthorityOf } from "./control-loops.js";
+import { warmCodecs } from "./registry.js";
 import type { Security } from "./security.js";
-import type { TokenKeys } from "./token-keys.js";
+import type { Serving } from "./serving.js";
+import { spawnCompactor } from "./storage.js";
+import type { OpenedStore } from "./store.js";
 
 export interface StartParts {
   readonly config: Config;
-  readonly objects: ObjectsApi;
-  readonly security: Security;
-  readonly tokenKeys: TokenKeys;
-  /** Under which others reach this replica: "https://10.0.0.1:6443". */
-  readonly advertisedUrl: string;
-  readonly lifecycle: Lifecycle;
+  readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Called when the default roles and bindings are there. */
+  readonly security: Security;
+  readonly storage: OpenedStore;
+  readonly access: Access;
+  readonly serving: Serving;
+  /** Under which this machine reaches the replica. */
+  readonly url: string;
+  /** "host:port" under which others reach it. */
+  readonly serverAddress: () => string;
+}
+
+export interface Started {
+  readonly kubeconfigPath: string;
+  /** Resolves when the replica is ready; rejects when it can never be. */
+  readonly ready: Promise<void>;
+}
+
+/**
+ * The port is open. All that runs from here on belongs to the lifecycle of `serving`.
+ * @throws {Error} of the file system: the kubeconfig cannot be written
+ */
+export async function startReplica(parts: StartParts): Promise<Started> {
+  const { security, serving } = parts;
+  spawnFollowers(parts);
+  const kubeconfigPath = await security.writeKubeconfig(parts.url);
+  const viewLoaded = serving.health.addPostStartHook("load-view");
+  const rolesMade = serving.health.addPostStartHook("rbac/bootstrap-roles");
+  return { kubeconfigPath, ready: becomeReady(parts, { viewLoaded, rolesMade }) };
+}
+
+/** What follows files, and the clock of the watches. */
+function spawnFollowers(parts: StartParts): void {
+  const { security, storage, access, metrics, logger } = parts;
+  const { listener, lifecycle, ticker } = parts.serving;
+  const { encryption, tokenKeys } = storage;
+  security.spawnReload(listener, lifecycle, metrics, logger);
+  access.authentication.spawn(lifecycle);
+  access.authorization.spawn(lifecycle);
+  encryption?.spawnReload({ view: access.views.view, tokenKeys, lifecycle });
+  lifecycle.spawn("watch ticker", (signal) => ticker.run(signal));
+}
+
+interface Milestones {
+  viewLoaded(): void;
+  /** The default roles and bindings are there. */
   rolesMade(): void;
 }
 
+async function becomeReady(parts: StartParts, milestones: Milestones): Promise<void> {
+  const { config, storage, logger } = parts;
+  const { table, views } = parts.access;
+  const { lifecycle } = parts.serving;
+  await views.view.start(lifecycle, lifecycle.signal);
+  collectGarbage();
+  await fillRegistry(parts, milestones);
+  spawnCompactor(config, storage.store, lifecycle, logger);
+  lifecycle.spawn("codec warm-up", (signal) => warmCodecs(table, signal));
+  milestones.viewLoaded();
+}
+
 /** The view is loaded. Makes what every registry has; the loops run on in the background. */
-export async function startReplica(parts: StartParts): Promise<void> {
-  const { config, objects, security, lifecycle } = parts;
+async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promise<void> {
+  const { config, security, storage, access, serving } = parts;
   const { naming } = config;
+  const { registry, lifecycle } = serving;
   const { signal } = lifecycle;
+  const objects = createLocalObjects(registry, access.table);
   const loops = { objects, naming, clock: systemClock, logger: parts.logger };
   await ensureSystemNamespaces(objects, naming, signal);
   await ensureSystemPriorityClasses(objects, naming, signal);
   await reconcileBootstrapPolicy(loops, signal);
-  parts.rolesMade();
+  rolesMade();
   const rootAuthority = await rootAuthorityOf(config, () => security.servingAuthority());
   if (config.enableBootstrapTokenAuth) {
-    const info = { server: parts.advertisedUrl, authority: rootAuthority() };
+    const info = { server: `https://${parts.serverAddress()}`, authority: rootAuthority() };
     await ensureClusterInfo(objects, naming, info, signal);
   }
   const trust = () => security.trust();
@@ -47,7 +104,7 @@ export async function startReplica(parts: StartParts): Promise<void> {
     runAuthenticationTrust({ ...loops, trust }, until),
   );
   if (!config.runControllers) return;
-  const serviceAccounts = { issuer: parts.tokenKeys.issuer, rootAuthority };
+  const serviceAccounts = { issuer: storage.tokenKeys.issuer, rootAuthority };
   const { controllers } = config;
   lifecycle.spawn("controllers", (until) =>
     runControllers({ ...loops, serviceAccounts, controllers }, until),

@@ -21,7 +21,7 @@ const BURST_FACTOR = 4;
  * Opens etcd where the flags name one, else the embedded store. Only that one is loaded: the other's
  * client costs memory and time to start. @throws {StorageError}
  */
-export async function openStore(
+export async function openPlainStore(
   config: Config,
   logger: Logger,
   metrics: Metrics,
@@ -66,9 +66,6 @@ async function readEtcdCredentials({ etcdUsername, etcdPasswordFile }: Config) {
   const password = (await readFile(etcdPasswordFile, "utf8")).replace(/\r?\n$/, "");
   return { username: etcdUsername, password };
 }
-
-/** How long the store may take to answer when a process starts. */
-export const STORE_START_MS = 10_000;
 
 export interface Views {
   readonly view: RegistryView;

@@ -1,0 +1,70 @@
+/**
+ * Wiring of access: what is served, the view of it, and who is believed and allowed. They are one
+ * step, as they need each other: the view knows resources by the table, credentials and policy are
+ * read from the view, and reviews, which the table has, ask both.
+ */
+import { assert } from "../../storage/base/assert.js";
+import { openAll } from "../../storage/base/cleanup.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { Config } from "../config/config.js";
+import type { Metrics } from "../http/metrics.js";
+import type { ResourceTable } from "../registry/resource-table.js";
+import type { Facts } from "../schema/model.js";
+import { type Authentication, createAuthentication } from "./authentication.js";
+import { type Authorization, createAuthorization } from "./authorization.js";
+import { createServedTable, type Reviewers } from "./registry.js";
+import type { Security } from "./security.js";
+import { createViews, type Views } from "./storage.js";
+import type { OpenedStore } from "./store.js";
+
+export interface Access extends AsyncDisposable {
+  readonly table: ResourceTable;
+  /** Nothing is read before `view.start`. */
+  readonly views: Views;
+  readonly authentication: Authentication;
+  readonly authorization: Authorization;
+}
+
+export interface AccessParts {
+  readonly config: Config;
+  readonly facts: Facts;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly security: Security;
+  readonly storage: OpenedStore;
+  /** "host:port" under which others reach this replica. */
+  readonly serverAddress: () => string;
+}
+
+/** @throws {Error} with one line: modes, a configuration or a file that cannot be used */
+export function openAccess(parts: AccessParts): Promise<Access> {
+  return openAll(async (opened) => {
+    const { config, facts, metrics, logger, security, serverAddress } = parts;
+    const { store, tokenKeys } = parts.storage;
+    let reviewers: Reviewers | undefined;
+    const table = createServedTable({
+      config,
+      facts,
+      tokenKeys,
+      reviewers() {
+        assert(reviewers !== undefined, "AccessIsWired");
+        return reviewers;
+      },
+    });
+    const views = createViews(config, store, table, logger, metrics);
+    const common = { config, view: views.view, metrics, logger };
+    const authentication = opened.use(
+      await createAuthentication({ ...common, security, tokenKeys, serverAddress }),
+    );
+    const installation = tokenKeys.keys.signing.id;
+    const authorization = opened.use(await createAuthorization({ ...common, installation }));
+    reviewers = { authentication, authorization };
+    return {
+      table,
+      views,
+      authentication,
+      authorization,
+      [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+    };
+  });
+}

@@ -1,0 +1,194 @@
+/**
+ * Wiring of serving: all that a request meets on its way, from the port to the registry, and the
+ * checks that say whether it should come at all.
+ */
+import { openAll } from "../../storage/base/cleanup.js";
+import { systemClock } from "../../storage/base/clock.js";
+import { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { AuditLog } from "../audit/audit-log.js";
+import { createProtobufCodecs } from "../codec/protobuf.js";
+import type { Config } from "../config/config.js";
+import type { BuildInfo } from "../endpoints/discovery/version.js";
+import { isServedPath, withResourceVerbs } from "../endpoints/dispatch.js";
+import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
+import { createStatusEncoder } from "../endpoints/representations/status-encoder.js";
+import { createApplication } from "../http/application.js";
+import { withAudit } from "../http/audit.js";
+import { withFreshCredentials, withFreshPolicy } from "../http/freshness.js";
+import { Health } from "../http/health.js";
+import { withImpersonation } from "../http/impersonation.js";
+import { InFlightLimits } from "../http/in-flight.js";
+import { Listener } from "../http/listener.js";
+import type { Metrics } from "../http/metrics.js";
+import { requestChain } from "../http/request-chain.js";
+import { createRoutes } from "../http/routes.js";
+import { withWebSocketBearer } from "../http/web-socket-bearer.js";
+import type { Registry } from "../registry/generic/registry.js";
+import type { Facts } from "../schema/model.js";
+import type { Access } from "./access.js";
+import { openAuditLog } from "./audit.js";
+import { createDocuments } from "./documents.js";
+import { createRegistry } from "./registry.js";
+import type { Security } from "./security.js";
+import type { Views } from "./storage.js";
+import { observeStorage } from "./storage-metrics.js";
+import type { OpenedStore } from "./store.js";
+import { createVerbs, negotiatorOf } from "./verbs.js";
+
+export interface Serving extends AsyncDisposable {
+  readonly listener: Listener;
+  readonly registry: Registry;
+  readonly health: Health;
+  /** Ends watches, at once or over a time. */
+  readonly ticker: WatchTicker;
+  /** Of background work: it ends after the last request, which may need it. */
+  readonly lifecycle: Lifecycle;
+  /** Readiness fails from now on, and nothing else changes. */
+  refuseReadiness(): void;
+}
+
+export interface ServingParts {
+  readonly config: Config;
+  readonly build: BuildInfo;
+  readonly facts: Facts;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly security: Security;
+  readonly storage: OpenedStore;
+  readonly access: Access;
+  /** "host:port" under which others reach this replica. */
+  readonly serverAddress: () => string;
+}
+
+/** The port is open when it returns. @throws {Error} port taken; an audit log that cannot be written */
+export function openServing(parts: ServingParts): Promise<Serving> {
+  return openAll(async (opened) => {
+    const { config, metrics, logger, security, access } = parts;
+    const { livezGracePeriodMs, requestTimeoutMs } = config;
+    const health = new Health({ logger, clock: systemClock, livezGracePeriodMs });
+    let isEnding = false;
+    addChecks(health, access.views, () => isEnding);
+    const registry = createRegistry(parts);
+    observeStorage(metrics, access.views);
+    const auditLog = await openAuditLog(config, metrics, logger);
+    if (auditLog !== undefined) opened.use(auditLog);
+    const lifecycle = opened.use(new Lifecycle(logger));
+    const ticker = new WatchTicker(systemClock);
+    const chain = createChain({ ...parts, health, registry, auditLog, ticker });
+    const listener = await Listener.open(
+      {
+        host: config.bindAddress,
+        port: config.securePort,
+        credentials: security.credentials,
+        requestTimeoutMs,
+        logger,
+        metrics,
+        clock: systemClock,
+      },
+      createApplication(chain, logger),
+    );
+    opened.defer(() => listener.close(config.shutdownGracePeriodMs));
+    opened.defer(() => ticker.endAll());
+    return {
+      listener,
+      registry,
+      health,
+      ticker,
+      lifecycle,
+      refuseReadiness() {
+        isEnding = true;
+      },
+      [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+    };
+  });
+}
+
+interface ChainParts extends ServingParts {
+  readonly health: Health;
+  readonly registry: Registry;
+  readonly auditLog: AuditLog | undefined;
+  readonly ticker: WatchTicker;
+}
+
+function createChain(parts: ChainParts) {
+  const { config, facts, metrics, logger, auditLog, health, registry, ticker } = parts;
+  const { table, views, authentication, authorization } = parts.access;
+  const { naming } = config;
+  const { freshness } = views;
+  const { authorizer, impersonation } = authorization;
+  const protobuf = createProtobufCodecs(facts);
+  const inFlightLimits = new InFlightLimits({
+    readOnlyMax: config.maxRequestsInflight,
+    mutatingMax: config.maxMutatingRequestsInflight,
+  });
+  metrics.observeInFlight(() => inFlightLimits);
+  const documents = createDocuments({ ...parts, table, address: parts.serverAddress });
+  const verbs = createVerbs({
+    config,
+    registry,
+    freshness,
+    model: facts.model,
+    protobuf,
+    authorizer,
+    metrics,
+    ticker,
+    logger,
+  });
+  return requestChain({
+    logger,
+    logsSuccess: config.logLevel === "debug",
+    metrics,
+    encodeStatus: createStatusEncoder(naming, negotiatorOf(config), protobuf),
+    audit: auditLog && withAudit({ log: auditLog, naming }),
+    authenticator: authentication.authenticator,
+    isIdentityHeader: (name) => authentication.isIdentityHeader(name),
+    authorizer,
+    inFlightLimits,
+    beforeAuthentication: [withWebSocketBearer(naming), withFreshCredentials(freshness)],
+    beforeAuthorization: [withFreshPolicy(freshness), withImpersonation(impersonation)],
+    requestTimeoutMs: config.requestTimeoutMs,
+    isServed: (info) => isServedPath(table, info),
+    routes: createRoutes({
+      health,
+      metrics,
+      documents: { ...documents, ...authentication.documents },
+    }),
+    handler: withResourceVerbs(table, verbs),
+  });
+}
+
+/** What readiness means: the store answers, the view follows it, and we are not going down. */
+function addChecks(
+  health: Health,
+  { view, freshness }: Views,
+  isShuttingDown: () => boolean,
+): void {
+  health.add(
+    {
+      name: "etcd",
+      async check() {
+        await freshness.fresh();
+      },
+    },
+    ["readyz", "healthz"],
+  );
+  health.add(
+    {
+      name: "informer-sync",
+      check() {
+        if (!view.isSynced) throw new Error("the view is loading");
+      },
+    },
+    ["readyz"],
+  );
+  health.add(
+    {
+      name: "shutdown",
+      check() {
+        if (isShuttingDown()) throw new Error("the process is shutting down");
+      },
+    },
+    ["readyz"],
+  );
+}

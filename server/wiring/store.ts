@@ -1,0 +1,46 @@
+/**
+ * Wiring of the store as everything above sees it: the one that the flags name, behind it what seals
+ * values and gives them their form, and the keys of tokens that all replicas share through it.
+ */
+import { openAll } from "../../storage/base/cleanup.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { RevisionedStore } from "../../storage/kv/store.js";
+import type { Config } from "../config/config.js";
+import type { Metrics } from "../http/metrics.js";
+import { type Encryption, openEncryption } from "./encryption.js";
+import { openPlainStore } from "./storage.js";
+import { withStoredForm } from "./stored-form.js";
+import { openTokenKeys, type TokenKeys } from "./token-keys.js";
+
+/** How long the store may take to answer when a process starts. */
+export const STORE_START_MS = 10_000;
+
+export interface OpenedStore extends AsyncDisposable {
+  readonly store: RevisionedStore;
+  /** Undefined when nothing is encrypted. */
+  readonly encryption: Encryption | undefined;
+  readonly tokenKeys: TokenKeys;
+}
+
+export interface StoreParts {
+  readonly config: Config;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+/** @throws {Error} with one line: store unreachable or in use, a file that cannot be used */
+export function openStore(parts: StoreParts, signal: AbortSignal): Promise<OpenedStore> {
+  return openAll(async (opened) => {
+    const { config, metrics, logger } = parts;
+    const plainStore = opened.use(await openPlainStore(config, logger, metrics, signal));
+    const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
+    const store = withStoredForm(config, encryption?.store ?? plainStore);
+    const tokenKeys = await openTokenKeys({ config, store, logger }, signal);
+    return {
+      store,
+      encryption,
+      tokenKeys,
+      [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+    };
+  });
+}
