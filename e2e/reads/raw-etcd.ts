@@ -6,6 +6,8 @@ import { type Revision, toRevision } from "../../storage/kv/store.js";
 import type { Subject } from "./subjects.js";
 
 export interface RawEtcd extends AsyncDisposable {
+  /** The text at a key. @throws {Error} there is none */
+  get(key: string): Promise<string>;
   /** Writes any bytes at any key, whatever is there. */
   put(key: string, value: string): Promise<Revision>;
   delete(key: string): Promise<Revision>;
@@ -36,6 +38,11 @@ export async function openRawEtcdAt(endpoint: string, prefix: string): Promise<R
     }
   };
   return {
+    async get(key) {
+      const { kv } = await store.get(key, {}, soon());
+      if (kv === undefined) throw new Error(`nothing at ${key}`);
+      return kv.value.toString();
+    },
     put: (key, value) => write(key, value),
     delete: (key) => write(key, undefined),
     compact: (revision) => store.compact(toRevision(revision), soon()),
