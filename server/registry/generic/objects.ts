@@ -4,6 +4,7 @@
  */
 import type { KeyValue, Revision } from "../../../storage/kv/store.js";
 import { unreadableReason } from "../../../storage/kv/unreadable.js";
+import { objectPath } from "../../../storage/objects/keys.js";
 import { metadataProblem } from "../../../storage/objects/metadata-shape.js";
 import {
   type StoredObject,
@@ -82,13 +83,14 @@ export function orUnreadable(
 
 const MAY_COME_OF_SHAPE: ReadonlySet<number> = new Set([400, 422, 500]);
 
-/** Whether what is stored is an object of its kind, also in the version that is served. */
+/** Whether what is stored is the object of its key and its kind, also in the version that is served. */
 export function isReadable(resource: ServedResource, current: CurrentObject): boolean {
   const { storedCodec, conversion } = resource;
   try {
     const { object } = storedCodec.decode(parseCurrent(current) as unknown as JsonValue);
     conversion?.fromStored(object);
-    return true;
+    const { namespace = "", name = "" } = object.metadata;
+    return objectPath(namespace, name) === current.path;
   } catch {
     return false;
   }
