@@ -139,3 +139,21 @@ test("many objects come and go while they are counted: in the end the count is r
   );
   await untilStatus("busy", hard, { configmaps: "80", pods: "60" });
 });
+
+test("objects of a wrong shape, written behind the server's back, do not keep others from being counted", async () => {
+  await create("", "namespaces", "wild");
+  for (const [name, spec] of Object.entries({
+    a: 5,
+    b: { containers: 5 },
+    c: { containers: [null] },
+  })) {
+    const object = { kind: "Pod", apiVersion: "v1", metadata: { name, namespace: "wild" }, spec };
+    const key = view.keys.key("core/pods", `wild/${name}`);
+    const put = { type: "put", key, value: Buffer.from(JSON.stringify(object)) } as const;
+    await registry.store.commit({ compares: [], operations: [put] }, noSignal);
+  }
+  await create("wild", "pods", "fine", { spec: { containers } });
+  const hard = { "requests.cpu": "1" };
+  await create("wild", "resourcequotas", "q", { spec: { hard } });
+  await untilStatus("wild", hard, { "requests.cpu": "100m" });
+});

@@ -8,7 +8,7 @@
  */
 
 import { Evaluators } from "../admission/quota/evaluators.js";
-import type { QuotaObject } from "../admission/quota/quota-object.js";
+import { isQuota, type QuotaObject } from "../admission/quota/quota-object.js";
 import { type Countable, recount } from "../admission/quota/recount.js";
 import { formatUsage, isSameUsage, parseUsage } from "../admission/quota/usage.js";
 import { deepEqual } from "../api/deep-equal.js";
@@ -81,12 +81,12 @@ class ResourceQuotas {
   #quotaChanged(place: ObjectKey): void {
     const { namespace, name } = place;
     const key = `${namespace}/${name}`;
-    const quota = this.#options.objects.get(this.#quotas, place) as QuotaObject | undefined;
+    const quota = this.#options.objects.get(this.#quotas, place);
     if (quota === undefined) this.#forget(place);
     else this.#names.set(namespace, (this.#names.get(namespace) ?? new Set()).add(name));
     // Its number may be bounded itself.
     this.#changed(place);
-    if (quota !== undefined && !isInForce(quota)) this.#queue.add(key);
+    if (isQuota(quota) && !isInForce(quota)) this.#queue.add(key);
   }
 
   #forget({ namespace, name }: ObjectKey): void {
@@ -120,12 +120,14 @@ class ResourceQuotas {
   /** @returns whether there is such a quota */
   async #recount(key: string, place: ObjectKey, signal: AbortSignal): Promise<boolean> {
     const { objects, clock } = this.#options;
-    const quota = objects.get(this.#quotas, place) as QuotaObject | undefined;
+    const quota = objects.get(this.#quotas, place);
     if (quota === undefined) {
       // It may have gone while the view was loaded anew, which no event tells.
       this.#forget(place);
       return false;
     }
+    // Left to people, whose change is an event.
+    if (!isQuota(quota)) return false;
     const startedMs = clock.monotonic();
     // All in one turn: the quota and what it counts are of one moment.
     const countables = this.#countablesOf(quota, place.namespace);

@@ -16,3 +16,39 @@ export interface QuotaObject extends ApiObject {
   };
   status?: { readonly hard?: UsageTexts | null; readonly used?: UsageTexts | null };
 }
+
+/** Whether the parsed object is a quota: what is stored may have been written behind our back. */
+export function isQuota(value: unknown): value is QuotaObject {
+  if (!isRecord(value) || !isRecord(value.metadata)) return false;
+  const { spec = {}, status = {} } = value;
+  if (!isRecord(spec) || !isRecord(status)) return false;
+  const { scopes, scopeSelector } = spec;
+  if (![spec.hard, status.hard, status.used].every(isAmounts) || !isTexts(scopes)) return false;
+  if (!isMissing(scopeSelector) && !isRecord(scopeSelector)) return false;
+  const { matchExpressions } = scopeSelector ?? {};
+  if (isMissing(matchExpressions)) return true;
+  return Array.isArray(matchExpressions) && matchExpressions.every(isTerm);
+}
+
+function isTerm(value: unknown): boolean {
+  if (!isRecord(value) || !isTexts(value.values)) return false;
+  return typeof value.scopeName === "string" && typeof value.operator === "string";
+}
+
+function isAmounts(value: unknown): boolean {
+  if (isMissing(value)) return true;
+  return isRecord(value) && Object.values(value).every((amount) => typeof amount === "string");
+}
+
+function isTexts(value: unknown): boolean {
+  if (isMissing(value)) return true;
+  return Array.isArray(value) && value.every((text) => typeof text === "string");
+}
+
+function isMissing(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -48,9 +48,28 @@ export async function recount(
     const total = new Map<string, Quantity>();
     for (const object of objects) {
       if (++looked % OBJECTS_PER_TURN === 0) await pause();
-      if (isInScopes(quota, evaluator, object)) addTo(total, evaluator.usage(object, nowMs));
+      const usage = usageOf(quota, evaluator, object, nowMs);
+      if (usage !== undefined) addTo(total, usage);
     }
     for (const name of names) used.set(name, total.get(name) ?? ZERO_QUANTITY);
   }
   return used;
+}
+
+/**
+ * What the object uses of the quota. One that was written behind our back may be anything under its
+ * metadata: then it is left out, as one that cannot be read, and the others count.
+ */
+function usageOf(
+  quota: QuotaObject,
+  evaluator: Evaluator,
+  object: ApiObject,
+  nowMs: number,
+): Usage | undefined {
+  try {
+    return isInScopes(quota, evaluator, object) ? evaluator.usage(object, nowMs) : undefined;
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
 }

@@ -21,7 +21,7 @@ import type {
 import { type Charged, chargeQuotas, type LookedAt } from "./charge.js";
 import type { Evaluator } from "./evaluator.js";
 import { Evaluators } from "./evaluators.js";
-import type { QuotaObject } from "./quota-object.js";
+import { isQuota, type QuotaObject } from "./quota-object.js";
 
 export interface ResourceQuotaOptions {
   readonly view: Pick<RegistryView, "keys" | "partition">;
@@ -45,7 +45,8 @@ export class ResourceQuota implements AdmissionPlugin {
   readonly #evaluators: Evaluators;
   /** By namespace, then by name. */
   readonly #quotas = new Map<string, Map<string, StoredObject>>();
-  readonly #parsed = new WeakMap<StoredObject, QuotaObject>();
+  /** undefined for what is no quota. */
+  readonly #parsed = new WeakMap<StoredObject, QuotaObject | undefined>();
   /** By key: what our own transactions showed before the view does; at most one per quota. */
   readonly #ahead = new Map<string, KnownQuota>();
   /** Namespaces with a quota that is gone from the store, and not yet from the view. */
@@ -95,11 +96,12 @@ export class ResourceQuota implements AdmissionPlugin {
   #quotasOf(namespace: string): KnownQuota[] {
     const quotas: KnownQuota[] = [];
     for (const [name, stored] of this.#quotas.get(namespace) ?? []) {
-      // One that cannot be read is left to people: nobody knows what it bounds.
-      if (stored.corruption !== undefined) continue;
       const key = this.#keyOf(namespace, name);
-      const { revision } = stored;
-      quotas.push(this.#ahead.get(key) ?? { key, revision, quota: this.#parse(stored) });
+      const ahead = this.#ahead.get(key);
+      // One that cannot be read is left to people: nobody knows what it bounds.
+      const quota = ahead === undefined ? this.#parse(stored) : undefined;
+      if (ahead !== undefined) quotas.push(ahead);
+      else if (quota !== undefined) quotas.push({ key, revision: stored.revision, quota });
     }
     return quotas.sort((left, right) => (left.key < right.key ? -1 : 1));
   }
@@ -149,12 +151,11 @@ export class ResourceQuota implements AdmissionPlugin {
     this.#behind.delete(namespace);
   }
 
-  #parse(stored: StoredObject): QuotaObject {
-    const known = this.#parsed.get(stored);
-    if (known !== undefined) return known;
-    const quota = JSON.parse(stored.bytes.toString("utf8")) as QuotaObject;
+  #parse(stored: StoredObject): QuotaObject | undefined {
+    if (this.#parsed.has(stored)) return this.#parsed.get(stored);
+    const quota = stored.corruption === undefined ? parseQuota(stored.bytes) : undefined;
     // It is the key's revision, and not part of what is stored.
-    delete quota.metadata.resourceVersion;
+    delete quota?.metadata.resourceVersion;
     this.#parsed.set(stored, quota);
     return quota;
   }
@@ -167,7 +168,8 @@ export class ResourceQuota implements AdmissionPlugin {
 /** undefined for what cannot be read. */
 function parseQuota(value: Buffer): QuotaObject | undefined {
   try {
-    return JSON.parse(value.toString("utf8")) as QuotaObject;
+    const quota: unknown = JSON.parse(value.toString("utf8"));
+    return isQuota(quota) ? quota : undefined;
   } catch {
     return undefined;
   }

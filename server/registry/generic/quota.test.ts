@@ -311,3 +311,29 @@ test("a quota that was deleted or replaced meanwhile is looked at anew", async (
   await Promise.all(creating);
   assert.deepEqual(await usedOf("moving", "q"), { secrets: "0" });
 });
+
+test("what was written behind the server's back as a quota bounds nothing and breaks nothing", async () => {
+  await createNamespace("wild");
+  const { store, view } = registry;
+  const shapes: unknown[] = [
+    {},
+    { spec: 5, status: [] },
+    { spec: { scopes: 5 }, status: { hard: { configmaps: "0" } } },
+    { spec: { scopes: [{}] }, status: { hard: { configmaps: "0" } } },
+    {
+      spec: { scopeSelector: { matchExpressions: [null] } },
+      status: { hard: { configmaps: "0" } },
+    },
+    { status: { hard: { configmaps: 0 }, used: { configmaps: {} } } },
+    { status: { hard: "configmaps", used: null } },
+  ];
+  for (const [index, shape] of shapes.entries()) {
+    const metadata = { name: `q${index}`, namespace: "wild" };
+    const value = { kind: "ResourceQuota", apiVersion: "v1", metadata, ...(shape as object) };
+    const key = view.keys.key("core/resourcequotas", `wild/q${index}`);
+    const put = { type: "put", key, value: Buffer.from(JSON.stringify(value)) } as const;
+    await store.commit({ compares: [], operations: [put] }, noSignal);
+  }
+  await create("wild", "configmaps", { metadata: { name: "a" } });
+  await create("wild", "pods", pod("a"));
+});
