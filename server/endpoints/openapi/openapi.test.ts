@@ -221,6 +221,13 @@ test("S1-GEN-04, S1-GEN-26: watches have paths of their own, as clients that are
   assert.equal(paths["/apis/authorization.k8s.io/v1/watch/subjectaccessreviews"], undefined);
 });
 
+test("S1-GEN-26, S1-DRY-01: what older kubectls look for in v2 stands in the operation itself", async () => {
+  const { paths } = await parsed("/openapi/v2");
+  const { patch } = paths["/api/v1/namespaces/{namespace}/configmaps/{name}"];
+  const names = patch.parameters.flatMap(({ name }: Parsed) => name ?? []);
+  assert.deepEqual(names, ["body", "dryRun", "fieldValidation"]);
+});
+
 test("operation ids are unique", async () => {
   const { paths } = await parsed("/openapi/v2");
   const ids = Object.values<Parsed>(paths).flatMap((item) =>

@@ -20,6 +20,12 @@ export interface ParameterOptions {
   readonly isShared?: boolean;
 }
 
+/**
+ * Written out in every operation, as older kubectls look for them there and follow no reference:
+ * without them there is no dry run up to 1.26 and no strict validation up to 1.27.
+ */
+const NEVER_SHARED = ["dryRun", "fieldValidation"];
+
 /** Parameters that are no field of an options type. */
 const SHARED_EXTRA = ["name", "namespace", "path"] as const;
 
@@ -61,7 +67,7 @@ export function optionParameters(
         in: "query",
         type: parameterType,
         ...(description === undefined || !isShared ? {} : { description }),
-        isShared,
+        isShared: isShared && !NEVER_SHARED.includes(field.name),
       });
     }
   }
