@@ -40,7 +40,7 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
       "couldn't get version/kind; json parse error: apiVersion and kind must be strings",
     );
   }
-  if (apiVersion !== "" && apiVersion !== expected) {
+  if (apiVersion !== "" && !acceptedVersions(resource).includes(apiVersion)) {
     throw badRequest(
       `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
     );
@@ -52,6 +52,13 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
       `the kind in the data (${kind}) does not match the expected kind (${resource.kind})`,
     );
   }
+}
+
+/** Versions that a body may name. Those of an eviction have the same fields, and old drains send both. */
+function acceptedVersions(resource: ServedResource): string[] {
+  const { group, version } = kindGroupVersion(resource);
+  const versions = resource.fact.subresource === "eviction" ? [version, "v1beta1"] : [version];
+  return versions.map((accepted) => formatGroupVersion({ group, version: accepted }));
 }
 
 function kindGroupVersion(resource: ServedResource): GroupVersion {

@@ -243,6 +243,26 @@ test("S1-DEL-05: preconditions of an eviction hold for the pod as it was", async
   assert.ok(await isLeaving("pre"));
 });
 
+test("S1-META-21, S1-GEN-08: an eviction may be of the version that older drains send, and of no other", async () => {
+  const served = harness.resource("", "v1", "pods").shapes?.get("eviction");
+  assert.ok(served);
+  const decode = (apiVersion: string) =>
+    decodeInput(
+      served,
+      inputOf({ apiVersion, kind: "Eviction", metadata: { name: "p" } }),
+      writeOptions(),
+    );
+  for (const version of ["v1", "v1beta1"]) {
+    assert.equal(decode(`policy/${version}`).metadata.name, "p");
+  }
+  for (const other of ["policy/v1alpha1", "v1", "apps/v1beta1"]) {
+    assert.throws(
+      () => decode(other),
+      (error) => error instanceof StatusError && error.code === 400,
+    );
+  }
+});
+
 test("an eviction names its pod, which has to be there", async () => {
   const error = await refusal(evict("none"));
   assert.equal(error.code, 404);
