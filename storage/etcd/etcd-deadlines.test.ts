@@ -10,7 +10,13 @@ import { test } from "node:test";
 import { type Clock, systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
 import { ManualClock, settle } from "../base/testing/manual-clock.js";
+import { toRevision } from "../kv/store.js";
+import { AbortHub } from "./abort-hub.js";
+import type { EndpointPool } from "./endpoint-pool.js";
 import { EtcdStore } from "./etcd-store.js";
+import type { StreamHandlers } from "./grpc-calls.js";
+import type { StatusAnswer } from "./messages.js";
+import { EtcdWatch } from "./watch.js";
 
 const HOUR_MS = 3_600_000;
 
@@ -144,4 +150,59 @@ test("a member whose answer somebody waited for in vain is left for another one"
   caller.abort(reason);
   await assert.rejects(read, reason);
   assert.equal(await store.currentRevision(AbortSignal.timeout(4_000)), 7);
+});
+
+test("a watch whose member is asked for progress and says nothing more goes on with another one", async () => {
+  const left: string[] = [];
+  const created = Buffer.from([0x0a, 2, 0x18, 7, 0x18, 1]);
+  const streams: StreamHandlers[] = [];
+  let opened = () => {};
+  const pool = {
+    async openStream(_path: string, handlersFor: (status: StatusAnswer) => StreamHandlers) {
+      const handlers = handlersFor({ version: "3.6.0", clusterId: "1" });
+      streams.push(handlers);
+      const send = () => handlers.onMessage(created);
+      setImmediate(opened);
+      return { stream: { send, pause() {}, resume() {}, close() {} }, url: `m${streams.length}` };
+    },
+    leave: (url: string) => left.push(url),
+  };
+  const clock = new ManualClock();
+  const watch = new EtcdWatch(
+    {
+      prefix: "/deadlines",
+      after: toRevision(7),
+      pool: pool as unknown as EndpointPool,
+      aborts: new AbortHub(),
+      clock,
+      logger: silentLogger,
+      clockKey: "/deadlines.clock",
+      requestClock() {},
+      currentRevision: async () => toRevision(7),
+      onEnd() {},
+    },
+    new AbortController().signal,
+  );
+  const untilOpened = () =>
+    new Promise<void>((resolve) => {
+      opened = resolve;
+    });
+  const first = untilOpened();
+  const running = watch.run();
+  await first;
+  // "created" answers each question here; from now on nobody does.
+  const handlers = streams[0] as StreamHandlers;
+  handlers.onMessage = () => {};
+  const second = untilOpened();
+  for (let waitedMs = 0; left.length === 0; waitedMs += 20) {
+    assert.ok(waitedMs <= 2_100, "it waits on");
+    watch.requestProgress();
+    clock.advance(20);
+  }
+  await clock.advanceInSteps(1_000);
+  await second;
+  assert.deepEqual(left, ["m1"]);
+  assert.equal(streams.length, 2);
+  await watch.return();
+  await running;
 });

@@ -45,6 +45,11 @@ const BATCH_OVERHEAD_BYTES = 1_024;
  */
 const PROGRESS_LOST_MS = 25;
 
+/** A member that is asked for progress again and again and says nothing is left after this time. */
+const SILENT_MS = 2_000;
+/** Questions further apart are not one wait. */
+const ASKED_AGAIN_MS = 500;
+
 export interface EtcdWatchOptions extends WatchOptions {
   readonly pool: EndpointPool;
   readonly aborts: AbortHub;
@@ -89,6 +94,9 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   /** When the progress request under way was sent, and whether another was asked for since. */
   #progressSentAt: number | undefined;
   #isProgressWanted = false;
+  /** Since when the member has been asked for progress and has not said anything. */
+  #silentSince: number | undefined;
+  #askedAt = 0;
   /** Events of a revision of which more may follow in the next fragment. */
   #partial: StoreEvent[] = [];
   #reopenWaitMs = REOPEN_WAIT_MS;
@@ -147,6 +155,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   /** Asks for a batch that reaches the store's present revision. May be lost. */
   requestProgress(): void {
     if (!this.#isCreated) this.#isProgressWanted = true;
+    else if (this.#isMemberSilent()) this.#abandonStream();
     else if (!this.#isTrusted) this.#options.requestClock();
     else if (this.#isProgressPending()) this.#isProgressWanted = true;
     else this.#sendProgress();
@@ -169,6 +178,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
       this.#isCreated = false;
       this.#isPaused = false;
       this.#progressSentAt = undefined;
+      this.#silentSince = undefined;
       this.#partial = [];
       if (this.#end !== undefined) return;
       if (!(error instanceof RpcError && (error.isTransient || error.needsNewToken))) {
@@ -190,7 +200,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     });
     // A stream that we closed ourselves calls no handler.
     this.#abandonStream = () => onEnd(unexpectedEnd());
-    const { stream } = await pool.openStream(
+    const { stream, url } = await pool.openStream(
       WATCH_PATH,
       (status) => {
         this.#clusterId ??= status.clusterId;
@@ -212,6 +222,11 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     );
     if (this.#end !== undefined) stream.close();
     this.#stream = stream;
+    this.#abandonStream = () => {
+      const reason = unexpectedEnd();
+      if (this.#end === undefined) pool.leave(url, reason);
+      onEnd(reason);
+    };
     stream.send(
       encodeWatchCreate({
         ...this.#keys(),
@@ -240,6 +255,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
 
   /** @returns why the stream cannot go on */
   #receive(answer: WatchAnswer, bytes: number): RpcError | undefined {
+    this.#silentSince = undefined;
     if (answer.isCanceled) return this.#receiveCancel(answer);
     if (answer.isCreated) {
       this.#isCreated = true;
@@ -356,6 +372,16 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
       this.#isPaused = true;
       this.#stream?.pause();
     }
+  }
+
+  /** Sooner than the connection's keepalive, as somebody waits. */
+  #isMemberSilent(): boolean {
+    const now = this.#options.clock.monotonic();
+    if (this.#silentSince === undefined || now - this.#askedAt > ASKED_AGAIN_MS) {
+      this.#silentSince = now;
+    }
+    this.#askedAt = now;
+    return now - this.#silentSince >= SILENT_MS;
   }
 
   #isProgressPending(): boolean {
