@@ -259,15 +259,20 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
   return failure({ code: 415, reason: "UnsupportedMediaType", message });
 }
 
-/** 422: the object (or the options) breaks rules; one cause per broken rule. */
+/** A body of 3 MB has room for 600,000 mistakes; nobody reads, or should look for, so many. */
+export const CAUSES_MAX = 1_000;
+
+/** 422: the object (or the options) breaks rules; one cause per broken rule, up to a limit. */
 export function invalid(
   subject: { readonly group: string; readonly kind: string },
   name: string,
-  errors: readonly FieldError[],
+  problems: readonly FieldError[],
 ): StatusError {
+  const errors = problems.slice(0, CAUSES_MAX);
   const texts = errors.map(({ field, message }) =>
     field === "" ? message : `${field}: ${message}`,
   );
+  if (errors.length < problems.length) texts.push("and more");
   const detail = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
   const kind = subject.group === "" ? subject.kind : `${subject.kind}.${subject.group}`;
   return failure({

@@ -5,7 +5,7 @@
  * there the rules in shadow do.
  */
 import type { ApiObject, JsonObject } from "../../api/meta.js";
-import type { FieldError } from "../../api/status.js";
+import { CAUSES_MAX, type FieldError } from "../../api/status.js";
 import {
   createDeclarativeChecks,
   type DeclarativeCheck,
@@ -79,7 +79,8 @@ export function createDeclarativeValidation(options: DeclarativeOptions): Declar
   return {
     judge(resource, { next, current }, found) {
       const check = checkOf(resource);
-      if (check === undefined) return found;
+      // More mistakes than are told: it is refused anyhow, and not all were looked for.
+      if (check === undefined || found.length >= CAUSES_MAX) return found;
       const findings = check(asJson(next), current && asJson(current));
       const { inForce, shadow } = findings;
       const known = { shadow: keysOf(shadow), waived: keysOf(findings.waived) };

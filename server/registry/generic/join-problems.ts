@@ -4,7 +4,7 @@
  * field. Clients see one cause for one mistake, in the order in which the existing API reports them:
  * metadata first, and the items of a list one after the other.
  */
-import type { FieldError } from "../../api/status.js";
+import { CAUSES_MAX, type FieldError } from "../../api/status.js";
 
 export interface Problems {
   /** Required fields and closed sets of values (`server/schema/checks.ts`). */
@@ -17,7 +17,10 @@ export interface Problems {
 /** Above this many comparisons of paths the order of items is nobody's concern any more. */
 const COMPARISONS_MAX = 10_000;
 
-export function joinProblems({ facts, metadata, own }: Problems): FieldError[] {
+export function joinProblems(problems: Problems): FieldError[] {
+  const { metadata } = problems;
+  const facts = problems.facts.slice(0, CAUSES_MAX);
+  const own = problems.own.slice(0, CAUSES_MAX);
   if (facts.length === 0) return [...metadata, ...own];
   if (own.length === 0) return [...metadata, ...facts];
   const fields = new Set(own.map(({ field }) => field));
