@@ -252,6 +252,10 @@ test("what is unknown, badly written or impossible is refused in one line", () =
       '--client-ca-file: cannot read "/nothing/at/all" (ENOENT)',
     ],
     [["--client-ca-file=/"], '--client-ca-file: "/" is a directory'],
+    [
+      ["--etcd-compaction-interval=1ns"],
+      "--etcd-compaction-interval: less than 1s; 0 turns compaction off",
+    ],
     [["--data-dir="], "--data-dir must not be empty"],
     [["--bind-address=here"], '--bind-address: "here" is not an IP address'],
     [

@@ -41,6 +41,9 @@ const DEBUG_VERBOSITY = 4;
 
 const PORT_MAX = 65_535;
 
+/** Each round is a write of its own, and no watch could resume. */
+const COMPACTION_INTERVAL_MS_MIN = 1_000;
+
 const UNSPECIFIED_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /** Checks what single flags can not. @throws {RangeError} with one line */
@@ -101,6 +104,10 @@ function logLevelOf({ logLevel, verbosity }: FlagSettings): Config["logLevel"] {
 function checkStorage(command: Command, settings: FlagSettings): void {
   // It would be the working directory, whatever that is; a variable that is not set does this.
   if (settings.dataDir.trim() === "") throw new RangeError("--data-dir must not be empty");
+  const { etcdCompactionIntervalMs: intervalMs } = settings;
+  if (intervalMs > 0 && intervalMs < COMPACTION_INTERVAL_MS_MIN) {
+    throw new RangeError("--etcd-compaction-interval: less than 1s; 0 turns compaction off");
+  }
   for (const server of settings.etcdServers) {
     const url = URL.canParse(server) ? new URL(server) : undefined;
     if (url === undefined || !/^https?:$/.test(url.protocol) || url.host === "") {
