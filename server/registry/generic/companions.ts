@@ -7,7 +7,8 @@
  */
 import type { CommitResult, Transaction } from "../../../storage/kv/store.js";
 import type { Companion } from "../../admission/admission.js";
-import type { WriteTurns } from "./write-turns.js";
+import type { StatusError } from "../../api/status.js";
+import type { EndTurn, WriteTurns } from "./write-turns.js";
 
 /** Tries of one write against those of other replicas that have the same companion. */
 export const COMPANION_ATTEMPTS_MAX = 100;
@@ -17,7 +18,7 @@ const NONE: readonly Companion[] = Object.freeze([]);
 /** The companions of one request, and its turn on them. */
 export class CompanionRound {
   readonly #turns: WriteTurns | undefined;
-  #end: (() => void) | undefined;
+  #end: EndTurn | undefined;
   #companions: readonly Companion[] = NONE;
 
   constructor(turns: WriteTurns | undefined) {
@@ -32,12 +33,12 @@ export class CompanionRound {
    * Takes what admission asked for.
    * @returns a promise where others have to go first; what it asked for is old by then
    */
-  take(companions: readonly Companion[] = NONE): Promise<void> | undefined {
+  take(companions: readonly Companion[] = NONE, signal: AbortSignal): Promise<void> | undefined {
     this.#companions = companions;
     const key = companions[0]?.compares[0]?.key;
     if (key === undefined || this.#end !== undefined) return undefined;
     if (this.#turns?.isContested(key) !== true) return undefined;
-    return this.#takeTurn(this.#turns, key);
+    return this.#takeTurn(this.#turns, key, signal);
   }
 
   /** The transaction with all companions. */
@@ -54,7 +55,7 @@ export class CompanionRound {
    * @param own how many compares of the transaction are the object's own
    * @returns a wait for the turn on the companion that was in the way, if one was
    */
-  settle(result: CommitResult, own: number): Promise<void> | undefined {
+  settle(result: CommitResult, own: number, signal: AbortSignal): Promise<void> | undefined {
     let at = own;
     let lost: string | undefined;
     for (const companion of this.#companions) {
@@ -73,15 +74,15 @@ export class CompanionRound {
     }
     if (lost === undefined || this.#end !== undefined || this.#turns === undefined)
       return undefined;
-    return this.#takeTurn(this.#turns, lost);
+    return this.#takeTurn(this.#turns, lost, signal);
   }
 
-  /** Lets the next one go; must be called. */
-  end(): void {
-    this.#end?.();
+  /** Lets the next one go, or with an outage all who wait; must be called. */
+  end(outage: StatusError | undefined): void {
+    this.#end?.(outage);
   }
 
-  async #takeTurn(turns: WriteTurns, key: string): Promise<void> {
-    this.#end = await turns.take(key);
+  async #takeTurn(turns: WriteTurns, key: string, signal: AbortSignal): Promise<void> {
+    this.#end = await turns.take(key, signal);
   }
 }

@@ -36,6 +36,7 @@ import {
 import { withOwnersOf } from "./ownership.js";
 import type { ObjectResult, Registry, WriteOptions } from "./registry.js";
 import type { ServedResource, StrategyContext } from "./served-resource.js";
+import { outageIn } from "./write-turns.js";
 
 export interface CreateRequest {
   readonly resource: ServedResource;
@@ -93,11 +94,15 @@ export async function createObject(
   }
   const object = check(registry, request, prepared);
   const companions = new CompanionRound(registry.writeTurns);
+  let outage: StatusError | undefined;
   try {
     const wanted = { object, attributes, gate, isGenerated, companions };
     return await tryUntilStored(registry, request, wanted, signal);
+  } catch (error) {
+    outage = outageIn(error, signal);
+    throw error;
   } finally {
-    companions.end();
+    companions.end(outage);
   }
 }
 
@@ -131,7 +136,7 @@ async function tryUntilStored(
       attributes.companions = [];
       const verdict = admission?.validate(attributes, signal);
       if (verdict !== undefined) await verdict;
-      const turn = companions.take(attributes.companions);
+      const turn = companions.take(attributes.companions, signal);
       if (turn !== undefined) {
         await turn;
         continue;
@@ -284,7 +289,7 @@ async function store(
   const operations = [put, ...change.operations];
   const transaction = companions.join({ compares, operations });
   const result = await commit(registry, transaction, signal);
-  const settled = companions.settle(result, compares.length);
+  const settled = companions.settle(result, compares.length, signal);
   if (settled !== undefined) await settled;
   if (result.succeeded) {
     const { revision } = result;

@@ -23,7 +23,7 @@ import {
   servedUnstored,
 } from "./objects.js";
 import type { ObjectResult, Registry, WriteOptions } from "./registry.js";
-import type { WriteTurns } from "./write-turns.js";
+import { type EndTurn, outageIn, type WriteTurns } from "./write-turns.js";
 
 export type { UpdateTarget } from "./next-object.js";
 
@@ -120,12 +120,16 @@ export async function updateIfThere(
   const key = registry.view.keys.key(resource.partition, objectPath(namespace, name));
   const turn = new Turn(registry.writeTurns, key);
   const companions = new CompanionRound(registry.writeTurns);
+  let outage: StatusError | undefined;
   try {
-    if (turn.isContested) await turn.take();
+    if (turn.isContested) await turn.take(signal);
     return await tryUntilWritten(registry, target, makeNext, { turn, companions }, signal);
+  } catch (error) {
+    outage = outageIn(error, signal);
+    throw error;
   } finally {
-    companions.end();
-    turn.end();
+    companions.end(outage);
+    turn.end(outage);
   }
 }
 
@@ -133,7 +137,7 @@ export async function updateIfThere(
 class Turn {
   readonly key: string;
   readonly #turns: WriteTurns | undefined;
-  #end: (() => void) | undefined;
+  #end: EndTurn | undefined;
 
   constructor(turns: WriteTurns | undefined, key: string) {
     this.#turns = turns;
@@ -145,14 +149,15 @@ class Turn {
   }
 
   /** @returns whether it had to be taken now, so that time has passed */
-  async take(): Promise<boolean> {
+  async take(signal: AbortSignal): Promise<boolean> {
     if (this.#turns === undefined || this.#end !== undefined) return false;
-    this.#end = await this.#turns.take(this.key);
+    this.#end = await this.#turns.take(this.key, signal);
     return true;
   }
 
-  end(): void {
-    this.#end?.();
+  /** @param outage goes to those who wait behind */
+  end(outage: StatusError | undefined): void {
+    this.#end?.(outage);
   }
 }
 
@@ -206,7 +211,7 @@ async function tryUntilWritten(
       if (options.isDryRun && claims.rehearse(next.claims)) continue;
       return answerUnwritten(target, next, current);
     }
-    const otherTurn = companions.take(next.companions);
+    const otherTurn = companions.take(next.companions, signal);
     if (otherTurn !== undefined) {
       await otherTurn;
       current = newer(current, look());
@@ -221,7 +226,7 @@ async function tryUntilWritten(
     const operations = [operation, ...next.claims.operations];
     const transaction = companions.join({ compares, operations });
     const result = await commit(registry, transaction, signal);
-    const settled = companions.settle(result, compares.length);
+    const settled = companions.settle(result, compares.length, signal);
     if (settled !== undefined) await settled;
     if (result.succeeded) {
       const { revision } = result;
@@ -234,7 +239,7 @@ async function tryUntilWritten(
     current = now === undefined ? undefined : currentOfStore(now, path);
     isProved = true;
     // Turns are taken in one order, the object's before that of what goes with it.
-    if (settled !== undefined || (!companions.hasTurn && (await turn.take()))) {
+    if (settled !== undefined || (!companions.hasTurn && (await turn.take(signal)))) {
       // Others went first meanwhile: what the store told us then is old by now.
       current = newer(current, look());
       isProved = false;

@@ -1,0 +1,48 @@
+/** Turns of writers that fight over one object: their order, and who goes when the store is silent. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { serviceUnavailable } from "../../api/status.js";
+import { WriteTurns } from "./write-turns.js";
+
+const NEVER = new AbortController().signal;
+
+test("writers of one key take turns in their order, and nothing is kept afterwards", async () => {
+  const turns = new WriteTurns();
+  const order: number[] = [];
+  const first = await turns.take("a", NEVER);
+  const others = [1, 2, 3].map(async (n) => {
+    const end = await turns.take("a", NEVER);
+    order.push(n);
+    end();
+  });
+  assert.equal(turns.isContested("b"), false);
+  assert.deepEqual(order, []);
+  first();
+  await Promise.all(others);
+  assert.deepEqual(order, [1, 2, 3]);
+  assert.equal(turns.size, 0);
+});
+
+test("who waited for the store in vain takes those behind along", async () => {
+  const turns = new WriteTurns();
+  const end = await turns.take("a", NEVER);
+  const waiting = [1, 2, 3].map(() => turns.take("a", NEVER));
+  const outage = serviceUnavailable("the store is silent");
+  end(outage);
+  for (const turn of waiting) await assert.rejects(turn, outage);
+  assert.equal(turns.size, 0);
+});
+
+test("a writer whose time is over leaves the queue; its place is not waited for", async () => {
+  const turns = new WriteTurns();
+  const caller = new AbortController();
+  const end = await turns.take("a", NEVER);
+  const left = turns.take("a", caller.signal);
+  const next = turns.take("a", NEVER);
+  const reason = new Error("its time is over");
+  caller.abort(reason);
+  await assert.rejects(left, reason);
+  end();
+  (await next)();
+  assert.equal(turns.size, 0);
+});
