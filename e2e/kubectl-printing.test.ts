@@ -161,7 +161,7 @@ const TABLES: readonly [args: string, header: string, row: string][] = [
   ],
   ["networkpolicies", "NAME POD-SELECTOR AGE", `policy app=web ${SECONDS}`],
   ["ingressclasses", "NAME CONTROLLER PARAMETERS AGE", `edge example.com/edge <none> ${SECONDS}`],
-  ["resourcequotas", "NAME REQUEST LIMIT AGE", `quota ${SECONDS}`],
+  ["resourcequotas", "NAME REQUEST LIMIT AGE", `quota pods: \\d+/10 ${SECONDS}`],
   ["limitranges", "NAME CREATED AT", "limits \\d{4}-\\S+Z"],
   ["validatingwebhookconfigurations", "NAME WEBHOOKS AGE", `hooks 0 ${SECONDS}`],
   ["mutatingwebhookconfigurations", "NAME WEBHOOKS AGE", `changes 0 ${SECONDS}`],
@@ -197,6 +197,10 @@ test("S1-TABLE-07: kubectl get shows what people know", { timeout: 60_000 }, asy
   await kubectl.ok(["create", "-f", "-"], JSON.stringify(POD));
   const cluster = { apiVersion: "v1", kind: "List", items: CLUSTER_OBJECTS };
   await kubectl.ok(["create", "-f", "-"], JSON.stringify(cluster));
+
+  // A control loop has counted for the first time.
+  const hard = ["--for=jsonpath={.status.hard.pods}=10", "resourcequota/quota"];
+  await kubectl.ok(["wait", "--timeout=30s", ...hard]);
 
   for (const [args, header, row] of TABLES) {
     await t.test(`S1-TABLE-07: get ${args}`, async () => {
