@@ -19,8 +19,8 @@ const RECALL_MS_MAX = 5_000;
 const RECALL_PROGRESS_MS = 20;
 /** What etcd gives to one watch in one round. */
 const STRETCH_REVISIONS = 1_000;
-/** As many wait in memory at most: of 8 KiB objects, with those before them, 80 MiB. */
-const STRETCHES_AHEAD = 5;
+/** As many wait in memory at most: of 8 KiB objects, with those before them, 48 MiB. More gain nothing. */
+const STRETCHES_AHEAD = 3;
 
 export interface RecallOptions {
   readonly store: RevisionedStore;
