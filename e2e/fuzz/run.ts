@@ -6,6 +6,9 @@ import { runCampaign } from "./campaign.js";
 
 const [writes = "200000", seed = String(Date.now() % 1_000_000)] = process.argv.slice(2);
 
+if (!/^[1-9]\d*$/.test(writes) || !/^\d+$/.test(seed)) {
+  throw new RangeError("usage: node dist/e2e/fuzz/run.js [writes [seed]], both whole numbers");
+}
 process.stdout.write(`${writes} patches and applies from seed ${seed}\n`);
 for (const share of await runCampaign(Number(writes), Number(seed))) {
   const { name, elapsedMs, note } = share;
