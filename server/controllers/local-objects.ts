@@ -1,4 +1,5 @@
 /** LocalObjects: the objects API of loops that run inside a replica. */
+import { nextTurn } from "../../storage/base/next-turn.js";
 import type { EventType } from "../../storage/cache/event-ring.js";
 import { type ObjectTree, STOP } from "../../storage/cache/object-tree.js";
 import { objectPath } from "../../storage/objects/keys.js";
@@ -77,7 +78,7 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
     async refresh() {
       await registry.freshness.fresh();
       // The view tells its watchers after the batch, in a turn of its own.
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
     },
     async create(resource, object, signal) {
       const request = {

@@ -7,6 +7,7 @@
  * that was charged in between has changed the quota, so nothing that was charged is ever lost.
  */
 
+import { nextTurn } from "../../storage/base/next-turn.js";
 import { Evaluators } from "../admission/quota/evaluators.js";
 import { isQuota, type QuotaObject } from "../admission/quota/quota-object.js";
 import { type Countable, recount } from "../admission/quota/recount.js";
@@ -156,8 +157,4 @@ class ResourceQuotas {
 /** Whether what is asked for is what is counted. */
 function isInForce({ spec, status }: QuotaObject): boolean {
   return status?.used !== undefined && deepEqual(spec?.hard ?? {}, status.hard ?? {});
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -5,13 +5,8 @@
  * the same audit id.
  */
 import { StorageError } from "../../storage/kv/errors.js";
-import {
-  internalError,
-  type Status,
-  StatusError,
-  serviceUnavailable,
-  timeout,
-} from "../api/status.js";
+import { internalError, type Status, StatusError } from "../api/status.js";
+import { storageFailure } from "../api/storage-failure.js";
 import type { RequestContext } from "../request/request-state.js";
 
 /** Encodes a Status for an Accept header and for people (S1-QP-14); wiring hands in the codecs, JSON is the default. */
@@ -24,12 +19,7 @@ export type StatusEncoder = (
 /** The StatusError that a client sees for whatever was thrown. */
 export function toClientError(error: unknown, auditId: string): StatusError {
   if (error instanceof StatusError) return error;
-  if (isUnreachable(error)) {
-    // The client must look before it tries again: the write may have happened.
-    if (error.outcomeUnknown)
-      return timeout("request did not complete within the allotted timeout");
-    return serviceUnavailable("the store is not available, please try again later");
-  }
+  if (isUnreachable(error)) return storageFailure(error);
   return internalError(
     `the request failed unexpectedly; the log has more under audit id ${auditId}`,
     error,

@@ -1,5 +1,7 @@
 /** Wiring of the registry: the table of what is served, and all that a write goes through. */
+
 import { systemClock } from "../../storage/base/clock.js";
+import { nextTurn } from "../../storage/base/next-turn.js";
 import { partitionId } from "../../storage/objects/keys.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { Authenticator } from "../authn/authenticator.js";
@@ -133,7 +135,7 @@ function declarativeOf(
 /** Codecs are compiled on first use; done ahead, one at a time, the first writes are quick as well. */
 export async function warmCodecs(table: ResourceTable, signal: AbortSignal): Promise<void> {
   for (const { codec, kind, group, version } of table.all) {
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     if (signal.aborted) return;
     const apiVersion = formatGroupVersion({ group, version });
     const { object } = codec.decode({ kind, apiVersion, metadata: {} });

@@ -5,6 +5,7 @@
  *
  * A task is a transaction, or an exclusive one (compaction, leases) that is planned alone.
  */
+import { nextTurn } from "../base/next-turn.js";
 import { StorageError } from "../kv/errors.js";
 import type { CommitResult } from "../kv/store.js";
 import type { StoreDatabase } from "./database.js";
@@ -89,7 +90,7 @@ export class CommitQueue {
 
   async #run(): Promise<void> {
     // Requests that arrived in the same turn of the event loop join the first group.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextTurn();
     while (this.#queued.length > 0) await this.#runGroup(this.#takeGroup());
     this.#running = undefined;
   }

@@ -59,6 +59,7 @@ export class ResourceQuota implements AdmissionPlugin {
       replaced: (objects) => {
         this.#quotas.clear();
         this.#ahead.clear();
+        this.#behind.clear();
         objects.visit("", "", (stored) => {
           this.#put(stored);
           return undefined;
@@ -117,19 +118,21 @@ export class ResourceQuota implements AdmissionPlugin {
 
   #learn({ key, quota }: KnownQuota, next: QuotaObject, result: CommitResult): void {
     const { name = "", namespace = "" } = quota.metadata;
+    const seen = this.#quotas.get(namespace)?.get(name);
+    // The view knows that it is gone; there is nothing to be ahead of.
+    if (seen === undefined) return;
     if (result.succeeded) {
-      this.#noteAhead({ key, revision: result.revision, quota: next }, namespace, name);
+      this.#noteAhead(seen, { key, revision: result.revision, quota: next });
       return;
     }
     const [current] = result.current;
     const stored = current && parseQuota(current.value);
     if (current === undefined || stored === undefined) this.#behind.add(namespace);
-    else this.#noteAhead({ key, revision: current.modRevision, quota: stored }, namespace, name);
+    else this.#noteAhead(seen, { key, revision: current.modRevision, quota: stored });
   }
 
-  #noteAhead(known: KnownQuota, namespace: string, name: string): void {
-    const seen = this.#quotas.get(namespace)?.get(name);
-    if (seen === undefined || seen.revision >= known.revision) return;
+  #noteAhead(seen: StoredObject, known: KnownQuota): void {
+    if (seen.revision >= known.revision) return;
     const before = this.#ahead.get(known.key);
     if (before !== undefined && before.revision >= known.revision) return;
     this.#ahead.set(known.key, known);

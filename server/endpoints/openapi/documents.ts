@@ -5,6 +5,7 @@
  * The v2 document is large. Building and encoding go in slices with a turn of the event loop between
  * them, so that no request of the replica waits for a whole document (docs/decisions/0005).
  */
+import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { JsonObject } from "../../api/meta.js";
 import type { DefaultFact } from "../../schema/model.js";
 import { groupVersionPath } from "../discovery/discovery.js";
@@ -54,11 +55,6 @@ export interface OpenApiDocument {
   readonly schemas: ReadonlyMap<string, SchemaObject>;
 }
 
-/** Ends a slice: other work of the process gets its turn. */
-export function endSlice(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 /** Slices of the entries of a map, each small enough not to stall anyone. */
 export function* slicesOf<Value>(
   entries: ReadonlyMap<string, Value>,
@@ -80,7 +76,7 @@ export async function buildV2Document(source: OpenApiSource): Promise<OpenApiDoc
   const parts = documentParts(source).toSorted((a, b) => (a.key < b.key ? -1 : 1));
   for (const part of parts) {
     items.push(...part.paths());
-    await endSlice();
+    await nextTurn();
   }
   const shared: SharedParameters = new Map();
   const paths = await renderPaths(items, (item) => renderPathV2(item, builder, shared));
@@ -110,7 +106,7 @@ export async function buildV3Document(
 ): Promise<OpenApiDocument> {
   const builder = builderOf(source, "v3");
   const items = [...part.paths()];
-  await endSlice();
+  await nextTurn();
   const paths = await renderPaths(items, (item) => renderPathV3(item, builder));
   const schemas = await buildSchemas(items, builder);
   const head = { openapi: "3.0.0", info: { title: source.title, version: source.apiVersion } };
@@ -174,7 +170,7 @@ async function renderPaths(
   const rendered = new Map<string, JsonObject>();
   for (const slice of slicesOf(sorted)) {
     for (const [path, item] of slice) rendered.set(path, render(item));
-    await endSlice();
+    await nextTurn();
   }
   return rendered;
 }
@@ -185,11 +181,11 @@ async function buildSchemas(
 ): Promise<Map<string, SchemaObject>> {
   const closure = builder.closure(bodyTypes(items));
   const named = new Map(closure.map((schema) => [builder.nameOf(schema), schema]));
-  await endSlice();
+  await nextTurn();
   const schemas = new Map<string, SchemaObject>();
   for (const slice of slicesOf(named)) {
     for (const [name, schema] of slice) schemas.set(name, builder.build(schema));
-    await endSlice();
+    await nextTurn();
   }
   return schemas;
 }
@@ -203,7 +199,7 @@ async function encodeEntries(
     const text = slice.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
     chunks.push(Buffer.from(separator + text.join(",")));
     separator = ",";
-    await endSlice();
+    await nextTurn();
   }
 }
 

@@ -4,9 +4,11 @@
  * members (number and encoder); members `x-...` become its extensions, whose values travel as YAML,
  * of which JSON is a part. A JSON member that no table knows is a defect and throws.
  */
+
 import { type Writer as ProtobufWriter, default as protobuf } from "protobufjs/minimal.js";
+import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { JsonValue } from "../../api/meta.js";
-import { endSlice, type OpenApiDocument, slicesOf } from "./documents.js";
+import { type OpenApiDocument, slicesOf } from "./documents.js";
 
 /** Writes `value` as field `number` of the message that the writer is in. */
 type Encoder = (writer: ProtobufWriter, number: number, value: JsonValue) => void;
@@ -352,7 +354,7 @@ async function encodeNamed(
       named(writer, number, name, () => item(writer, 2, value as JsonValue));
     }
     chunks.push(writer.finish());
-    await endSlice();
+    await nextTurn();
   }
   return chunks;
 }

@@ -3,6 +3,7 @@
  * thousand objects at a time, or fewer where the visitor wants a rest. Snapshots do not change, so a
  * walk goes on behind the object that it last visited. Nothing is allocated per object.
  */
+import { nextTurn } from "../../../storage/base/next-turn.js";
 import { type ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 
@@ -32,7 +33,7 @@ export interface Walk {
 export async function visitInTurns(
   { tree, namespace, after: start, visitsMax = VISITS_MAX }: Walk,
   visit: TurnVisitor,
-  rest: () => Promise<boolean> = nextTurn,
+  rest: () => Promise<boolean> = restOneTurn,
 ): Promise<boolean> {
   let after = start;
   for (;;) {
@@ -60,7 +61,7 @@ export async function visitInTurns(
   }
 }
 
-/** Resolves when whoever else waits for this thread had it; true, as the walk may go on. */
-function nextTurn(): Promise<boolean> {
-  return new Promise((resolve) => setImmediate(resolve, true));
+async function restOneTurn(): Promise<boolean> {
+  await nextTurn();
+  return true;
 }

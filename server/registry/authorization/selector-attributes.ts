@@ -3,12 +3,14 @@
  * requirements. An authorizer gets them as the query of the request that is asked about, so that a
  * review and the request look the same to it.
  */
+
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import { parseFieldSelector } from "../../api/selector-fields.js";
 import { parseLabelSelector } from "../../api/selector-labels.js";
 import type { FieldError } from "../../api/status.js";
 import { checkLabelValue, checkQualifiedName } from "../../api/validation-names.js";
 import { EMPTY_QUERY, parseQuery, type Query } from "../../request/query.js";
+import { formatRequirement } from "../subresources/label-selector.js";
 
 export interface SelectorAttributes {
   readonly rawSelector?: string | null;
@@ -159,19 +161,5 @@ const FIELDS: Grammar = {
 
 const LABELS: Grammar = {
   parse: parseLabelSelector,
-  toTerm({ key = "", operator, values }) {
-    const list = `(${(values ?? []).join(",")})`;
-    switch (operator) {
-      case "In":
-        return `${key} in ${list}`;
-      case "NotIn":
-        return `${key} notin ${list}`;
-      case "Exists":
-        return key;
-      case "DoesNotExist":
-        return `!${key}`;
-      default:
-        return undefined;
-    }
-  },
+  toTerm: ({ key = "", operator, values }) => formatRequirement(key, operator, values),
 };

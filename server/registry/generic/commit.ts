@@ -1,18 +1,10 @@
 /**
- * One conditional write, and the one place where refusals by storage become answers to clients.
+ * One conditional write, and other waits of the write path for the store.
  */
-import { unreachable } from "../../../storage/base/assert.js";
 import { StorageError } from "../../../storage/kv/errors.js";
 import type { CommitResult, Operation, Transaction } from "../../../storage/kv/store.js";
 import type { ApiObject } from "../../api/meta.js";
-import {
-  expired,
-  internalError,
-  requestEntityTooLarge,
-  type StatusError,
-  serviceUnavailable,
-  timeout,
-} from "../../api/status.js";
+import { storageFailure } from "../../api/storage-failure.js";
 import type { Registry } from "./registry.js";
 import type { ServedResource } from "./served-resource.js";
 
@@ -57,27 +49,6 @@ export async function asStatus<T>(waiting: Promise<T>): Promise<T> {
   try {
     return await waiting;
   } catch (error) {
-    throw error instanceof StorageError ? toStatusError(error) : error;
-  }
-}
-
-function toStatusError(error: StorageError): StatusError {
-  if (error.outcomeUnknown) {
-    // The client must look before it tries again: the write may have happened.
-    return timeout("request did not complete within the allotted timeout", 1);
-  }
-  switch (error.code) {
-    case "Compacted":
-      return expired(error.message);
-    case "TooLarge":
-      return requestEntityTooLarge(`the object is too large for the store: ${error.message}`);
-    case "FutureRevision":
-    case "Unavailable":
-    case "Closed":
-      return serviceUnavailable("the store is not available, please try again later");
-    case "Refused":
-      return internalError("the store refused the request", error);
-    default:
-      return unreachable(error.code);
+    throw error instanceof StorageError ? storageFailure(error) : error;
   }
 }

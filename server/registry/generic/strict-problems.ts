@@ -29,23 +29,18 @@ export function strictProblems(
   { duplicateFields, isText, remarks = [], repeatedKeys }: TextProblems,
   unknownFields: readonly string[],
 ): readonly string[] {
-  const unknown = unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`);
   if (isText !== true) {
-    const sorted = sortPaths(unknownFields);
-    return [
-      ...remarks,
-      ...(repeatedKeys ?? duplicateFields.map(duplicateField)),
-      ...sorted.map((path) => `unknown field ${JSON.stringify(path)}`),
-    ];
+    const duplicates = repeatedKeys ?? duplicateFields.map(duplicateField);
+    return [...remarks, ...duplicates, ...sortPaths(unknownFields).map(unknownField)];
   }
-  if (duplicateFields.length === 0) return unknown;
+  if (duplicateFields.length === 0) return unknownFields.map(unknownField);
   const others = new Set(unknownFields);
   const known = duplicateFields.filter((path) => !isWithin(path, others));
   const places = placesOf(value, new Set([...known, ...unknownFields]));
   const placeOf = (path: string) => places.get(path) ?? 0;
   return [
     ...known.map((path) => ({ path, text: duplicateField(path) })),
-    ...unknownFields.map((path, index) => ({ path, text: unknown[index] ?? "" })),
+    ...unknownFields.map((path) => ({ path, text: unknownField(path) })),
   ]
     .sort((a, b) => placeOf(a.path) - placeOf(b.path))
     .map(({ text }) => text);
@@ -53,6 +48,10 @@ export function strictProblems(
 
 export function duplicateField(path: string): string {
   return `duplicate field ${JSON.stringify(path)}`;
+}
+
+function unknownField(path: string): string {
+  return `unknown field ${JSON.stringify(path)}`;
 }
 
 /** Whether the path is one of the others, or below one. */

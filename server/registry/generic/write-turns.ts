@@ -5,7 +5,8 @@
  *
  * Who waited for the store in vain takes those behind along: it would be as silent to each of them in turn.
  */
-import { StatusError, serviceUnavailable } from "../../api/status.js";
+import { StatusError } from "../../api/status.js";
+import { storeUnavailable } from "../../api/storage-failure.js";
 
 interface Waiter {
   begin(): void;
@@ -23,7 +24,7 @@ export function outageIn(error: unknown, signal: AbortSignal): StatusError | und
   const isOutage = error instanceof StatusError && (error.code === 503 || error.code === 504);
   // A client that has gone, or waited long enough, says nothing of the store.
   if (!isOutage || signal.aborted) return undefined;
-  return serviceUnavailable("the store is not available, please try again later");
+  return storeUnavailable();
 }
 
 export class WriteTurns {

@@ -19,14 +19,20 @@ export function formatLabelSelector(selector: LabelSelector): string {
     text: `${key}=${value}`,
   }));
   for (const { key, operator, values } of selector.matchExpressions ?? []) {
-    terms.push({ key, text: formatExpression(key, operator, values ?? []) });
+    // An operator that is none is for the parser of selectors to refuse.
+    terms.push({ key, text: formatRequirement(key, operator, values) ?? `${key} ${operator}` });
   }
   terms.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
   return terms.map(({ text }) => text).join(",");
 }
 
-function formatExpression(key: string, operator: string, values: readonly string[]): string {
-  const list = `(${values.toSorted().join(",")})`;
+/** One requirement as a request has it in its URL; undefined for an operator that is none. */
+export function formatRequirement(
+  key: string,
+  operator: string | undefined,
+  values: readonly string[] | null | undefined,
+): string | undefined {
+  const list = `(${(values ?? []).toSorted().join(",")})`;
   switch (operator) {
     case "In":
       return `${key} in ${list}`;
@@ -34,8 +40,10 @@ function formatExpression(key: string, operator: string, values: readonly string
       return `${key} notin ${list}`;
     case "Exists":
       return key;
-    default:
+    case "DoesNotExist":
       return `!${key}`;
+    default:
+      return undefined;
   }
 }
 
