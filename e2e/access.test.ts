@@ -12,6 +12,7 @@ import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { makeUntrustedCertificate } from "./harness/certificates.js";
 import { eventually, within } from "./harness/eventually.js";
+import { furnished } from "./harness/furnished-namespace.js";
 import { type Answer, HttpsClient } from "./harness/https-client.js";
 import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
@@ -174,6 +175,7 @@ describe("start", () => {
 describe("shutdown", () => {
   test("S1-WATCH-27: readiness fails first, requests finish, watches end, exit 0", async () => {
     await using server = await startServer({ flags: ["--shutdown-delay-duration=2s"] });
+    await furnished(server.client);
     const events = await server.client.watch(`${CONFIG_MAPS}?watch=1`);
     const names: string[] = [];
     const watched = (async () => {

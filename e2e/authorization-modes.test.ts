@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { furnished } from "./harness/furnished-namespace.js";
 import { type Answer, HttpsClient } from "./harness/https-client.js";
 import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
@@ -198,6 +199,7 @@ describe("authorization modes", () => {
     assert.equal(code, 1);
     assert.match(output, /--enable-admission-plugins: plugin "Nonsense" is unknown/);
     await using server = await start("--disable-admission-plugins=Priority,ResourceQuota");
+    await furnished(server.client);
     const pod = { metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "i" }] } };
     const made = (
       await server.client.post("/api/v1/namespaces/default/pods?dryRun=All", pod)

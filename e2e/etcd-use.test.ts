@@ -7,10 +7,12 @@ import { test } from "node:test";
 import { systemClock } from "../storage/base/clock.js";
 import { silentLogger } from "../storage/base/logger.js";
 import { openEtcdStore } from "../storage/etcd/etcd-store.js";
+import { eventually } from "./harness/eventually.js";
 import { startServer } from "./harness/server-process.js";
 import { startEtcd } from "./tools/etcd.js";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
+const TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
 /** Control loops would write as well. */
 const NO_LOOPS = ["--run-controllers=false"];
 
@@ -28,6 +30,10 @@ test("CARD-02: every write is one transaction of etcd, and its revision is the o
   await using etcd = await startEtcd();
   await using server = await startServer({ etcdEndpoints: [etcd.endpoint], flags: NO_LOOPS });
   const { client } = server;
+  // What a replica writes of its own accord, at its start.
+  await eventually("the replica has published whom it trusts", async () => {
+    return (await client.get(TRUST)).status === 200;
+  });
   const transactions = () => countedBy(etcd.endpoint, callsOf("Txn"));
   await using store = await openEtcdStore(
     {

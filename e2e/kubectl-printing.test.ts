@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { furnished } from "./harness/furnished-namespace.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { startServer } from "./harness/server-process.js";
 
@@ -192,6 +193,7 @@ function lineOf(words: string): RegExp {
 test("S1-TABLE-07: kubectl get shows what people know", { timeout: 60_000 }, async (t) => {
   await using server = await startServer(undefined);
   await using kubectl = await Kubectl.open(server);
+  await furnished(server.client);
   await kubectl.ok(["apply", "-f", SHOP]);
   await kubectl.ok(["create", "-f", KINDS]);
   await kubectl.ok(["create", "-f", "-"], JSON.stringify(POD));

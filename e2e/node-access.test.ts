@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { furnished } from "./harness/furnished-namespace.js";
 import { type Answer, type ApiObject, HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
@@ -59,6 +60,7 @@ describe("nodes", () => {
     };
     here = await startServer(options);
     there = await startServer(options);
+    await furnished(here.client);
     const clientOf = async (server: ServerProcess, name: string, organizations: string[]) => {
       const identity = await authority.issue({ commonName: name, organizations });
       return new HttpsClient(server.url, { ca: server.credentials.ca, ...identity });

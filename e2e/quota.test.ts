@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { eventually } from "./harness/eventually.js";
+import { furnished } from "./harness/furnished-namespace.js";
 import type { Answer, HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { startServer } from "./harness/server-process.js";
@@ -36,6 +37,7 @@ for (const storeName of STORE_NAMES) {
     const run = ["run", "--image=example.com/i:1", "--restart=Never"];
     await kubectl.ok(["create", "namespace", "shop"]);
     const shop = ["--namespace=shop"];
+    await furnished(server.client, "shop");
     await kubectl.ok(["create", "quota", "q", "--hard=pods=2,limits.cpu=2,services=0", ...shop]);
     await eventually("the quota is counted", async () => {
       const status = await kubectl.ok(["get", "quota", "q", "-o", "jsonpath={.status}", ...shop]);
@@ -96,9 +98,7 @@ async function fillAndFree(clients: readonly HttpsClient[]): Promise<void> {
     return (status as { used?: Record<string, string> }).used?.["count/configmaps"];
   };
   (await clientOf(0).post("/api/v1/namespaces", { metadata: { name: "race" } })).expect(201);
-  await eventually("the namespace is furnished", async () => {
-    return (await clientOf(0).get(`${maps}/kube-root-ca.crt`)).status === 200;
-  });
+  await furnished(clientOf(0), "race");
   const spec = { hard: { "count/configmaps": String(HARD) } };
   const quota = { metadata: { name: "q" }, spec };
   (await clientOf(0).post(`${namespace}/resourcequotas`, quota)).expect(201);

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { createLocalJWKSet, importPKCS8, type JSONWebKeySet, jwtVerify, SignJWT } from "jose";
 import { eventually } from "./harness/eventually.js";
+import { furnished } from "./harness/furnished-namespace.js";
 import { type Answer, type ApiObject, HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
@@ -57,12 +58,6 @@ async function requestToken(client: HttpsClient, name: string, spec: object = {}
   return (answer.object.status as { token: string }).token;
 }
 
-async function waitForDefaults(client: HttpsClient): Promise<void> {
-  await eventually("the namespace has its default account", async () =>
-    (await client.get(`${ACCOUNTS}/default`)).status === 200 ? true : undefined,
-  );
-}
-
 describe("service accounts on three replicas", () => {
   let etcd: EtcdProcess;
   let one: ServerProcess;
@@ -79,7 +74,7 @@ describe("service accounts on three replicas", () => {
     bearer = new Bearer(other);
     bearers = [bearer, new Bearer(third)];
     (await one.client.post("/api/v1/namespaces", { metadata: { name: "shop" } })).expect(201);
-    await waitForDefaults(one.client);
+    await furnished(one.client, "shop");
   });
   after(async () => {
     for (const each of bearers) each.close();

@@ -11,6 +11,7 @@ import {
   type MinimalObject,
 } from "./fixtures/minimal-objects.js";
 import { eventually, within } from "./harness/eventually.js";
+import { furnished } from "./harness/furnished-namespace.js";
 import type { ApiObject, HttpsClient, WatchEvent } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 
@@ -44,6 +45,7 @@ describe("every resource that discovery lists", () => {
       metadata: { name: MINIMAL_NAMESPACE },
     };
     (await server.client.post("/api/v1/namespaces", namespace)).expect(201);
+    await furnished(server.client, MINIMAL_NAMESPACE);
   });
   after(() => server[Symbol.asyncDispose]());
 

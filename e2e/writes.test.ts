@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { furnished } from "./harness/furnished-namespace.js";
 import type { Answer, ApiObject } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 
@@ -25,6 +26,7 @@ describe("writes", () => {
   let server: ServerProcess;
   before(async () => {
     server = await startServer({ flags: ["--authorization-mode=RBAC"] });
+    await furnished(server.client);
   });
   after(() => server[Symbol.asyncDispose]());
 

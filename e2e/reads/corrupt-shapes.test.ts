@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventually } from "../harness/eventually.js";
+import { furnished } from "../harness/furnished-namespace.js";
 import type { Answer, ApiObject } from "../harness/https-client.js";
 import { startServer } from "../harness/server-process.js";
 import { startEtcd } from "../tools/etcd.js";
@@ -121,6 +122,7 @@ test(`S1-UNS-08, S1-UNS-11, S1-UNS-12: stored JSON of a wrong shape is 200 or St
   const { client } = server;
   const namespace = { kind: "Namespace", apiVersion: "v1", metadata: { name: NAMESPACE } };
   (await client.post("/api/v1/namespaces", namespace)).expect(201);
+  await furnished(client, NAMESPACE);
   (await client.post(FINE, toConfigMap("fine"))).expect(201);
 
   const members: { readonly path: string; readonly name: string; readonly text: string }[] = [];
