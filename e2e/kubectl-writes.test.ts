@@ -8,6 +8,7 @@ import { webcrypto } from "node:crypto";
 import { describe, test } from "node:test";
 import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
 import { eventually } from "./harness/eventually.js";
+import { furnished } from "./harness/furnished-namespace.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { openStore, STORE_NAMES } from "./harness/stores.js";
@@ -25,6 +26,7 @@ for (const storeName of STORE_NAMES) {
       await using store = await openStore(storeName);
       await using server = await startServer(store.etcd);
       await using kubectl = await Kubectl.open(server);
+      await furnished(server.client);
       for (const [what, step] of STEPS) await t.test(what, () => step({ kubectl, server }));
       await server.stop();
     });
