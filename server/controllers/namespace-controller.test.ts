@@ -15,7 +15,7 @@ import {
 import { patchObject } from "../registry/generic/update.js";
 import { createLocalObjects } from "./local-objects.js";
 import { runControllers } from "./run-controllers.js";
-import { ensureSystemNamespaces } from "./system-namespaces.js";
+import { ensureSystemNamespaces, runSystemNamespaces } from "./system-namespaces.js";
 
 const harness = await openRegistryHarness();
 const objects = createLocalObjects(harness.registry, harness.table);
@@ -70,6 +70,27 @@ test("system namespaces exist after start, made once by several replicas", async
     .list(objects.resource("", "namespaces"), "")
     .map(({ metadata }) => metadata.name);
   assert.deepEqual(names, ["default", "kube-node-lease", "kube-public", "kube-system"]);
+});
+
+test("a system namespace that is gone is made again, once by several replicas", async () => {
+  const { naming } = harness.registry;
+  const ending = new AbortController();
+  const replicas = [objects, createLocalObjects(await harness.openReplica(), harness.table)];
+  const loops = replicas.map((replica) => {
+    const parts = { objects: replica, clock: systemClock, logger: silentLogger };
+    return runSystemNamespaces({ ...parts, naming }, ending.signal);
+  });
+  const namespaces = objects.resource("", "namespaces");
+  const lease = () => objects.get(namespaces, { namespace: "", name: "kube-node-lease" });
+  const before = lease()?.metadata.uid;
+  assert.ok(before !== undefined);
+  await deleteNamespace("kube-node-lease");
+  await until(() => {
+    const uid = lease()?.metadata.uid;
+    return uid !== undefined && uid !== before;
+  });
+  ending.abort();
+  await Promise.all(loops);
 });
 
 test("S1-GEN-19: a deleted namespace takes its content with it", async () => {

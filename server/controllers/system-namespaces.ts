@@ -1,11 +1,15 @@
 /**
- * The namespaces that every client may count on. Made at start by whichever replica comes first;
- * the others find them there.
+ * The namespaces that every client may count on. Made at start by whichever replica comes first, and
+ * again by whichever is first to see that one is gone: kubelets cannot renew their leases without.
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
 import type { ObjectsApi } from "./objects-api.js";
+import { type LoopParts, runSyncLoop } from "./sync-loop.js";
+
+/** Changes are seen at once; this is for what made a look fail. */
+const INTERVAL_MS = 60_000;
 
 function systemNamespaces(naming: Naming): readonly string[] {
   const { systemNamespace, publicNamespace, nodeLeaseNamespace } = naming;
@@ -29,4 +33,22 @@ export async function ensureSystemNamespaces(
       if (!isThere) throw error;
     }
   }
+}
+
+/** Keeps them there until the signal aborts. Runs in every replica, not only in the leading one. */
+export async function runSystemNamespaces(
+  { naming, ...parts }: LoopParts & { readonly naming: Naming },
+  signal: AbortSignal,
+): Promise<void> {
+  const { objects } = parts;
+  const names = new Set(systemNamespaces(naming));
+  const concerns = ({ name }: { name: string }) => names.has(name);
+  const watches = [{ resource: objects.resource("", "namespaces"), concerns }];
+  const sync = async (): Promise<undefined> => {
+    await ensureSystemNamespaces(objects, naming, signal);
+  };
+  await runSyncLoop(
+    { ...parts, name: "system-namespaces", watches, intervalMs: INTERVAL_MS, sync },
+    signal,
+  );
 }

@@ -7,7 +7,7 @@ import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
 import { ensureClusterInfo } from "../controllers/cluster-info.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { runControllers } from "../controllers/run-controllers.js";
-import { ensureSystemNamespaces } from "../controllers/system-namespaces.js";
+import { ensureSystemNamespaces, runSystemNamespaces } from "../controllers/system-namespaces.js";
 import { ensureSystemPriorityClasses } from "../controllers/system-priority-classes.js";
 import type { Metrics } from "../http/metrics.js";
 import type { Access } from "./access.js";
@@ -99,6 +99,7 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
     const info = { server: `https://${parts.serverAddress()}`, authority: rootAuthority() };
     await ensureClusterInfo(objects, naming, info, signal);
   }
+  lifecycle.spawn("system namespaces", (until) => runSystemNamespaces(loops, until));
   const trust = () => security.trust();
   lifecycle.spawn("authentication trust", (until) =>
     runAuthenticationTrust({ ...loops, trust }, until),
