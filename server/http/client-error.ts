@@ -48,8 +48,15 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   },
 };
 
+/** How long one who is told may go on sending; generous for a flood on its way. */
+const LINGER_MS = 1_000;
+
+/** Each further piece of what is no request is an error of its own. */
+const told = new WeakSet<Duplex>();
+
 /** Handles `clientError` of an HTTP/1.1 server. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (told.has(socket)) return;
   const { _httpMessage: current } = socket as { _httpMessage?: { headersSent: boolean } | null };
   // In the middle of another answer these bytes would be taken for its body.
   const canAnswer =
@@ -61,13 +68,25 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex):
     socket.destroy();
     return;
   }
-  socket.end(render(ANSWERS[error.code ?? ""] ?? BAD_REQUEST), () => socket.destroy());
+  told.add(socket);
+  endPolitely(socket, ANSWERS[error.code ?? ""] ?? BAD_REQUEST);
 }
 
 /** Handles `connect`: a request for a tunnel, which Node would end without a word. */
 export function answerConnect(socket: Duplex): void {
   socket.on("error", () => socket.destroy());
-  socket.end(render(NO_TUNNEL), () => socket.destroy());
+  endPolitely(socket, NO_TUNNEL);
+}
+
+/**
+ * Answers, and lets in what is still under way: a connection closed on unread bytes is reset, and the
+ * reset may overtake the answer (RFC 9112 section 9.6).
+ */
+function endPolitely(socket: Duplex, answer: Answer): void {
+  socket.end(render(answer));
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once("close", () => clearTimeout(timer));
 }
 
 function render({ code, phrase, reason, message }: Answer): string {
