@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, describe, test } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { LOSES_CHAINS, showsChains } from "../../e2e/harness/shows-chains.js";
 import {
   TestAuthority,
   type TestIdentity,
@@ -10,7 +11,6 @@ import {
 } from "../../e2e/harness/test-authority.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { parseTokenFile, TokenFileAuthenticator } from "../authn/token-file.js";
-import { LOSES_CHAINS, showsChains } from "./testing/shows-chains.js";
 import { type Front, openFront } from "./testing/test-front.js";
 
 const PODS = "/api/v1/pods";

@@ -1,7 +1,7 @@
 /** Some releases of Node.js lose what a trusted client sent along with its certificate. */
 import { once } from "node:events";
 import { connect, createServer, type TLSSocket } from "node:tls";
-import { TestAuthority } from "../../../e2e/harness/test-authority.js";
+import { TestAuthority } from "./test-authority.js";
 
 /** Why a test of intermediates is skipped. */
 export const LOSES_CHAINS = "this Node.js loses clients' intermediates (nodejs/node#65579)";
