@@ -1,5 +1,4 @@
 /** Wiring of the registry: the table of what is served, and all that a write goes through. */
-
 import { systemClock } from "../../storage/base/clock.js";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { partitionId } from "../../storage/objects/keys.js";
