@@ -9,7 +9,7 @@ import {
   type RequestContext,
   type RequestMiddleware,
 } from "../request/request-state.js";
-import { cutResponse } from "../request/response-sink.js";
+import { cutResponse } from "../response/response-sink.js";
 import type { Metrics } from "./metrics.js";
 import {
   isUnreachable,

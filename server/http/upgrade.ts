@@ -1,7 +1,7 @@
 /**
  * Connections whose client asks for another protocol. Node has taken its HTTP parser off them, so the
  * request gets a response of its own on the raw connection and goes through the chain like any other;
- * a watch may make it a WebSocket (server/request/web-socket-sink.ts). Everything else is answered as
+ * a watch may make it a WebSocket (server/response/web-socket-sink.ts). Everything else is answered as
  * if no other protocol had been asked for (RFC 9110 section 7.8), and the connection is closed.
  */
 import { type IncomingMessage, ServerResponse } from "node:http";

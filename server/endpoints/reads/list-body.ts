@@ -3,7 +3,7 @@
  * chunks at the client's pace, so that memory holds one chunk of an answer (S1-NEG-16).
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
-import { openCompressedSink, sendCompressed } from "../../request/compression.js";
+import { openCompressedSink, sendCompressed } from "../../response/compression.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { PacedStream } from "../paced-stream.js";
 import type { ListMetadata, Representation } from "../representation.js";

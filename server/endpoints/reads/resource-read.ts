@@ -6,8 +6,8 @@
 import type { Naming } from "../../api/naming.js";
 import { compileSelector, type Selector } from "../../api/selectors.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
-import type { Compression } from "../../request/compression.js";
 import type { RequestContext } from "../../request/request-state.js";
+import type { Compression } from "../../response/compression.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
 import type { ViewReader } from "./view-reader.js";
 

@@ -5,9 +5,9 @@ import { get } from "node:http";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
-import type { RequestContext } from "./request-state.js";
+import type { RequestContext } from "../request/request-state.js";
+import { deferred, openTestServer } from "../request/testing/test-server.js";
 import { openSink, type ResponseSink, SharedChunk } from "./response-sink.js";
-import { deferred, openTestServer } from "./testing/test-server.js";
 
 const JSON_STREAM = { status: 200, headers: { "Content-Type": "application/json" } };
 

@@ -3,7 +3,7 @@
  * pool, so that the event loop goes on. Never for watches: an event must not wait in a compressor.
  */
 import { constants, createGzip, type Gzip, gzip } from "node:zlib";
-import { ClientGoneError, type RequestContext } from "./request-state.js";
+import { ClientGoneError, type RequestContext } from "../request/request-state.js";
 import { openSink, type ResponseSink, SharedChunk, type SinkOptions } from "./response-sink.js";
 import { sendBytes } from "./send-bytes.js";
 

@@ -3,7 +3,7 @@
  * headers and body to node at once, which takes 14 µs of CPU less than `ctx.type` and `ctx.body` do
  * (docs/decisions/0006-transport-and-koa.md). Everything else may use `ctx.body`.
  */
-import { applyCommonHeaders, type RequestContext } from "./request-state.js";
+import { applyCommonHeaders, type RequestContext } from "../request/request-state.js";
 
 /** Larger bodies are not copied into one string with their headers. */
 const JOINED_BYTES_MAX = 16 * 1024;

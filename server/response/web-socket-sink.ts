@@ -7,9 +7,9 @@
 import type { Socket } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 import { badRequest, forbiddenPath } from "../api/status.js";
-import type { RequestContext, RequestState } from "./request-state.js";
+import type { RequestContext, RequestState } from "../request/request-state.js";
+import type { Upgrade } from "../request/upgrade.js";
 import type { ResponseSink, SharedChunk } from "./response-sink.js";
-import type { Upgrade } from "./upgrade.js";
 
 export interface WebSocketOptions {
   /** Whether messages are text; else they are binary. */

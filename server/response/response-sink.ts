@@ -12,8 +12,12 @@ import type { ServerResponse } from "node:http";
 import { constants, type Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
-import { applyCommonHeaders, type RequestContext, type RequestState } from "./request-state.js";
-import { upgradeOf } from "./upgrade.js";
+import {
+  applyCommonHeaders,
+  type RequestContext,
+  type RequestState,
+} from "../request/request-state.js";
+import { upgradeOf } from "../request/upgrade.js";
 import { openWebSocketSink, type WebSocketOptions } from "./web-socket-sink.js";
 
 export interface ResponseSink {

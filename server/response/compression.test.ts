@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
+import type { RequestContext } from "../request/request-state.js";
+import { openTestServer } from "../request/testing/test-server.js";
 import { acceptsGzip, openCompressedSink, sendCompressed } from "./compression.js";
-import type { RequestContext } from "./request-state.js";
-import { openTestServer } from "./testing/test-server.js";
 
 const MIN = { minBytes: 100 };
 
