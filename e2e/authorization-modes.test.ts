@@ -93,6 +93,29 @@ describe("authorization modes", () => {
     jane.close();
   });
 
+  test("S2-ANON-01: AlwaysAllow among others, by flag or by file, closes anonymous access too", async () => {
+    const { path } = await folder;
+    const file = join(path, "authorization.json");
+    const apiVersion = "apiserver.config.k8s.io/v1";
+    const authorizers = ["RBAC", "AlwaysAllow"].map((type) => ({ type, name: type.toLowerCase() }));
+    const kind = "AuthorizationConfiguration";
+    await writeFile(file, JSON.stringify({ apiVersion, kind, authorizers }));
+    for (const flag of [
+      "--authorization-mode=RBAC,AlwaysAllow",
+      `--authorization-config=${file}`,
+    ]) {
+      await using server = await start(flag);
+      const nobody = new HttpsClient(server.url, { ca: server.credentials.ca });
+      const password = { authorization: `Basic ${Buffer.from("bad:wrong").toString("base64")}` };
+      for (const where of ["/livez", "/api/v1/secrets"]) {
+        (await nobody.get(where)).expect(401);
+        (await nobody.request(where, { headers: password })).expect(401);
+      }
+      nobody.close();
+      assert.match(server.logs, /warn +anonymous requests are refused, as AlwaysAllow is one/);
+    }
+  });
+
   test("S2-AZ-01, S2-AZ-04, S2-AZ-17: AlwaysDeny lets nobody in but masters", async () => {
     await using server = await start("--authorization-mode=AlwaysDeny");
     const jane = await clientOf(server, "jane");

@@ -340,11 +340,10 @@ describe("issuers by file", () => {
 
     await replaceFile(fileOf([jwt(first, "1st:"), jwt(first, "again:")], { anonymous }));
     await eventually("the refusal is counted", async () => (await counted("failure")) === "1");
-    await replaceFile(fileOf(both, { anonymous: { enabled: true } }));
-    await eventually("the next one too", async () => (await counted("failure")) === "2");
     assert.equal(await client.nameOf(await second.sign()), "2nd:jane");
     assert.equal(await hashOf(), hash);
-    (await client.get("/version")).expect(401);
+    const refusal = server.logs.slice(server.logs.indexOf("changed files are not usable"));
+    assert.match(refusal, /^[^\n]+Duplicate value[^\n]*\n(?! +at )/, "one line, no stack");
 
     const gone = await second.sign();
     assert.equal(await client.nameOf(gone), "2nd:jane");
@@ -353,6 +352,19 @@ describe("issuers by file", () => {
       return (await client.whoami(gone)) === "401";
     });
     assert.notEqual(await hashOf(), hash);
+  });
+
+  test("S2-AUTHC-22, S2-ANON-01: anonymous access is closed by a change of the file", async () => {
+    const code = async (path: string) => (await client.get(path)).status;
+    assert.equal(await code("/livez"), 200);
+    await replaceFile(fileOf([jwt(second, "2.:")], { anonymous: { enabled: false } }));
+    await eventually("no path is open", async () => (await code("/livez")) === 401);
+    assert.equal(
+      await client.nameOf(await second.sign()),
+      "2.:jane",
+      "the rest of the file is in force too",
+    );
+    assert.match(server.logs, /warn +anonymous access has changed .*"enabled":false/);
   });
 });
 

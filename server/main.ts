@@ -5,6 +5,7 @@
  * stderr and exit status 1.
  */
 import type { Logger } from "../storage/base/logger.js";
+import { oneLine } from "../storage/base/one-line.js";
 import { readBuildInfo } from "./build-info.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
@@ -106,11 +107,6 @@ function endOnSignal(replica: Replica, logger: Logger): void {
   };
   process.on("SIGTERM", end);
   process.on("SIGINT", end);
-}
-
-function oneLine(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return text.replace(/\s+/g, " ");
 }
 
 function fail(message: string): void {

@@ -5,6 +5,7 @@
  */
 import { open } from "node:fs/promises";
 import type { Logger } from "../../storage/base/logger.js";
+import { oneLine } from "../../storage/base/one-line.js";
 
 /** Events that wait for the disk, about 1 KiB each. */
 const WAITING_CHARS_MAX = 16 * 1024 * 1024;
@@ -79,7 +80,8 @@ export class AuditLog implements AsyncDisposable {
       } catch (error) {
         // Dropped, not repeated: part of it may be there. The next ones find a disk with room again.
         for (const _line of lines) onEvent(true);
-        if (!this.#isFailing) logger.error({ err: error }, "the audit log cannot be written");
+        if (!this.#isFailing)
+          logger.error({ err: oneLine(error) }, "the audit log cannot be written");
         this.#isFailing = true;
       }
       this.#waitingChars -= text.length;

@@ -1,7 +1,8 @@
 /**
  * AnonymousAuthenticator: accepts whoever is asked about, as `system:anonymous`. It is the union's
  * last resort: a request with a credential that was refused never gets here (S2-REQ-02). It may be
- * limited to some paths, such as those of health; on others nobody vouches for the sender: 401.
+ * limited to some paths, such as those of health, or closed; where it is, nobody vouches for the
+ * sender: 401. Paths are compared as a whole, so "/livez" opens neither "/livez/ping" nor "/livez/".
  */
 import {
   ANONYMOUS_USER,
@@ -14,29 +15,26 @@ import type { AnonymousConfiguration } from "./jwt/configuration.js";
 
 const ANONYMOUS: UserInfo = createUser({ name: ANONYMOUS_USER, groups: [UNAUTHENTICATED_GROUP] });
 
+const OPEN: AnonymousConfiguration = { enabled: true, conditions: [] };
+
 export class AnonymousAuthenticator implements Authenticator {
   readonly name = "anonymous";
-  readonly #paths: ReadonlySet<string> | undefined;
+  #isEnabled = false;
+  /** The only paths that are open; empty = all (S2-ANON-03). */
+  #paths: ReadonlySet<string> = new Set();
 
-  /** @param paths the only paths open to anonymous requests; undefined = all (S2-ANON-03) */
-  constructor(paths?: readonly string[]) {
-    this.#paths = paths === undefined ? undefined : new Set(paths);
+  constructor(configuration = OPEN) {
+    this.replace(configuration);
   }
 
-  authenticate(facts: RequestFacts): UserInfo | undefined {
-    return this.#paths === undefined || this.#paths.has(facts.path) ? ANONYMOUS : undefined;
+  /** From the next request on, as flag or file want it (S2-AUTHC-20). */
+  replace({ enabled, conditions }: AnonymousConfiguration): void {
+    this.#isEnabled = enabled;
+    this.#paths = new Set(conditions.map(({ path }) => path));
   }
-}
 
-/**
- * As flag or file want it (S2-AUTHC-20): undefined when nobody may be anonymous. Paths are compared
- * as a whole, so "/livez" opens neither "/livez/ping" nor "/livez/".
- */
-export function createAnonymous({
-  enabled,
-  conditions,
-}: AnonymousConfiguration): AnonymousAuthenticator | undefined {
-  if (!enabled) return undefined;
-  if (conditions.length === 0) return new AnonymousAuthenticator();
-  return new AnonymousAuthenticator(conditions.map(({ path }) => path));
+  authenticate({ path }: RequestFacts): UserInfo | undefined {
+    if (!this.#isEnabled) return undefined;
+    return this.#paths.size === 0 || this.#paths.has(path) ? ANONYMOUS : undefined;
+  }
 }

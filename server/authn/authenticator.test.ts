@@ -78,7 +78,7 @@ test("S2-REQ-04: every user gets system:authenticated once, anonymous gets syste
 });
 
 test("S2-ANON-03, S2-AUTHC-20: anonymous access can be limited to some paths", () => {
-  const anonymous = new AnonymousAuthenticator(["/livez"]);
+  const anonymous = new AnonymousAuthenticator({ enabled: true, conditions: [{ path: "/livez" }] });
   assert.equal(anonymous.authenticate({ ...FACTS, path: "/livez" })?.name, "system:anonymous");
   assert.equal(anonymous.authenticate({ ...FACTS, path: "/api" }), undefined);
 });

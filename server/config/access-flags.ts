@@ -16,7 +16,7 @@ export const ACCESS_FLAGS = {
     default: "true",
     section: "Authentication",
     commands: SERVE_ONLY,
-    help: "Whether requests without credentials are let in as system:anonymous; otherwise they get 401, as always with --authorization-mode=AlwaysAllow.",
+    help: "Whether requests without credentials are let in as system:anonymous; otherwise they get 401, as always where AlwaysAllow is one of the authorizers. The section anonymous of --authentication-config decides in its place.",
   },
   tokenAuthFile: {
     name: "token-auth-file",

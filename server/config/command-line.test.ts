@@ -328,19 +328,6 @@ test("every flag's default is a value that the flag itself accepts", () => {
   }
 });
 
-test("S2-ANON-01: nobody is anonymous where everybody may do everything", () => {
-  const { anonymousAuth, warnings } = configOf("--authorization-mode=AlwaysAllow");
-  assert.equal(anonymousAuth, false);
-  assert.match(warnings.join(), /^anonymous requests are refused/);
-  const insisting = configOf("--authorization-mode=AlwaysAllow", "--anonymous-auth=true");
-  assert.equal(insisting.anonymousAuth, false);
-  const closed = configOf("--authorization-mode=AlwaysAllow", "--anonymous-auth=false");
-  assert.deepEqual([closed.anonymousAuth, closed.warnings], [false, []]);
-  for (const modes of ["RBAC", "AlwaysDeny", "AlwaysAllow,RBAC"]) {
-    assert.equal(configOf(`--authorization-mode=${modes}`).anonymousAuth, true, modes);
-  }
-});
-
 test("S2-PROXY-04: headers of a proxy without its authority are worth a warning", () => {
   const [warning, ...others] = configOf("--requestheader-username-headers=X-Remote-User").warnings;
   assert.match(String(warning), /^--requestheader-username-headers does nothing without/);

@@ -67,11 +67,6 @@ export function createConfig(
     );
   }
   const isEmbedded = settings.etcdServers.length === 0;
-  // Everybody may do everything, so somebody it should be (S2-ANON-01).
-  const isOpenToAll = settings.authorizationConfig === "" && allowsAlways(settings);
-  if (isOpenToAll && settings.anonymousAuth) {
-    warnings.push("anonymous requests are refused, as --authorization-mode is AlwaysAllow");
-  }
   const unused = [...given].find((key) => /^requestheader(?!ClientCaFile)/.test(key));
   if (unused !== undefined && settings.requestheaderClientCaFile === "") {
     warnings.push(`--${FLAGS[unused].name} does nothing without --requestheader-client-ca-file`);
@@ -85,15 +80,10 @@ export function createConfig(
     isEmbedded,
     serviceRanges: serviceRangesOf(settings),
     warnings: Object.freeze(warnings),
-    anonymousAuth: settings.anonymousAuth && !isOpenToAll,
     bindAddress: settings.bindAddress || (isEmbedded ? "127.0.0.1" : "0.0.0.0"),
     etcdPrefix: `/${settings.etcdPrefix.replace(/^\/+|\/+$/g, "")}`,
     logLevel: logLevelOf(settings),
   });
-}
-
-function allowsAlways({ authorizationModes }: FlagSettings): boolean {
-  return authorizationModes.length > 0 && authorizationModes.every((one) => one === "AlwaysAllow");
 }
 
 function logLevelOf({ logLevel, verbosity }: FlagSettings): Config["logLevel"] {

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { connect } from "node:tls";
 import type { Clock } from "../../storage/base/clock.js";
 import { systemClock } from "../../storage/base/clock.js";
-import { silentLogger } from "../../storage/base/logger.js";
+import { type LogFields, silentLogger } from "../../storage/base/logger.js";
 import { runFileWatch } from "./file-watch.js";
 import { openFront } from "./testing/test-front.js";
 
@@ -55,11 +55,13 @@ test("S2-X509-04: a changed serving certificate is in use at once; a broken one 
   await write(front.certificates.serving.cert, front.certificates.serving.key);
   const { clock, step } = openSteppedClock();
   const outcomes: boolean[] = [];
+  const refusals: LogFields[] = [];
+  const logger = { ...silentLogger, error: (fields: LogFields) => refusals.push(fields) };
   const watching = runFileWatch(
     {
       files,
       clock,
-      logger: silentLogger,
+      logger,
       onReload: (isGood) => outcomes.push(isGood),
       apply: ([cert, key]) =>
         front.listener.replaceCredentials({
@@ -100,6 +102,10 @@ test("S2-X509-04: a changed serving certificate is in use at once; a broken one 
   await step();
   assert.equal(await serial(), after);
   assert.deepEqual(outcomes, [true, false, false, false, false, false]);
+  // One line of text each: the stack of an operator's mistake helps nobody.
+  assert.equal(refusals.length, 5);
+  for (const { err } of refusals) assert.match(String(err), /^[^\n]+$/);
+  for (const { err } of refusals) assert.equal(typeof err, "string");
 
   stop.abort();
   await watching;

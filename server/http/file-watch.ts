@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { oneLine } from "../../storage/base/one-line.js";
 
 const CHECK_INTERVAL_MS = 5_000;
 
@@ -47,7 +48,10 @@ async function applyOnce(
     logger.info({ files }, "changed files are in use");
     onReload?.(true);
   } catch (error) {
-    logger.error({ files, err: error }, "changed files are not usable; the last good ones stay");
+    logger.error(
+      { files, err: oneLine(error) },
+      "changed files are not usable; the last good ones stay",
+    );
     onReload?.(false);
   }
 }

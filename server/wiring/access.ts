@@ -53,11 +53,12 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     });
     const views = createViews(config, store, table, logger, metrics);
     const common = { config, view: views.view, metrics, logger };
-    const authentication = opened.use(
-      await createAuthentication({ ...common, security, tokenKeys, serverAddress }),
-    );
     const installation = tokenKeys.keys.signing.id;
     const authorization = opened.use(await createAuthorization({ ...common, installation }));
+    const isOpenToAll = authorization.authorizer.enabledTypes.has("AlwaysAllow");
+    const authentication = opened.use(
+      await createAuthentication({ ...common, isOpenToAll, security, tokenKeys, serverAddress }),
+    );
     reviewers = { authentication, authorization };
     return {
       table,

@@ -12,11 +12,15 @@ import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { partitionId } from "../../storage/objects/keys.js";
-import { createAnonymous } from "../authn/anonymous.js";
+import { AnonymousAuthenticator } from "../authn/anonymous.js";
 import { type Authenticator, UnionAuthenticator } from "../authn/authenticator.js";
 import { BootstrapTokenAuthenticator } from "../authn/bootstrap-token.js";
 import { identityHeaders } from "../authn/identity-headers.js";
-import { checkAuthentication, checkReload } from "../authn/jwt/flags.js";
+import {
+  anonymousWarning,
+  type CheckedAuthentication,
+  checkAuthentication,
+} from "../authn/jwt/flags.js";
 import { readHostRoots } from "../authn/jwt/host-roots.js";
 import { JwtAuthenticator } from "../authn/jwt/jwt-authenticator.js";
 import { createAuthenticationMetrics } from "../authn/jwt/metrics.js";
@@ -57,6 +61,8 @@ export interface AuthenticationParts {
   readonly view: RegistryView;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Whether AlwaysAllow is one of the authorizers. */
+  readonly isOpenToAll: boolean;
   /** "host:port" under which others reach this replica. */
   readonly serverAddress: () => string;
 }
@@ -105,7 +111,7 @@ async function openAuthenticators(
   }
   members.push(new UnknownBearerAuthenticator());
   return {
-    authenticator: new UnionAuthenticator(members, createAnonymous(jwt.checked.anonymous)),
+    authenticator: new UnionAuthenticator(members, jwt.anonymous),
     isIdentityHeader: identityHeaders(security.frontProxyHeaders),
     documents: createIssuerDiscovery({ ...tokenKeys, serverAddress: parts.serverAddress }),
     spawn(lifecycle) {
@@ -141,8 +147,9 @@ function observeTokens(metrics: Metrics): ServiceAccountObserver {
   };
 }
 
-/** Tokens of OpenID Connect issuers, by flags or by a file that is followed. */
-async function createJwt({ config, tokenKeys, metrics, logger }: AuthenticationParts) {
+/** OpenID Connect issuers and anonymous access, by flags or by a file that is followed. */
+async function createJwt(parts: AuthenticationParts) {
+  const { config, tokenKeys, metrics, logger, isOpenToAll } = parts;
   const { naming, given, authenticationConfig, oidcCaFile } = config;
   const read = async (path: string) => (path === "" ? "" : await readFile(path, "utf8"));
   const options = {
@@ -150,11 +157,18 @@ async function createJwt({ config, tokenKeys, metrics, logger }: AuthenticationP
     naming,
     given,
     serviceAccountIssuers: tokenKeys.settings.issuers,
+    isOpenToAll,
     hasEgressSelector: config.features.StructuredAuthenticationConfigurationEgressSelector,
     oidcAuthority: await read(oidcCaFile),
     configurationText: await read(authenticationConfig),
   };
   const checked = checkAuthentication(options);
+  const warnOfAnonymous = (inForce: CheckedAuthentication) => {
+    const warning = anonymousWarning(options, inForce);
+    if (warning !== undefined) logger.warn({}, warning);
+  };
+  warnOfAnonymous(checked);
+  const anonymous = new AnonymousAuthenticator(checked.anonymous);
   const observed = createAuthenticationMetrics(metrics, serverIdHash(), () => Date.now());
   if (checked.hash !== "") observed.configured(checked.hash);
   const authenticator = new JwtAuthenticator({
@@ -166,13 +180,19 @@ async function createJwt({ config, tokenKeys, metrics, logger }: AuthenticationP
   });
   return {
     authenticator,
-    checked,
+    anonymous,
     spawn(lifecycle: Lifecycle) {
       lifecycle.spawn("keys of issuers", (signal) => authenticator.run(signal));
       if (authenticationConfig === "") return;
       const apply = ([configurationText = ""]: readonly string[]) => {
-        const next = checkReload({ ...options, configurationText }, authenticator.checked);
+        const next = checkAuthentication({ ...options, configurationText });
+        const before = authenticator.checked.anonymous;
         authenticator.replace(next);
+        anonymous.replace(next.anonymous);
+        if (JSON.stringify(next.anonymous) !== JSON.stringify(before)) {
+          logger.warn({ before, now: next.anonymous }, "anonymous access has changed");
+          warnOfAnonymous(next);
+        }
         observed.configured(next.hash);
       };
       lifecycle.spawn("authentication configuration", (signal) =>

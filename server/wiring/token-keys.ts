@@ -5,6 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { oneLine } from "../../storage/base/one-line.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { KeyRing } from "../authn/service-account/key-ring.js";
 import {
@@ -83,7 +84,7 @@ async function openShared(
     return await openSharedKey(store, sharedKeyOf(config), signal);
   } catch (error) {
     if (!(error instanceof UnreadableKeyError)) throw error;
-    logger.error({ err: error }, "tokens that the other replicas signed are refused");
+    logger.error({ err: oneLine(error) }, "tokens that the other replicas signed are refused");
     return undefined;
   }
 }

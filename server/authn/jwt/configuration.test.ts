@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createNaming } from "../../api/naming.js";
-import { type AuthenticationOptions, checkAuthentication, checkReload } from "./flags.js";
+import { type AuthenticationOptions, anonymousWarning, checkAuthentication } from "./flags.js";
 import { fileOf, fileOfJwt, jwt, withFile, withFlags } from "./testing/options.js";
 import { ALLOWED_ALGORITHMS } from "./token.js";
 
@@ -596,15 +596,25 @@ describe("the file's rules", () => {
     assert.deepEqual(checkAuthentication(given).anonymous, { enabled: true, conditions: [] });
   });
 
-  test("S2-AUTHC-22: a reload may not change anonymous access", () => {
-    const anonymous = { enabled: true, conditions: [{ path: "/livez" }] };
-    const first = checkAuthentication(withFile(fileOf({ anonymous })));
-    const same = withFile(fileOf({ anonymous, jwt: [jwt()] }));
-    assert.equal(checkReload(same, first).authenticators.length, 1);
-    assert.throws(() => checkReload(withFile(fileOf({ jwt: [jwt()] })), first), {
-      name: "RangeError",
-      message: `${INVALID}anonymous: Forbidden: changed from initial configuration file`,
-    });
+  test("S2-ANON-01: where AlwaysAllow is one of the authorizers, only a file opens anonymous access", () => {
+    const lines = (options: AuthenticationOptions) => {
+      const checked = checkAuthentication(options);
+      return [checked.anonymous.enabled, anonymousWarning(options, checked)];
+    };
+    const refused = "anonymous requests are refused, as AlwaysAllow is one of the authorizers";
+    const isOpenToAll = true;
+    assert.deepEqual(lines(withFlags({})), [true, undefined]);
+    assert.deepEqual(lines(withFlags({}, { isOpenToAll })), [false, refused]);
+    assert.deepEqual(lines(withFile(fileOf({}), { isOpenToAll })), [false, refused]);
+    assert.deepEqual(lines(withFlags({ anonymousAuth: true }, { isOpenToAll })), [false, refused]);
+    assert.deepEqual(lines(withFlags({ anonymousAuth: false }, { isOpenToAll })), [
+      false,
+      undefined,
+    ]);
+    const onPurpose = { enabled: true, conditions: [{ path: "/livez" }] };
+    const [isOpen, warning] = lines(withFile(fileOf({ anonymous: onPurpose }), { isOpenToAll }));
+    assert.equal(isOpen, true);
+    assert.match(String(warning), /everybody may do everything at \/livez$/);
   });
 
   test("S2-AUTHC-22: the hash tells configurations apart", () => {

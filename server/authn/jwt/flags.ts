@@ -16,7 +16,6 @@ import {
 } from "./configuration.js";
 import { ALLOWED_ALGORITHMS } from "./token.js";
 import {
-  anonymousHasChanged,
   type CompiledJwtAuthenticator,
   validateAuthenticationConfiguration,
 } from "./validate-configuration.js";
@@ -43,6 +42,8 @@ export interface AuthenticationOptions {
   /** Keys of the flags that stand on the command line, with whatever value. */
   readonly given: ReadonlySet<string>;
   readonly serviceAccountIssuers: readonly string[];
+  /** AlwaysAllow is among the authorizers: only a file lets anonymous requests in (S2-ANON-01). */
+  readonly isOpenToAll: boolean;
   /** The gate StructuredAuthenticationConfigurationEgressSelector. */
   readonly hasEgressSelector: boolean;
   /** Contents of the file of --oidc-ca-file; "" when the flag is not given. */
@@ -61,28 +62,28 @@ export interface CheckedAuthentication {
   readonly hash: string;
 }
 
-/** @throws {RangeError} with one line */
+/** At the start, and for each change of the file. @throws {RangeError} with one line */
 export function checkAuthentication(options: AuthenticationOptions): CheckedAuthentication {
   return options.flags.authenticationConfig === "" ? checkFlags(options) : checkFile(options);
 }
 
-/**
- * A changed file while the server runs: as at the start, and anonymous access stays what it was.
- * @throws {RangeError} with one line
- */
-export function checkReload(
-  options: AuthenticationOptions,
-  inForce: CheckedAuthentication,
-): CheckedAuthentication {
-  const next = checkFile(options);
-  if (JSON.stringify(next.anonymous) !== JSON.stringify(inForce.anonymous)) {
-    throw refusal(options, [anonymousHasChanged()]);
+/** One line for the log where anonymous access is surprising; undefined where it is not. */
+export function anonymousWarning(
+  { flags, isOpenToAll }: Pick<AuthenticationOptions, "flags" | "isOpenToAll">,
+  { anonymous }: CheckedAuthentication,
+): string | undefined {
+  if (!isOpenToAll) return undefined;
+  if (!anonymous.enabled) {
+    return flags.anonymousAuth
+      ? "anonymous requests are refused, as AlwaysAllow is one of the authorizers"
+      : undefined;
   }
-  return next;
+  const paths = anonymous.conditions.map(({ path }) => path).join(", ");
+  return `AlwaysAllow is one of the authorizers and --authentication-config lets anonymous requests in: everybody may do everything${paths === "" ? "" : ` at ${paths}`}`;
 }
 
 function checkFile(options: AuthenticationOptions): CheckedAuthentication {
-  const { flags, given, configurationText } = options;
+  const { given, configurationText } = options;
   if (hasOidcFlag(given)) {
     throw new RangeError("authentication-config file and oidc-* flags are mutually exclusive");
   }
@@ -100,7 +101,7 @@ function checkFile(options: AuthenticationOptions): CheckedAuthentication {
   return {
     authenticators: compiled,
     algorithms: ALLOWED_ALGORITHMS,
-    anonymous: configuration.anonymous ?? anonymousOfFlag(flags),
+    anonymous: configuration.anonymous ?? anonymousOfFlag(options),
     hash: `sha256:${createHash("sha256").update(configurationText).digest("hex")}`,
   };
 }
@@ -135,7 +136,7 @@ function aggregate(errors: readonly FieldError[]): string {
 
 function checkFlags(options: AuthenticationOptions): CheckedAuthentication {
   const { flags } = options;
-  const anonymous = anonymousOfFlag(flags);
+  const anonymous = anonymousOfFlag(options);
   if (!hasOidcFlag(options.given)) {
     return { authenticators: [], algorithms: ALLOWED_ALGORITHMS, anonymous, hash: "" };
   }
@@ -231,8 +232,11 @@ function requiredClaims(
   }));
 }
 
-function anonymousOfFlag({ anonymousAuth }: JwtFlags): AnonymousConfiguration {
-  return { enabled: anonymousAuth, conditions: [] };
+function anonymousOfFlag({
+  flags,
+  isOpenToAll,
+}: Pick<AuthenticationOptions, "flags" | "isOpenToAll">): AnonymousConfiguration {
+  return { enabled: flags.anonymousAuth && !isOpenToAll, conditions: [] };
 }
 
 function validate(configuration: AuthenticationConfiguration, options: AuthenticationOptions) {

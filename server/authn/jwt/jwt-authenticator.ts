@@ -132,7 +132,7 @@ export class JwtAuthenticator implements Authenticator {
 
   /**
    * Swaps the configuration in one step. Issuers that stay keep their keys; verdicts are forgotten.
-   * Checking comes first: see checkReload of flags.ts.
+   * Checking comes first: see checkAuthentication of flags.ts.
    */
   replace(checked: CheckedAuthentication): void {
     const { issuers } = this.#generation;

@@ -4,7 +4,6 @@
  */
 import {
   duplicateValue,
-  forbiddenField,
   invalidValue,
   requiredValue,
   tooManyItems,
@@ -421,8 +420,3 @@ class AuthenticatorCompiler {
 /** What RFC 3986 allows in a path, as the existing API has it. */
 const HTTP_PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 const EXTRA_PATH = new RegExp(`^${HTTP_PATH}$`);
-
-/** Anonymous access is part of the file, and the file may not change it while the server runs. */
-export function anonymousHasChanged(): FieldError {
-  return forbiddenField("anonymous", "changed from initial configuration file");
-}

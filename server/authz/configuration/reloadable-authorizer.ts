@@ -7,6 +7,7 @@
  * Files are compared by their contents at an interval, as notifications get lost on network file
  * systems and behind the symbolic links through which clusters mount files.
  */
+import { oneLine } from "../../../storage/base/one-line.js";
 import type { LazySignal } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { AuthorizationAttributes, Authorizer, Verdict } from "../authorizer.js";
@@ -118,7 +119,7 @@ export class ReloadableAuthorizer implements Authorizer, RulesSource {
       return true;
     } catch (error) {
       logger.error(
-        { err: error },
+        { err: oneLine(error) },
         "changed authorization configuration is not usable; the last good one stays",
       );
       metrics.reloaded(false, clock.now());

@@ -27,6 +27,7 @@ export function withFlags(
     naming: NAMING,
     given: new Set(Object.keys(flags)),
     serviceAccountIssuers: ["https://accounts.cluster"],
+    isOpenToAll: false,
     hasEgressSelector: true,
     oidcAuthority: "",
     configurationText: "",
