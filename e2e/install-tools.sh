@@ -1,9 +1,10 @@
 #!/bin/sh
 # Gets the programs that tests run next to Keelson: etcd (3.5 or newer), etcd-3.4 (the oldest etcd we
-# support, optional), redis-server and kubectl. Each is looked for on PATH and in .tools/bin of the
-# repository; what is missing comes from the package sources that this machine's own apt is set up
-# with, and from the same mirror's neighbouring releases, unpacked below .tools. Nothing is installed
-# into the system, no service is started, apt's own state is not touched, root is not needed.
+# support, optional), etcd-newest (of the newest release that the mirror has, optional), redis-server
+# and kubectl. Each is looked for on PATH and in .tools/bin of the repository; what is missing comes
+# from the package sources that this machine's own apt is set up with, and from the same mirror's
+# neighbouring releases, unpacked below .tools. Nothing is installed into the system, no service is
+# started, apt's own state is not touched, root is not needed.
 #
 #   e2e/install-tools.sh                    all of them
 #   e2e/install-tools.sh etcd redis-server  only these
@@ -22,9 +23,9 @@ work=
 mkdir -p "$bin"
 PATH=$PATH:/usr/sbin:/sbin
 
-ALL="etcd etcd-3.4 redis-server kubectl helm-3 helm-4 haproxy prometheus"
+ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus"
 ON_REQUEST="client-go chromium"
-OPTIONAL="etcd-3.4 helm-3 helm-4 haproxy prometheus chromium"
+OPTIONAL="etcd-3.4 etcd-newest helm-3 helm-4 haproxy prometheus chromium"
 
 say() { echo "install-tools: $*" >&2; }
 cleanup() { [ -z "$work" ] || rm -rf "$work"; }
@@ -40,7 +41,7 @@ etcd_minor() { "$1" --version 2>/dev/null | sed -n 's/^etcd Version: \([0-9]*\.[
 serves() {
   [ -x "$2" ] || return 1
   case $1 in
-    etcd) case $(etcd_minor "$2") in '' | [0-2].* | 3.[0-4]) return 1 ;; esac ;;
+    etcd | etcd-newest) case $(etcd_minor "$2") in '' | [0-2].* | 3.[0-4]) return 1 ;; esac ;;
     etcd-3.4) [ "$(etcd_minor "$2")" = 3.4 ] ;;
     redis-server) "$2" --version >/dev/null 2>&1 ;;
     kubectl) "$2" version --client >/dev/null 2>&1 ;;
@@ -155,14 +156,23 @@ END
   serves "$1" "$bin/$1" || { rm -f "$bin/$1"; return 1; }
 }
 
-get_etcd() {
-  for suite in own $newer; do
-    rm -rf "$tools/etcd"
-    unpack "$suite" etcd-server '^(3\.([5-9]|[1-9][0-9])|[4-9])' "$tools/etcd" &&
-      offer etcd etcd/usr/bin/etcd && return 0
+# Unpacks the etcd of the first of the suites $2... that has 3.5 or newer, as tool $1.
+get_etcd_of() {
+  tool=$1
+  shift
+  for suite in "$@"; do
+    rm -rf "${tools:?}/$tool"
+    unpack "$suite" etcd-server '^(3\.([5-9]|[1-9][0-9])|[4-9])' "$tools/$tool" &&
+      offer "$tool" "$tool/usr/bin/etcd" && return 0
   done
   return 1
 }
+
+# shellcheck disable=SC2086 # one word per suite
+get_etcd() { get_etcd_of etcd $current own $newer; }
+
+# shellcheck disable=SC2086 # one word per suite
+get_etcd_newest() { get_etcd_of etcd-newest $newest own; }
 
 get_etcd_oldest() {
   for suite in own $older; do
@@ -305,8 +315,9 @@ work=$(mktemp -d)
 VERSION_CODENAME= ID=
 [ ! -r /etc/os-release ] || . /etc/os-release
 case $ID in
-  ubuntu) newer=devel older= newest=devel ;;
-  *) newer="stable testing" older="oldstable stable" newest="testing stable" ;;
+  ubuntu) current= newer=devel older= newest=devel ;;
+  # The stable release first, whatever this machine runs: tests everywhere then have the same three.
+  *) current=stable newer="stable testing" older="oldstable stable" newest="testing stable" ;;
 esac
 has_apt=yes
 command -v apt-get >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 || has_apt=
@@ -318,6 +329,7 @@ for tool in $missing; do
     case $tool in
       etcd) get_etcd && echo "$bin/etcd" && continue ;;
       etcd-3.4) get_etcd_oldest && echo "$bin/etcd-3.4" && continue ;;
+      etcd-newest) get_etcd_newest && echo "$bin/etcd-newest" && continue ;;
       redis-server) get_redis && echo "$bin/redis-server" && continue ;;
       kubectl) get_kubectl && echo "$bin/kubectl" && continue ;;
       client-go) get_client_go && echo "$bin/client-go" && continue ;;
@@ -335,6 +347,7 @@ for tool in $missing; do
   case $tool in
     etcd) say "not found: please install etcd 3.5 or newer on PATH or in .tools/bin${reason:+ ($reason)}" ;;
     etcd-3.4) say "not found: etcd 3.4 as .tools/bin/etcd-3.4 (optional)${reason:+ ($reason)}" && continue ;;
+    etcd-newest) say "not found: the newest etcd as .tools/bin/etcd-newest (optional)${reason:+ ($reason)}" && continue ;;
     helm-*) say "not found: please put Helm ${tool#helm-} on PATH or at .tools/bin/$tool (optional)" && continue ;;
     haproxy | prometheus | chromium)
       say "not found: please install $tool on PATH or in .tools/bin (optional)${reason:+ ($reason)}" && continue ;;

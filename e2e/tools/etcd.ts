@@ -2,16 +2,21 @@
  * Real etcd processes for tests: one member or a cluster, on free ports of the loopback interface,
  * with data in a temporary folder that goes away with them.
  */
+import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { Child, freePort } from "./child.js";
-import { findTool } from "./find-tool.js";
+import { findTool, type ToolName } from "./find-tool.js";
+
+/** "current" is 3.5 or newer; "oldest" is 3.4, the oldest that we support; "newest" is the newest to be had. */
+export type EtcdBinary = "oldest" | "current" | "newest";
 
 export interface EtcdOptions {
-  /** "current" is 3.5 or newer; "oldest" is 3.4, the oldest that we support. Default "current". */
-  readonly binary?: "current" | "oldest";
+  /** Default "current". */
+  readonly binary?: EtcdBinary;
   /** Further command line arguments of etcd. */
   readonly args?: readonly string[];
   /** Serve clients over TLS with these files; `caFile` makes a client certificate compulsory. */
@@ -58,9 +63,30 @@ function isStopped(pid: number): boolean {
   }
 }
 
-/** Whether that etcd can be had on this machine; tests with the oldest skip when it cannot. */
-export async function hasEtcd(binary: "current" | "oldest"): Promise<boolean> {
-  return (await findTool(toolOf(binary))) !== undefined;
+export interface EtcdRelease {
+  readonly binary: EtcdBinary;
+  /** "etcd 3.5.16", for titles of tests. */
+  readonly title: string;
+  /** Why its tests are skipped; false where it can be had. */
+  readonly skip: string | false;
+}
+
+/** Every etcd that tests of the store take, the oldest first and each version once. */
+export async function etcdReleases(): Promise<readonly EtcdRelease[]> {
+  const releases: EtcdRelease[] = [];
+  for (const binary of ["oldest", "current", "newest"] as const) {
+    const path = await findTool(TOOLS[binary]);
+    const title = path === undefined ? `the ${binary} etcd` : `etcd ${await versionOf(path)}`;
+    if (releases.some((known) => known.title === title)) continue;
+    const skip = path === undefined && `${title} is not to be had on this machine`;
+    releases.push({ binary, title, skip });
+  }
+  return releases;
+}
+
+async function versionOf(path: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(path, ["--version"]);
+  return /etcd Version: (\S+)/.exec(stdout)?.[1] ?? "of no version";
 }
 
 /** Starts one etcd and waits until it is healthy. @throws {Error} no such etcd, or it does not start */
@@ -75,7 +101,7 @@ export async function startEtcdCluster(
   size: number,
   options: EtcdOptions = {},
 ): Promise<EtcdCluster> {
-  const path = await findTool(toolOf(options.binary ?? "current"));
+  const path = await findTool(TOOLS[options.binary ?? "current"]);
   if (path === undefined) throw new Error("etcd is needed: see e2e/install-tools.sh");
   const plans: Plan[] = [];
   for (let index = 0; index < size; index++) {
@@ -124,9 +150,11 @@ interface Plan {
   readonly metricsPort: number;
 }
 
-function toolOf(binary: "current" | "oldest"): "etcd" | "etcd-3.4" {
-  return binary === "current" ? "etcd" : "etcd-3.4";
-}
+const TOOLS: Readonly<Record<EtcdBinary, ToolName>> = {
+  oldest: "etcd-3.4",
+  current: "etcd",
+  newest: "etcd-newest",
+};
 
 function toArguments(plan: Plan, cluster: string, options: EtcdOptions): string[] {
   const client = `${plan.scheme}://127.0.0.1:${plan.clientPort}`;
@@ -143,7 +171,7 @@ function toArguments(plan: Plan, cluster: string, options: EtcdOptions): string[
     "--log-level=warn",
   ];
   // A killed process loses nothing that the kernel already has: no need to wait for the disk.
-  if ((options.binary ?? "current") === "current") args.push("--unsafe-no-fsync");
+  if (options.binary !== "oldest") args.push("--unsafe-no-fsync");
   if (options.tls !== undefined) {
     args.push(`--cert-file=${options.tls.certFile}`, `--key-file=${options.tls.keyFile}`);
     if (options.tls.caFile !== undefined) {

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 export type ToolName =
   | "etcd"
   | "etcd-3.4"
+  | "etcd-newest"
   | "redis-server"
   | "kubectl"
   | "helm-3"

@@ -17,7 +17,7 @@ import {
 } from "./connection.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import type { GrpcStream, StreamHandlers } from "./grpc-calls.js";
-import { decodeStatus, encodeEmpty, type StatusAnswer } from "./messages.js";
+import { type IdentityOptions, identify, type MemberIdentity } from "./member-identity.js";
 
 /** Gives the token that calls carry; undefined where etcd asks for none. */
 export interface TokenSource {
@@ -41,18 +41,25 @@ const SILENT_TICKS = 4;
 /** The wait after the first round without success; doubles with each further one. */
 const ROUND_WAIT_MS = 100;
 
-const STATUS_PATH = "/etcdserverpb.Maintenance/Status";
-
 export interface EndpointPoolOptions {
   readonly urls: readonly string[];
   readonly tls: EtcdTls | undefined;
   readonly dialTimeoutMs: number;
   readonly keepalive: EtcdKeepalive;
+  /** As IdentityOptions. */
+  readonly probe: Buffer;
   readonly tokens: TokenSource;
   readonly aborts: AbortHub;
   readonly clock: Clock;
   readonly lifecycle: Lifecycle;
   readonly logger: Logger;
+}
+
+/** What a member says of itself, or why it does not. */
+export interface MemberAnswer {
+  readonly url: string;
+  readonly identity?: MemberIdentity;
+  readonly failure?: unknown;
 }
 
 /** A stream and the member that serves it. */
@@ -70,7 +77,11 @@ export class EndpointPool {
   readonly #logger: Logger;
   #preferred: number;
   #ticks = 0;
-  readonly #statuses = new Map<EtcdConnection, { generation: number; status: StatusAnswer }>();
+  readonly #identityOptions: IdentityOptions;
+  readonly #identities = new Map<
+    EtcdConnection,
+    { readonly generation: number; readonly identity: MemberIdentity }
+  >();
 
   constructor(options: EndpointPoolOptions) {
     const { tls, dialTimeoutMs, keepalive, aborts } = options;
@@ -78,6 +89,7 @@ export class EndpointPool {
       const credentials = toCredentials(tls, url);
       return new EtcdConnection({ url, credentials, dialTimeoutMs, keepalive, aborts });
     });
+    this.#identityOptions = { tls, probe: options.probe };
     this.#tokens = options.tokens;
     this.#aborts = aborts;
     this.#clock = options.clock;
@@ -128,17 +140,17 @@ export class EndpointPool {
    */
   async openStream(
     path: string,
-    handlersFor: (status: StatusAnswer) => StreamHandlers,
+    handlersFor: (identity: MemberIdentity) => StreamHandlers,
     signal: AbortSignal,
   ): Promise<OpenedStream> {
     this.#throwIfOver(signal);
     const connection = this.#current();
     try {
       await connection.open();
-      const status = await this.#statusOf(connection, signal);
+      const identity = await this.#identityOf(connection, signal);
       const token = await this.#tokens.token(signal);
       this.#throwIfOver(signal);
-      const handlers = handlersFor(status);
+      const handlers = handlersFor(identity);
       const stream = connection.stream(path, token, {
         onMessage: (message) => handlers.onMessage(message),
         onEnd: (ended) => {
@@ -159,19 +171,21 @@ export class EndpointPool {
     if (connection.url === url) this.#leave(connection, error);
   }
 
-  /**
-   * Versions and cluster ids of all members, or why one did not tell.
-   * @throws the signal's reason
-   */
-  async statuses(signal: AbortSignal): Promise<PromiseSettledResult<StatusAnswer>[]> {
-    const settled = await Promise.allSettled(
-      this.#connections.map(async (connection) => {
-        await connection.open();
-        return await this.#statusOf(connection, signal);
+  /** Versions and cluster ids of all members. @throws the signal's reason */
+  async identities(signal: AbortSignal): Promise<readonly MemberAnswer[]> {
+    const answers = await Promise.all(
+      this.#connections.map(async (connection): Promise<MemberAnswer> => {
+        const { url } = connection;
+        try {
+          await connection.open();
+          return { url, identity: await this.#identityOf(connection, signal) };
+        } catch (failure) {
+          return { url, failure };
+        }
       }),
     );
     signal.throwIfAborted();
-    return settled;
+    return answers;
   }
 
   /** The token was refused on a stream; calls notice by themselves. */
@@ -190,15 +204,15 @@ export class EndpointPool {
     return connection;
   }
 
-  /** What a member says about itself, asked once for each connection to it. */
-  async #statusOf(connection: EtcdConnection, signal: AbortSignal): Promise<StatusAnswer> {
-    const known = this.#statuses.get(connection);
-    if (known?.generation === connection.generation) return known.status;
+  /** Asked once for each connection to a member. */
+  async #identityOf(connection: EtcdConnection, signal: AbortSignal): Promise<MemberIdentity> {
+    const known = this.#identities.get(connection);
+    if (known?.generation === connection.generation) return known.identity;
     const { generation } = connection;
     const token = await this.#tokens.token(signal);
-    const status = decodeStatus(await connection.unary(STATUS_PATH, encodeEmpty(), token, signal));
-    this.#statuses.set(connection, { generation, status });
-    return status;
+    const identity = await identify(connection, token, this.#identityOptions, signal);
+    this.#identities.set(connection, { generation, identity });
+    return identity;
   }
 
   #mayRepeat(error: unknown, isWrite: boolean): boolean {

@@ -1,21 +1,21 @@
 /**
- * EtcdStore fulfils the contract of RevisionedStore on real etcd processes: on a current one, and on
- * 3.4, where progress comes by the clock key. A disconnect is the death of etcd and its restart.
+ * EtcdStore fulfils the contract of RevisionedStore on real etcd processes: on every release that the
+ * package sources offer, of which 3.4 is the one where progress comes by the clock key. A disconnect
+ * is the death of etcd and its restart.
  */
 import { after, before, describe } from "node:test";
-import { type EtcdProcess, hasEtcd, startEtcd } from "../../e2e/tools/etcd.js";
+import { type EtcdProcess, etcdReleases, startEtcd } from "../../e2e/tools/etcd.js";
 import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
 import { runStoreContract } from "../kv/contract/run-store-contract.js";
 import { openEtcdStore } from "./etcd-store.js";
 
-const hasOldest = await hasEtcd("oldest");
+const releases = await etcdReleases();
 
 // Both at once, as much of the time goes by with waiting for leases to end.
 describe("EtcdStore and the contract", { concurrency: 2 }, () => {
-  for (const binary of ["current", "oldest"] as const) {
-    const skip = binary === "oldest" && !hasOldest && "no etcd 3.4 to be had on this machine";
-    describe(`EtcdStore on the ${binary} etcd`, { skip, concurrency: 1 }, () => {
+  for (const { binary, title, skip } of releases) {
+    describe(`EtcdStore on ${title}`, { skip, concurrency: 1 }, () => {
       let etcd: EtcdProcess | undefined;
       before(async () => {
         etcd = await startEtcd({ binary });
@@ -23,7 +23,7 @@ describe("EtcdStore and the contract", { concurrency: 2 }, () => {
       after(() => etcd?.stop());
 
       runStoreContract(
-        `${binary} etcd`,
+        title,
         ({ prefix }) =>
           openEtcdStore(
             {

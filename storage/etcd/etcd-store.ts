@@ -31,6 +31,7 @@ import { AbortHub } from "./abort-hub.js";
 import { ClockWriter } from "./clock-writer.js";
 import type { EtcdKeepalive, EtcdTls } from "./connection.js";
 import { EndpointPool } from "./endpoint-pool.js";
+import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import { Etcd3Admin, type EtcdCredentials } from "./etcd3-admin.js";
 import { SharedLeases } from "./leases.js";
 import {
@@ -110,6 +111,7 @@ export class EtcdStore implements RevisionedStore {
   readonly #watches = new Set<EtcdWatch>();
   readonly #aborts = new AbortHub();
   readonly #leases: SharedLeases;
+  readonly #prefix: string;
   readonly #clockKey: string;
   readonly #clockWriter: ClockWriter;
   readonly #revisionRequest: Buffer;
@@ -130,12 +132,17 @@ export class EtcdStore implements RevisionedStore {
     setMaxListeners(0, this.#lifecycle.signal);
     const urls = options.endpoints.map((endpoint) => toUrl(endpoint, tls !== undefined));
     this.#admin = new Etcd3Admin({ urls, tls, credentials: options.credentials });
+    this.#prefix = options.prefix;
+    const base = options.prefix.replace(/\/+$/, "");
+    // A key with a NUL cannot exist below the prefix; only the answer's header is wanted.
+    this.#revisionRequest = encodeRange({ key: `${base}/\0`, countOnly: true });
     const pool = () =>
       new EndpointPool({
         urls,
         tls,
         dialTimeoutMs: options.dialTimeoutMs ?? DIAL_TIMEOUT_MS,
         keepalive: options.keepalive ?? KEEPALIVE,
+        probe: this.#revisionRequest,
         aborts: this.#aborts,
         tokens: this.#admin,
         clock,
@@ -145,7 +152,6 @@ export class EtcdStore implements RevisionedStore {
     this.#calls = pool();
     this.#streams = pool();
     this.#leases = new SharedLeases(clock, (ttlSeconds) => this.#admin.grantLease(ttlSeconds));
-    const base = options.prefix.replace(/\/+$/, "");
     this.#clockKey = `${base}.clock`;
     this.#clockWriter = new ClockWriter({
       write: (signal) => this.#writeClock(signal),
@@ -153,38 +159,57 @@ export class EtcdStore implements RevisionedStore {
       lifecycle: this.#lifecycle,
       logger,
     });
-    // A key with a NUL cannot exist below the prefix; only the answer's revision is wanted.
     this.#hold = setInterval(() => {}, HOLD_MS);
-    this.#revisionRequest = encodeRange({ key: `${base}/\0`, countOnly: true });
   }
 
   /** What openEtcdStore promises. @throws {StorageError} */
   async check(signal: AbortSignal): Promise<void> {
     const clusterIds = new Set<string>();
     let failure: unknown;
-    for (const result of await this.#calls.statuses(signal)) {
-      if (result.status === "rejected") {
-        failure = result.reason;
-        this.#logger.warn({ err: result.reason }, "an etcd endpoint does not answer");
+    for (const { url, identity, failure: reason } of await this.#calls.identities(signal)) {
+      if (identity === undefined) {
+        failure = reason;
+        this.#logger.warn({ url, err: reason }, "an etcd endpoint does not serve us");
         continue;
       }
-      const { version, clusterId } = result.value;
-      if (!isSupported(version)) {
-        throw new StorageError("Refused", `etcd ${version} is too old: 3.4 or newer is needed`);
-      }
-      if (!hasTrustedProgress(version)) {
-        this.#logger.warn({ version }, "this etcd's progress answers run ahead: using a clock key");
-      }
-      clusterIds.add(clusterId);
+      this.#checkVersion(url, identity.version);
+      clusterIds.add(identity.clusterId);
     }
     if (clusterIds.size > 1) {
       throw new StorageError("Refused", "the etcd endpoints belong to different clusters");
     }
-    if (clusterIds.size === 0) {
-      if (failure instanceof StorageError) throw failure;
-      throw new StorageError("Unavailable", "no etcd endpoint answers", { cause: failure });
+    if (clusterIds.size === 0) throw this.#toOpeningError(failure);
+    try {
+      await this.currentRevision(signal);
+    } catch (error) {
+      throw error instanceof StorageError ? this.#toOpeningError(error) : error;
     }
-    await this.currentRevision(signal);
+  }
+
+  /** @throws {StorageError} Refused */
+  #checkVersion(url: string, version: string | undefined): void {
+    if (version !== undefined && !isSupported(version)) {
+      throw new StorageError("Refused", `etcd ${version} is too old: 3.4 or newer is needed`);
+    }
+    if (version === undefined) {
+      const message = "this etcd does not tell its version to our user: using a clock key";
+      this.#logger.warn({ url }, message);
+    } else if (!hasTrustedProgress(version)) {
+      const message = "this etcd's progress answers run ahead: using a clock key";
+      this.#logger.warn({ url, version }, message);
+    }
+  }
+
+  /** Says of a refusal which right is missing: all that the store needs is its prefix. */
+  #toOpeningError(failure: unknown): StorageError {
+    const error = toStorageError(failure, false);
+    const { code } = error;
+    if (code === "Unavailable") {
+      return new StorageError(code, "no etcd endpoint answers", { cause: failure });
+    }
+    if (code !== "Refused" || !isDenied(failure)) return error;
+    const message = `${error.message}: our user may not read below ${this.#prefix}`;
+    return new StorageError(code, message, { cause: failure });
   }
 
   async get(
@@ -355,6 +380,11 @@ export class EtcdStore implements RevisionedStore {
 
 function closed(): StorageError {
   return new StorageError("Closed", "the store is closed");
+}
+
+function isDenied(failure: unknown): boolean {
+  const error = failure instanceof StorageError ? failure.cause : failure;
+  return error instanceof RpcError && error.status === GRPC_STATUS.permissionDenied;
 }
 
 function isLeaseGone(error: unknown): boolean {

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { after, before, describe, test } from "node:test";
-import { type EtcdProcess, hasEtcd, startEtcd } from "../../e2e/tools/etcd.js";
+import { type EtcdProcess, etcdReleases, startEtcd } from "../../e2e/tools/etcd.js";
 import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
 import type { Operation, Revision, StoreEvent, WatchBatch } from "../kv/store.js";
@@ -13,11 +13,8 @@ import { type EtcdStoreOptions, openEtcdStore } from "./etcd-store.js";
 
 const KIBIBYTE = 1024;
 
-const hasOldest = await hasEtcd("oldest");
-
-for (const binary of ["current", "oldest"] as const) {
-  const skip = binary === "oldest" && !hasOldest && "no etcd 3.4 to be had on this machine";
-  describe(`watches on the ${binary} etcd`, { skip }, () => {
+for (const { binary, title, skip } of await etcdReleases()) {
+  describe(`watches on ${title}`, { skip }, () => {
     let etcd: EtcdProcess;
     before(async () => {
       etcd = await startEtcd({ binary });

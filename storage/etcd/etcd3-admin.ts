@@ -8,7 +8,7 @@ import { StorageError } from "../kv/errors.js";
 import type { LeaseId, Revision } from "../kv/store.js";
 import type { EtcdTls } from "./connection.js";
 import type { TokenSource } from "./endpoint-pool.js";
-import { fromEtcd3Error, toStorageError } from "./errors.js";
+import { fromEtcd3Error, GRPC_STATUS, toStorageError } from "./errors.js";
 
 /** How long one attempt of etcd3 may take; it makes up to three, on different members. */
 const ATTEMPT_TIMEOUT_MS = 3_000;
@@ -72,7 +72,12 @@ export class Etcd3Admin implements TokenSource {
     try {
       await this.#client.kv.compact({ revision: String(revision), physical: false });
     } catch (error) {
-      const failure = toStorageError(fromEtcd3Error(error), false);
+      const reason = fromEtcd3Error(error);
+      if (reason.status === GRPC_STATUS.permissionDenied) {
+        const message = "etcd lets administrators alone compact: it has to compact by itself";
+        throw new StorageError("Refused", message, { cause: reason });
+      }
+      const failure = toStorageError(reason, false);
       // It was compacted up to here, or further, before: by a replica, or by a lost first attempt.
       if (failure.code !== "Compacted") throw failure;
     }

@@ -213,6 +213,11 @@ export function decodeStatus(message: Buffer): StatusAnswer {
   return { version, clusterId };
 }
 
+/** The cluster in the header of a range's answer. */
+export function decodeClusterId(message: Buffer): string {
+  return decodeStatus(message).clusterId;
+}
+
 function toBytes(key: string | Buffer): Buffer {
   return typeof key === "string" ? Buffer.from(key) : key;
 }

@@ -1,4 +1,4 @@
-/** What etcd's versions can do. Takes the text of Maintenance.Status ("3.5.16", "3.6.0-rc.1"). */
+/** What etcd's versions can do. Takes the text that a member gives ("3.5.16", "3.6.0-rc.1"). */
 
 type Version = readonly [major: number, minor: number, patch: number];
 

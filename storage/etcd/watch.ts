@@ -8,6 +8,13 @@
  * so all revisions below the last event's are complete, and that one is when no fragment follows. An
  * answer's header may be ahead of events that are still to come, so it counts only in progress
  * notifications, and only from etcd versions whose notifications wait for the events before them.
+ *
+ * A watch that is opened on an idle store starts at a revision that does not exist yet, and of such a
+ * watch later versions of etcd (3.5.22, 3.6.2) tell no progress. So until something is written progress
+ * is a read of the store's revision:
+ *
+ *     opened after 7, the store is at 7   ask -> read gives 7: all up to 7 is here, a batch says so
+ *     another tenant writes 8             ask -> read gives 8: from now on etcd is asked for progress
  */
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/logger.js";
@@ -89,6 +96,9 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   #isPaused = false;
   #isTrusted = false;
   #isCreated = false;
+  /** Whether the stream's first revision may be still to come, and whether a read is finding out. */
+  #isAtHead = false;
+  #isReadingHead = false;
   /** Of the cluster that the first stream was of. */
   #clusterId: string | undefined;
   /** When the progress request under way was sent, and whether another was asked for since. */
@@ -155,6 +165,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   /** Asks for a batch that reaches the store's present revision. May be lost. */
   requestProgress(): void {
     if (!this.#isCreated) this.#isProgressWanted = true;
+    else if (this.#isAtHead && this.#isTrusted) void this.#readHead();
     else if (this.#isMemberSilent()) this.#abandonStream();
     else if (!this.#isTrusted) this.#options.requestClock();
     else if (this.#isProgressPending()) this.#isProgressWanted = true;
@@ -176,6 +187,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
       this.#stream?.close();
       this.#stream = undefined;
       this.#isCreated = false;
+      this.#isAtHead = false;
       this.#isPaused = false;
       this.#progressSentAt = undefined;
       this.#silentSince = undefined;
@@ -202,10 +214,10 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     this.#abandonStream = () => onEnd(unexpectedEnd());
     const { stream, url } = await pool.openStream(
       WATCH_PATH,
-      (status) => {
-        this.#clusterId ??= status.clusterId;
-        if (status.clusterId !== this.#clusterId) throw historyLost("another cluster answers");
-        this.#isTrusted = hasTrustedProgress(status.version);
+      ({ version, clusterId }) => {
+        this.#clusterId ??= clusterId;
+        if (clusterId !== this.#clusterId) throw historyLost("another cluster answers");
+        this.#isTrusted = version !== undefined && hasTrustedProgress(version);
         return {
           onMessage: (message) => {
             try {
@@ -260,6 +272,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     if (answer.isCreated) {
       this.#isCreated = true;
       this.#reopenWaitMs = REOPEN_WAIT_MS;
+      this.#isAtHead = answer.revision <= this.#delivered;
       if (answer.revision < this.#delivered) void this.#checkHistory();
       if (this.#isProgressWanted) {
         this.#isProgressWanted = false;
@@ -288,6 +301,30 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
       return this.#abandonStream();
     }
     this.fail(historyLost(`its revision went back behind ${delivered}`), { isUrgent: true });
+  }
+
+  /** Progress of a watch that starts where the store is: a read later than the request, as it must be. */
+  async #readHead(): Promise<void> {
+    this.#isProgressWanted = true;
+    if (this.#isReadingHead) return;
+    this.#isReadingHead = true;
+    try {
+      while (this.#isProgressWanted && this.#isAtHead && this.#end === undefined) {
+        this.#isProgressWanted = false;
+        const revision = await this.#options.currentRevision(this.#ended.signal);
+        if (!this.#isAtHead || this.#end !== undefined) return;
+        if (revision > this.#delivered) {
+          this.#isAtHead = false;
+          this.#sendProgress();
+        } else {
+          this.#deliver(this.#delivered, [], 0);
+        }
+      }
+    } catch {
+      // A lost progress request: callers repeat it.
+    } finally {
+      this.#isReadingHead = false;
+    }
   }
 
   #receiveCancel(answer: WatchAnswer): RpcError | undefined {
@@ -329,6 +366,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     }
     const last = events.at(-1);
     if (last === undefined) return;
+    this.#isAtHead = false;
     const revision = revisionOf(last);
     if (answer.isFragment) {
       const complete = events.findLastIndex((event) => revisionOf(event) < revision) + 1;

@@ -18,6 +18,7 @@ class OneKeyStore {
   value = "";
   compacted: number[] = [];
   isDown = false;
+  isForbidden = false;
 
   get asStore(): RevisionedStore {
     return this as unknown as RevisionedStore;
@@ -39,6 +40,7 @@ class OneKeyStore {
   }
 
   async compact(revision: Revision) {
+    if (this.isForbidden) throw new StorageError("Refused", "not for you");
     this.compacted.push(revision);
   }
 
@@ -95,5 +97,29 @@ test("CARD-10: a round in which the store is down is made up for by the next", a
   clock.advance(INTERVAL_MS);
   await clock.untilAsleep();
   assert.deepEqual(store.compacted, [first]);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("a store that refuses compaction is told of once, and asked again", async () => {
+  const store = new OneKeyStore();
+  store.isForbidden = true;
+  const clock = new ManualClock();
+  const lifecycle = new Lifecycle(silentLogger);
+  const told: string[] = [];
+  const logger = { ...silentLogger, warn: (_: unknown, text: string) => void told.push(text) };
+  const options = { store: store.asStore, key: KEY, intervalMs: INTERVAL_MS, clock, logger };
+  lifecycle.spawn("compactor", (signal) => runCompactor(options, signal));
+  const play = async (rounds: number) => {
+    for (let round = 0; round < rounds; round++) {
+      await clock.untilAsleep();
+      clock.advance(INTERVAL_MS);
+    }
+    await clock.untilAsleep();
+  };
+  await play(8);
+  assert.deepEqual(told, ["compaction failed; it is tried again"]);
+  store.isForbidden = false;
+  await play(4);
+  assert.ok(store.compacted.length > 0);
   await lifecycle[Symbol.asyncDispose]();
 });

@@ -12,6 +12,7 @@
  */
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/logger.js";
+import { StorageError } from "./errors.js";
 import { type Revision, type RevisionedStore, toRevision } from "./store.js";
 
 export interface CompactorOptions {
@@ -32,12 +33,17 @@ const REQUEST_DEADLINE_MS = 10_000;
 export async function runCompactor(options: CompactorOptions, signal: AbortSignal): Promise<void> {
   const { clock, intervalMs, logger } = options;
   let seen: Revision | 0 | undefined;
+  let isRefused = false;
   while (!signal.aborted) {
     try {
       seen = await playRound(options, seen, withDeadline(signal));
     } catch (error) {
       if (signal.aborted) return;
-      logger.warn({ err: error }, "compaction failed; it is tried again");
+      // Refused for want of rights stays so for long: worth one line, not one in each round.
+      const wasRefused = isRefused;
+      isRefused = error instanceof StorageError && error.code === "Refused";
+      const level = isRefused && wasRefused ? "debug" : "warn";
+      logger[level]({ err: error }, "compaction failed; it is tried again");
     }
     await clock.sleep(intervalMs, signal);
   }

@@ -1,0 +1,89 @@
+/**
+ * The identity of one etcd member: its version, which decides whose progress notifications to believe,
+ * and its cluster. Maintenance.Status tells both; 3.5.28, 3.6.0 and later allow that call to administrators
+ * alone. A user with rights on the prefix learns the cluster from the header of a range instead, and
+ * the version from the member's HTTP endpoint /version, which asks for no user. Run by EndpointPool, once
+ * for each connection.
+ */
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { EtcdConnection, EtcdTls } from "./connection.js";
+import { GRPC_STATUS, RpcError } from "./errors.js";
+import { decodeClusterId, decodeStatus, encodeEmpty } from "./messages.js";
+
+export interface MemberIdentity {
+  /** "3.5.16"; undefined where the member tells it to administrators alone. */
+  readonly version: string | undefined;
+  readonly clusterId: string;
+}
+
+export interface IdentityOptions {
+  readonly tls: EtcdTls | undefined;
+  /** An encoded Range that reads nothing, of a key that our user must be allowed to read. */
+  readonly probe: Buffer;
+}
+
+const STATUS_PATH = "/etcdserverpb.Maintenance/Status";
+const RANGE_PATH = "/etcdserverpb.KV/Range";
+
+/** How long a member may take to tell its version, and how long its answer may be. */
+const VERSION_TIMEOUT_MS = 3_000;
+const VERSION_BYTES_MAX = 4_096;
+
+/** The connection must be ready. @throws {RpcError} @throws the signal's reason */
+export async function identify(
+  connection: EtcdConnection,
+  token: string | undefined,
+  options: IdentityOptions,
+  signal: AbortSignal,
+): Promise<MemberIdentity> {
+  try {
+    return decodeStatus(await connection.unary(STATUS_PATH, encodeEmpty(), token, signal));
+  } catch (error) {
+    const isDenied = error instanceof RpcError && error.status === GRPC_STATUS.permissionDenied;
+    if (!isDenied) throw error;
+  }
+  const header = await connection.unary(RANGE_PATH, options.probe, token, signal);
+  const version = await askVersion(connection.url, options.tls, signal).catch(() => undefined);
+  signal.throwIfAborted();
+  return { version, clusterId: decodeClusterId(header) };
+}
+
+/** @throws {Error} no such endpoint, or no version in its answer */
+function askVersion(
+  url: string,
+  tls: EtcdTls | undefined,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const send = url.startsWith("https:") ? httpsRequest : httpRequest;
+    const ended = AbortSignal.any([signal, AbortSignal.timeout(VERSION_TIMEOUT_MS)]);
+    // An agent of its own: the connection ends with the answer.
+    const request = send(`${url}/version`, { ...tls, agent: false, signal: ended }, (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on("error", reject);
+      response.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+        chunks.push(chunk);
+        if (bytes > VERSION_BYTES_MAX) response.destroy(new Error("too long to be a version"));
+      });
+      response.on("end", () => {
+        try {
+          resolve(parseVersion(Buffer.concat(chunks).toString()));
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+    request.on("error", reject);
+    request.end();
+  });
+}
+
+/** @throws {SyntaxError} */
+function parseVersion(text: string): string | undefined {
+  const answer: unknown = JSON.parse(text);
+  if (typeof answer !== "object" || answer === null || !("etcdserver" in answer)) return undefined;
+  return typeof answer.etcdserver === "string" ? answer.etcdserver : undefined;
+}
