@@ -15,7 +15,7 @@ import { AbortHub } from "./abort-hub.js";
 import type { EndpointPool } from "./endpoint-pool.js";
 import { EtcdStore } from "./etcd-store.js";
 import type { StreamHandlers } from "./grpc-calls.js";
-import type { StatusAnswer } from "./messages.js";
+import type { MemberIdentity } from "./member-identity.js";
 import { EtcdWatch } from "./watch.js";
 
 const HOUR_MS = 3_600_000;
@@ -154,11 +154,11 @@ test("a member whose answer somebody waited for in vain is left for another one"
 
 test("a watch whose member is asked for progress and says nothing more goes on with another one", async () => {
   const left: string[] = [];
-  const created = Buffer.from([0x0a, 2, 0x18, 7, 0x18, 1]);
+  const created = Buffer.from([0x0a, 2, 0x18, 8, 0x18, 1]);
   const streams: StreamHandlers[] = [];
   let opened = () => {};
   const pool = {
-    async openStream(_path: string, handlersFor: (status: StatusAnswer) => StreamHandlers) {
+    async openStream(_path: string, handlersFor: (identity: MemberIdentity) => StreamHandlers) {
       const handlers = handlersFor({ version: "3.6.0", clusterId: "1" });
       streams.push(handlers);
       const send = () => handlers.onMessage(created);
@@ -178,7 +178,7 @@ test("a watch whose member is asked for progress and says nothing more goes on w
       logger: silentLogger,
       clockKey: "/deadlines.clock",
       requestClock() {},
-      currentRevision: async () => toRevision(7),
+      currentRevision: async () => toRevision(8),
       onEnd() {},
     },
     new AbortController().signal,
