@@ -105,6 +105,7 @@ async function explain({ one }: Session): Promise<void> {
   assert.match(strategy, /^KIND: +Deployment$/m);
   assert.match(strategy, /^FIELD: strategy <DeploymentStrategy>$/m);
   assert.match(strategy, /^ +rollingUpdate\s+<RollingUpdateDeployment>$/m);
+  assert.match(await one.ok(["explain", "pod.status.message"]), /Why the pod is in this state/);
   const pod = await one.ok(["explain", "pods", "--recursive"]);
   assert.match(pod, /^ +containers\s+<\[\]Container> -required-$/m);
   assert.match(await one.fails(["explain", "deployment.spec.nothing"]), /does not exist/);

@@ -56,6 +56,7 @@ function drawTypes(draw: Draw): RandomTypes {
   }
   const file = parseTypes("random.v1", text);
   const model: SchemaModel = {
+    words: { ofType: () => undefined, ofField: () => undefined },
     files: new Map([["random.v1", file]]),
     builtins: new Map(),
     type: (id) => file.types.get(id.slice("random.v1.".length)),

@@ -66,6 +66,7 @@ type Reference
 );
 
 const model: SchemaModel = {
+  words: { ofType: () => undefined, ofField: () => undefined },
   files: new Map([["shop.v1", file]]),
   builtins: new Map(),
   type: (id) => file.types.get(id.slice("shop.v1.".length)),

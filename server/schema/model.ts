@@ -137,8 +137,16 @@ export interface ModelFile {
   readonly constants: ReadonlyMap<string, JsonValue>;
 }
 
+/** What types and fields mean, in prose; undefined where nobody wrote it down. */
+export interface Words {
+  ofType(type: StructType): string | undefined;
+  /** `type` is the struct in which the field stands, also where that is inlined elsewhere. */
+  ofField(type: StructType, field: string): string | undefined;
+}
+
 /** All facts, loaded once at start and shared by everyone. */
 export interface SchemaModel {
+  readonly words: Words;
   readonly files: ReadonlyMap<string, ModelFile>;
   readonly builtins: ReadonlyMap<string, BuiltinType>;
   /** By id, such as "core.v1.Pod". */

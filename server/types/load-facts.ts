@@ -20,8 +20,10 @@ import type {
   ResourceFact,
   SchemaModel,
   StructType,
+  Words,
 } from "../schema/model.js";
 import { parseBuiltins, parseTypes } from "./parse-types.js";
+import { createWords } from "./words.js";
 
 const FACTS = new URL("./facts/", import.meta.url);
 
@@ -33,7 +35,8 @@ export function loadFacts(naming: Naming): Facts {
     const base = /^(\w+\.\w+)\.types$/.exec(name)?.[1];
     if (base !== undefined) files.set(base, Object.freeze(parseTypes(base, read(name))));
   }
-  const model = createModel(files, read("builtins.types"));
+  const words = createWords((text) => inSpellingOf(naming, text));
+  const model = createModel(files, read("builtins.types"), words);
   return Object.freeze({
     model,
     resources: Object.freeze(rowsOf(read("resources.tsv")).map((row) => toResource(naming, row))),
@@ -42,10 +45,15 @@ export function loadFacts(naming: Naming): Facts {
   });
 }
 
-function createModel(files: ReadonlyMap<string, ModelFile>, builtins: string): SchemaModel {
+function createModel(
+  files: ReadonlyMap<string, ModelFile>,
+  builtins: string,
+  words: Words,
+): SchemaModel {
   const byGroupVersion = new Map<string, ModelFile>();
   for (const file of files.values()) byGroupVersion.set(formatGroupVersion(file), file);
   return Object.freeze({
+    words,
     files,
     builtins: parseBuiltins(builtins),
     type(id: string) {

@@ -1,46 +1,20 @@
 /**
- * Descriptions. The facts of the built-in types have names and markers but no prose, so what
- * `kubectl explain` prints is made from the facts: short sentences that are true of the field, and
- * nothing invented. Fields whose meaning is the same in every type have a sentence of their own.
+ * Descriptions, as `kubectl explain` prints them: the words that were written for a type or field
+ * (server/types/facts/words), and behind them short sentences made from the facts, such as defaults
+ * and the keys of a list. Members of every object's envelope have a sentence of their own.
  */
 import type { JsonValue } from "../../api/meta.js";
 import type { Field, StructType } from "../../schema/model.js";
 
-/** Members that mean the same wherever they stand in an object's envelope. */
-const ENVELOPE_DESCRIPTIONS: Readonly<Record<string, string>> = {
-  apiVersion:
-    "apiVersion is the group and version of the schema that this object is written in, such as apps/v1.",
-  kind: "kind is a string value naming the type of this object in CamelCase. It cannot be updated.",
-};
-
-/** Fields of ObjectMeta, which every object has. */
-const OBJECT_META_DESCRIPTIONS: Readonly<Record<string, string>> = {
-  annotations: "Free-form key and value pairs for tools. They cannot be selected by.",
-  creationTimestamp: "When the server created the object. Read-only.",
-  deletionGracePeriodSeconds: "Seconds given to the object to end by itself. Read-only.",
-  deletionTimestamp: "When the object will be (or was) due for removal. Read-only.",
-  finalizers: "Names of parties that must act before the object can be removed.",
-  generateName: "Prefix from which the server makes a unique name if name is empty.",
-  generation:
-    "Number of the current desired state; grows when the specification changes. Read-only.",
-  labels: "Key and value pairs by which objects are organised and selected.",
-  managedFields: "Which field manager set which fields. Maintained by the server.",
-  name: "Unique within the namespace (or the cluster) for this type. It cannot be updated.",
-  namespace: "The namespace that the object belongs to; empty for cluster-wide objects.",
-  ownerReferences: "Objects that this one depends on; when all are gone, it is removed too.",
-  resourceVersion:
-    "Opaque version of the stored object, for optimistic concurrency and for watches. Read-only.",
-  selfLink: "No longer set by the server.",
-  uid: "Unique in time and space; set by the server on creation. Read-only.",
-};
-
-/** "Deployment is an object of group apps, version v1." and what the markers say of the type. */
+/** A type's words, else "Deployment is an object of group apps, version v1.", and its markers. */
 export function describeType(
   type: StructType,
   kind: { readonly group: string; readonly version: string } | undefined,
+  words: string | undefined,
 ): string | undefined {
   const parts: string[] = [];
-  if (kind !== undefined) parts.push(describeKind(type, kind));
+  if (words !== undefined) parts.push(words);
+  else if (kind !== undefined) parts.push(describeKind(type, kind));
   if (type.customJson) parts.push(`${type.name} has several forms in JSON.`);
   if (type.attributes.deprecated !== undefined) parts.push("It is deprecated.");
   if (type.isUnion) parts.push("At most one of its members may be set.");
@@ -65,21 +39,23 @@ function listItemOf(type: StructType): string | undefined {
     : undefined;
 }
 
-/** What the facts say of a field; undefined when they say nothing beyond name and type. */
+/** What is known of a field beyond its name and type. */
+export interface FieldKnowledge {
+  readonly words: string | undefined;
+  readonly enumValues: readonly string[] | undefined;
+  /** A default that is set by code and not published as one. */
+  readonly codeDefault: JsonValue | undefined;
+}
+
+/** What is known of a field, as sentences; undefined when that is nothing. */
 export function describeField(
   owner: StructType,
   field: Field,
-  enumValues: readonly string[] | undefined,
-  codeDefault: JsonValue | undefined,
+  { words, enumValues, codeDefault }: FieldKnowledge,
 ): string | undefined {
   const parts: string[] = [];
-  const fixed =
-    owner.id === "meta.v1.ObjectMeta"
-      ? OBJECT_META_DESCRIPTIONS[field.name]
-      : owner.id === "meta.v1.TypeMeta"
-        ? ENVELOPE_DESCRIPTIONS[field.name]
-        : envelopeMember(owner, field);
-  if (fixed !== undefined) parts.push(fixed);
+  const text = words ?? envelopeMember(owner, field);
+  if (text !== undefined) parts.push(text);
   if (field.deprecated && field.name !== "selfLink") parts.push("Deprecated.");
   if (field.discriminator) parts.push("Names which of the other fields is set.");
   const exclusive = field.oneOf ?? field.zeroOrOneOf;

@@ -123,7 +123,7 @@ test("S1-GEN-26: required members, numbers and defaults of a Deployment's parts"
   const condition = components.schemas["io.k8s.api.apps.v1.DaemonSetCondition"];
   assert.deepEqual(condition.required, ["type", "status"]);
   assert.deepEqual(shapeOf(condition.properties.lastTransitionTime), {
-    $ref: `#/components/schemas/${META}.Time`,
+    allOf: [{ $ref: `#/components/schemas/${META}.Time` }],
   });
   assert.deepEqual(shapeOf(condition.properties.status), { type: "string", default: "" });
 });
@@ -140,18 +140,22 @@ test("S1-GEN-26: an int-or-string and a quantity are what both versions of OpenA
   assert.deepEqual(v3[quantity].oneOf, [{ type: "string" }, { type: "number" }]);
 });
 
-test("descriptions tell what the facts know: enum values, defaults, keys, and no more", async () => {
+test("descriptions are words, and what the facts know: enum values, defaults, keys", async () => {
   const { components } = await parsed("/openapi/v3/apis/apps/v1");
   const { properties: spec } = components.schemas["io.k8s.api.apps.v1.DeploymentSpec"];
-  assert.equal(spec.replicas.description, "Defaults to 1.");
-  assert.equal(spec.paused.description, undefined);
+  assert.equal(spec.replicas.description, "How many pods are wanted. Defaults to 1.");
+  assert.equal(spec.paused.description, "Whether changes of the template are left alone for now.");
   const { properties: strategy } = components.schemas["io.k8s.api.apps.v1.DeploymentStrategy"];
   assert.equal(
     strategy.type.description,
-    'Defaults to "RollingUpdate". Possible enum values:\n - `"Recreate"`\n - `"RollingUpdate"`',
+    'Recreate, or RollingUpdate. Defaults to "RollingUpdate". Possible enum values:\n - `"Recreate"`\n - `"RollingUpdate"`',
   );
   const { properties: pod } = components.schemas["io.k8s.api.core.v1.PodSpec"];
-  assert.equal(pod.containers.description, "Items are told apart by name.");
+  assert.equal(
+    pod.containers.description,
+    "The containers of the pod; at least one. They cannot be added or removed later. " +
+      "Items are told apart by name.",
+  );
 });
 
 test("S1-GEN-26: operations carry action, kind and the parameters that kubectl looks for", async () => {

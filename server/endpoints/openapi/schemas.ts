@@ -142,12 +142,11 @@ export function createSchemaBuilder(
   }
 
   function propertySchema(owner: StructType, field: Field): SchemaObject {
-    const description = describeField(
-      owner,
-      field,
-      enumValuesOf(model, field.type),
-      defaults.of(field),
-    );
+    const description = describeField(owner, field, {
+      words: model.words.ofField(owner, field.name),
+      enumValues: enumValuesOf(model, field.type),
+      codeDefault: defaults.of(field),
+    });
     return placeSchema(field.type, {
       ...(description === undefined ? {} : { description }),
       ...defaultMember(fieldDefault(model, field)),
@@ -157,7 +156,7 @@ export function createSchemaBuilder(
 
   function structSchema(type: StructType): SchemaObject {
     const kinds = kindsOf(model, type, everywhere);
-    const text = describeType(type, kinds[0]);
+    const text = describeType(type, kinds[0], model.words.ofType(type));
     const description = text === undefined ? {} : { description: text };
     // A type with a JSON form of its own may be several things; no single `type` would be true.
     if (type.customJson) return description;
