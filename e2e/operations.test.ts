@@ -77,5 +77,9 @@ test("S2-HEALTH-04: every check has a path below every endpoint, whether it coun
       assert.equal(answer.text, "ok");
     }
     (await server.client.get(`/${endpoint}/nope`)).expect(404);
+    const verbose = (await server.client.get(`/${endpoint}?verbose`)).expect(200).text;
+    for (const name of ["etcd", "autoregister-completion"]) {
+      assert.ok(verbose.includes(`[+]${name} ok\n`), `${endpoint}: ${verbose}`);
+    }
   }
 });

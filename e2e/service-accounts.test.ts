@@ -327,6 +327,7 @@ describe("keys from flags", () => {
       iss: ISSUER,
       aud: [ISSUER],
       exp: now + 600,
+      sub: "system:serviceaccount:shop:web",
       "kubernetes.io": { namespace: "shop", serviceaccount: { name: "web", uid } },
     };
     const signed = await new SignJWT(claims)

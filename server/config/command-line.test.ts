@@ -197,7 +197,10 @@ test("S1-FEAT-01..09, S2-DEP-09: gates have their defaults, can be set, and lock
     [all.CBORServingAndStorage, all.AllowUnsafeMalformedObjectDeletion],
     [false, true],
   );
-  assert.match(refusalOf("--feature-gates=Moon=true"), /unrecognized feature gate: Moon$/);
+  assert.match(
+    refusalOf("--feature-gates=Moon=true"),
+    /unrecognized feature gate: Moon; known are A.*, AllAlpha, .*WatchList/,
+  );
   assert.match(refusalOf("--feature-gates=toString=true"), /unrecognized feature gate/);
   assert.match(refusalOf("--feature-gates=DryRun=false"), /locked to true$/);
   assert.match(refusalOf("--feature-gates=WatchList"), /missing bool value for WatchList$/);
@@ -262,7 +265,10 @@ test("what is unknown, badly written or impossible is refused in one line", () =
       ["--advertise-address=0.0.0.0"],
       '--advertise-address: "0.0.0.0" is not an address that others can reach',
     ],
-    [["--runtime-config=api/moon=true"], '--runtime-config: unknown key "api/moon"'],
+    [
+      ["--runtime-config=api/moon=true"],
+      '--runtime-config: unknown key "api/moon"; known are api/all, api/ga, api/beta, api/alpha, and versions of groups such as apps/v1',
+    ],
     [
       ["--service-cluster-ip-range=10.0.0.0/33"],
       '--service-cluster-ip-range: "10.0.0.0/33" is not a block',
@@ -287,6 +293,11 @@ test("what is unknown, badly written or impossible is refused in one line", () =
   ] as const) {
     assert.equal(refusalOf(...args), `keelson: ${expected}`);
   }
+  // The loops that there are, whichever they are.
+  assert.match(
+    refusalOf("--controllers=*,-nonsense"),
+    /--controllers: "-nonsense" is unknown; known are \*, namespace, garbagecollector, /,
+  );
   assert.equal(
     refusalOf(`--etcd-cafile=${fileURLToPath(import.meta.url)}`),
     "keelson: --etcd-cafile needs --etcd-servers",

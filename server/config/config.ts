@@ -7,11 +7,12 @@ import { isIP } from "node:net";
 import { type IpBlock, parseBlock } from "../api/ip-address.js";
 import { createNaming, type Naming } from "../api/naming.js";
 import { toServiceAccountSettings } from "../authn/service-account/settings.js";
-import { unknownController } from "../controllers/controller-names.js";
+import { CONTROLLERS, unknownController } from "../controllers/controller-names.js";
 import { type Features, resolveFeatures } from "./feature-gates.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
 import type { FlagValues } from "./flag-values.js";
 import { FLAGS, type FlagKey } from "./flags.js";
+import { GENERAL_KEYS } from "./runtime-config.js";
 
 /** One value per flag, typed by the table. */
 export type FlagSettings = { readonly [K in FlagKey]: FlagValues[(typeof FLAGS)[K]["type"]] };
@@ -139,9 +140,11 @@ function checkRuntimeConfig({ runtimeConfig }: FlagSettings): void {
       parts.length <= 3 && parts.every((part) => /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(part));
     if (
       !isWellFormed ||
-      (parts[0] === "api" && !/^api\/(all|ga|beta|alpha)$|^api\/v\d/.test(key))
+      (parts[0] === "api" && !GENERAL_KEYS.includes(key) && !/^api\/v\d/.test(key))
     ) {
-      throw new RangeError(`--runtime-config: unknown key ${JSON.stringify(key)}`);
+      throw new RangeError(
+        `--runtime-config: unknown key ${JSON.stringify(key)}; known are ${GENERAL_KEYS.join(", ")}, and versions of groups such as apps/v1`,
+      );
     }
   }
 }
@@ -173,7 +176,10 @@ function checkAuthorization(
 function checkControllers({ controllers }: FlagSettings): void {
   const unknown = unknownController(controllers);
   if (unknown !== undefined) {
-    throw new RangeError(`--controllers: ${JSON.stringify(unknown)} is not known`);
+    const known = ["*", ...Object.keys(CONTROLLERS)].join(", ");
+    throw new RangeError(
+      `--controllers: ${JSON.stringify(unknown)} is unknown; known are ${known}, each loop also with "-" before it`,
+    );
   }
 }
 

@@ -114,7 +114,10 @@ export function resolveFeatures(asked: ReadonlyMap<string, boolean>): {
   );
   for (const [name, isEnabled] of asked) {
     if (Object.hasOwn(STAGE_SWITCHES, name)) continue;
-    if (!Object.hasOwn(gates, name)) throw new RangeError(`unrecognized feature gate: ${name}`);
+    if (!Object.hasOwn(gates, name)) {
+      const known = [...Object.keys(STAGE_SWITCHES), ...Object.keys(gates)].sort().join(", ");
+      throw new RangeError(`unrecognized feature gate: ${name}; known are ${known}`);
+    }
     const gate = gates[name] as FeatureGate;
     if (gate.isLocked && isEnabled !== gate.default) {
       throw new RangeError(

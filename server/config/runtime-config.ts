@@ -7,7 +7,8 @@ import type { Facts, ResourceFact } from "../schema/model.js";
 
 export type RuntimeConfig = ReadonlyMap<string, boolean>;
 
-const GENERAL_KEYS: ReadonlySet<string> = new Set(["api/all", "api/ga", "api/beta", "api/alpha"]);
+/** Keys that stand for many versions. */
+export const GENERAL_KEYS: readonly string[] = ["api/all", "api/ga", "api/beta", "api/alpha"];
 
 /**
  * The predicate that the flag describes.
@@ -23,7 +24,10 @@ export function enabledResources(
     // The core group-version may be written "v1" or "api/v1".
     const name = key.replace(/^api\/(v\d)/, "$1");
     if (!isKnown(name, facts)) {
-      throw new RangeError(`--runtime-config: unknown key ${JSON.stringify(key)}`);
+      const known = [...GENERAL_KEYS, ...stages.keys()].sort().join(", ");
+      throw new RangeError(
+        `--runtime-config: unknown key ${JSON.stringify(key)}; known are ${known}, and "version/resource" for one of a version's resources`,
+      );
     }
     keys.set(name, isOn);
   }
@@ -41,7 +45,7 @@ export function enabledResources(
 
 function isKnown(key: string, facts: Facts): boolean {
   return (
-    GENERAL_KEYS.has(key) ||
+    GENERAL_KEYS.includes(key) ||
     facts.resources.some((fact) => {
       const version = formatGroupVersion(fact);
       return key === version || key === `${version}/${fact.resource}`;

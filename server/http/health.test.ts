@@ -113,11 +113,37 @@ test("S2-HEALTH-04: what an endpoint does not depend on can still be asked for b
   assert.ok(health.names("livez").includes("store"), "for the list of paths");
 });
 
+test("S2-HEALTH-05: a check that does not count is shown to those who want all, and says so when it fails", async () => {
+  const { health } = openHealth();
+  let asked = 0;
+  let isUp = true;
+  const check = () => {
+    asked++;
+    if (!isUp) throw new Error("down");
+  };
+  health.add({ name: "store", check, shownAt: ["livez"] }, ["readyz"]);
+  const answer = async (query: string) => {
+    const { status, body } = await health.report("livez", parseQuery(query), never);
+    return [status, body];
+  };
+  const [before, end] = ["[+]ping ok\n[+]log ok\n[+]etcd ok\n", "healthz check passed\n"];
+  assert.deepEqual(await answer("verbose"), [200, `${before}[+]store ok\n${end}`]);
+  isUp = false;
+  const failed = `[-]store failed: reason withheld\nwarn: store failed, which does not count for livez\n`;
+  assert.deepEqual(await answer("verbose"), [200, `${before}${failed}${end}`]);
+  const excluded = "[+]store excluded: ok\n";
+  assert.deepEqual(await answer("verbose&exclude=store"), [200, `${before}${excluded}${end}`]);
+  asked = 0;
+  assert.deepEqual(await answer(""), [200, "ok"]);
+  assert.equal(asked, 0, "a probe does not wait for what it does not depend on");
+  assert.equal((await health.report("readyz", parseQuery(""), never)).status, 500);
+});
+
 test("S2-HEALTH-09, S2-HEALTH-11: a start hook fails until it is done; livez forgives it for the grace period", async () => {
   let nowMs = 0;
   const clock: Clock = { ...systemClock, monotonic: () => nowMs };
   const { health } = openHealth({ livezGracePeriodMs: 1000, clock });
-  const finish = health.addPostStartHook("bootstrap");
+  const finish = health.addStartCheck("poststarthook/bootstrap");
   const statusOf = async (endpoint: "livez" | "readyz") =>
     (await health.report(endpoint, parseQuery(""), never)).status;
   assert.deepEqual([await statusOf("livez"), await statusOf("readyz")], [200, 500]);

@@ -16,6 +16,8 @@ export interface HealthCheck {
   check(signal: AbortSignal): void | Promise<void>;
   /** Longer than this is a failure. */
   readonly deadlineMs?: number;
+  /** Endpoints that show the check to those who want all of them, and do not depend on it. */
+  readonly shownAt?: readonly HealthEndpoint[];
 }
 
 export type HealthEndpoint = "healthz" | "livez" | "readyz";
@@ -70,12 +72,12 @@ export class Health {
 
   /**
    * A check that fails until the returned function is called: something that runs once at the start.
-   * Until then it does not fail /livez, as a slow start is no reason for a restart.
+   * Until then it does not fail /livez for the grace period, as a slow start is no reason for a restart.
    */
-  addPostStartHook(name: string): () => void {
+  addStartCheck(name: string): () => void {
     let isFinished = false;
     const check = {
-      name: `poststarthook/${name}`,
+      name,
       check() {
         if (!isFinished) throw new Error("not finished");
       },
@@ -95,15 +97,25 @@ export class Health {
   async report(endpoint: HealthEndpoint, query: Query, signal: AbortSignal): Promise<Document> {
     const excluded = new Set(query.getAll("exclude"));
     const known = new Set(this.names(endpoint));
+    const isVerbose = query.has("verbose");
+    const shown = this.#asides[endpoint].filter(({ shownAt }) => shownAt?.includes(endpoint));
+    const asked = [...this.#checks[endpoint], ...(isVerbose ? shown : [])];
     const outcomes = await Promise.all(
-      this.#checks[endpoint].map((check) =>
+      asked.map((check) =>
         excluded.has(check.name)
           ? { check, isExcluded: true, error: undefined }
           : this.#run(endpoint, check, signal),
       ),
     );
-    const failures = outcomes.filter(({ error }) => error !== undefined);
+    const [failures, ignored] = [[] as Outcome[], [] as Outcome[]];
+    for (const outcome of outcomes) {
+      if (outcome.error === undefined) continue;
+      (shown.includes(outcome.check) ? ignored : failures).push(outcome);
+    }
     const lines = outcomes.map(describe);
+    for (const { check } of ignored) {
+      lines.push(`warn: ${check.name} failed, which does not count for ${endpoint}`);
+    }
     const unknown = [...excluded].filter((name) => name !== "" && !known.has(name));
     if (unknown.length > 0) {
       const names = unknown.map((name) => JSON.stringify(name)).join(",");
@@ -115,7 +127,7 @@ export class Health {
       }
       return text(500, `${lines.join("\n")}\n${endpoint} check failed\n`);
     }
-    if (!query.has("verbose")) return text(200, "ok");
+    if (!isVerbose) return text(200, "ok");
     // The same last line on all three paths: nobody parses it, and the specification has it so.
     return text(200, `${lines.join("\n")}\nhealthz check passed\n`);
   }

@@ -170,6 +170,8 @@ function addChecks(
       async check() {
         await freshness.fresh();
       },
+      // A restart would only lose what is in memory.
+      shownAt: ["livez"],
     },
     ["readyz", "healthz"],
   );

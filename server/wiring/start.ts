@@ -47,9 +47,13 @@ export async function startReplica(parts: StartParts): Promise<Started> {
   const { security, serving } = parts;
   spawnFollowers(parts);
   const kubeconfigPath = await security.writeKubeconfig(parts.url);
-  const viewLoaded = serving.health.addPostStartHook("load-view");
-  const rolesMade = serving.health.addPostStartHook("rbac/bootstrap-roles");
-  return { kubeconfigPath, ready: becomeReady(parts, { viewLoaded, rolesMade }) };
+  const { health } = serving;
+  const milestones = {
+    kindsServed: health.addStartCheck("autoregister-completion"),
+    viewLoaded: health.addStartCheck("poststarthook/load-view"),
+    rolesMade: health.addStartCheck("poststarthook/rbac/bootstrap-roles"),
+  };
+  return { kubeconfigPath, ready: becomeReady(parts, milestones) };
 }
 
 /** What follows files, and the clock of the watches. */
@@ -65,6 +69,8 @@ function spawnFollowers(parts: StartParts): void {
 }
 
 interface Milestones {
+  /** All that discovery names can be asked for. */
+  kindsServed(): void;
   viewLoaded(): void;
   /** The default roles and bindings are there. */
   rolesMade(): void;
@@ -75,6 +81,7 @@ async function becomeReady(parts: StartParts, milestones: Milestones): Promise<v
   const { table, views } = parts.access;
   const { lifecycle } = parts.serving;
   await views.view.start(lifecycle, lifecycle.signal);
+  milestones.kindsServed();
   collectGarbage();
   await fillRegistry(parts, milestones);
   spawnCompactor(config, storage.store, lifecycle, logger);

@@ -329,6 +329,14 @@ test("S2-SA-06: claims of the wrong shape are refused though the signature is go
     { "kubernetes.io": { ...own, serviceaccount: { name: "web" } } },
     { "kubernetes.io": { ...own, pod: "p" } },
     { "kubernetes.io": { ...own, secret: {} } },
+    { "kubernetes.io": { ...own, node: { name: "n", uid: 7 } } },
+    { "kubernetes.io": { ...own, warnafter: "2099" } },
+    // The public claims and the private ones speak of two accounts.
+    { sub: "system:serviceaccount:shop:other" },
+    { sub: "system:serviceaccount:other:web" },
+    { sub: undefined },
+    { "kubernetes.io": { ...own, namespace: "other" } },
+    { "kubernetes.io": { ...own, serviceaccount: { name: "other", uid: WEB_ACCOUNT.uid } } },
   ]) {
     refuses(accounts, await signCompactToken(key, { ...claims, ...changed }), "malformed");
   }

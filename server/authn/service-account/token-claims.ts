@@ -86,7 +86,7 @@ function encodeObject({ name, uid }: ObjectClaim): Record<string, string> {
   return uid === "" ? { name } : { name, uid };
 }
 
-/** undefined when the claims are not those of a bound token. */
+/** undefined when the claims are not those of a bound token, or when they contradict each other. */
 export function decodeBoundClaims(
   naming: Naming,
   claims: Readonly<Record<string, unknown>>,
@@ -98,6 +98,7 @@ export function decodeBoundClaims(
   const { exp, iat = 0, nbf = 0, jti = "" } = claims;
   if (account === undefined || namespace === "" || audiences === undefined) return undefined;
   if (account.uid === "") return undefined;
+  if (claims.sub !== accountUserName(namespace, account.name)) return undefined;
   // A token of this kind without an end was not made by an API server.
   if (!isTime(exp) || !isTime(iat) || !isTime(nbf) || typeof jti !== "string") return undefined;
   const [pod, secret, node] = [own?.pod, own?.secret, own?.node].map(decodeObject);
@@ -105,7 +106,8 @@ export function decodeBoundClaims(
   if (own?.pod !== undefined && pod === undefined) return undefined;
   if (own?.secret !== undefined && secret === undefined) return undefined;
   if (own?.node !== undefined && node === undefined) return undefined;
-  const warnAfter = own?.warnafter;
+  const { warnafter: warnAfter = 0 } = own ?? {};
+  if (!isTime(warnAfter)) return undefined;
   return {
     account: { ...account, namespace },
     audiences,
@@ -116,7 +118,7 @@ export function decodeBoundClaims(
     ...(pod === undefined ? {} : { pod }),
     ...(secret === undefined ? {} : { secret }),
     ...(node === undefined ? {} : { node }),
-    ...(isTime(warnAfter) && warnAfter !== 0 ? { warnAfter } : {}),
+    ...(warnAfter === 0 ? {} : { warnAfter }),
   };
 }
 
@@ -189,8 +191,9 @@ export function userOfClaims(
 
 function decodeObject(value: unknown): ObjectClaim | undefined {
   const members = membersOf(value);
-  const name = textOf(members?.name);
-  return name === "" ? undefined : { name, uid: textOf(members?.uid) };
+  const { name = "", uid = "" } = members ?? {};
+  if (typeof name !== "string" || typeof uid !== "string") return undefined;
+  return name === "" ? undefined : { name, uid };
 }
 
 /** One audience may stand without the array (RFC 7519 section 4.1.3). */

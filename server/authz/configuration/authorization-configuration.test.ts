@@ -402,7 +402,10 @@ test("S2-AZ-07: the flags are an ordered list of modes, the webhook's are a webh
 test("modes that cannot be are refused in upstream's words", () => {
   const cases: readonly (readonly [Partial<AuthorizationFlags>, string])[] = [
     [{ authorizationModes: [] }, "at least one authorization-mode must be passed"],
-    [{ authorizationModes: ["rbac"] }, 'authorization-mode "rbac" is not a valid mode'],
+    [
+      { authorizationModes: ["rbac"] },
+      'authorization-mode "rbac" is not a valid mode; known are ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook',
+    ],
     [
       { authorizationModes: ["RBAC", "Node", "RBAC"] },
       'authorization-mode ["RBAC" "Node" "RBAC"] has mode specified more than once',

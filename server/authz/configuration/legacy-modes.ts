@@ -34,7 +34,9 @@ export function toAuthorizationConfiguration(
   if (modes.length === 0) throw problem("at least one authorization-mode must be passed");
   for (const mode of modes) {
     if (!AUTHORIZER_TYPES.includes(mode)) {
-      throw problem(`authorization-mode ${JSON.stringify(mode)} is not a valid mode`);
+      throw problem(
+        `authorization-mode ${JSON.stringify(mode)} is not a valid mode; known are ${AUTHORIZER_TYPES.join(", ")}`,
+      );
     }
   }
   const repeated = modes.find((mode, index) => modes.indexOf(mode) !== index);
