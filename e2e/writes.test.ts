@@ -265,7 +265,7 @@ describe("writes", () => {
       data: 5,
       other: 1,
     });
-    const { message } = status(patched.expect(400));
+    const { message } = status(patched.expect(422));
     assert.match(message, /data/);
     assert.doesNotMatch(message, /other/);
   });

@@ -104,8 +104,8 @@ function detailsOf({ group, resource }: GroupResource, name = ""): StatusDetails
 }
 
 /** 400: the request itself makes no sense. */
-export function badRequest(message: string): StatusError {
-  return failure({ code: 400, reason: "BadRequest", message });
+export function badRequest(message: string, cause?: unknown): StatusError {
+  return failure({ code: 400, reason: "BadRequest", message, cause });
 }
 
 /** 401: no identity could be established. */
@@ -282,7 +282,7 @@ export function invalid(
     details: {
       ...(name === "" ? {} : { name }),
       ...(subject.group === "" ? {} : { group: subject.group }),
-      kind: subject.kind,
+      ...(subject.kind === "" ? {} : { kind: subject.kind }),
       causes: errors.map(({ reason, field, message }) => ({ reason, message, field })),
     },
   });

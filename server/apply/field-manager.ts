@@ -12,9 +12,10 @@ import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { badRequest } from "../api/status.js";
 import { isJsonObject } from "../schema/value-codec.js";
+import { checkConfiguration } from "./check-configuration.js";
 import { compareObjects, type Difference } from "./compare.js";
 import { type Conflict, conflictError } from "./conflicts.js";
-import { checkConfiguration, fieldsOf } from "./field-extraction.js";
+import { fieldsOf } from "./field-extraction.js";
 import {
   containsSet,
   EMPTY,
@@ -322,8 +323,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   function check(applied: JsonObject): void {
     const { apiVersion: version = "", kind = "", metadata } = applied;
     if (version !== apiVersion || kind !== options.kind) {
-      const groupVersion = String(version).includes("/") ? version : `/${version}`;
-      throw badRequest(`invalid object type: ${groupVersion}, Kind=${kind}`);
+      throw badRequest(`invalid object type: ${showTypeOf(applied)}`);
     }
     const meta = isJsonObject(metadata) ? metadata : {};
     if ((meta.managedFields ?? null) !== null) {
@@ -331,7 +331,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     }
     const problems = checkConfiguration(schema.root, applied);
     if (problems.length === 0) return;
-    const what = `${meta.namespace ?? ""}/${meta.name ?? ""}; ${version}, Kind=${kind}`;
+    const what = `${meta.namespace ?? ""}/${meta.name ?? ""}; ${showTypeOf(applied)}`;
     const why = problems.length === 1 ? problems[0] : `errors:\n  ${problems.join("\n  ")}`;
     throw badRequest(`failed to create typed patch object (${what}): ${why}`);
   }
@@ -356,6 +356,12 @@ export function keepTimesIfSame(live: ApiObject, next: ApiObject): ApiObject {
   };
   if (!deepEqual(bare(live), bare(next))) return next;
   return { ...next, metadata: { ...next.metadata, managedFields: was } };
+}
+
+/** How messages name the type of an object, with its group even when that is "": `/v1, Kind=Pod`. */
+export function showTypeOf({ apiVersion = "", kind = "" }: JsonObject): string {
+  const version = String(apiVersion);
+  return `${version.includes("/") ? version : `/${version}`}, Kind=${kind}`;
 }
 
 function without(difference: Difference | undefined, ignored: FieldSet): Difference | undefined {

@@ -8,8 +8,9 @@ import type { Naming } from "../api/naming.js";
 import { ANNOTATIONS_BYTES_MAX } from "../api/validation-metadata.js";
 import { stringifyJson } from "../schema/json-text.js";
 import { isJsonObject } from "../schema/value-codec.js";
+import { checkConfiguration } from "./check-configuration.js";
 import { compareObjects } from "./compare.js";
-import { checkConfiguration, fieldsOf } from "./field-extraction.js";
+import { fieldsOf } from "./field-extraction.js";
 import { EMPTY, type FieldSet, subtractSets } from "./field-set.js";
 import type { MergeSchema } from "./merge-schema.js";
 

@@ -10,12 +10,15 @@ import { createCodecCompiler, flatFields, followAliases } from "../schema/struct
 import {
   DYNAMIC_MAP,
   LEAF_TYPE,
+  type LeafContent,
+  type LeafType,
   type ListType,
   type MapType,
   type MergeSchema,
   type MergeType,
   mapOf,
   objectType,
+  type ScalarForm,
 } from "./merge-schema.js";
 
 export interface MergeSchemas {
@@ -60,14 +63,17 @@ export function createMergeSchemas(model: SchemaModel): MergeSchemas {
     switch (ref.kind) {
       case "list":
         return listType(field, ref.items);
-      case "map":
-        return field.mapType === "atomic" ? LEAF_TYPE : mapOf(valueType(ref.values));
+      case "map": {
+        const map = mapOf(valueType(ref.values));
+        return field.mapType === "atomic" ? atomic(map) : map;
+      }
       case "named": {
         const own = field.structType ?? field.mapType;
-        return own === "atomic" ? LEAF_TYPE : namedType(ref.id, own === "granular");
+        const type = namedType(ref.id, own === "granular");
+        return own === "atomic" && type.form === "map" ? atomic(type) : type;
       }
       default:
-        return LEAF_TYPE;
+        return scalarOf(ref);
     }
   }
 
@@ -76,7 +82,7 @@ export function createMergeSchemas(model: SchemaModel): MergeSchemas {
     if (form === "set") return setOf(valueType(items));
     if (form === "map") return keyedList(field.listMapKeys ?? [], items);
     const isMerged = form === undefined && field.patchStrategies?.includes("merge") === true;
-    if (!isMerged) return LEAF_TYPE;
+    if (!isMerged) return atomic({ form: "items", items: valueType(items) });
     return field.patchMergeKey === undefined
       ? setOf(valueType(items))
       : keyedList([field.patchMergeKey], items);
@@ -121,14 +127,16 @@ export function createMergeSchemas(model: SchemaModel): MergeSchemas {
   function valueType(reference: TypeRef): MergeType {
     const ref = followAliases(model, reference);
     if (ref.kind === "map") return mapOf(valueType(ref.values));
-    return ref.kind === "named" ? namedType(ref.id, false) : LEAF_TYPE;
+    if (ref.kind === "list") return atomic({ form: "items", items: valueType(ref.items) });
+    return ref.kind === "named" ? namedType(ref.id, false) : scalarOf(ref);
   }
 
   function namedType(id: string, isGranular: boolean): MergeType {
     const type = model.type(id);
+    if (type?.form === "enum") return SCALARS.string;
     if (type?.form !== "struct" || type.customJson) return LEAF_TYPE;
     const isAtomic = type.structType === "atomic" || type.mapType === "atomic";
-    return isAtomic && !isGranular ? LEAF_TYPE : structOf(type);
+    return isAtomic && !isGranular ? atomic(structOf(type)) : structOf(type);
   }
 
   const ofCustom = (body: MapType): MergeSchema => ({
@@ -150,6 +158,49 @@ export function createMergeSchemas(model: SchemaModel): MergeSchemas {
     ofCustom,
     schemaless: () => schemaless,
   };
+}
+
+function atomic(content: LeafContent): LeafType {
+  return { form: "leaf", content };
+}
+
+const scalarLeaf = (scalar: ScalarForm): LeafType =>
+  Object.freeze(atomic({ form: "scalar", scalar }));
+
+const SCALARS: Readonly<Record<ScalarForm, LeafType>> = {
+  string: scalarLeaf("string"),
+  numeric: scalarLeaf("numeric"),
+  boolean: scalarLeaf("boolean"),
+  any: scalarLeaf("any"),
+};
+
+/** Quantities and ports may be written as numbers or as text; raw values are what a client says they are. */
+function scalarOf(ref: TypeRef): LeafType {
+  if (ref.kind === "scalar") {
+    switch (ref.name) {
+      case "string":
+      case "bytes":
+        return SCALARS.string;
+      case "bool":
+        return SCALARS.boolean;
+      case "any":
+        return LEAF_TYPE;
+      default:
+        return SCALARS.numeric;
+    }
+  }
+  if (ref.kind !== "builtin") return LEAF_TYPE;
+  switch (ref.name) {
+    case "Time":
+    case "MicroTime":
+    case "Duration":
+      return SCALARS.string;
+    case "Quantity":
+    case "IntOrString":
+      return SCALARS.any;
+    default:
+      return LEAF_TYPE;
+  }
 }
 
 function setOf(items: MergeType): ListType {

@@ -7,14 +7,30 @@
 import type { JsonObject, JsonValue } from "../api/meta.js";
 
 export type MergeType =
-  /** Owned as a whole: scalars, atomic lists, maps and structs. */
-  | { readonly form: "leaf" }
+  | LeafType
   /** The server's own: never owned by anybody, merged as a whole. */
   | { readonly form: "unowned" }
   /** By what the value is: maps are owned entry by entry, all else as a whole (S1-SSA-26). */
   | { readonly form: "dynamic" }
   | MapType
   | ListType;
+
+/** Owned as a whole: scalars, atomic lists, maps and structs. */
+export interface LeafType {
+  readonly form: "leaf";
+  /** What an applied value has to be; absent = anything. */
+  readonly content?: LeafContent;
+}
+
+export type LeafContent =
+  | { readonly form: "scalar"; readonly scalar: ScalarForm }
+  /** An atomic list. */
+  | { readonly form: "items"; readonly items: MergeType }
+  /** An atomic map or struct. */
+  | MapType;
+
+/** `any` scalar: numbers that may be written as text, and the like. */
+export type ScalarForm = "string" | "numeric" | "boolean" | "any";
 
 /** A struct, a map, or (custom resources) both at once; owned field by field. */
 export interface MapType {
@@ -44,7 +60,7 @@ export interface MergeSchema {
   readonly empty: JsonObject;
 }
 
-export const LEAF_TYPE: MergeType = Object.freeze({ form: "leaf" });
+export const LEAF_TYPE: LeafType = Object.freeze({ form: "leaf" });
 const UNOWNED: MergeType = Object.freeze({ form: "unowned" });
 export const DYNAMIC: MergeType = Object.freeze({ form: "dynamic" });
 

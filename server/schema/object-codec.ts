@@ -26,7 +26,8 @@ export interface ObjectCodec {
   readonly type: StructType;
   /**
    * Checks JSON types and drops unknown fields; gives a new object, in which every field that is
-   * always written is there. @throws {StatusError} 400 for a wrong JSON type
+   * always written is there. @throws {StatusError} 400 for a wrong JSON type,
+   * with a DecodeFailure as its cause
    */
   decode(input: JsonValue): DecodeResult;
   /** Fills in defaults in place: the facts' `default=` and the rules set in code. */
@@ -55,9 +56,10 @@ export function createObjectCodecs(facts: Facts, options: DefaultingOptions = {}
     const opening = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)}`;
     const fillIn = defaulting(type);
     const check = checks(type);
-    const refuse = (why: string) =>
+    const refuse = (failure: DecodeFailure) =>
       badRequest(
-        `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`,
+        `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${failure.describe()}`,
+        failure,
       );
     return {
       type,
@@ -70,9 +72,11 @@ export function createObjectCodecs(facts: Facts, options: DefaultingOptions = {}
           decoded.apiVersion = apiVersion;
           return { object: decoded as unknown as ApiObject, unknownFields };
         } catch (error) {
-          if (error instanceof DecodeFailure) throw refuse(error.describe());
+          if (error instanceof DecodeFailure) throw refuse(error);
           // Input that did not come through parseJson may be nested beyond the stack.
-          if (error instanceof RangeError) throw refuse("exceeded max depth");
+          if (error instanceof RangeError) {
+            throw refuse(new DecodeFailure(undefined, "exceeded max depth"));
+          }
           throw error;
         }
       },

@@ -249,7 +249,7 @@ function structCodec(typeName: string, fieldsOf: () => readonly FieldCodec[]): S
   return {
     typeName,
     decode(value, unknown) {
-      if (!isJsonObject(value)) throw mismatch(value, typeName);
+      if (!isJsonObject(value)) throw mismatch(value, typeName, "struct");
       const { byName } = compiled();
       const out: JsonObject = {};
       let current = "";

@@ -7,6 +7,7 @@
  * Decoded values are canonical: what `decode` gives equals what JSON.parse gives of its encoded form.
  */
 
+import { kindOf } from "../api/go-text.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { quoteString, stringifyJson } from "./json-text.js";
 import type { BuiltinName, ScalarName } from "./model.js";
@@ -42,14 +43,19 @@ export class DecodeFailure extends Error {
   override readonly name = "DecodeFailure";
   readonly #found: string | undefined;
   readonly #typeName: string;
+  readonly #conversion: string | undefined;
   #struct = "";
   #path = "";
 
-  /** @param found what stands there, or undefined when `text` is the whole message */
-  constructor(found: string | undefined, text: string) {
+  /**
+   * @param found what stands there, or undefined when `text` is the whole message
+   * @param conversion the message of a conversion; absent = that of the type's own JSON
+   */
+  constructor(found: string | undefined, text: string, conversion?: string) {
     super(text);
     this.#found = found;
     this.#typeName = text;
+    this.#conversion = conversion;
   }
 
   /** Called by each enclosing struct, innermost first. */
@@ -59,19 +65,42 @@ export class DecodeFailure extends Error {
     return this;
   }
 
+  /** What a reader of JSON text says. */
   describe(): string {
-    if (this.#found === undefined) return this.#typeName;
-    const where =
+    return this.#describeAt(
       this.#path === ""
         ? "value"
-        : `struct field ${this.#struct.replace(/^.*\./, "")}.${this.#path}`;
+        : `struct field ${this.#struct.replace(/^.*\./, "")}.${this.#path}`,
+    );
+  }
+
+  /** What is said where values rather than text become a typed object, as by strategic merges. */
+  describeConversion(): string {
+    return this.#conversion ?? this.#describeAt("value");
+  }
+
+  #describeAt(where: string): string {
+    if (this.#found === undefined) return this.#typeName;
     return `json: cannot unmarshal ${this.#found} into Go ${where} of type ${this.#typeName}`;
   }
 }
 
-/** The value is of another JSON type than its field. */
-export function mismatch(value: JsonValue, typeName: string): DecodeFailure {
-  return new DecodeFailure(jsonTypeOf(value), typeName);
+/** Kinds of types that values are converted to; types with JSON of their own are none of them. */
+type Kind = "map" | "slice" | "struct" | "string" | "bool" | "int32" | "int64" | "float64";
+
+/** The value is of another JSON type than its field. @param kind absent = the type reads its own JSON */
+export function mismatch(value: JsonValue, typeName: string, kind?: Kind): DecodeFailure {
+  const conversion = kind === undefined ? undefined : failedConversion(value, typeName, kind);
+  return new DecodeFailure(jsonTypeOf(value), typeName, conversion);
+}
+
+function failedConversion(value: JsonValue, typeName: string, kind: Kind): string {
+  const given = kindOf(value ?? {});
+  if (kind === "map" || kind === "slice") return `cannot restore ${kind} from ${given}`;
+  if (kind === "struct") return `cannot restore struct from: ${given}`;
+  const isNumeric = kind !== "string" && kind !== "bool";
+  const isConvertible = given === "int64" ? kind !== "bool" : given === "float64" && isNumeric;
+  return isConvertible ? `cannot convert ${given} to ${typeName}` : `unrecognized type: ${kind}`;
 }
 
 function jsonTypeOf(value: JsonValue): string {
@@ -98,7 +127,7 @@ export function stringCodec(typeName: string): ValueCodec {
   return {
     typeName,
     decode(value) {
-      if (typeof value !== "string") throw mismatch(value, typeName);
+      if (typeof value !== "string") throw mismatch(value, typeName, "string");
       return value;
     },
     encode: (value) => quoteString(value as string),
@@ -110,7 +139,7 @@ export function stringCodec(typeName: string): ValueCodec {
 const boolCodec: ValueCodec = {
   typeName: "bool",
   decode(value) {
-    if (typeof value !== "boolean") throw mismatch(value, "bool");
+    if (typeof value !== "boolean") throw mismatch(value, "bool", "bool");
     return value;
   },
   encode: String,
@@ -131,9 +160,13 @@ function integerCodec(typeName: "int32" | "int64", min: bigint, max: bigint): Va
       } else if (typeof value === "bigint") {
         if (value >= min && value <= max) return value;
       } else {
-        throw mismatch(value, typeName);
+        throw mismatch(value, typeName, typeName);
       }
-      throw new DecodeFailure(`number ${value}`, typeName);
+      throw new DecodeFailure(
+        `number ${value}`,
+        typeName,
+        `cannot convert ${kindOf(value)} to ${typeName}`,
+      );
     },
     encode: String,
     isEmpty: (value) => value === 0 || value === 0n,
@@ -146,9 +179,12 @@ const int32Codec = integerCodec("int32", -(2n ** 31n), 2n ** 31n - 1n);
 const floatCodec: ValueCodec = {
   typeName: "float64",
   decode(value) {
-    if (typeof value !== "number" && typeof value !== "bigint") throw mismatch(value, "float64");
+    if (typeof value !== "number" && typeof value !== "bigint")
+      throw mismatch(value, "float64", "float64");
     const number = Number(value);
-    if (!Number.isFinite(number)) throw new DecodeFailure(`number ${value}`, "float64");
+    if (!Number.isFinite(number)) {
+      throw new DecodeFailure(`number ${value}`, "float64", "cannot convert int64 to float64");
+    }
     return number;
   },
   encode: (value) => stringifyJson(value),
@@ -162,7 +198,7 @@ const NOT_BASE64 = /[^A-Za-z0-9+/]/;
 const bytesCodec: ValueCodec = {
   typeName: "[]uint8",
   decode(value) {
-    if (typeof value !== "string") throw mismatch(value, "[]uint8");
+    if (typeof value !== "string") throw mismatch(value, "[]uint8", "slice");
     if (BASE64.test(value) && value.length % 4 === 0) {
       // Only padding can hide bits that no encoder would write.
       return value.endsWith("=") ? Buffer.from(value, "base64").toString("base64") : value;
@@ -173,7 +209,8 @@ const bytesCodec: ValueCodec = {
     }
     const wrong = joined.search(NOT_BASE64);
     const at = wrong === -1 ? joined.length - (joined.length % 4) : wrong;
-    throw new DecodeFailure(undefined, `illegal base64 data at input byte ${at}`);
+    const why = `illegal base64 data at input byte ${at}`;
+    throw new DecodeFailure(undefined, why, `error decoding from json: ${why}`);
   },
   encode: (value) => quoteString(value as string),
   isEmpty: (value) => value === "",
@@ -230,8 +267,11 @@ const quantityCodec: ValueCodec = {
 
 const intOrStringCodec: ValueCodec = {
   typeName: "intstr.IntOrString",
-  decode: (value, unknown) =>
-    typeof value === "string" ? value : int32Codec.decode(value, unknown),
+  decode(value, unknown) {
+    if (typeof value === "string") return value;
+    if (typeof value !== "number" && typeof value !== "bigint") throw mismatch(value, "int32");
+    return int32Codec.decode(value, unknown);
+  },
   encode: (value) => (typeof value === "string" ? quoteString(value) : String(value)),
   isEmpty: () => false,
   zero: () => 0,
@@ -269,7 +309,7 @@ export function listCodec(items: ValueCodec, isNullable: boolean): ValueCodec {
   return {
     typeName,
     decode(value, unknown) {
-      if (!Array.isArray(value)) throw mismatch(value, typeName);
+      if (!Array.isArray(value)) throw mismatch(value, typeName, "slice");
       const out: JsonArray = [];
       for (const [index, item] of value.entries()) {
         const before = unknown.length;
@@ -299,7 +339,7 @@ export function mapCodec(keyType: string, values: ValueCodec, isNullable: boolea
   return {
     typeName,
     decode(value, unknown) {
-      if (!isJsonObject(value)) throw mismatch(value, typeName);
+      if (!isJsonObject(value)) throw mismatch(value, typeName, "map");
       const out: JsonObject = {};
       for (const key of Object.keys(value)) {
         const before = unknown.length;

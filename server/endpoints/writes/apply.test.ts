@@ -215,6 +215,17 @@ test("S1-FV-01: a value of the wrong type is 400, also where another owner would
   assert.equal(error.code, 400);
 });
 
+test("S1-SSA-08: what only decoding finds is told about the merged object, in the words of a conversion", async () => {
+  const url = "/api/v1/namespaces/default/secrets/sealed";
+  const body = { apiVersion: "v1", kind: "Secret", metadata: { name: "sealed" }, data: { k: "a" } };
+  const error = await refusal(apply(url, body));
+  assert.equal(error.code, 400);
+  assert.equal(
+    error.message,
+    "failed to convert new object (/sealed; /v1, Kind=Secret) to proper version: unable to convert unstructured object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 0",
+  );
+});
+
 test("S1-META-07: an apply with the uid of an object that is gone makes no new one", async () => {
   const url = `${CONFIG_MAPS}/gone`;
   const error = await refusal(apply(url, configMap("gone", {}, { uid: "seen-before" })));
@@ -241,7 +252,7 @@ test("S1-FV-04, S1-FV-10: keys that stand twice in a patch or an apply", async (
     );
   }
   const strict = await refusal(send("PATCH", `${url}?fieldValidation=Strict`, text, MERGE));
-  assert.equal(strict.code, 400);
+  assert.equal(strict.code, 422);
   assert.match(strict.message, /duplicate field "data.a"/);
 });
 

@@ -6,12 +6,13 @@ import { badRequest, unsupportedMediaType } from "../../api/status.js";
 import { findDuplicateKeys } from "../../codec/json.js";
 import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
 import { applyObject } from "../../registry/generic/apply.js";
-import type { ObjectInput } from "../../registry/generic/decode-input.js";
+import type { ObjectInput, RefuseInput } from "../../registry/generic/decode-input.js";
 import type { ObjectResult } from "../../registry/generic/registry.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import { duplicateField, joinRepeatedKeys } from "../../registry/generic/strict-problems.js";
 import { patchObject } from "../../registry/generic/update.js";
 import type { RequestContext } from "../../request/request-state.js";
+import { refuseConversion, refuseResult } from "./refused-patch.js";
 import { mediaTypeOf, parseCborBody, parseText, readBytes } from "./request-body.js";
 import { parseApplyOptions, parseWriteOptions } from "./write-options.js";
 import {
@@ -21,7 +22,10 @@ import {
   type WriteServices,
 } from "./write-services.js";
 
-type Patch = (current: JsonValue) => JsonValue;
+interface Patch {
+  readonly apply: (current: JsonValue) => JsonValue;
+  readonly refuseResult: (result: JsonValue) => RefuseInput;
+}
 
 /** From the request's JSON to a function that runs on each state of the object. */
 type PatchType = (document: JsonValue, strategicMerge: StrategicMerge) => Patch;
@@ -68,10 +72,12 @@ async function patch(
   representations.of(ctx, resource, false);
   const text = (await readBytes(ctx)).toString("utf8");
   const document = parseText(text, (why) => `error decoding patch: ${why}`);
+  const { apply, refuseResult } = toPatch(document, services.strategicMergeOf(resource));
   const target = {
     ...targetOf(ctx, resource),
     options,
-    patch: toPatch(document, services.strategicMergeOf(resource)),
+    patch: apply,
+    refuseResult,
     remarks: options.fieldValidation === "Ignore" ? [] : remarksOn(text, document, type),
   };
   return await patchObject(registry, target, ctx.state.signal);
@@ -136,16 +142,19 @@ function targetOf(ctx: RequestContext, resource: ServedResource) {
 
 function toJsonPatch(document: JsonValue): Patch {
   const operations = parseJsonPatch(document);
-  return (current) => applyJsonPatch(current, operations);
+  return { apply: (current) => applyJsonPatch(current, operations), refuseResult };
 }
 
 function toMergePatch(document: JsonValue): Patch {
   if (typeof document !== "object" || document === null || Array.isArray(document)) {
     throw badRequest("error decoding patch: a merge patch of an object is an object");
   }
-  return (current) => applyMergePatch(current, document);
+  return { apply: (current) => applyMergePatch(current, document), refuseResult };
 }
 
 function toStrategicMergePatch(document: JsonValue, strategicMerge: StrategicMerge): Patch {
-  return (current) => strategicMerge(current as JsonObject, document);
+  return {
+    apply: (current) => strategicMerge(current as JsonObject, document),
+    refuseResult: () => refuseConversion(document),
+  };
 }

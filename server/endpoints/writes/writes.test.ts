@@ -76,7 +76,7 @@ test("S1-PATCH-02, S1-PATCH-03, S1-PATCH-11: JSON patches, good, failing and mal
   assert.equal((await refusal(send("PATCH", url, "[", headers))).code, 400);
   assert.equal((await refusal(send("PATCH", `${CONFIG_MAPS}/none`, add, headers))).code, 404);
   const wrong = [{ op: "replace", path: "/data/a", value: 1 }];
-  assert.equal((await refusal(send("PATCH", url, wrong, headers))).code, 400);
+  assert.equal((await refusal(send("PATCH", url, wrong, headers))).code, 422);
 });
 
 test("malformed JSON is 400 and says what is wrong", async () => {
@@ -214,7 +214,7 @@ test("S1-FV-07, S1-FV-08, S1-FV-10: problems are told in the order of the text, 
   ];
   assert.deepEqual((await send("PATCH", url, operations, json)).warnings, expected);
   const strict = await refusal(send("PATCH", `${url}?fieldValidation=Strict`, operations, json));
-  assert.equal(strict.code, 400);
+  assert.equal(strict.code, 422);
   assert.ok(strict.message.endsWith(`strict decoding error: ${expected.join(", ")}`));
 });
 
@@ -298,7 +298,11 @@ test("S1-GEN-03, S1-PATCH-05: subresources are patched in their own shape", asyn
   assert.equal(rescaled.body.kind, "Scale", "as Ansible and others send the kind of the parent");
   assert.deepEqual(rescaled.body.spec, { replicas: 5 });
   const refused = send("PATCH", `${deployments}/web/scale`, foreign, MERGE);
-  assert.equal((await refusal(refused)).code, 400, "other patches are read like a body");
+  assert.equal(
+    (await refusal(refused)).code,
+    422,
+    "the result of other patches is read like a body",
+  );
   const json = { "content-type": "application/json-patch+json" };
   const replace = [{ op: "replace", path: "/spec/replicas", value: 2 }];
   const replaced = await send("PATCH", `${deployments}/web/scale`, replace, json);

@@ -4,8 +4,9 @@
  */
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, conflict, notFound, StatusError } from "../../api/status.js";
+import { showTypeOf } from "../../apply/field-manager.js";
 import { createObject } from "./create.js";
-import { decodeInput, type ObjectInput } from "./decode-input.js";
+import { decodeInput, type ObjectInput, type RefuseInput } from "./decode-input.js";
 import { isMembers } from "./fields.js";
 import type { ObjectResult, Registry } from "./registry.js";
 import { refuseOtherName, type UpdateTarget, updateIfThere } from "./update.js";
@@ -30,15 +31,10 @@ export async function applyObject(
   const { resource, name, subresource, options, force, input } = target;
   const applied = toConfiguration(input.value, name);
   const write = { manager: options.fieldManager, subresource, force };
+  const refuse = refuseMerged(applied);
   const merge = (current: ApiObject | undefined): ObjectInput => {
-    try {
-      const merged = registry.ownership.apply(resource, current, applied, write);
-      return { ...input, value: merged as unknown as JsonValue };
-    } catch (error) {
-      // A value of the wrong type is wrong, whoever owns the field.
-      if (error instanceof StatusError && error.code === 409) resource.codec.decode(applied);
-      throw error;
-    }
+    const merged = registry.ownership.apply(resource, current, applied, write);
+    return { ...input, value: merged as unknown as JsonValue, refuse };
   };
   const update = { ...target, isApplied: true as const };
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
@@ -60,6 +56,16 @@ export async function applyObject(
     }
   }
   throw conflict(resource, name);
+}
+
+/** What the schema of the merge lets pass may still be no value of its type, such as bad base64. */
+function refuseMerged(applied: JsonObject): RefuseInput {
+  const { namespace = "", name = "" } = applied.metadata as JsonObject;
+  const type = showTypeOf(applied);
+  return (failure) =>
+    badRequest(
+      `failed to convert new object (${namespace}/${name}; ${type}) to proper version: unable to convert unstructured object to ${type}: ${failure.describeConversion()}`,
+    );
 }
 
 /** The configuration, which bears the name of the URL. @throws {StatusError} 400 */

@@ -4,17 +4,39 @@
  */
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion, type GroupVersion } from "../../api/names.js";
-import { badRequest, type StatusError } from "../../api/status.js";
+import { badRequest, StatusError } from "../../api/status.js";
+import { DecodeFailure } from "../../schema/value-codec.js";
 import type { WriteOptions } from "./registry.js";
 import type { ServedResource } from "./served-resource.js";
 import { joinRepeatedKeys, strictProblems, type TextProblems } from "./strict-problems.js";
 
 export interface ObjectInput extends TextProblems {
   readonly value: JsonValue;
+  /** The answer when the value is no such object; absent = the 400 of a request's own body. */
+  readonly refuse?: RefuseInput | undefined;
 }
+
+/** What is said of a value that the server made itself, such as the result of a patch. */
+export type RefuseInput = (failure: DecodeFailure) => StatusError;
 
 /** @throws {StatusError} 400 for what is no object of this version and kind (S1-META-21) */
 export function decodeInput(
+  resource: ServedResource,
+  input: ObjectInput,
+  options: Pick<WriteOptions, "fieldValidation" | "warn">,
+): ApiObject {
+  try {
+    return decode(resource, input, options);
+  } catch (error) {
+    if (input.refuse === undefined || !(error instanceof StatusError)) throw error;
+    const { cause, message } = error;
+    throw input.refuse(
+      cause instanceof DecodeFailure ? cause : new DecodeFailure(undefined, message),
+    );
+  }
+}
+
+function decode(
   resource: ServedResource,
   input: ObjectInput,
   options: Pick<WriteOptions, "fieldValidation" | "warn">,
@@ -90,5 +112,6 @@ function cannotBeHandled(resource: ServedResource, kind: string, why: string): S
   const version = JSON.stringify(kindGroupVersion(resource).version);
   return badRequest(
     `${kind} in version ${version} cannot be handled as a ${resource.kind}: ${why}`,
+    new DecodeFailure(undefined, why),
   );
 }

@@ -11,7 +11,7 @@ import { ClaimRound } from "./claims.js";
 import { asStatus, commit, putOperation, refresh } from "./commit.js";
 import { CompanionRound } from "./companions.js";
 import { createObject } from "./create.js";
-import { decodeInput, type ObjectInput } from "./decode-input.js";
+import { decodeInput, type ObjectInput, type RefuseInput } from "./decode-input.js";
 import { type MakeNext, type NextObject, nextObject, type UpdateTarget } from "./next-object.js";
 import {
   type CurrentObject,
@@ -41,6 +41,8 @@ export interface ReplaceTarget extends UpdateTarget {
 
 export interface PatchTarget extends UpdateTarget {
   readonly patch: (current: JsonValue) => JsonValue;
+  /** The answer when the result of the patch is no such object; absent = that to a bad body. */
+  readonly refuseResult?: (result: JsonValue) => RefuseInput;
   /** What a strict reader says about the text of the patch itself. */
   readonly remarks?: readonly string[];
 }
@@ -83,10 +85,11 @@ export async function patchObject(
   target: PatchTarget,
   signal: AbortSignal,
 ): Promise<ObjectResult> {
-  const { resource, name, options, patch, remarks = [] } = target;
+  const { resource, name, options, patch, refuseResult, remarks = [] } = target;
   const makeNext: MakeNext = (current) => {
     const value = patch(current() as unknown as JsonValue);
-    const next = decodeInput(resource, { value, duplicateFields: [], remarks }, options);
+    const input = { value, duplicateFields: [], remarks, refuse: refuseResult?.(value) };
+    const next = decodeInput(resource, input, options);
     refuseOtherName(next, name);
     return next;
   };
