@@ -32,6 +32,7 @@ describe("kubectl apply and patch", () => {
 const STEPS: readonly (readonly [string, (session: Session) => Promise<void>])[] = [
   ["S1-PATCH-05: apply merges lists by key and deletes what is left out", applyThreeWay],
   ["S1-PATCH-01: label, annotate, set image, patch of every type", changeFields],
+  ["S1-PATCH-11: patch says why its result is no object", refusePatches],
   ["S1-SSA-11, S1-SSA-13: apply --server-side, conflicts, --force-conflicts", applyServerSide],
   ["S1-SSA-37: server-side apply takes over from client-side apply", migrate],
   ["edit, replace, rollout restart", editAndReplace],
@@ -142,6 +143,20 @@ async function changeFields(session: Session): Promise<void> {
   assert.equal(spec.replicas, 2);
   assert.equal(now.labels?.tier, undefined);
   assert.equal((await containers(session)).length, 1);
+}
+
+async function refusePatches({ kubectl }: Session): Promise<void> {
+  const refused = (type: string, patch: string) =>
+    kubectl.fails(["patch", "deployment", "web", "--type", type, "-p", patch]);
+  const labels = '{"metadata":{"labels":"invalid"}}';
+  assert.equal(
+    await refused("strategic", labels),
+    'The request is invalid: patch: Invalid value: "map[metadata:map[labels:invalid]]": cannot restore map from string\n',
+  );
+  assert.match(
+    await refused("merge", labels),
+    /^The request is invalid: patch: Invalid value: "\{.*\}": json: cannot unmarshal string into Go struct field ObjectMeta\.metadata\.labels of type map\[string\]string\n$/,
+  );
 }
 
 async function applyServerSide(session: Session): Promise<void> {

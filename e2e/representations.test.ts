@@ -9,6 +9,7 @@ const MAPS = "/api/v1/namespaces/default/configmaps";
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const TABLE = "as=Table;g=meta.k8s.io;v=v1";
 const METADATA = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const METADATA_LIST = "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const COUNT = 400;
 
 // Nothing but what the test makes is in its namespace.
@@ -72,7 +73,11 @@ test("S1-PB-01, S1-PB-08, S1-PB-09: Protobuf for objects, lists, watches and err
 
 const FORMS: readonly [ids: string, accept: string, path: string, status: number][] = [
   ["C-16", `${PROTOBUF};${TABLE}`, MAPS, 406],
-  ["C-16", `${PROTOBUF};${METADATA}`, MAPS, 200],
+  ["C-16", `${PROTOBUF};${METADATA_LIST}`, MAPS, 200],
+  ["C-16", `${PROTOBUF};${METADATA}`, `${MAPS}/m0000`, 200],
+  ["C-16, S1-TABLE-09", `application/json;${METADATA}`, MAPS, 406],
+  ["C-16", `application/json;${METADATA_LIST}`, `${MAPS}/m0000`, 406],
+  ["C-16", `application/json;${METADATA_LIST}`, `${MAPS}?watch=1`, 406],
   ["S1-NEG-13", `application/yaml;${TABLE}`, MAPS, 200],
   ["S1-NEG-02", "application/yaml", `${MAPS}?watch=1`, 406],
   ["S1-NEG-12", "text/csv", MAPS, 406],
@@ -154,10 +159,11 @@ test("S1-NEG-11: the content type of a special form is the media type alone", as
     [`application/yaml;${TABLE}`, "application/yaml", undefined],
     [`${PROTOBUF};${METADATA}`, PROTOBUF, `${PROTOBUF};stream=watch`],
   ] as const) {
-    for (const path of [MAPS, `${MAPS}/m0000`]) {
-      const answer = (await get(path, { accept })).expect(200);
-      assert.equal(answer.headers["content-type"], expected, accept);
-    }
+    const one = (await get(`${MAPS}/m0000`, { accept })).expect(200);
+    assert.equal(one.headers["content-type"], expected, accept);
+    const list = { accept: accept.replace("Metadata;", "MetadataList;") };
+    const all = (await get(MAPS, list)).expect(200);
+    assert.equal(all.headers["content-type"], expected, accept);
     if (watched === undefined) continue;
     const events = await get(`${MAPS}?watch=1&timeoutSeconds=1`, { accept });
     assert.equal(events.headers["content-type"], watched, accept);

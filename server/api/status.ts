@@ -186,6 +186,12 @@ export function notAcceptable(accepted: readonly string[]): StatusError {
   return failure({ code: 406, reason: "NotAcceptable", message });
 }
 
+/** 406: the form that was asked for is none of what was asked. @param why follows "the requested object" */
+export function unsuitableForm(form: string, why: string): StatusError {
+  const message = `you requested ${form}, but the requested object ${why}`;
+  return failure({ code: 406, reason: "NotAcceptable", message });
+}
+
 /** 408-like: the client did not send its body in time. */
 export function requestTimeout(message: string): StatusError {
   return failure({ code: 408, reason: "Timeout", message });

@@ -1,11 +1,11 @@
 /** RepresentationSource: the form that a request asks for, made once per resource and shared. */
 import { invalidValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
-import { badRequest, notAcceptable } from "../../api/status.js";
+import { badRequest, unsuitableForm } from "../../api/status.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
-import type { Negotiator } from "../negotiation.js";
+import type { Negotiator, ObjectForm } from "../negotiation.js";
 import type { IncludeObject, Representation } from "../representation.js";
 import { DEFAULT_TABLE } from "../tables/default-table.js";
 import { createRepresentation, type RepresentationParts } from "./create-representation.js";
@@ -43,9 +43,10 @@ export function createRepresentationSource(
   };
   return {
     of(ctx, resource, isCollection) {
+      const isStream = ctx.state.info.verb === "watch";
       const negotiated = negotiator.negotiate(ctx.get("accept"), {
         hasProtobuf: all.protobuf.codecOf(resource) !== undefined,
-        isStream: ctx.state.info.verb === "watch",
+        isStream,
         // The answer to a question is no object that could be shown in a row (S1-TABLE-08).
         hasForms: resource.virtual === undefined && resource.action === undefined,
       });
@@ -56,11 +57,9 @@ export function createRepresentationSource(
         ofResource = new Map();
         made.set(resource, ofResource);
       }
-      // One single object has no list form (C-16).
-      if (negotiated.form === "PartialObjectMetadataList" && !isCollection) {
-        throw notAcceptable(["application/json"]);
-      }
       const { encoding, form } = negotiated;
+      // The events of a watch are about single objects.
+      refuseUnsuitable(form, resource, isCollection && !isStream);
       const key = `${encoding}/${form}/${include}${isPretty ? "/pretty" : ""}`;
       let representation = ofResource.get(key);
       if (representation === undefined) {
@@ -71,6 +70,16 @@ export function createRepresentationSource(
       return representation;
     },
   };
+}
+
+/** A list has no form of a single object, and the other way round (C-16). @throws {StatusError} 406 */
+function refuseUnsuitable(form: ObjectForm, { kind }: ServedResource, isList: boolean): void {
+  if (form === "PartialObjectMetadata" && isList) {
+    throw unsuitableForm(form, `is a list (${kind}List)`);
+  }
+  if (form === "PartialObjectMetadataList" && !isList) {
+    throw unsuitableForm(form, `is not a list (${kind})`);
+  }
 }
 
 function includeObject(ctx: RequestContext): IncludeObject {

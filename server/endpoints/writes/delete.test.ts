@@ -349,8 +349,19 @@ test("C-16: a form that a single object does not have is refused before it is de
   assert.deepEqual([code, await isStored("kept")], [406, true]);
 });
 
+test("C-16, S1-TABLE-09: a form that a list does not have is refused before anything is deleted", async () => {
+  await create("kept-too");
+  const accept = asForm("PartialObjectMetadata");
+  const error = await refusal(send("DELETE", CONFIG_MAPS, undefined, accept));
+  assert.deepEqual([error.code, await isStored("kept-too")], [406, true]);
+  assert.equal(
+    error.message,
+    "you requested PartialObjectMetadata, but the requested object is a list (ConfigMapList)",
+  );
+});
+
 test("C-16, S1-TABLE-09, S1-DEL-16: a deleted collection comes in the form that was asked for", async () => {
-  for (const form of ["PartialObjectMetadata", "PartialObjectMetadataList", "Table"]) {
+  for (const form of ["PartialObjectMetadataList", "Table"]) {
     for (const name of ["swept-a", "swept-b"]) {
       const metadata = { name, labels: { swept: "" } };
       await send("POST", CONFIG_MAPS, { metadata, data: { key: "value" } });
