@@ -56,7 +56,10 @@ const nodeRules: Rules<Node> = {
     const addresses = next.status?.addresses ?? [];
     addresses.forEach((address, index) => {
       const isRepeated = addresses.slice(0, index).some((other) => deepEqual(other, address));
-      if (isRepeated) errors.push(duplicateValue(`status.addresses[${index}]`, address));
+      if (!isRepeated) return;
+      // As messages show it: in upstream's own structure.
+      const shown = { Type: address.type, Address: address.address };
+      errors.push(duplicateValue(`status.addresses[${index}]`, shown));
     });
     return [...errors, ...validateNodeChange(next, current)];
   },

@@ -215,7 +215,7 @@ const CLUSTER: readonly Row[] = [
         ],
       },
     },
-    'metadata.taints[1]: Duplicate value: {"key":"a","effect":"NoSchedule","value":"b"}: taints must be unique by key and effect pair',
+    'metadata.taints[1]: Duplicate value: {"Key":"a","Value":"b","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair',
   ],
   [nodes, { spec: { taints: [{ key: "a" }] } }, "metadata.taints[0].effect: Required value"],
   [
@@ -280,7 +280,7 @@ test("what is immutable stays so", () => {
     [],
   );
   assert.deepEqual(changeProblems(quotas, { spec: { scopes: ["BestEffort"] } }, { spec: {} }), [
-    "spec.scopes: Invalid value: []: field is immutable",
+    "spec.scopes: Invalid value: null: field is immutable",
   ]);
   const cidr = { spec: { podCIDRs: ["10.1.0.0/24"], providerID: "p" } };
   assert.deepEqual(changeProblems(nodes, { spec: {} }, cidr), []);

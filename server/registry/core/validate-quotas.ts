@@ -48,7 +48,7 @@ const quotaRules: Rules<ResourceQuota> = {
   change({ spec = {} }, { spec: before = {} }) {
     const scopes = (one: QuotaSpec) => [...new Set(one.scopes ?? [])].sort();
     if (deepEqual(scopes(spec), scopes(before))) return [];
-    return [invalidValue("spec.scopes", spec.scopes ?? [], "field is immutable")];
+    return [invalidValue("spec.scopes", spec.scopes ?? null, "field is immutable")];
   },
   status({ status }, _current, context) {
     const errors: FieldError[] = [];

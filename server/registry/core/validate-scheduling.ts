@@ -231,6 +231,7 @@ export interface Taint {
   readonly key: string;
   readonly value?: string;
   readonly effect: string;
+  readonly timeAdded?: Maybe<string>;
 }
 
 export function validateTaints(
@@ -249,7 +250,9 @@ export function validateTaints(
     if (messages.length > 0) errors.push(invalidValue(`${at}.value`, value, messages.join(";")));
     const identity = `${key}:${effect}`;
     if (seen.has(identity)) {
-      const { message, ...rest } = duplicateValue(at, taint);
+      // As messages show it: in upstream's own structure.
+      const shown = { Key: key, Value: value, Effect: effect, TimeAdded: taint.timeAdded ?? null };
+      const { message, ...rest } = duplicateValue(at, shown);
       const why = "taints must be unique by key and effect pair";
       errors.push({ ...rest, message: `${message}: ${why}` });
     }

@@ -51,7 +51,7 @@ const ROWS: readonly [object, ...string[]][] = [
   [{ ports: [http, { name: "http", port: 81 }] }, 'spec.ports[1].name: Duplicate value: "http"'],
   [
     { ports: [http, { name: "b", port: 80 }] },
-    'spec.ports[1]: Duplicate value: {"protocol":"TCP","port":80}',
+    'spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}',
   ],
   [
     { ports: [{ port: 80, nodePort: 30080 }] },

@@ -102,10 +102,23 @@ function validatePorts(spec: ServiceSpec, errors: FieldError[]): void {
     }
     nodePorts.add(nodeIdentity);
     const identity = `${protocol}/${port}`;
-    if (pairs.has(identity))
-      errors.push(duplicateValue(`spec.ports[${index}]`, { protocol, port }));
+    if (pairs.has(identity)) {
+      errors.push(duplicateValue(`spec.ports[${index}]`, portPair(protocol, port)));
+    }
     pairs.add(identity);
   });
+}
+
+/** The pair as messages show it: in a port of upstream's own structure. */
+function portPair(protocol: string | undefined, port: ServicePort["port"]) {
+  return {
+    Name: "",
+    Protocol: protocol ?? "",
+    AppProtocol: null,
+    Port: port,
+    TargetPort: 0,
+    NodePort: 0,
+  };
 }
 
 function validateServicePort(

@@ -28,7 +28,10 @@ test("ingresses are accepted or refused by their rules, field by field", () => {
     [rule({ host: "*.example.com" })],
     [rule({}, { path: "", pathType: "ImplementationSpecific" })],
     [{ spec: { defaultBackend: { resource: { apiGroup: "a.b", kind: "Bucket", name: "x" } } } }],
-    [{ spec: {} }, "spec: Invalid value: []: either `defaultBackend` or `rules` must be specified"],
+    [
+      { spec: {} },
+      "spec: Invalid value: null: either `defaultBackend` or `rules` must be specified",
+    ],
     [
       rule({ host: "10.0.0.1" }),
       'spec.rules[0].host: Invalid value: "10.0.0.1": must be a DNS name, not an IP address',
@@ -143,7 +146,7 @@ test("an ingress may change to what is right", () => {
     [
       ingress,
       { spec: {} },
-      "spec: Invalid value: []: either `defaultBackend` or `rules` must be specified",
+      "spec: Invalid value: null: either `defaultBackend` or `rules` must be specified",
     ],
   ]);
 });
@@ -314,7 +317,7 @@ test("an address keeps whom it was given to", () => {
     [
       parent("a"),
       parent("b"),
-      'spec.parentRef: Invalid value: {"resource":"services","namespace":"default","name":"b"}: field is immutable',
+      'spec.parentRef: Invalid value: {"Group":"","Resource":"services","Namespace":"default","Name":"b"}: field is immutable',
     ],
   ]);
 });
@@ -325,11 +328,11 @@ test("blocks of addresses are accepted or refused by their rules, field by field
     [{ spec: {} }, "spec.cidrs: Required value: at least one CIDR required"],
     [
       { spec: { cidrs: ["10.0.0.0/8", "10.1.0.0/16"] } },
-      'spec.cidrs: Invalid value: {"cidrs":["10.0.0.0/8","10.1.0.0/16"]}: may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64',
+      'spec.cidrs: Invalid value: {"CIDRs":["10.0.0.0/8","10.1.0.0/16"]}: may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64',
     ],
     [
       { spec: { cidrs: ["a", "10.0.0.0/8", "fd00::/64"] } },
-      'spec.cidrs: Invalid value: {"cidrs":["a","10.0.0.0/8","fd00::/64"]}: may only hold up to 2 values',
+      'spec.cidrs: Invalid value: {"CIDRs":["a","10.0.0.0/8","fd00::/64"]}: may only hold up to 2 values',
       'spec.cidrs[0]: Invalid value: "a": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
     ],
   ]);

@@ -200,7 +200,7 @@ const ingressRules: Rules<Ingress> = {
     const rules = spec.rules ?? [];
     if (rules.length === 0 && !spec.defaultBackend) {
       const why = "either `defaultBackend` or `rules` must be specified";
-      errors.push(invalidValue("spec", rules, why));
+      errors.push(invalidValue("spec", spec.rules ?? null, why));
     }
     if (spec.defaultBackend) validateBackend(spec.defaultBackend, "spec.defaultBackend", errors);
     rules.forEach(({ host = "", http }, index) => {
@@ -423,7 +423,18 @@ const ipAddressRules: Rules<IpAddress> = {
     }
     return errors;
   },
-  change: (next, current) => checkImmutable(next, current, ["spec.parentRef"]),
+  change({ spec }, { spec: before }) {
+    const parent = spec?.parentRef ?? null;
+    if (deepEqual(parent, before?.parentRef ?? null)) return [];
+    // As messages show it: in upstream's own structure.
+    const shown = parent && {
+      Group: parent.group ?? "",
+      Resource: parent.resource,
+      Namespace: parent.namespace ?? "",
+      Name: parent.name,
+    };
+    return [invalidValue("spec.parentRef", shown, "field is immutable")];
+  },
 };
 
 interface ServiceCidr extends ApiObject {
@@ -440,7 +451,7 @@ const serviceCidrRules: Rules<ServiceCidr> = {
       return errors;
     }
     if (cidrs.length > 2) {
-      errors.push(invalidValue(field, spec, "may only hold up to 2 values"));
+      errors.push(invalidValue(field, { CIDRs: cidrs }, "may only hold up to 2 values"));
     }
     cidrs.forEach((cidr, index) => {
       validateCidr(cidr, `${field}[${index}]`, errors);
@@ -449,7 +460,7 @@ const serviceCidrRules: Rules<ServiceCidr> = {
     if (cidrs.length === 2 && versions[0] !== undefined && versions[0] === versions[1]) {
       const why =
         "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
-      errors.push(invalidValue(field, spec, why));
+      errors.push(invalidValue(field, { CIDRs: cidrs }, why));
     }
     return errors;
   },

@@ -10,7 +10,7 @@ test("disruption budgets are accepted or refused by their rules, field by field"
     [{ spec: { maxUnavailable: 0, selector } }],
     [
       { spec: { minAvailable: 1, maxUnavailable: 1 } },
-      'spec: Invalid value: {"minAvailable":1,"maxUnavailable":1}: minAvailable and maxUnavailable cannot be both set',
+      'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set',
     ],
     [
       { spec: { minAvailable: "101%" } },

@@ -17,11 +17,22 @@ interface Budget extends ApiObject {
     readonly minAvailable?: Maybe<Whole | string>;
     readonly maxUnavailable?: Maybe<Whole | string>;
     readonly selector?: Maybe<LabelSelector>;
+    readonly unhealthyPodEvictionPolicy?: Maybe<string>;
   };
   status?: object;
 }
 
 const STATUS_COUNTS = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
+
+/** As messages show it: in upstream's own structure. */
+function shownSpec(spec: NonNullable<Budget["spec"]>) {
+  return {
+    MinAvailable: spec.minAvailable ?? null,
+    Selector: spec.selector ?? null,
+    MaxUnavailable: spec.maxUnavailable ?? null,
+    UnhealthyPodEvictionPolicy: spec.unhealthyPodEvictionPolicy ?? null,
+  };
+}
 
 const budgetRules: Rules<Budget> = {
   object({ spec = {} }) {
@@ -30,7 +41,7 @@ const budgetRules: Rules<Budget> = {
       spec[member] !== undefined && spec[member] !== null;
     if (isSet("minAvailable") && isSet("maxUnavailable")) {
       const why = "minAvailable and maxUnavailable cannot be both set";
-      errors.push(invalidValue("spec", spec, why));
+      errors.push(invalidValue("spec", shownSpec(spec), why));
     }
     for (const member of ["minAvailable", "maxUnavailable"] as const) {
       validateAmountOrPercent(spec[member], `spec.${member}`, errors);

@@ -130,12 +130,12 @@ test("S2-RBAC-10: the subjects of a binding may change, its role may not", () =>
     [
       binding("Role", "ann"),
       binding("ClusterRole", "ann"),
-      'roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"}: cannot change roleRef',
+      'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"view"}: cannot change roleRef',
     ],
     [
       { roleRef },
       { roleRef: { ...roleRef, name: "edit" } },
-      'roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"edit"}: cannot change roleRef',
+      'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"edit"}: cannot change roleRef',
     ],
   ]);
 });

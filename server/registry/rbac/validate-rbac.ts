@@ -118,7 +118,10 @@ function bindingRules(isNamespaced: boolean): Rules<Binding> {
     // Whoever may change the subjects may not thereby hand out another role.
     change({ roleRef }, { roleRef: before }) {
       if (deepEqual(roleRef, before)) return [];
-      return [invalidValue("roleRef", roleRef, "cannot change roleRef")];
+      // As messages show it: in upstream's own structure.
+      const { apiGroup = "", kind = "", name = "" } = roleRef ?? {};
+      const shown = { APIGroup: apiGroup, Kind: kind, Name: name };
+      return [invalidValue("roleRef", shown, "cannot change roleRef")];
     },
   };
 }
