@@ -22,7 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["server/schema"],
   ["server/apply", "server/cel", "server/codec", "server/encryption", "server/types"],
   ["server/client", "server/request"],
-  ["server/response"],
+  ["server/kinds", "server/response"],
   ["server/admission", "server/audit", "server/authn", "server/authz", "server/flowcontrol"],
   ["server/registry"],
   ["server/endpoints"],

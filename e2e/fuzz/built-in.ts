@@ -11,11 +11,11 @@ import { formatGroupVersion } from "../../server/api/names.js";
 import { createNaming } from "../../server/api/naming.js";
 import { StatusError } from "../../server/api/status.js";
 import { createStrategicMergePatcher } from "../../server/apply/strategic-merge.js";
+import type { MainResource } from "../../server/kinds/served-resource.js";
 import { applyObject } from "../../server/registry/generic/apply.js";
 import { createObject } from "../../server/registry/generic/create.js";
 import { createDeclarativeValidation } from "../../server/registry/generic/declarative-validation.js";
 import type { Registry, WriteOptions } from "../../server/registry/generic/registry.js";
-import type { ServedResource } from "../../server/registry/generic/served-resource.js";
 import {
   inputOf,
   noSignal,
@@ -33,7 +33,7 @@ const DEPTH_MAX = 5;
 const FIELDS_MAX = 4;
 
 interface Subject {
-  readonly resource: ServedResource;
+  readonly resource: MainResource;
   readonly type: StructType;
   readonly namespace: string;
   readonly name: string;
@@ -53,7 +53,6 @@ export async function openBuiltInFuzz(): Promise<BuiltInFuzz> {
   const harness = await openRegistryHarness();
   const { model } = loadFacts(createNaming("kubernetes"));
   const declarative = createDeclarativeValidation({
-    model,
     isGateEnabled: (gate) => gate === "DeclarativeValidation",
     onMismatch() {},
   });
@@ -62,11 +61,11 @@ export async function openBuiltInFuzz(): Promise<BuiltInFuzz> {
   await createSubject(registry, harness.resource("", "v1", "namespaces"), {
     metadata: { name: MINIMAL_NAMESPACE },
   });
-  for (const resource of harness.table.all) {
+  for (const resource of harness.builtIn.resources) {
     const { group, resource: plural } = resource;
     const row = MINIMAL_OBJECTS[group === "" ? plural : `${plural}.${group}`];
     const type = model.kind(group, resource.version, resource.kind);
-    if (row === undefined || type === undefined || resource.virtual !== undefined) continue;
+    if (row === undefined || type === undefined || resource.form !== "main") continue;
     // One object for each version, as versions share what is stored.
     const name = row.name?.(subjects.length) ?? `fuzz-${subjects.length}`;
     const content = { ...row.content, ...row.forName?.(name) };
@@ -108,7 +107,7 @@ export async function openBuiltInFuzz(): Promise<BuiltInFuzz> {
 
 async function createSubject(
   registry: Registry,
-  resource: ServedResource,
+  resource: MainResource,
   value: JsonObject,
 ): Promise<Omit<Subject, "type"> | undefined> {
   const namespace = resource.isNamespaced ? MINIMAL_NAMESPACE : "";

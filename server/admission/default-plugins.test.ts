@@ -69,7 +69,7 @@ async function merge(
 ) {
   const served = harness.resource(group, "v1", resource);
   const target = {
-    resource: served.shapes?.get(subresource) ?? served,
+    resource: harness.part(group, "v1", resource, subresource),
     namespace: served.isNamespaced ? "default" : "",
     name,
     subresource,

@@ -13,7 +13,7 @@ import { untilObject } from "./testing/until-object.js";
 
 const harness = await openRegistryHarness();
 const { naming } = harness.registry;
-const objects = createLocalObjects(harness.registry, harness.table);
+const objects = createLocalObjects(harness.registry);
 await ensureSystemNamespaces(objects, naming, noSignal);
 await objects.refresh();
 const stop = new AbortController();

@@ -14,7 +14,7 @@ const GROUP = "rbac.authorization.k8s.io";
 const AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate";
 
 const harness = await openRegistryHarness();
-const objects = createLocalObjects(harness.registry, harness.table);
+const objects = createLocalObjects(harness.registry);
 await ensureSystemNamespaces(objects, harness.registry.naming, noSignal);
 after(() => harness[Symbol.asyncDispose]());
 
@@ -133,7 +133,7 @@ test("S2-RBAC-19: several replicas may start at once", async () => {
   await using shared = await openRegistryHarness();
   const { naming } = shared.registry;
   const replicas = [shared.registry, await shared.openReplica(), await shared.openReplica()].map(
-    (registry) => createLocalObjects(registry, shared.table),
+    (registry) => createLocalObjects(registry),
   );
   await Promise.all(
     replicas.map(async (replica) => {
@@ -152,7 +152,7 @@ test("S2-RBAC-19: several replicas may start at once", async () => {
 test("S2-RBAC-19: another vendor's registry gets the policy in that vendor's names", async () => {
   await using acme = await openRegistryHarness({ vendor: "acme" });
   const { naming } = acme.registry;
-  const api = createLocalObjects(acme.registry, acme.table);
+  const api = createLocalObjects(acme.registry);
   await ensureSystemNamespaces(api, naming, noSignal);
   const parts = { objects: api, naming, clock: systemClock, logger: silentLogger };
   await reconcileBootstrapPolicy(parts, noSignal);

@@ -17,7 +17,7 @@ import { runTokenCleaner } from "./token-cleaner.js";
 
 const harness = await openRegistryHarness();
 const { naming } = harness.registry;
-const objects = createLocalObjects(harness.registry, harness.table);
+const objects = createLocalObjects(harness.registry);
 await ensureSystemNamespaces(objects, naming, noSignal);
 await objects.refresh();
 const secrets = objects.resource("", "secrets");

@@ -18,7 +18,7 @@ import { OwnedObjects, type OwnerSpec, reference } from "./testing/owned-objects
 
 const harness = await openRegistryHarness();
 const { registry } = harness;
-const objects = createLocalObjects(registry, harness.table);
+const objects = createLocalObjects(registry);
 /** The collector of now: one test ends it and starts another. */
 const state = { collector: open(), stop: new AbortController(), running: Promise.resolve() };
 const shop = new OwnedObjects(harness, "shop");

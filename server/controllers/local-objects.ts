@@ -8,24 +8,25 @@ import type { ApiObject, JsonValue } from "../api/meta.js";
 import { formatGroupVersion } from "../api/names.js";
 import { compileSelector } from "../api/selectors.js";
 import { parseJson } from "../codec/json.js";
+import type { Catalog } from "../kinds/catalog.js";
+import type { MainResource, StoredResource } from "../kinds/served-resource.js";
 import { createObject } from "../registry/generic/create.js";
 import { deleteObject } from "../registry/generic/delete.js";
 import { deleteCollection } from "../registry/generic/delete-collection.js";
 import type { Registry, WriteOptions } from "../registry/generic/registry.js";
-import type { ServedResource } from "../registry/generic/served-resource.js";
 import { updateObject } from "../registry/generic/update.js";
-import type { ResourceTable } from "../registry/resource-table.js";
 import { SERVER_USER } from "../request/user-info.js";
 import type { ControlledResource, Follower, ObjectsApi } from "./objects-api.js";
 import { readMetadata } from "./stored-metadata.js";
 
-export function createLocalObjects(registry: Registry, table: ResourceTable): ObjectsApi {
-  const served = new Map<ControlledResource, ServedResource>();
-  for (const resource of table.all) {
-    if (table.stored(resource.partition) !== resource) continue;
+export function createLocalObjects(registry: Registry): ObjectsApi {
+  const catalog = registry.catalog.current;
+  const served = new Map<ControlledResource, MainResource>();
+  for (const resource of catalog.resources) {
+    if (resource.form !== "main" || catalog.stored(resource.partition) !== resource) continue;
     served.set(toControlled(resource), resource);
   }
-  const kinds = kindsOf(table, served);
+  const kinds = kindsOf(catalog, served);
   const options: WriteOptions = {
     isDryRun: false,
     fieldManager: "keelson-controllers",
@@ -33,7 +34,7 @@ export function createLocalObjects(registry: Registry, table: ResourceTable): Ob
     user: SERVER_USER,
     warn() {},
   };
-  const servedOf = (resource: ControlledResource): ServedResource => {
+  const servedOf = (resource: ControlledResource): MainResource => {
     const found = served.get(resource);
     if (found === undefined) throw new Error(`${resource.resource} is not served`);
     return found;
@@ -150,14 +151,15 @@ async function pause({ clock }: Registry, signal: AbortSignal): Promise<void> {
 
 /** By "apps/v1/Deployment", for every version that is served. */
 function kindsOf(
-  table: ResourceTable,
-  served: ReadonlyMap<ControlledResource, ServedResource>,
+  catalog: Catalog,
+  served: ReadonlyMap<ControlledResource, MainResource>,
 ): ReadonlyMap<string, ControlledResource> {
   const byPartition = new Map([...served].map(([key, { partition }]) => [partition, key]));
   const kinds = new Map<string, ControlledResource>();
-  for (const resource of table.all) {
+  for (const resource of catalog.resources) {
+    if (resource.form !== "main") continue;
     const controlled = byPartition.get(resource.partition);
-    if (controlled === undefined || resource.action !== undefined) continue;
+    if (controlled === undefined) continue;
     kinds.set(`${formatGroupVersion(resource)}/${resource.kind}`, controlled);
   }
   return kinds;
@@ -170,7 +172,7 @@ function tell(follower: Follower, type: EventType, object: StoredObject): void {
   else if (metadata !== undefined) follower.changed(metadata);
 }
 
-function toControlled(resource: ServedResource): ControlledResource {
+function toControlled(resource: MainResource): ControlledResource {
   const { group, version, kind, isNamespaced, fact } = resource;
   return Object.freeze({
     group,
@@ -185,7 +187,7 @@ function toControlled(resource: ServedResource): ControlledResource {
 /** Until the signal aborts, or the view lost the place and all has to be looked at again. */
 function observe(
   registry: Registry,
-  resource: ServedResource,
+  resource: StoredResource,
   take: (type: EventType, object: StoredObject) => void,
   signal: AbortSignal,
 ): Promise<void> {

@@ -18,7 +18,7 @@ import { runControllers } from "./run-controllers.js";
 import { ensureSystemNamespaces, runSystemNamespaces } from "./system-namespaces.js";
 
 const harness = await openRegistryHarness();
-const objects = createLocalObjects(harness.registry, harness.table);
+const objects = createLocalObjects(harness.registry);
 const stop = new AbortController();
 const running = runControllers(
   { objects, naming: harness.registry.naming, clock: systemClock, logger: silentLogger },
@@ -60,7 +60,7 @@ async function until(condition: () => boolean): Promise<void> {
 
 test("system namespaces exist after start, made once by several replicas", async () => {
   const { naming } = harness.registry;
-  const replica = createLocalObjects(await harness.openReplica(), harness.table);
+  const replica = createLocalObjects(await harness.openReplica());
   await Promise.all([
     ensureSystemNamespaces(objects, naming, noSignal),
     ensureSystemNamespaces(replica, naming, noSignal),
@@ -75,7 +75,7 @@ test("system namespaces exist after start, made once by several replicas", async
 test("a system namespace that is gone is made again, once by several replicas", async () => {
   const { naming } = harness.registry;
   const ending = new AbortController();
-  const replicas = [objects, createLocalObjects(await harness.openReplica(), harness.table)];
+  const replicas = [objects, createLocalObjects(await harness.openReplica())];
   const loops = replicas.map((replica) => {
     const parts = { objects: replica, clock: systemClock, logger: silentLogger };
     return runSystemNamespaces({ ...parts, naming }, ending.signal);

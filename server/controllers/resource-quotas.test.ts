@@ -22,7 +22,7 @@ const fresh = async () => {
 };
 const plugin = new ResourceQuota({ view, naming, clock: systemClock, fresh });
 const registry: Registry = { ...harness.registry, admission: new AdmissionChain([plugin]) };
-const objects = createLocalObjects(registry, harness.table);
+const objects = createLocalObjects(registry);
 const quotas = objects.resource("", "resourcequotas");
 const stop = new AbortController();
 // As in run-controllers.ts: a watch per resource waits for the end.

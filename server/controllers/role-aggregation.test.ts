@@ -16,7 +16,7 @@ const pods = (...verbs: string[]) => ({ verbs, apiGroups: [""], resources: ["pod
 test("S2-RBAC-12, S2-RBAC-23: rules of aggregated roles are filled in, kept right, and nested", async () => {
   await using harness = await openRegistryHarness();
   const { registry } = harness;
-  const objects = createLocalObjects(registry, harness.table);
+  const objects = createLocalObjects(registry);
   const clusterRoles = objects.resource(GROUP, "clusterroles");
   const { naming } = registry;
   const stop = new AbortController();

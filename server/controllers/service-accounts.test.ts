@@ -12,7 +12,7 @@ import { runControllers } from "./run-controllers.js";
 
 const harness = await openRegistryHarness();
 const { naming, view } = harness.registry;
-const objects = createLocalObjects(harness.registry, harness.table);
+const objects = createLocalObjects(harness.registry);
 const { issuer } = openAccounts();
 const stop = new AbortController();
 const running = runControllers(

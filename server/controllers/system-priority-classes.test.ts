@@ -6,8 +6,8 @@ import { ensureSystemPriorityClasses } from "./system-priority-classes.js";
 
 test("the classes of critical pods are there after a start, and stay as they are after another one", async () => {
   await using harness = await openRegistryHarness();
-  const { registry, table } = harness;
-  const objects = createLocalObjects(registry, table);
+  const { registry } = harness;
+  const objects = createLocalObjects(registry);
   await Promise.all([
     ensureSystemPriorityClasses(objects, registry.naming, noSignal),
     ensureSystemPriorityClasses(objects, registry.naming, noSignal),

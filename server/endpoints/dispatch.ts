@@ -3,58 +3,105 @@
  * from its facts; everything else is a clear 404 or 405 (S1-PATH-10..16).
  */
 import { methodNotAllowed, routeNotFound } from "../api/status.js";
-import type { ServedResource } from "../registry/generic/served-resource.js";
+import type { Catalog } from "../kinds/catalog.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
+import {
+  isStored,
+  type RootResource,
+  type ServedResource,
+  type StoredResource,
+  subresourceOf,
+} from "../kinds/served-resource.js";
+import { type Barrier, reachNow } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
 
 /** Handles one verb on a resource; `ctx.state.info.subresource` says on which part of it. */
-export type VerbHandler = (ctx: RequestContext, resource: ServedResource) => Promise<void>;
+export type VerbHandler<Resource = StoredResource> = (
+  ctx: RequestContext,
+  resource: Resource,
+) => Promise<void>;
 
 /** The handlers by verb. */
 export interface VerbHandlers {
   readonly get: VerbHandler;
   readonly list: VerbHandler;
   readonly watch: VerbHandler;
-  readonly create: VerbHandler;
+  readonly create: VerbHandler<ServedResource>;
   readonly update: VerbHandler;
   readonly patch: VerbHandler;
   readonly delete: VerbHandler;
   readonly deletecollection: VerbHandler;
 }
 
-/** The table of what is served. */
-export interface ResourceLookup {
-  find(group: string, version: string, resource: string): ServedResource | undefined;
+export interface DispatchParts {
+  readonly catalog: CatalogSource;
+  readonly freshness: Barrier;
+  readonly handlers: VerbHandlers;
 }
 
-/** The last step of the request chain. @throws {StatusError} 404, 405, and what the verbs throw */
-export function withResourceVerbs(
-  table: ResourceLookup,
-  handlers: VerbHandlers,
-): RequestMiddleware {
+/**
+ * The last step of the request chain.
+ *
+ * Built-in resources are always there. What the catalog does not have may have come with a change that
+ * this replica has not seen, and what it has beyond them may have gone or changed: then the request
+ * waits for the view, and so for the catalog, to be as new as the request, unless it has done so
+ * before or takes any state. It looks again once; what is found then counts.
+ *
+ * @throws {StatusError} 404, 405, 503, and what the verbs throw
+ */
+export function withResourceVerbs({
+  catalog,
+  freshness,
+  handlers,
+}: DispatchParts): RequestMiddleware {
   return async function resourceVerbs(ctx) {
-    const { info } = ctx.state;
+    const { state } = ctx;
+    const { info } = state;
     if (!info.isResourceRequest) throw routeNotFound();
-    const resource = table.find(info.group, info.version, info.resource);
+    let resource = lookUp(catalog.current, info);
+    if (!state.isFresh && mayBeStale(resource, info)) {
+      await reachNow(freshness, state);
+      resource = lookUp(catalog.current, info);
+    }
     if (resource === undefined) throw routeNotFound();
     refuseBadPath(resource, info);
     const verbs = verbsOf(resource, info);
-    const handler = handlers[info.verb as keyof VerbHandlers] as VerbHandler | undefined;
-    if (handler === undefined || !verbs.includes(info.verb) || !fitsDepth(info, resource)) {
-      throw methodNotAllowed();
-    }
-    await handler(ctx, resource.shapes?.get(info.subresource) ?? resource);
+    if (!verbs.includes(info.verb) || !fitsDepth(info, resource)) throw methodNotAllowed();
+    const target = subresourceOf(resource, info.subresource);
+    if (info.verb === "create") return await handlers.create(ctx, target);
+    const handler = handlers[info.verb as Exclude<keyof VerbHandlers, "create">] as
+      | VerbHandler
+      | undefined;
+    if (handler === undefined || !isStored(target)) throw methodNotAllowed();
+    await handler(ctx, target);
   };
 }
 
 /** Whether a path names something that is served; metrics take labels only from those. */
-export function isServedPath(table: ResourceLookup, info: RequestInfo): boolean {
-  const resource = table.find(info.group, info.version, info.resource);
+export function isServedPath(catalog: Catalog, info: RequestInfo): boolean {
+  const resource = lookUp(catalog, info);
   if (resource === undefined) return false;
-  return info.subresource === "" || resource.subresources.has(info.subresource);
+  return info.subresource === "" || hasSubresource(resource, info.subresource);
 }
 
-function refuseBadPath(resource: ServedResource, info: RequestInfo): void {
+function lookUp(catalog: Catalog, { group, version, resource }: RequestInfo) {
+  return catalog.find(group, version, resource);
+}
+
+/** Whether a newer catalog may say otherwise. */
+function mayBeStale(resource: RootResource | undefined, { verb, query }: RequestInfo): boolean {
+  if (resource === undefined) return true;
+  if (resource.form !== "main" || !resource.isCustom) return false;
+  const isRead = verb === "get" || verb === "list" || verb === "watch";
+  return !isRead || query.get("resourceVersion") !== "0";
+}
+
+function hasSubresource(resource: RootResource, subresource: string): boolean {
+  return resource.form === "main" && resource.subresources.has(subresource);
+}
+
+function refuseBadPath(resource: RootResource, info: RequestInfo): void {
   const { namespace, depth } = info;
   if (depth > 3) throw routeNotFound();
   if (!resource.isNamespaced && namespace !== "" && !isNamespaceItself(info)) throw routeNotFound();
@@ -69,15 +116,16 @@ function isNamespaceItself(info: RequestInfo): boolean {
   return info.group === "" && info.resource === "namespaces";
 }
 
-function verbsOf(resource: ServedResource, info: RequestInfo): readonly string[] {
+function verbsOf(resource: RootResource, info: RequestInfo): readonly string[] {
   if (info.subresource === "") return resource.fact.verbs;
-  const subresource = resource.subresources.get(info.subresource);
+  const subresource =
+    resource.form === "main" ? resource.subresources.get(info.subresource) : undefined;
   if (subresource === undefined) throw routeNotFound();
-  return subresource.verbs;
+  return subresource.fact.verbs;
 }
 
 /** Creation goes to collections; in a namespace, for namespaced types (S1-PATH-10). */
-function fitsDepth(info: RequestInfo, resource: ServedResource): boolean {
+function fitsDepth(info: RequestInfo, resource: RootResource): boolean {
   const needsNamespace = resource.isNamespaced && info.namespace === "";
   if (info.verb === "create" && info.subresource === "") return info.depth === 1 && !needsNamespace;
   // On a collection there is nothing to replace (S1-PATH-16).

@@ -7,12 +7,9 @@
  * may do everything, so for them nothing is looked up. `resourceVersion=0` asks for whatever this
  * replica has, and is decided on that. Paths that are no resources are served without the store.
  */
-import { reachNow } from "../endpoints/reads/view-reader.js";
+import { type Barrier, reachNow } from "../request/reach-now.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
-
-/** Whoever waits for the view to hold all that was acknowledged. */
-export type Barrier = Parameters<typeof reachNow>[0];
 
 /** Before authentication: a bearer token may be looked up. */
 export function withFreshCredentials(barrier: Barrier): RequestMiddleware {

@@ -7,14 +7,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { MINIMAL_NAMESPACE, MINIMAL_OBJECTS } from "../../e2e/fixtures/minimal-objects.js";
-import { problemsOf, servedResources, type TestObject } from "./testing/problems.js";
+import { problemsOf, storedResources, type TestObject } from "./testing/problems.js";
 
 /** From the emitted file: dist/server/registry. */
 const SHOP = new URL("../../../e2e/fixtures/shop/", import.meta.url);
 
 test("the smallest object of every kind is accepted", () => {
   const unmet = new Set(Object.keys(MINIMAL_OBJECTS));
-  for (const { group, version, resource, isNamespaced } of servedResources) {
+  for (const { group, version, resource, isNamespaced } of storedResources) {
     const name = group === "" ? resource : `${resource}.${group}`;
     const minimal = MINIMAL_OBJECTS[name];
     if (minimal === undefined || !/^v\d+$/.test(version)) continue;
@@ -38,7 +38,7 @@ test("the objects of a small shop are accepted", () => {
     for (const document of parseAllDocuments(readFileSync(new URL(file, SHOP), "utf8"))) {
       const object = document.toJS() as TestObject & { apiVersion: string; kind: string };
       const { apiVersion, kind } = object;
-      const served = servedResources.find(
+      const served = storedResources.find(
         ({ group, version, kind: own }) =>
           own === kind && (group === "" ? version : `${group}/${version}`) === apiVersion,
       );

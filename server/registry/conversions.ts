@@ -3,9 +3,9 @@
  * group-version and resource. Versions of one shape need none: their codecs write other names.
  */
 import type { Naming } from "../api/naming.js";
+import type { Conversion } from "../kinds/conversion.js";
 import { createAutoscalerConversion } from "./autoscaling/conversion.js";
 import { eventConversion } from "./events/conversion.js";
-import type { Conversion } from "./generic/served-resource.js";
 
 /** In the facts' spelling of groups. */
 export function createConversions(naming: Naming): Readonly<Record<string, Conversion>> {

@@ -5,6 +5,7 @@
 import { isIP } from "node:net";
 import type { ApiObject } from "../api/meta.js";
 import { checkPathSegmentName } from "../api/validation-names.js";
+import type { ResourceStrategy, StrategyTable } from "../kinds/strategy.js";
 import { validatesWebhooks } from "./admissionregistration/validate-webhooks.js";
 import { validatesDefinition } from "./apiextensions/validate-definition.js";
 import { validatesApiService } from "./apiregistration/validate-api-service.js";
@@ -14,7 +15,6 @@ import { validatesLease, validatesLeaseCandidate } from "./coordination/validate
 import { validatesEndpointSlice } from "./discovery/validate-endpoint-slice.js";
 import { isMembers, membersAt, selectable, valueAt } from "./generic/fields.js";
 import { formatTime } from "./generic/metadata.js";
-import type { ResourceStrategy, StrategyTable } from "./generic/served-resource.js";
 import { checkImmutable, dropsStatus, specAndStatus, statusOnly } from "./generic/status-parts.js";
 import {
   validatesIngress,

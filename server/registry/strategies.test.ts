@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "../api/meta.js";
 import { createNaming } from "../api/naming.js";
+import type { ResourceStrategy, StrategyContext } from "../kinds/strategy.js";
 import { createUser } from "../request/user-info.js";
 import { qualityOfService } from "./core/pod-qos.js";
-import type { ResourceStrategy, StrategyContext } from "./generic/served-resource.js";
 import { STRATEGIES } from "./groups.js";
 
 const context: StrategyContext = {

@@ -155,7 +155,7 @@ export interface SchemaModel {
   kind(group: string, version: string, kind: string): StructType | undefined;
 }
 
-/** A row of the resource table: one resource or subresource that the server can serve. */
+/** One resource or subresource as discovery lists it; of built-in ones, a row of the facts. */
 export interface ResourceFact {
   readonly group: string;
   readonly version: string;

@@ -1,9 +1,8 @@
 /**
- * ObjectCodec: everything that the facts alone decide about one kind, compiled once: reading a body,
- * defaults, the checks that need no knowledge of the kind, and the canonical text that is stored and
- * served. Every request goes through it; it is pure, except that defaults may ask for the time.
- *
- * What differs per kind beyond that is the registry's ResourceStrategy.
+ * ObjectCodec: how objects of one kind are read, filled in, checked and written, compiled once. Every
+ * request goes through it; it is pure, except that defaults may ask for the time. Here it is made of
+ * the facts; the rest of what a kind is, and the contract of kinds that have no facts, is KindCodec in
+ * server/kinds.
  */
 
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
@@ -22,15 +21,13 @@ export interface DecodeResult {
 }
 
 export interface ObjectCodec {
-  /** The kind as the facts have it. */
-  readonly type: StructType;
   /**
    * Checks JSON types and drops unknown fields; gives a new object, in which every field that is
    * always written is there. @throws {StatusError} 400 for a wrong JSON type,
    * with a DecodeFailure as its cause
    */
   decode(input: JsonValue): DecodeResult;
-  /** Fills in defaults in place: the facts' `default=` and the rules set in code. */
+  /** Fills in defaults in place: those of the schema, and of built-in kinds the rules set in code. */
   applyDefaults(object: ApiObject): void;
   /** Required fields and closed enums. Metadata is the registry's. */
   validate(object: ApiObject): FieldError[];
@@ -62,7 +59,6 @@ export function createObjectCodecs(facts: Facts, options: DefaultingOptions = {}
         failure,
       );
     return {
-      type,
       decode(input) {
         const unknownFields: string[] = [];
         try {

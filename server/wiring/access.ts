@@ -8,17 +8,18 @@ import { openAll } from "../../storage/base/cleanup.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
-import type { ResourceTable } from "../registry/resource-table.js";
+import { LiveCatalog } from "../kinds/live-catalog.js";
 import type { Facts } from "../schema/model.js";
 import { type Authentication, createAuthentication } from "./authentication.js";
 import { type Authorization, createAuthorization } from "./authorization.js";
-import { createServedTable, type Reviewers } from "./registry.js";
 import type { Security } from "./security.js";
+import { createServedCatalog, type Reviewers } from "./served-catalog.js";
 import { createViews, type Views } from "./storage.js";
 import type { OpenedStore } from "./store.js";
 
 export interface Access extends AsyncDisposable {
-  readonly table: ResourceTable;
+  /** What is served now. */
+  readonly catalog: LiveCatalog;
   /** Nothing is read before `view.start`. */
   readonly views: Views;
   readonly authentication: Authentication;
@@ -42,7 +43,7 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     const { config, facts, metrics, logger, security, serverAddress } = parts;
     const { store, tokenKeys } = parts.storage;
     let reviewers: Reviewers | undefined;
-    const table = createServedTable({
+    const builtIn = createServedCatalog({
       config,
       facts,
       tokenKeys,
@@ -51,7 +52,8 @@ export function openAccess(parts: AccessParts): Promise<Access> {
         return reviewers;
       },
     });
-    const views = createViews(config, store, table, logger, metrics);
+    const catalog = new LiveCatalog(builtIn);
+    const views = createViews(config, store, catalog, logger, metrics);
     const common = { config, view: views.view, metrics, logger };
     const installation = tokenKeys.keys.signing.id;
     const authorization = opened.use(await createAuthorization({ ...common, installation }));
@@ -61,7 +63,7 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     );
     reviewers = { authentication, authorization };
     return {
-      table,
+      catalog,
       views,
       authentication,
       authorization,

@@ -8,9 +8,10 @@ import { enabledResources } from "../config/runtime-config.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { runControllers } from "../controllers/run-controllers.js";
 import { Metrics } from "../http/metrics.js";
+import { createFactsCodecs } from "../kinds/facts-codecs.js";
+import { LiveCatalog } from "../kinds/live-catalog.js";
+import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
 import { createOwnership } from "../registry/generic/ownership.js";
-import { createResourceTable } from "../registry/resource-table.js";
-import { createObjectCodecs } from "../schema/object-codec.js";
 import { loadFacts } from "../types/load-facts.js";
 import { createViews } from "./storage.js";
 import { openStore, STORE_START_MS } from "./store.js";
@@ -26,22 +27,24 @@ export async function runControlLoops(
 ): Promise<void> {
   const { naming } = config;
   const facts = loadFacts(naming);
-  const table = createResourceTable({
+  const builtIn = createBuiltInCatalog({
     naming,
     facts,
-    codecs: createObjectCodecs(facts),
+    codecs: createFactsCodecs(facts),
     isEnabled: enabledResources(config.runtimeConfig, facts),
   });
+  const catalog = new LiveCatalog(builtIn);
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(STORE_START_MS)]);
   const metrics = new Metrics();
   await using storage = await openStore({ config, metrics, logger }, deadline);
   const { store, encryption, tokenKeys } = storage;
   await using lifecycle = new Lifecycle(logger);
-  const { view, freshness } = createViews(config, store, table, logger);
+  const { view, freshness } = createViews(config, store, catalog, logger);
   const clock = systemClock;
   const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };
-  const ownership = createOwnership({ model: facts.model, naming, clock, table });
+  const ownership = createOwnership({ naming, clock, catalog });
   const registry = {
+    catalog,
     store,
     view,
     freshness,
@@ -51,7 +54,7 @@ export async function runControlLoops(
     ownership,
     ...(encryption !== undefined && { storedForm: encryption.store }),
   };
-  const objects = createLocalObjects(registry, table);
+  const objects = createLocalObjects(registry);
   // A process that serves nothing has no certificate of its own to be known by.
   const rootAuthority = await rootAuthorityOf(config, () => "");
   const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };

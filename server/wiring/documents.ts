@@ -8,24 +8,26 @@ import { createOpenApi } from "../endpoints/openapi/openapi.js";
 import { isForPeople } from "../endpoints/representations/pretty.js";
 import type { Health } from "../http/health.js";
 import type { DocumentHandler } from "../http/routes.js";
-import type { ResourceTable } from "../registry/resource-table.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { Facts } from "../schema/model.js";
 
 export interface DocumentParts {
   readonly config: Config;
   readonly build: BuildInfo;
   readonly facts: Facts;
-  readonly table: ResourceTable;
+  readonly catalog: CatalogSource;
   readonly health: Health;
   readonly address: () => string;
 }
 
 export function createDocuments(parts: DocumentParts): Record<string, DocumentHandler> {
-  const { config, build, facts, table, health, address } = parts;
+  const { config, build, facts, catalog, health, address } = parts;
   const served = {
     naming: config.naming,
     model: facts.model,
-    resources: table.servedFacts,
+    resources: catalog.current.groups.flatMap(({ versions }) =>
+      versions.flatMap(({ facts }) => facts),
+    ),
     groupVersions: facts.groupVersions,
   };
   const discovery = createDiscovery({

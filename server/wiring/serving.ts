@@ -31,6 +31,7 @@ import { openAuditLog } from "./audit.js";
 import { createDocuments } from "./documents.js";
 import { createRegistry } from "./registry.js";
 import type { Security } from "./security.js";
+import { createActions } from "./served-catalog.js";
 import type { Views } from "./storage.js";
 import { observeStorage } from "./storage-metrics.js";
 import type { OpenedStore } from "./store.js";
@@ -112,8 +113,8 @@ interface ChainParts extends ServingParts {
 }
 
 function createChain(parts: ChainParts) {
-  const { config, facts, metrics, logger, auditLog, health, registry, ticker } = parts;
-  const { table, views, authentication, authorization } = parts.access;
+  const { config, facts, metrics, logger, storage, auditLog, health, registry, ticker } = parts;
+  const { catalog, views, authentication, authorization } = parts.access;
   const { naming } = config;
   const { freshness } = views;
   const { authorizer, impersonation } = authorization;
@@ -123,12 +124,12 @@ function createChain(parts: ChainParts) {
     mutatingMax: config.maxMutatingRequestsInflight,
   });
   metrics.observeInFlight(() => inFlightLimits);
-  const documents = createDocuments({ ...parts, table, address: parts.serverAddress });
+  const documents = createDocuments({ ...parts, catalog, address: parts.serverAddress });
   const verbs = createVerbs({
     config,
     registry,
     freshness,
-    model: facts.model,
+    actions: createActions(storage.tokenKeys),
     protobuf,
     authorizer,
     metrics,
@@ -148,13 +149,13 @@ function createChain(parts: ChainParts) {
     beforeAuthentication: [withWebSocketBearer(naming), withFreshCredentials(freshness)],
     beforeAuthorization: [withFreshPolicy(freshness), withImpersonation(impersonation)],
     requestTimeoutMs: config.requestTimeoutMs,
-    isServed: (info) => isServedPath(table, info),
+    isServed: (info) => isServedPath(catalog.current, info),
     routes: createRoutes({
       health,
       metrics,
       documents: { ...documents, ...authentication.documents },
     }),
-    handler: withResourceVerbs(table, verbs),
+    handler: withResourceVerbs({ catalog, freshness, handlers: verbs }),
   });
 }
 

@@ -78,24 +78,24 @@ interface Milestones {
 
 async function becomeReady(parts: StartParts, milestones: Milestones): Promise<void> {
   const { config, storage, logger } = parts;
-  const { table, views } = parts.access;
+  const { catalog, views } = parts.access;
   const { lifecycle } = parts.serving;
   await views.view.start(lifecycle, lifecycle.signal);
   milestones.kindsServed();
   collectGarbage();
   await fillRegistry(parts, milestones);
   spawnCompactor(config, storage.store, lifecycle, logger);
-  lifecycle.spawn("codec warm-up", (signal) => warmCodecs(table, signal));
+  lifecycle.spawn("codec warm-up", (signal) => warmCodecs(catalog.current, signal));
   milestones.viewLoaded();
 }
 
 /** The view is loaded. Makes what every registry has; the loops run on in the background. */
 async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promise<void> {
-  const { config, security, storage, access, serving } = parts;
+  const { config, security, storage, serving } = parts;
   const { naming } = config;
   const { registry, lifecycle } = serving;
   const { signal } = lifecycle;
-  const objects = createLocalObjects(registry, access.table);
+  const objects = createLocalObjects(registry);
   const loops = { objects, naming, clock: systemClock, logger: parts.logger };
   await ensureSystemNamespaces(objects, naming, signal);
   await ensureSystemPriorityClasses(objects, naming, signal);

@@ -11,7 +11,7 @@ import { runCompactor } from "../../storage/kv/compactor.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
-import type { ResourceTable } from "../registry/resource-table.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
 import { observeBatches, observeEtcdRequests } from "./storage-metrics.js";
 
 /** A storm of writes may fill the log up to so many times its byte budget before events are lost. */
@@ -76,7 +76,7 @@ export interface Views {
 export function createViews(
   config: Config,
   store: RevisionedStore,
-  table: ResourceTable,
+  catalog: CatalogSource,
   logger: Logger,
   metrics?: Metrics,
 ): Views {
@@ -87,7 +87,7 @@ export function createViews(
     clock,
     logger,
     ringLimits: ringLimitsOf(config),
-    traits: (partition) => table.traits(partition),
+    traits: (partition) => catalog.current.traits(partition),
   });
   const onBatch = metrics === undefined ? undefined : observeBatches(metrics);
   const barrier = { store, view, clock, ...(onBatch === undefined ? {} : { onBatch }) };

@@ -18,14 +18,13 @@ import { createPrinters } from "../endpoints/tables/printers.js";
 import { handleCreate } from "../endpoints/writes/create.js";
 import { handleDelete, handleDeleteCollection } from "../endpoints/writes/delete.js";
 import { handlePatch } from "../endpoints/writes/patch.js";
-import { createStrategicMerges } from "../endpoints/writes/strategic-merges.js";
 import { handleUpdate } from "../endpoints/writes/update.js";
 import type { CounterCell } from "../http/fast-metrics.js";
 import type { Metrics } from "../http/metrics.js";
+import type { ServedResource } from "../kinds/served-resource.js";
+import type { Actions } from "../registry/generic/action.js";
 import type { Registry } from "../registry/generic/registry.js";
-import type { ServedResource } from "../registry/generic/served-resource.js";
 import type { RequestContext } from "../request/request-state.js";
-import type { SchemaModel } from "../schema/model.js";
 
 /** What clients may ask answers to be. */
 export function negotiatorOf({ naming, features }: Config): Negotiator {
@@ -36,7 +35,7 @@ export interface VerbParts {
   readonly config: Config;
   readonly registry: Registry;
   readonly freshness: FreshnessBarrier;
-  readonly model: SchemaModel;
+  readonly actions: Actions;
   readonly protobuf: ProtobufCodecs;
   readonly authorizer: Authorizer;
   readonly metrics: Metrics;
@@ -45,7 +44,7 @@ export interface VerbParts {
 }
 
 export function createVerbs(parts: VerbParts): VerbHandlers {
-  const { config, registry, freshness, model, protobuf, authorizer, metrics, ticker } = parts;
+  const { config, registry, freshness, actions, protobuf, authorizer, metrics, ticker } = parts;
   const { naming, store, view } = registry;
   const representations = createRepresentationSource(naming, negotiatorOf(config), {
     printerOf: createPrinters(naming),
@@ -84,13 +83,13 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
   };
   const writes = {
     registry,
+    actions,
     representations,
     decoders: { naming, protobuf, hasCbor: config.features.CBORServingAndStorage },
     authorizeCreate: verbAuthorizer(authorizer, "create"),
     ...(config.features.AllowUnsafeMalformedObjectDeletion && {
       authorizeUnsafeDelete: verbAuthorizer(authorizer, "unsafe-delete-ignore-read-errors"),
     }),
-    strategicMergeOf: createStrategicMerges(model),
   };
   return {
     get: (ctx, resource) => handleGet(ctx, resource, reads),
@@ -119,7 +118,7 @@ function verbAuthorizer(authorizer: Authorizer, verb: string) {
 
 /** One cell per resource: the fan-out to watchers only adds a number. */
 function watchEventCounter(metrics: Metrics): (resource: ServedResource, events: number) => void {
-  const cells = new Map<ServedResource, CounterCell>();
+  const cells = new WeakMap<ServedResource, CounterCell>();
   return (resource, events) => {
     let cell = cells.get(resource);
     if (cell === undefined) {

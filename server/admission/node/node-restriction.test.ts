@@ -7,7 +7,8 @@ import * as x509 from "@peculiar/x509";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { admitUnstored, runAction } from "../../registry/generic/admit.js";
+import { runAction } from "../../registry/generic/action.js";
+import { admitUnstored } from "../../registry/generic/admit.js";
 import { createObject } from "../../registry/generic/create.js";
 import { deleteObject } from "../../registry/generic/delete.js";
 import type { Registry } from "../../registry/generic/registry.js";
@@ -19,6 +20,7 @@ import {
   writeOptions,
 } from "../../registry/generic/testing/registry-harness.js";
 import { patchObject } from "../../registry/generic/update.js";
+import { eviction } from "../../registry/subresources/eviction.js";
 import { createUser } from "../../request/user-info.js";
 import { AdmissionChain } from "../chain.js";
 import { NodeRestriction } from "./node-restriction.js";
@@ -220,13 +222,19 @@ test("S2-NODE-06: a node deletes, evicts and reports on pods that are bound to i
     merge(targetOf("", "pods", "mine", ""), { metadata: { labels: { a: "b" } } }),
     /unexpected operation "UPDATE", node "n1" can only create and delete mirror pods/,
   );
-  const shape = harness.resource("", "v1", "pods").shapes?.get("eviction");
-  assert.ok(shape !== undefined);
+  const resource = harness.action("", "v1", "pods", "eviction");
   const evict = (name: string) => {
     const object = { kind: "Eviction", apiVersion: "policy/v1", metadata: { name } };
     const options = writeOptions({ user: n1, isDryRun: true });
-    const request = { object, namespace: "default", name, options, subresource: "eviction" };
-    return runAction(registry, shape, request, noSignal);
+    const request = {
+      resource,
+      object,
+      namespace: "default",
+      name,
+      options,
+      subresource: "eviction",
+    };
+    return runAction(registry, eviction, request, noSignal);
   };
   await evict("mine");
   await refused(evict("other"), /node n1 can only evict pods with spec.nodeName set to itself/);

@@ -283,12 +283,11 @@ test("a running pod that no longer meets the standard can still be changed, but 
 
 test("a container for debugging meets the standard as well", async () => {
   await create("", "pods", pod("debugged"), "baseline");
-  const pods = harness.resource("", "v1", "pods");
   const debug = (securityContext: JsonObject) =>
     patchObject(
       registry,
       {
-        resource: pods.shapes?.get("ephemeralcontainers") ?? pods,
+        resource: harness.part("", "v1", "pods", "ephemeralcontainers"),
         namespace: "baseline",
         name: "debugged",
         subresource: "ephemeralcontainers",

@@ -5,7 +5,7 @@
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { notFound, unreadableObjects } from "../../api/status.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { sendCompressed } from "../../response/compression.js";
 import { sendBytes } from "../../response/send-bytes.js";
@@ -17,7 +17,7 @@ import { namespaceOf, type ReadServices } from "./resource-read.js";
 /** Answers with one object. @throws {StatusError} 404, 406, 500, 503, 504 */
 export async function handleGet(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: StoredResource,
   { reader, representations, compression }: ReadServices,
 ): Promise<void> {
   const { info } = ctx.state;

@@ -8,13 +8,13 @@ import { StorageError } from "../../../storage/kv/errors.js";
 import type { RangeResult, Revision, RevisionedStore } from "../../../storage/kv/store.js";
 import { decodeStoredObject, type StoredObject } from "../../../storage/objects/stored-object.js";
 import { expired, serviceUnavailable } from "../../api/status.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 
 /** Keys read at a time: a page of 8 KiB objects stays below 8 MiB. */
 const PAGE_KEYS = 1_000;
 
 export interface HistoricalRange {
-  readonly resource: ServedResource;
+  readonly resource: StoredResource;
   /** "" = all. */
   readonly namespace: string;
   /** Path of the object after which the page begins; "" = from the start. */

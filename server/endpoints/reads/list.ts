@@ -5,7 +5,7 @@
  *   that state -> list-body: chunks, at the client's pace
  */
 import type { Revision } from "../../../storage/kv/store.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { formatContinueToken, type ListIdentity, parseContinueToken } from "../continue-token.js";
 import type { ListMetadata } from "../representation.js";
@@ -23,7 +23,7 @@ export const LARGE_LIST_BYTES = 100_000_000;
 /** Answers with a collection. @throws {StatusError} 400, 406, 410, 422, 500, 503, 504 */
 export async function handleList(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: StoredResource,
   services: ListServices,
 ): Promise<void> {
   const { info } = ctx.state;

@@ -6,7 +6,7 @@ import type { ObjectTree } from "../../../storage/cache/object-tree.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Selector } from "../../api/selectors.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { ListIdentity } from "../continue-token.js";
 import type { Representation } from "../representation.js";
@@ -27,7 +27,7 @@ export interface ListServices extends ReadServices {
 /** One list request on its way. */
 export interface Listing {
   readonly ctx: RequestContext;
-  readonly resource: ServedResource;
+  readonly resource: StoredResource;
   readonly services: ListServices;
   readonly representation: Representation;
   readonly selector: Selector;

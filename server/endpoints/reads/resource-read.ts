@@ -5,7 +5,7 @@
 
 import type { Naming } from "../../api/naming.js";
 import { compileSelector, type Selector } from "../../api/selectors.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { Compression } from "../../response/compression.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
@@ -18,16 +18,16 @@ export interface ReadServices {
   /** Absent = get and list are never compressed (S1-NEG-18). */
   readonly compression?: Compression;
   /** Counts events delivered to watchers: apiserver_watch_events_total. */
-  countWatchEvents(resource: ServedResource, events: number): void;
+  countWatchEvents(resource: StoredResource, events: number): void;
 }
 
 /** The namespace that the request is about: none for a cluster-scoped type, also for a Namespace. */
-export function namespaceOf(ctx: RequestContext, resource: ServedResource): string {
+export function namespaceOf(ctx: RequestContext, resource: StoredResource): string {
   return resource.isNamespaced ? ctx.state.info.namespace : "";
 }
 
 /** The request's label and field selector, within its namespace. @throws {StatusError} 400 */
-export function selectorOf(ctx: RequestContext, resource: ServedResource): Selector {
+export function selectorOf(ctx: RequestContext, resource: StoredResource): Selector {
   const { query, name, isLegacyPath, depth } = ctx.state.info;
   const fieldSelector = query.get("fieldSelector") ?? "";
   // A legacy watch of one object names it in the path.

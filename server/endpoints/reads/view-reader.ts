@@ -3,26 +3,15 @@
  * (S1-RV-01..06, S1-RV-29). What it gives is used synchronously afterwards: the next await may
  * change the view.
  */
-import type { FreshnessBarrier } from "../../../storage/cache/freshness.js";
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
-import { StorageError } from "../../../storage/kv/errors.js";
 import { serviceUnavailable, timeout, tooLargeResourceVersion } from "../../api/status.js";
-import type { RequestState } from "../../request/request-state.js";
+import { type Barrier, reachNow, type Waiting } from "../../request/reach-now.js";
 import type { Wanted, WantedVersion } from "./read-options.js";
 
 /** A version that does not exist yet is waited for so long (S1-RV-29: about 3 s). */
 const FUTURE_REVISION_WAIT_MS = 3_000;
 /** Longer versions are nobody's; an answer does not repeat them. */
 const SHOWN_DIGITS_MAX = 40;
-
-/** What a wait looks at: when the request has to be over. */
-export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal"> & {
-  /** The view held everything acknowledged before the request when this was set; it stays true. */
-  isFresh: boolean;
-};
-
-/** The barrier, as far as reads need it. */
-export type Barrier = Pick<FreshnessBarrier, "fresh">;
 
 export interface ViewReader {
   readonly view: RegistryView;
@@ -56,25 +45,6 @@ export function createViewReader(view: RegistryView, freshness: Barrier): ViewRe
   };
 }
 
-/**
- * Resolves when the view holds everything acknowledged before the call, and notes it in the request.
- * @throws {StatusError} 503 when the store cannot say
- */
-export async function reachNow(freshness: Barrier, request: Waiting): Promise<void> {
-  const fresh = freshness.fresh();
-  try {
-    // The barrier has a deadline of its own; only a request in a greater hurry needs another.
-    const isInHurry = request.deadlineMs - request.receivedAtMs < FUTURE_REVISION_WAIT_MS;
-    await (isInHurry ? orAborted(fresh, request.signal) : fresh);
-    request.isFresh = true;
-  } catch (error) {
-    if (error instanceof StorageError) {
-      throw serviceUnavailable("the store is not reachable or has no quorum; try again later");
-    }
-    throw error;
-  }
-}
-
 async function reachRevision(
   view: RegistryView,
   freshness: Barrier,
@@ -95,13 +65,4 @@ async function reachRevision(
     if (signal.aborted) throw signal.reason;
     throw timeout("the version was not reached in time");
   }
-}
-
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

@@ -19,7 +19,7 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Naming } from "../../api/naming.js";
 import type { Selector } from "../../api/selectors.js";
 import { expired, type StatusError, unreadableObjects } from "../../api/status.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { openSink, type ResponseSink, SharedChunk } from "../../response/response-sink.js";
 import type { WebSocketOptions } from "../../response/web-socket-sink.js";
@@ -47,7 +47,7 @@ export interface WatchServices extends ReadServices, StreamingLists {
 /** Answers with a stream of events until the client leaves, the timeout or the server's end. */
 export async function handleWatch(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: StoredResource,
   services: WatchServices,
 ): Promise<void> {
   const { reader, naming } = services;
@@ -66,7 +66,7 @@ export async function handleWatch(
 
 interface StreamOptions {
   readonly ctx: RequestContext;
-  readonly resource: ServedResource;
+  readonly resource: StoredResource;
   readonly representation: Representation;
   readonly selector: Selector;
   readonly options: WatchOptions;
@@ -76,7 +76,7 @@ interface StreamOptions {
 /** One open watch. Lives until its response closes. */
 class WatchStream implements WatchSink, Tick {
   readonly #sink: ResponseSink;
-  readonly #resource: ServedResource;
+  readonly #resource: StoredResource;
   readonly #representation: Representation;
   readonly #selector: Selector;
   readonly #options: WatchOptions;

@@ -1,10 +1,10 @@
 /** From what was negotiated to the Representation of a resource. */
 import type { Naming } from "../../api/naming.js";
 import { notAcceptable } from "../../api/status.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { ServedResource } from "../../kinds/served-resource.js";
+import type { TablePrinter } from "../../kinds/table-printer.js";
 import type { Negotiated } from "../negotiation.js";
 import type { IncludeObject, Representation } from "../representation.js";
-import type { TablePrinter } from "../tables/printer.js";
 import { inCbor } from "./cbor-encoding.js";
 import { inCompactJson, inIndentedJson } from "./json-encoding.js";
 import { type JsonForm, metadataForm, objectForm } from "./json-form.js";

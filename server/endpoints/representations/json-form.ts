@@ -6,7 +6,7 @@
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
 import { parseJson } from "../../codec/json.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import { isStored, type ServedResource } from "../../kinds/served-resource.js";
 import type { ChunkWriter } from "../chunk-writer.js";
 import { metadataRange } from "../metadata-bytes.js";
 import type { BookmarkMetadata, ListMetadata } from "../representation.js";
@@ -40,7 +40,7 @@ export function objectForm(resource: ServedResource): JsonForm {
   return {
     id: `object/${apiVersion}`,
     isWholeObject: true,
-    isStoredForm: resource.conversion === undefined,
+    isStoredForm: !isStored(resource) || resource.conversion === undefined,
     isTimed: false,
     put(out, object) {
       const { bytes } = served(object);
@@ -60,8 +60,8 @@ export type ServedBytes = (object: StoredObject) => Pick<StoredObject, "bytes" |
 
 /** The bytes in the served version: the stored ones, unless the two differ in shape. */
 export function servedBytes(resource: ServedResource): ServedBytes {
+  if (!isStored(resource) || resource.conversion === undefined) return (object) => object;
   const { conversion, codec, storedCodec } = resource;
-  if (conversion === undefined) return (object) => object;
   const converted = new WeakMap<StoredObject, { bytes: Buffer; bodyOffset: number }>();
   const head = `{"kind":"${resource.kind}","apiVersion":"${formatGroupVersion(resource)}",`;
   return (object) => {

@@ -6,7 +6,7 @@ import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
 import type { JsonObject } from "../../api/meta.js";
 import { createNaming } from "../../api/naming.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { ServedResource } from "../../kinds/served-resource.js";
 import { loadFacts } from "../../types/load-facts.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";

@@ -12,7 +12,7 @@ import { notAcceptable } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
 import type { ProtobufCodec, ProtobufCodecs } from "../../codec/protobuf.js";
 import { itemHead, itemSize, listHead, watchFrameHead } from "../../codec/protobuf-stream.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import { kindVersionOf, type ServedResource } from "../../kinds/served-resource.js";
 import type { ChunkWriter } from "../chunk-writer.js";
 import { metadataRange } from "../metadata-bytes.js";
 import type { Representation } from "../representation.js";
@@ -62,7 +62,7 @@ export function createProtobufForms(codecs: Pick<ProtobufCodecs, "forKind">): Pr
     codecOf(resource) {
       let codec = known.get(resource);
       if (codec === undefined) {
-        const { group, version } = resource.fact.kindGroupVersion ?? resource;
+        const { group, version } = kindVersionOf(resource);
         codec = codecs.forKind(group, version, resource.kind) ?? null;
         known.set(resource, codec);
       }
@@ -79,7 +79,7 @@ export function protobufObjects(
 ): Representation | undefined {
   const codec = forms.codecOf(resource);
   if (codec === undefined) return undefined;
-  const { group, version } = resource.fact.kindGroupVersion ?? resource;
+  const { group, version } = kindVersionOf(resource);
   const served = servedBytes(resource);
   return representation({
     id: `protobuf/${group}/${version}/${resource.kind}`,

@@ -3,7 +3,7 @@ import { invalidValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest, unsuitableForm } from "../../api/status.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import { isStored, type ServedResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { Negotiator, ObjectForm } from "../negotiation.js";
 import type { IncludeObject, Representation } from "../representation.js";
@@ -48,7 +48,7 @@ export function createRepresentationSource(
         hasProtobuf: all.protobuf.codecOf(resource) !== undefined,
         isStream,
         // The answer to a question is no object that could be shown in a row (S1-TABLE-08).
-        hasForms: resource.virtual === undefined && resource.action === undefined,
+        hasForms: isStored(resource),
       });
       const include = negotiated.form === "Table" ? includeObject(ctx) : "Metadata";
       const isPretty = wantsPretty(ctx);

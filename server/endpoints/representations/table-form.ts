@@ -3,10 +3,10 @@
  * in tables/; here is what stands around them.
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { Cell, TablePrinter } from "../../kinds/table-printer.js";
 import { quoteString } from "../../schema/json-text.js";
 import type { ChunkWriter } from "../chunk-writer.js";
 import type { IncludeObject } from "../representation.js";
-import type { Cell, TablePrinter } from "../tables/printer.js";
 import { type JsonForm, listMetadata } from "./json-form.js";
 
 export interface TableFormOptions {

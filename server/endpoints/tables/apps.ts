@@ -1,4 +1,6 @@
 /** Columns of the groups apps, batch, autoscaling and policy: what makes and scales pods. */
+
+import type { TablePrinter } from "../../kinds/table-printer.js";
 import {
   AGE,
   age,
@@ -22,7 +24,6 @@ import {
   whole,
   wide,
 } from "./cells.js";
-import type { TablePrinter } from "./printer.js";
 
 const POD_SPEC = ["spec", "template", "spec"] as const;
 

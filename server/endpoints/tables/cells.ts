@@ -2,7 +2,7 @@
  * What columns are made of: reading fields of an object that may lack any of them, and the words that
  * cells use (S1-TABLE-07). Pure.
  */
-import type { Cell, Column, TablePrinter } from "./printer.js";
+import type { Cell, Column, TablePrinter } from "../../kinds/table-printer.js";
 
 export type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,6 @@
 /** Columns of the core group. */
 import type { Naming } from "../../api/naming.js";
+import type { TablePrinter } from "../../kinds/table-printer.js";
 import { REPLICATION_CONTROLLERS_TABLE } from "./apps.js";
 import {
   AGE,
@@ -23,7 +24,6 @@ import {
 } from "./cells.js";
 import { CONFIG_MAPS_TABLE, SECRETS_TABLE } from "./data-tables.js";
 import { POD_TEMPLATES_TABLE, PODS_TABLE } from "./pods.js";
-import type { TablePrinter } from "./printer.js";
 
 export function coreTables(naming: Naming): Readonly<Record<string, TablePrinter>> {
   const { labelDomain } = naming;

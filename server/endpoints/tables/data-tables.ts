@@ -3,9 +3,9 @@
  * found in the bytes without parsing these.
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { TablePrinter } from "../../kinds/table-printer.js";
 import { countMembers, creationTimestamp, memberRange } from "../metadata-bytes.js";
 import { AGE_COLUMN, age, NAME_COLUMN, textColumn } from "./cells.js";
-import type { TablePrinter } from "./printer.js";
 
 const DATA_COLUMN = textColumn("Data", () => "").column;
 const TYPE_COLUMN = textColumn("Type", () => "").column;

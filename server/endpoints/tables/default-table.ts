@@ -1,6 +1,7 @@
 /** The columns of every type that has none of its own (S1-TABLE-02, C-15). */
+
+import type { Column, TablePrinter } from "../../kinds/table-printer.js";
 import { creationTimestamp } from "../metadata-bytes.js";
-import type { Column, TablePrinter } from "./printer.js";
 
 const NAME: Column = {
   name: "Name",

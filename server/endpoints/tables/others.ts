@@ -1,5 +1,6 @@
 /** Columns of the smaller groups, by group. */
 import type { Naming } from "../../api/naming.js";
+import type { Cell, TablePrinter } from "../../kinds/table-printer.js";
 import {
   AGE,
   at,
@@ -24,7 +25,6 @@ import {
   wide,
 } from "./cells.js";
 import { EVENTS_TABLE, ingressAddresses } from "./core.js";
-import type { Cell, TablePrinter } from "./printer.js";
 
 type Tables = Readonly<Record<string, TablePrinter>>;
 

@@ -1,4 +1,6 @@
 /** How a pod is doing, in a few words: what kubectl shows of it. */
+
+import type { Row, RowCondition, TablePrinter } from "../../kinds/table-printer.js";
 import {
   AGE,
   age,
@@ -16,7 +18,6 @@ import {
   whole,
   wide,
 } from "./cells.js";
-import type { Row, RowCondition, TablePrinter } from "./printer.js";
 
 interface PodSummary {
   readonly ready: string;

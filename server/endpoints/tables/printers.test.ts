@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { toRevision } from "../../../storage/kv/store.js";
 import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
 import { createNaming } from "../../api/naming.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
-import type { Cell } from "./printer.js";
+import type { ServedResource } from "../../kinds/served-resource.js";
+import type { Cell } from "../../kinds/table-printer.js";
 import { createPrinters } from "./printers.js";
 
 const NOW = Date.parse("2026-01-02T00:00:00Z");

@@ -9,8 +9,8 @@ import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject, type StoredObject } from "../../../storage/objects/stored-object.js";
 import type { JsonObject } from "../../api/meta.js";
 import { parseJson } from "../../codec/json.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { WriteResult } from "../../registry/generic/registry.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
@@ -19,7 +19,7 @@ import { answerDocument } from "./write-services.js";
 /** @param result a Status, an object of the resource, or a list of them */
 export function answerDeleted(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: StoredResource,
   representation: Representation,
   result: WriteResult,
 ): void {
@@ -42,7 +42,7 @@ export function answerDeleted(
 
 function putList(
   out: ChunkWriter,
-  resource: ServedResource,
+  resource: StoredResource,
   representation: Representation,
   list: JsonObject,
 ): void {
@@ -57,7 +57,7 @@ function putList(
   representation.putListFoot(out, objects.length === 0);
 }
 
-function readBack(resource: ServedResource, served: JsonObject): StoredObject {
+function readBack(resource: StoredResource, served: JsonObject): StoredObject {
   const { codec, conversion, storedCodec, strategy } = resource;
   const { object } = codec.decode(served);
   const stored = conversion === undefined ? object : conversion.toStored(object);

@@ -4,10 +4,10 @@ import { after, before, test } from "node:test";
 import { forbidden, StatusError } from "../../api/status.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
+import { ACTIONS } from "../../registry/subresources/subresources.js";
 import { loadFacts } from "../../types/load-facts.js";
 import { createNegotiator } from "../negotiation.js";
 import { createRepresentationSource } from "../representations/representation-source.js";
-import { createStrategicMerges } from "./strategic-merges.js";
 import { type Answer, createSender } from "./testing/send-request.js";
 import type { WriteServices } from "./write-services.js";
 
@@ -18,7 +18,7 @@ const services: WriteServices = {
   registry: harness.registry,
   representations: createRepresentationSource(naming, createNegotiator(naming)),
   decoders: { naming, protobuf: createProtobufCodecs(facts) },
-  strategicMergeOf: createStrategicMerges(facts.model),
+  actions: ACTIONS,
 };
 const send = createSender(harness, services);
 

@@ -1,11 +1,17 @@
 /** create: POST to a collection (S1-CRUD-01), and to virtual resources (S1-CRUD-07). */
 import type { ApiObject } from "../../api/meta.js";
-import { admitUnstored, runAction } from "../../registry/generic/admit.js";
+import { internalError } from "../../api/status.js";
+import type {
+  ActionResource,
+  ServedResource,
+  VirtualResource,
+} from "../../kinds/served-resource.js";
+import { runAction } from "../../registry/generic/action.js";
+import { admitUnstored } from "../../registry/generic/admit.js";
 import { type CreateRequest, createObject } from "../../registry/generic/create.js";
 import { decodeInput, type ObjectInput } from "../../registry/generic/decode-input.js";
 import { fillNamespace } from "../../registry/generic/metadata.js";
 import type { Registry, WriteResult } from "../../registry/generic/registry.js";
-import type { ServedResource, VirtualResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { readObject } from "./request-body.js";
 import { parseWriteOptions } from "./write-options.js";
@@ -34,17 +40,25 @@ export async function handleCreate(
   const input = await readObject(ctx, kind, options.fieldValidation, decoders);
   const namespace = namespaceOf(ctx, resource);
   ctx.state.createdName = nameSent(input);
-  const request = { resource, namespace, input, options };
-  if (resource.action !== undefined) {
-    answerDocument(ctx, representation, await act(ctx, registry, request));
-  } else if (resource.virtual !== undefined) {
-    const question = { ...request, virtual: resource.virtual };
-    answerDocument(ctx, representation, await compute(ctx, registry, question));
-  } else {
-    const result = await createObject(registry, request, ctx.state.signal);
-    ctx.state.createdName = result.stored.metadata.name ?? "";
-    answerObject(ctx, resource, services, result);
+  const sent = { namespace, input, options };
+  switch (resource.form) {
+    case "action":
+      answerDocument(ctx, representation, await act(ctx, services, { resource, ...sent }));
+      break;
+    case "virtual":
+      answerDocument(ctx, representation, await compute(ctx, registry, { resource, ...sent }));
+      break;
+    default: {
+      const result = await createObject(registry, { resource, ...sent }, ctx.state.signal);
+      ctx.state.createdName = result.stored.metadata.name ?? "";
+      answerObject(ctx, resource, services, result);
+    }
   }
+}
+
+/** As for an object to be stored, of another form of resource. */
+interface Sent<Resource> extends Omit<CreateRequest, "resource"> {
+  readonly resource: Resource;
 }
 
 /** "" where there is none, or none that anything could be called. */
@@ -57,33 +71,35 @@ function nameSent({ value }: ObjectInput): string {
 /** A create that does something to the object that the URL, or the body, names (S1-GEN-08). */
 async function act(
   { state: { info, signal } }: RequestContext,
-  registry: Registry,
-  request: CreateRequest,
+  { registry, actions }: WriteServices,
+  request: Sent<ActionResource>,
 ): Promise<WriteResult> {
   const { resource, namespace, options } = request;
+  const action = actions[resource.action];
+  if (action === undefined) throw internalError(`nobody runs ${resource.action}`);
   const object = decodeSent(request);
   // On a collection the object names itself.
   const name = info.name === "" ? (object.metadata.name ?? "") : info.name;
-  const action = { object, namespace, name, options, subresource: info.subresource };
-  return await runAction(registry, resource, action, signal);
+  const asked = { resource, object, namespace, name, options, subresource: info.subresource };
+  return await runAction(registry, action, asked, signal);
 }
 
 /** A create whose answer is computed and stored nowhere: the reviews (S1-CRUD-07). */
 async function compute(
   { state: { signal, user } }: RequestContext,
   registry: Registry,
-  request: CreateRequest & { readonly virtual: VirtualResource },
+  request: Sent<VirtualResource>,
 ): Promise<WriteResult> {
-  const { resource, namespace, options, virtual } = request;
+  const { resource, namespace, options } = request;
   const sent = decodeSent(request);
   const name = sent.metadata.name ?? "";
   const target = { resource, subresource: "", namespace, name, options };
   const object = await admitUnstored(registry.admission, target, sent, signal);
-  const answer = await virtual.create({ object, namespace, user }, signal);
+  const answer = await resource.operation.create({ object, namespace, user }, signal);
   return { status: 201, bytes: Buffer.from(`${resource.codec.encode(answer)}\n`) };
 }
 
-function decodeSent({ resource, namespace, input, options }: CreateRequest): ApiObject {
+function decodeSent({ resource, namespace, input, options }: Sent<ServedResource>): ApiObject {
   const object = decodeInput(resource, input, options);
   fillNamespace(object.metadata, resource.isNamespaced, namespace);
   return object;

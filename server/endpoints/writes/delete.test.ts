@@ -4,11 +4,11 @@ import { after, before, beforeEach, test } from "node:test";
 import { forbidden, StatusError } from "../../api/status.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { noSignal, openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
+import { ACTIONS } from "../../registry/subresources/subresources.js";
 import { parseRequestInfo } from "../../request/request-info.js";
 import { loadFacts } from "../../types/load-facts.js";
 import { createNegotiator } from "../negotiation.js";
 import { createRepresentationSource } from "../representations/representation-source.js";
-import { createStrategicMerges } from "./strategic-merges.js";
 import { createSender } from "./testing/send-request.js";
 import type { WriteServices } from "./write-services.js";
 
@@ -21,7 +21,7 @@ const services: WriteServices = {
   registry,
   representations: createRepresentationSource(naming, createNegotiator(naming)),
   decoders: { naming, protobuf },
-  strategicMergeOf: createStrategicMerges(facts.model),
+  actions: ACTIONS,
 };
 /** As the gate AllowUnsafeMalformedObjectDeletion makes them; who was asked is noted. */
 const asked: string[] = [];

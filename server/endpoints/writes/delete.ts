@@ -4,6 +4,7 @@ import { invalidValue } from "../../api/field-errors.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { badRequest, type FieldError, invalidOptions } from "../../api/status.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import { deleteObject } from "../../registry/generic/delete.js";
 import { deleteCollection } from "../../registry/generic/delete-collection.js";
 import { deleteCorruptObject } from "../../registry/generic/delete-corrupt.js";
@@ -13,7 +14,6 @@ import {
   IGNORE_READ_ERRORS_FIELD,
   type RawDeleteOptions,
 } from "../../registry/generic/delete-options.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { parseListOptions } from "../reads/read-options.js";
@@ -28,7 +28,7 @@ const OPTIONS_KIND = { group: "", version: "v1", kind: "DeleteOptions" };
 /** @throws {StatusError} */
 export async function handleDelete(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: StoredResource,
   services: WriteServices,
 ): Promise<void> {
   const { registry, representations } = services;
@@ -51,7 +51,7 @@ export async function handleDelete(
 /** @throws {StatusError} */
 export async function handleDeleteCollection(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: StoredResource,
   services: WriteServices,
 ): Promise<void> {
   const { registry, representations } = services;

@@ -2,25 +2,21 @@
 import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
-import { badRequest, unsupportedMediaType } from "../../api/status.js";
+import { badRequest, internalError, unsupportedMediaType } from "../../api/status.js";
 import { findDuplicateKeys } from "../../codec/json.js";
 import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
+import type { StrategicMerge } from "../../kinds/kind-codec.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import { applyObject } from "../../registry/generic/apply.js";
 import type { ObjectInput, RefuseInput } from "../../registry/generic/decode-input.js";
 import type { ObjectResult } from "../../registry/generic/registry.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
 import { duplicateField, joinRepeatedKeys } from "../../registry/generic/strict-problems.js";
 import { patchObject } from "../../registry/generic/update.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { refuseConversion, refuseResult } from "./refused-patch.js";
 import { mediaTypeOf, parseCborBody, parseText, readBytes } from "./request-body.js";
 import { parseApplyOptions, parseWriteOptions } from "./write-options.js";
-import {
-  answerObject,
-  namespaceOf,
-  type StrategicMerge,
-  type WriteServices,
-} from "./write-services.js";
+import { answerObject, namespaceOf, type WriteServices } from "./write-services.js";
 
 interface Patch {
   readonly apply: (current: JsonValue) => JsonValue;
@@ -31,11 +27,12 @@ interface Patch {
 type PatchType = (document: JsonValue, strategicMerge: StrategicMerge) => Patch;
 
 const JSON_PATCH_TYPE = "application/json-patch+json";
+const STRATEGIC_TYPE = "application/strategic-merge-patch+json";
 
 const PATCH_TYPES: ReadonlyMap<string, PatchType> = new Map<string, PatchType>([
   [JSON_PATCH_TYPE, toJsonPatch],
   ["application/merge-patch+json", toMergePatch],
-  ["application/strategic-merge-patch+json", toStrategicMergePatch],
+  [STRATEGIC_TYPE, toStrategicMergePatch],
 ]);
 
 const APPLY_TYPE = "application/apply-patch+yaml";
@@ -44,14 +41,19 @@ const APPLY_CBOR_TYPE = "application/apply-patch+cbor";
 /** @throws {StatusError} */
 export async function handlePatch(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: StoredResource,
   services: WriteServices,
 ): Promise<void> {
   const type = mediaTypeOf(ctx);
   const toPatch = PATCH_TYPES.get(type);
   const applyTypes = services.decoders.hasCbor ? [APPLY_TYPE, APPLY_CBOR_TYPE] : [APPLY_TYPE];
-  if (toPatch === undefined && !applyTypes.includes(type)) {
-    throw unsupportedMediaType([...PATCH_TYPES.keys(), ...applyTypes]);
+  const takesStrategic = resource.codec.strategicMerge() !== undefined;
+  const isTaken = toPatch === undefined ? applyTypes.includes(type) : type !== STRATEGIC_TYPE;
+  if (!isTaken && !(type === STRATEGIC_TYPE && takesStrategic)) {
+    const patchTypes = [...PATCH_TYPES.keys()].filter(
+      (known) => known !== STRATEGIC_TYPE || takesStrategic,
+    );
+    throw unsupportedMediaType([...patchTypes, ...applyTypes]);
   }
   const result =
     toPatch === undefined
@@ -62,7 +64,7 @@ export async function handlePatch(
 
 async function patch(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: StoredResource,
   services: WriteServices,
   toPatch: PatchType,
 ): Promise<ObjectResult> {
@@ -72,7 +74,7 @@ async function patch(
   representations.of(ctx, resource, false);
   const text = (await readBytes(ctx)).toString("utf8");
   const document = parseText(text, (why) => `error decoding patch: ${why}`);
-  const { apply, refuseResult } = toPatch(document, services.strategicMergeOf(resource));
+  const { apply, refuseResult } = toPatch(document, strategicMergeOf(resource));
   const target = {
     ...targetOf(ctx, resource),
     options,
@@ -100,7 +102,7 @@ const JSON_PATCH_MEMBERS = new Set(["op", "path", "from", "value"]);
 /** Server-side apply (S1-SSA-04): the body is a configuration, not a patch of what is there. */
 async function apply(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: StoredResource,
   services: WriteServices,
 ): Promise<ObjectResult> {
   const { registry, representations } = services;
@@ -135,7 +137,7 @@ function parseConfiguration(bytes: Buffer, type: string): ObjectInput {
   }
 }
 
-function targetOf(ctx: RequestContext, resource: ServedResource) {
+function targetOf(ctx: RequestContext, resource: StoredResource) {
   const { name, subresource } = ctx.state.info;
   return { resource, namespace: namespaceOf(ctx, resource), name, subresource };
 }
@@ -150,6 +152,27 @@ function toMergePatch(document: JsonValue): Patch {
     throw badRequest("error decoding patch: a merge patch of an object is an object");
   }
   return { apply: (current) => applyMergePatch(current, document), refuseResult };
+}
+
+function strategicMergeOf({ codec, resource }: StoredResource): StrategicMerge {
+  return (current, patch) => {
+    const merge = codec.strategicMerge();
+    if (merge === undefined) throw internalError(`${resource} takes no strategic merge patches`);
+    return withTypeOf(current, merge(current, patch));
+  };
+}
+
+/**
+ * The type of an object is no part of what a strategic merge changes: a patch that names another one
+ * (many clients name the parent's when they patch `scale`) changes the rest.
+ */
+function withTypeOf({ apiVersion, kind }: JsonObject, patched: JsonObject): JsonObject {
+  const isTyped = isTextOrNone(patched.apiVersion) && isTextOrNone(patched.kind);
+  return isTyped ? { ...patched, apiVersion, kind } : patched;
+}
+
+function isTextOrNone(value: JsonValue | undefined): boolean {
+  return value === undefined || typeof value === "string";
 }
 
 function toStrategicMergePatch(document: JsonValue, strategicMerge: StrategicMerge): Patch {

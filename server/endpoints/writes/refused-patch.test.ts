@@ -5,10 +5,10 @@ import type { JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
+import { ACTIONS } from "../../registry/subresources/subresources.js";
 import { loadFacts } from "../../types/load-facts.js";
 import { createNegotiator } from "../negotiation.js";
 import { createRepresentationSource } from "../representations/representation-source.js";
-import { createStrategicMerges } from "./strategic-merges.js";
 import { createSender } from "./testing/send-request.js";
 
 const harness = await openRegistryHarness();
@@ -18,7 +18,7 @@ const send = createSender(harness, {
   registry: harness.registry,
   representations: createRepresentationSource(naming, createNegotiator(naming)),
   decoders: { naming, protobuf: createProtobufCodecs(facts) },
-  strategicMergeOf: createStrategicMerges(facts.model),
+  actions: ACTIONS,
 });
 
 const JSON_PATCH = "application/json-patch+json";

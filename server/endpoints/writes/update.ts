@@ -1,6 +1,6 @@
 /** update: PUT of an object or of a subresource of it. */
 
-import type { ServedResource } from "../../registry/generic/served-resource.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import { updateObject } from "../../registry/generic/update.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { readObject } from "./request-body.js";
@@ -10,7 +10,7 @@ import { answerObject, bodyKindOf, namespaceOf, type WriteServices } from "./wri
 /** @throws {StatusError} */
 export async function handleUpdate(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: StoredResource,
   services: WriteServices,
 ): Promise<void> {
   const { registry, representations } = services;

@@ -3,31 +3,32 @@
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject, withoutRevision } from "../../../storage/objects/stored-object.js";
-import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { GroupVersionKind } from "../../api/names.js";
+import {
+  kindVersionOf,
+  type ServedResource,
+  type StoredResource,
+} from "../../kinds/served-resource.js";
+import type { Actions } from "../../registry/generic/action.js";
 import type { ObjectResult, Registry } from "../../registry/generic/registry.js";
-import type { ServedResource } from "../../registry/generic/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
 import type { ObjectDecoders } from "./request-body.js";
 
-/** Merges a patch into an object of one type (S1-PATCH-05). @throws {StatusError} 400, 422 */
-export type StrategicMerge = (current: JsonObject, patch: JsonValue) => JsonObject;
-
 export interface WriteServices {
-  strategicMergeOf(resource: ServedResource): StrategicMerge;
   readonly registry: Registry;
+  readonly actions: Actions;
   readonly decoders: ObjectDecoders;
   readonly representations: RepresentationSource;
   /** Whether the asker may create what a PUT does not find (S1-GEN-18). @throws {StatusError} 403 */
-  readonly authorizeCreate?: (ctx: RequestContext, resource: ServedResource) => Promise<void>;
+  readonly authorizeCreate?: (ctx: RequestContext, resource: StoredResource) => Promise<void>;
   /**
    * Whether the asker may delete what cannot be read, besides the permission to delete (S1-UNS-03);
    * absent = the gate is off. @throws {StatusError} 403
    */
-  readonly authorizeUnsafeDelete?: (ctx: RequestContext, resource: ServedResource) => Promise<void>;
+  readonly authorizeUnsafeDelete?: (ctx: RequestContext, resource: StoredResource) => Promise<void>;
 }
 
 const JSON_TYPE = "application/json";
@@ -39,7 +40,7 @@ export function namespaceOf(ctx: RequestContext, resource: ServedResource): stri
 
 /** Version and kind that the body of a write to the resource must have. */
 export function bodyKindOf(resource: ServedResource): GroupVersionKind {
-  return { ...(resource.fact.kindGroupVersion ?? resource.fact), kind: resource.kind };
+  return { ...kindVersionOf(resource), kind: resource.kind };
 }
 
 /** Answers with a body that is ready. */
@@ -63,7 +64,7 @@ export function answerDocument(
 /** Answers with an object in the form that the client asked for. @throws {StatusError} 406 */
 export function answerObject(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: StoredResource,
   { representations }: WriteServices,
   result: ObjectResult,
 ): void {

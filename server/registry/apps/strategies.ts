@@ -1,7 +1,7 @@
 /** The strategies of the apps group: a spec, a status, and a selector that does not change. */
 import type { ApiObject } from "../../api/meta.js";
+import type { StrategyTable } from "../../kinds/strategy.js";
 import { selectable } from "../generic/fields.js";
-import type { StrategyTable } from "../generic/served-resource.js";
 import { keepMetadataField, specAndStatus } from "../generic/status-parts.js";
 import {
   validatesControllerRevision,

@@ -7,9 +7,9 @@ import type { ApiObject } from "../../api/meta.js";
 import { badRequest, StatusError, unauthorized } from "../../api/status.js";
 import type { Authenticator } from "../../authn/authenticator.js";
 import { bearerTokenOf } from "../../authn/bearer-token.js";
+import type { VirtualOperation, VirtualRequest } from "../../kinds/served-resource.js";
 import { ANONYMOUS_USER, type UserInfo } from "../../request/user-info.js";
 import { formatTime } from "../generic/metadata.js";
-import type { VirtualRequest, VirtualResource } from "../generic/served-resource.js";
 
 const GROUP = "authentication";
 
@@ -29,7 +29,7 @@ interface TokenReviewSpec {
 /** The virtual resources of the group, by "group/resource" with groups without their domain. */
 export function createAuthenticationReviews(
   options: AuthenticationReviewOptions,
-): Readonly<Record<string, VirtualResource>> {
+): Readonly<Record<string, VirtualOperation>> {
   return {
     [`${GROUP}/selfsubjectreviews`]: {
       // It has no fields, so nothing that was sent comes back.

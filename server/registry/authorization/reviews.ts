@@ -13,8 +13,8 @@ import type {
   Verdict,
 } from "../../authz/authorizer.js";
 import type { RulesSource } from "../../authz/subject-rules.js";
+import type { VirtualOperation, VirtualRequest } from "../../kinds/served-resource.js";
 import { createUser, type UserInfo } from "../../request/user-info.js";
-import type { VirtualRequest, VirtualResource } from "../generic/served-resource.js";
 import { type ReviewSelectors, readSelectors, validateSelectors } from "./selector-attributes.js";
 
 interface ResourceAttributes extends ReviewSelectors {
@@ -47,7 +47,7 @@ const GROUP = "authorization";
 /** The virtual resources of the group, by "group/resource" with groups without their domain. */
 export function createAuthorizationReviews(
   options: AuthorizationReviewOptions,
-): Readonly<Record<string, VirtualResource>> {
+): Readonly<Record<string, VirtualOperation>> {
   const { authorizer } = options;
   const rules = options.rules ?? askForEverything(authorizer);
   return {

@@ -5,8 +5,8 @@
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
+import type { Conversion } from "../../kinds/conversion.js";
 import { isMembers, membersAt } from "../generic/fields.js";
-import type { Conversion } from "../generic/served-resource.js";
 import { currentToNewer, currentToOlder, metricToNewer, metricToOlder } from "./metrics.js";
 
 type Members = Record<string, unknown>;

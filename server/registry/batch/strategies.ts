@@ -1,8 +1,8 @@
 /** The strategies of the batch group. */
 import type { ApiObject } from "../../api/meta.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
+import type { StrategyTable } from "../../kinds/strategy.js";
 import { isMembers, membersAt, selectable } from "../generic/fields.js";
-import type { StrategyTable } from "../generic/served-resource.js";
 import { specAndStatus } from "../generic/status-parts.js";
 import { validatesCronJob, validatesJob } from "./validate-batch.js";
 

@@ -11,8 +11,8 @@ import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
 import { checkConfigKey, type Maybe } from "../../api/validation-values.js";
+import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { selectable } from "../generic/fields.js";
-import type { ResourceStrategy } from "../generic/served-resource.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { validated } from "../generic/validated.js";
 

@@ -5,7 +5,7 @@
  */
 import type { ApiObject } from "../../api/meta.js";
 import { checkDnsLabelName } from "../../api/validation-names.js";
-import type { ResourceStrategy } from "../generic/served-resource.js";
+import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { validatesNamespace } from "./validate-cluster.js";
 
 interface NamespaceObject extends ApiObject {

@@ -3,9 +3,9 @@
  * service that its containers ask for. Its rules are validate-pod.ts's.
  */
 import type { ApiObject } from "../../api/meta.js";
+import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { alignFirst, membersAt, selectable } from "../generic/fields.js";
 import { formatTime } from "../generic/metadata.js";
-import type { ResourceStrategy } from "../generic/served-resource.js";
 import { keepMetadataField } from "../generic/status-parts.js";
 import { qualityOfService } from "./pod-qos.js";
 import { validatePod, validatePodUpdate } from "./validate-pod.js";

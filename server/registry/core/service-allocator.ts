@@ -10,7 +10,7 @@ import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import { formatIp, type IpBlock, isWithin, parseIp } from "../../api/ip-address.js";
 import { type FieldError, internalError, invalid } from "../../api/status.js";
-import type { Allocator, IsTaken } from "../generic/claims.js";
+import type { Allocator, IsTaken } from "../generic/allocator.js";
 import { NODE_PORT_PARTITION } from "./service.js";
 import {
   hasNodePorts,

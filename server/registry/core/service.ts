@@ -7,10 +7,10 @@ import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import { canonicalIp, parseIp } from "../../api/ip-address.js";
 import { checkDns1035LabelName } from "../../api/validation-names.js";
-import type { Claim } from "../generic/claims.js";
+import type { Reservation } from "../../kinds/reservation.js";
+import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 import { selectable } from "../generic/fields.js";
 import { formatTime } from "../generic/metadata.js";
-import type { ResourceStrategy, StrategyContext } from "../generic/served-resource.js";
 import { validated } from "../generic/validated.js";
 import {
   hasNodePorts,
@@ -44,8 +44,8 @@ export const serviceStrategy: ResourceStrategy = {
     dropOutdated(next.spec, before);
   },
   ...validated(serviceRules),
-  claims: claimsOf,
-  claimPartitions: ({ naming }) => [
+  reservations: reservationsOf,
+  reservationPartitions: ({ naming }) => [
     `networking.${naming.groupDomain}/ipaddresses`,
     NODE_PORT_PARTITION,
   ],
@@ -139,9 +139,12 @@ function dropOutdated(spec: ServiceSpec, before: ServiceSpec): void {
 }
 
 /** The addresses and node ports that a Service holds: nobody else's as long as it has them. */
-function claimsOf(service: ServiceObject, context: Pick<StrategyContext, "naming">): Claim[] {
+function reservationsOf(
+  service: ServiceObject,
+  context: Pick<StrategyContext, "naming">,
+): Reservation[] {
   const spec = service.spec ?? {};
-  const claims: Claim[] = [];
+  const claims: Reservation[] = [];
   if (needsClusterIp(spec) && !isHeadless(spec)) {
     for (const ip of spec.clusterIPs ?? []) {
       const name = canonicalIp(ip);
@@ -168,7 +171,7 @@ function addressClaim(
   { metadata, spec }: ServiceObject,
   ip: string,
   { naming }: Pick<StrategyContext, "naming">,
-): Claim {
+): Reservation {
   const group = `networking.${naming.groupDomain}`;
   const why = `failed to allocate IP ${ip}: provided IP is already allocated`;
   return {
@@ -196,7 +199,7 @@ function parentOf({ namespace, name }: ServiceObject["metadata"]) {
   return { resource: "services", namespace: namespace ?? "", name: name ?? "" };
 }
 
-function portClaim({ metadata }: ServiceObject, port: number, field: string): Claim {
+function portClaim({ metadata }: ServiceObject, port: number, field: string): Reservation {
   return {
     partition: NODE_PORT_PARTITION,
     path: String(port),

@@ -1,8 +1,8 @@
 /** The strategies of the core group, by resource. */
 import type { ApiObject } from "../../api/meta.js";
+import type { StrategyTable } from "../../kinds/strategy.js";
 import { eventStrategy } from "../events/event.js";
 import { alignFirst, isMembers, selectable } from "../generic/fields.js";
-import type { StrategyTable } from "../generic/served-resource.js";
 import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
 import { configMapStrategy, secretStrategy } from "./configuration.js";
 import { namespaceStrategy } from "./namespace.js";

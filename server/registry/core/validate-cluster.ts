@@ -19,7 +19,7 @@ import {
   validatePort,
   type Whole,
 } from "../../api/validation-values.js";
-import type { StrategyContext } from "../generic/served-resource.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
 import { type Rules, validated } from "../generic/validated.js";
 import type { Quantities } from "./pod-types.js";
 import { validateResourceAmount } from "./resource-amounts.js";

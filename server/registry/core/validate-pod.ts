@@ -9,7 +9,7 @@ import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import { rangeText, validateIp, type Whole } from "../../api/validation-values.js";
-import type { StrategyContext } from "../generic/served-resource.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
 import { qualityOfService } from "./pod-qos.js";
 import type {
   Affinity,

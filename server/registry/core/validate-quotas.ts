@@ -11,7 +11,7 @@ import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import type { Maybe } from "../../api/validation-values.js";
-import type { StrategyContext } from "../generic/served-resource.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
 import { type Rules, validated } from "../generic/validated.js";
 import type { Quantities } from "./pod-types.js";
 import {

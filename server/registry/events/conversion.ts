@@ -4,7 +4,7 @@
  * is lost either way.
  */
 import type { ApiObject } from "../../api/meta.js";
-import type { Conversion } from "../generic/served-resource.js";
+import type { Conversion } from "../../kinds/conversion.js";
 
 /** Newer name to stored name. */
 const RENAMED = [

@@ -1,7 +1,7 @@
 /** Strategy of Event, in both its groups: events end by themselves and own nothing. */
 import type { FieldValues } from "../../../storage/objects/stored-object.js";
+import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { isMembers, selectable } from "../generic/fields.js";
-import type { ResourceStrategy } from "../generic/served-resource.js";
 import { newerSelectableFields } from "./newer-selectable-fields.js";
 import { validatesEvent, validatesNewerEvent } from "./validate-event.js";
 

@@ -2,7 +2,7 @@
  * Field selectors of events.k8s.io: that version's names of the fields that both versions are
  * selected by. Both share their stored form, so the objects have them under the older names.
  */
-import type { ResourceStrategy } from "../generic/served-resource.js";
+import type { ResourceStrategy } from "../../kinds/strategy.js";
 
 export const newerSelectableFields: Pick<
   ResourceStrategy,

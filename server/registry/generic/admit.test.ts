@@ -8,7 +8,8 @@ import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
-import { runAction } from "./admit.js";
+import { binding } from "../subresources/binding.js";
+import { runAction } from "./action.js";
 import { applyObject } from "./apply.js";
 import { createObject } from "./create.js";
 import { deleteObject } from "./delete.js";
@@ -25,7 +26,6 @@ import { patchObject, updateObject } from "./update.js";
 
 const harness = await openRegistryHarness();
 const configMaps = harness.resource("", "v1", "configmaps");
-const pods = harness.resource("", "v1", "pods");
 
 before(() => create(harness.registry, "namespaces", { metadata: { name: "default" } }, ""));
 after(() => harness[Symbol.asyncDispose]());
@@ -287,9 +287,8 @@ test("an action is one CREATE of its subresource; its own writes are not admitte
   const pod = { metadata: { name: "bound" }, spec: { containers: [{ name: "c", image: "i" }] } };
   await create(harness.registry, "pods", pod);
   const log: string[] = [];
-  const shape = pods.shapes?.get("binding");
-  assert.ok(shape !== undefined);
   const request = {
+    resource: harness.action("", "v1", "pods", "binding"),
     object: {
       kind: "Binding",
       apiVersion: "v1",
@@ -301,7 +300,7 @@ test("an action is one CREATE of its subresource; its own writes are not admitte
     subresource: "binding",
     options: writeOptions(),
   };
-  await runAction(withPlugins(spy(log)), shape, request, noSignal);
+  await runAction(withPlugins(spy(log)), binding, request, noSignal);
   assert.deepEqual(log, [
     "mutate CREATE binding bound ->bound tester",
     "validate CREATE binding bound ->bound tester",
@@ -337,7 +336,7 @@ test("a subresource with a shape of its own is admitted in that shape", async ()
   };
   const target = {
     ...shared,
-    resource: deployments.shapes?.get("scale") ?? deployments,
+    resource: harness.part("apps", "v1", "deployments", "scale"),
     name: "scaled",
     subresource: "scale",
     patch: (current: JsonValue) => applyMergePatch(current, { spec: { replicas: 9 } }),

@@ -9,12 +9,12 @@ import type {
 } from "../../admission/admission.js";
 import type { ApiObject, JsonValue, ObjectMeta } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
+import type { ServedResource } from "../../kinds/served-resource.js";
 import { SERVER_USER } from "../../request/user-info.js";
 import type { ObjectCodec } from "../../schema/object-codec.js";
 import type { DeleteTarget } from "./delete.js";
 import { type CurrentObject, parseCurrent } from "./objects.js";
-import type { Registry, WriteOptions, WriteResult } from "./registry.js";
-import type { ActionRequest, ServedResource } from "./served-resource.js";
+import type { Registry, WriteOptions } from "./registry.js";
 
 export type WriteAttributes = AdmissionAttributes & { object: ApiObject };
 
@@ -122,23 +122,4 @@ export async function admitUnstored(
   }
   await admission.validate(attributes, signal);
   return attributes.object;
-}
-
-/**
- * Runs an action: a create that stores nothing of itself (S1-GEN-08). Admission is asked about the
- * action; the writes that it consists of are the server's own. @throws {StatusError}
- */
-export async function runAction(
-  registry: Registry,
-  resource: ServedResource,
-  { subresource, ...request }: ActionRequest & { readonly subresource: string },
-  signal: AbortSignal,
-): Promise<WriteResult> {
-  const { action } = resource;
-  if (action === undefined) throw internalError(`${resource.resource} has no action`);
-  const { admission } = registry;
-  const target = { ...request, resource, subresource };
-  const object = await admitUnstored(admission, target, request.object, signal);
-  const inner = admission === undefined ? registry : { ...registry, admission: undefined };
-  return await action.run(inner, { ...request, object }, signal);
 }

@@ -4,37 +4,16 @@
  * them, and deleted in the one that removes it or lets go of them. So two replicas never give one
  * address twice, and a crash leaves neither an address without an owner nor the reverse.
  *
- * What an object holds is a pure function of it (strategy.claims); what a client leaves open is
+ * What an object holds is a pure function of it (strategy.reservations); what a client leaves open is
  * chosen by an Allocator, which looks at the view to guess what is free. The store decides.
  */
 import { randomUUID } from "node:crypto";
 import type { Compare, KeyValue, Operation } from "../../../storage/kv/store.js";
-import type { PartitionId } from "../../../storage/objects/keys.js";
 import type { ApiObject } from "../../api/meta.js";
-import { type FieldError, invalid } from "../../api/status.js";
+import { invalid } from "../../api/status.js";
+import type { Reservation } from "../../kinds/reservation.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { Registry } from "./registry.js";
-import type { ServedResource } from "./served-resource.js";
-
-export interface Claim {
-  readonly partition: PartitionId;
-  /** Within the partition. */
-  readonly path: string;
-  /** What a client hears who asked for just this and does not get it. */
-  readonly problem: FieldError;
-  /** What stands under the key. */
-  object(made: { readonly uid: string; readonly nowMs: number }): object;
-}
-
-/** Chooses what a client left open. */
-export interface Allocator {
-  /**
-   * Fills in `next`. `isTaken` says what others seem to hold; it may be wrong either way.
-   * @throws {StatusError} when there is nothing left, or what is asked for is out of range
-   */
-  assign(next: ApiObject, current: ApiObject | undefined, isTaken: IsTaken): void;
-}
-
-export type IsTaken = (partition: PartitionId, path: string) => boolean;
 
 /** What a transaction has to hold and do for the claims of the object that it writes. */
 export interface ClaimChange {
@@ -50,24 +29,24 @@ export const CLAIM_ATTEMPTS_MAX = 64;
 /** The claims of one request: what it has learnt to be others'. */
 export class ClaimRound {
   readonly #registry: Registry;
-  readonly #resource: ServedResource;
+  readonly #resource: StoredResource;
   readonly #taken = new Set<string>();
   #attempts = 0;
 
-  constructor(registry: Registry, resource: ServedResource) {
+  constructor(registry: Registry, resource: StoredResource) {
     this.#registry = registry;
     this.#resource = resource;
   }
 
   /** Whether objects of the resource hold anything besides themselves. */
   get isNeeded(): boolean {
-    return this.#resource.strategy.claims !== undefined;
+    return this.#resource.strategy.reservations !== undefined;
   }
 
   /** Fills in what is open. @throws {StatusError} when what is asked for by name is another's */
   assign(next: ApiObject, current: ApiObject | undefined): void {
     const { strategy, partition } = this.#resource;
-    if (strategy.claims === undefined) return;
+    if (strategy.reservations === undefined) return;
     const { view, allocators, naming } = this.#registry;
     const own = new Set(this.#claimsOf(current).map((claim) => this.#keyOf(claim)));
     allocators?.[partition]?.assign(next, current, (other, path) => {
@@ -77,7 +56,7 @@ export class ClaimRound {
     });
     if (this.#taken.size === 0) return;
     const lost = strategy
-      .claims(next, { naming })
+      .reservations(next, { naming })
       .filter((claim) => this.#taken.has(this.#keyOf(claim)) && !own.has(this.#keyOf(claim)));
     if (lost.length === 0) return;
     const problems = lost.map(({ problem }) => problem);
@@ -86,7 +65,7 @@ export class ClaimRound {
 
   /** From what the object held to what it holds now; undefined stands for an object that is not there. */
   change(next: ApiObject | undefined, current: ApiObject | undefined): ClaimChange {
-    if (this.#resource.strategy.claims === undefined) return NO_CHANGE;
+    if (this.#resource.strategy.reservations === undefined) return NO_CHANGE;
     const held = new Map(this.#claimsOf(current).map((claim) => [this.#keyOf(claim), claim]));
     const compares: Compare[] = [];
     const operations: Operation[] = [];
@@ -130,12 +109,12 @@ export class ClaimRound {
     return isLost && ++this.#attempts < CLAIM_ATTEMPTS_MAX;
   }
 
-  #claimsOf(object: ApiObject | undefined): readonly Claim[] {
+  #claimsOf(object: ApiObject | undefined): readonly Reservation[] {
     if (object === undefined) return [];
-    return this.#resource.strategy.claims?.(object, { naming: this.#registry.naming }) ?? [];
+    return this.#resource.strategy.reservations?.(object, { naming: this.#registry.naming }) ?? [];
   }
 
-  #keyOf({ partition, path }: Claim): string {
+  #keyOf({ partition, path }: Reservation): string {
     return this.#registry.view.keys.key(partition, path);
   }
 }

@@ -5,8 +5,8 @@ import { StorageError } from "../../../storage/kv/errors.js";
 import type { CommitResult, Operation, Transaction } from "../../../storage/kv/store.js";
 import type { ApiObject } from "../../api/meta.js";
 import { storageFailure } from "../../api/storage-failure.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { Registry } from "./registry.js";
-import type { ServedResource } from "./served-resource.js";
 
 /** @throws {StatusError} when the store refuses or its answer got lost */
 export async function commit(
@@ -38,7 +38,7 @@ export async function putOperation(
 }
 
 export interface PutRequest {
-  readonly resource: ServedResource;
+  readonly resource: StoredResource;
   readonly key: string;
   readonly value: Buffer;
   readonly object: ApiObject;

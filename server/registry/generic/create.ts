@@ -17,6 +17,8 @@ import {
   stillBeingDeleted,
 } from "../../api/status.js";
 import { validateMetadata } from "../../api/validation-metadata.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
 import { attributesOf, keepIdentity, reform, type WriteAttributes } from "./admit.js";
 import { CLAIM_ATTEMPTS_MAX, ClaimRound } from "./claims.js";
 import { commit, putOperation, refresh } from "./commit.js";
@@ -35,11 +37,10 @@ import {
 } from "./objects.js";
 import { withOwnersOf } from "./ownership.js";
 import type { ObjectResult, Registry, WriteOptions } from "./registry.js";
-import type { ServedResource, StrategyContext } from "./served-resource.js";
 import { outageIn } from "./write-turns.js";
 
 export interface CreateRequest {
-  readonly resource: ServedResource;
+  readonly resource: StoredResource;
   /** "" for cluster scope. */
   readonly namespace: string;
   readonly input: ObjectInput;
@@ -158,7 +159,7 @@ async function tryUntilStored(
 
 /** A client that names a uid means an object that it has seen (S1-META-07). @throws {StatusError} */
 function refuseOtherObject(
-  resource: ServedResource,
+  resource: StoredResource,
   { metadata }: ApiObject,
   urlName: string,
 ): void {
@@ -201,7 +202,7 @@ function prepare(
 
 function applyStrategy(
   registry: Registry,
-  { strategy }: ServedResource,
+  { strategy }: StoredResource,
   object: ApiObject,
   options: WriteOptions,
 ): void {
@@ -308,7 +309,7 @@ async function store(
 /** All but the transaction: is the name free? (S1-DRY-05) */
 async function rehearse(
   registry: Registry,
-  resource: ServedResource,
+  resource: StoredResource,
   object: ApiObject,
   gate: Compare | undefined,
   claims: ClaimRound,
@@ -328,7 +329,7 @@ async function rehearse(
 }
 
 function nameTaken(
-  resource: ServedResource,
+  resource: StoredResource,
   object: ApiObject,
   existing: () => CurrentObject,
 ): StatusError {

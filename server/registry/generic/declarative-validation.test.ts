@@ -4,9 +4,7 @@ import { after, before, test } from "node:test";
 import { invalidValue, requiredValue, tooManyItems } from "../../api/field-errors.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
-import { createNaming } from "../../api/naming.js";
 import { StatusError } from "../../api/status.js";
-import { loadFacts } from "../../types/load-facts.js";
 import { createObject } from "./create.js";
 import { createDeclarativeValidation, type Mismatch } from "./declarative-validation.js";
 import type { Registry } from "./registry.js";
@@ -19,12 +17,10 @@ import {
 import { patchObject } from "./update.js";
 
 const harness = await openRegistryHarness();
-const { model } = loadFacts(createNaming("kubernetes"));
 const mismatches: Mismatch[] = [];
 
 function openValidation(...gates: readonly string[]) {
   return createDeclarativeValidation({
-    model,
     isGateEnabled: (gate) => gates.includes(gate),
     onMismatch: (mismatch) => mismatches.push(mismatch),
   });

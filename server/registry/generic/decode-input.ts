@@ -3,11 +3,11 @@
  * URL, do all fields exist, and what stands in for those that are left out.
  */
 import type { ApiObject, JsonValue } from "../../api/meta.js";
-import { formatGroupVersion, type GroupVersion } from "../../api/names.js";
+import { formatGroupVersion } from "../../api/names.js";
 import { badRequest, StatusError } from "../../api/status.js";
+import { kindVersionOf, type ServedResource } from "../../kinds/served-resource.js";
 import { DecodeFailure } from "../../schema/value-codec.js";
 import type { WriteOptions } from "./registry.js";
-import type { ServedResource } from "./served-resource.js";
 import { joinRepeatedKeys, strictProblems, type TextProblems } from "./strict-problems.js";
 
 export interface ObjectInput extends TextProblems {
@@ -55,7 +55,7 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
       "couldn't get version/kind; json parse error: the body of the request is no JSON object",
     );
   }
-  const expected = formatGroupVersion(kindGroupVersion(resource));
+  const expected = formatGroupVersion(kindVersionOf(resource));
   const { apiVersion = "", kind = "" } = value;
   if (typeof apiVersion !== "string" || typeof kind !== "string") {
     throw badRequest(
@@ -78,13 +78,9 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
 
 /** Versions that a body may name. Those of an eviction have the same fields, and old drains send both. */
 function acceptedVersions(resource: ServedResource): string[] {
-  const { group, version } = kindGroupVersion(resource);
+  const { group, version } = kindVersionOf(resource);
   const versions = resource.fact.subresource === "eviction" ? [version, "v1beta1"] : [version];
   return versions.map((accepted) => formatGroupVersion({ group, version: accepted }));
-}
-
-function kindGroupVersion(resource: ServedResource): GroupVersion {
-  return resource.fact.kindGroupVersion ?? resource;
 }
 
 function reportStrictProblems(
@@ -109,7 +105,7 @@ function reportStrictProblems(
 }
 
 function cannotBeHandled(resource: ServedResource, kind: string, why: string): StatusError {
-  const version = JSON.stringify(kindGroupVersion(resource).version);
+  const version = JSON.stringify(kindVersionOf(resource).version);
   return badRequest(
     `${kind} in version ${version} cannot be handled as a ${resource.kind}: ${why}`,
     new DecodeFailure(undefined, why),

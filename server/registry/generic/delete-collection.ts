@@ -11,6 +11,7 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Selector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { UserInfo } from "../../request/user-info.js";
 import { admitDelete } from "./admit.js";
 import { commit, putOperation, refresh } from "./commit.js";
@@ -19,10 +20,9 @@ import type { DeleteOptions } from "./delete-options.js";
 import { type DeletionAction, decideDeletion } from "./deletion.js";
 import { currentOfView, orUnreadable, parseCurrent, servedCurrent } from "./objects.js";
 import type { Registry, WriteResult } from "./registry.js";
-import type { ServedResource } from "./served-resource.js";
 
 export interface DeleteCollectionTarget {
-  readonly resource: ServedResource;
+  readonly resource: StoredResource;
   /** "" = all namespaces, for callers inside the server. */
   readonly namespace: string;
   readonly selector: Selector;
@@ -94,7 +94,7 @@ async function deleteFound(
 ): Promise<StoredObject | undefined> {
   const { resource, options } = target;
   // What holds other keys as well knows itself how it goes.
-  if (resource.strategy.claims !== undefined) {
+  if (resource.strategy.reservations !== undefined) {
     return await deleteOne(registry, target, stored, signal);
   }
   const current = currentOfView(stored);
@@ -146,7 +146,7 @@ const NEWLINE_BYTES = 1;
 
 /** The objects as they were when they were found, as a list of the served version. */
 function renderList(
-  resource: ServedResource,
+  resource: StoredResource,
   objects: readonly StoredObject[],
   revision: Revision,
 ): Buffer {
@@ -169,7 +169,7 @@ const COMMA_OPEN = Buffer.from(",{");
 const END = Buffer.from("]}\n");
 
 /** Items of a list do not repeat kind and apiVersion (S1-COLL-10). */
-function typeMetaEnd(resource: ServedResource, bytes: Buffer): number {
+function typeMetaEnd(resource: StoredResource, bytes: Buffer): number {
   const head = `{"kind":"${resource.kind}","apiVersion":"${formatGroupVersion(resource)}",`;
   return bytes.toString("latin1", 0, head.length) === head ? head.length : 1;
 }

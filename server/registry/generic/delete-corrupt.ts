@@ -14,6 +14,7 @@ import { invalidValue } from "../../api/field-errors.js";
 import type { JsonObject } from "../../api/meta.js";
 import { conflict, invalid, isUnreadable, notFound, unreadableObjects } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { UserInfo } from "../../request/user-info.js";
 import { commit, refresh } from "./commit.js";
 import { deletedStatus, deleteObject } from "./delete.js";
@@ -21,7 +22,6 @@ import { IGNORE_READ_ERRORS_FIELD } from "./delete-options.js";
 import { isMembers, valueAt } from "./fields.js";
 import { currentOfView, isReadable } from "./objects.js";
 import type { Registry, WriteResult } from "./registry.js";
-import type { ServedResource } from "./served-resource.js";
 
 /** More than an object holds, and less than a transaction may be large. */
 const CLAIMS_MAX = 100;
@@ -30,7 +30,7 @@ const CLAIMS_MAX = 100;
 const ATTEMPTS_MAX = 8;
 
 export interface CorruptTarget {
-  readonly resource: ServedResource;
+  readonly resource: StoredResource;
   readonly namespace: string;
   readonly name: string;
   /** Who asks; absent = the server itself. */
@@ -82,7 +82,7 @@ function heldClaims(
 ): readonly Compare[] {
   const held: Compare[] = [];
   const quoted = JSON.stringify(name);
-  for (const id of resource.strategy.claimPartitions?.({ naming }) ?? []) {
+  for (const id of resource.strategy.reservationPartitions?.({ naming }) ?? []) {
     view
       .partition(id)
       .snapshot()
@@ -103,7 +103,7 @@ function heldClaims(
 }
 
 function refuseReadable(
-  resource: ServedResource,
+  resource: StoredResource,
   name: string,
   found: StoredObject | undefined,
 ): StoredObject {

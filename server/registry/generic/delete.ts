@@ -6,6 +6,7 @@ import type { Compare, Operation } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, notFound, type Status, StatusError } from "../../api/status.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { UserInfo } from "../../request/user-info.js";
 import { admitDelete } from "./admit.js";
 import { ClaimRound } from "./claims.js";
@@ -22,10 +23,9 @@ import {
   servedUnstored,
 } from "./objects.js";
 import type { Registry, WriteResult } from "./registry.js";
-import type { ServedResource } from "./served-resource.js";
 
 export interface DeleteTarget {
-  readonly resource: ServedResource;
+  readonly resource: StoredResource;
   readonly namespace: string;
   readonly name: string;
   readonly options: DeleteOptions;
@@ -143,7 +143,7 @@ function answer(
 
 /** Lets a client see which object it was that is gone (S1-DEL-12). */
 export function deletedStatus(
-  resource: ServedResource,
+  resource: StoredResource,
   { metadata }: Pick<ApiObject, "metadata">,
 ): Buffer {
   const { group } = resource;

@@ -7,9 +7,9 @@
  */
 import type { ApiObject } from "../../api/meta.js";
 import { conflict } from "../../api/status.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { DeleteOptions } from "./delete-options.js";
 import { formatTime, isDeleting } from "./metadata.js";
-import type { ServedResource } from "./served-resource.js";
 
 const ORPHAN_FINALIZER = "orphan";
 const FOREGROUND_FINALIZER = "foregroundDeletion";
@@ -24,7 +24,7 @@ export type DeletionAction =
 
 /** Changes `object` as the deletion wants it. @throws {StatusError} 409 on a failed precondition */
 export function decideDeletion(
-  resource: ServedResource,
+  resource: StoredResource,
   object: ApiObject,
   revision: number,
   options: DeleteOptions,
@@ -52,7 +52,7 @@ export function decideDeletion(
 
 /** Whether it is the object that the client means (S1-DEL-05). @throws {StatusError} 409 */
 export function checkPreconditions(
-  resource: ServedResource,
+  resource: StoredResource,
   { metadata }: ApiObject,
   revision: number,
   { preconditions }: DeleteOptions,
@@ -85,7 +85,7 @@ type Grace =
   | "pending";
 
 function beginGrace(
-  { strategy }: ServedResource,
+  { strategy }: StoredResource,
   object: ApiObject,
   defaultPeriod: number,
   options: DeleteOptions,
@@ -114,7 +114,7 @@ function beginGrace(
 }
 
 /** The start of a deletion that waits for others rather than for time (C-17). */
-function markDeleting({ strategy }: ServedResource, object: ApiObject, nowMs: number): void {
+function markDeleting({ strategy }: StoredResource, object: ApiObject, nowMs: number): void {
   const { metadata } = object;
   if (!isDeleting(object)) {
     metadata.deletionTimestamp = formatTime(nowMs);
@@ -126,7 +126,7 @@ function markDeleting({ strategy }: ServedResource, object: ApiObject, nowMs: nu
 
 /** Tells the garbage collector what is to happen to dependents (S1-DEL-06). */
 function setPropagationFinalizers(
-  { strategy }: ServedResource,
+  { strategy }: StoredResource,
   object: ApiObject,
   options: DeleteOptions,
 ): boolean {

@@ -2,7 +2,7 @@
  * Small readers for objects whose shape only their strategy knows: strategies name paths, not types.
  */
 import type { FieldExtractor } from "../../../storage/objects/stored-object.js";
-import type { ResourceStrategy } from "./served-resource.js";
+import type { ResourceStrategy } from "../../kinds/strategy.js";
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -6,10 +6,10 @@
 import type { Compare, KeyValue } from "../../../storage/kv/store.js";
 import { partitionId } from "../../../storage/objects/keys.js";
 import { namespaceTerminating, notFound } from "../../api/status.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import { refresh } from "./commit.js";
 import { currentOfStore, parseCurrent } from "./objects.js";
 import type { Registry } from "./registry.js";
-import type { ServedResource } from "./served-resource.js";
 
 const NAMESPACES = { group: "", resource: "namespaces" };
 const NAMESPACES_PARTITION = partitionId("", "namespaces");
@@ -17,7 +17,7 @@ const NAMESPACES_PARTITION = partitionId("", "namespaces");
 /** The condition that the namespace stays as the view has it. @throws {StatusError} 404, 403 */
 export async function openNamespace(
   registry: Registry,
-  resource: ServedResource,
+  resource: StoredResource,
   namespace: string,
   name: string,
 ): Promise<Compare> {
@@ -37,7 +37,7 @@ export async function openNamespace(
 
 /** The condition anew, from what the store answered to a failed compare. @throws {StatusError} */
 export function reopenNamespace(
-  resource: ServedResource,
+  resource: StoredResource,
   namespace: string,
   name: string,
   current: KeyValue | undefined,

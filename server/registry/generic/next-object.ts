@@ -17,6 +17,13 @@ import {
 } from "../../api/validation-metadata.js";
 import { keepTimesIfSame } from "../../apply/field-manager.js";
 import { parseJson } from "../../codec/json.js";
+import {
+  isOwnShape,
+  kindVersionOf,
+  partOf,
+  type StoredResource,
+} from "../../kinds/served-resource.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
 import { attributesOf, keepIdentity, reform } from "./admit.js";
 import type { ClaimChange, ClaimRound } from "./claims.js";
 import { joinProblems } from "./join-problems.js";
@@ -24,10 +31,9 @@ import { dedupeOwners, fillNamespace, isDeleting, prepareMetadataForUpdate } fro
 import { type CurrentObject, parseCurrent } from "./objects.js";
 import { withOwnersOf } from "./ownership.js";
 import type { Registry, WriteOptions } from "./registry.js";
-import type { ServedResource, StrategyContext } from "./served-resource.js";
 
 export interface UpdateTarget {
-  readonly resource: ServedResource;
+  readonly resource: StoredResource;
   readonly namespace: string;
   readonly name: string;
   /** "" = the object itself. */
@@ -86,13 +92,13 @@ export function nextObject(
   const { admission } = registry;
   if (admission === undefined) return finish(step, next, errors);
 
-  const isOwnShape = resource.part?.isOwnShape === true;
-  const attributes = isOwnShape
+  const hasOwnShape = isOwnShape(resource);
+  const attributes = hasOwnShape
     ? attributesOf(target, sent, servedObject(resource, current))
     : attributesOf(target, next, before);
   const complete = (isChanged: boolean): NextObject | Promise<NextObject> => {
     const made = isChanged ? remake(step, attributes.object, next) : finish(step, next, errors);
-    if (!isOwnShape) attributes.object = made.object;
+    if (!hasOwnShape) attributes.object = made.object;
     const companions: Companion[] = [];
     attributes.companions = companions;
     const admitted = () => (companions.length === 0 ? made : { ...made, companions });
@@ -113,8 +119,9 @@ interface Step {
 }
 
 /** In the stored version, or in the shape that the subresource has of its own. */
-function toSent({ conversion, part, storedCodec }: ServedResource, served: ApiObject): ApiObject {
-  if (conversion === undefined || part?.isOwnShape === true) return served;
+function toSent(resource: StoredResource, served: ApiObject): ApiObject {
+  const { conversion, storedCodec } = resource;
+  if (conversion === undefined || isOwnShape(resource)) return served;
   const sent = conversion.toStored(served);
   storedCodec.applyDefaults(sent);
   return sent;
@@ -123,7 +130,8 @@ function toSent({ conversion, part, storedCodec }: ServedResource, served: ApiOb
 /** The object to store, as the strategy wants it. @throws {StatusError} 422 */
 function prepare({ registry, target, before }: Step, sent: ApiObject): ApiObject {
   const { resource, subresource } = target;
-  const { part, strategy } = resource;
+  const { strategy } = resource;
+  const part = partOf(resource);
   const context = contextOf(registry, target);
   const next =
     part === undefined
@@ -157,7 +165,7 @@ function remake(step: Step, changed: ApiObject, owned: ApiObject): NextObject {
   const { target, current } = step;
   const { resource } = target;
   const before = parseCurrent(current);
-  const codec = resource.part?.isOwnShape === true ? resource.codec : resource.storedCodec;
+  const codec = isOwnShape(resource) ? resource.codec : resource.storedCodec;
   const sent = reform(codec, changed);
   keepIdentity(sent.metadata, before.metadata);
   // Parts of the old object may have been in the new one, and so have been changed as well.
@@ -170,7 +178,8 @@ function remake(step: Step, changed: ApiObject, owned: ApiObject): NextObject {
 function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): NextObject {
   const { registry, target, current, before } = step;
   const { resource, subresource } = target;
-  const { strategy, part } = resource;
+  const { strategy } = resource;
+  const part = partOf(resource);
   const context = contextOf(registry, target);
   const next = target.isApplied === true ? keepTimesIfSame(before, prepared) : prepared;
   const metadata = [
@@ -220,13 +229,13 @@ function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[])
 const NO_CLAIMS: ClaimChange = Object.freeze({ compares: [], operations: [] });
 
 /** The current object for a patch to work on: a copy of its own. */
-function servedObject(resource: ServedResource, current: CurrentObject): ApiObject {
-  const { conversion, fact, kind } = resource;
+function servedObject(resource: StoredResource, current: CurrentObject): ApiObject {
+  const { conversion, kind } = resource;
   const stored = parseCurrent(current);
   const served = conversion === undefined ? stored : conversion.fromStored(stored);
   if (conversion !== undefined) {
     // Conversions are about what is in an object; a patch also sees what it calls itself.
-    served.apiVersion = formatGroupVersion(fact.kindGroupVersion ?? resource);
+    served.apiVersion = formatGroupVersion(kindVersionOf(resource));
     served.kind = kind;
   }
   served.metadata.resourceVersion = String(current.revision);
@@ -264,7 +273,7 @@ function checkPreconditions(
 
 /** The main resource leaves the status alone, the status everything but itself (S1-CRUD-08). */
 function keepOtherParts(
-  resource: ServedResource,
+  resource: StoredResource,
   subresource: string,
   next: ApiObject,
   before: ApiObject,
@@ -310,7 +319,7 @@ function isSameValue(value: Buffer, uid: string, { json, revision }: CurrentObje
 
 /** Whether a field that counts has changed, as it will be read back (S1-META-19). */
 function hasNewGeneration(
-  { strategy }: ServedResource,
+  { strategy }: StoredResource,
   next: ApiObject,
   before: ApiObject,
   value: Buffer,
@@ -329,7 +338,7 @@ function fieldOf(object: ApiObject, path: string): unknown {
 }
 
 /** An object in deletion that nothing holds back any more (S1-DEL-10). */
-export function isFinished({ strategy }: ServedResource, object: ApiObject): boolean {
+export function isFinished({ strategy }: StoredResource, object: ApiObject): boolean {
   if (!isDeleting(object)) return false;
   if ((object.metadata.finalizers?.length ?? 0) > 0) return false;
   if (strategy.isRemovable?.(object) === false) return false;

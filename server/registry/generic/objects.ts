@@ -13,8 +13,8 @@ import {
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { isUnreadable, StatusError, unreadableObjects } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import { isMembers } from "./fields.js";
-import type { ServedResource } from "./served-resource.js";
 
 /** The state that a write starts from, wherever it was read. */
 export interface CurrentObject {
@@ -72,7 +72,7 @@ function parseObject(json: Buffer, path: string): ApiObject {
  */
 export function orUnreadable(
   error: unknown,
-  resource: ServedResource,
+  resource: StoredResource,
   current: CurrentObject,
 ): unknown {
   if (isUnreadable(error)) return error;
@@ -84,7 +84,7 @@ export function orUnreadable(
 const MAY_COME_OF_SHAPE: ReadonlySet<number> = new Set([400, 422, 500]);
 
 /** Whether what is stored is the object of its key and its kind, also in the version that is served. */
-export function isReadable(resource: ServedResource, current: CurrentObject): boolean {
+export function isReadable(resource: StoredResource, current: CurrentObject): boolean {
   const { storedCodec, conversion } = resource;
   try {
     const { object } = storedCodec.decode(parseCurrent(current) as unknown as JsonValue);
@@ -98,7 +98,7 @@ export function isReadable(resource: ServedResource, current: CurrentObject): bo
 
 /** A value that has just been stored, as a client of the resource's version is shown it. */
 export function servedBytes(
-  resource: ServedResource,
+  resource: StoredResource,
   value: Buffer,
   uid: string,
   revision: Revision,
@@ -108,7 +108,7 @@ export function servedBytes(
 }
 
 /** A current object, wherever it was read, as a client of the resource's version is shown it. */
-export function servedCurrent(resource: ServedResource, current: CurrentObject): Buffer {
+export function servedCurrent(resource: StoredResource, current: CurrentObject): Buffer {
   const { json, revision } = current;
   if (resource.conversion !== undefined) return convertedCurrent(resource, current);
   if (json.at(-1) === NEWLINE) return json;
@@ -118,7 +118,7 @@ export function servedCurrent(resource: ServedResource, current: CurrentObject):
 
 /** A state that was not stored (dry run, or deleted), with the revision that it had before. */
 export function servedUnstored(
-  resource: ServedResource,
+  resource: StoredResource,
   stored: ApiObject,
   revision: Revision | undefined,
 ): Buffer {
@@ -131,7 +131,7 @@ export function servedUnstored(
 }
 
 /** @throws {StatusError} 500 for an object that has no such form */
-function convertedCurrent(resource: ServedResource, current: CurrentObject): Buffer {
+function convertedCurrent(resource: StoredResource, current: CurrentObject): Buffer {
   try {
     return servedUnstored(resource, parseCurrent(current), current.revision);
   } catch (error) {

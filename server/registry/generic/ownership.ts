@@ -7,18 +7,23 @@
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
-import { badRequest, internalError } from "../../api/status.js";
+import { badRequest } from "../../api/status.js";
 import {
   createFieldManager,
   type FieldManager,
   type OtherVersion,
   type Write,
 } from "../../apply/field-manager.js";
-import type { MergeSchema } from "../../apply/merge-schema.js";
-import { createMergeSchemas } from "../../apply/merge-schema-facts.js";
 import { resetFieldsOf } from "../../apply/writers.js";
-import type { SchemaModel } from "../../schema/model.js";
-import type { Conversion, ServedResource } from "./served-resource.js";
+import type { Conversion } from "../../kinds/conversion.js";
+import type { CatalogSource } from "../../kinds/live-catalog.js";
+import {
+  isOwnShape,
+  kindVersionOf,
+  type MainResource,
+  mainOf,
+  type StoredResource,
+} from "../../kinds/served-resource.js";
 
 export interface Ownership {
   /**
@@ -26,7 +31,7 @@ export interface Ownership {
    * version; `before` is undefined for a create. Neither is changed.
    */
   track(
-    resource: ServedResource,
+    resource: StoredResource,
     before: ApiObject | undefined,
     next: ApiObject,
     write: Write,
@@ -36,7 +41,7 @@ export interface Ownership {
    * version: not yet decoded, without defaults, with its owners. @throws {StatusError} 400, 409
    */
   apply(
-    resource: ServedResource,
+    resource: StoredResource,
     before: ApiObject | undefined,
     applied: JsonObject,
     write: Write & { readonly force: boolean },
@@ -44,34 +49,19 @@ export interface Ownership {
 }
 
 export interface OwnershipOptions {
-  readonly model: SchemaModel;
   readonly naming: Naming;
   readonly clock: { now(): number };
-  readonly table: {
-    find(group: string, version: string, resource: string): ServedResource | undefined;
-    readonly all: readonly ServedResource[];
-  };
+  readonly catalog: CatalogSource;
 }
 
-interface OwnedResource {
-  /** The resource itself, also where a write goes to one of its subresources. */
-  readonly main: ServedResource;
-  readonly fieldManager: FieldManager;
-}
+export function createOwnership({ naming, clock, catalog }: OwnershipOptions): Ownership {
+  const managers = new WeakMap<MainResource, FieldManager>();
 
-export function createOwnership({ model, naming, clock, table }: OwnershipOptions): Ownership {
-  const schemas = createMergeSchemas(model);
-  const owned = new WeakMap<ServedResource, OwnedResource>();
-
-  function schemaOf({ group, version, kind }: ServedResource): MergeSchema {
-    const type = model.kind(group, version, kind);
-    return type === undefined ? schemas.schemaless() : schemas.ofKind(type);
-  }
-
-  function create(main: ServedResource): OwnedResource {
-    const schema = schemaOf(main);
-    const versions = new Map<string, OtherVersion | undefined>();
-    const fieldManager = createFieldManager({
+  function create(main: MainResource): FieldManager {
+    const schema = main.codec.mergeSchema();
+    // By the other version's resource, which is another object when its definition changes.
+    const versions = new WeakMap<MainResource, OtherVersion>();
+    return createFieldManager({
       schema,
       apiVersion: formatGroupVersion(main),
       kind: main.kind,
@@ -79,42 +69,33 @@ export function createOwnership({ model, naming, clock, table }: OwnershipOption
       now: () => clock.now(),
       resetFields: resetFieldsOf(schema, main.subresources.has("status")),
       otherVersion(apiVersion) {
-        if (!versions.has(apiVersion)) versions.set(apiVersion, versionOf(main, apiVersion));
-        return versions.get(apiVersion);
+        const other = catalog.current
+          .versionsOf(main.partition)
+          .find((one) => one.kind === main.kind && formatGroupVersion(one) === apiVersion);
+        if (other === undefined) return undefined;
+        let version = versions.get(other);
+        if (version === undefined) {
+          version = versionOf(main, other);
+          versions.set(other, version);
+        }
+        return version;
       },
     });
-    return { main, fieldManager };
   }
 
-  function versionOf(main: ServedResource, apiVersion: string): OtherVersion | undefined {
-    const other = table.all.find(
-      (resource) =>
-        resource.partition === main.partition &&
-        resource.kind === main.kind &&
-        formatGroupVersion(resource) === apiVersion,
-    );
-    if (other === undefined) return undefined;
-    return {
-      schema: schemaOf(other),
-      toVersion: (object) => convert(object, main.conversion, other.conversion),
-      fromVersion: (object) => convert(object, other.conversion, main.conversion),
-    };
-  }
-
-  function ownedOf(resource: ServedResource): OwnedResource {
-    const main = table.find(resource.group, resource.version, resource.resource);
-    if (main === undefined) throw internalError(`${resource.resource} is not served`);
-    let found = owned.get(main);
+  function managerOf(main: MainResource): FieldManager {
+    let found = managers.get(main);
     if (found === undefined) {
       found = create(main);
-      owned.set(main, found);
+      managers.set(main, found);
     }
     return found;
   }
 
   return {
     track(resource, before, next, write) {
-      const { main, fieldManager } = ownedOf(resource);
+      const main = mainOf(resource);
+      const fieldManager = managerOf(main);
       const { conversion } = main;
       if (conversion === undefined) return fieldManager.update(before, next, write);
       const live = before && served(conversion, before);
@@ -122,12 +103,13 @@ export function createOwnership({ model, naming, clock, table }: OwnershipOption
       return withOwnersOf(next, tracked);
     },
     apply(resource, before, applied, write) {
-      const { main, fieldManager } = ownedOf(resource);
+      const main = mainOf(resource);
+      const fieldManager = managerOf(main);
       const live =
         before === undefined || main.conversion === undefined
           ? before
           : served(main.conversion, before);
-      if (resource.part?.isOwnShape !== true) return fieldManager.apply(live, applied, write);
+      if (!isOwnShape(resource)) return fieldManager.apply(live, applied, write);
       const merged = fieldManager.apply(live, ofMain(resource, main, applied), write);
       return inOwnShape(resource, main, merged);
     },
@@ -160,9 +142,17 @@ function convert(
   return converted as unknown as JsonObject;
 }
 
+function versionOf(main: MainResource, other: MainResource): OtherVersion {
+  return {
+    schema: other.codec.mergeSchema(),
+    toVersion: (object) => convert(object, main.conversion, other.conversion),
+    fromVersion: (object) => convert(object, other.conversion, main.conversion),
+  };
+}
+
 /** A configuration of a subresource with its own kind as one of the object: its `spec` is a part of it. */
-function ofMain(resource: ServedResource, main: ServedResource, applied: JsonObject): JsonObject {
-  const expected = formatGroupVersion(resource.fact.kindGroupVersion ?? resource);
+function ofMain(resource: StoredResource, main: MainResource, applied: JsonObject): JsonObject {
+  const expected = formatGroupVersion(kindVersionOf(resource));
   const { status: _, ...rest } = applied;
   if (rest.apiVersion !== expected || rest.kind !== resource.kind) {
     const sent = `${String(rest.apiVersion ?? "")}, Kind=${String(rest.kind ?? "")}`;
@@ -172,8 +162,8 @@ function ofMain(resource: ServedResource, main: ServedResource, applied: JsonObj
 }
 
 function inOwnShape(
-  { conversion, codec }: ServedResource,
-  main: ServedResource,
+  { conversion, codec }: StoredResource,
+  main: MainResource,
   merged: ApiObject,
 ): ApiObject {
   const { object } = main.codec.decode(merged as unknown as JsonValue);

@@ -67,10 +67,9 @@ async function patch(
   change: JsonObject,
   subresource = "",
 ): Promise<ApiObject> {
-  const served = harness.resource("", "v1", resource);
   await registry.freshness.fresh();
   const target = {
-    resource: served.shapes?.get(subresource) ?? served,
+    resource: harness.part("", "v1", resource, subresource),
     namespace,
     name,
     subresource,

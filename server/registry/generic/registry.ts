@@ -21,12 +21,13 @@ import type { PartitionId } from "../../../storage/objects/keys.js";
 import type { Admission } from "../../admission/admission.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
+import type { CatalogSource } from "../../kinds/live-catalog.js";
+import type { Lifetimes } from "../../kinds/strategy.js";
 import type { UserInfo } from "../../request/user-info.js";
-import type { Allocator } from "./claims.js";
+import type { Allocator } from "./allocator.js";
 import type { DeclarativeValidation } from "./declarative-validation.js";
 import type { Freshness } from "./freshness.js";
 import type { Ownership } from "./ownership.js";
-import type { Lifetimes } from "./served-resource.js";
 import type { WriteTurns } from "./write-turns.js";
 
 /** Asks how a value is stored. Implemented by storage/encryption. */
@@ -37,6 +38,8 @@ export interface StoredForm {
 
 /** What the registry's functions work with; made once by the wiring. */
 export interface Registry {
+  /** What is served now. */
+  readonly catalog: CatalogSource;
   readonly store: RevisionedStore;
   readonly view: RegistryView;
   readonly freshness: Freshness;

@@ -6,8 +6,8 @@ import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
+import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { valueAt } from "./fields.js";
-import type { ResourceStrategy } from "./served-resource.js";
 
 /** A type whose status is not the client's to create. */
 export const dropsStatus: ResourceStrategy = Object.freeze({

@@ -4,7 +4,7 @@
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
-import type { ResourceStrategy, StrategyContext } from "./served-resource.js";
+import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 
 export interface Rules<T extends ApiObject> {
   /** What holds for every object of the type, on create and on update. */

@@ -9,12 +9,12 @@ import type { FieldError } from "../../api/status.js";
 import { isMembers } from "../generic/fields.js";
 import { formatTime } from "../generic/metadata.js";
 import { conditionsOf } from "./conditions.js";
-import type { SubresourceDefinition } from "./definition.js";
+import type { PartDefinition } from "./definition.js";
 
 /** Conditions that are decisions. */
 const DECISIONS = ["Approved", "Denied", "Failed"] as const;
 
-export const approval: SubresourceDefinition = {
+export const approval: PartDefinition = {
   part: {
     merge(sent, current, { nowMs }) {
       const status = isMembers(current.status) ? current.status : {};

@@ -11,13 +11,13 @@ import {
   invalid,
   type StatusError,
 } from "../../api/status.js";
+import type { MainResource, PartResource } from "../../kinds/served-resource.js";
+import type { ActionRequest, ResourceAction } from "../generic/action.js";
 import { isDeleting } from "../generic/metadata.js";
 import type { Registry } from "../generic/registry.js";
-import type { ActionRequest, ServedResource } from "../generic/served-resource.js";
 import { patchObject } from "../generic/update.js";
 import { succeeded } from "./action-status.js";
 import { withCondition } from "./conditions.js";
-import type { SubresourceDefinition } from "./definition.js";
 
 interface BindingObject extends ApiObject {
   target?: { kind?: string; name?: string };
@@ -27,20 +27,23 @@ interface PodObject extends ApiObject {
   spec?: { nodeName?: string; schedulingGates?: readonly unknown[] };
 }
 
-export const binding: SubresourceDefinition = {
-  action: (find) => ({
-    async run(registry, request, signal) {
-      const pods = find("", "v1", "pods");
-      if (pods === undefined) throw badRequest("pods are not served");
-      await bind(registry, pods, request, signal);
-      return succeeded();
-    },
-  }),
+export const binding: ResourceAction = {
+  async run(registry, request, signal) {
+    const pods = registry.catalog.current.findMain("", "v1", "pods");
+    if (pods === undefined) throw badRequest("pods are not served");
+    await bind(registry, pods, request, signal);
+    return succeeded();
+  },
 };
+
+/** What pods forbid in an update is what this is for. */
+function bindable(pods: MainResource): PartResource {
+  return { ...pods, form: "part", main: pods, part: { merge: (sent: ApiObject) => sent } };
+}
 
 async function bind(
   registry: Registry,
-  pods: ServedResource,
+  pods: MainResource,
   { object, namespace, name, options }: ActionRequest,
   signal: AbortSignal,
 ): Promise<void> {
@@ -51,8 +54,7 @@ async function bind(
   const errors = checkTarget(target);
   if (errors.length > 0) throw invalid({ group: "", kind: "Binding" }, name, errors);
   const bound = {
-    // What pods forbid in an update is what this is for.
-    resource: { ...pods, part: { merge: (sent: ApiObject) => sent } },
+    resource: bindable(pods),
     namespace,
     name,
     subresource: "binding",

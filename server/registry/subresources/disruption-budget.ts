@@ -4,10 +4,10 @@
  */
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { disruptionRefused, forbidden } from "../../api/status.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import { formatTime } from "../generic/metadata.js";
 import { currentOfView, parseCurrent } from "../generic/objects.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
-import type { ServedResource } from "../generic/served-resource.js";
 import { patchObject } from "../generic/update.js";
 import { compileLabelSelector, type LabelSelector } from "./label-selector.js";
 
@@ -30,7 +30,7 @@ export interface DisruptionBudget extends ApiObject {
 /** The budgets that a pod counts for, from the view. */
 export function budgetsOf(
   registry: Registry,
-  budgets: ServedResource,
+  budgets: StoredResource,
   pod: ApiObject,
 ): DisruptionBudget[] {
   const { namespace = "", name = "", labels = {} } = pod.metadata;
@@ -65,7 +65,7 @@ export function spareUnhealthy({ spec, status }: DisruptionBudget): boolean {
 /** Counts one eviction against the budget. @throws {StatusError} 429, 403 when it may not happen */
 export async function useAllowance(
   registry: Registry,
-  budgets: ServedResource,
+  budgets: StoredResource,
   target: {
     readonly namespace: string;
     readonly name: string;
@@ -93,7 +93,7 @@ export async function useAllowance(
   await patchObject(registry, request, signal);
 }
 
-function refuseExhausted({ group }: ServedResource, { metadata, status }: DisruptionBudget): void {
+function refuseExhausted({ group }: StoredResource, { metadata, status }: DisruptionBudget): void {
   const { name = "", generation = 0 } = metadata;
   const singular = { group, resource: "poddisruptionbudget" };
   const {

@@ -14,6 +14,7 @@ import {
   writeOptions,
 } from "../generic/testing/registry-harness.js";
 import { patchObject } from "../generic/update.js";
+import { eviction } from "./eviction.js";
 
 const harness = await openRegistryHarness();
 const { registry } = harness;
@@ -81,13 +82,12 @@ async function evict(
   deleteOptions: JsonObject = {},
   { isDryRun = false, replica = registry }: { isDryRun?: boolean; replica?: Registry } = {},
 ) {
-  const served = harness.resource("", "v1", "pods").shapes?.get("eviction");
-  assert.ok(served?.action);
+  const resource = harness.action("", "v1", "pods", "eviction");
   const options = writeOptions({ isDryRun });
   const value = { metadata: { name }, deleteOptions };
-  const object = decodeInput(served, inputOf(value), options);
-  const request = { object, namespace: "default", name, options };
-  return await served.action.run(replica, request, noSignal);
+  const object = decodeInput(resource, inputOf(value), options);
+  const request = { resource, object, namespace: "default", name, options };
+  return await eviction.run(replica, request, noSignal);
 }
 
 async function read(group: string, resource: string, name: string) {
@@ -244,8 +244,7 @@ test("S1-DEL-05: preconditions of an eviction hold for the pod as it was", async
 });
 
 test("S1-META-21, S1-GEN-08: an eviction may be of the version that older drains send, and of no other", async () => {
-  const served = harness.resource("", "v1", "pods").shapes?.get("eviction");
-  assert.ok(served);
+  const served = harness.action("", "v1", "pods", "eviction");
   const decode = (apiVersion: string) =>
     decodeInput(
       served,
@@ -294,10 +293,10 @@ test("a budget with an empty selector covers all pods of its namespace, one with
     patch: (current: JsonValue) => applyMergePatch(current, { status: { phase: "Running" } }),
   };
   await patchObject(registry, target, noSignal);
-  const action = pods.shapes?.get("eviction")?.action;
+  const resource = harness.action("", "v1", "pods", "eviction");
   const object = { kind: "Eviction", apiVersion: "policy/v1", metadata: { name: "p" } };
-  const request = { object, namespace: "other", name: "p", options: writeOptions() };
-  const error = await refusal(Promise.resolve(action?.run(registry, request, noSignal)));
+  const request = { resource, object, namespace: "other", name: "p", options: writeOptions() };
+  const error = await refusal(eviction.run(registry, request, noSignal));
   // Its controller has not said anything yet.
   assert.equal(error.code, 429);
 });

@@ -19,6 +19,8 @@ import {
   notFound,
   StatusError,
 } from "../../api/status.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
+import type { ActionRequest, ResourceAction } from "../generic/action.js";
 import { refresh } from "../generic/commit.js";
 import { deleteObject } from "../generic/delete.js";
 import { checkDeleteOptions, type DeleteOptions } from "../generic/delete-options.js";
@@ -26,11 +28,9 @@ import { checkPreconditions } from "../generic/deletion.js";
 import { isDeleting } from "../generic/metadata.js";
 import { currentOfView, parseCurrent } from "../generic/objects.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
-import type { ActionRequest, ServedResource } from "../generic/served-resource.js";
 import { patchObject } from "../generic/update.js";
 import { succeeded } from "./action-status.js";
 import { isConditionTrue, withCondition } from "./conditions.js";
-import type { SubresourceDefinition } from "./definition.js";
 import { budgetsOf, spareUnhealthy, stillProcessed, useAllowance } from "./disruption-budget.js";
 
 interface EvictionObject extends ApiObject {
@@ -52,24 +52,23 @@ interface FoundPod {
 /** Each try means that somebody else wrote the pod in between. */
 const ATTEMPTS_MAX = 20;
 
-export const eviction: SubresourceDefinition = {
-  action: (find) => ({
-    async run(registry, request, signal) {
-      const pods = find("", "v1", "pods");
-      const budgets = find("policy", "v1", "poddisruptionbudgets");
-      if (pods === undefined || budgets === undefined) throw badRequest("pods are not served");
-      if (request.object.metadata.name !== request.name) {
-        throw badRequest("name in URL does not match name in Eviction object");
-      }
-      await evict(registry, { ...request, pods, budgets }, signal);
-      return succeeded();
-    },
-  }),
+export const eviction: ResourceAction = {
+  async run(registry, request, signal) {
+    const { current } = registry.catalog;
+    const pods = current.findMain("", "v1", "pods");
+    const budgets = current.findMain("policy", "v1", "poddisruptionbudgets");
+    if (pods === undefined || budgets === undefined) throw badRequest("pods are not served");
+    if (request.object.metadata.name !== request.name) {
+      throw badRequest("name in URL does not match name in Eviction object");
+    }
+    await evict(registry, { ...request, pods, budgets }, signal);
+    return succeeded();
+  },
 };
 
 interface Evicted extends ActionRequest {
-  readonly pods: ServedResource;
-  readonly budgets: ServedResource;
+  readonly pods: StoredResource;
+  readonly budgets: StoredResource;
 }
 
 async function evict(registry: Registry, request: Evicted, signal: AbortSignal): Promise<void> {
@@ -106,7 +105,7 @@ async function evict(registry: Registry, request: Evicted, signal: AbortSignal):
 }
 
 interface PodTarget {
-  readonly resource: ServedResource;
+  readonly resource: StoredResource;
   readonly namespace: string;
   readonly name: string;
 }

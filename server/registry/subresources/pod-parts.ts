@@ -5,7 +5,7 @@
  */
 import type { ApiObject } from "../../api/meta.js";
 import { validatePodUpdate } from "../core/validate-pod.js";
-import type { SubresourceDefinition } from "./definition.js";
+import type { PartDefinition } from "./definition.js";
 
 interface Container {
   readonly name: string;
@@ -21,7 +21,7 @@ interface PodObject extends ApiObject {
   };
 }
 
-export const ephemeralContainers: SubresourceDefinition = {
+export const ephemeralContainers: PartDefinition = {
   part: {
     merge(sent: PodObject, pod: PodObject) {
       const { ephemeralContainers: _before, ...spec } = pod.spec ?? {};
@@ -34,7 +34,7 @@ export const ephemeralContainers: SubresourceDefinition = {
   },
 };
 
-export const resize: SubresourceDefinition = {
+export const resize: PartDefinition = {
   part: {
     merge(sent: PodObject, pod: PodObject) {
       const spec = { ...pod.spec };

@@ -6,7 +6,7 @@ import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import { invalid } from "../../api/status.js";
 import { valueAt } from "../generic/fields.js";
-import type { SubresourceDefinition } from "./definition.js";
+import type { PartDefinition } from "./definition.js";
 import { formatLabelSelector, type LabelSelector } from "./label-selector.js";
 
 interface ScaleObject extends ApiObject {
@@ -18,17 +18,17 @@ interface Workload extends ApiObject {
 }
 
 /** Workloads whose selector is a label selector. */
-export const scale: SubresourceDefinition = scaleOf((workload) =>
+export const scale: PartDefinition = scaleOf((workload) =>
   formatLabelSelector((valueAt(workload, ["spec", "selector"]) ?? {}) as LabelSelector),
 );
 
 /** Replication controllers are older than label selectors: theirs is a map of labels. */
-export const scaleByLabels: SubresourceDefinition = scaleOf((workload) => {
+export const scaleByLabels: PartDefinition = scaleOf((workload) => {
   const matchLabels = (valueAt(workload, ["spec", "selector"]) ?? {}) as Record<string, string>;
   return formatLabelSelector({ matchLabels });
 });
 
-function scaleOf(selectorOf: (workload: ApiObject) => string): SubresourceDefinition {
+function scaleOf(selectorOf: (workload: ApiObject) => string): PartDefinition {
   return {
     conversion: {
       // A Scale is not enough to make a workload of; `merge` does it with the stored one.

@@ -22,9 +22,10 @@ const DAY_SECONDS = 24 * 3600;
 const { issuer, clock } = openAccounts({
   flags: { serviceAccountMaxTokenExpirationMs: 30 * DAY_SECONDS * 1000 },
 });
+const action = serviceAccountToken(issuer);
 const harness = await openRegistryHarness({
   clock,
-  subresources: { "/serviceaccounts/token": serviceAccountToken(issuer) },
+  actions: ["/serviceaccounts/token"],
 });
 const uids = new Map<string, string>();
 
@@ -51,12 +52,11 @@ async function create(resource: string, value: JsonObject, namespace = "shop") {
 
 async function ask(spec: JsonObject, changes: Partial<WriteOptions> & JsonObject = {}) {
   const { name = "web", metadata = {} } = changes as { name?: string; metadata?: JsonObject };
-  const shape = harness.resource("", "v1", "serviceaccounts").shapes?.get("token");
-  assert.ok(shape?.action);
+  const resource = harness.action("", "v1", "serviceaccounts", "token");
   const options = writeOptions(changes as Partial<WriteOptions>);
-  const object = decodeInput(shape, inputOf({ metadata, spec }), options);
-  const request = { object, namespace: "shop", name, options };
-  const { status, bytes } = await shape.action.run(harness.registry, request, noSignal);
+  const object = decodeInput(resource, inputOf({ metadata, spec }), options);
+  const request = { resource, object, namespace: "shop", name, options };
+  const { status, bytes } = await action.run(harness.registry, request, noSignal);
   assert.equal(status, 201);
   const answer = JSON.parse(bytes.toString());
   const claims = parseCompactToken(answer.status.token)?.claims ?? {};

@@ -8,12 +8,12 @@ import type { ApiObject } from "../../api/meta.js";
 import { badRequest, conflict, type FieldError, invalid, notFound } from "../../api/status.js";
 import type { Binding, ObjectClaim } from "../../authn/service-account/token-claims.js";
 import type { TokenIssuer } from "../../authn/service-account/token-issuer.js";
+import type { ActionResource } from "../../kinds/served-resource.js";
+import type { ActionRequest, ResourceAction } from "../generic/action.js";
 import { refresh } from "../generic/commit.js";
 import { formatTime } from "../generic/metadata.js";
 import { currentOfView, parseCurrent } from "../generic/objects.js";
-import type { Registry } from "../generic/registry.js";
-import type { ActionRequest, ResourceAction } from "../generic/served-resource.js";
-import type { FindResource, SubresourceDefinition } from "./definition.js";
+import type { Registry, WriteResult } from "../generic/registry.js";
 
 interface BoundObjectReference {
   readonly kind?: string;
@@ -47,18 +47,14 @@ const BINDABLE: Readonly<
   Node: { resource: "nodes", key: "node" },
 };
 
-/** For "/serviceaccounts/token" of the resource table. */
-export function serviceAccountToken(issuer: TokenIssuer): SubresourceDefinition {
-  return { action: (find) => createTokenAction(issuer, find) };
-}
-
-function createTokenAction(issuer: TokenIssuer, find: FindResource): ResourceAction {
+/** "/serviceaccounts/token" of the actions. */
+export function serviceAccountToken(issuer: TokenIssuer): ResourceAction {
   return {
     async run(registry, request) {
       const object = request.object as TokenRequestObject;
       refuseOtherAccount(registry, request);
       await refresh(registry);
-      const scope = { registry, find, namespace: request.namespace };
+      const scope = { registry, namespace: request.namespace };
       const account = claimOf(requireObject(scope, "serviceaccounts", request.name));
       const audiences = orDefault(object.spec?.audiences, issuer.settings.audiences);
       const errors = checkLifetime(object.spec?.expirationSeconds);
@@ -72,7 +68,7 @@ function createTokenAction(issuer: TokenIssuer, find: FindResource): ResourceAct
         audiences,
         lifetimeSeconds,
       });
-      return answer({
+      return answer(request.resource, {
         ...object,
         metadata: {
           ...object.metadata,
@@ -85,12 +81,10 @@ function createTokenAction(issuer: TokenIssuer, find: FindResource): ResourceAct
       });
     },
   };
+}
 
-  function answer(object: ApiObject) {
-    const shape = find("", "v1", "serviceaccounts")?.shapes?.get("token");
-    const text = shape === undefined ? JSON.stringify(object) : shape.codec.encode(object);
-    return { status: 201 as const, bytes: Buffer.from(`${text}\n`) };
-  }
+function answer({ codec }: ActionResource, object: ApiObject): WriteResult {
+  return { status: 201, bytes: Buffer.from(`${codec.encode(object)}\n`) };
 }
 
 function kindOf({ naming }: Registry) {
@@ -171,7 +165,6 @@ function claimOf({ metadata: { name = "", uid = "" } }: ApiObject): ObjectClaim 
 /** Where objects are looked up: one namespace, and what belongs to none. */
 interface Scope {
   readonly registry: Registry;
-  readonly find: FindResource;
   readonly namespace: string;
 }
 
@@ -182,8 +175,8 @@ function requireObject(scope: Scope, resource: string, name: string): ApiObject 
   return object;
 }
 
-function lookUp({ registry, find, namespace }: Scope, resource: string, name: string) {
-  const served = find("", "v1", resource);
+function lookUp({ registry, namespace }: Scope, resource: string, name: string) {
+  const served = registry.catalog.current.findMain("", "v1", resource);
   if (served === undefined) return undefined;
   const path = objectPath(served.isNamespaced ? namespace : "", name);
   const stored = registry.view.partition(served.partition).get(path);

@@ -8,7 +8,6 @@ import { StatusError } from "../../api/status.js";
 import { createObject } from "../generic/create.js";
 import { decodeInput } from "../generic/decode-input.js";
 import type { WriteOptions } from "../generic/registry.js";
-import type { ServedResource } from "../generic/served-resource.js";
 import {
   inputOf,
   noSignal,
@@ -17,6 +16,7 @@ import {
 } from "../generic/testing/registry-harness.js";
 import { patchObject, updateObject } from "../generic/update.js";
 import { formatLabelSelector } from "./label-selector.js";
+import { ACTIONS } from "./subresources.js";
 
 /** From the emitted file: dist/server/registry/subresources. */
 const REQUEST = new URL("../../../../e2e/fixtures/request.csr.pem", import.meta.url);
@@ -37,12 +37,6 @@ function parse(bytes: Buffer) {
   return JSON.parse(bytes.toString());
 }
 
-function shapeOf(group: string, resource: string, subresource: string): ServedResource {
-  const shape = harness.resource(group, "v1", resource).shapes?.get(subresource);
-  assert.ok(shape);
-  return shape;
-}
-
 async function merge(
   [group, resource, subresource]: readonly [string, string, string],
   name: string,
@@ -50,7 +44,7 @@ async function merge(
 ) {
   const served = harness.resource(group, "v1", resource);
   const target = {
-    resource: served.shapes?.get(subresource) ?? served,
+    resource: harness.part(group, "v1", resource, subresource),
     namespace: served.isNamespaced ? "default" : "",
     name,
     subresource,
@@ -66,13 +60,12 @@ async function act(
   value: JsonObject,
   changes: Partial<WriteOptions> = {},
 ) {
-  const parent = harness.resource("", "v1", resource);
-  const served = subresource === "" ? parent : shapeOf("", resource, subresource);
+  const served = harness.action("", "v1", resource, subresource);
   const options = writeOptions(changes);
   const object = decodeInput(served, inputOf(value), options);
-  assert.ok(served.action);
-  const request = { object, namespace: "default", name, options };
-  const { status, bytes } = await served.action.run(registry, request, noSignal);
+  const request = { resource: served, object, namespace: "default", name, options };
+  const action = ACTIONS[served.action] ?? assert.fail();
+  const { status, bytes } = await action.run(registry, request, noSignal);
   return { status, body: parse(bytes) };
 }
 
@@ -147,7 +140,7 @@ test("S1-CRUD-03: a Scale's uid and resourceVersion are conditions", async () =>
   await create("apps", "deployments", deployment("guarded"));
   const put = (metadata: JsonObject, replicas: number) => {
     const target = {
-      resource: shapeOf("apps", "deployments", "scale"),
+      resource: harness.part("apps", "v1", "deployments", "scale"),
       namespace: "default",
       name: "guarded",
       subresource: "scale",

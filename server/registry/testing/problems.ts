@@ -6,23 +6,24 @@ import assert from "node:assert/strict";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
 import { createNaming } from "../../api/naming.js";
 import { validateMetadata, validateMetadataUpdate } from "../../api/validation-metadata.js";
+import { createFactsCodecs } from "../../kinds/facts-codecs.js";
+import type { MainResource } from "../../kinds/served-resource.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
 import { createUser } from "../../request/user-info.js";
-import { createObjectCodecs } from "../../schema/object-codec.js";
 import { loadFacts } from "../../types/load-facts.js";
+import { createBuiltInCatalog } from "../built-in-catalog.js";
 import { createDeclarativeValidation, type Mismatch } from "../generic/declarative-validation.js";
 import { joinProblems } from "../generic/join-problems.js";
-import type { ServedResource, StrategyContext } from "../generic/served-resource.js";
-import { createResourceTable } from "../resource-table.js";
 
 const naming = createNaming("kubernetes");
 const facts = loadFacts(naming);
-const codecs = createObjectCodecs(facts);
-const table = createResourceTable({ naming, facts, codecs, isEnabled: () => true });
+const isGateEnabled = (gate: string) => gate === "DeclarativeValidation";
+const codecs = createFactsCodecs(facts, { isGateEnabled });
+const catalog = createBuiltInCatalog({ naming, facts, codecs, isEnabled: () => true });
 /** Where the facts' rules and the hand-written ones disagreed, since it was last emptied. */
 export const mismatches: Mismatch[] = [];
 const declarative = createDeclarativeValidation({
-  model: facts.model,
-  isGateEnabled: (gate) => gate === "DeclarativeValidation",
+  isGateEnabled,
   onMismatch: (mismatch) => mismatches.push(mismatch),
 });
 
@@ -40,17 +41,17 @@ const context: StrategyContext = {
 export type TestObject = Readonly<Record<string, unknown>>;
 
 /** @param name "apps/v1/deployments" or "v1/pods". @throws when there is none */
-export function resourceOf(name: string): ServedResource {
+export function resourceOf(name: string): MainResource {
   const parts = name.split("/");
   const resource = parts.pop() ?? "";
   const version = parts.pop() ?? "";
   const group = naming.group(parts.pop() ?? "");
-  const found = table.find(group, version, resource);
+  const found = catalog.findMain(group, version, resource);
   if (found === undefined) throw new Error(`no resource ${name}`);
   return found;
 }
 
-function complete({ group, version, kind, isNamespaced }: ServedResource, object: TestObject) {
+function complete({ group, version, kind, isNamespaced }: MainResource, object: TestObject) {
   const metadata = {
     name: "x",
     ...(isNamespaced ? { namespace: "default" } : {}),
@@ -148,6 +149,6 @@ export function checkChanges(resource: string, rows: readonly ChangeRow[]): void
 }
 
 /** Every resource that stores something, in every version. */
-export const servedResources: readonly ServedResource[] = table.all.filter(
-  ({ virtual }) => virtual === undefined,
+export const storedResources: readonly MainResource[] = catalog.resources.filter(
+  (resource) => resource.form === "main",
 );

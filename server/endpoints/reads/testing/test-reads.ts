@@ -5,6 +5,7 @@
 import { type Clock, systemClock } from "../../../../storage/base/clock.js";
 import { type Logger, silentLogger } from "../../../../storage/base/logger.js";
 import type { Revision } from "../../../../storage/kv/store.js";
+import type { TablePrinter } from "../../../kinds/table-printer.js";
 import {
   openRegistryHarness,
   type RegistryHarness,
@@ -13,7 +14,6 @@ import { parseRequestInfo } from "../../../request/request-info.js";
 import { openTestServer, type TestServer } from "../../../request/testing/test-server.js";
 import { createNegotiator } from "../../negotiation.js";
 import { createRepresentationSource } from "../../representations/representation-source.js";
-import type { TablePrinter } from "../../tables/printer.js";
 import { handleGet } from "../get.js";
 import { HistoricalReader } from "../historical-reader.js";
 import { handleList } from "../list.js";

@@ -79,8 +79,7 @@ async function send(
   };
   const { group, version, resource, verb } = state.info;
   const handle = HANDLERS[verb as keyof typeof HANDLERS & keyof VerbHandlers];
-  const parent = harness.resource(group, version, resource);
-  const served = parent.shapes?.get(state.info.subresource) ?? parent;
+  const served = harness.part(group, version, resource, state.info.subresource);
   await handle(context as unknown as RequestContext, served, services);
   const answer = JSON.parse(String(context.body)) as Answer["body"];
   return { status: context.status, body: answer, warnings: state.warnings };

@@ -1,6 +1,6 @@
 /**
  * A whole registry for tests: the embedded store in a temporary directory, the view and the barrier
- * over it, and the table of all built-in resources. Disposing removes everything.
+ * over it, and the catalog of all built-in resources. Disposing removes everything.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,27 +14,36 @@ import { openEmbeddedStore } from "../../../../storage/embedded/embedded-store.j
 import type { RevisionedStore } from "../../../../storage/kv/store.js";
 import type { JsonValue } from "../../../api/meta.js";
 import { createNaming, DEFAULT_VENDOR } from "../../../api/naming.js";
-import { createUser } from "../../../request/user-info.js";
-import { createObjectCodecs } from "../../../schema/object-codec.js";
-import { loadFacts } from "../../../types/load-facts.js";
+import type { Catalog } from "../../../kinds/catalog.js";
+import { createFactsCodecs } from "../../../kinds/facts-codecs.js";
+import { LiveCatalog } from "../../../kinds/live-catalog.js";
 import {
-  createResourceTable,
-  type ResourceTable,
-  type ResourceTableOptions,
-} from "../../resource-table.js";
+  type ActionResource,
+  isStored,
+  type MainResource,
+  type StoredResource,
+  subresourceOf,
+} from "../../../kinds/served-resource.js";
+import { createUser } from "../../../request/user-info.js";
+import { loadFacts } from "../../../types/load-facts.js";
+import { type BuiltInOptions, createBuiltInCatalog } from "../../built-in-catalog.js";
 import type { ObjectInput } from "../decode-input.js";
 import { createOwnership } from "../ownership.js";
 import type { Registry, WriteOptions } from "../registry.js";
-import type { ServedResource } from "../served-resource.js";
 import { WriteTurns } from "../write-turns.js";
 
 export interface RegistryHarness extends AsyncDisposable {
   readonly registry: Registry;
-  readonly table: ResourceTable;
+  /** What all replicas serve at first. */
+  readonly builtIn: Catalog;
   /** Another replica of the same store, with a view of its own. */
   openReplica(): Promise<Registry>;
-  /** @throws when the table has no such resource */
-  resource(group: string, version: string, resource: string): ServedResource;
+  /** @throws when no such objects are served */
+  resource(group: string, version: string, resource: string): MainResource;
+  /** What reads and writes of a subresource work on; "" = the resource itself. */
+  part(group: string, version: string, resource: string, subresource: string): StoredResource;
+  /** @param subresource "" = the resource is an action itself */
+  action(group: string, version: string, resource: string, subresource: string): ActionResource;
 }
 
 export const testUser = createUser({ name: "tester", groups: ["system:authenticated"] });
@@ -66,7 +75,7 @@ export async function openRegistryHarness(
     readonly clock?: Clock;
     readonly vendor?: string;
     readonly allocators?: Registry["allocators"];
-    readonly subresources?: ResourceTableOptions["subresources"];
+    readonly actions?: BuiltInOptions["actions"];
     /** Puts another store before the one in the temporary directory. */
     readonly wrapStore?: (store: RevisionedStore) => RevisionedStore;
   } = {},
@@ -79,44 +88,62 @@ export async function openRegistryHarness(
   const lifecycle = new Lifecycle(logger);
   const naming = createNaming(options.vendor ?? DEFAULT_VENDOR);
   const facts = loadFacts(naming);
-  const table = createResourceTable({
+  const { actions } = options;
+  const builtIn = createBuiltInCatalog({
     naming,
     facts,
-    codecs: createObjectCodecs(facts),
-    ...(options.subresources === undefined ? {} : { subresources: options.subresources }),
+    codecs: createFactsCodecs(facts),
+    ...(actions === undefined ? {} : { actions }),
   });
-  const ownership = createOwnership({ model: facts.model, naming, clock, table });
 
   const openReplica = async (): Promise<Registry> => {
+    const catalog = new LiveCatalog(builtIn);
     const view = new RegistryView({
       store,
       prefix: "/registry",
       clock: systemClock,
       logger,
-      traits: (partition) => table.traits(partition),
+      traits: (partition) => catalog.current.traits(partition),
     });
     await view.start(lifecycle, lifecycle.signal);
     const freshness = new FreshnessBarrier({ store, view, clock: systemClock });
     return {
+      catalog,
       store,
       view,
       freshness,
       clock,
       naming,
       lifetimes: { eventTtlSeconds: 3_600 },
-      ownership,
+      ownership: createOwnership({ naming, clock, catalog }),
       ...(options.allocators === undefined ? {} : { allocators: options.allocators }),
       writeTurns: new WriteTurns(),
     };
   };
 
+  const served = (group: string, version: string, resource: string, subresource: string) => {
+    const root = builtIn.find(group, version, resource);
+    if (root === undefined) throw new Error(`no resource ${group}/${version}/${resource}`);
+    return subresourceOf(root, subresource);
+  };
+
   return {
     registry: await openReplica(),
-    table,
+    builtIn,
     openReplica,
     resource(group, version, resource) {
-      const found = table.find(group, version, resource);
-      if (found === undefined) throw new Error(`no resource ${group}/${version}/${resource}`);
+      const found = served(group, version, resource, "");
+      if (found.form !== "main") throw new Error(`${resource} is no main resource`);
+      return found;
+    },
+    part(group, version, resource, subresource) {
+      const found = served(group, version, resource, subresource);
+      if (!isStored(found)) throw new Error(`${resource}/${subresource} is not stored`);
+      return found;
+    },
+    action(group, version, resource, subresource) {
+      const found = served(group, version, resource, subresource);
+      if (found.form !== "action") throw new Error(`${resource}/${subresource} is no action`);
       return found;
     },
     async [Symbol.asyncDispose]() {

@@ -1,16 +1,16 @@
-/** The table of what is served: against the facts, and against docs/api-coverage.md. */
+/** The catalog of what is served: against the facts, and against docs/api-coverage.md. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { createNaming } from "../api/naming.js";
-import { createObjectCodecs } from "../schema/object-codec.js";
+import { createFactsCodecs } from "../kinds/facts-codecs.js";
+import type { VirtualOperation } from "../kinds/served-resource.js";
 import { loadFacts } from "../types/load-facts.js";
-import type { VirtualResource } from "./generic/served-resource.js";
+import { createBuiltInCatalog } from "./built-in-catalog.js";
 import { STRATEGIES } from "./groups.js";
-import { createResourceTable } from "./resource-table.js";
-import { SUBRESOURCES } from "./subresources/subresources.js";
+import { ACTIONS, PARTS } from "./subresources/subresources.js";
 
-const operation: VirtualResource = { create: async ({ object }) => object };
+const operation: VirtualOperation = { create: async ({ object }) => object };
 const VIRTUAL = Object.fromEntries(
   [
     "authentication/selfsubjectreviews",
@@ -23,30 +23,30 @@ const VIRTUAL = Object.fromEntries(
 );
 
 /** What the wiring gives. */
-const WIRED = { "/serviceaccounts/token": { action: () => ({ run: async () => assert.fail() }) } };
+const WIRED = [...Object.keys(ACTIONS), "/serviceaccounts/token"];
 
 function open(vendor = "kubernetes", isEnabled?: () => boolean) {
   const naming = createNaming(vendor);
   const facts = loadFacts(naming);
-  const codecs = createObjectCodecs(facts);
-  const options = { naming, facts, codecs, virtual: VIRTUAL, subresources: WIRED };
-  const table = createResourceTable({ ...options, ...(isEnabled && { isEnabled }) });
-  return { facts, table };
+  const codecs = createFactsCodecs(facts);
+  const options = { naming, facts, codecs, virtual: VIRTUAL, actions: WIRED };
+  const catalog = createBuiltInCatalog({ ...options, ...(isEnabled && { isEnabled }) });
+  return { facts, catalog };
 }
 
 /** What the facts know and this server leaves out, with its place in the document. */
 const NOT_SERVED = new Set(["v1 componentstatuses"]);
 
 test("every GA resource of the facts is served, but for those that the document names", () => {
-  const { facts, table } = open();
+  const { facts, catalog } = open();
   for (const fact of facts.resources) {
     if (!fact.onByDefault || fact.subresource !== "") continue;
-    const isServed = table.find(fact.group, fact.version, fact.resource) !== undefined;
+    const isServed = catalog.find(fact.group, fact.version, fact.resource) !== undefined;
     const groupVersion = fact.group === "" ? fact.version : `${fact.group}/${fact.version}`;
     assert.equal(isServed, !NOT_SERVED.has(`${groupVersion} ${fact.resource}`), fact.resource);
   }
   assert.equal(
-    table.all.some(({ version }) => /alpha|beta/.test(version)),
+    catalog.resources.some(({ version }) => /alpha|beta/.test(version)),
     false,
   );
 });
@@ -58,7 +58,8 @@ test("every subresource with a behaviour of its own belongs to one of the facts"
       [group.replace(".k8s.io", ""), resource, subresource].filter(Boolean).join("/"),
     ),
   );
-  for (const name of Object.keys(SUBRESOURCES)) assert.ok(known.has(name.replace(/^\//, "")), name);
+  for (const name of [...Object.keys(PARTS), ...WIRED])
+    assert.ok(known.has(name.replace(/^\//, "")), name);
 });
 
 test("every strategy belongs to a resource of the facts", () => {
@@ -70,9 +71,9 @@ test("every strategy belongs to a resource of the facts", () => {
 });
 
 test("versions of one resource share a partition, whose stored form is the GA version's", () => {
-  const { table } = open("kubernetes", () => true);
+  const { catalog } = open("kubernetes", () => true);
   const at = (group: string, version: string, resource: string) => {
-    const found = table.find(group, version, resource);
+    const found = catalog.findMain(group, version, resource);
     assert.ok(found, resource);
     return found;
   };
@@ -85,21 +86,21 @@ test("versions of one resource share a partition, whose stored form is the GA ve
   assert.equal(policies.conversion, undefined);
   const beta = at("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies");
   assert.equal(beta.storedCodec, policies.codec);
-  assert.equal(table.stored("core/events")?.group, "");
+  assert.equal(catalog.stored("core/events")?.group, "");
 });
 
 test("a foreign vendor's groups are found in its spelling", () => {
-  const { table } = open("acme");
-  const roles = table.find("rbac.authorization.acme.io", "v1", "roles");
+  const { catalog } = open("acme");
+  const roles = catalog.findMain("rbac.authorization.acme.io", "v1", "roles");
   assert.equal(roles?.strategy.allowCreateOnUpdate, true);
-  assert.equal(table.find("rbac.authorization.k8s.io", "v1", "roles"), undefined);
-  assert.equal(table.find("events.acme.io", "v1", "events")?.partition, "core/events");
+  assert.equal(catalog.findMain("rbac.authorization.k8s.io", "v1", "roles"), undefined);
+  assert.equal(catalog.findMain("events.acme.io", "v1", "events")?.partition, "core/events");
 });
 
 test("subresources are served where they have an implementation", () => {
-  const { table } = open();
+  const { catalog } = open();
   const names = (group: string, resource: string) => [
-    ...(table.find(group, "v1", resource)?.subresources.keys() ?? []),
+    ...(catalog.findMain(group, "v1", resource)?.subresources.keys() ?? []),
   ];
   assert.deepEqual(names("", "namespaces"), ["finalize", "status"]);
   assert.deepEqual(names("apps", "deployments"), ["scale", "status"]);
@@ -111,17 +112,21 @@ test("subresources are served where they have an implementation", () => {
     "resize",
     "status",
   ]);
-  assert.equal(table.find("apps", "v1", "deployments")?.shapes?.get("scale")?.kind, "Scale");
-  assert.equal(table.stored("core/bindings"), undefined);
+  assert.equal(
+    catalog.findMain("apps", "v1", "deployments")?.subresources.get("scale")?.resource.kind,
+    "Scale",
+  );
+  assert.equal(catalog.stored("core/bindings"), undefined);
 });
 
 test("docs/api-coverage.md has a row for every resource that is served by default", () => {
-  const { table } = open();
+  const { catalog } = open();
   const document = readFileSync(new URL("docs/api-coverage.md", repositoryRoot()), "utf8");
   const documented = [...document.matchAll(/^\| `([^`]+)` \| `([^`]+)` \|/gm)].map(
     ([, groupVersion, resource]) => `${groupVersion} ${resource}`,
   );
-  const served = table.servedFacts.map(({ group, version, resource, subresource }) => {
+  const rows = catalog.groups.flatMap(({ versions }) => versions.flatMap(({ facts }) => facts));
+  const served = rows.map(({ group, version, resource, subresource }) => {
     const groupVersion = group === "" ? version : `${group}/${version}`;
     return `${groupVersion} ${resource}${subresource === "" ? "" : `/${subresource}`}`;
   });

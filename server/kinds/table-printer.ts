@@ -1,9 +1,9 @@
 /**
- * TablePrinter: the columns of one type and how the cells of a row are made; the contract of this
- * folder. Names, order, types and priorities of columns and the words in cells are those that kubectl
+ * TablePrinter: the columns of one type and how the cells of a row are made. Names,
+ * order, types and priorities of columns and the words in cells are those that kubectl
  * shows of the existing system (S1-TABLE-07); priority 1 is what `-o wide` adds.
  */
-import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
 
 export type Cell = string | number | bigint | boolean;
 

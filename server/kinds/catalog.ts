@@ -1,0 +1,220 @@
+/**
+ * Catalog: everything that is served, as one immutable value. Who needs to know what there is asks the
+ * current one (live-catalog.ts) anew for each request or event, and keeps no piece of an old one,
+ * except what is derived of a resource or group-version and kept by its identity.
+ *
+ *   createCatalog(built-in) ─► Catalog ─► withCustom(catalog, custom) ─► Catalog ─► LiveCatalog.replace
+ *
+ * What did not change between two catalogs is the same object in both: resources always, and
+ * group-versions whose resources are the same ones in the same order. So documents and caches of
+ * unchanged parts stay, and a change costs what it changed.
+ */
+import { assert } from "../../storage/base/assert.js";
+import type { PartitionTraits } from "../../storage/cache/registry-view.js";
+import type { PartitionId } from "../../storage/objects/keys.js";
+import type { GroupVersion } from "../api/names.js";
+import { compareVersions } from "../api/version-order.js";
+import type { ResourceFact } from "../schema/model.js";
+import type { MainResource, RootResource } from "./served-resource.js";
+
+/** Who answers requests to a group-version. */
+export type Server = { readonly form: "local" };
+
+export interface CatalogGroupVersion {
+  readonly group: string;
+  readonly version: string;
+  readonly server: Server;
+  readonly resources: readonly RootResource[];
+  /** Resources and subresources, sorted by name, each subresource after its resource. */
+  readonly facts: readonly ResourceFact[];
+}
+
+export interface CatalogGroup {
+  /** "" = core. */
+  readonly name: string;
+  /** In order of preference; never empty. */
+  readonly versions: readonly CatalogGroupVersion[];
+}
+
+export interface BuiltIn {
+  readonly resources: readonly RootResource[];
+  /** Group-versions in discovery order; those without a resource are left out. */
+  readonly order: readonly GroupVersion[];
+}
+
+export interface Catalog {
+  /** In discovery order, core first; none is empty. */
+  readonly groups: readonly CatalogGroup[];
+  /** Every resource once per group-version, built-in ones first. */
+  readonly resources: readonly RootResource[];
+  /** What was there at start and stays. */
+  readonly builtIn: BuiltIn;
+  /** What came at run time, and may go. */
+  readonly custom: readonly MainResource[];
+  /** By the group-version that it is served in. */
+  find(group: string, version: string, resource: string): RootResource | undefined;
+  /** The same, where only a resource with stored objects will do. */
+  findMain(group: string, version: string, resource: string): MainResource | undefined;
+  findKind(group: string, version: string, kind: string): MainResource | undefined;
+  groupVersion(group: string, version: string): CatalogGroupVersion | undefined;
+  /** The resource in its stored version, one per partition. */
+  stored(partition: PartitionId): MainResource | undefined;
+  /** The versions that one partition is served in. */
+  versionsOf(partition: PartitionId): readonly MainResource[];
+  /** What the view must know of a partition. */
+  traits(partition: PartitionId): PartitionTraits;
+}
+
+const NO_TRAITS: PartitionTraits = Object.freeze({});
+const LOCAL: Server = Object.freeze({ form: "local" });
+
+/** Of built-in resources alone. */
+export function createCatalog(builtIn: BuiltIn): Catalog {
+  return assemble(builtIn, [], undefined);
+}
+
+/**
+ * The catalog with these custom resources in place of those that it has. A built-in resource, and
+ * the first of several of one name, is not hidden by a later one.
+ */
+export function withCustom(catalog: Catalog, custom: readonly MainResource[]): Catalog {
+  return assemble(catalog.builtIn, custom, catalog);
+}
+
+function assemble(
+  builtIn: BuiltIn,
+  wanted: readonly MainResource[],
+  previous: Catalog | undefined,
+): Catalog {
+  const byName = new Map<string, RootResource>();
+  for (const resource of builtIn.resources) byName.set(nameOf(resource), resource);
+  const custom: MainResource[] = [];
+  for (const resource of wanted) {
+    if (byName.has(nameOf(resource))) continue;
+    byName.set(nameOf(resource), resource);
+    custom.push(resource);
+  }
+  const resources = Object.freeze([...builtIn.resources, ...custom]);
+  const groupVersions = groupVersionsOf(resources, builtIn.order, previous);
+  const kinds = new Map<string, MainResource>();
+  const versions = new Map<PartitionId, MainResource[]>();
+  for (const resource of resources) {
+    if (resource.form !== "main") continue;
+    const { group, version, kind, partition } = resource;
+    const key = keyOf(group, version, kind);
+    if (!kinds.has(key)) kinds.set(key, resource);
+    const known = versions.get(partition);
+    if (known === undefined) versions.set(partition, [resource]);
+    else known.push(resource);
+  }
+  const stored = new Map([...versions].map(([id, all]) => [id, storedOf(all)]));
+  const traits = new Map([...stored].map(([id, resource]) => [id, traitsOf(resource)]));
+  const find = (group: string, version: string, resource: string) =>
+    byName.get(keyOf(group, version, resource));
+  return Object.freeze({
+    groups: groupsOf(groupVersions),
+    resources,
+    builtIn,
+    custom: Object.freeze(custom),
+    find,
+    findMain(group, version, resource) {
+      const found = find(group, version, resource);
+      return found?.form === "main" ? found : undefined;
+    },
+    findKind: (group, version, kind) => kinds.get(keyOf(group, version, kind)),
+    groupVersion: (group, version) => groupVersions.get(keyOf(group, version, "")),
+    stored: (partition) => stored.get(partition),
+    versionsOf: (partition) => versions.get(partition) ?? [],
+    traits: (partition) => traits.get(partition) ?? NO_TRAITS,
+  } satisfies Catalog);
+}
+
+/** By group-version, in discovery order; those of the previous catalog where they are the same. */
+function groupVersionsOf(
+  resources: readonly RootResource[],
+  order: readonly GroupVersion[],
+  previous: Catalog | undefined,
+): ReadonlyMap<string, CatalogGroupVersion> {
+  const byGroupVersion = new Map<string, RootResource[]>();
+  for (const { group, version } of order) byGroupVersion.set(keyOf(group, version, ""), []);
+  const unordered = resources
+    .filter(({ group, version }) => !byGroupVersion.has(keyOf(group, version, "")))
+    .toSorted((a, b) => compareNames(a.group, b.group) || compareVersions(a.version, b.version));
+  for (const { group, version } of unordered) byGroupVersion.set(keyOf(group, version, ""), []);
+  for (const resource of resources) {
+    byGroupVersion.get(keyOf(resource.group, resource.version, ""))?.push(resource);
+  }
+  const made = new Map<string, CatalogGroupVersion>();
+  for (const [key, members] of byGroupVersion) {
+    const [first] = members;
+    if (first === undefined) continue;
+    const { group, version } = first;
+    const known = previous?.groupVersion(group, version);
+    const isKnown = known !== undefined && isSame(known.resources, members);
+    made.set(key, isKnown ? known : createGroupVersion({ group, version }, members));
+  }
+  return made;
+}
+
+function createGroupVersion(
+  { group, version }: GroupVersion,
+  resources: readonly RootResource[],
+): CatalogGroupVersion {
+  const facts = resources.flatMap((resource) => {
+    if (resource.form !== "main") return [resource.fact];
+    return [resource.fact, ...[...resource.subresources.values()].map(({ fact }) => fact)];
+  });
+  facts.sort((a, b) => compareNames(resourceName(a), resourceName(b)));
+  return Object.freeze({
+    group,
+    version,
+    server: LOCAL,
+    resources: Object.freeze([...resources]),
+    facts: Object.freeze(facts),
+  });
+}
+
+function groupsOf(groupVersions: ReadonlyMap<string, CatalogGroupVersion>): CatalogGroup[] {
+  const groups = new Map<string, CatalogGroupVersion[]>();
+  for (const groupVersion of groupVersions.values()) {
+    const known = groups.get(groupVersion.group);
+    if (known === undefined) groups.set(groupVersion.group, [groupVersion]);
+    else known.push(groupVersion);
+  }
+  return [...groups].map(([name, versions]) => ({ name, versions }));
+}
+
+/** "deployments" or "deployments/status": a resource's name in discovery. */
+export function resourceName({ resource, subresource }: ResourceFact): string {
+  return subresource === "" ? resource : `${resource}/${subresource}`;
+}
+
+/** The version that needs no conversion; where none is served, any that is. */
+function storedOf(versions: readonly MainResource[]): MainResource {
+  const [first] = versions;
+  assert(first !== undefined, "PartitionHasAResource");
+  return versions.find(({ conversion }) => conversion === undefined) ?? first;
+}
+
+function traitsOf({ strategy: { selectableFields, triggerField } }: MainResource): PartitionTraits {
+  return {
+    ...(selectableFields === undefined ? {} : { extractFields: selectableFields }),
+    ...(triggerField === undefined ? {} : { triggerField }),
+  };
+}
+
+function nameOf({ group, version, resource }: RootResource): string {
+  return keyOf(group, version, resource);
+}
+
+function keyOf(group: string, version: string, name: string): string {
+  return `${group}/${version}/${name}`;
+}
+
+function compareNames(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((one, index) => one === b[index]);
+}

@@ -1,0 +1,236 @@
+/**
+ * ServedResource: one thing that a path can name under one group-version, with everything that the
+ * verbs need to serve it. There are four forms:
+ *
+ *   main      objects that are stored                              pods, deployments
+ *   part      a subresource that is a part of a stored object      pods/resize, deployments/scale
+ *   action    a create that does something to stored objects       pods/eviction, bindings
+ *   virtual   a create that computes an answer                     subjectaccessreviews
+ *
+ * All are immutable, and a changed definition makes new ones: what is derived of a resource may be
+ * kept by its identity, and is forgotten with it. How objects are written is the registry's.
+ */
+import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
+import type { ApiObject } from "../api/meta.js";
+import type { GroupVersion } from "../api/names.js";
+import type { FieldError } from "../api/status.js";
+import type { UserInfo } from "../request/user-info.js";
+import type { ResourceFact } from "../schema/model.js";
+import { type Conversion, SAME_SHAPE } from "./conversion.js";
+import type { KindCodec } from "./kind-codec.js";
+import type { ResourceStrategy, StrategyContext } from "./strategy.js";
+import type { TablePrinter } from "./table-printer.js";
+
+export type ServedResource = StoredResource | ActionResource | VirtualResource;
+
+/** What reads and writes of objects work on. */
+export type StoredResource = MainResource | PartResource;
+
+/** What stands for itself in a path, and not behind an object. */
+export type RootResource = MainResource | ActionResource | VirtualResource;
+
+interface Resource {
+  /** As discovery lists it: names, verbs, categories. */
+  readonly fact: ResourceFact;
+  readonly group: string;
+  readonly version: string;
+  /** "pods", also for its subresources. */
+  readonly resource: string;
+  /** Of what is sent and answered. */
+  readonly kind: string;
+  readonly isNamespaced: boolean;
+  /** Of that kind, in the version that is sent. */
+  readonly codec: KindCodec;
+}
+
+interface OfStoredObjects {
+  readonly partition: PartitionId;
+  /** Of the stored group-version: what lies in the store and in the view. */
+  readonly storedCodec: KindCodec;
+  /** undefined = the stored bytes are the served bytes. */
+  readonly conversion: Conversion | undefined;
+  readonly strategy: ResourceStrategy;
+  /** Columns of its tables; undefined = those that the endpoints know for its name. */
+  readonly printer: TablePrinter | undefined;
+  /** What is served behind an object's name: "status", ... */
+  readonly subresources: ReadonlyMap<string, Subresource>;
+}
+
+export interface MainResource extends Resource, OfStoredObjects {
+  readonly form: "main";
+  /** Whether it came at run time, and may change or go. */
+  readonly isCustom: boolean;
+}
+
+export interface PartResource extends Resource, OfStoredObjects {
+  readonly form: "part";
+  readonly main: MainResource;
+  readonly part: SubresourcePart;
+}
+
+export interface ActionResource extends Resource {
+  readonly form: "action";
+  /** What the registry knows the action by: "/pods/eviction". */
+  readonly action: string;
+}
+
+export interface VirtualResource extends Resource {
+  readonly form: "virtual";
+  readonly operation: VirtualOperation;
+}
+
+/** One subresource in discovery, and what its requests work on. */
+export interface Subresource {
+  readonly fact: ResourceFact;
+  /** The main resource itself where the subresource has its shape and rules, as `status` does. */
+  readonly resource: StoredResource | ActionResource;
+}
+
+/** What updates and patches of a subresource do to the object that it is a part of (S1-CRUD-08). */
+export interface SubresourcePart {
+  /** Its objects have a shape of their own; the conversion makes them of the stored one (S1-GEN-03). */
+  readonly isOwnShape?: true;
+  /**
+   * The object to store: the current one, which stays as it is, with what this part may change of
+   * it. `sent` is in the stored version, or in the part's own shape. @throws {StatusError} 422
+   */
+  merge(sent: ApiObject, current: ApiObject, context: StrategyContext): ApiObject;
+  /** In place of the strategy's `validateUpdate`, which would forbid what this part is for. */
+  validate?(next: ApiObject, current: ApiObject, context: StrategyContext): FieldError[];
+}
+
+/** A request to a virtual resource (S1-CRUD-07). */
+export interface VirtualRequest {
+  readonly object: ApiObject;
+  /** "" for cluster scope. */
+  readonly namespace: string;
+  readonly user: UserInfo;
+}
+
+/** Answers a create with an object that is not stored. */
+export interface VirtualOperation {
+  create(request: VirtualRequest, signal: AbortSignal): Promise<ApiObject>;
+}
+
+/** How a subresource is defined beside its main resource. */
+export interface SubresourceDefinition {
+  readonly fact: ResourceFact;
+  /** Of what is sent and answered; absent = as the main resource. */
+  readonly codec?: KindCodec;
+  /** Makes its objects of the stored one, where they have a shape of their own. */
+  readonly conversion?: Conversion;
+  /** Absent (and no action) = a part as stored, such as `status`. */
+  readonly part?: SubresourcePart;
+  readonly action?: string;
+}
+
+/** How a resource with stored objects is defined. */
+export interface MainDefinition {
+  readonly fact: ResourceFact;
+  readonly codec: KindCodec;
+  readonly storedCodec: KindCodec;
+  /** The group-version that is stored. */
+  readonly stored: GroupVersion;
+  /** Of versions that differ in shape; those of one shape need none. */
+  readonly conversion?: Conversion | undefined;
+  readonly strategy: ResourceStrategy;
+  /** Absent = those that the endpoints know for its name. */
+  readonly printer?: TablePrinter;
+  /** Whether it came at run time, and may change or go. Default false. */
+  readonly isCustom?: boolean;
+  readonly subresources: readonly SubresourceDefinition[];
+}
+
+export function createMainResource(definition: MainDefinition): MainResource {
+  const { fact, codec, storedCodec, stored, strategy, printer } = definition;
+  const isStoredVersion = stored.group === fact.group && stored.version === fact.version;
+  const subresources = new Map<string, Subresource>();
+  const main: MainResource = Object.freeze({
+    form: "main",
+    isCustom: definition.isCustom ?? false,
+    ...namesOf(fact),
+    codec,
+    partition: partitionId(stored.group, fact.resource),
+    storedCodec,
+    conversion: isStoredVersion ? undefined : (definition.conversion ?? SAME_SHAPE),
+    strategy,
+    printer,
+    subresources,
+  });
+  for (const subresource of definition.subresources) {
+    const { fact } = subresource;
+    subresources.set(fact.subresource, { fact, resource: createSubresource(main, subresource) });
+  }
+  return main;
+}
+
+function createSubresource(
+  main: MainResource,
+  { fact, codec = main.codec, conversion, part, action }: SubresourceDefinition,
+): StoredResource | ActionResource {
+  if (action !== undefined) return createActionResource(fact, codec, action);
+  if (part === undefined) return main;
+  const { isCustom: _, ...common } = main;
+  return Object.freeze({
+    ...common,
+    form: "part",
+    fact,
+    kind: fact.kind,
+    codec,
+    main,
+    part,
+    conversion: conversion ?? main.conversion,
+  });
+}
+
+export function createActionResource(
+  fact: ResourceFact,
+  codec: KindCodec,
+  action: string,
+): ActionResource {
+  return Object.freeze({ form: "action", ...namesOf(fact), codec, action });
+}
+
+export function createVirtualResource(
+  fact: ResourceFact,
+  codec: KindCodec,
+  operation: VirtualOperation,
+): VirtualResource {
+  return Object.freeze({ form: "virtual", ...namesOf(fact), codec, operation });
+}
+
+/** What requests to a subresource work on; the resource itself where there is none of that name. */
+export function subresourceOf(resource: RootResource, subresource: string): ServedResource {
+  if (resource.form !== "main") return resource;
+  return resource.subresources.get(subresource)?.resource ?? resource;
+}
+
+/** Whether its objects are stored, so that there is something to read. */
+export function isStored(resource: ServedResource): resource is StoredResource {
+  return resource.form === "main" || resource.form === "part";
+}
+
+/** The resource that a part is a part of. */
+export function mainOf(resource: StoredResource): MainResource {
+  return resource.form === "part" ? resource.main : resource;
+}
+
+/** What a write to the resource may change of the object; undefined = what is its own business. */
+export function partOf(resource: StoredResource): SubresourcePart | undefined {
+  return resource.form === "part" ? resource.part : undefined;
+}
+
+/** Whether its objects are not those of the main resource: `scale`. */
+export function isOwnShape(resource: StoredResource): boolean {
+  return partOf(resource)?.isOwnShape === true;
+}
+
+/** Group and version of the kind that is sent and answered: another one than the resource's for Scale. */
+export function kindVersionOf({ fact, group, version }: ServedResource): GroupVersion {
+  return fact.kindGroupVersion ?? { group, version };
+}
+
+function namesOf(fact: ResourceFact) {
+  const { group, version, resource, kind, namespaced } = fact;
+  return { fact, group, version, resource, kind, isNamespaced: namespaced };
+}

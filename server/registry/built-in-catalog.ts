@@ -1,0 +1,138 @@
+/**
+ * The catalog of built-in resources: the facts' resources that are enabled, each with its codecs, its
+ * place in the store and its strategy. Made once at start; what custom resources add comes later, in
+ * the catalogs that are made of this one.
+ */
+import { assert } from "../../storage/base/assert.js";
+import type { GroupVersion } from "../api/names.js";
+import type { Naming } from "../api/naming.js";
+import { type Catalog, createCatalog } from "../kinds/catalog.js";
+import type { KindCodec, KindCodecs } from "../kinds/kind-codec.js";
+import {
+  createActionResource,
+  createMainResource,
+  createVirtualResource,
+  type RootResource,
+  type SubresourceDefinition,
+  type VirtualOperation,
+} from "../kinds/served-resource.js";
+import { NO_STRATEGY } from "../kinds/strategy.js";
+import type { Facts, ResourceFact } from "../schema/model.js";
+import { createConversions } from "./conversions.js";
+import { STRATEGIES } from "./groups.js";
+import { ACTIONS, PARTS } from "./subresources/subresources.js";
+
+export interface BuiltInOptions {
+  readonly naming: Naming;
+  readonly facts: Facts;
+  readonly codecs: KindCodecs;
+  /** Whether a resource of the facts is to be served; default: what is on by default. */
+  readonly isEnabled?: (fact: ResourceFact) => boolean;
+  /** Virtual resources, named as strategies are; those not given are not served. */
+  readonly virtual?: Readonly<Record<string, VirtualOperation>>;
+  /** Names of the actions that can be run; those not named are not served. Default: ACTIONS. */
+  readonly actions?: Iterable<string>;
+}
+
+/** Subresources that are parts of the stored object; PARTS has those that are more. */
+const PLAIN_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "namespaces/finalize"]);
+
+/** Versions whose shape differs from the stored one and for which there is no conversion yet. */
+const UNCONVERTED_VERSIONS: ReadonlySet<string> = new Set(["resource/v1beta1"]);
+
+export function createBuiltInCatalog(options: BuiltInOptions): Catalog {
+  const { naming, facts } = options;
+  const isEnabled = options.isEnabled ?? ((fact: ResourceFact) => fact.onByDefault);
+  const enabled = facts.resources.filter(
+    (fact) =>
+      isEnabled(fact) &&
+      !UNCONVERTED_VERSIONS.has(`${withoutDomain(naming, fact.group)}/${fact.version}`),
+  );
+  const create = resourceFactory(options, enabled);
+  const resources = enabled
+    .filter(({ subresource }) => subresource === "")
+    .map(create)
+    .filter((resource) => resource !== undefined);
+  return createCatalog({ resources, order: facts.groupVersions });
+}
+
+/** Makes the resource of a row of the facts; undefined where it stores nothing and nobody runs it. */
+function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact[]) {
+  const { naming, facts, virtual = {} } = options;
+  const conversions = createConversions(naming);
+  const actions = new Set(options.actions ?? Object.keys(ACTIONS));
+  const subresources = new Map<string, ResourceFact[]>();
+  for (const fact of enabled) {
+    if (fact.subresource === "") subresources.set(pathOf(fact), []);
+    else subresources.get(pathOf(fact))?.push(fact);
+  }
+
+  const codecOf = ({ group, version }: GroupVersion, kind: string): KindCodec => {
+    const codec = options.codecs.forKind(group, version, kind);
+    assert(codec !== undefined, "EveryResourceHasACodec");
+    return codec;
+  };
+
+  function subresourceOf(name: string, fact: ResourceFact): SubresourceDefinition | undefined {
+    const { resource, subresource } = fact;
+    const full = `${name}/${subresource}`;
+    const codec = () => codecOf(fact.kindGroupVersion ?? fact, fact.kind);
+    if (actions.has(full)) return { fact, codec: codec(), action: full };
+    const definition = PARTS[full];
+    if (definition !== undefined) return { fact, codec: codec(), ...definition };
+    const isPlain =
+      PLAIN_SUBRESOURCES.has(subresource) || PLAIN_SUBRESOURCES.has(`${resource}/${subresource}`);
+    return isPlain ? { fact } : undefined;
+  }
+
+  return (fact: ResourceFact): RootResource | undefined => {
+    const { version, resource, kind } = fact;
+    const group = withoutDomain(naming, fact.group);
+    const name = `${group}/${resource}`;
+    const operation = virtual[name];
+    if (operation !== undefined) {
+      return createVirtualResource(fact, codecOf(fact, kind), operation);
+    }
+    if (actions.has(name)) return createActionResource(fact, codecOf(fact, kind), name);
+    if (fact.stored === undefined) return undefined;
+    const stored = storedVersion(facts, fact);
+    return createMainResource({
+      fact,
+      codec: codecOf(fact, kind),
+      storedCodec: codecOf(stored, kind),
+      stored,
+      conversion: conversions[`${group}/${version}/${resource}`],
+      strategy: STRATEGIES[name] ?? NO_STRATEGY,
+      subresources: (subresources.get(pathOf(fact)) ?? [])
+        .map((row) => subresourceOf(name, row))
+        .filter((definition) => definition !== undefined),
+    });
+  };
+}
+
+function pathOf({ group, version, resource }: ResourceFact): string {
+  return `${group}/${version}/${resource}`;
+}
+
+/** "rbac.authorization" of the group that the vendor's domain stands behind; others as they are. */
+function withoutDomain(naming: Naming, group: string): string {
+  const domain = `.${naming.groupDomain}`;
+  return group.endsWith(domain) ? group.slice(0, -domain.length) : group;
+}
+
+/**
+ * The GA version is what is stored where there is one, also where upstream still writes the beta
+ * form of the same shape; else what the facts say.
+ */
+function storedVersion(facts: Facts, fact: ResourceFact): GroupVersion {
+  const stored = fact.stored ?? fact;
+  if (/^v\d+$/.test(stored.version)) return stored;
+  const stable = facts.resources.find(
+    (other) =>
+      other.group === stored.group &&
+      other.resource === fact.resource &&
+      other.subresource === "" &&
+      /^v\d+$/.test(other.version),
+  );
+  return stable ?? stored;
+}

@@ -1,0 +1,44 @@
+/**
+ * Actions: creates that do something to stored objects and store nothing of themselves (S1-GEN-08).
+ * The catalog knows them by name (ActionResource); what they do is here and in ../subresources.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import type { ActionResource } from "../../kinds/served-resource.js";
+import { admitUnstored } from "./admit.js";
+import type { Registry, WriteOptions, WriteResult } from "./registry.js";
+
+/** A request to an action. */
+export interface ActionRequest {
+  readonly resource: ActionResource;
+  readonly object: ApiObject;
+  readonly namespace: string;
+  /** Of the object in the URL; "" where the action belongs to the collection. */
+  readonly name: string;
+  readonly options: WriteOptions;
+}
+
+/** What it works on it looks up in the registry's current catalog. */
+export interface ResourceAction {
+  /** @throws {StatusError} */
+  run(registry: Registry, request: ActionRequest, signal: AbortSignal): Promise<WriteResult>;
+}
+
+/** By the name that the catalog has: "group/resource/subresource". */
+export type Actions = Readonly<Record<string, ResourceAction>>;
+
+/**
+ * Admission is asked about the action; the writes that it consists of are the server's own.
+ * @throws {StatusError}
+ */
+export async function runAction(
+  registry: Registry,
+  action: ResourceAction,
+  { subresource, ...request }: ActionRequest & { readonly subresource: string },
+  signal: AbortSignal,
+): Promise<WriteResult> {
+  const { admission } = registry;
+  const target = { ...request, subresource };
+  const object = await admitUnstored(admission, target, request.object, signal);
+  const inner = admission === undefined ? registry : { ...registry, admission: undefined };
+  return await action.run(inner, { ...request, object }, signal);
+}

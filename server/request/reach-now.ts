@@ -1,0 +1,48 @@
+/**
+ * reachNow: makes a request wait until this replica's view holds everything that was acknowledged
+ * before it, and notes that in the request's state, so that no later step waits again.
+ */
+import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
+import { StorageError } from "../../storage/kv/errors.js";
+import { serviceUnavailable } from "../api/status.js";
+import type { RequestState } from "./request-state.js";
+
+/** Requests with less time than this have their own deadline; the barrier's is about as long. */
+const HURRY_MS = 3_000;
+
+/** What a wait looks at: when the request has to be over. */
+export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal"> & {
+  /** The view held everything acknowledged before the request when this was set; it stays true. */
+  isFresh: boolean;
+};
+
+/** The barrier, as far as reads need it. */
+export type Barrier = Pick<FreshnessBarrier, "fresh">;
+
+/**
+ * Resolves when the view holds everything acknowledged before the call, and notes it in the request.
+ * @throws {StatusError} 503 when the store cannot say
+ */
+export async function reachNow(freshness: Barrier, request: Waiting): Promise<void> {
+  const fresh = freshness.fresh();
+  try {
+    // The barrier has a deadline of its own; only a request in a greater hurry needs another.
+    const isInHurry = request.deadlineMs - request.receivedAtMs < HURRY_MS;
+    await (isInHurry ? orAborted(fresh, request.signal) : fresh);
+    request.isFresh = true;
+  } catch (error) {
+    if (error instanceof StorageError) {
+      throw serviceUnavailable("the store is not reachable or has no quorum; try again later");
+    }
+    throw error;
+  }
+}
+
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}

@@ -1,0 +1,80 @@
+/** Wiring of the catalog that a replica starts with: what the flags enable, and what needs more than objects. */
+import { systemClock } from "../../storage/base/clock.js";
+import type { Authenticator } from "../authn/authenticator.js";
+import type { Authorizer } from "../authz/authorizer.js";
+import type { RulesSource } from "../authz/subject-rules.js";
+import type { Config } from "../config/config.js";
+import type { Features } from "../config/feature-gates.js";
+import { enabledResources } from "../config/runtime-config.js";
+import type { Catalog } from "../kinds/catalog.js";
+import { createFactsCodecs } from "../kinds/facts-codecs.js";
+import { createAuthenticationReviews } from "../registry/authentication/reviews.js";
+import { createAuthorizationReviews } from "../registry/authorization/reviews.js";
+import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
+import type { Actions } from "../registry/generic/action.js";
+import { serviceAccountToken } from "../registry/subresources/service-account-token.js";
+import { ACTIONS } from "../registry/subresources/subresources.js";
+import type { Facts } from "../schema/model.js";
+import type { Authentication } from "./authentication.js";
+import type { Authorization } from "./authorization.js";
+import type { TokenKeys } from "./token-keys.js";
+
+export interface CatalogParts {
+  readonly config: Config;
+  readonly facts: Facts;
+  readonly tokenKeys: TokenKeys;
+  /** Whom the reviews ask. Built later than the catalog, as they read the view, which needs it. */
+  readonly reviewers: () => Reviewers;
+}
+
+export interface Reviewers {
+  readonly authentication: Authentication;
+  readonly authorization: Authorization;
+}
+
+/** What the flags enable of the facts, with the reviews and the issuing of tokens. */
+export function createServedCatalog({
+  config,
+  facts,
+  tokenKeys,
+  reviewers,
+}: CatalogParts): Catalog {
+  const authenticator: Authenticator = {
+    name: "reviews",
+    authenticate: (request, signal) =>
+      reviewers().authentication.authenticator.authenticate(request, signal),
+  };
+  const authorizer: Authorizer = {
+    name: "reviews",
+    authorize: (attributes, signal) =>
+      reviewers().authorization.authorizer.authorize(attributes, signal),
+  };
+  const rules: RulesSource = {
+    rulesFor: async (user, namespace, signal) =>
+      await reviewers().authorization.authorizer.rulesFor(user, namespace, signal),
+  };
+  const apiAudiences = tokenKeys.settings.audiences;
+  return createBuiltInCatalog({
+    naming: config.naming,
+    facts,
+    codecs: createFactsCodecs(facts, {
+      isGateEnabled: (gate) => isGateEnabled(config.features, gate),
+    }),
+    isEnabled: enabledResources(config.runtimeConfig, facts),
+    virtual: {
+      ...createAuthenticationReviews({ authenticator, clock: systemClock, apiAudiences }),
+      ...createAuthorizationReviews({ authorizer, rules }),
+    },
+    actions: Object.keys(createActions(tokenKeys)),
+  });
+}
+
+/** What runs the actions that the catalog names. */
+export function createActions({ issuer }: TokenKeys): Actions {
+  return { ...ACTIONS, "/serviceaccounts/token": serviceAccountToken(issuer) };
+}
+
+/** A gate that is not known is off. */
+export function isGateEnabled(features: Features, gate: string): boolean {
+  return (features as Readonly<Record<string, boolean>>)[gate] === true;
+}
