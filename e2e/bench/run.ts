@@ -1,0 +1,89 @@
+/**
+ * What requests cost the server, in units of what a bare `node:https` server costs on the same machine
+ * minutes before, over HTTP/1.1 and over HTTP/2:
+ *
+ *   node dist/e2e/bench/run.js                          all scenarios, both protocols, on etcd
+ *   node dist/e2e/bench/run.js get list watch           some of them
+ *     --store=embedded  --protocols=h2  --seconds=3  --objects=10000  --watchers=500
+ *
+ * Figures are printed, never asserted: they are only true with their conditions.
+ */
+import { parseArgs } from "node:util";
+import { startServer } from "../harness/server-process.js";
+import { residentMiB } from "../promises/gauge.js";
+import { fill } from "../promises/raw-client.js";
+import { startEtcd } from "../tools/etcd.js";
+import { measureUnits } from "./bare.js";
+import type { BenchConnection, Target } from "./connection.js";
+import { cpuUs } from "./cpu.js";
+import { Http1Connection } from "./http1-connection.js";
+import { Http2Connection } from "./http2-connection.js";
+import { pinGenerator, pinToServerCore } from "./pin.js";
+import { type Bench, SCENARIOS, unitOf } from "./scenarios.js";
+
+const OPEN: Readonly<Record<string, (target: Target) => Promise<BenchConnection>>> = {
+  h1: Http1Connection.open,
+  h2: Http2Connection.open,
+};
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    store: { type: "string", default: "etcd" },
+    protocols: { type: "string", default: "h1,h2" },
+    seconds: { type: "string", default: "3" },
+    objects: { type: "string", default: "10000" },
+    watchers: { type: "string", default: "500" },
+  },
+});
+const seconds = Number(values.seconds);
+const objects = Number(values.objects);
+const watchers = Number(values.watchers);
+const protocols = values.protocols.split(",");
+
+pinGenerator();
+const units = await measureUnits(seconds, watchers);
+await using etcd = values.store === "etcd" ? await startEtcd() : undefined;
+await using server = await startServer(
+  etcd === undefined ? {} : { etcdEndpoints: [etcd.endpoint] },
+);
+pinToServerCore(server.pid);
+await fill(server, { to: objects });
+
+const cells = (first: string, rest: readonly string[]) =>
+  process.stdout.write(`${first.padEnd(14)}${rest.map((cell) => cell.padStart(10)).join("")}\n`);
+cells("scenario", [
+  "unit µs",
+  ...protocols.flatMap((protocol) => [`${protocol} µs`, "units"]),
+  "h2/h1",
+  "RSS MiB",
+]);
+for (const name of positionals.length > 0 ? positionals : Object.keys(SCENARIOS)) {
+  const scenario = SCENARIOS[name];
+  if (scenario === undefined) throw new Error(`unknown scenario ${name}`);
+  const unit = units[unitOf(name)];
+  const costs: number[] = [];
+  for (const protocol of protocols) {
+    const open = OPEN[protocol];
+    if (open === undefined) throw new Error(`unknown protocol ${protocol}`);
+    const bench: Bench = {
+      open: () => open(server),
+      cpuUs: () => cpuUs(server.pid),
+      objects,
+      seconds,
+      watchers,
+    };
+    costs.push(await scenario(bench));
+    // What the second protocol creates must not be there yet.
+    if (name === "create" && protocol !== protocols.at(-1)) await SCENARIOS.delete?.(bench);
+    if (name === "delete" && protocol !== protocols.at(-1)) await SCENARIOS.create?.(bench);
+  }
+  const [first = 0, second] = costs;
+  cells(name, [
+    unit.toFixed(1),
+    ...costs.flatMap((cost) => [cost.toFixed(1), (cost / unit).toFixed(2)]),
+    second === undefined ? "" : (second / first).toFixed(2),
+    (await residentMiB(server.pid)).toFixed(0),
+  ]);
+}
+await server.stop();
