@@ -4,6 +4,7 @@
  *
  *   node dist/e2e/bench/run.js                          all scenarios, both protocols, on etcd
  *   node dist/e2e/bench/run.js get list watch           some of them
+ *     --profile=DIR       keeps a CPU profile of the server there, for the developer tools of a browser
  *     --store=embedded  --protocols=h2  --seconds=3  --objects=10000  --watchers=500
  *
  * Figures are printed, never asserted: they are only true with their conditions.
@@ -34,6 +35,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: "string", default: "3" },
     objects: { type: "string", default: "10000" },
     watchers: { type: "string", default: "500" },
+    profile: { type: "string" },
   },
 });
 const seconds = Number(values.seconds);
@@ -44,9 +46,10 @@ const protocols = values.protocols.split(",");
 pinGenerator();
 const units = await measureUnits(seconds, watchers);
 await using etcd = values.store === "etcd" ? await startEtcd() : undefined;
-await using server = await startServer(
-  etcd === undefined ? {} : { etcdEndpoints: [etcd.endpoint] },
-);
+await using server = await startServer({
+  ...(etcd === undefined ? {} : { etcdEndpoints: [etcd.endpoint] }),
+  nodeFlags: values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`],
+});
 pinToServerCore(server.pid);
 await fill(server, { to: objects });
 

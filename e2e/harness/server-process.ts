@@ -23,6 +23,8 @@ export interface ServerOptions {
   readonly port?: number;
   /** Further flags, such as "--shutdown-delay-duration=1s". */
   readonly flags?: readonly string[];
+  /** Options of Node itself, such as "--cpu-prof". */
+  readonly nodeFlags?: readonly string[];
 }
 
 export interface ServerProcess extends AsyncDisposable {
@@ -68,6 +70,7 @@ export async function startServer(options: ServerOptions = {}): Promise<ServerPr
   const tempDir = options.dataDir === undefined ? await makeTempDir("server") : undefined;
   const dataDir = options.dataDir ?? tempDir?.path ?? "";
   const args = [
+    ...(options.nodeFlags ?? []),
     MAIN,
     "serve",
     `--data-dir=${dataDir}`,

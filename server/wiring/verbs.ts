@@ -7,6 +7,7 @@ import type { ProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { VerbHandlers } from "../endpoints/dispatch.js";
 import { createNegotiator, type Negotiator } from "../endpoints/negotiation.js";
+import { CompressedRuns } from "../endpoints/reads/compressed-runs.js";
 import { handleGet } from "../endpoints/reads/get.js";
 import { HistoricalReader } from "../endpoints/reads/historical-reader.js";
 import { handleList, LARGE_LIST_BYTES } from "../endpoints/reads/list.js";
@@ -55,7 +56,10 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     reader: createViewReader(view, freshness),
     representations,
     ...(config.features.APIResponseCompression && {
-      compression: { minBytes: config.responseCompressionMinBytes },
+      compression: {
+        minBytes: config.responseCompressionMinBytes,
+        runs: observedRuns(metrics),
+      },
     }),
     countWatchEvents: watchEventCounter(metrics),
   };
@@ -127,6 +131,30 @@ function watchEventCounter(metrics: Metrics): (resource: ServedResource, events:
     }
     cell.value += events;
   };
+}
+
+function observedRuns(metrics: Metrics): CompressedRuns {
+  const runs = new CompressedRuns();
+  metrics.gauge(
+    {
+      name: "apiserver_compressed_runs_bytes",
+      help: "Bytes of compressed stretches of lists that are remembered.",
+      labelNames: [],
+    },
+    (set) => set(runs.bytes),
+  );
+  metrics.gauge(
+    {
+      name: "apiserver_compressed_runs_total",
+      help: "Stretches of compressed lists, by whether they were remembered or had to be made.",
+      labelNames: ["result"],
+    },
+    (set) => {
+      set(runs.counts.reused, "reused");
+      set(runs.counts.made, "made");
+    },
+  );
+  return runs;
 }
 
 function largeListCounter(metrics: Metrics): (encoding: string) => void {

@@ -6,7 +6,7 @@
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { unreadableObjects } from "../../api/status.js";
 import type { HistoricalPage } from "./historical-reader.js";
-import { ListBody } from "./list-body.js";
+import { openListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
 
 /** @param limit more than zero @throws {StatusError} 410, 500, 503 */
@@ -35,7 +35,7 @@ export async function readHistoricalPage(
 export async function sendAllFromHistory(listing: Listing, start: Start): Promise<void> {
   const { selector } = listing;
   const resourceVersion = String(start.revision);
-  const body = new ListBody(listing, { resourceVersion }, await sumOfItems(listing, start));
+  const body = openListBody(listing, { resourceVersion }, await sumOfItems(listing, start));
   // What fails after the first chunk cuts the answer, so that nobody takes it for complete.
   for await (const { objects } of storePages(listing, start, () => 0)) {
     for (const object of objects) {

@@ -7,7 +7,7 @@ import { type ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Selector } from "../../api/selectors.js";
 import { unreadableObjects } from "../../api/status.js";
-import { ListBody } from "./list-body.js";
+import { openListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
 import { REST, visitInTurns } from "./visit-in-turns.js";
 
@@ -51,7 +51,7 @@ export async function sendAll(listing: Listing, start: Start, tree: ObjectTree):
   const { namespace } = selector;
   const { after, revision } = start;
   const itemsBytes = await sumOfItems(listing, start, tree);
-  const body = new ListBody(listing, { resourceVersion: String(revision) }, itemsBytes);
+  const body = openListBody(listing, { resourceVersion: String(revision) }, itemsBytes);
   const isSent = await visitInTurns(
     { tree, namespace, after },
     (object) => {

@@ -9,7 +9,7 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { formatContinueToken, type ListIdentity, parseContinueToken } from "../continue-token.js";
 import type { ListMetadata } from "../representation.js";
-import { ListBody } from "./list-body.js";
+import { openListBody } from "./list-body.js";
 import { readHistoricalPage, sendAllFromHistory } from "./list-from-history.js";
 import { readPage, refuseCorrupt, sendAll } from "./list-from-snapshot.js";
 import { continuation, expiredToken, isExpired, startOf } from "./list-start.js";
@@ -71,7 +71,7 @@ async function sendPage(listing: Listing, start: Start, limit: number): Promise<
   }
   let itemsBytes = 0;
   for (const object of page.objects) itemsBytes += representation.itemBytes?.(object) ?? 0;
-  const body = new ListBody(listing, pageMetadata(listing, page, revision), itemsBytes);
+  const body = openListBody(listing, pageMetadata(listing, page, revision), itemsBytes);
   for (const object of page.objects) {
     body.put(object);
     // A page may be as large as its limit.

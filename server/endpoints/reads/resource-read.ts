@@ -9,14 +9,20 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { Compression } from "../../response/compression.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
+import type { CompressedRuns } from "./compressed-runs.js";
 import type { ViewReader } from "./view-reader.js";
+
+/** For clients that take gzip. */
+export interface ListCompression extends Compression {
+  readonly runs: CompressedRuns;
+}
 
 export interface ReadServices {
   readonly naming: Naming;
   readonly reader: ViewReader;
   readonly representations: RepresentationSource;
   /** Absent = get and list are never compressed (S1-NEG-18). */
-  readonly compression?: Compression;
+  readonly compression?: ListCompression;
   /** Counts events delivered to watchers: apiserver_watch_events_total. */
   countWatchEvents(resource: StoredResource, events: number): void;
 }

@@ -18,6 +18,7 @@ import { handleGet } from "../get.js";
 import { HistoricalReader } from "../historical-reader.js";
 import { handleList } from "../list.js";
 import type { ListServices } from "../listing.js";
+import type { ListCompression } from "../resource-read.js";
 import { createViewReader } from "../view-reader.js";
 import { handleWatch } from "../watch.js";
 import { WatchTicker } from "../watch-ticker.js";
@@ -37,6 +38,10 @@ export interface TestReads extends AsyncDisposable {
 export async function openTestReads(
   options: Pick<ListServices, "usesSnapshots" | "largeLists"> & {
     readonly watchClock?: Clock;
+    /** For clients that take gzip; absent = nothing is compressed. */
+    readonly compression?: ListCompression;
+    /** Wall clock of the representations, by which they show ages. */
+    readonly now?: () => number;
     readonly printer?: TablePrinter;
     /** Takes what is logged as an error. */
     readonly onError?: (message: string) => void;
@@ -52,11 +57,11 @@ export async function openTestReads(
   const reads = {
     naming,
     reader: createViewReader(view, freshness),
-    representations: createRepresentationSource(
-      naming,
-      createNegotiator(naming),
-      printer && { printerOf: () => printer },
-    ),
+    representations: createRepresentationSource(naming, createNegotiator(naming), {
+      ...(printer !== undefined && { printerOf: () => printer }),
+      ...(options.now !== undefined && { now: options.now }),
+    }),
+    ...(options.compression !== undefined && { compression: options.compression }),
     countWatchEvents() {},
   };
   const logger: Logger = {

@@ -1,0 +1,143 @@
+/**
+ * CompressedListBody: a list for a client that takes gzip (S1-NEG-18), put together of compressed runs,
+ * most of which are remembered (compressed-runs.ts). A list that stays small goes out as it is, so the
+ * beginning is written plainly until it is long enough:
+ *
+ *   plain, text gathers -> [long enough: runs are compressed and sent] -> foot
+ *                       -> [ended before: the text is sent]
+ */
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import { GZIP_HEADERS } from "../../response/compression.js";
+import { GZIP_HEAD, GzipMember, type GzipPiece, storePiece } from "../../response/gzip-member.js";
+import { openSink } from "../../response/response-sink.js";
+import { sendBytes } from "../../response/send-bytes.js";
+import { ChunkWriter } from "../chunk-writer.js";
+import { PacedStream } from "../paced-stream.js";
+import type { ListMetadata } from "../representation.js";
+import { RunGatherer } from "./compressed-runs.js";
+import { LargeListCount } from "./large-list-count.js";
+import type { ListBody } from "./list-body.js";
+import type { Listing } from "./listing.js";
+import type { ListCompression } from "./resource-read.js";
+
+/** Runs that wait at most: some hundred kilobytes of text. */
+const WAITING_RUNS_MAX = 8;
+
+export class CompressedListBody implements ListBody {
+  readonly #listing: Listing;
+  readonly #compression: ListCompression;
+  /** The text of the beginning; later of one run at a time. */
+  readonly #text = new ChunkWriter();
+  readonly #out = new ChunkWriter();
+  readonly #head: Buffer;
+  readonly #member = new GzipMember();
+  readonly #gatherer = new RunGatherer();
+  readonly #count: LargeListCount;
+  readonly #epoch: number;
+  #waiting: (readonly StoredObject[])[] = [];
+  #stream: PacedStream | undefined;
+  #isLong = false;
+  #isEmpty = true;
+  #isFirstRun = true;
+
+  constructor(
+    listing: Listing,
+    compression: ListCompression,
+    metadata: ListMetadata,
+    itemsBytes: number,
+  ) {
+    this.#listing = listing;
+    this.#compression = compression;
+    this.#count = new LargeListCount(listing);
+    // After a reload of the view the same revision may be another state.
+    this.#epoch = listing.services.reader.view.reloads;
+    listing.representation.putListHead(this.#text, metadata, itemsBytes);
+    this.#head = Buffer.from(this.#text.peek());
+  }
+
+  get isFull(): boolean {
+    return this.#isLong && this.#waiting.length >= WAITING_RUNS_MAX;
+  }
+
+  put(object: StoredObject): void {
+    if (!this.#isLong) {
+      this.#listing.representation.putItem(this.#text, object, this.#isEmpty);
+      // However high the threshold is, nobody holds more than a chunk of text.
+      this.#isLong = this.#text.length >= this.#compression.minBytes || this.#text.isFull;
+    }
+    this.#isEmpty = false;
+    const run = this.#gatherer.add(object);
+    if (run !== undefined) this.#waiting.push(run);
+  }
+
+  async flush(): Promise<boolean> {
+    this.#begin();
+    const runs = this.#waiting;
+    this.#waiting = [];
+    for (const objects of runs) {
+      if (!(await this.#putRun(objects))) return false;
+    }
+    return true;
+  }
+
+  async end(): Promise<void> {
+    const { ctx, representation } = this.#listing;
+    if (!this.#isLong) {
+      representation.putListFoot(this.#text, this.#isEmpty);
+      sendBytes(ctx, 200, ["Content-Type", representation.contentType], this.#text.take());
+      return;
+    }
+    const rest = this.#gatherer.take();
+    if (rest.length > 0) this.#waiting.push(rest);
+    if (!(await this.flush())) return;
+    this.#text.reset();
+    representation.putListFoot(this.#text, this.#isEmpty);
+    this.#put(storePiece(this.#text.peek()));
+    this.#putBytes(this.#member.end());
+    if (this.#stream !== undefined) this.#stream.end(this.#out);
+    else {
+      const headers = ["Content-Type", representation.contentType, ...GZIP_HEADERS];
+      sendBytes(ctx, 200, headers, this.#out.take());
+    }
+  }
+
+  /** Head of the file and of the list, once. */
+  #begin(): void {
+    if (this.#member.bytes > 0) return;
+    this.#putBytes(GZIP_HEAD);
+    this.#put(storePiece(this.#head));
+  }
+
+  /** False: the client is gone. */
+  async #putRun(objects: readonly StoredObject[]): Promise<boolean> {
+    const { representation } = this.#listing;
+    const run = { representation, objects, isFirst: this.#isFirstRun };
+    this.#isFirstRun = false;
+    const made = this.#compression.runs.get(run, this.#epoch, this.#text);
+    // Nearly always it is there; a promise less.
+    this.#put(made instanceof Promise ? await made : made);
+    return this.#out.isFull ? await this.#send() : true;
+  }
+
+  #put(piece: GzipPiece): void {
+    this.#member.add(piece);
+    this.#count.add(piece.bytes);
+    this.#putBytes(piece.deflated);
+  }
+
+  #putBytes(bytes: Buffer): void {
+    this.#out.putBytes(bytes, 0, bytes.length);
+  }
+
+  #send(): Promise<boolean> {
+    const { ctx, representation } = this.#listing;
+    if (this.#stream === undefined) {
+      const headers: Record<string, string> = { "Content-Type": representation.contentType };
+      for (let i = 0; i < GZIP_HEADERS.length; i += 2) {
+        headers[GZIP_HEADERS[i] as string] = GZIP_HEADERS[i + 1] as string;
+      }
+      this.#stream = new PacedStream(openSink(ctx, { status: 200, headers }));
+    }
+    return this.#stream.write(this.#out);
+  }
+}

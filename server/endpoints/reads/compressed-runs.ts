@@ -1,0 +1,232 @@
+/**
+ * CompressedRuns: compressed stretches of lists, remembered, so that a herd of clients that list the
+ * same collection again costs copying instead of compressing. A *run* is a stretch of neighbours in key
+ * order. Where one ends follows from the objects themselves, so one that changes spoils its own run and
+ * no other, and lists that begin at different places meet in the same runs:
+ *
+ *   keys        a  b  c  d  e  f  g  h  i        c, f and i end their runs
+ *   whole list  [a  b  c][d  e  f][g  h  i]      three runs
+ *   pages of 4  [a  b  c][d]|[e  f][g  h]|[i]    the first is known, the cut ones are runs of their own
+ *   e changes   [a  b  c][d  e' f][g  h  i]      one run is made again
+ *
+ * A run is known by its form, its first and its last key, and is good as long as the revisions of its
+ * objects are the ones that it was made of. Forms that show ages are good within their second.
+ *
+ * Bounded by bytes. What has not been used for a while makes room; when all of it is in use the new run
+ * is not kept, so that a list larger than the bound still finds a part of itself.
+ */
+import { assert } from "../../../storage/base/assert.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import { deflatePiece, type GzipPiece } from "../../response/gzip-member.js";
+import type { ChunkWriter } from "../chunk-writer.js";
+import type { Representation } from "../representation.js";
+
+export const COMPRESSED_RUNS_BYTES_MAX = 24 * 1024 * 1024;
+/** In a run that was used within this time somebody may still be interested. */
+const IN_USE_MS = 20_000;
+/** Objects of a run, whatever they are like. */
+const RUN_OBJECTS_MAX = 1_000;
+/** What a run is meant to have of stored bytes, and what it has at most by more than one object. */
+const RUN_BYTES = 64 * 1024;
+const RUN_BYTES_MAX = 16 * RUN_BYTES;
+/** Key, map slot and the objects around a run's bytes. */
+const RUN_OVERHEAD_BYTES = 500;
+
+/** Neighbours in key order, in one form. */
+export interface RunOfObjects {
+  readonly representation: Representation;
+  readonly objects: readonly StoredObject[];
+  /** Whether it begins its list, where some forms have no separator. */
+  readonly isFirst: boolean;
+}
+
+interface Run extends GzipPiece {
+  readonly revisions: Float64Array;
+  /** Of the wall clock, in which it was made. */
+  readonly second: number;
+  usedAtMs: number;
+}
+
+/** Counted here, read by the metrics endpoint. */
+export interface RunCounts {
+  /** Runs that were there. */
+  reused: number;
+  /** Runs that had to be compressed. */
+  made: number;
+}
+
+export interface CompressedRunsOptions {
+  readonly bytesMax?: number;
+  /** Wall clock in milliseconds, as ages are shown by it. */
+  now?(): number;
+}
+
+export class CompressedRuns {
+  readonly counts: RunCounts = { reused: 0, made: 0 };
+  readonly #bytesMax: number;
+  readonly #now: () => number;
+  /** In the order of last use. */
+  readonly #runs = new Map<string, Run>();
+  /** Being compressed: who wants the same waits for it. */
+  readonly #making = new Map<string, Promise<Run>>();
+  readonly #formIds = new WeakMap<Representation, number>();
+  #forms = 0;
+  #bytes = 0;
+
+  constructor({
+    bytesMax = COMPRESSED_RUNS_BYTES_MAX,
+    now = Date.now,
+  }: CompressedRunsOptions = {}) {
+    this.#bytesMax = bytesMax;
+    this.#now = now;
+  }
+
+  /** Bytes of all runs kept. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * The run, compressed. A promise only where it has to be made.
+   * @param epoch another one where equal revisions may stand for other objects than before
+   * @param scratch where its text is put together; nobody else may use it until the promise resolves
+   * @throws {StatusError} what the representation throws for an object that it cannot show
+   */
+  get(run: RunOfObjects, epoch: number, scratch: ChunkWriter): GzipPiece | Promise<GzipPiece> {
+    const { representation, objects, isFirst } = run;
+    const nowMs = this.#now();
+    const second = Math.floor(nowMs / 1000);
+    const form = this.#formId(representation);
+    const first = objects[0]?.path;
+    const last = objects[objects.length - 1]?.path;
+    const key = `${form} ${epoch} ${isFirst ? "first " : ""}${first} ${last}`;
+    const known = this.#runs.get(key);
+    if (known !== undefined && isGood(known, run, second)) {
+      this.counts.reused++;
+      known.usedAtMs = nowMs;
+      this.#runs.delete(key);
+      this.#runs.set(key, known);
+      return known;
+    }
+    const making = this.#making.get(key);
+    return making === undefined
+      ? this.#start(key, run, second, scratch)
+      : making.then((made) =>
+          isGood(made, run, second) ? made : this.#make(run, second, scratch),
+        );
+  }
+
+  #start(key: string, run: RunOfObjects, second: number, scratch: ChunkWriter): Promise<GzipPiece> {
+    const made = this.#make(run, second, scratch);
+    this.#making.set(key, made);
+    const forget = () => {
+      if (this.#making.get(key) === made) this.#making.delete(key);
+    };
+    made.then((result) => {
+      forget();
+      this.#keep(key, result);
+    }, forget);
+    return made;
+  }
+
+  async #make(run: RunOfObjects, second: number, scratch: ChunkWriter): Promise<Run> {
+    const { representation, objects, isFirst } = run;
+    this.counts.made++;
+    scratch.reset();
+    const revisions = new Float64Array(objects.length);
+    for (const [index, object] of objects.entries()) {
+      representation.putItem(scratch, object, isFirst && index === 0);
+      revisions[index] = object.revision;
+    }
+    // Ages may have moved on in the middle of it: then it is good for this answer only.
+    const isOneSecond = Math.floor(this.#now() / 1000) === second;
+    const piece = await deflatePiece(scratch.peek());
+    return { ...piece, revisions, second: isOneSecond ? second : -1, usedAtMs: this.#now() };
+  }
+
+  #keep(key: string, run: Run): void {
+    this.#drop(key);
+    const cost = costOf(run);
+    const isIdleBefore = run.usedAtMs - IN_USE_MS;
+    for (const [oldest, { usedAtMs }] of this.#runs) {
+      if (this.#bytes + cost <= this.#bytesMax || usedAtMs >= isIdleBefore) break;
+      this.#drop(oldest);
+    }
+    if (this.#bytes + cost > this.#bytesMax) return;
+    this.#runs.set(key, run);
+    this.#bytes += cost;
+  }
+
+  #drop(key: string): void {
+    const run = this.#runs.get(key);
+    if (run === undefined) return;
+    this.#runs.delete(key);
+    this.#bytes -= costOf(run);
+    assert(this.#bytes >= 0, "RunBytesAreCounted");
+  }
+
+  #formId(representation: Representation): number {
+    let id = this.#formIds.get(representation);
+    if (id === undefined) {
+      id = this.#forms++;
+      this.#formIds.set(representation, id);
+    }
+    return id;
+  }
+}
+
+function isGood(run: Run, { representation, objects }: RunOfObjects, second: number): boolean {
+  const { revisions } = run;
+  if (revisions.length !== objects.length) return false;
+  if (representation.isTimed && run.second !== second) return false;
+  for (let i = 0; i < revisions.length; i++) {
+    if (revisions[i] !== objects[i]?.revision) return false;
+  }
+  return true;
+}
+
+function costOf({ deflated, revisions }: Run): number {
+  return deflated.length + revisions.byteLength + RUN_OVERHEAD_BYTES;
+}
+
+/** Gathers objects into runs. */
+export class RunGatherer {
+  #objects: StoredObject[] = [];
+  #bytes = 0;
+
+  /** @returns the run that this object ends */
+  add(object: StoredObject): readonly StoredObject[] | undefined {
+    this.#objects.push(object);
+    this.#bytes += object.bytes.length;
+    const isOver =
+      endsRun(object) || this.#objects.length >= RUN_OBJECTS_MAX || this.#bytes >= RUN_BYTES_MAX;
+    return isOver ? this.take() : undefined;
+  }
+
+  /** What was gathered behind the last run; nothing where a run has just ended. */
+  take(): readonly StoredObject[] {
+    const objects = this.#objects;
+    this.#objects = [];
+    this.#bytes = 0;
+    return objects;
+  }
+}
+
+/**
+ * Whether a run ends behind this object, by chance that its key decides: the larger it is, the more
+ * likely, so that runs have about as many bytes whatever objects are like. Sizes count by their order of
+ * magnitude, as one that grows a little should change nothing for its neighbours.
+ */
+function endsRun({ path, bytes }: StoredObject): boolean {
+  const size = 2 ** (31 - Math.clz32(bytes.length | 1));
+  return hash(path) < (size / RUN_BYTES) * 2 ** 32;
+}
+
+/** FNV-1a with a last stir, as its high bits move too little for short texts. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
+  value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
+  return (value ^ (value >>> 16)) >>> 0;
+}

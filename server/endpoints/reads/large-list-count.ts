@@ -1,0 +1,22 @@
+/** LargeListCount: counts a list once, when it turns out to be large in an encoding that is not made for it. */
+import type { Listing } from "./listing.js";
+
+export class LargeListCount {
+  readonly #encoding: string | undefined;
+  readonly #lists: Listing["services"]["largeLists"];
+  #bytes = 0;
+
+  constructor({ representation, services }: Listing) {
+    this.#encoding = representation.costlyEncoding;
+    this.#lists = services.largeLists;
+  }
+
+  /** So many bytes more, before compression. */
+  add(bytes: number): void {
+    if (this.#encoding === undefined || this.#lists === undefined) return;
+    const before = this.#bytes;
+    this.#bytes += bytes;
+    const isNowLarge = before <= this.#lists.bytes && this.#bytes > this.#lists.bytes;
+    if (isNowLarge) this.#lists.count(this.#encoding);
+  }
+}

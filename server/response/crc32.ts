@@ -1,0 +1,63 @@
+/**
+ * CRC-32 as gzip has it (RFC 1952 section 8): of bytes, and of two texts behind one another when their
+ * own are known. Pure.
+ *
+ * A CRC is the remainder of a polynomial over GF(2). Putting n bytes behind a text multiplies it by
+ * x^(8n), so the CRC of both together is that product, modulo the generator, plus the CRC of the second.
+ * A number holds a polynomial with its lowest power in the highest bit, as the CRC itself does.
+ */
+import * as zlib from "node:zlib";
+
+const GENERATOR = 0xedb88320;
+/** The polynomials 1 and x. */
+const ONE = 0x80000000;
+const X = 0x40000000;
+
+const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let remainder = byte;
+  for (let bit = 0; bit < 8; bit++) remainder = timesX(remainder);
+  return remainder;
+});
+
+/** Releases of Node before 20.15 have none. */
+const native = (zlib as { crc32?: (bytes: Uint8Array) => number }).crc32;
+
+export const crc32: (bytes: Uint8Array) => number = native ?? crc32ByTable;
+
+/** The same without Node's help. */
+export function crc32ByTable(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = (TABLE[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+/** What a CRC is multiplied by when so many bytes follow. Worth keeping: it takes a microsecond. */
+export function shiftOf(bytes: number): number {
+  let power = ONE;
+  let square = X;
+  for (let bits = bytes * 8; bits > 0; bits = Math.floor(bits / 2)) {
+    if (bits % 2 === 1) power = times(power, square);
+    square = times(square, square);
+  }
+  return power;
+}
+
+/** The CRC of two texts behind one another. @param shift `shiftOf` the length of the second */
+export function joinCrcs(first: number, second: number, shift: number): number {
+  return (times(first, shift) ^ second) >>> 0;
+}
+
+/** The product of two polynomials modulo the generator. */
+function times(a: number, b: number): number {
+  let product = 0;
+  let multiple = b;
+  for (let power = ONE; power !== 0; power >>>= 1) {
+    if ((a & power) !== 0) product ^= multiple;
+    multiple = timesX(multiple);
+  }
+  return product >>> 0;
+}
+
+function timesX(a: number): number {
+  return (a & 1) === 0 ? a >>> 1 : (a >>> 1) ^ GENERATOR;
+}
