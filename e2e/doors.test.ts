@@ -12,6 +12,7 @@ import { eventually } from "./harness/eventually.js";
 import { type Answer, HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
+import { LOSES_CHAINS, showsChains } from "./harness/shows-chains.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 import { TestAuthority, type TestIdentity } from "./harness/test-authority.js";
 import { startEtcd } from "./tools/etcd.js";
@@ -69,6 +70,8 @@ describe("doors", () => {
   let kubectl: Kubectl;
   let clients: TestAuthority;
   let proxies: TestAuthority;
+  let old: TestAuthority;
+  let clientCaFile = "";
   let dir: Awaited<ReturnType<typeof makeTempDir>>;
   before(async () => {
     dir = await makeTempDir("doors");
@@ -83,13 +86,20 @@ describe("doors", () => {
       return path;
     };
     const tokens = await file("tokens.csv", 'token-1,tom,t-1,"dev,ops"\ntoken-2,ann,a-1\n');
-    const clientCa = await file("clients.pem", second.certificate + clients.certificate);
+    old = await TestAuthority.create("old", { version: 1 });
+    const [leaf = ""] = (await clients.issue({ commonName: "no authority" })).cert.split(
+      /\n(?=-----B)/,
+    );
+    clientCaFile = await file(
+      "clients.pem",
+      [second.certificate, clients.certificate, old.certificate, leaf].join("\n"),
+    );
     const proxyCa = await file("proxies.pem", proxies.certificate);
     server = await startServer({
       flags: [
         "--run-controllers",
         `--token-auth-file=${tokens}`,
-        `--client-ca-file=${clientCa}`,
+        `--client-ca-file=${clientCaFile}`,
         `--requestheader-client-ca-file=${proxyCa}`,
         "--requestheader-allowed-names=front-proxy",
         "--requestheader-username-headers=X-Remote-User",
@@ -203,6 +213,32 @@ describe("doors", () => {
     (await ask(server, "/version", { identity: stranger })).expect(401);
     const tom = await whoAmI(server, { identity: stranger, headers: bearer("token-1") });
     assert.equal(tom.username, "tom");
+  });
+
+  test("S2-X509-01, S2-X509-02: intermediates, a root of version 1 and a uid, beside the authority of proxies", async (t) => {
+    const carl = await whoAmI(server, {
+      identity: await old.issue({ commonName: "carl", uids: ["c-1"] }),
+    });
+    assert.deepEqual([carl.username, carl.uid], ["carl", "c-1"]);
+    const twice = await old.issue({ commonName: "carl", uids: ["c-1", "c-2"] });
+    (await ask(server, "/version", { identity: twice })).expect(401);
+    const warning = /warn +authorities that cannot be used[^\n]+/.exec(server.logs)?.[0] ?? "";
+    assert.ok(warning.includes(clientCaFile), server.logs);
+    assert.ok(warning.includes("certificate 4 (CN=no authority) is not an authority"), warning);
+    assert.ok(!warning.includes("CN=old"), warning);
+    if (!(await showsChains())) return t.skip(LOSES_CHAINS);
+    for (const authority of [clients, old]) {
+      const lower = await (await authority.createIntermediate("middle")).createIntermediate(
+        "lower",
+      );
+      const jane = await whoAmI(server, { identity: await lower.issue({ commonName: "jane" }) });
+      assert.equal(jane.username, "jane");
+    }
+    const proxy = await (await proxies.createIntermediate("middle")).issue({
+      commonName: "front-proxy",
+    });
+    const pat = await whoAmI(server, { identity: proxy, headers: { "X-Remote-User": "pat" } });
+    assert.equal(pat.username, "pat");
   });
 
   test("S2-PROXY-01..06: a proxy's headers count with its certificate, and with no other", async () => {

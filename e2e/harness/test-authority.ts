@@ -1,12 +1,15 @@
 /** Certificate authorities of a test: roots, intermediates, and certificates for clients and servers. */
 import "reflect-metadata";
-import { randomBytes, webcrypto } from "node:crypto";
+import { KeyObject, randomBytes, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
 import * as x509 from "@peculiar/x509";
+import { toFirstVersion } from "./first-version.js";
 
 const KEY_ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 const DAY_MS = 86_400_000;
 const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
+/** The attribute in which users' certificates may say a uid. */
+const UID = "1.3.6.1.4.1.57683.2";
 const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
 
 /** PEM; `cert` has the intermediates behind it. */
@@ -15,7 +18,22 @@ export interface TestIdentity {
   readonly key: string;
 }
 
-export interface TestLeaf {
+export interface TestPeriod {
+  readonly notBefore?: Date;
+  readonly notAfter?: Date;
+}
+
+export interface TestRoot {
+  /** Of X.509. */
+  readonly version?: 1 | 3;
+  readonly period?: TestPeriod;
+  /** Whether its key may sign certificates. */
+  readonly signs?: boolean;
+  /** The only purpose of what it issues. */
+  readonly usage?: "client" | "server";
+}
+
+export interface TestLeaf extends TestPeriod {
   readonly commonName?: string;
   readonly organizations?: readonly string[];
   /** What it may be used for; "any" = no such extension. Default: client. */
@@ -24,8 +42,8 @@ export interface TestLeaf {
   readonly criticalExtension?: string;
   /** Names and addresses of a server. */
   readonly hosts?: readonly string[];
-  readonly notBefore?: Date;
-  readonly notAfter?: Date;
+  /** Attributes of the subject that hold a uid; "#03020041" is the DER of something that is no text. */
+  readonly uids?: readonly string[];
 }
 
 export class TestAuthority {
@@ -47,27 +65,43 @@ export class TestAuthority {
     this.certificate = pem(issuer);
   }
 
-  /** A root. */
-  static async create(name: string): Promise<TestAuthority> {
+  /** A root, of X.509 version 3 unless the first is asked for. */
+  static async create(
+    name: string,
+    { version = 3, period = {}, signs, usage }: TestRoot = {},
+  ): Promise<TestAuthority> {
     x509.cryptoProvider.set(webcrypto);
     const keys = await newKeys();
     const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-      ...validity({}),
+      ...validity(period),
       serialNumber: serialNumber(),
       name: [{ CN: [name] }],
       keys,
       signingAlgorithm: KEY_ALGORITHM,
-      extensions: authorityExtensions(),
+      extensions: authorityExtensions(signs, usage),
     });
-    return new TestAuthority(certificate, keys, "");
+    if (version === 3) return new TestAuthority(certificate, keys, "");
+    const old = toFirstVersion(
+      new Uint8Array(certificate.rawData),
+      KeyObject.from(keys.privateKey as never),
+    );
+    return new TestAuthority(new x509.X509Certificate(old), keys, "");
   }
 
   /** An authority below this one; its certificates come with the chain. */
-  async createIntermediate(name: string, options: { isAuthority?: boolean } = {}) {
+  async createIntermediate(
+    name: string,
+    { isAuthority = true, version = 3 }: { isAuthority?: boolean; version?: 1 | 3 } = {},
+  ) {
     const keys = await newKeys();
-    const certificate = await this.#sign(keys, [{ CN: [name] }], {}, [
-      ...(options.isAuthority === false ? [] : authorityExtensions()),
+    let certificate = await this.#sign(keys, [{ CN: [name] }], {}, [
+      ...(isAuthority ? authorityExtensions() : []),
     ]);
+    if (version === 1) {
+      const key = KeyObject.from(this.#keys.privateKey as never);
+      const old = toFirstVersion(new Uint8Array(certificate.rawData), key);
+      certificate = new x509.X509Certificate(old);
+    }
     return new TestAuthority(certificate, keys, pem(certificate) + this.#intermediates);
   }
 
@@ -76,6 +110,7 @@ export class TestAuthority {
     const { commonName, organizations = [], usage = "client", hosts = [] } = leaf;
     const subject: x509.JsonName = organizations.map((one) => ({ O: [one] }));
     if (commonName !== undefined) subject.push({ CN: [commonName] });
+    subject.push(...(leaf.uids ?? []).map((value) => ({ [UID]: [value] })));
     const extensions: x509.Extension[] = [new x509.BasicConstraintsExtension(false)];
     if (usage !== "any") {
       const oid = usage === "client" ? CLIENT_AUTH : SERVER_AUTH;
@@ -102,7 +137,7 @@ export class TestAuthority {
   async #sign(
     keys: webcrypto.CryptoKeyPair,
     subject: x509.JsonName,
-    period: Pick<TestLeaf, "notBefore" | "notAfter">,
+    period: TestPeriod,
     extensions: x509.Extension[],
   ): Promise<x509.X509Certificate> {
     return await x509.X509CertificateGenerator.create({
@@ -118,12 +153,15 @@ export class TestAuthority {
   }
 }
 
-function authorityExtensions(): x509.Extension[] {
-  const usages = x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign;
-  return [
+function authorityExtensions(signs = true, usage?: "client" | "server"): x509.Extension[] {
+  const { keyCertSign, cRLSign } = x509.KeyUsageFlags;
+  const extensions: x509.Extension[] = [
     new x509.BasicConstraintsExtension(true, undefined, true),
-    new x509.KeyUsagesExtension(usages, true),
+    new x509.KeyUsagesExtension(signs ? keyCertSign | cRLSign : cRLSign, true),
   ];
+  if (usage === undefined) return extensions;
+  const purpose = usage === "client" ? CLIENT_AUTH : SERVER_AUTH;
+  return [...extensions, new x509.ExtendedKeyUsageExtension([purpose])];
 }
 
 async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
@@ -133,7 +171,7 @@ async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
   ])) as webcrypto.CryptoKeyPair;
 }
 
-function validity({ notBefore, notAfter }: Pick<TestLeaf, "notBefore" | "notAfter">) {
+function validity({ notBefore, notAfter }: TestPeriod) {
   return {
     notBefore: notBefore ?? new Date(Date.now() - DAY_MS),
     notAfter: notAfter ?? new Date(Date.now() + DAY_MS),

@@ -96,7 +96,7 @@ test("a bearer token that nobody knew is refused, other authorization headers ar
 function socketOf(subject: object, validTo = "Jan  1 00:00:00 2100 GMT"): TLSSocket {
   return {
     authorized: true,
-    getPeerX509Certificate: () => ({ fingerprint256: "AB:CD", validTo }),
+    getPeerX509Certificate: () => ({ fingerprint256: "AB:CD", validTo, raw: Buffer.alloc(0) }),
     getPeerCertificate: () => ({ subject }),
   } as unknown as TLSSocket;
 }

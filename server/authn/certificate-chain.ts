@@ -5,19 +5,17 @@
  */
 // The X.509 library resolves its parts by decorators and wants this first.
 import "reflect-metadata";
-import { X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { X509Certificate as ParsedCertificate } from "@peculiar/x509";
 import { LRUCache } from "lru-cache";
+import { hasSigned, isRootAuthority, isUsableFor, isValidAt } from "../client/authorities.js";
 
 /** Longer chains are refused, as every link costs a signature check. */
 const CHAIN_LINKS_MAX = 8;
 
 /** Few authorities issue by way of others; about 4 KiB each. */
 const INTERMEDIATES_MAX = 256;
-
-/** Extended key usages (RFC 5280 section 4.2.1.12) with which a client may show a certificate. */
-const CLIENT_USAGES: ReadonlySet<string> = new Set(["1.3.6.1.5.5.7.3.2", "2.5.29.37.0"]);
 
 /** Extensions (RFC 5280 section 4.2.1) that somebody looks at, here or in the handshake. */
 const KNOWN_EXTENSIONS: ReadonlySet<string> = new Set([
@@ -40,15 +38,22 @@ export interface CertificateSubject {
   readonly organizations: readonly string[];
 }
 
-/** The certificates of a PEM file. @throws {Error} when one of them can not be read */
-export function parseAuthorities(bundle: string): X509Certificate[] {
-  return splitBundle(bundle).map((pem) => new X509Certificate(pem));
-}
+/** The attribute 1.3.6.1.4.1.57683.2, in which users' certificates may say a uid, and its DER. */
+const UID_ATTRIBUTE = "1.3.6.1.4.1.57683.2";
+const UID_ATTRIBUTE_DER = Buffer.from("06092b0601040183c25302", "hex");
 
-/** The certificates of a PEM file, as text. */
-export function splitBundle(bundle: string): string[] {
-  const blocks = bundle.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g);
-  return blocks === null ? [] : [...blocks];
+/** What connections have shown; goes with the connection. */
+const shown = new WeakMap<TLSSocket, X509Certificate | undefined>();
+
+/**
+ * The certificate that a client showed, with those that it sent along. Node takes the latter off the
+ * connection when they are first asked for, so all who want them have to share one answer.
+ */
+export function shownCertificate(socket: TLSSocket): X509Certificate | undefined {
+  if (shown.has(socket)) return shown.get(socket);
+  const certificate = socket.getPeerX509Certificate?.();
+  shown.set(socket, certificate);
+  return certificate;
 }
 
 /**
@@ -70,7 +75,7 @@ export class ClientChains {
     socket: TLSSocket,
     nowMs: number,
   ): boolean {
-    if (!isForClients(leaf)) return false;
+    if (!isUsableFor("clients", leaf)) return false;
     const isResumed = socket.isSessionReused?.() ?? false;
     const path: X509Certificate[] = [];
     let current: X509Certificate | undefined = leaf;
@@ -79,14 +84,14 @@ export class ClientChains {
       if (!isValidAt(subject, nowMs)) return false;
       // The handshake has seen to it where it trusted the certificate itself.
       if (!socket.authorized && !isUnderstood(subject)) return false;
-      if (authorities.some((one) => isValidAt(one, nowMs) && hasIssued(one, subject))) {
+      if (authorities.some((one) => isTrustedIssuer(one, subject, nowMs))) {
         for (const certificate of path) this.#seen.set(certificate.fingerprint256, certificate);
         return true;
       }
       // Node links each certificate to the one above it.
       const above = isResumed ? this.#recall(subject) : subject.issuerCertificate;
       const isNext = above !== undefined && above !== subject && hasIssued(above, subject);
-      current = isNext && isForClients(above) ? above : undefined;
+      current = isNext && isUsableFor("clients", above) ? above : undefined;
       if (current !== undefined) path.push(current);
     }
     return false;
@@ -109,10 +114,20 @@ export function subjectOf(socket: TLSSocket): CertificateSubject {
   };
 }
 
-/** An authority that limits usages limits those of what it issues. No list = every usage. */
-function isForClients(certificate: X509Certificate): boolean {
-  const usages = certificate.keyUsage as readonly string[] | undefined;
-  return usages === undefined || usages.some((usage) => CLIENT_USAGES.has(usage));
+/**
+ * The uid that a user's certificate says; "" when it says none, undefined when it is not one text that
+ * is not empty, with which nobody may be let in, as with the existing API.
+ */
+export function uidOf({ raw }: X509Certificate): string | undefined {
+  // Hardly any certificate has one, and looking costs nothing beside parsing.
+  if (!raw.includes(UID_ATTRIBUTE_DER)) return "";
+  const { subjectName } = new ParsedCertificate(new Uint8Array(raw));
+  const values = subjectName.toJSON().flatMap((part) => part[UID_ATTRIBUTE] ?? []);
+  const [uid = "", ...others] = values;
+  if (values.length === 0) return "";
+  // The library writes what is no text as "#" and its DER in one form, without "#" in the other.
+  const [text] = subjectName.getField(UID_ATTRIBUTE);
+  return others.length > 0 || uid === "" || uid !== text ? undefined : uid;
 }
 
 /** A critical extension that nobody here knows makes a certificate no good. */
@@ -125,14 +140,19 @@ function isUnderstood({ raw }: X509Certificate): boolean {
   }
 }
 
-function hasIssued(authority: X509Certificate, certificate: X509Certificate): boolean {
+function isTrustedIssuer(
+  authority: X509Certificate,
+  certificate: X509Certificate,
+  nowMs: number,
+): boolean {
   return (
-    authority.ca && certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
+    isValidAt(authority, nowMs) && isRootAuthority(authority) && hasSigned(authority, certificate)
   );
 }
 
-function isValidAt(certificate: X509Certificate, nowMs: number): boolean {
-  return Date.parse(certificate.validFrom) <= nowMs && nowMs <= Date.parse(certificate.validTo);
+/** What a client sends along has to say itself that it is an authority. */
+function hasIssued(authority: X509Certificate, certificate: X509Certificate): boolean {
+  return authority.ca && hasSigned(authority, certificate);
 }
 
 /** A subject's attribute is absent, one string, or an array of them. */

@@ -1,6 +1,6 @@
 /**
  * ClientCertificateAuthenticator: the identity in a TLS client certificate. The user is the
- * subject's common name, every organisation is a group (S2-X509-02).
+ * subject's common name, every organisation is a group (S2-X509-02), and an attribute may say a uid.
  *
  * The listener asks for certificates without insisting, so the handshake succeeds with a bad one
  * and the request gets its 401 here. What a connection's certificate says can not change, so it is
@@ -11,9 +11,10 @@
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { unauthorized } from "../api/status.js";
+import { parseAuthorities } from "../client/authorities.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import { type Authenticator, type RequestFacts, withAuthenticatedGroup } from "./authenticator.js";
-import { ClientChains, parseAuthorities, subjectOf } from "./certificate-chain.js";
+import { ClientChains, shownCertificate, subjectOf, uidOf } from "./certificate-chain.js";
 
 interface Identity {
   /** undefined: a certificate without a common name identifies nobody. */
@@ -57,7 +58,7 @@ export class ClientCertificateAuthenticator implements Authenticator {
   }
 
   #examine(socket: TLSSocket): Verdict {
-    const certificate = socket.getPeerX509Certificate?.();
+    const certificate = shownCertificate(socket);
     if (certificate === undefined) return "none";
     const isTrusted =
       this.#authorities === undefined
@@ -65,6 +66,8 @@ export class ClientCertificateAuthenticator implements Authenticator {
         : this.#chains.leadTo(this.#authorities, certificate, socket, Date.now());
     if (!isTrusted) return "untrusted";
     const { commonName: name, organizations } = subjectOf(socket);
+    const uid = uidOf(certificate);
+    if (uid === undefined) return "untrusted";
     const digest = certificate.fingerprint256.replaceAll(":", "").toLowerCase();
     return {
       validToMs: Date.parse(certificate.validTo),
@@ -74,6 +77,7 @@ export class ClientCertificateAuthenticator implements Authenticator {
           : withAuthenticatedGroup(
               createUser({
                 name,
+                uid,
                 groups: organizations,
                 extra: { [this.#credentialIdKey]: [`X509SHA256=${digest}`] },
               }),

@@ -11,6 +11,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { unauthorized } from "../api/status.js";
+import { parseAuthorities } from "../client/authorities.js";
 import {
   decodeExtraKey,
   decodeHeaderText,
@@ -21,7 +22,7 @@ import {
 } from "../request/header-list.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import type { Authenticator, RequestFacts } from "./authenticator.js";
-import { ClientChains, parseAuthorities, subjectOf } from "./certificate-chain.js";
+import { ClientChains, shownCertificate, subjectOf } from "./certificate-chain.js";
 import type { FrontProxyHeaders } from "./identity-headers.js";
 
 export interface FrontProxyOptions {
@@ -96,7 +97,7 @@ export class FrontProxyAuthenticator implements Authenticator {
   }
 
   #examine(socket: TLSSocket): Proxy {
-    const certificate = socket.getPeerX509Certificate?.();
+    const certificate = shownCertificate(socket);
     if (certificate === undefined) return NO_PROXY;
     if (!this.#chains.leadTo(this.#authorities, certificate, socket, Date.now())) return NO_PROXY;
     const { commonName } = subjectOf(socket);

@@ -9,8 +9,8 @@
 import { X509Certificate } from "node:crypto";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
-import { splitBundle } from "../authn/certificate-chain.js";
 import type { FrontProxyOptions } from "../authn/front-proxy.js";
+import { splitBundle } from "../client/authorities.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
 const NAME = "extension-apiserver-authentication";

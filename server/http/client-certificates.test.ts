@@ -1,6 +1,8 @@
 /** Client certificates as clients show them, alone and beside tokens, over real connections. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { Agent, get } from "node:https";
 import { after, before, describe, test } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { LOSES_CHAINS, showsChains } from "../../e2e/harness/shows-chains.js";
@@ -10,6 +12,7 @@ import {
   type TestLeaf,
 } from "../../e2e/harness/test-authority.js";
 import { silentLogger } from "../../storage/base/logger.js";
+import { ClientCertificateAuthenticator } from "../authn/client-certificate.js";
 import { parseTokenFile, TokenFileAuthenticator } from "../authn/token-file.js";
 import { type Front, openFront } from "./testing/test-front.js";
 
@@ -106,6 +109,56 @@ describe("client certificates", () => {
     assert.equal(await codeOf(pretender, {}), 401);
   });
 
+  test("S2-X509-01: intermediates lead to an authority whoever looks first, and again after a change", async (t) => {
+    if (!(await showsChains())) return t.skip(LOSES_CHAINS);
+    const other = await TestAuthority.create("other");
+    const [clients, others] = [one, other].map((authority) => {
+      const asked = new ClientCertificateAuthenticator({ credentialIdKey: "id" });
+      asked.replaceAuthorities(authority.certificate);
+      return asked;
+    }) as [ClientCertificateAuthenticator, ClientCertificateAuthenticator];
+    await using shared = await openFront({
+      otherAuthorities: one.certificate + other.certificate,
+      authenticators: [others, clients],
+      authorizer: { name: "all", authorize: () => ({ decision: "allow", reason: "" }) },
+      handler: (ctx) => {
+        ctx.body = String(ctx.state.user?.name);
+      },
+    });
+    const identity = await (await one.createIntermediate("middle")).issue({ commonName: "jane" });
+    await using connection = openConnection(shared, identity);
+    assert.equal(await connection.ask(), "jane");
+    clients.replaceAuthorities(other.certificate);
+    assert.equal(await connection.ask(), "401");
+    clients.replaceAuthorities(two.certificate + one.certificate);
+    assert.equal(await connection.ask(), "jane");
+  });
+
+  test("S2-X509-01: a root of version 1 vouches for clients, an intermediate of version 1 does not", async (t) => {
+    const old = await TestAuthority.create("old", { version: 1 });
+    front.clientCertificates.replaceAuthorities(one.certificate + old.certificate);
+    assert.equal((await codeOf(old, {})).name, "jane");
+    const stranger = await TestAuthority.create("old", { version: 1 });
+    assert.equal(await codeOf(stranger, {}), 401);
+    if (!(await showsChains())) return t.skip(LOSES_CHAINS);
+    assert.equal((await codeOf(await old.createIntermediate("new"), {})).name, "jane");
+    assert.equal(await codeOf(await one.createIntermediate("older", { version: 1 }), {}), 401);
+  });
+
+  test("S2-X509-02: an attribute says the uid; what is not one text is 401", async () => {
+    front.clientCertificates.replaceAuthorities(one.certificate);
+    const uidOf = async (...uids: string[]) => {
+      const user = await codeOf(one, { uids });
+      return typeof user === "number" ? user : user.uid;
+    };
+    assert.equal(await uidOf("1b4e28ba-2fa1"), "1b4e28ba-2fa1");
+    assert.equal(await uidOf("größe #7"), "größe #7");
+    assert.equal(await uidOf("a", "b"), 401);
+    assert.equal(await uidOf("a", "a"), 401);
+    assert.equal(await uidOf(""), 401);
+    assert.equal(await uidOf("#03020041"), 401, "a string of bits");
+  });
+
   test("a resumed TLS session is as good as the first, also with intermediates", async (t) => {
     if (!(await showsChains())) return t.skip(LOSES_CHAINS);
     const middle = await one.createIntermediate("middle");
@@ -131,6 +184,24 @@ describe("client certificates", () => {
     assert.equal(await userOf(null, token("wrong")), 401);
   });
 });
+
+/** Asks again and again on one connection; gives the body, or the code of the refusal. */
+function openConnection(front: Front, identity: TestIdentity) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const options = { ca: front.certificates.servingAuthority, ...identity, agent, path: PODS };
+  return {
+    async ask(): Promise<string> {
+      const request = get({ ...options, host: "127.0.0.1", port: front.port });
+      const [response] = (await once(request, "response")) as [IncomingMessage];
+      let text = "";
+      for await (const data of response) text += String(data);
+      return response.statusCode === 200 ? text : String(response.statusCode);
+    },
+    async [Symbol.asyncDispose]() {
+      agent.destroy();
+    },
+  };
+}
 
 /** One request by hand on a connection; gives the session to resume. */
 async function askOn(socket: TLSSocket, status: number): Promise<Buffer> {

@@ -34,6 +34,7 @@ import { parseTokenFile, TokenFileAuthenticator } from "../authn/token-file.js";
 import { UnknownBearerAuthenticator } from "../authn/unknown-bearer.js";
 import type { TokenReviewVersion } from "../authn/webhook/token-review.js";
 import { TokenWebhookAuthenticator } from "../authn/webhook/token-webhook-authenticator.js";
+import { warnOfAuthorities } from "../client/authorities.js";
 import { readClientConfig } from "../client/client-config.js";
 import { openClient } from "../client/open-client.js";
 import { ReviewClient } from "../client/review-client.js";
@@ -227,7 +228,12 @@ async function openTokenWebhook(
   const { naming } = config;
   const clock = systemClock;
   const file = config.authenticationTokenWebhookConfigFile;
-  const client = openClient(await readClientConfig(file, { naming }), {
+  const clientConfig = await readClientConfig(file, { naming });
+  if (clientConfig.ca !== undefined) {
+    const given = { source: "certificate-authority", file, bundle: clientConfig.ca } as const;
+    warnOfAuthorities(logger, { ...given, vouchFor: "servers" }, clock.now());
+  }
+  const client = openClient(clientConfig, {
     clock,
     timeoutMs: TOKEN_WEBHOOK_TIMEOUT_MS,
     defaultAuthorities: await readHostRoots(process.env.SSL_CERT_FILE),

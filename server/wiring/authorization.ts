@@ -25,6 +25,7 @@ import { RbacAuthorizer } from "../authz/rbac/rbac-authorizer.js";
 import { RbacIndex } from "../authz/rbac/rbac-index.js";
 import { createConditionCompiler } from "../authz/webhook/condition-environment.js";
 import type { RedisDecisionCache } from "../authz/webhook/redis-decision-cache.js";
+import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import { runFileWatch } from "../http/file-watch.js";
 import type { Metrics } from "../http/metrics.js";
@@ -152,9 +153,15 @@ async function openSharedDecisions(
       ? connection.password
       : withoutNewline(await readFile(passwordFile, "utf8"));
   const caFile = config.authorizationWebhookCacheRedisCaFile;
+  const ca = caFile === "" ? undefined : await readFile(caFile, "utf8");
+  if (ca !== undefined) {
+    const source = "--authorization-webhook-cache-redis-cafile";
+    const given = { source, file: caFile, bundle: ca, vouchFor: "servers" } as const;
+    warnOfAuthorities(logger, given, systemClock.now());
+  }
   return new redis.RedisDecisionCache({
     connection: { ...connection, password },
-    ...(caFile !== "" && { ca: await readFile(caFile, "utf8") }),
+    ...(ca === undefined ? {} : { ca }),
     clock: systemClock,
     logger,
     metrics,

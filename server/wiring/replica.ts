@@ -39,7 +39,7 @@ export function openReplica(config: Config, build: BuildInfo, logger: Logger): P
   return openAll(async (opened) => {
     const facts = loadFacts(config.naming);
     const common = { config, facts, metrics: createMetrics(config), logger };
-    const security = await createSecurity(config);
+    const security = await createSecurity(config, logger);
     let listening: Serving | undefined;
     const serverAddress = () =>
       `${config.advertiseAddress || "127.0.0.1"}:${listening?.listener.port ?? 0}`;

@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
-import { parseAuthorities } from "../authn/certificate-chain.js";
 import { ClientCertificateAuthenticator } from "../authn/client-certificate.js";
 import { FrontProxyAuthenticator } from "../authn/front-proxy.js";
 import type { FrontProxyHeaders } from "../authn/identity-headers.js";
+import { parseAuthorities, warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
+import { FLAGS } from "../config/flags.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
 import {
   ensureServingCertificates,
@@ -38,11 +39,11 @@ export interface Security {
   /** Writes admin.kubeconfig for the port that was opened; gives its path. */
   writeKubeconfig(url: string): Promise<string>;
   /** Follows the files that the flags name. */
-  spawnReload(listener: Listener, lifecycle: Lifecycle, metrics: Metrics, logger: Logger): void;
+  spawnReload(listener: Listener, lifecycle: Lifecycle, metrics: Metrics): void;
 }
 
 /** Makes or reads certificates. @throws {Error} files that cannot be read */
-export async function createSecurity(config: Config): Promise<Security> {
+export async function createSecurity(config: Config, logger: Logger): Promise<Security> {
   const { naming } = config;
   const adminName = `${naming.vendor}-admin`;
   const ensureOwn = () =>
@@ -57,9 +58,13 @@ export async function createSecurity(config: Config): Promise<Security> {
   const credentialIdKey = `authentication.${naming.labelDomain}/credential-id`;
   const certificates = new ClientCertificateAuthenticator({ credentialIdKey });
   const initial = toCredentials(config, own, contents);
+  const warn = (flag: ClientBundleFlag, bundle: string) =>
+    warnOfBundle(logger, config, flag, bundle);
+  if (config.clientCaFile !== "") warn("clientCaFile", contents.at(-1) ?? "");
   certificates.replaceAuthorities(initial.clientAuthorities ?? "");
 
   const proxies = await createFrontProxy(config);
+  if (proxies !== undefined) warn("requestheaderClientCaFile", proxies.options().authorities);
   // The handshake names the proxies' authority too, or they would not show their certificate.
   const withProxies = (credentials: ServingCredentials): ServingCredentials => ({
     ...credentials,
@@ -89,7 +94,7 @@ export async function createSecurity(config: Config): Promise<Security> {
       });
       return path;
     },
-    spawnReload(listener, lifecycle, metrics, logger) {
+    spawnReload(listener, lifecycle, metrics) {
       const use = (changed: readonly string[]) => {
         const next = toCredentials(config, own, changed);
         listener.replaceCredentials(withProxies(next));
@@ -114,13 +119,31 @@ export async function createSecurity(config: Config): Promise<Security> {
         const watch = { files: watched, clock: systemClock, logger, onReload, apply };
         lifecycle.spawn(what, (signal) => runFileWatch(watch, signal));
       };
-      follow("certificate reload", files, use);
+      follow("certificate reload", files, (changed) => {
+        use(changed);
+        if (config.clientCaFile !== "") warn("clientCaFile", changed.at(-1) ?? "");
+      });
       if (proxies === undefined) return;
-      follow("front proxy reload", [config.requestheaderClientCaFile], ([bundle = ""]) =>
-        proxies.replace(bundle),
-      );
+      follow("front proxy reload", [config.requestheaderClientCaFile], ([bundle = ""]) => {
+        proxies.replace(bundle);
+        warn("requestheaderClientCaFile", bundle);
+      });
     },
   };
+}
+
+type ClientBundleFlag = "clientCaFile" | "requestheaderClientCaFile";
+
+/** What is good enough to be read and no good for clients would only show as refusals. */
+function warnOfBundle(
+  logger: Logger,
+  config: Config,
+  flag: ClientBundleFlag,
+  bundle: string,
+): void {
+  const source = `--${FLAGS[flag].name}`;
+  const given = { source, file: config[flag], bundle, vouchFor: "clients" } as const;
+  warnOfAuthorities(logger, given, systemClock.now());
 }
 
 function headersOf(config: Config): FrontProxyHeaders {

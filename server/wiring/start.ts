@@ -58,10 +58,10 @@ export async function startReplica(parts: StartParts): Promise<Started> {
 
 /** What follows files, and the clock of the watches. */
 function spawnFollowers(parts: StartParts): void {
-  const { security, storage, access, metrics, logger } = parts;
+  const { security, storage, access, metrics } = parts;
   const { listener, lifecycle, ticker } = parts.serving;
   const { encryption, tokenKeys } = storage;
-  security.spawnReload(listener, lifecycle, metrics, logger);
+  security.spawnReload(listener, lifecycle, metrics);
   access.authentication.spawn(lifecycle);
   access.authorization.spawn(lifecycle);
   encryption?.spawnReload({ view: access.views.view, tokenKeys, lifecycle });

@@ -9,6 +9,7 @@ import { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import { RegistryView } from "../../storage/cache/registry-view.js";
 import { runCompactor } from "../../storage/kv/compactor.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
+import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
@@ -33,7 +34,7 @@ export async function openPlainStore(
     const directory = join(config.dataDir, "store");
     return await openEmbeddedStore({ directory, clock, logger });
   }
-  const tls = await readEtcdTls(config);
+  const tls = await readEtcdTls(config, logger);
   const credentials = await readEtcdCredentials(config);
   const { openEtcdStore } = await import("../../storage/etcd/etcd-store.js");
   return await openEtcdStore(
@@ -50,10 +51,14 @@ export async function openPlainStore(
   );
 }
 
-async function readEtcdTls({ etcdCaFile, etcdCertFile, etcdKeyFile }: Config) {
+async function readEtcdTls({ etcdCaFile, etcdCertFile, etcdKeyFile }: Config, logger: Logger) {
   if (etcdCaFile === "" && etcdCertFile === "") return undefined;
   const read = async (file: string) => (file === "" ? undefined : await readFile(file));
   const [ca, cert, key] = await Promise.all([etcdCaFile, etcdCertFile, etcdKeyFile].map(read));
+  if (ca !== undefined) {
+    const given = { source: "--etcd-cafile", file: etcdCaFile, bundle: ca.toString("utf8") };
+    warnOfAuthorities(logger, { ...given, vouchFor: "servers" }, systemClock.now());
+  }
   return {
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert }),

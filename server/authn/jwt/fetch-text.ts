@@ -8,6 +8,7 @@ import { X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { checkServerIdentity, type DetailedPeerCertificate, type PeerCertificate } from "node:tls";
+import { isRootAuthority } from "../../client/authorities.js";
 
 export interface FetchRequest {
   /** https only. */
@@ -86,7 +87,8 @@ function checkAuthorities(leaf: PeerCertificate): Error | undefined {
   for (let link = 0; link < CHAIN_LINKS_MAX; link++) {
     const issuer: DetailedPeerCertificate | undefined = certificate.issuerCertificate;
     if (issuer === undefined) return undefined;
-    if (!new X509Certificate(issuer.raw).ca) {
+    // Of version 1 OpenSSL takes roots alone.
+    if (!isRootAuthority(new X509Certificate(issuer.raw))) {
       return new Error("its certificate was not signed by an authority (CA:TRUE)");
     }
     if (issuer.fingerprint256 === certificate.fingerprint256) return undefined;

@@ -9,6 +9,7 @@ import { createHash } from "node:crypto";
 import { createLocalJWKSet, type JSONWebKeySet, type LocalJWKSet } from "jose";
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Logger } from "../../../storage/base/logger.js";
+import { warnOfAuthorities } from "../../client/authorities.js";
 import type { IssuerConfiguration } from "./configuration.js";
 import type { Fetcher } from "./fetch-text.js";
 
@@ -66,6 +67,9 @@ export class IssuerKeys {
     this.#discoveryUrl =
       discoveryURL === "" ? url.replace(/\/$/, "") + WELL_KNOWN_PATH : discoveryURL;
     this.#authorities = certificateAuthority === "" ? options.hostRoots : [certificateAuthority];
+    if (certificateAuthority === "") return;
+    const given = { source: `certificate authority of ${url}`, bundle: certificateAuthority };
+    warnOfAuthorities(options.logger, { ...given, vouchFor: "servers" }, options.clock.now());
   }
 
   /** The keys as last fetched; they stay when the issuer can not be reached any more. */

@@ -12,7 +12,7 @@ import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { CelCompileError, type CelProgram } from "../../cel/environment.js";
-import { parseAuthorities } from "../certificate-chain.js";
+import { parseAuthorities } from "../../client/authorities.js";
 import type {
   AuthenticationConfiguration,
   ClaimMappings,

@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Logger } from "../../../storage/base/logger.js";
 import type { Naming } from "../../api/naming.js";
+import { warnOfAuthorities } from "../../client/authorities.js";
 import type { ClientConfig } from "../../client/client-config.js";
 import { openClient } from "../../client/open-client.js";
 import { type Backoff, ReviewClient } from "../../client/review-client.js";
@@ -165,6 +166,11 @@ function makeWebhook(
     timeoutMs: webhook.timeoutMs,
     ...(defaultAuthorities === undefined ? {} : { defaultAuthorities }),
   });
+  if (config.ca !== undefined) {
+    const file = webhook.connectionInfo.kubeConfigFile;
+    const given = { source: "certificate-authority", file, bundle: config.ca } as const;
+    warnOfAuthorities(logger, { ...given, vouchFor: "servers" }, clock.now());
+  }
   const reviews = new ReviewClient({
     client,
     clock,
