@@ -6,6 +6,7 @@
 import type { Naming } from "../api/naming.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { UserInfo } from "../request/user-info.js";
+import type { Deprecation } from "../schema/lifecycle.js";
 
 export type AuditStage = "ResponseStarted" | "ResponseComplete" | "Panic";
 
@@ -28,6 +29,8 @@ export interface AuditedRequest {
   /** Why the authorizer decided so. */
   readonly reason: string;
   readonly isAllowed: boolean | undefined;
+  /** Set when what was asked for goes away. */
+  readonly deprecation: Deprecation | undefined;
   /** Wall clock, milliseconds. */
   readonly receivedAtMs: number;
   readonly stageAtMs: number;
@@ -38,7 +41,7 @@ export function toAuditEvent(
   stage: AuditStage,
   request: AuditedRequest,
 ): Record<string, unknown> {
-  const { info, user, impersonated, reason, isAllowed } = request;
+  const { info, user, impersonated, isAllowed } = request;
   return {
     kind: "Event",
     apiVersion: `audit.${groupDomain}/v1`,
@@ -55,11 +58,20 @@ export function toAuditEvent(
     responseStatus: { metadata: {}, code: request.code },
     requestReceivedTimestamp: toMicroTime(request.receivedAtMs),
     stageTimestamp: toMicroTime(request.stageAtMs),
-    ...(isAllowed !== undefined && {
-      annotations: {
-        [`authorization.${groupDomain}/decision`]: isAllowed ? "allow" : "forbid",
-        [`authorization.${groupDomain}/reason`]: reason,
-      },
+    ...(isAllowed !== undefined && { annotations: toAnnotations(groupDomain, request) }),
+  };
+}
+
+function toAnnotations(
+  groupDomain: string,
+  { isAllowed, reason, deprecation }: AuditedRequest,
+): Record<string, string> {
+  return {
+    [`authorization.${groupDomain}/decision`]: isAllowed ? "allow" : "forbid",
+    [`authorization.${groupDomain}/reason`]: reason,
+    ...(deprecation !== undefined && { [`${groupDomain}/deprecated`]: "true" }),
+    ...(deprecation?.removedRelease && {
+      [`${groupDomain}/removed-release`]: deprecation.removedRelease,
     }),
   };
 }

@@ -69,6 +69,7 @@ export function withResourceVerbs({
     const verbs = verbsOf(resource, info);
     if (!verbs.includes(info.verb) || !fitsDepth(info, resource)) throw methodNotAllowed();
     const target = subresourceOf(resource, info.subresource);
+    if (target.fact.deprecation !== undefined) state.noteDeprecation(target.fact.deprecation);
     if (info.verb === "create") return await handlers.create(ctx, target);
     const handler = handlers[info.verb as Exclude<keyof VerbHandlers, "create">] as
       | VerbHandler

@@ -44,6 +44,7 @@ function describe(ctx: RequestContext) {
     code: ctx.respond === false ? ctx.res.statusCode : ctx.status,
     reason: state.authorizationReason,
     isAllowed: state.isAuthorized,
+    deprecation: state.deprecation,
     receivedAtMs: performance.timeOrigin + state.receivedAtMs,
     stageAtMs: now,
   };

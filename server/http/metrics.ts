@@ -7,6 +7,7 @@
  */
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { isLongRunning, type RequestInfo } from "../request/request-info.js";
+import type { Deprecation } from "../schema/lifecycle.js";
 import {
   type CounterCell,
   CounterFamily,
@@ -119,8 +120,21 @@ export class Metrics {
 
   readonly #cells = new Map<string, RequestCells>();
   readonly #longRunning = new Map<string, { labels: readonly string[]; count: number }>();
+  /** Only what is served gets here, so there are no more of them than of that. */
+  readonly #requestedDeprecated = new Map<string, readonly string[]>();
 
   constructor() {
+    new GaugeFamily(
+      this.registry,
+      {
+        name: "apiserver_requested_deprecated_apis",
+        help: "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.",
+        labelNames: ["group", "version", "resource", "subresource", "removed_release"],
+      },
+      (set) => {
+        for (const labels of this.#requestedDeprecated.values()) set(1, ...labels);
+      },
+    );
     this.longRunningRequests = new GaugeFamily(
       this.registry,
       {
@@ -132,6 +146,13 @@ export class Metrics {
         for (const { labels, count } of this.#longRunning.values()) set(count, ...labels);
       },
     );
+  }
+
+  /** Remembers that somebody asked for what is deprecated (S2-DEP-14). */
+  noteDeprecated(info: RequestInfo, { removedRelease }: Deprecation): void {
+    const { group, version, resource, subresource } = info;
+    const labels = [group, version, resource, subresource, removedRelease];
+    this.#requestedDeprecated.set(labels.join("/"), labels);
   }
 
   /** Adds the process's own metrics (CPU, memory, descriptors, event loop). */

@@ -28,6 +28,7 @@ export function withRequestMetrics(options: {
       cells.total.value++;
       cells.duration.observe((performance.now() - state.receivedAtMs) / 1000);
       cells.responseSize?.observe(responseBytes(ctx));
+      if (state.deprecation !== undefined) metrics.noteDeprecated(info, state.deprecation);
     });
   };
 }

@@ -17,6 +17,7 @@ import {
   type VirtualOperation,
 } from "../kinds/served-resource.js";
 import { NO_STRATEGY } from "../kinds/strategy.js";
+import { API_RELEASE, deprecationOf, isServedIn, type Release } from "../schema/lifecycle.js";
 import type { Facts, ResourceFact } from "../schema/model.js";
 import { createConversions } from "./conversions.js";
 import { STRATEGIES } from "./groups.js";
@@ -28,6 +29,8 @@ export interface BuiltInOptions {
   readonly codecs: KindCodecs;
   /** Whether a resource of the facts is to be served; default: what is on by default. */
   readonly isEnabled?: (fact: ResourceFact) => boolean;
+  /** Versions that it does not have are not served; default: the release of the facts. */
+  readonly release?: Release;
   /** Virtual resources, named as strategies are; those not given are not served. */
   readonly virtual?: Readonly<Record<string, VirtualOperation>>;
   /** Names of the actions that can be run; those not named are not served. Default: ACTIONS. */
@@ -43,11 +46,15 @@ const UNCONVERTED_VERSIONS: ReadonlySet<string> = new Set(["resource/v1beta1"]);
 export function createBuiltInCatalog(options: BuiltInOptions): Catalog {
   const { naming, facts } = options;
   const isEnabled = options.isEnabled ?? ((fact: ResourceFact) => fact.onByDefault);
-  const enabled = facts.resources.filter(
-    (fact) =>
-      isEnabled(fact) &&
-      !UNCONVERTED_VERSIONS.has(`${withoutDomain(naming, fact.group)}/${fact.version}`),
-  );
+  const release = options.release ?? API_RELEASE;
+  const enabled = facts.resources
+    .filter(
+      (fact) =>
+        isServedIn(fact.lifecycle, release) &&
+        isEnabled(fact) &&
+        !UNCONVERTED_VERSIONS.has(`${withoutDomain(naming, fact.group)}/${fact.version}`),
+    )
+    .map((fact) => withDeprecation(fact, release));
   const create = resourceFactory(options, enabled);
   const resources = enabled
     .filter(({ subresource }) => subresource === "")
@@ -108,6 +115,13 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
         .filter((definition) => definition !== undefined),
     });
   };
+}
+
+function withDeprecation(fact: ResourceFact, release: Release): ResourceFact {
+  const { kind, lifecycle } = fact;
+  const gvk = { ...(fact.kindGroupVersion ?? fact), kind };
+  const deprecation = deprecationOf(gvk, lifecycle, release);
+  return deprecation === undefined ? fact : Object.freeze({ ...fact, deprecation });
 }
 
 function pathOf({ group, version, resource }: ResourceFact): string {

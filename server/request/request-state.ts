@@ -7,6 +7,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Middleware, ParameterizedContext } from "koa";
 import { assert } from "../../storage/base/assert.js";
 import { timeout } from "../api/status.js";
+import type { Deprecation } from "../schema/lifecycle.js";
 import type { RequestInfo } from "./request-info.js";
 import type { UserInfo } from "./user-info.js";
 
@@ -53,6 +54,7 @@ export class RequestState {
   #info: RequestInfo | undefined;
   #user: UserInfo | undefined;
   #warnings: string[] | undefined;
+  #deprecation: Deprecation | undefined;
   #deadlineMs = Number.POSITIVE_INFINITY;
   #controller: AbortController | undefined;
 
@@ -132,6 +134,17 @@ export class RequestState {
     // As upstream: beyond the budget all are cut, then those that still do not fit are left out.
     this.#warnings = this.#warnings.map(cutWarning);
     while (lengthOf(this.#warnings) > WARNING_CHARS_MAX) this.#warnings.pop();
+  }
+
+  /** That of the version that was asked for; for audit and metrics. */
+  get deprecation(): Deprecation | undefined {
+    return this.#deprecation;
+  }
+
+  /** The client asks for a version that goes away: it is warned, and the request recorded as such. */
+  noteDeprecation(deprecation: Deprecation): void {
+    this.#deprecation = deprecation;
+    this.addWarning(deprecation.warning);
   }
 
   /** The headers of every answer: name, value, name, value, ... (S1-ERR-12, S1-ERR-07). */

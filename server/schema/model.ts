@@ -6,6 +6,7 @@
  * The vocabulary is that of the facts: docs/facts.md explains flags and attributes.
  */
 import type { JsonValue } from "../api/meta.js";
+import type { Deprecation, Lifecycle } from "./lifecycle.js";
 
 /** Encodings of their own, usable everywhere. */
 export type BuiltinName =
@@ -175,6 +176,10 @@ export interface ResourceFact {
   /** Group-version written to the store; undefined = not stored. */
   readonly stored?: { readonly group: string; readonly version: string };
   readonly storageVersionHash: string;
+  /** Of the kind, in its version. */
+  readonly lifecycle?: Lifecycle;
+  /** Set where a request to it is to be warned of; a table of what is served sets it by its release. */
+  readonly deprecation?: Deprecation;
 }
 
 /** A row of the table of group-versions, in discovery order. */

@@ -12,6 +12,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { JsonValue } from "../api/meta.js";
 import { formatGroupVersion, type GroupVersion, parseGroupVersion } from "../api/names.js";
 import { DEFAULT_VENDOR, type Naming } from "../api/naming.js";
+import { parseLifecycle } from "../schema/lifecycle.js";
 import type {
   DefaultFact,
   Facts,
@@ -39,7 +40,11 @@ export function loadFacts(naming: Naming): Facts {
   const model = createModel(files, read("builtins.types"), words);
   return Object.freeze({
     model,
-    resources: Object.freeze(rowsOf(read("resources.tsv")).map((row) => toResource(naming, row))),
+    resources: Object.freeze(
+      rowsOf(read("resources.tsv"))
+        .map((row) => toResource(naming, row))
+        .map(withLifecycle(model, rowsOf(read("lifecycles.tsv")))),
+    ),
     groupVersions: Object.freeze(rowsOf(read("groups.tsv")).map(toGroupVersion)),
     defaults: Object.freeze(rowsOf(read("defaults.tsv")).map(toDefault)),
   });
@@ -125,6 +130,32 @@ function toResource(naming: Naming, row: Row): ResourceFact {
         ? orEmpty(row("hash"))
         : storageVersionHash(stored, kind),
   });
+}
+
+/** The life cycle of the row's kind: from the table where that has it, else from the type. */
+function withLifecycle(model: SchemaModel, rows: readonly Row[]) {
+  const known = new Map(
+    rows.map((row) => [keyOf(orEmpty(row("group")), row("version"), row("kind")), row]),
+  );
+  return (fact: ResourceFact): ResourceFact => {
+    const { group, version } = fact.kindGroupVersion ?? fact;
+    const row = known.get(keyOf(group, version, fact.kind));
+    const attributes =
+      row === undefined
+        ? model.kind(group, version, fact.kind)?.attributes
+        : {
+            introduced: orEmpty(row("introduced")),
+            deprecated: orEmpty(row("deprecated")),
+            removed: orEmpty(row("removed")),
+            use: orEmpty(row("use")),
+          };
+    const lifecycle = parseLifecycle(attributes ?? {});
+    return lifecycle === undefined ? fact : Object.freeze({ ...fact, lifecycle });
+  };
+}
+
+function keyOf(group: string, version: string, kind: string): string {
+  return `${group}/${version}/${kind}`;
 }
 
 /** Tells clients whether two versions are stored alike: base64 of 8 bytes of a SHA-256. */

@@ -3,10 +3,7 @@
  * libraries parse major and minor and compare gitVersion as a semantic version.
  */
 import type { JsonObject } from "../../api/meta.js";
-
-/** The API release whose types and behaviour are served. */
-const API_MAJOR = "1";
-const API_MINOR = "36";
+import { API_RELEASE, formatRelease } from "../../schema/lifecycle.js";
 
 export interface BuildInfo {
   /** Keelson's own version, such as "0.1.0". */
@@ -21,7 +18,7 @@ export interface BuildInfo {
 export function formatApiVersion(build: BuildInfo): string {
   // Semver allows letters, digits, dots and hyphens in the metadata.
   const metadata = build.version.replaceAll(/[^0-9A-Za-z.-]/g, "-");
-  return `v${API_MAJOR}.${API_MINOR}.0+keelson.${metadata}`;
+  return `v${formatRelease(API_RELEASE)}.0+keelson.${metadata}`;
 }
 
 /**
@@ -33,12 +30,12 @@ export function toVersionInfo(
   runtime: Pick<NodeJS.Process, "version" | "platform" | "arch">,
 ): JsonObject {
   return {
-    major: API_MAJOR,
-    minor: API_MINOR,
-    emulationMajor: API_MAJOR,
-    emulationMinor: API_MINOR,
-    minCompatibilityMajor: API_MAJOR,
-    minCompatibilityMinor: API_MINOR,
+    major: String(API_RELEASE.major),
+    minor: String(API_RELEASE.minor),
+    emulationMajor: String(API_RELEASE.major),
+    emulationMinor: String(API_RELEASE.minor),
+    minCompatibilityMajor: String(API_RELEASE.major),
+    minCompatibilityMinor: String(API_RELEASE.minor),
     gitVersion: formatApiVersion(build),
     gitCommit: build.commit,
     gitTreeState: build.commit === "" ? "" : "clean",

@@ -1,0 +1,107 @@
+/**
+ * Lifecycle: in which releases a kind is served in one of its versions, and what is said to who still
+ * asks for one that is deprecated (S2-DEP-12). Pure.
+ *
+ *   introduced 1.31 ──── served ──── deprecated 1.34 ──── served, with a warning ──── removed 1.37
+ */
+import { formatGroupVersion, type GroupVersion, type GroupVersionKind } from "../api/names.js";
+
+/** A release of the API, such as 1.36. Patch releases change no version. */
+export interface Release {
+  readonly major: number;
+  readonly minor: number;
+}
+
+/** The release of the existing API that the facts describe and this server speaks. */
+export const API_RELEASE: Release = Object.freeze({ major: 1, minor: 36 });
+
+export interface Lifecycle {
+  readonly introduced: Release;
+  readonly deprecated?: Release;
+  /** The first release without it. */
+  readonly removed?: Release;
+  /** What to use instead. */
+  readonly replacement?: GroupVersionKind;
+}
+
+/** What a request to a deprecated version is answered with and recorded as. */
+export interface Deprecation {
+  readonly warning: string;
+  /** "1.37", or "" while nobody knows. */
+  readonly removedRelease: string;
+}
+
+const RELEASE = /^(\d+)\.(\d+)$/;
+
+/** "1.36" to a release; undefined for what is none. */
+export function parseRelease(text: string): Release | undefined {
+  const [, major, minor] = RELEASE.exec(text) ?? [];
+  if (major === undefined || minor === undefined) return undefined;
+  return { major: Number(major), minor: Number(minor) };
+}
+
+export function formatRelease({ major, minor }: Release): string {
+  return `${major}.${minor}`;
+}
+
+/** Negative when `a` is the older one. */
+export function compareReleases(a: Release, b: Release): number {
+  return a.major - b.major || a.minor - b.minor;
+}
+
+/** Whether a release has it; what has no known lifecycle is always there. */
+export function isServedIn(lifecycle: Lifecycle | undefined, release: Release): boolean {
+  if (lifecycle === undefined) return true;
+  const { introduced, removed } = lifecycle;
+  if (compareReleases(introduced, release) > 0) return false;
+  return removed === undefined || compareReleases(removed, release) > 0;
+}
+
+/** In upstream's words; undefined while the kind is not deprecated in the release. */
+export function deprecationOf(
+  { group, version, kind }: GroupVersion & { readonly kind: string },
+  lifecycle: Lifecycle | undefined,
+  release: Release,
+): Deprecation | undefined {
+  const { deprecated, removed, replacement } = lifecycle ?? {};
+  if (deprecated === undefined || compareReleases(deprecated, release) > 0) return undefined;
+  const removedRelease = removed === undefined ? "" : formatRelease(removed);
+  let warning = `${formatGroupVersion({ group, version })} ${kind} is deprecated in v${formatRelease(deprecated)}+`;
+  if (removedRelease !== "") warning += `, unavailable in v${removedRelease}+`;
+  if (replacement !== undefined) {
+    warning += `; use ${formatGroupVersion(replacement)} ${replacement.kind}`;
+  }
+  return { warning, removedRelease };
+}
+
+/**
+ * Of the attributes `introduced`, `deprecated`, `removed` and `use` (docs/facts.md); undefined without
+ * the first one. @throws {SyntaxError} for what is no release
+ */
+export function parseLifecycle(
+  attributes: Readonly<Record<string, string | undefined>>,
+): Lifecycle | undefined {
+  const releaseOf = (name: string): Release | undefined => {
+    const text = attributes[name] ?? "";
+    const release = parseRelease(text);
+    if (release === undefined && text !== "") throw new SyntaxError(`${name}=${text}: no release`);
+    return release;
+  };
+  const introduced = releaseOf("introduced");
+  if (introduced === undefined) return undefined;
+  const [deprecated, removed] = [releaseOf("deprecated"), releaseOf("removed")];
+  const replacement = parseKind(attributes.use ?? "");
+  return Object.freeze({
+    introduced,
+    ...(deprecated !== undefined && { deprecated }),
+    ...(removed !== undefined && { removed }),
+    ...(replacement !== undefined && { replacement }),
+  });
+}
+
+/** "discovery.k8s.io/v1/EndpointSlice"; of the core group "v1/Pod". */
+function parseKind(text: string): GroupVersionKind | undefined {
+  const parts = text.split("/");
+  const [kind, version, group = ""] = [parts.pop() ?? "", parts.pop(), parts.pop()];
+  return version === undefined ? undefined : { group, version, kind };
+}
