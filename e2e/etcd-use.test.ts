@@ -13,8 +13,8 @@ import { startEtcd } from "./tools/etcd.js";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
-/** Control loops would write as well. */
-const NO_LOOPS = ["--run-controllers=false"];
+/** Control loops would write as well, and so would leases. */
+const NO_LOOPS = ["--run-controllers=false", "--endpoint-reconciler-type=none"];
 
 /** One of etcd's own metrics, summed over the lines that start so. */
 async function countedBy(endpoint: string, start: string): Promise<number> {

@@ -7,6 +7,8 @@ export type FlagType =
   | "file"
   | "boolean"
   | "integer"
+  /** "0.001": between 0 and 1. */
+  | "share"
   /** "5m30s", always with a unit. Values are milliseconds. */
   | "duration"
   /** "64Mi", "1Gi", "1048576". Values are bytes. */

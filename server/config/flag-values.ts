@@ -7,6 +7,7 @@ export interface FlagValues {
   file: string;
   boolean: boolean;
   integer: number;
+  share: number;
   duration: number;
   bytes: number;
   strings: readonly string[];
@@ -49,6 +50,8 @@ function parseByType(flag: FlagDefinition, texts: readonly string[]): FlagValues
       return toBoolean(last);
     case "integer":
       return inRange(flag, toInteger(last), last);
+    case "share":
+      return inRange(flag, toShare(last), last);
     case "duration":
       return inRange(flag, toDuration(last), last);
     case "bytes":
@@ -89,6 +92,14 @@ function toInteger(text: string): number {
   const value = Number(text);
   if (!/^[+-]?\d+$/.test(text) || !Number.isSafeInteger(value)) {
     throw new RangeError(`${JSON.stringify(text)} is not an integer`);
+  }
+  return value;
+}
+
+function toShare(text: string): number {
+  const value = Number(text);
+  if (text.trim() === "" || !(value >= 0 && value <= 1)) {
+    throw new RangeError(`${JSON.stringify(text)} is not a share between 0 and 1`);
   }
   return value;
 }

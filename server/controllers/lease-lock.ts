@@ -179,6 +179,6 @@ async function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promis
 }
 
 /** "2024-05-01T10:20:30.123000Z": six digits, as the type wants them. */
-function formatMicroTime(ms: number): string {
+export function formatMicroTime(ms: number): string {
   return new Date(ms).toISOString().replace(/Z$/, "000Z");
 }

@@ -4,6 +4,9 @@
  * `<data-dir>/pki`, one file per identity with key and certificate together (so that the pair is
  * replaced in one step), mode 0600, and are used again at the next start. What is about to expire
  * or does not fit any more (other host names) is made anew; the authorities stay for ten years.
+ *
+ * Replicas of one etcd share the authorities (shared-authorities.ts), so a client that trusts one of
+ * them trusts all; each signs a serving certificate of its own, for its own addresses.
  */
 // The X.509 library resolves its parts by decorators and wants this first.
 import "reflect-metadata";
@@ -29,7 +32,15 @@ export interface OwnCertificates {
   readonly admin: Identity;
 }
 
+/** Who signs: an authority for serving certificates and one for clients' certificates. */
+export interface Authorities {
+  readonly serving: Identity;
+  readonly client: Identity;
+}
+
 export interface CertificateOptions {
+  /** Those that replicas share; without them there are some of this folder's own. */
+  readonly authorities?: Authorities;
   /** DNS names and IP addresses under which clients reach this replica. */
   readonly hosts: readonly string[];
   /** Common name of the administrator, by the vendor's naming: "kubernetes-admin". */
@@ -47,6 +58,9 @@ const RENEWAL_DAYS = 30;
 /** Tolerates clocks of clients that are behind. */
 const BACKDATE_MS = 3_600_000;
 
+const SERVING_AUTHORITY = "keelson-serving-ca";
+const CLIENT_AUTHORITY = "keelson-client-ca";
+
 const KEY_ALGORITHM = { name: "ECDSA", namedCurve: "P-256" } as const;
 const SIGNING_ALGORITHM = { name: "ECDSA", hash: "SHA-256" } as const;
 
@@ -56,7 +70,7 @@ const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 /** Reads, makes or renews the certificates below `dataDir`. */
 export async function ensureServingCertificates(
   dataDir: string,
-  { hosts, adminName, adminGroup, now = new Date() }: CertificateOptions,
+  { hosts, adminName, adminGroup, authorities, now = new Date() }: CertificateOptions,
 ): Promise<OwnCertificates> {
   x509.cryptoProvider.set(webcrypto);
   const directory = join(dataDir, "pki");
@@ -64,8 +78,10 @@ export async function ensureServingCertificates(
   await chmod(directory, 0o700);
   const files = (name: string) => join(directory, `${name}.pem`);
 
-  const servingAuthority = await ensureAuthority(files("serving-ca"), "keelson-serving-ca", now);
-  const clientAuthority = await ensureAuthority(files("client-ca"), "keelson-client-ca", now);
+  const servingAuthority =
+    authorities?.serving ?? (await ensureAuthority(files("serving-ca"), SERVING_AUTHORITY, now));
+  const clientAuthority =
+    authorities?.client ?? (await ensureAuthority(files("client-ca"), CLIENT_AUTHORITY, now));
   const serving = await ensureLeaf(files("serving"), servingAuthority, now, {
     subject: [{ CN: ["keelson"] }],
     usage: SERVER_AUTH,
@@ -103,6 +119,19 @@ interface LeafRequest {
 async function ensureAuthority(file: string, name: string, now: Date): Promise<Identity> {
   const existing = await readIdentity(file);
   if (existing !== undefined && isUsable(existing, now)) return existing;
+  return await storeIdentity(file, await makeAuthority(name, now), existing !== undefined);
+}
+
+/** New ones, which nobody trusts yet. */
+export async function makeAuthorities(now: Date): Promise<Authorities> {
+  x509.cryptoProvider.set(webcrypto);
+  const [serving, client] = await Promise.all(
+    [SERVING_AUTHORITY, CLIENT_AUTHORITY].map((name) => makeAuthority(name, now)),
+  );
+  return { serving, client } as Authorities;
+}
+
+async function makeAuthority(name: string, now: Date): Promise<Identity> {
   const keys = await newKeys();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     ...validity(now, AUTHORITY_DAYS),
@@ -121,8 +150,7 @@ async function ensureAuthority(file: string, name: string, now: Date): Promise<I
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  const made = await toIdentity(keys, certificate);
-  return await storeIdentity(file, made, existing !== undefined);
+  return await toIdentity(keys, certificate);
 }
 
 async function ensureLeaf(
@@ -202,7 +230,7 @@ async function toIdentity(
 }
 
 /** Whether it is valid now and for long enough to start with. */
-function isUsable({ cert }: Identity, now: Date): boolean {
+export function isUsable({ cert }: Identity, now: Date): boolean {
   const { validTo, validFrom } = new X509Certificate(cert);
   const renewAtMs = Date.parse(validTo) - RENEWAL_DAYS * DAY_MS;
   return now.getTime() < renewAtMs && Date.parse(validFrom) <= now.getTime();
@@ -234,6 +262,11 @@ async function readIdentity(file: string): Promise<Identity | undefined> {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
+  return parseIdentity(text);
+}
+
+/** Key and certificate out of one text; undefined when they are not there or do not fit. */
+export function parseIdentity(text: string): Identity | undefined {
   const key = /-----BEGIN PRIVATE KEY-----[\s\S]+?-----END PRIVATE KEY-----\n?/.exec(text)?.[0];
   const cert = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----\n?/.exec(text)?.[0];
   return key !== undefined && cert !== undefined && isPair(key, cert) ? { key, cert } : undefined;

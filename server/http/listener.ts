@@ -6,7 +6,12 @@
  * itself. Client certificates are asked for and not insisted on: what they are worth is decided per
  * request. Nothing that a client sends ends the process.
  */
-import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import {
+  createServer as createHttp2Server,
+  type Http2ServerRequest,
+  type ServerHttp2Session,
+} from "node:http2";
 import { createServer as createHttpsServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -52,6 +57,8 @@ export interface ListenerOptions {
   readonly port: number;
   readonly credentials: ServingCredentials;
   readonly requestTimeoutMs: number;
+  /** The share of requests that move their connection elsewhere. */
+  readonly goawayChance: number;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -76,9 +83,11 @@ export class Listener {
   static async open(options: ListenerOptions, onRequest: RequestListener): Promise<Listener> {
     const server = createServer(options);
     const listener = new Listener(server, options.clock);
+    const { goawayChance } = options;
     const handle: RequestListener = (request, response) => {
       // Tells the client not to use the connection again; HTTP/2 has GOAWAY for that.
       if (listener.#isClosing) response.shouldKeepAlive = false;
+      else if (goawayChance > 0 && Math.random() < goawayChance) sendAway(request, response);
       onRequest(request, response);
     };
     server.on("request", handle);
@@ -201,6 +210,12 @@ export class Listener {
     });
     if (this.#isClosing) session.close();
   }
+}
+
+/** What is under way on the connection goes on; the next request comes on another one. */
+function sendAway(request: IncomingMessage, response: ServerResponse): void {
+  if (request.httpVersionMajor < 2) response.shouldKeepAlive = false;
+  else (request as unknown as Http2ServerRequest).stream.session?.close();
 }
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {

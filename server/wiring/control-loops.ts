@@ -55,11 +55,12 @@ export async function runControlLoops(
     ...(encryption !== undefined && { storedForm: encryption.store }),
   };
   const objects = createLocalObjects(registry);
-  // A process that serves nothing has no certificate of its own to be known by.
-  const rootAuthority = await rootAuthorityOf(config, () => "");
+  // A process that serves nothing has no certificate of its own: the replicas' is what counts.
+  const shared = await storage.readAuthorities(deadline);
+  const rootAuthority = await rootAuthorityOf(config, () => shared?.serving.cert ?? "");
   const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };
   await view.start(lifecycle, signal);
-  encryption?.spawnReload({ view, tokenKeys, lifecycle });
+  encryption?.spawnReload({ view, reopen: (until) => tokenKeys.reopen(until), lifecycle });
   try {
     const { controllers } = config;
     await runControllers({ objects, naming, clock, logger, serviceAccounts, controllers }, signal);

@@ -14,7 +14,8 @@ import type { Config } from "../config/config.js";
 import { parseEncryptionConfiguration } from "../encryption/configuration.js";
 import { runFileWatch } from "../http/file-watch.js";
 import type { Metrics } from "../http/metrics.js";
-import { sharedKeyOf, type TokenKeys } from "./token-keys.js";
+import { authoritiesKeyOf } from "./authorities.js";
+import { sharedKeyOf } from "./token-keys.js";
 
 export interface Encryption {
   /** Takes the place of the store in everything that is built upon it. */
@@ -22,7 +23,8 @@ export interface Encryption {
   /** Follows the file where that is asked for. A bad one changes nothing. */
   spawnReload(parts: {
     readonly view: RegistryView;
-    readonly tokenKeys: TokenKeys;
+    /** Reads again what replicas share, as it may have become readable, or is sealed anew. */
+    readonly reopen: (signal: AbortSignal) => Promise<unknown>;
     readonly lifecycle: Lifecycle;
   }): void;
 }
@@ -40,6 +42,8 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
   const { naming, encryptionProviderConfig: file } = config;
   if (file === "") return undefined;
   const keys = new KeySpace(config.etcdPrefix);
+  // Keys that sign tokens and certificates are as secret as a Secret.
+  const secrets = new Set([sharedKeyOf(config), authoritiesKeyOf(config)]);
   const transformations = metrics.counter({
     name: "apiserver_storage_transformation_operations_total",
     help: "Values that were encrypted for the store and decrypted from it.",
@@ -53,19 +57,20 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
   const encrypted = new EncryptedStore({
     store,
     rules: await readRules(file, config),
-    // The key that signs tokens is as secret as a Secret.
     partitionOf: (key) =>
-      key === sharedKeyOf(config) ? partitionId("", "secrets") : keys.parse(key)?.partition,
+      secrets.has(key) ? partitionId("", "secrets") : keys.parse(key)?.partition,
     observe: (direction, prefix, isGood) =>
       transformations.add(1, direction, prefix, isGood ? "OK" : "Internal"),
   });
   return {
     store: encrypted,
-    spawnReload({ view, tokenKeys, lifecycle }) {
+    spawnReload({ view, reopen, lifecycle }) {
       if (!config.encryptionProviderConfigAutomaticReload) return;
       const apply = ([text = ""]: readonly string[]) => {
         encrypted.use(parseEncryptionConfiguration(text, naming));
-        lifecycle.spawn("signing key", (signal) => tokenKeys.reopen(signal));
+        lifecycle.spawn("shared secrets", async (signal) => {
+          await reopen(signal);
+        });
         // What no key was there for may have become readable.
         lifecycle.spawn("corrupt objects", (signal) => view.rereadCorrupt(signal));
       };

@@ -13,6 +13,7 @@ import type { BuildInfo } from "../endpoints/discovery/version.js";
 import { Metrics } from "../http/metrics.js";
 import { loadFacts } from "../types/load-facts.js";
 import { openAccess } from "./access.js";
+import { advertisedAddress } from "./own-hosts.js";
 import { createSecurity } from "./security.js";
 import { openServing, type Serving } from "./serving.js";
 import { startReplica } from "./start.js";
@@ -39,12 +40,12 @@ export function openReplica(config: Config, build: BuildInfo, logger: Logger): P
   return openAll(async (opened) => {
     const facts = loadFacts(config.naming);
     const common = { config, facts, metrics: createMetrics(config), logger };
-    const security = await createSecurity(config, logger);
     let listening: Serving | undefined;
-    const serverAddress = () =>
-      `${config.advertiseAddress || "127.0.0.1"}:${listening?.listener.port ?? 0}`;
+    const serverAddress = () => formatHostPort(advertisedAddress(config), listening);
 
-    const storage = opened.use(await openStore(common, AbortSignal.timeout(STORE_START_MS)));
+    const deadline = AbortSignal.timeout(STORE_START_MS);
+    const storage = opened.use(await openStore(common, deadline));
+    const security = await createSecurity(config, logger, storage.readAuthorities, deadline);
     const upToAccess = { ...common, security, storage, serverAddress };
     const access = opened.use(await openAccess(upToAccess));
     const serving = opened.use(await openServing({ ...upToAccess, build, access }));
@@ -63,6 +64,7 @@ export function openReplica(config: Config, build: BuildInfo, logger: Logger): P
       async shutDown() {
         const { signal } = serving.lifecycle;
         serving.refuseReadiness();
+        await started.withdraw();
         await systemClock.sleep(config.shutdownDelayMs, signal);
         await serving.ticker.endAllOver(config.shutdownWatchTerminationGracePeriodMs, signal);
         await close();
@@ -86,6 +88,10 @@ function describeFeatures(features: Features) {
     stage: stage === "GA" ? "" : stage,
     isEnabled: features[name as keyof Features],
   }));
+}
+
+function formatHostPort(host: string, serving: Serving | undefined): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${serving?.listener.port ?? 0}`;
 }
 
 function reachableHost({ bindAddress }: Config): string {

@@ -1,6 +1,5 @@
 /** Wiring of what stands at the door: serving certificates, and whose client certificates count. */
 import { readFile } from "node:fs/promises";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
@@ -12,19 +11,19 @@ import { parseAuthorities, warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import { FLAGS } from "../config/flags.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
-import {
-  ensureServingCertificates,
-  type OwnCertificates,
-  serviceHosts,
-} from "../http/certificates.js";
+import { ensureServingCertificates, type OwnCertificates } from "../http/certificates.js";
 import { runFileWatch } from "../http/file-watch.js";
 import { writeAdminKubeconfig } from "../http/kubeconfig.js";
 import type { Listener, ServingCredentials } from "../http/listener.js";
 import type { Metrics } from "../http/metrics.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
+import type { ReadAuthorities } from "./authorities.js";
+import { ownHosts } from "./own-hosts.js";
 
 /** Certificates of our own are renewed a month before their end; a day's delay does no harm. */
 const RENEWAL_CHECK_MS = 24 * 3_600_000;
+/** How long the store may take to say which authorities are shared. */
+const RENEWAL_MS = 10_000;
 
 export interface Security {
   readonly certificates: ClientCertificateAuthenticator;
@@ -42,19 +41,27 @@ export interface Security {
   spawnReload(listener: Listener, lifecycle: Lifecycle, metrics: Metrics): void;
 }
 
-/** Makes or reads certificates. @throws {Error} files that cannot be read */
-export async function createSecurity(config: Config, logger: Logger): Promise<Security> {
+/** Makes or reads certificates. @throws {Error} files that cannot be read; {StorageError} */
+export async function createSecurity(
+  config: Config,
+  logger: Logger,
+  readAuthorities: ReadAuthorities,
+  signal: AbortSignal,
+): Promise<Security> {
   const { naming } = config;
   const adminName = `${naming.vendor}-admin`;
-  const ensureOwn = () =>
-    ensureServingCertificates(config.dataDir, {
-      hosts: hostsOf(config),
-      adminName,
-      adminGroup: MASTERS_GROUP,
-    });
-  let own = await ensureOwn();
   const files = filesOf(config);
   let contents = await Promise.all(files.map((file) => readFile(file, "utf8")));
+  const ensureOwn = async (until: AbortSignal) => {
+    const authorities = await readAuthorities(until);
+    return await ensureServingCertificates(config.dataDir, {
+      hosts: ownHosts(config),
+      adminName,
+      adminGroup: MASTERS_GROUP,
+      ...(authorities !== undefined && { authorities }),
+    });
+  };
+  let own = await ensureOwn(signal);
   const credentialIdKey = `authentication.${naming.labelDomain}/credential-id`;
   const certificates = new ClientCertificateAuthenticator({ credentialIdKey });
   const initial = toCredentials(config, own, contents);
@@ -104,8 +111,13 @@ export async function createSecurity(config: Config, logger: Logger): Promise<Se
       lifecycle.spawn("certificate renewal", async (signal) => {
         for (;;) {
           await systemClock.sleep(RENEWAL_CHECK_MS, signal);
-          own = await ensureOwn();
-          use(contents);
+          try {
+            own = await ensureOwn(AbortSignal.any([signal, AbortSignal.timeout(RENEWAL_MS)]));
+            use(contents);
+          } catch (error) {
+            if (signal.aborted) return;
+            logger.warn({ err: error }, "certificates are looked at again in a day");
+          }
         }
       });
       const reloads = metrics.counter({
@@ -210,18 +222,4 @@ function requireCertificates(flag: string, file: string, bundle: string): void {
 /** What the administrator's client must trust: our own authority, or the given certificate. */
 function servingAuthority(config: Config, own: OwnCertificates, contents: readonly string[]) {
   return config.tlsCertFile === "" ? own.servingAuthority : (contents[0] ?? "");
-}
-
-function hostsOf({ naming, bindAddress, advertiseAddress }: Config): string[] {
-  const addresses = [bindAddress, advertiseAddress].filter(
-    (address) => address !== "" && address !== "0.0.0.0" && address !== "::",
-  );
-  return [
-    "localhost",
-    "127.0.0.1",
-    "::1",
-    hostname(),
-    ...serviceHosts(naming.vendor),
-    ...addresses,
-  ];
 }

@@ -83,6 +83,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
         port: config.securePort,
         credentials: security.credentials,
         requestTimeoutMs,
+        goawayChance: config.goawayChance,
         logger,
         metrics,
         clock: systemClock,

@@ -13,6 +13,7 @@ import type { Metrics } from "../http/metrics.js";
 import type { Access } from "./access.js";
 import { collectGarbage } from "./collect-garbage.js";
 import { rootAuthorityOf } from "./control-loops.js";
+import { Presence } from "./presence.js";
 import { warmCodecs } from "./registry.js";
 import type { Security } from "./security.js";
 import type { Serving } from "./serving.js";
@@ -37,6 +38,8 @@ export interface Started {
   readonly kubeconfigPath: string;
   /** Resolves when the replica is ready; rejects when it can never be. */
   readonly ready: Promise<void>;
+  /** Takes this replica out of the endpoints of the API, if it is in them. Never rejects. */
+  withdraw(): Promise<void>;
 }
 
 /**
@@ -53,18 +56,22 @@ export async function startReplica(parts: StartParts): Promise<Started> {
     viewLoaded: health.addStartCheck("poststarthook/load-view"),
     rolesMade: health.addStartCheck("poststarthook/rbac/bootstrap-roles"),
   };
-  return { kubeconfigPath, ready: becomeReady(parts, milestones) };
+  const presence = new Presence(parts);
+  const ready = becomeReady(parts, { ...milestones, announce: () => presence.announce() });
+  return { kubeconfigPath, ready, withdraw: () => presence.withdraw() };
 }
 
 /** What follows files, and the clock of the watches. */
 function spawnFollowers(parts: StartParts): void {
   const { security, storage, access, metrics } = parts;
   const { listener, lifecycle, ticker } = parts.serving;
-  const { encryption, tokenKeys } = storage;
+  const { encryption, tokenKeys, readAuthorities } = storage;
   security.spawnReload(listener, lifecycle, metrics);
   access.authentication.spawn(lifecycle);
   access.authorization.spawn(lifecycle);
-  encryption?.spawnReload({ view: access.views.view, tokenKeys, lifecycle });
+  const reopen = (signal: AbortSignal) =>
+    Promise.all([tokenKeys.reopen(signal), readAuthorities(signal)]);
+  encryption?.spawnReload({ view: access.views.view, reopen, lifecycle });
   lifecycle.spawn("watch ticker", (signal) => ticker.run(signal));
 }
 
@@ -72,6 +79,7 @@ interface Milestones {
   /** All that discovery names can be asked for. */
   kindsServed(): void;
   viewLoaded(): void;
+  announce(): void;
   /** The default roles and bindings are there. */
   rolesMade(): void;
 }
@@ -87,6 +95,7 @@ async function becomeReady(parts: StartParts, milestones: Milestones): Promise<v
   spawnCompactor(config, storage.store, lifecycle, logger);
   lifecycle.spawn("codec warm-up", (signal) => warmCodecs(catalog.current, signal));
   milestones.viewLoaded();
+  milestones.announce();
 }
 
 /** The view is loaded. Makes what every registry has; the loops run on in the background. */

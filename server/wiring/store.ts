@@ -1,12 +1,14 @@
 /**
  * Wiring of the store as everything above sees it: the one that the flags name, behind it what seals
- * values and gives them their form, and the keys of tokens that all replicas share through it.
+ * values and gives them their form, and what all replicas share through it: the keys of tokens and the
+ * authorities of certificates.
  */
 import { openAll } from "../../storage/base/cleanup.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
+import { createReadAuthorities, type ReadAuthorities } from "./authorities.js";
 import { type Encryption, openEncryption } from "./encryption.js";
 import { openPlainStore } from "./storage.js";
 import { withStoredForm } from "./stored-form.js";
@@ -20,6 +22,7 @@ export interface OpenedStore extends AsyncDisposable {
   /** Undefined when nothing is encrypted. */
   readonly encryption: Encryption | undefined;
   readonly tokenKeys: TokenKeys;
+  readonly readAuthorities: ReadAuthorities;
 }
 
 export interface StoreParts {
@@ -40,6 +43,7 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
       store,
       encryption,
       tokenKeys,
+      readAuthorities: createReadAuthorities({ config, store, logger }),
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
     };
   });

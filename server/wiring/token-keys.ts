@@ -6,6 +6,7 @@ import { readFile } from "node:fs/promises";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
+import { UnreadableValueError } from "../../storage/kv/shared-value.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { KeyRing } from "../authn/service-account/key-ring.js";
 import {
@@ -15,11 +16,7 @@ import {
   toGivenKeys,
   toServiceAccountSettings,
 } from "../authn/service-account/settings.js";
-import {
-  makeOwnKey,
-  openSharedKey,
-  UnreadableKeyError,
-} from "../authn/service-account/shared-key.js";
+import { makeOwnKey, openSharedKey } from "../authn/service-account/shared-key.js";
 import { TokenIssuer } from "../authn/service-account/token-issuer.js";
 import type { SigningKey } from "../authn/service-account/token-keys.js";
 import type { Config } from "../config/config.js";
@@ -83,7 +80,7 @@ async function openShared(
   try {
     return await openSharedKey(store, sharedKeyOf(config), signal);
   } catch (error) {
-    if (!(error instanceof UnreadableKeyError)) throw error;
+    if (!(error instanceof UnreadableValueError)) throw error;
     logger.error({ err: oneLine(error) }, "tokens that the other replicas signed are refused");
     return undefined;
   }

@@ -9,13 +9,14 @@ import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { systemClock } from "../../../storage/base/clock.js";
 import { silentLogger } from "../../../storage/base/logger.js";
 import { openEmbeddedStore } from "../../../storage/embedded/embedded-store.js";
+import type { SharedValueStore } from "../../../storage/kv/shared-value.js";
 import { type KeyValue, type Transaction, toRevision } from "../../../storage/kv/store.js";
 import { unreadableValue } from "../../../storage/kv/unreadable.js";
 import { createNaming } from "../../api/naming.js";
 import { createIssuerDiscovery } from "./issuer-discovery.js";
 import { KeyRing } from "./key-ring.js";
 import { type ServiceAccountFlags, toGivenKeys, toServiceAccountSettings } from "./settings.js";
-import { type KeyStore, openSharedKey } from "./shared-key.js";
+import { openSharedKey } from "./shared-key.js";
 import {
   DEFAULT_FLAGS,
   makeEcKey,
@@ -153,7 +154,7 @@ test("the shared key is stored anew when the store's encryption has changed, and
   let kv: KeyValue | undefined;
   let isStale = false;
   const puts: Transaction[] = [];
-  const store: KeyStore = {
+  const store: SharedValueStore = {
     get: async () => ({ kv, revision: toRevision(1) }),
     commit: async (transaction) => {
       puts.push(transaction);

@@ -53,6 +53,7 @@ export interface FrontOptions {
   readonly anonymous?: boolean;
   readonly readOnlyMax?: number;
   readonly requestTimeoutMs?: number;
+  readonly goawayChance?: number;
   /** The moment at which the certificates are made. */
   readonly madeAt?: Date;
   /** Asked after the one of client certificates. */
@@ -162,6 +163,7 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
         clientAuthorities: [certificates.clientAuthority, options.otherAuthorities].join("\n"),
       },
       requestTimeoutMs,
+      goawayChance: options.goawayChance ?? 0,
       logger,
       metrics,
       clock: systemClock,

@@ -1,0 +1,75 @@
+/** The authorities that replicas share through the store. */
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { test } from "node:test";
+import type { SharedValueStore } from "../../storage/kv/shared-value.js";
+import { type KeyValue, toRevision } from "../../storage/kv/store.js";
+import { unreadableValue } from "../../storage/kv/unreadable.js";
+import { openSharedAuthorities } from "./shared-authorities.js";
+
+const KEY = "/registry/.certificate-authorities";
+const YEAR_MS = 365 * 24 * 3_600_000;
+const signal = new AbortController().signal;
+
+/** One key, with the compare-and-swap of the real ones. */
+function openStore() {
+  let kv: KeyValue | undefined;
+  let writes = 0;
+  const store: SharedValueStore = {
+    get: async () => ({ kv, revision: toRevision(writes) }),
+    commit: async ({ compares, operations }) => {
+      const [compare] = compares;
+      const [operation] = operations;
+      assert.ok(operation?.type === "put");
+      if (compare?.modRevision !== (kv?.modRevision ?? 0)) {
+        return { succeeded: false, revision: toRevision(writes), current: [kv] };
+      }
+      const revision = toRevision(++writes);
+      const value = Buffer.from(operation.value);
+      kv = { key: KEY, value, modRevision: revision, createRevision: revision };
+      return { succeeded: true, revision };
+    },
+  };
+  return {
+    store,
+    writes: () => writes,
+    replace(value: Buffer) {
+      assert.ok(kv);
+      kv = { ...kv, value };
+    },
+  };
+}
+
+test("replicas that start at the same time on a fresh store end with the same authorities", async () => {
+  const { store, writes } = openStore();
+  const now = new Date();
+  const all = await Promise.all(
+    [1, 2, 3].map(() => openSharedAuthorities(store, KEY, now, signal)),
+  );
+  assert.equal(writes(), 1);
+  assert.equal(new Set(all.map((authorities) => JSON.stringify(authorities))).size, 1);
+  const [first] = all;
+  assert.ok(first && new X509Certificate(first.serving.cert).ca);
+  assert.notEqual(first.serving.cert, first.client.cert);
+  assert.deepEqual(await openSharedAuthorities(store, KEY, now, signal), first);
+});
+
+test("authorities are replaced before they end, once, and not when they cannot be read", async () => {
+  const { store, writes, replace } = openStore();
+  const now = new Date();
+  const first = await openSharedAuthorities(store, KEY, now, signal);
+  const later = new Date(now.getTime() + 9.99 * YEAR_MS);
+  const [second, third] = await Promise.all(
+    [1, 2].map(() => openSharedAuthorities(store, KEY, later, signal)),
+  );
+  assert.notEqual(second?.serving.cert, first.serving.cert);
+  assert.deepEqual(second, third);
+  assert.equal(writes(), 2);
+  replace(unreadableValue("no key opens it"));
+  await assert.rejects(openSharedAuthorities(store, KEY, now, signal), {
+    name: "UnreadableValueError",
+    message:
+      /the certificate authorities that the store holds at .* cannot be read: no key opens it$/,
+  });
+  assert.equal(writes(), 2);
+});

@@ -1,0 +1,37 @@
+/**
+ * Wiring of the certificate authorities: replicas on etcd share theirs through it; the embedded store
+ * is one machine's own, and has its files beside it.
+ */
+import type { Logger } from "../../storage/base/logger.js";
+import { UnreadableValueError } from "../../storage/kv/shared-value.js";
+import type { RevisionedStore } from "../../storage/kv/store.js";
+import type { Config } from "../config/config.js";
+import type { Authorities } from "../http/certificates.js";
+import { openSharedAuthorities } from "../http/shared-authorities.js";
+
+/** Reads what is shared now; undefined where nothing is. @throws {StorageError} */
+export type ReadAuthorities = (signal: AbortSignal) => Promise<Authorities | undefined>;
+
+/** Where the replicas of a store find them. */
+export function authoritiesKeyOf({ etcdPrefix }: Config): string {
+  return `${etcdPrefix}/.certificate-authorities`;
+}
+
+export function createReadAuthorities(parts: {
+  readonly config: Config;
+  readonly store: RevisionedStore;
+  readonly logger: Logger;
+}): ReadAuthorities {
+  const { config, store, logger } = parts;
+  return async (signal) => {
+    if (config.isEmbedded) return undefined;
+    try {
+      return await openSharedAuthorities(store, authoritiesKeyOf(config), new Date(), signal);
+    } catch (error) {
+      // Wrong encryption keys are no outage: this replica goes on with authorities of its own.
+      if (!(error instanceof UnreadableValueError)) throw error;
+      logger.error({ err: error }, "who trusts the other replicas does not trust this one");
+      return undefined;
+    }
+  };
+}

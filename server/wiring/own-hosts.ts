@@ -1,0 +1,51 @@
+/** Wiring of addresses: where this replica is, for others and in its own certificate. */
+import { hostname, networkInterfaces } from "node:os";
+import { formatIp, type IpBlock } from "../api/ip-address.js";
+import type { Config } from "../config/config.js";
+import { serviceHosts } from "../http/certificates.js";
+
+const LOOPBACK = /^(127\.|::1$)/;
+const UNSPECIFIED: readonly string[] = ["", "0.0.0.0", "::"];
+
+/**
+ * The address under which others reach this replica: the flag's, or the one that it listens on, or the
+ * machine's first. The loopback address where there is no other.
+ */
+export function advertisedAddress({ advertiseAddress, bindAddress }: Config): string {
+  if (advertiseAddress !== "") return advertiseAddress;
+  if (!UNSPECIFIED.includes(bindAddress) && !LOOPBACK.test(bindAddress)) return bindAddress;
+  return firstAddress() ?? "127.0.0.1";
+}
+
+export function isLoopback(address: string): boolean {
+  return LOOPBACK.test(address);
+}
+
+/** Names and addresses that the replica's own certificate is for. */
+export function ownHosts(config: Config): string[] {
+  const { naming, bindAddress, serviceRanges, servingNames } = config;
+  const addresses = [bindAddress, advertisedAddress(config)];
+  return [
+    "localhost",
+    "127.0.0.1",
+    "::1",
+    hostname(),
+    ...serviceHosts(naming.vendor),
+    ...serviceRanges.clusterIpRanges.map(firstServiceAddress),
+    ...addresses.filter((address) => !UNSPECIFIED.includes(address)),
+    ...servingNames,
+  ];
+}
+
+/** The API's own among the addresses of Services: the block's first that hosts may have. */
+export function firstServiceAddress({ version, first }: IpBlock): string {
+  return formatIp({ version, value: first + 1n });
+}
+
+/** As on every interface there may be several, IPv4 first. */
+function firstAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const outside = all.filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));
+  const first = outside.find(({ family }) => family === "IPv4") ?? outside[0];
+  return first?.address;
+}

@@ -1,0 +1,52 @@
+/** Wiring of this replica's place among the endpoints of the API: from its readiness until it is told to end. */
+import { systemClock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { Config } from "../config/config.js";
+import { runApiEndpoints } from "../controllers/api-endpoints.js";
+import { createLocalObjects } from "../controllers/local-objects.js";
+import { advertisedAddress, firstServiceAddress, isLoopback } from "./own-hosts.js";
+import type { Serving } from "./serving.js";
+
+export interface PresenceParts {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly serving: Serving;
+}
+
+export class Presence {
+  readonly #parts: PresenceParts;
+  readonly #ending = new AbortController();
+  #left: Promise<void> = Promise.resolve();
+
+  constructor(parts: PresenceParts) {
+    this.#parts = parts;
+  }
+
+  announce(): void {
+    const { config, serving, logger } = this.#parts;
+    const { naming, serviceRanges, endpointReconcilerType } = config;
+    const ip = advertisedAddress(config);
+    const [range] = serviceRanges.clusterIpRanges;
+    // A loopback address is none that others could use, and no endpoint may have it.
+    if (endpointReconcilerType === "none" || isLoopback(ip) || range === undefined) return;
+    const options = {
+      objects: createLocalObjects(serving.registry),
+      naming,
+      clock: systemClock,
+      logger,
+      address: { ip, port: serving.listener.port },
+      serviceIp: firstServiceAddress(range),
+    };
+    const { lifecycle } = serving;
+    const signal = AbortSignal.any([this.#ending.signal, lifecycle.signal]);
+    this.#left = runApiEndpoints(options, signal).catch((error: unknown) => {
+      logger.error({ err: error }, "the endpoints of the API are not kept");
+    });
+    lifecycle.spawn("API endpoints", () => this.#left);
+  }
+
+  withdraw(): Promise<void> {
+    this.#ending.abort();
+    return this.#left;
+  }
+}
