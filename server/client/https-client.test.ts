@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { openOldRootServer } from "../../e2e/harness/old-root-server.js";
 import { makeTempDir } from "../../e2e/harness/temp-dir.js";
 import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
 import { createNaming } from "../api/naming.js";
@@ -75,6 +76,14 @@ test("a server that the authorities do not vouch for is not talked to, unless to
   const insecure = clientFor({ ...config, ca: undefined, isInsecure: true });
   assert.equal((await insecure.request(POST, never)).status, 200);
   insecure.close();
+});
+
+test("a server is believed by a root of X.509 version 1 too", async () => {
+  await using server = await openOldRootServer();
+  const { url, authority: ca } = server;
+  const client = clientFor(await configOf(kubeconfigFor({ server: url, ca, user: {} })));
+  assert.equal((await client.request(POST, never)).status, 200);
+  client.close();
 });
 
 test("without its client certificate a client does not get in", async () => {

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { systemClock } from "../../storage/base/clock.js";
 import { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import { enabledResources } from "../config/runtime-config.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
@@ -57,7 +58,7 @@ export async function runControlLoops(
   const objects = createLocalObjects(registry);
   // A process that serves nothing has no certificate of its own: the replicas' is what counts.
   const shared = await storage.readAuthorities(deadline);
-  const rootAuthority = await rootAuthorityOf(config, () => shared?.serving.cert ?? "");
+  const rootAuthority = await rootAuthorityOf(config, logger, () => shared?.serving.cert ?? "");
   const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };
   await view.start(lifecycle, signal);
   encryption?.spawnReload({ view, reopen: (until) => tokenKeys.reopen(until), lifecycle });
@@ -72,9 +73,17 @@ export async function runControlLoops(
 /** By what pods and machines that join know this API: the flag's authorities, or those of the process itself. */
 export async function rootAuthorityOf(
   { rootCaFile }: Config,
+  logger: Logger,
   own: () => string,
 ): Promise<() => string> {
   if (rootCaFile === "") return own;
   const bundle = await readFile(rootCaFile, "utf8");
+  const given = {
+    source: "--root-ca-file",
+    file: rootCaFile,
+    bundle,
+    vouchFor: "servers",
+  } as const;
+  warnOfAuthorities(logger, given, systemClock.now());
   return () => bundle;
 }

@@ -110,7 +110,9 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
   await ensureSystemPriorityClasses(objects, naming, signal);
   await reconcileBootstrapPolicy(loops, signal);
   rolesMade();
-  const rootAuthority = await rootAuthorityOf(config, () => security.servingAuthority());
+  const rootAuthority = await rootAuthorityOf(config, parts.logger, () =>
+    security.servingAuthority(),
+  );
   if (config.enableBootstrapTokenAuth) {
     const info = { server: `https://${parts.serverAddress()}`, authority: rootAuthority() };
     await ensureClusterInfo(objects, naming, info, signal);

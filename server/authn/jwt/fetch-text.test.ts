@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { rootCertificates } from "node:tls";
 import { answerJson, TestIssuer } from "../../../e2e/harness/oidc-issuer.js";
+import { openOldRootServer } from "../../../e2e/harness/old-root-server.js";
 import { makeTempDir } from "../../../e2e/harness/temp-dir.js";
 import { fetchText } from "./fetch-text.js";
 import { readHostRoots } from "./host-roots.js";
@@ -30,6 +31,14 @@ describe("fetching a document", () => {
   test("a document is what stands in it", async () => {
     server.overrides.set("/good", (_request, response) => answerJson(response, { a: [1] }));
     assert.equal(await get("/good"), '{"a":[1]}');
+  });
+
+  test("a server is believed by a root of X.509 version 1 too", async () => {
+    await using old = await openOldRootServer();
+    assert.equal(
+      await fetchText({ url: `${old.url}/`, authorities: [old.authority] }, signal),
+      "ok",
+    );
   });
 
   test("a few redirections are followed, but not out of TLS and not for ever", async () => {
