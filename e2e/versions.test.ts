@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { eventually } from "./harness/eventually.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
@@ -18,6 +19,49 @@ interface AuditEvent {
   readonly stage: string;
   readonly annotations: Readonly<Record<string, string>>;
 }
+
+test("S2-DEP-12: componentstatuses says how the store and the control loops are, in every form", async () => {
+  await using server = await startServer({ flags: ["--run-controllers"] });
+  const { client } = server;
+  const path = "/api/v1/componentstatuses";
+  await eventually("a process runs the control loops", async () => {
+    const { text } = (await client.get(`${path}/controller-manager`)).expect(200);
+    return /"status":"True"/.test(text);
+  });
+  const healthy = { type: "Healthy", status: "True", message: "ok" };
+  const warning = '299 - "v1 ComponentStatus is deprecated in v1.19+"';
+  const list = (await client.get(path)).expect(200);
+  assert.equal(list.headers.warning, warning);
+  assert.deepEqual(JSON.parse(list.text), {
+    kind: "ComponentStatusList",
+    apiVersion: "v1",
+    metadata: { resourceVersion: "" },
+    items: ["controller-manager", "etcd-0"].map((name) => ({
+      metadata: { name },
+      conditions: [healthy],
+    })),
+  });
+  const one = (await client.get(`${path}?fieldSelector=metadata.name%3Detcd-0`)).expect(200);
+  assert.deepEqual(JSON.parse(one.text).items.length, 1);
+  (await client.get(`${path}/scheduler`)).expect(404);
+  (await client.post(path, { metadata: { name: "x" } })).expect(405);
+  (await client.get(`${path}?watch=1`)).expect(405);
+  await using kubectl = await Kubectl.open(server);
+  const { stdout, stderr } = await kubectl.run(["get", "componentstatuses"]);
+  assert.match(stderr, /^Warning: v1 ComponentStatus is deprecated in v1\.19\+\n$/);
+  assert.deepEqual(
+    stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.trimEnd().split(/ {2,}/)),
+    [
+      ["NAME", "STATUS", "MESSAGE", "ERROR"],
+      ["controller-manager", "Healthy", "ok"],
+      ["etcd-0", "Healthy", "ok"],
+    ],
+  );
+  await kubectl.ok(["get", "cs", "etcd-0", "-o", "yaml"]);
+});
 
 test("S2-DEP-12, S2-DEP-13, S2-DEP-14: who asks for what is deprecated gets it, with a warning, and is recorded", async () => {
   await using folder = await makeTempDir("versions");

@@ -38,7 +38,8 @@ export interface ControllersOptions {
   };
 }
 
-const LEASE_NAME = "keelson-controllers";
+/** Of the lease whose holder runs the loops, in the system namespace. */
+export const LEASE_NAME = "keelson-controllers";
 
 /** Runs until the signal aborts; leads when it is this process's turn. */
 export async function runControllers(

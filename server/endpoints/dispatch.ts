@@ -6,9 +6,10 @@ import { methodNotAllowed, routeNotFound } from "../api/status.js";
 import type { Catalog } from "../kinds/catalog.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import {
+  type ComputedResource,
+  type CreatableResource,
   isStored,
   type RootResource,
-  type ServedResource,
   type StoredResource,
   subresourceOf,
 } from "../kinds/served-resource.js";
@@ -27,7 +28,9 @@ export interface VerbHandlers {
   readonly get: VerbHandler;
   readonly list: VerbHandler;
   readonly watch: VerbHandler;
-  readonly create: VerbHandler<ServedResource>;
+  readonly create: VerbHandler<CreatableResource>;
+  /** get and list of what is stored nowhere. */
+  readonly computed: VerbHandler<ComputedResource>;
   readonly update: VerbHandler;
   readonly patch: VerbHandler;
   readonly delete: VerbHandler;
@@ -70,8 +73,9 @@ export function withResourceVerbs({
     if (!verbs.includes(info.verb) || !fitsDepth(info, resource)) throw methodNotAllowed();
     const target = subresourceOf(resource, info.subresource);
     if (target.fact.deprecation !== undefined) state.noteDeprecation(target.fact.deprecation);
+    if (target.form === "computed") return await handlers.computed(ctx, target);
     if (info.verb === "create") return await handlers.create(ctx, target);
-    const handler = handlers[info.verb as Exclude<keyof VerbHandlers, "create">] as
+    const handler = handlers[info.verb as Exclude<keyof VerbHandlers, "create" | "computed">] as
       | VerbHandler
       | undefined;
     if (handler === undefined || !isStored(target)) throw methodNotAllowed();

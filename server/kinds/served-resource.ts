@@ -1,11 +1,12 @@
 /**
  * ServedResource: one thing that a path can name under one group-version, with everything that the
- * verbs need to serve it. There are four forms:
+ * verbs need to serve it. There are five forms:
  *
  *   main      objects that are stored                              pods, deployments
  *   part      a subresource that is a part of a stored object      pods/resize, deployments/scale
  *   action    a create that does something to stored objects       pods/eviction, bindings
  *   virtual   a create that computes an answer                     subjectaccessreviews
+ *   computed  objects that are made when somebody reads them       componentstatuses
  *
  * All are immutable, and a changed definition makes new ones: what is derived of a resource may be
  * kept by its identity, and is forgotten with it. How objects are written is the registry's.
@@ -21,13 +22,16 @@ import type { KindCodec } from "./kind-codec.js";
 import type { ResourceStrategy, StrategyContext } from "./strategy.js";
 import type { TablePrinter } from "./table-printer.js";
 
-export type ServedResource = StoredResource | ActionResource | VirtualResource;
+export type ServedResource = StoredResource | ActionResource | VirtualResource | ComputedResource;
+
+/** What can be created, whether or not that stores anything. */
+export type CreatableResource = Exclude<ServedResource, ComputedResource>;
 
 /** What reads and writes of objects work on. */
 export type StoredResource = MainResource | PartResource;
 
 /** What stands for itself in a path, and not behind an object. */
-export type RootResource = MainResource | ActionResource | VirtualResource;
+export type RootResource = MainResource | ActionResource | VirtualResource | ComputedResource;
 
 interface Resource {
   /** As discovery lists it: names, verbs, categories. */
@@ -79,6 +83,12 @@ export interface VirtualResource extends Resource {
   readonly operation: VirtualOperation;
 }
 
+export interface ComputedResource extends Resource {
+  readonly form: "computed";
+  /** What the reads know its source by: "/componentstatuses". */
+  readonly source: string;
+}
+
 /** One subresource in discovery, and what its requests work on. */
 export interface Subresource {
   readonly fact: ResourceFact;
@@ -111,6 +121,9 @@ export interface VirtualRequest {
 export interface VirtualOperation {
   create(request: VirtualRequest, signal: AbortSignal): Promise<ApiObject>;
 }
+
+/** Makes the objects of a computed resource, whole and in the order of their names. */
+export type ComputedSource = () => Promise<readonly ApiObject[]>;
 
 /** How a subresource is defined beside its main resource. */
 export interface SubresourceDefinition {
@@ -197,6 +210,14 @@ export function createVirtualResource(
   operation: VirtualOperation,
 ): VirtualResource {
   return Object.freeze({ form: "virtual", ...namesOf(fact), codec, operation });
+}
+
+export function createComputedResource(
+  fact: ResourceFact,
+  codec: KindCodec,
+  source: string,
+): ComputedResource {
+  return Object.freeze({ form: "computed", ...namesOf(fact), codec, source });
 }
 
 /** What requests to a subresource work on; the resource itself where there is none of that name. */

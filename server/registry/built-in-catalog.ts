@@ -10,6 +10,7 @@ import { type Catalog, createCatalog } from "../kinds/catalog.js";
 import type { KindCodec, KindCodecs } from "../kinds/kind-codec.js";
 import {
   createActionResource,
+  createComputedResource,
   createMainResource,
   createVirtualResource,
   type RootResource,
@@ -35,6 +36,8 @@ export interface BuiltInOptions {
   readonly virtual?: Readonly<Record<string, VirtualOperation>>;
   /** Names of the actions that can be run; those not named are not served. Default: ACTIONS. */
   readonly actions?: Iterable<string>;
+  /** Names of the computed resources that there is a source for. Default: none. */
+  readonly computed?: Iterable<string>;
 }
 
 /** Subresources that are parts of the stored object; PARTS has those that are more. */
@@ -68,6 +71,7 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
   const { naming, facts, virtual = {} } = options;
   const conversions = createConversions(naming);
   const actions = new Set(options.actions ?? Object.keys(ACTIONS));
+  const computed = new Set(options.computed);
   const subresources = new Map<string, ResourceFact[]>();
   for (const fact of enabled) {
     if (fact.subresource === "") subresources.set(pathOf(fact), []);
@@ -101,6 +105,7 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
       return createVirtualResource(fact, codecOf(fact, kind), operation);
     }
     if (actions.has(name)) return createActionResource(fact, codecOf(fact, kind), name);
+    if (computed.has(name)) return createComputedResource(fact, codecOf(fact, kind), name);
     if (fact.stored === undefined) return undefined;
     const stored = storedVersion(facts, fact);
     return createMainResource({

@@ -17,6 +17,7 @@ import { ACTIONS } from "../registry/subresources/subresources.js";
 import type { Facts } from "../schema/model.js";
 import type { Authentication } from "./authentication.js";
 import type { Authorization } from "./authorization.js";
+import { COMPUTED } from "./computed-sources.js";
 import type { TokenKeys } from "./token-keys.js";
 
 export interface CatalogParts {
@@ -66,6 +67,7 @@ export function createServedCatalog({
       ...createAuthorizationReviews({ authorizer, rules }),
     },
     actions: Object.keys(createActions(tokenKeys)),
+    computed: COMPUTED,
   });
 }
 

@@ -28,6 +28,7 @@ import type { Registry } from "../registry/generic/registry.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
 import { openAuditLog } from "./audit.js";
+import { createSources } from "./computed-sources.js";
 import { createDocuments } from "./documents.js";
 import { createRegistry } from "./registry.js";
 import type { Security } from "./security.js";
@@ -131,6 +132,7 @@ function createChain(parts: ChainParts) {
     registry,
     freshness,
     actions: createActions(storage.tokenKeys),
+    sources: createSources(config, views),
     protobuf,
     authorizer,
     metrics,

@@ -8,6 +8,8 @@ import type { Config } from "../config/config.js";
 import type { VerbHandlers } from "../endpoints/dispatch.js";
 import { createNegotiator, type Negotiator } from "../endpoints/negotiation.js";
 import { CompressedRuns } from "../endpoints/reads/compressed-runs.js";
+import type { ComputedSources } from "../endpoints/reads/computed.js";
+import { handleComputed } from "../endpoints/reads/computed.js";
 import { handleGet } from "../endpoints/reads/get.js";
 import { HistoricalReader } from "../endpoints/reads/historical-reader.js";
 import { handleList, LARGE_LIST_BYTES } from "../endpoints/reads/list.js";
@@ -37,6 +39,7 @@ export interface VerbParts {
   readonly registry: Registry;
   readonly freshness: FreshnessBarrier;
   readonly actions: Actions;
+  readonly sources: ComputedSources;
   readonly protobuf: ProtobufCodecs;
   readonly authorizer: Authorizer;
   readonly metrics: Metrics;
@@ -99,6 +102,8 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     get: (ctx, resource) => handleGet(ctx, resource, reads),
     list: (ctx, resource) => handleList(ctx, resource, lists),
     watch: (ctx, resource) => handleWatch(ctx, resource, watches),
+    computed: (ctx, resource) =>
+      handleComputed(ctx, resource, { sources: parts.sources, representations }),
     create: (ctx, resource) => handleCreate(ctx, resource, writes),
     update: (ctx, resource) => handleUpdate(ctx, resource, writes),
     patch: (ctx, resource) => handlePatch(ctx, resource, writes),

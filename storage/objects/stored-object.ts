@@ -89,7 +89,10 @@ export function withRevision(object: StoredObject, revision: Revision): StoredOb
 
 /** An object that was decoded under revision 0, as it is not stored: without a resourceVersion. */
 export function withoutRevision(object: StoredObject): StoredObject {
-  const field = `,"resourceVersion":"0"`;
+  // It stands behind the uid, or first where there is none.
+  const [behind, first] = [',"resourceVersion":"0"', '"resourceVersion":"0",'];
+  const isFirst = !object.bytes.includes(behind);
+  const field = isFirst ? first : behind;
   const at = object.bytes.indexOf(field);
   if (at < 0) return object;
   const rest = object.bytes.subarray(at + field.length);

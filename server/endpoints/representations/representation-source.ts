@@ -48,7 +48,7 @@ export function createRepresentationSource(
         hasProtobuf: all.protobuf.codecOf(resource) !== undefined,
         isStream,
         // The answer to a question is no object that could be shown in a row (S1-TABLE-08).
-        hasForms: isStored(resource),
+        hasForms: isStored(resource) || resource.form === "computed",
       });
       const include = negotiated.form === "Table" ? includeObject(ctx) : "Metadata";
       const isPretty = wantsPretty(ctx);

@@ -54,6 +54,15 @@ export function coreTables(naming: Naming): Readonly<Record<string, TablePrinter
       AGE,
       wide(textColumn("Selector", (object) => labelsText(fields(object, "spec", "selector")))),
     ),
+    "/componentstatuses": table(
+      NAME,
+      textColumn(
+        "Status",
+        (object) => COMPONENT_STATUS[healthOf(object).status ?? ""] ?? "Unknown",
+      ),
+      textColumn("Message", (object) => healthOf(object).message ?? ""),
+      textColumn("Error", (object) => healthOf(object).error ?? ""),
+    ),
     "/endpoints": table(NAME, textColumn("Endpoints", endpointAddresses), AGE),
     "/nodes": table(
       NAME,
@@ -281,4 +290,18 @@ function eventSource(event: Fields): string {
   const component = orNone(text(event, "source", "component"), text(event, "reportingComponent"));
   const instance = orNone(text(event, "source", "host"), text(event, "reportingInstance"));
   return instance === "" ? component : `${component}, ${instance}`;
+}
+
+const COMPONENT_STATUS: Readonly<Record<string, string>> = { True: "Healthy", False: "Unhealthy" };
+
+interface ComponentCondition {
+  readonly type?: string;
+  readonly status?: string;
+  readonly message?: string;
+  readonly error?: string;
+}
+
+function healthOf(object: Fields): ComponentCondition {
+  const conditions = list(object, "conditions") as ComponentCondition[];
+  return conditions.find(({ type }) => type === "Healthy") ?? {};
 }

@@ -3,7 +3,7 @@ import type { ApiObject } from "../../api/meta.js";
 import { internalError } from "../../api/status.js";
 import type {
   ActionResource,
-  ServedResource,
+  CreatableResource,
   VirtualResource,
 } from "../../kinds/served-resource.js";
 import { runAction } from "../../registry/generic/action.js";
@@ -29,7 +29,7 @@ const NAME_CHARS_MAX = 253;
 /** @throws {StatusError} */
 export async function handleCreate(
   ctx: RequestContext,
-  resource: ServedResource,
+  resource: CreatableResource,
   services: WriteServices,
 ): Promise<void> {
   const { registry, representations, decoders } = services;
@@ -99,7 +99,7 @@ async function compute(
   return { status: 201, bytes: Buffer.from(`${resource.codec.encode(answer)}\n`) };
 }
 
-function decodeSent({ resource, namespace, input, options }: Sent<ServedResource>): ApiObject {
+function decodeSent({ resource, namespace, input, options }: Sent<CreatableResource>): ApiObject {
   const object = decodeInput(resource, input, options);
   fillNamespace(object.metadata, resource.isNamespaced, namespace);
   return object;
