@@ -112,7 +112,7 @@ function assemble(
   const find = (group: string, version: string, resource: string) =>
     byName.get(keyOf(group, version, resource));
   return Object.freeze({
-    groups: groupsOf(groupVersions),
+    groups: groupsOf(groupVersions, previous),
     resources,
     builtIn,
     custom: Object.freeze(custom),
@@ -174,14 +174,23 @@ function createGroupVersion(
   });
 }
 
-function groupsOf(groupVersions: ReadonlyMap<string, CatalogGroupVersion>): CatalogGroup[] {
+function groupsOf(
+  groupVersions: ReadonlyMap<string, CatalogGroupVersion>,
+  previous: Catalog | undefined,
+): readonly CatalogGroup[] {
   const groups = new Map<string, CatalogGroupVersion[]>();
   for (const groupVersion of groupVersions.values()) {
     const known = groups.get(groupVersion.group);
     if (known === undefined) groups.set(groupVersion.group, [groupVersion]);
     else known.push(groupVersion);
   }
-  return [...groups].map(([name, versions]) => ({ name, versions }));
+  const known = new Map(previous?.groups.map((group) => [group.name, group]));
+  const made = [...groups].map(([name, versions]): CatalogGroup => {
+    const before = known.get(name);
+    if (before !== undefined && isSame(before.versions, versions)) return before;
+    return Object.freeze({ name, versions: Object.freeze(versions) });
+  });
+  return Object.freeze(made);
 }
 
 /** "deployments" or "deployments/status": a resource's name in discovery. */

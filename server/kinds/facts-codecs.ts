@@ -36,6 +36,7 @@ export function createFactsCodecs(facts: Facts, options: FactsCodecOptions = {})
         rules ??= { of: rulesOf(type) };
         return rules.of;
       },
+      published: () => undefined,
     } satisfies KindCodec);
   }
 

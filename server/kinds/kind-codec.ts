@@ -22,6 +22,17 @@ export interface DeclarativeRules {
   shadowRulesAt(path: string): readonly string[];
 }
 
+/** How a kind that has no facts is published in OpenAPI. */
+export interface PublishedKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** Of its definition, such as "com.example.v1.Car"; that of its list is the same with "List". */
+  readonly name: string;
+  /** The schema object without kind, apiVersion and metadata, which all kinds have. Made anew. */
+  schema(document: "v2" | "v3"): JsonObject;
+}
+
 export interface KindCodec extends ObjectCodec {
   /** What ownership and server-side apply go by. */
   mergeSchema(): MergeSchema;
@@ -29,6 +40,8 @@ export interface KindCodec extends ObjectCodec {
   strategicMerge(): StrategicMerge | undefined;
   /** undefined: there are none. */
   declarativeRules(): DeclarativeRules | undefined;
+  /** undefined: the facts say what is published. */
+  published(): PublishedKind | undefined;
 }
 
 /** Codecs of kinds that are known by name. */

@@ -25,10 +25,7 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
   const served = {
     naming: config.naming,
     model: facts.model,
-    resources: catalog.current.groups.flatMap(({ versions }) =>
-      versions.flatMap(({ facts }) => facts),
-    ),
-    groupVersions: facts.groupVersions,
+    catalog,
   };
   const discovery = createDiscovery({
     ...served,
@@ -46,6 +43,7 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
   });
   const openApi = createOpenApi({
     ...served,
+    builtIn: catalog.current.groups.flatMap(({ versions }) => versions),
     title: "Keelson",
     apiVersion: formatApiVersion(build),
     objectMediaTypes: ["application/json", "application/yaml", config.naming.protobufMediaType],

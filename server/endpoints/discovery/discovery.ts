@@ -3,13 +3,13 @@
  * `/api/<version>`, `/apis/<group>/<version>` and `/version`, in the first form and in the aggregated
  * form, whichever the Accept header prefers; the first form also in YAML and Protobuf.
  *
- * Each document is built on first use and kept (at most two aggregated forms and one per encoding for
- * every path, see DOCUMENTS below). The object is immutable: when the set of served types changes,
- * wiring makes a new one.
+ * Documents are of the catalog that is current when the request comes. Each is built on first use and
+ * kept as long as what it says: with its group or group-version, or with the catalog.
  */
 import type { JsonObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import { notAcceptable } from "../../api/status.js";
+import { remembered } from "../../kinds/remembered.js";
 import { covers, type MediaRange, parseAccept } from "./accept.js";
 import {
   AGGREGATED_KIND,
@@ -28,7 +28,7 @@ import {
 } from "./document.js";
 import { toApiGroup, toApiGroupList, toApiResourceList, toApiVersions } from "./legacy.js";
 import { createObjectEncoders } from "./object-encoders.js";
-import { groupServedResources, type ServedGroup, type ServedResources } from "./served.js";
+import type { ServedGroup, ServedGroups, ServedGroupVersion, ServedResources } from "./served.js";
 import { type BuildInfo, toVersionInfo } from "./version.js";
 
 const JSON_TYPE = "application/json";
@@ -58,41 +58,47 @@ interface Page {
   readonly isPlain?: boolean;
 }
 
+/** The documents of one page, by content type: at most two aggregated forms and one per encoding. */
+type Documents = Map<string, Promise<Document>>;
+
 export function createDiscovery(options: DiscoveryOptions): Discovery {
-  const pages = createPages(options);
   // Of the first form; the aggregated form is JSON only.
   const encoders = createObjectEncoders(options);
-  // DOCUMENTS: keyed by path and content type, so bounded by pages x (forms + encoders).
-  const documents = new Map<string, Promise<Document>>();
+  const pagesOf = createPageSource(options);
+  const kept = new WeakMap<Page, Documents>();
 
-  function documentOf(key: string, contentType: string, encode: () => Uint8Array) {
-    const id = `${key} ${contentType}`;
-    let document = documents.get(id);
+  function documentOf(page: Page, contentType: string, encode: () => Uint8Array) {
+    let documents = kept.get(page);
+    if (documents === undefined) {
+      documents = new Map();
+      kept.set(page, documents);
+    }
+    let document = documents.get(contentType);
     if (document === undefined) {
       document = finishDocument(contentType, Buffer.from(encode()));
-      documents.set(id, document);
+      documents.set(contentType, document);
     }
     return document;
   }
 
-  function choose(key: string, page: Page, ranges: readonly MediaRange[]) {
+  function choose(page: Page, ranges: readonly MediaRange[]) {
     for (const range of ranges) {
       const aggregated = aggregatedVersionOf(range, options);
       if (aggregated !== undefined && page.aggregated !== undefined) {
         const make = page.aggregated;
         const contentType = aggregatedContentType(options.naming, aggregated);
-        return documentOf(key, contentType, () => toJsonBytes(make(aggregated)));
+        return documentOf(page, contentType, () => toJsonBytes(make(aggregated)));
       }
       // A range that asks for a kind is not satisfied by the first form (client-go then sends a
       // plain range as well); parameters such as charset do no harm.
       if (range.parameters.has("as") || range.parameters.has("g")) continue;
       if (covers(range, "application", "json")) {
-        return documentOf(key, JSON_TYPE, () => toJsonBytes(page.legacy()));
+        return documentOf(page, JSON_TYPE, () => toJsonBytes(page.legacy()));
       }
       for (const encoder of encoders) {
         const [type = "", subtype = ""] = encoder.mediaType.split("/");
         if (!covers(range, type, subtype)) continue;
-        return documentOf(key, encoder.mediaType, () => encoder.encode(page.legacy()));
+        return documentOf(page, encoder.mediaType, () => encoder.encode(page.legacy()));
       }
     }
     throw notAcceptable([JSON_TYPE, ...encoders.map(({ mediaType }) => mediaType)]);
@@ -100,47 +106,58 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
 
   return {
     async handle(path, headers) {
-      const key = normalise(path);
-      const page = pages.get(key);
+      const page = pagesOf(options.catalog.current).get(normalise(path));
       if (page === undefined) return undefined;
       const document = page.isPlain
-        ? documentOf(key, JSON_TYPE, () => Buffer.from(JSON.stringify(page.legacy(), null, 2)))
-        : choose(key, page, parseAccept(headers.accept));
+        ? documentOf(page, JSON_TYPE, () => Buffer.from(JSON.stringify(page.legacy(), null, 2)))
+        : choose(page, parseAccept(headers.accept));
       return respond(await document, headers);
     },
   };
 }
 
-function createPages(options: DiscoveryOptions): ReadonlyMap<string, Page> {
+/** The pages of a catalog by path. Those of groups that did not change are the same ones in the next. */
+function createPageSource(
+  options: DiscoveryOptions,
+): (served: ServedGroups) => ReadonlyMap<string, Page> {
   const { naming } = options;
-  const groups = groupServedResources(options);
-  const core = groups.find(({ name }) => name === "");
-  const named = groups.filter(({ name }) => name !== "");
-  const pages = new Map<string, Page>();
-  pages.set("/api", {
-    legacy: () => toApiVersions(core, options.serverAddress()),
-    aggregated: (version) =>
-      toApiGroupDiscoveryList(naming, version, core === undefined ? [] : [core]),
-  });
-  pages.set("/apis", {
-    legacy: () => toApiGroupList(named),
-    aggregated: (version) => toApiGroupDiscoveryList(naming, version, named),
-  });
-  for (const group of groups) {
-    if (group.name !== "") pages.set(`/apis/${group.name}`, { legacy: () => toApiGroup(group) });
-    for (const version of group.versions) {
-      pages.set(groupVersionPath(group, version.version), {
-        legacy: () => toApiResourceList(version),
-      });
+  const ofCatalog = new WeakMap<ServedGroups, ReadonlyMap<string, Page>>();
+  const ofGroup = new WeakMap<ServedGroup, Page>();
+  const ofGroupVersion = new WeakMap<ServedGroupVersion, Page>();
+  const version: Page = { legacy: () => toVersionInfo(options.build, process), isPlain: true };
+
+  function create({ groups }: ServedGroups): ReadonlyMap<string, Page> {
+    const core = groups.find(({ name }) => name === "");
+    const named = groups.filter(({ name }) => name !== "");
+    const pages = new Map<string, Page>();
+    pages.set("/api", {
+      legacy: () => toApiVersions(core, options.serverAddress()),
+      aggregated: (version) =>
+        toApiGroupDiscoveryList(naming, version, core === undefined ? [] : [core]),
+    });
+    pages.set("/apis", {
+      legacy: () => toApiGroupList(named),
+      aggregated: (version) => toApiGroupDiscoveryList(naming, version, named),
+    });
+    for (const group of groups) {
+      if (group.name !== "") {
+        const page = remembered(ofGroup, group, () => ({ legacy: () => toApiGroup(group) }));
+        pages.set(`/apis/${group.name}`, page);
+      }
+      for (const groupVersion of group.versions) {
+        const page = remembered(ofGroupVersion, groupVersion, () => ({
+          legacy: () => toApiResourceList(groupVersion),
+        }));
+        pages.set(groupVersionPath(group, groupVersion.version), page);
+      }
     }
+    pages.set("/version", version);
+    const paths = [...pages.keys(), ...options.otherPaths].sort();
+    pages.set("/", { legacy: () => ({ paths }), isPlain: true });
+    return pages;
   }
-  pages.set("/version", {
-    legacy: () => toVersionInfo(options.build, process),
-    isPlain: true,
-  });
-  const paths = [...pages.keys(), ...options.otherPaths].sort();
-  pages.set("/", { legacy: () => ({ paths }), isPlain: true });
-  return pages;
+
+  return (served) => remembered(ofCatalog, served, () => create(served));
 }
 
 /** "/api/v1" or "/apis/apps/v1": under which the resources of a group-version live. */

@@ -5,8 +5,9 @@
  */
 import type { JsonObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
+import { resourceName } from "../../kinds/catalog.js";
 import type { ResourceFact } from "../../schema/model.js";
-import { resourceName, type ServedGroup, type ServedGroupVersion } from "./served.js";
+import type { ServedGroup, ServedGroupVersion } from "./served.js";
 
 /**
  * `/api`. It has no apiVersion member upstream, and neither has the list of core resources.
@@ -40,7 +41,7 @@ export function toApiResourceList(groupVersion: ServedGroupVersion): JsonObject 
     kind: "APIResourceList",
     ...(groupVersion.group === "" ? {} : { apiVersion: "v1" }),
     groupVersion: formatGroupVersion(groupVersion),
-    resources: groupVersion.resources.map(toApiResource),
+    resources: groupVersion.facts.map(toApiResource),
   };
 }
 

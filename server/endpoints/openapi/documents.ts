@@ -7,13 +7,16 @@
  */
 import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { JsonObject } from "../../api/meta.js";
+import type { GroupVersion } from "../../api/names.js";
 import type { DefaultFact } from "../../schema/model.js";
 import { groupVersionPath } from "../discovery/discovery.js";
-import {
-  groupServedResources,
-  type ServedGroup,
-  type ServedResources,
+import type {
+  ServedGroup,
+  ServedGroups,
+  ServedGroupVersion,
+  ServedResources,
 } from "../discovery/served.js";
+import { sharedType } from "./body-type.js";
 import { createCodeDefaults } from "./code-defaults.js";
 import {
   bodyTypes,
@@ -22,7 +25,6 @@ import {
   type OperationContext,
   operationNames,
   type PathItem,
-  sharedType,
 } from "./operations.js";
 import { renderPathV2, renderPathV3, type SharedParameters } from "./render.js";
 import type { OpenApiVersion, SchemaObject } from "./schema-object.js";
@@ -33,7 +35,9 @@ const ENTRIES_PER_SLICE = 16;
 
 const JSON_MEDIA_TYPE = "application/json";
 
-export interface OpenApiSource extends ServedResources {
+export interface OpenApiSource extends Omit<ServedResources, "catalog"> {
+  /** Group-versions that are always there: of custom ones, each would change every document. */
+  readonly builtIn: readonly GroupVersion[];
   /** `info.title`, the product's name. */
   readonly title: string;
   /** `info.version`, such as "v1.36.0+keelson.0.1.0". */
@@ -70,10 +74,13 @@ export function* slicesOf<Value>(
 }
 
 /** The one document of `/openapi/v2`. */
-export async function buildV2Document(source: OpenApiSource): Promise<OpenApiDocument> {
+export async function buildV2Document(
+  source: OpenApiSource,
+  served: ServedGroups,
+): Promise<OpenApiDocument> {
   const builder = builderOf(source, "v2");
   const items: PathItem[] = [];
-  const parts = documentParts(source).toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  const parts = documentParts(source, served).toSorted((a, b) => (a.key < b.key ? -1 : 1));
   for (const part of parts) {
     items.push(...part.paths());
     await nextTurn();
@@ -126,38 +133,46 @@ export async function encodeJson(document: OpenApiDocument): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
+/** The subject of paths that no group has. */
+export const FIXED = Symbol("fixed");
+
 /** A part of the API with a v3 document of its own. */
 export interface DocumentPart {
+  /** What it is about: its document holds as long as this is in the catalog. */
+  readonly subject: ServedGroup | ServedGroupVersion | typeof FIXED;
   /** Path below `/openapi/v3/`, which is the path of the API without the leading slash. */
   readonly key: string;
   paths(): Iterable<PathItem>;
 }
 
 /** Every part that is served; a group-version without served resources has none. */
-export function documentParts(source: OpenApiSource): readonly DocumentPart[] {
+export function documentParts(
+  source: OpenApiSource,
+  { groups }: ServedGroups,
+): readonly DocumentPart[] {
   const context: OperationContext = source;
-  const groups = groupServedResources(source);
   const parts: DocumentPart[] = [
-    { key: "api", paths: () => [apiVersionsPath(context)] },
-    { key: "apis", paths: () => [apiGroupsPath(context)] },
-    { key: "version", paths: () => [versionPath(source)] },
+    { subject: FIXED, key: "api", paths: () => [apiVersionsPath(context)] },
+    { subject: FIXED, key: "apis", paths: () => [apiGroupsPath(context)] },
+    { subject: FIXED, key: "version", paths: () => [versionPath(source)] },
   ];
   for (const group of groups) {
     if (group.name !== "") {
-      parts.push({ key: `apis/${group.name}`, paths: () => [apiGroupPath(context, group)] });
+      const paths = () => [apiGroupPath(context, group)];
+      parts.push({ subject: group, key: `apis/${group.name}`, paths });
     }
     for (const groupVersion of group.versions) {
       const key = groupVersionPath(group, groupVersion.version).slice(1);
-      parts.push({ key, paths: () => groupVersionPaths(context, groupVersion) });
+      const paths = () => groupVersionPaths(context, groupVersion);
+      parts.push({ subject: groupVersion, key, paths });
     }
   }
   return parts;
 }
 
 function builderOf(source: OpenApiSource, version: OpenApiVersion): SchemaBuilder {
-  const groupVersions = groupServedResources(source).flatMap(({ versions }) => versions);
   const defaults = createCodeDefaults(source.model, source.defaults);
-  return createSchemaBuilder(source.model, version, defaults, groupVersions);
+  return createSchemaBuilder(source.model, version, defaults, source.builtIn);
 }
 
 async function renderPaths(

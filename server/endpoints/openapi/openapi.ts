@@ -3,11 +3,12 @@
  * hash in each address) and `/openapi/v3/<part>`, in JSON and in the Protobuf form of gnostic
  * (S1-GEN-26).
  *
- * Every document is built on first use and kept as bytes: at most two encodings of the v2 document and
- * of each part. Concurrent first requests share one build. The object is immutable: when the set of
- * served types changes, wiring makes a new one.
+ * Every document is of the catalog that is current when the request comes, built on first use and kept
+ * as bytes: at most two encodings of the v2 document and of each part. Concurrent first requests share
+ * one build. A change makes anew the v2 document, the list of parts, and the parts that it is about.
  */
 import { notAcceptable } from "../../api/status.js";
+import { remembered } from "../../kinds/remembered.js";
 import { covers, parseAccept } from "../discovery/accept.js";
 import {
   type Document,
@@ -17,12 +18,14 @@ import {
   redirect,
   respond,
 } from "../discovery/document.js";
+import type { ServedGroups, ServedResources } from "../discovery/served.js";
 import {
   buildV2Document,
   buildV3Document,
   type DocumentPart,
   documentParts,
   encodeJson,
+  FIXED,
   type OpenApiDocument,
   type OpenApiSource,
 } from "./documents.js";
@@ -56,12 +59,45 @@ interface Encodings {
   get(encoding: Encoding): Promise<Document>;
 }
 
-export function createOpenApi(source: OpenApiSource): OpenApi {
-  const v2 = createEncodings("v2", () => buildV2Document(source));
-  const parts = new Map(
-    documentParts(source).map((part) => [part.key, createPart(source, part)] as const),
-  );
-  let root: Promise<Document> | undefined;
+export type OpenApiOptions = OpenApiSource & Pick<ServedResources, "catalog">;
+
+/** What one catalog has. */
+interface Documents {
+  readonly v2: Encodings;
+  readonly parts: ReadonlyMap<string, Encodings>;
+  root(): Promise<Document>;
+}
+
+export function createOpenApi({ catalog, ...source }: OpenApiOptions): OpenApi {
+  const ofCatalog = new WeakMap<ServedGroups, Documents>();
+  const ofSubject = new WeakMap<object, Encodings>();
+  const fixed = new Map<string, Encodings>();
+
+  function partOf(part: DocumentPart): Encodings {
+    const make = () => createEncodings("v3", () => buildV3Document(source, part));
+    if (part.subject !== FIXED) return remembered(ofSubject, part.subject, make);
+    const known = fixed.get(part.key) ?? make();
+    fixed.set(part.key, known);
+    return known;
+  }
+
+  function createDocuments(served: ServedGroups): Documents {
+    const parts = new Map(
+      documentParts(source, served).map((part) => [part.key, partOf(part)] as const),
+    );
+    let root: Promise<Document> | undefined;
+    return {
+      v2: createEncodings("v2", () => buildV2Document(source, served)),
+      parts,
+      root() {
+        const forget = () => {
+          root = undefined;
+        };
+        root = memoised(root, () => buildRoot(parts), forget);
+        return root;
+      },
+    };
+  }
 
   async function answerPart(key: string, part: Encodings, asked: string, headers: DocumentHeaders) {
     const document = await part.get(chooseEncoding("v3", headers.accept));
@@ -73,29 +109,20 @@ export function createOpenApi(source: OpenApiSource): OpenApi {
 
   return {
     async handle(path, headers, hash = "") {
+      const { current } = catalog;
+      const documents = remembered(ofCatalog, current, () => createDocuments(current));
       if (path === V2_PATH) {
-        return respond(await v2.get(chooseEncoding("v2", headers.accept)), headers);
+        return respond(await documents.v2.get(chooseEncoding("v2", headers.accept)), headers);
       }
       if (path === V3_PATH || path === `${V3_PATH}/`) {
-        root = memoised(
-          root,
-          () => buildRoot(parts),
-          () => {
-            root = undefined;
-          },
-        );
-        return respond(await root, headers);
+        return respond(await documents.root(), headers);
       }
       if (!path.startsWith(`${V3_PATH}/`)) return undefined;
       const key = path.slice(V3_PATH.length + 1);
-      const part = parts.get(key);
+      const part = documents.parts.get(key);
       return part === undefined ? undefined : await answerPart(key, part, hash, headers);
     },
   };
-}
-
-function createPart(source: OpenApiSource, part: DocumentPart): Encodings {
-  return createEncodings("v3", () => buildV3Document(source, part));
 }
 
 /**

@@ -4,9 +4,11 @@
  * kubectl know. Pure functions of the served facts.
  */
 import type { Naming } from "../../api/naming.js";
+import type { PublishedKind } from "../../kinds/kind-codec.js";
 import type { ResourceFact, SchemaModel, StructType } from "../../schema/model.js";
 import { groupVersionPath } from "../discovery/discovery.js";
 import type { ServedGroupVersion } from "../discovery/served.js";
+import { type BodyType, sharedType } from "./body-type.js";
 import { optionParameters, type Parameter, pathParameter, prettyParameter } from "./parameters.js";
 import type { GroupVersionKindExtension } from "./schema-object.js";
 
@@ -14,7 +16,7 @@ export type Method = "get" | "put" | "post" | "delete" | "options" | "head" | "p
 
 /** What a body holds: an object of a type, text, or an object whose members are all strings. */
 export type Body =
-  | { readonly form: "type"; readonly type: StructType }
+  | { readonly form: "type"; readonly type: BodyType }
   | { readonly form: "text" }
   | { readonly form: "strings"; readonly members: readonly string[] };
 
@@ -33,7 +35,7 @@ export interface Operation {
   readonly groupVersionKind?: GroupVersionKindExtension;
   readonly parameters: readonly Parameter[];
   readonly requestBody?: {
-    readonly type: StructType;
+    readonly type: BodyType;
     readonly required: boolean;
     /** Media types; the wildcard where any that the server decodes will do. */
     readonly consumes: readonly string[];
@@ -84,11 +86,11 @@ export function* groupVersionPaths(
 ): Generator<PathItem> {
   yield resourceListPath(context, groupVersion);
   const kinds = new Map(
-    groupVersion.resources
+    groupVersion.facts
       .filter(({ subresource }) => subresource === "")
       .map(({ resource, kind }) => [resource, kind]),
   );
-  for (const fact of groupVersion.resources) {
+  for (const fact of groupVersion.facts) {
     const parentKind = kinds.get(fact.resource) ?? fact.kind;
     const scope = scopeOf(context, groupVersion, fact, parentKind);
     if (fact.subresource === "") yield* resourcePaths(scope);
@@ -97,8 +99,8 @@ export function* groupVersionPaths(
 }
 
 /** The types that the bodies of a group-version's operations are made of. */
-export function bodyTypes(paths: Iterable<PathItem>): Set<StructType> {
-  const types = new Set<StructType>();
+export function bodyTypes(paths: Iterable<PathItem>): Set<BodyType> {
+  const types = new Set<BodyType>();
   for (const { operations } of paths) {
     for (const { requestBody, responses } of operations) {
       if (requestBody !== undefined) types.add(requestBody.type);
@@ -146,12 +148,6 @@ export function operationNames(
   };
 }
 
-export function sharedType(model: SchemaModel, name: string): StructType {
-  const type = model.type(`meta.v1.${name}`);
-  if (type?.form !== "struct") throw new RangeError(`type meta.v1.${name} is not in the model`);
-  return type;
-}
-
 const unauthorized: OperationResponse = { code: "401", description: "Unauthorized" };
 
 /** What the functions below need to know of one resource or subresource. */
@@ -162,7 +158,9 @@ interface ResourceScope extends OperationContext {
   readonly parentKind: string;
   readonly groupVersionKind: GroupVersionKindExtension;
   /** Type of `groupVersionKind`. */
-  readonly bodyType: StructType;
+  readonly bodyType: BodyType;
+  /** Type of a list of them; undefined where it is the facts' own. */
+  readonly custom: PublishedKind | undefined;
   /** "/apis/apps/v1" */
   readonly groupVersionBase: string;
   /** "/apis/apps/v1/namespaces/{namespace}/deployments" */
@@ -179,13 +177,24 @@ function scopeOf(
 ): ResourceScope {
   const { group, version } = fact.kindGroupVersion ?? fact;
   const groupVersionBase = groupVersionPath({ name: groupVersion.group }, groupVersion.version);
+  const custom = publishedOf(groupVersion, fact);
+  const ownCustom = fact.kindGroupVersion === undefined ? custom : undefined;
   return {
     ...context,
+    ...(custom && {
+      objectMediaTypes: context.objectMediaTypes.filter(
+        (mediaType) => mediaType !== context.naming.protobufMediaType,
+      ),
+    }),
     fact,
     names: operationNames(context.naming, groupVersion),
     parentKind,
     groupVersionKind: { group, kind: fact.kind, version },
-    bodyType: typeOf(context.model, { group, version }, fact.kind),
+    bodyType:
+      ownCustom === undefined
+        ? typeOf(context.model, { group, version }, fact.kind)
+        : { form: "custom", kind: ownCustom, isList: false },
+    custom,
     groupVersionBase,
     collectionPath: `${groupVersionBase}${fact.namespaced ? "/namespaces/{namespace}" : ""}/${fact.resource}`,
     scopedKind: `${fact.namespaced ? "Namespaced" : ""}${parentKind}`,
@@ -247,7 +256,7 @@ function streamsOf(objectMediaTypes: readonly string[]): string[] {
 function* subresourcePaths(scope: ResourceScope): Generator<PathItem> {
   const { fact, model, bodyType, collectionPath } = scope;
   const path = `${collectionPath}/{name}/${fact.subresource}`;
-  if (!bodyType.isOptions) {
+  if (bodyType.form === "custom" || !bodyType.isOptions) {
     yield { path, parameters: itemParameters(scope), operations: itemOperations(scope) };
     return;
   }
@@ -306,7 +315,7 @@ function itemOperations(scope: ResourceScope): Operation[] {
       id: idOf(scope, "patch"),
       description: `partially update ${what}`,
       parameters: standardParameters(scope, ["PatchOptions"]),
-      requestBody: { type: patch, required: true, consumes: PATCH_MEDIA_TYPES },
+      requestBody: { type: patch, required: true, consumes: patchTypesOf(scope) },
       responses: objectResponses(scope, "200", "201"),
     });
   }
@@ -327,9 +336,15 @@ function itemOperations(scope: ResourceScope): Operation[] {
 }
 
 function list(scope: ResourceScope, id: string): Operation {
-  const { fact, model, objectMediaTypes } = scope;
+  const { fact, model, objectMediaTypes, custom } = scope;
   const canWatch = fact.verbs.includes("watch");
-  const body: Body = { form: "type", type: typeOf(model, fact, `${fact.kind}List`) };
+  const body: Body = {
+    form: "type",
+    type:
+      custom === undefined
+        ? typeOf(model, fact, `${fact.kind}List`)
+        : { form: "custom", kind: custom, isList: true },
+  };
   return {
     ...common(scope, "get", "list"),
     id,
@@ -445,6 +460,20 @@ function typeOf(
     if (type?.form === "struct") return type;
   }
   throw new RangeError(`no type ${name} in ${group}/${version}`);
+}
+
+/** The custom kind that a resource, or the parent of a subresource, is of. */
+function publishedOf(
+  { resources }: ServedGroupVersion,
+  fact: ResourceFact,
+): PublishedKind | undefined {
+  return resources.find(({ resource }) => resource === fact.resource)?.codec.published();
+}
+
+/** A custom kind says nothing of how lists are merged (S1-PATCH-05). */
+function patchTypesOf({ custom }: ResourceScope): readonly string[] {
+  if (custom === undefined) return PATCH_MEDIA_TYPES;
+  return PATCH_MEDIA_TYPES.filter((mediaType) => !mediaType.includes("strategic"));
 }
 
 function responseOf(code: string, body: Body): OperationResponse {

@@ -15,6 +15,7 @@ import type {
   StructType,
   TypeRef,
 } from "../../schema/model.js";
+import { type BodyType, type CustomType, sharedType } from "./body-type.js";
 import type { CodeDefaults } from "./code-defaults.js";
 import { describeField, describeType } from "./descriptions.js";
 import type {
@@ -63,16 +64,17 @@ const ZERO_VALUES: Readonly<Record<ScalarName, JsonValue | undefined>> = {
 /** A type that has a schema of its own in a document. */
 export type NamedSchema =
   | { readonly form: "struct"; readonly type: StructType }
-  | { readonly form: "builtin"; readonly name: BuiltinName };
+  | { readonly form: "builtin"; readonly name: BuiltinName }
+  | CustomType;
 
 export interface SchemaBuilder {
   /** The name of a type's schema, such as "io.k8s.api.apps.v1.Deployment". */
   nameOf(schema: NamedSchema): string;
   build(schema: NamedSchema): SchemaObject;
   /** A reference to a struct type's schema, for request and response bodies. */
-  reference(type: StructType): SchemaObject;
+  reference(type: BodyType): SchemaObject;
   /** The given types and all they refer to, sorted by name. */
-  closure(roots: Iterable<StructType>): readonly NamedSchema[];
+  closure(roots: Iterable<BodyType>): readonly NamedSchema[];
 }
 
 /**
@@ -90,6 +92,7 @@ export function createSchemaBuilder(
 
   function nameOf(schema: NamedSchema): string {
     if (schema.form === "builtin") return `${sharedPrefix}.${BUILTIN_SUFFIXES[schema.name]}`;
+    if (schema.form === "custom") return `${schema.kind.name}${schema.isList ? "List" : ""}`;
     const file = model.files.get(schema.type.file);
     return `${file?.modelPrefix ?? schema.type.file}.${schema.type.name}`;
   }
@@ -179,14 +182,47 @@ export function createSchemaBuilder(
     };
   }
 
-  function closure(roots: Iterable<StructType>): readonly NamedSchema[] {
+  /** What the definition of a custom kind, or of its list, refers to besides what it says itself. */
+  function customReferences({ kind, isList }: CustomType): NamedSchema[] {
+    const name = isList ? "ListMeta" : "ObjectMeta";
+    const metadata: NamedSchema = { form: "struct", type: sharedType(model, name) };
+    return isList ? [metadata, { form: "custom", kind, isList: false }] : [metadata];
+  }
+
+  function customSchema({ kind: published, isList }: CustomType): SchemaObject {
+    const { group, version: groupVersion, kind } = published;
+    const own = isList ? {} : (published.schema(version) as SchemaObject);
+    const [metadata, item] = customReferences({ form: "custom", kind: published, isList });
+    const ofKind = { group, kind: isList ? `${kind}List` : kind, version: groupVersion };
+    return {
+      ...(isList ? { description: `${kind}List is a list of ${kind} objects.` } : {}),
+      ...own,
+      type: "object",
+      ...(isList ? { required: ["items"] } : {}),
+      properties: {
+        apiVersion: SCALARS.string,
+        kind: SCALARS.string,
+        ...(metadata && { metadata: referenceTo(metadata) }),
+        ...(item && { items: { type: "array", items: referenceTo(item) } }),
+        ...own.properties,
+      },
+      "x-kubernetes-group-version-kind": [ofKind],
+    };
+  }
+
+  function closure(roots: Iterable<BodyType>): readonly NamedSchema[] {
     const found = new Map<string, NamedSchema>();
-    const open: NamedSchema[] = [...roots].map((type) => ({ form: "struct", type }));
+    const open: NamedSchema[] = [...roots].map(schemaOf);
     for (let schema = open.pop(); schema !== undefined; schema = open.pop()) {
       const name = nameOf(schema);
       if (found.has(name)) continue;
       found.set(name, schema);
-      if (schema.form === "builtin" || schema.type.customJson) continue;
+      if (schema.form === "builtin") continue;
+      if (schema.form === "custom") {
+        open.push(...customReferences(schema));
+        continue;
+      }
+      if (schema.type.customJson) continue;
       for (const { field } of spreadFields(model, schema.type)) {
         const next = namedSchemaOf(model, field.type);
         if (next !== undefined) open.push(next);
@@ -198,10 +234,22 @@ export function createSchemaBuilder(
   return {
     nameOf,
     closure,
-    build: (schema) =>
-      schema.form === "builtin" ? builtinSchema(schema.name, version) : structSchema(schema.type),
-    reference: (type) => referenceTo({ form: "struct", type }),
+    build(schema) {
+      switch (schema.form) {
+        case "builtin":
+          return builtinSchema(schema.name, version);
+        case "custom":
+          return customSchema(schema);
+        case "struct":
+          return structSchema(schema.type);
+      }
+    },
+    reference: (type) => referenceTo(schemaOf(type)),
   };
+}
+
+function schemaOf(type: BodyType): NamedSchema {
+  return type.form === "custom" ? type : { form: "struct", type };
 }
 
 /** The common prefix of the shared types, such as "io.k8s.apimachinery.pkg". */

@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
-import { loadFacts } from "../../types/load-facts.js";
+import { DEFAULT_VENDOR } from "../../api/naming.js";
+import { servedFacts } from "../testing/served-by-default.js";
 import { createOpenApi } from "./openapi.js";
 
 const CLIENT = new URL("./gen/", import.meta.resolve("@kubernetes/client-node"));
@@ -24,15 +24,13 @@ const ADDED_PARAMETERS = ["sinceTime"];
 // biome-ignore lint/suspicious/noExplicitAny: documents are read by path in assertions only
 type Parsed = any;
 
-const naming = createNaming(DEFAULT_VENDOR);
-const facts = loadFacts(naming);
+const everything = servedFacts(DEFAULT_VENDOR, () => true);
 const document = await wholeDocument();
 
 /** Everything that the release knows, also what is off by default. */
 async function wholeDocument(): Promise<Parsed> {
   const openApi = createOpenApi({
-    naming,
-    ...facts,
+    ...everything,
     title: "Keelson",
     apiVersion: "v1.36.0",
     objectMediaTypes: ["application/json"],
@@ -120,7 +118,7 @@ function* clientOperations() {
 function isKnown(path: string): boolean {
   const [, group, version] = /^\/apis\/([^/]+)\/(v[^/]+)/.exec(path) ?? [];
   if (group === undefined) return true;
-  return facts.groupVersions.some((known) => known.group === group && known.version === version);
+  return everything.builtIn.some((known) => known.group === group && known.version === version);
 }
 
 function clientModels() {

@@ -17,6 +17,7 @@ import {
 import { resetFieldsOf } from "../../apply/writers.js";
 import type { Conversion } from "../../kinds/conversion.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
+import { remembered } from "../../kinds/remembered.js";
 import {
   isOwnShape,
   kindVersionOf,
@@ -73,24 +74,12 @@ export function createOwnership({ naming, clock, catalog }: OwnershipOptions): O
           .versionsOf(main.partition)
           .find((one) => one.kind === main.kind && formatGroupVersion(one) === apiVersion);
         if (other === undefined) return undefined;
-        let version = versions.get(other);
-        if (version === undefined) {
-          version = versionOf(main, other);
-          versions.set(other, version);
-        }
-        return version;
+        return remembered(versions, other, () => versionOf(main, other));
       },
     });
   }
 
-  function managerOf(main: MainResource): FieldManager {
-    let found = managers.get(main);
-    if (found === undefined) {
-      found = create(main);
-      managers.set(main, found);
-    }
-    return found;
-  }
+  const managerOf = (main: MainResource) => remembered(managers, main, () => create(main));
 
   return {
     track(resource, before, next, write) {
