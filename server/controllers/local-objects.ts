@@ -202,6 +202,7 @@ function observe(
       cork() {},
       uncork() {},
       lost: () => end(),
+      ended: () => end(),
     };
     const watcher = partition.watch(
       { scope: { namespace: "" }, matches: () => true, sink },

@@ -10,7 +10,7 @@
  * unchanged parts stay, and a change costs what it changed.
  */
 import { assert } from "../../storage/base/assert.js";
-import type { PartitionTraits } from "../../storage/cache/registry-view.js";
+import type { PartitionTraits } from "../../storage/cache/partition.js";
 import type { PartitionId } from "../../storage/objects/keys.js";
 import type { GroupVersion } from "../api/names.js";
 import { compareVersions } from "../api/version-order.js";

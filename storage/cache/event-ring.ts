@@ -218,6 +218,20 @@ export class EventRing {
     }
   }
 
+  /** Puts others in the place of the objects, of the same bytes. Sequence numbers stay. */
+  replaceObjects(anew: (object: StoredObject) => StoredObject): void {
+    this.#events = this.#events.map(
+      (event) =>
+        event &&
+        new ObjectEvent(
+          event.type,
+          anew(event.object),
+          event.previous && anew(event.previous),
+          event.appendedAtMs,
+        ),
+    );
+  }
+
   /** Drops everything; the ring is not used again. */
   clear(): void {
     while (this.#first < this.end) this.dropOldest();

@@ -25,7 +25,7 @@ class Bench {
       host: this as unknown as { revision: Revision; markAwake(watcher: Watcher): void },
       retention: this.retention,
       floor: this.revision,
-      triggerField: "spec.nodeName",
+      traits: { triggerField: "spec.nodeName" },
     });
   }
 
@@ -83,6 +83,10 @@ class Recorder implements WatchSink {
   }
   cork(): void {}
   uncork(): void {}
+  ended(): void {
+    this.seen.push("ended");
+  }
+
   lost(): void {
     this.isLost = true;
   }
@@ -397,4 +401,52 @@ test("CacheEqualsStore: an observer is told what there is, then each change in i
     `deleted a/1@${first + 1}`,
     "replaced 0",
   ]);
+});
+
+test("a partition that nobody serves any more sends what there is and ends its watchers", () => {
+  const bench = new Bench();
+  const { recorder } = watch(bench, { namespace: "" }, everything);
+  const { recorder: full } = watch(bench, { namespace: "a" }, everything);
+  full.room = 1;
+  bench.put("a/1");
+  bench.put("a/2");
+  bench.delete("a/1");
+  bench.delete("a/2");
+  assert.equal(bench.partition.retire(), true);
+  assert.deepEqual(recorder.seen, [
+    "ADDED a/1@2",
+    "ADDED a/2@3",
+    "DELETED a/1@4",
+    "DELETED a/2@5",
+    "ended",
+  ]);
+  assert.deepEqual(full.seen, ["ADDED a/1@2", "ended"]);
+  assert.equal(bench.partition.watchers, 0);
+  assert.equal(bench.retention.ringBytes, 0);
+});
+
+test("with other traits selectors see other fields of objects and of events, and the log goes on", () => {
+  const bench = new Bench();
+  bench.put("a/1", { colour: "red" });
+  const start = bench.revision;
+  bench.put("a/1", { colour: "blue" });
+  let reads = 0;
+  bench.partition.takeTraits({
+    triggerField: "spec.nodeName",
+    extractFields(object) {
+      reads++;
+      const { labels } = object.metadata as { labels: Record<string, string> };
+      return { "metadata.colour": labels.colour ?? "" };
+    },
+  });
+  assert.equal(reads, 0, "fields are read when somebody asks");
+  const isRed = (object: StoredObject) => object.fields["metadata.colour"] === "red";
+  const { recorder } = watch(bench, { namespace: "" }, isRed, start);
+  assert.deepEqual(recorder.seen, [`DELETED a/1@${start + 1}`]);
+  assert.equal(bench.partition.get("a/1")?.fields["metadata.colour"], "blue");
+  assert.equal(recorder.isLost, false);
+
+  bench.partition.takeTraits({ triggerField: "metadata.colour" });
+  assert.equal(recorder.isLost, true, "it was filed by another field");
+  assert.deepEqual(bench.partition.get("a/1")?.fields, {});
 });

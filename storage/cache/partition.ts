@@ -6,7 +6,12 @@
 import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
 import type { PartitionId } from "../objects/keys.js";
-import { type StoredObject, withRevision } from "../objects/stored-object.js";
+import {
+  type FieldExtractor,
+  type StoredObject,
+  withExtractor,
+  withRevision,
+} from "../objects/stored-object.js";
 import { EventRing, ObjectEvent } from "./event-ring.js";
 import { ObjectTree } from "./object-tree.js";
 import type { Retained, Retention } from "./retention.js";
@@ -22,6 +27,15 @@ export interface Snapshot {
   readonly revision: Revision;
   readonly tree: ObjectTree;
 }
+
+/** What the server knows of a partition and the store does not. */
+export interface PartitionTraits {
+  readonly extractFields?: FieldExtractor;
+  /** A selectable field that many watchers fix, such as "spec.nodeName" of pods. */
+  readonly triggerField?: string;
+}
+
+const NO_TRAITS: PartitionTraits = Object.freeze({});
 
 /** What a partition asks of the view around it. */
 export interface PartitionHost {
@@ -45,9 +59,10 @@ export class Partition implements WatcherHost, Retained {
   readonly id: PartitionId;
   readonly #host: PartitionHost;
   readonly #retention: Retention;
-  readonly #index: WatchIndex;
+  #index: WatchIndex;
   readonly #snapshots: SnapshotShelf;
   readonly #observers: PartitionObserver[] = [];
+  #traits: PartitionTraits;
   #tree = new ObjectTree();
   #ring: EventRing;
 
@@ -56,14 +71,15 @@ export class Partition implements WatcherHost, Retained {
     host: PartitionHost;
     retention: Retention;
     floor: Revision;
-    triggerField: string | undefined;
+    traits?: PartitionTraits;
   }) {
     this.id = options.id;
     this.#host = options.host;
     this.#retention = options.retention;
     this.#snapshots = new SnapshotShelf(options.retention);
     this.#ring = this.#openRing(options.floor);
-    this.#index = new WatchIndex(options.triggerField);
+    this.#traits = options.traits ?? NO_TRAITS;
+    this.#index = new WatchIndex(this.#traits.triggerField);
   }
 
   get revision(): Revision {
@@ -153,7 +169,7 @@ export class Partition implements WatcherHost, Retained {
     return watcher;
   }
 
-  /** For the life of the partition. Begins with what there is. */
+  /** For the life of the partition, which lasts as long as somebody observes it. Begins with what there is. */
   observe(observer: PartitionObserver): void {
     this.#observers.push(observer);
     observer.replaced(this.#tree);
@@ -202,15 +218,52 @@ export class Partition implements WatcherHost, Retained {
   /**
    * Takes over a new state, as of `floor` and with no past: the view was loaded, for the first time
    * or because the feed lost its place. Watchers get a 410.
+   * @param traits what the objects were decoded with
    */
-  replace(tree: ObjectTree, floor: Revision): void {
+  replace(tree: ObjectTree, floor: Revision, traits = this.#traits): void {
     const watchers = [...this.#index.all()];
+    this.#traits = traits;
     this.#tree = tree;
     for (const observer of this.#observers) observer.replaced(tree);
     this.#ring.clear();
     this.#ring = this.#openRing(floor);
     this.#snapshots.clear();
     for (const watcher of watchers) watcher.lose();
+  }
+
+  /**
+   * Goes by other traits from now on. Objects and events stay what they are, and their fields are read
+   * anew when a selector asks for them. Watchers are filed by the trigger field, so when that changes
+   * they get a 410.
+   */
+  takeTraits(traits: PartitionTraits): void {
+    const { extractFields, triggerField } = this.#traits;
+    this.#traits = traits;
+    if (traits.extractFields !== extractFields) {
+      const anew = (object: StoredObject) => withExtractor(object, traits.extractFields);
+      const tree = new ObjectTree();
+      this.#tree.visit("", "", (object) => {
+        tree.set(anew(object));
+        return undefined;
+      });
+      this.#tree = tree;
+      this.#ring.replaceObjects(anew);
+      this.#snapshots.clear();
+    }
+    if (traits.triggerField === triggerField) return;
+    for (const watcher of [...this.#index.all()]) watcher.lose();
+    this.#index = new WatchIndex(traits.triggerField);
+  }
+
+  /**
+   * Nobody serves these objects any more: watchers are sent what there is and end, and the past goes.
+   * @returns whether nothing is left that the view would have to keep
+   */
+  retire(): boolean {
+    for (const watcher of [...this.#index.all()]) watcher.finish();
+    this.#snapshots.clear();
+    this.forgetUpTo(this.revision);
+    return this.size === 0 && this.#observers.length === 0;
   }
 
   evictSnapshot(): boolean {

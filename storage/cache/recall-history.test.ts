@@ -92,6 +92,7 @@ async function toldByView(store: RevisionedStore): Promise<string[]> {
         cork() {},
         uncork() {},
         lost: assert.fail,
+        ended: assert.fail,
       },
     },
     toRevision(0),

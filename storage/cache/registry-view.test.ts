@@ -368,7 +368,9 @@ test("S1-UNS-12: a watcher that fails is ended, and the others are told all the 
       uncork() {},
     };
     const lost = () => told.push(`${name} is lost`);
-    const options = { scope: { namespace: "" }, matches: () => true, sink: { ...sink, lost } };
+    const ended = assert.fail;
+    const whole = { ...sink, lost, ended };
+    const options = { scope: { namespace: "" }, matches: () => true, sink: whole };
     view.partition("core/configmaps").watch(options, view.revision)?.resume();
   };
   open("bad", () => {
@@ -453,6 +455,7 @@ test("S1-WATCH-10, CARD-01: a view that was just loaded still tells what happene
         cork() {},
         uncork() {},
         lost() {},
+        ended() {},
       },
     },
     toRevision(3),
@@ -480,5 +483,72 @@ test("S1-WATCH-14: what the store can no longer tell bounds what a watch may ask
   assert.equal(ring.sequenceAfter(toRevision(4)), undefined);
   assert.equal(ring.sequenceAfter(toRevision(5)), ring.first);
   assert.equal(view.partition("core/secrets").ring.floor, 0, "of others everything is known");
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("a partition that goes takes its past with it, and one of its name knows nothing of that", async () => {
+  const store = new ScriptedStore();
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  const { key } = configMap("a", 0);
+  store.deliver({ revision: toRevision(12), events: [{ type: "put", kv: configMap("a", 12) }] });
+  await view.waitForRevision(toRevision(12), soon());
+  const kept = view.partition("core/configmaps");
+  view.retire("core/configmaps");
+  assert.equal(view.partition("core/configmaps"), kept, "its object is still in the store");
+  assert.equal(kept.size, 1);
+
+  store.deliver({
+    revision: toRevision(13),
+    events: [{ type: "delete", key, modRevision: toRevision(13) }],
+  });
+  await view.waitForRevision(toRevision(13), soon());
+  view.retire("core/configmaps");
+  view.retire("core/configmaps");
+  assert.equal(view.retention.ringBytes, 0);
+  assert.deepEqual([...view.partitions], []);
+
+  const { ring } = view.partition("core/configmaps");
+  assert.equal(ring.sequenceAfter(toRevision(12)), undefined, "the deletion cannot be told");
+  assert.equal(ring.sequenceAfter(toRevision(13)), ring.end);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("a partition that somebody observes stays", async () => {
+  const store = new ScriptedStore();
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  const partition = view.partition("core/configmaps");
+  partition.observe({ replaced() {}, put() {}, deleted() {} });
+  view.retire("core/configmaps");
+  assert.equal(view.partition("core/configmaps"), partition);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("what an observer says of objects that are being loaded with its own holds for them", async () => {
+  const store = new ScriptedStore();
+  store.kvs = [configMap("a", 5)];
+  store.history = [{ type: "put", kv: configMap("a", 5) }];
+  let traits = {};
+  const view = new RegistryView({
+    store,
+    prefix: "/registry",
+    clock: systemClock,
+    logger: silentLogger,
+    traits: () => traits,
+  });
+  const lifecycle = new Lifecycle(silentLogger);
+  view.partition("core/kinds").observe({
+    replaced() {
+      traits = { extractFields: () => ({ colour: "red" }) };
+      view.takeTraits();
+    },
+    put() {},
+    deleted() {},
+  });
+  await view.start(lifecycle, soon());
+  const partition = view.partition("core/configmaps");
+  assert.deepEqual(partition.get("default/a")?.fields, { colour: "red" });
+  assert.deepEqual(partition.ring.at(partition.ring.first).object.fields, { colour: "red" });
   await lifecycle[Symbol.asyncDispose]();
 });

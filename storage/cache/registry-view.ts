@@ -14,26 +14,15 @@ import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision, RevisionedStore, StoreEvent, WatchBatch } from "../kv/store.js";
 import { KeySpace, type ParsedKey, type PartitionId } from "../objects/keys.js";
-import {
-  decodeStoredObject,
-  type FieldExtractor,
-  type StoredObject,
-} from "../objects/stored-object.js";
+import { decodeStoredObject, type StoredObject } from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
 import { ObjectTree } from "./object-tree.js";
-import { Partition, type PartitionHost } from "./partition.js";
+import { Partition, type PartitionHost, type PartitionTraits } from "./partition.js";
 import { recallHistory } from "./recall-history.js";
 import type { RecalledHistory } from "./recalled-history.js";
 import { Retention } from "./retention.js";
 import { RevisionWaiters } from "./revision-waiters.js";
 import type { Watcher } from "./watcher.js";
-
-/** What the server knows of a partition and the store does not. */
-export interface PartitionTraits {
-  readonly extractFields?: FieldExtractor;
-  /** A selectable field that many watchers fix, such as "spec.nodeName" of pods. */
-  readonly triggerField?: string;
-}
 
 export interface RegistryViewOptions {
   readonly store: RevisionedStore;
@@ -41,13 +30,22 @@ export interface RegistryViewOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ringLimits?: RingLimits;
+  /** Of this moment; see `takeTraits`. */
   traits(partition: PartitionId): PartitionTraits;
+}
+
+interface LoadedTree {
+  readonly tree: ObjectTree;
+  /** What its objects were decoded with. */
+  readonly traits: PartitionTraits;
 }
 
 /** Keys read at a time while loading: a page of 8 KiB objects is 40 MiB, for the time of the load. */
 const LOAD_PAGE_KEYS = 5_000;
 /** Between attempts to start the feed again. */
 const RESTART_DELAY_MS = 200;
+/** Partitions that went are remembered one by one up to this number, and then all together. */
+const RETIRED_MAX = 1_000;
 /** How often old events are dropped. */
 const TRIM_INTERVAL_MS = 1_000;
 
@@ -69,6 +67,8 @@ export class RegistryView implements PartitionHost {
   #revision = 0 as Revision;
   /** Events after it were seen, of whatever partition: also of one that has none yet. */
   #historyFloor = 0 as Revision;
+  /** Of partitions that went: events up to this revision are gone with them. */
+  readonly #retired = new Map<PartitionId, Revision>();
   #isSynced = false;
   #reloads = 0;
   #eventsApplied = 0;
@@ -112,17 +112,38 @@ export class RegistryView implements PartitionHost {
   partition(id: PartitionId): Partition {
     const known = this.#partitions.get(id);
     if (known !== undefined) return known;
-    const { triggerField } = this.#options.traits(id);
     const partition = new Partition({
       id,
       host: this,
       retention: this.retention,
-      floor: this.#historyFloor,
-      triggerField,
+      floor: this.#retired.get(id) ?? this.#historyFloor,
+      traits: this.#options.traits(id),
     });
     this.#partitions.set(id, partition);
     this.#partitionList.push(partition);
     return partition;
+  }
+
+  /** Asks for the traits of all partitions again, in the turn in which they changed. */
+  takeTraits(): void {
+    for (const partition of this.#partitionList) {
+      partition.takeTraits(this.#options.traits(partition.id));
+    }
+  }
+
+  /**
+   * Nobody serves a partition any more: its watchers end, and what it held is freed. Objects that are
+   * still in the store are kept, as are partitions that somebody observes.
+   */
+  retire(id: PartitionId): void {
+    const partition = this.#partitions.get(id);
+    if (partition?.retire() !== true) return;
+    this.#partitions.delete(id);
+    this.#partitionList.splice(this.#partitionList.indexOf(partition), 1);
+    this.#retired.set(id, this.#revision);
+    if (this.#retired.size <= RETIRED_MAX) return;
+    this.#retired.clear();
+    this.#historyFloor = this.#revision;
   }
 
   /** Loads the view and starts to follow the store. Resolves when it is usable. */
@@ -201,13 +222,19 @@ export class RegistryView implements PartitionHost {
     const trees = await this.#loadTrees(revision, history?.newest, signal);
 
     this.#historyFloor = history?.floor ?? revision;
+    this.#retired.clear();
     this.#revision = revision;
-    for (const partition of this.#partitionList) {
-      partition.replace(trees.get(partition.id) ?? new ObjectTree(), this.#historyFloor);
+    for (const partition of [...this.#partitionList]) {
+      const { tree, traits } = trees.get(partition.id) ?? this.#emptyTree(partition.id);
+      partition.replace(tree, this.#historyFloor, traits);
       trees.delete(partition.id);
     }
-    for (const [id, tree] of trees) this.partition(id).replace(tree, this.#historyFloor);
+    for (const [id, { tree, traits }] of trees) {
+      this.partition(id).replace(tree, this.#historyFloor, traits);
+    }
     history?.tell((id) => this.partition(id), this.#clock.monotonic());
+    // What was loaded may itself have changed what is known of it.
+    this.takeTraits();
     this.#isSynced = true;
     this.#waiters.reached(revision);
     const objects = this.#partitionList.reduce((sum, { size }) => sum + size, 0);
@@ -227,8 +254,8 @@ export class RegistryView implements PartitionHost {
     revision: Revision,
     recent: ReadonlyMap<string, StoredObject> | undefined,
     signal: AbortSignal,
-  ): Promise<Map<PartitionId, ObjectTree>> {
-    const trees = new Map<PartitionId, ObjectTree>();
+  ): Promise<Map<PartitionId, LoadedTree>> {
+    const trees = new Map<PartitionId, LoadedTree>();
     let after: string | undefined;
     for (;;) {
       const page = await this.#store.range(
@@ -246,16 +273,20 @@ export class RegistryView implements PartitionHost {
         const known = recent?.get(kv.key);
         const object =
           known?.revision === kv.modRevision ? known : this.#decode(key, kv.value, kv.modRevision);
-        let tree = trees.get(key.partition);
-        if (tree === undefined) {
-          tree = new ObjectTree();
-          trees.set(key.partition, tree);
+        let loaded = trees.get(key.partition);
+        if (loaded === undefined) {
+          loaded = this.#emptyTree(key.partition);
+          trees.set(key.partition, loaded);
         }
-        tree.set(object);
+        loaded.tree.set(object);
       }
       after = page.kvs.at(-1)?.key;
       if (!page.more || after === undefined) return trees;
     }
+  }
+
+  #emptyTree(id: PartitionId): LoadedTree {
+    return { tree: new ObjectTree(), traits: this.#options.traits(id) };
   }
 
   async #runFeed(signal: AbortSignal): Promise<void> {

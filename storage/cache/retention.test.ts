@@ -25,7 +25,6 @@ class Bench {
       host: this as unknown as { revision: Revision; markAwake(): void },
       retention: this.retention,
       floor: this.revision,
-      triggerField: undefined,
     });
     this.partitions.push(partition);
     return partition;

@@ -24,6 +24,8 @@ export interface WatchSink {
   uncork(): void;
   /** The ring no longer holds the watcher's place, or the view began anew. The last call. */
   lost(): void;
+  /** Nobody serves such objects any more, and all that there was has been sent. The last call. */
+  ended(): void;
 }
 
 export interface WatcherOptions {
@@ -129,6 +131,14 @@ export class Watcher {
     if (this.#isClosed) return;
     this.close();
     this.#sink.lost();
+  }
+
+  /** Ends the watcher because its partition goes, after what it can still be sent. */
+  finish(): void {
+    while (this.#cursor !== undefined && !this.#isBlocked && !this.#isClosed) this.deliver();
+    if (this.#isClosed) return;
+    this.close();
+    this.#sink.ended();
   }
 
   #deliverUpTo(start: number, end: number): void {

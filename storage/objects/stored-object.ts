@@ -87,6 +87,23 @@ export function withRevision(object: StoredObject, revision: Revision): StoredOb
   return { ...object, revision, bytes };
 }
 
+/** The same object with other selectable fields; they are read when somebody first asks for one. */
+export function withExtractor(
+  object: StoredObject,
+  extractFields: FieldExtractor | undefined,
+): StoredObject {
+  const { path, namespace, name, revision, bytes, bodyOffset, labels, corruption } = object;
+  if (corruption !== undefined) return object;
+  let fields = extractFields === undefined ? NO_FIELDS : undefined;
+  return {
+    ...{ path, namespace, name, revision, bytes, bodyOffset, labels, corruption },
+    get fields() {
+      fields ??= extractFields?.(JSON.parse(bytes.toString("utf8"))) ?? NO_FIELDS;
+      return fields;
+    },
+  };
+}
+
 /** An object that was decoded under revision 0, as it is not stored: without a resourceVersion. */
 export function withoutRevision(object: StoredObject): StoredObject {
   // It stands behind the uid, or first where there is none.

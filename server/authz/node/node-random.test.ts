@@ -90,7 +90,7 @@ class Bench {
     if (partition === undefined) {
       const retention = new Retention(DEFAULT_RING_LIMITS);
       const { revision: floor } = this;
-      partition = new Partition({ id, host: this, retention, floor, triggerField: undefined });
+      partition = new Partition({ id, host: this, retention, floor });
       this.#partitions.set(id, partition);
     }
     return partition;

@@ -177,6 +177,10 @@ class WatchStream implements WatchSink, Tick {
     this.#fail(expired("the requested history has been cleared; list again"));
   }
 
+  ended(): void {
+    this.end();
+  }
+
   /** Called a few times a second: ends the stream in time and sends bookmarks that are due. */
   tick(nowMs: number): void {
     if (this.#isEnding) return;

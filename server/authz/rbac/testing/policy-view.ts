@@ -70,7 +70,6 @@ export class PolicyView implements ObservedView {
         host: this as unknown as ConstructorParameters<typeof Partition>[0]["host"],
         retention: this.#retention,
         floor: this.revision,
-        triggerField: undefined,
       });
       this.#partitions.set(id, partition);
     }
