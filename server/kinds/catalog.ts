@@ -15,7 +15,12 @@ import type { PartitionId } from "../../storage/objects/keys.js";
 import type { GroupVersion } from "../api/names.js";
 import { compareVersions } from "../api/version-order.js";
 import type { ResourceFact } from "../schema/model.js";
-import type { MainResource, RootResource } from "./served-resource.js";
+import {
+  type MainResource,
+  mainOf,
+  type RootResource,
+  type StoredResource,
+} from "./served-resource.js";
 
 /** Who answers requests to a group-version. */
 export type Server = { readonly form: "local" };
@@ -193,16 +198,22 @@ function groupsOf(
   return Object.freeze(made);
 }
 
+/** Whether the catalog still has just this, or what it is a part of. */
+export function isCurrent(catalog: Catalog, resource: StoredResource): boolean {
+  const main = mainOf(resource);
+  return !main.isCustom || catalog.find(main.group, main.version, main.resource) === main;
+}
+
 /** "deployments" or "deployments/status": a resource's name in discovery. */
 export function resourceName({ resource, subresource }: ResourceFact): string {
   return subresource === "" ? resource : `${resource}/${subresource}`;
 }
 
-/** The version that needs no conversion; where none is served, any that is. */
+/** Where the stored version is not served, any other that is. */
 function storedOf(versions: readonly MainResource[]): MainResource {
   const [first] = versions;
   assert(first !== undefined, "PartitionHasAResource");
-  return versions.find(({ conversion }) => conversion === undefined) ?? first;
+  return versions.find(({ isStoredVersion }) => isStoredVersion) ?? first;
 }
 
 function traitsOf({ strategy: { selectableFields, triggerField } }: MainResource): PartitionTraits {

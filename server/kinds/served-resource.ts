@@ -11,6 +11,7 @@
  * All are immutable, and a changed definition makes new ones: what is derived of a resource may be
  * kept by its identity, and is forgotten with it. How objects are written is the registry's.
  */
+import { randomUUID } from "node:crypto";
 import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
 import type { ApiObject } from "../api/meta.js";
 import type { GroupVersion } from "../api/names.js";
@@ -62,8 +63,12 @@ interface OfStoredObjects {
 
 export interface MainResource extends Resource, OfStoredObjects {
   readonly form: "main";
+  /** Tells it apart from whatever was served under its name before. */
+  readonly id: string;
   /** Whether it came at run time, and may change or go. */
   readonly isCustom: boolean;
+  /** Whether objects are stored in its group-version. */
+  readonly isStoredVersion: boolean;
 }
 
 export interface PartResource extends Resource, OfStoredObjects {
@@ -144,7 +149,10 @@ export interface MainDefinition {
   readonly storedCodec: KindCodec;
   /** The group-version that is stored. */
   readonly stored: GroupVersion;
-  /** Of versions that differ in shape; those of one shape need none. */
+  /**
+   * Absent = the stored version is served as it is stored, and other versions have the same shape. A
+   * stored version may have one as well, when more is served than is stored.
+   */
   readonly conversion?: Conversion | undefined;
   readonly strategy: ResourceStrategy;
   /** Absent = those that the endpoints know for its name. */
@@ -156,16 +164,20 @@ export interface MainDefinition {
 
 export function createMainResource(definition: MainDefinition): MainResource {
   const { fact, codec, storedCodec, stored, strategy, printer } = definition;
+  const { isCustom = false } = definition;
   const isStoredVersion = stored.group === fact.group && stored.version === fact.version;
+  const name = `${fact.group}/${fact.version}/${fact.resource}`;
   const subresources = new Map<string, Subresource>();
   const main: MainResource = Object.freeze({
     form: "main",
-    isCustom: definition.isCustom ?? false,
+    id: isCustom ? `${name}/${randomUUID()}` : name,
+    isCustom,
+    isStoredVersion,
     ...namesOf(fact),
     codec,
     partition: partitionId(stored.group, fact.resource),
     storedCodec,
-    conversion: isStoredVersion ? undefined : (definition.conversion ?? SAME_SHAPE),
+    conversion: definition.conversion ?? (isStoredVersion ? undefined : SAME_SHAPE),
     strategy,
     printer,
     subresources,
@@ -183,7 +195,7 @@ function createSubresource(
 ): StoredResource | ActionResource {
   if (action !== undefined) return createActionResource(fact, codec, action);
   if (part === undefined) return main;
-  const { isCustom: _, ...common } = main;
+  const { id: _id, isCustom: _isCustom, isStoredVersion: _isStoredVersion, ...common } = main;
   return Object.freeze({
     ...common,
     form: "part",

@@ -1,4 +1,5 @@
 /** Wiring of the documents that say what is served: discovery, version and OpenAPI by path. */
+import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import { routeNotFound } from "../api/status.js";
 import type { Config } from "../config/config.js";
 import { createDiscovery } from "../endpoints/discovery/discovery.js";
@@ -16,12 +17,13 @@ export interface DocumentParts {
   readonly build: BuildInfo;
   readonly facts: Facts;
   readonly catalog: CatalogSource;
+  readonly freshness: Pick<FreshnessBarrier, "fresh">;
   readonly health: Health;
   readonly address: () => string;
 }
 
 export function createDocuments(parts: DocumentParts): Record<string, DocumentHandler> {
-  const { config, build, facts, catalog, health, address } = parts;
+  const { config, build, facts, catalog, freshness, health, address } = parts;
   const served = {
     naming: config.naming,
     model: facts.model,
@@ -52,10 +54,13 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
   });
   const discover: DocumentHandler = async (path, headers, query) => {
     const isAsked = isForPeople(query, headers["user-agent"]);
+    if (path !== "/version") await whenFresh(freshness);
     return found(await discovery.handle(path, documentHeaders(headers, isAsked)));
   };
-  const describe: DocumentHandler = async (path, headers, query) =>
-    found(await openApi.handle(path, documentHeaders(headers), query.get("hash")));
+  const describe: DocumentHandler = async (path, headers, query) => {
+    await whenFresh(freshness);
+    return found(await openApi.handle(path, documentHeaders(headers), query.get("hash")));
+  };
   return {
     "/": discover,
     "/version": discover,
@@ -67,6 +72,27 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
     "/openapi/v3": describe,
     "/openapi/v3/*": describe,
   };
+}
+
+/** So long a store that does not answer may delay what is known without it. */
+const FRESH_WAIT_MS = 500;
+
+/**
+ * Documents have the kinds that were acknowledged before they were asked for, whichever replica took
+ * them. A store that cannot say so is no reason to answer nothing.
+ */
+async function whenFresh(freshness: Pick<FreshnessBarrier, "fresh">): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, FRESH_WAIT_MS);
+  });
+  try {
+    await Promise.race([freshness.fresh(), patience]);
+  } catch {
+    // Readiness says that the store is out of reach.
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** @throws {StatusError} 404 for a path below a known one that stands for nothing */

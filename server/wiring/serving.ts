@@ -77,6 +77,9 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     if (auditLog !== undefined) opened.use(auditLog);
     const lifecycle = opened.use(new Lifecycle(logger));
     const ticker = new WatchTicker(systemClock);
+    // A turn later: what changed in this one is delivered first.
+    const { catalog } = access;
+    catalog.subscribe(() => setImmediate(() => ticker.finishOutdated(catalog.current)));
     const chain = createChain({ ...parts, health, registry, auditLog, ticker });
     const listener = await Listener.open(
       {
@@ -126,7 +129,7 @@ function createChain(parts: ChainParts) {
     mutatingMax: config.maxMutatingRequestsInflight,
   });
   metrics.observeInFlight(() => inFlightLimits);
-  const documents = createDocuments({ ...parts, catalog, address: parts.serverAddress });
+  const documents = createDocuments({ ...parts, catalog, freshness, address: parts.serverAddress });
   const verbs = createVerbs({
     config,
     registry,

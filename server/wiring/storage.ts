@@ -12,7 +12,8 @@ import type { RevisionedStore } from "../../storage/kv/store.js";
 import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
-import type { CatalogSource } from "../kinds/live-catalog.js";
+import { followCatalog } from "../kinds/follow-catalog.js";
+import type { LiveCatalog } from "../kinds/live-catalog.js";
 import { observeBatches, observeEtcdRequests } from "./storage-metrics.js";
 
 /** A storm of writes may fill the log up to so many times its byte budget before events are lost. */
@@ -81,7 +82,7 @@ export interface Views {
 export function createViews(
   config: Config,
   store: RevisionedStore,
-  catalog: CatalogSource,
+  catalog: LiveCatalog,
   logger: Logger,
   metrics?: Metrics,
 ): Views {
@@ -94,6 +95,7 @@ export function createViews(
     ringLimits: ringLimitsOf(config),
     traits: (partition) => catalog.current.traits(partition),
   });
+  followCatalog(view, catalog);
   const onBatch = metrics === undefined ? undefined : observeBatches(metrics);
   const barrier = { store, view, clock, ...(onBatch === undefined ? {} : { onBatch }) };
   return { view, freshness: new FreshnessBarrier(barrier) };

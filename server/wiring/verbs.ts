@@ -87,6 +87,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     minRequestTimeoutMs,
     hasStreamingLists: config.features.WatchList,
     logger: parts.logger,
+    catalog: registry.catalog,
   };
   const writes = {
     registry,

@@ -3,12 +3,17 @@
  * otherwise keep two timers each.
  */
 import type { Clock } from "../../../storage/base/clock.js";
+import { type Catalog, isCurrent } from "../../kinds/catalog.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 
 /** Fine enough for a timeout of one second to be about one second. */
 const TICK_MS = 200;
 
 export interface Tick {
+  readonly resource: StoredResource;
   tick(nowMs: number): void;
+  /** Such objects are served no more, or in another way: ends after what there is. */
+  finish(): void;
   /** The server is going down. */
   end(): void;
 }
@@ -54,6 +59,11 @@ export class WatchTicker {
       await this.#clock.sleep(TICK_MS, signal);
     }
     this.endAll();
+  }
+
+  /** Ends the watches of what the catalog no longer has, or has in another form. */
+  finishOutdated(catalog: Catalog): void {
+    for (const watch of this.#watches) if (!isCurrent(catalog, watch.resource)) watch.finish();
   }
 
   #end(watch: Tick): void {

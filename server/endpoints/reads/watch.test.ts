@@ -158,9 +158,13 @@ test("S1-WATCH-07, S1-WATCH-23: bookmarks come about every minute and before the
 test("S1-WATCH-27: watches end at once, or spread over the time that they are given", async () => {
   const clock = new ManualClock();
   const ticker = new WatchTicker(clock);
+  await using reads = await openTestReads();
+  const resource = reads.harness.resource("", "v1", "configmaps");
   const ended: number[] = [];
   const open = (count: number) => {
-    for (let i = 0; i < count; i++) ticker.add({ tick() {}, end: () => ended.push(i) });
+    for (let i = 0; i < count; i++) {
+      ticker.add({ resource, tick() {}, finish() {}, end: () => ended.push(i) });
+    }
   };
   open(10);
   const ending = ticker.endAllOver(1_000, new AbortController().signal);

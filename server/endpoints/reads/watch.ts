@@ -19,6 +19,8 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Naming } from "../../api/naming.js";
 import type { Selector } from "../../api/selectors.js";
 import { expired, type StatusError, unreadableObjects } from "../../api/status.js";
+import { isCurrent } from "../../kinds/catalog.js";
+import type { CatalogSource } from "../../kinds/live-catalog.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { openSink, type ResponseSink, SharedChunk } from "../../response/response-sink.js";
@@ -42,6 +44,7 @@ export interface WatchServices extends ReadServices, StreamingLists {
   /** Lower bound of a watch's random length; it lasts up to twice as long (S1-WATCH-23). */
   readonly minRequestTimeoutMs: number;
   readonly logger: Logger;
+  readonly catalog: CatalogSource;
 }
 
 /** Answers with a stream of events until the client leaves, the timeout or the server's end. */
@@ -76,7 +79,7 @@ interface StreamOptions {
 /** One open watch. Lives until its response closes. */
 class WatchStream implements WatchSink, Tick {
   readonly #sink: ResponseSink;
-  readonly #resource: StoredResource;
+  readonly resource: StoredResource;
   readonly #representation: Representation;
   readonly #selector: Selector;
   readonly #options: WatchOptions;
@@ -88,7 +91,7 @@ class WatchStream implements WatchSink, Tick {
   #isEnding = false;
 
   constructor({ ctx, resource, representation, selector, options, services }: StreamOptions) {
-    this.#resource = resource;
+    this.resource = resource;
     this.#representation = representation;
     this.#selector = selector;
     this.#options = options;
@@ -114,7 +117,7 @@ class WatchStream implements WatchSink, Tick {
     const after = resumeFrom ?? snapshot.revision;
     const watcher = partition.watch(
       {
-        scope: watchScope(this.#selector, this.#resource.strategy.triggerField),
+        scope: watchScope(this.#selector, this.resource.strategy.triggerField),
         matches: this.#selector.matches,
         sink: this,
       },
@@ -131,6 +134,11 @@ class WatchStream implements WatchSink, Tick {
       this.#services.ticker.remove(this);
     });
     this.#services.ticker.add(this);
+    // The catalog may have changed while the request waited for its version.
+    if (!isCurrent(this.#services.catalog.current, this.resource)) {
+      this.end();
+      return;
+    }
     if (this.#options.sendsInitialEvents) {
       void this.#sendState(snapshot).then((isOpen) => {
         if (!isOpen) return;
@@ -148,7 +156,7 @@ class WatchStream implements WatchSink, Tick {
       this.#fail(unreadableObjects([object.path]));
       return false;
     }
-    this.#services.countWatchEvents(this.#resource, 1);
+    this.#services.countWatchEvents(this.resource, 1);
     // A table names its columns once, in the first event (S1-TABLE-05).
     const isFirst = !this.#hasSentEvent;
     this.#hasSentEvent = true;
@@ -179,6 +187,10 @@ class WatchStream implements WatchSink, Tick {
 
   ended(): void {
     this.end();
+  }
+
+  finish(): void {
+    this.#watcher?.finish();
   }
 
   /** Called a few times a second: ends the stream in time and sends bookmarks that are due. */
@@ -213,7 +225,7 @@ class WatchStream implements WatchSink, Tick {
    * here. No request is left to answer for it, and a throw would end the process: the feed delivers.
    */
   #logUnshowable({ path }: StoredObject, error: unknown): void {
-    const { group, resource } = this.#resource;
+    const { group, resource } = this.resource;
     const fields = { group, resource, path, err: error };
     this.#services.logger.error(fields, "a stored object cannot be shown to a watch");
   }
@@ -250,7 +262,7 @@ class WatchStream implements WatchSink, Tick {
       const key = `${this.#services.naming.groupDomain}/initial-events-end`;
       this.#putBookmark(out, revision, { [key]: "true" });
     }
-    this.#services.countWatchEvents(this.#resource, count);
+    this.#services.countWatchEvents(this.resource, count);
     if (out.length === 0) return !this.#sink.isClosed;
     return (await stream.write(out)) && !this.#isEnding;
   }

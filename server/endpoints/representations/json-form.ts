@@ -6,7 +6,7 @@
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
 import { parseJson } from "../../codec/json.js";
-import { isStored, type ServedResource } from "../../kinds/served-resource.js";
+import { isStored, mainOf, type ServedResource } from "../../kinds/served-resource.js";
 import type { ChunkWriter } from "../chunk-writer.js";
 import { metadataRange } from "../metadata-bytes.js";
 import type { BookmarkMetadata, ListMetadata } from "../representation.js";
@@ -38,7 +38,7 @@ export function objectForm(resource: ServedResource): JsonForm {
   const listStart = `{"kind":"${kind}List","apiVersion":"${apiVersion}","metadata":`;
   const served = servedBytes(resource);
   return {
-    id: `object/${apiVersion}`,
+    id: isStored(resource) ? `object/${mainOf(resource).id}/${kind}` : `object/${apiVersion}`,
     isWholeObject: true,
     isStoredForm: !isStored(resource) || resource.conversion === undefined,
     isTimed: false,

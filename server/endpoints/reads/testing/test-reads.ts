@@ -68,7 +68,8 @@ export async function openTestReads(
     ...silentLogger,
     error: (_fields, message) => options.onError?.(message),
   };
-  const watches = { ...reads, ticker, minRequestTimeoutMs: 60_000, logger };
+  const { catalog } = harness.registry;
+  const watches = { ...reads, ticker, minRequestTimeoutMs: 60_000, logger, catalog };
   const server = await openTestServer(async (ctx) => {
     const info = parseRequestInfo(ctx.method, ctx.url);
     ctx.state.info = info;

@@ -16,6 +16,7 @@ import type { JsonValue } from "../../../api/meta.js";
 import { createNaming, DEFAULT_VENDOR } from "../../../api/naming.js";
 import type { Catalog } from "../../../kinds/catalog.js";
 import { createFactsCodecs } from "../../../kinds/facts-codecs.js";
+import { followCatalog } from "../../../kinds/follow-catalog.js";
 import { LiveCatalog } from "../../../kinds/live-catalog.js";
 import {
   type ActionResource,
@@ -105,6 +106,7 @@ export async function openRegistryHarness(
       logger,
       traits: (partition) => catalog.current.traits(partition),
     });
+    followCatalog(view, catalog);
     await view.start(lifecycle, lifecycle.signal);
     const freshness = new FreshnessBarrier({ store, view, clock: systemClock });
     return {
