@@ -98,6 +98,8 @@ describe("doors", () => {
     server = await startServer({
       flags: [
         "--run-controllers",
+        // What cluster-info says is where this test can ask.
+        "--advertise-address=127.0.0.1",
         `--token-auth-file=${tokens}`,
         `--client-ca-file=${clientCaFile}`,
         `--requestheader-client-ca-file=${proxyCa}`,
