@@ -12,8 +12,6 @@ import { createNaming } from "../../server/api/naming.js";
 import { StatusError } from "../../server/api/status.js";
 import { createStrategicMergePatcher } from "../../server/apply/strategic-merge.js";
 import type { MainResource } from "../../server/kinds/served-resource.js";
-import { applyObject } from "../../server/registry/generic/apply.js";
-import { createObject } from "../../server/registry/generic/create.js";
 import { createDeclarativeValidation } from "../../server/registry/generic/declarative-validation.js";
 import type { Registry, WriteOptions } from "../../server/registry/generic/registry.js";
 import {
@@ -22,7 +20,9 @@ import {
   openRegistryHarness,
   writeOptions,
 } from "../../server/registry/generic/testing/registry-harness.js";
-import { patchObject, updateObject } from "../../server/registry/generic/update.js";
+import { applyObject } from "../../server/registry/write/apply.js";
+import { createObject } from "../../server/registry/write/create.js";
+import { patchObject, updateObject } from "../../server/registry/write/update.js";
 import type { ModelType, SchemaModel, StructType, TypeRef } from "../../server/schema/model.js";
 import { flatFields } from "../../server/schema/struct-codec.js";
 import { loadFacts } from "../../server/types/load-facts.js";

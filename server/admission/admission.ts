@@ -45,7 +45,7 @@ export interface AdmissionOptions {
  * What a plugin has written along with the object, in the object's own transaction: both or neither.
  * A dry run has nothing of it.
  */
-export interface Companion {
+export interface SideWrite {
   readonly compares: readonly Compare[];
   readonly operations: readonly Operation[];
   /**
@@ -75,7 +75,7 @@ export interface AdmissionAttributes {
   readonly options: AdmissionOptions;
   readonly user: UserInfo;
   /** `validate` may add to it; absent where the object is not stored. Emptied before each `validate`. */
-  companions?: Companion[];
+  sideWrites?: SideWrite[];
   /** Takes what the client should know although the write succeeds. */
   warn(text: string): void;
 }

@@ -9,8 +9,6 @@ import * as x509 from "@peculiar/x509";
 import { applyMergePatch } from "../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
-import { createObject } from "../registry/generic/create.js";
-import { deleteObject } from "../registry/generic/delete.js";
 import type { Registry } from "../registry/generic/registry.js";
 import {
   inputOf,
@@ -19,7 +17,9 @@ import {
   testUser,
   writeOptions,
 } from "../registry/generic/testing/registry-harness.js";
-import { patchObject } from "../registry/generic/update.js";
+import { createObject } from "../registry/write/create.js";
+import { deleteObject } from "../registry/write/delete.js";
+import { patchObject } from "../registry/write/update.js";
 import { AdmissionChain } from "./chain.js";
 import { createDefaultPlugins } from "./default-plugins.js";
 import { choosePlugins, describePlugins } from "./plugins.js";

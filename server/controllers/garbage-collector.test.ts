@@ -11,7 +11,7 @@ import {
   openRegistryHarness,
   writeOptions,
 } from "../registry/generic/testing/registry-harness.js";
-import { patchObject } from "../registry/generic/update.js";
+import { patchObject } from "../registry/write/update.js";
 import { GarbageCollector } from "./garbage-collector.js";
 import { createLocalObjects } from "./local-objects.js";
 import { OwnedObjects, type OwnerSpec, reference } from "./testing/owned-objects.js";

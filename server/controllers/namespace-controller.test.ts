@@ -4,15 +4,15 @@ import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import type { JsonObject } from "../api/meta.js";
-import { createObject } from "../registry/generic/create.js";
-import { deleteObject } from "../registry/generic/delete.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
 } from "../registry/generic/testing/registry-harness.js";
-import { patchObject } from "../registry/generic/update.js";
+import { createObject } from "../registry/write/create.js";
+import { deleteObject } from "../registry/write/delete.js";
+import { patchObject } from "../registry/write/update.js";
 import { createLocalObjects } from "./local-objects.js";
 import { runControllers } from "./run-controllers.js";
 import { ensureSystemNamespaces, runSystemNamespaces } from "./system-namespaces.js";

@@ -5,8 +5,6 @@ import { EncryptedStore } from "../../storage/encryption/encrypted-store.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { KeySpace } from "../../storage/objects/keys.js";
 import { createNaming } from "../api/naming.js";
-import { createObject } from "../registry/generic/create.js";
-import { deleteCorruptObject } from "../registry/generic/delete-corrupt.js";
 import type { Registry } from "../registry/generic/registry.js";
 import {
   inputOf,
@@ -14,7 +12,9 @@ import {
   openRegistryHarness,
   writeOptions,
 } from "../registry/generic/testing/registry-harness.js";
-import { patchObject } from "../registry/generic/update.js";
+import { createObject } from "../registry/write/create.js";
+import { deleteCorruptObject } from "../registry/write/delete-corrupt.js";
+import { patchObject } from "../registry/write/update.js";
 import { parseEncryptionConfiguration } from "./configuration.js";
 
 const naming = createNaming("kubernetes");

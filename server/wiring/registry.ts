@@ -13,7 +13,7 @@ import {
 } from "../registry/generic/declarative-validation.js";
 import { createOwnership } from "../registry/generic/ownership.js";
 import type { Registry } from "../registry/generic/registry.js";
-import { WriteTurns } from "../registry/generic/write-turns.js";
+import { WriteQueue } from "../registry/write/write-queue.js";
 import type { Access } from "./access.js";
 import { createAdmission } from "./admission.js";
 import { isGateEnabled } from "./served-catalog.js";
@@ -44,7 +44,7 @@ export function createRegistry(parts: RegistryParts): Registry {
     admission: createAdmission({ config, views, authorization, metrics }),
     // Knows whether a value would be stored differently by now.
     ...(encryption !== undefined && { storedForm: encryption.store }),
-    writeTurns: new WriteTurns(),
+    writeQueue: new WriteQueue(),
     allocators: {
       [partitionId("", "services")]: createServiceAllocator({
         ...config.serviceRanges,

@@ -25,8 +25,8 @@ import { handleUpdate } from "../endpoints/writes/update.js";
 import type { CounterCell } from "../http/fast-metrics.js";
 import type { Metrics } from "../http/metrics.js";
 import type { ServedResource } from "../kinds/served-resource.js";
-import type { Actions } from "../registry/generic/action.js";
 import type { Registry } from "../registry/generic/registry.js";
+import type { Actions } from "../registry/write/action.js";
 import type { RequestContext } from "../request/request-state.js";
 
 /** What clients may ask answers to be. */

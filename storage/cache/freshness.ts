@@ -134,6 +134,19 @@ export class FreshnessBarrier {
     return next.promise;
   }
 
+  /**
+   * Resolves when the view holds a revision that the store has told of, such as that of a refusal.
+   * @throws {StorageError} Unavailable when that takes too long
+   */
+  async reached(revision: Revision): Promise<void> {
+    if (this.#view.revision >= revision) return;
+    try {
+      await this.#catchUp(revision, this.#deadline.signal);
+    } catch (error) {
+      throw new StorageError("Unavailable", "the view did not catch up in time", { cause: error });
+    }
+  }
+
   /** Sends the next question at the end of this turn, or when it is no longer too early. */
   #schedule(): void {
     const waitMs = this.#earliestMs - this.#clock.monotonic();

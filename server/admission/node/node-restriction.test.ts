@@ -7,10 +7,6 @@ import * as x509 from "@peculiar/x509";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { runAction } from "../../registry/generic/action.js";
-import { admitUnstored } from "../../registry/generic/admit.js";
-import { createObject } from "../../registry/generic/create.js";
-import { deleteObject } from "../../registry/generic/delete.js";
 import type { Registry } from "../../registry/generic/registry.js";
 import {
   inputOf,
@@ -19,8 +15,12 @@ import {
   testUser,
   writeOptions,
 } from "../../registry/generic/testing/registry-harness.js";
-import { patchObject } from "../../registry/generic/update.js";
 import { eviction } from "../../registry/subresources/eviction.js";
+import { runAction } from "../../registry/write/action.js";
+import { admitUnstored } from "../../registry/write/admit.js";
+import { createObject } from "../../registry/write/create.js";
+import { deleteObject } from "../../registry/write/delete.js";
+import { patchObject } from "../../registry/write/update.js";
 import { createUser } from "../../request/user-info.js";
 import { AdmissionChain } from "../chain.js";
 import { NodeRestriction } from "./node-restriction.js";

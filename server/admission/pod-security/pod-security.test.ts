@@ -4,7 +4,6 @@ import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { createObject } from "../../registry/generic/create.js";
 import type { Registry } from "../../registry/generic/registry.js";
 import {
   inputOf,
@@ -12,7 +11,8 @@ import {
   openRegistryHarness,
   writeOptions,
 } from "../../registry/generic/testing/registry-harness.js";
-import { patchObject } from "../../registry/generic/update.js";
+import { createObject } from "../../registry/write/create.js";
+import { patchObject } from "../../registry/write/update.js";
 import { AdmissionChain } from "../chain.js";
 import type { PodSpec } from "./pod-parts.js";
 import { PodSecurity } from "./pod-security.js";

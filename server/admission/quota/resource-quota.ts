@@ -16,7 +16,7 @@ import type {
   AdmissionAttributes,
   AdmissionOperation,
   AdmissionPlugin,
-  Companion,
+  SideWrite,
 } from "../admission.js";
 import { type Charged, chargeQuotas, type LookedAt } from "./charge.js";
 import type { Evaluator } from "./evaluator.js";
@@ -90,7 +90,7 @@ export class ResourceQuota implements AdmissionPlugin {
     const quotas = this.#quotasOf(attributes.namespace);
     const charged = chargeQuotas(quotas, evaluator, attributes, this.#options.clock.now());
     if (attributes.options.isDryRun) return;
-    for (const one of charged) attributes.companions?.push(this.#companionOf(one));
+    for (const one of charged) attributes.sideWrites?.push(this.#sideWriteOf(one));
   }
 
   /** In the order of their names, so that all writers meet at the same one first. */
@@ -107,7 +107,7 @@ export class ResourceQuota implements AdmissionPlugin {
     return quotas.sort((left, right) => (left.key < right.key ? -1 : 1));
   }
 
-  #companionOf({ looked, next }: Charged<KnownQuota>): Companion {
+  #sideWriteOf({ looked, next }: Charged<KnownQuota>): SideWrite {
     const { key, revision } = looked;
     return {
       compares: [{ key, modRevision: revision }],

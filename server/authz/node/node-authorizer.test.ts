@@ -2,15 +2,15 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
-import { createObject } from "../../registry/generic/create.js";
-import { deleteObject } from "../../registry/generic/delete.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
 } from "../../registry/generic/testing/registry-harness.js";
-import { patchObject } from "../../registry/generic/update.js";
+import { createObject } from "../../registry/write/create.js";
+import { deleteObject } from "../../registry/write/delete.js";
+import { patchObject } from "../../registry/write/update.js";
 import { parseRequestInfo } from "../../request/request-info.js";
 import { AUTHENTICATED_GROUP, createUser } from "../../request/user-info.js";
 import { NodeAuthorizer } from "./node-authorizer.js";

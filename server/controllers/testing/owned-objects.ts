@@ -1,14 +1,14 @@
 /** Objects with owners for tests of the garbage collector: ConfigMaps by name in one namespace. */
 import type { ApiObject, JsonObject, OwnerReference } from "../../api/meta.js";
-import { createObject } from "../../registry/generic/create.js";
-import { deleteObject } from "../../registry/generic/delete.js";
-import type { DeleteOptions } from "../../registry/generic/delete-options.js";
 import {
   inputOf,
   noSignal,
   type RegistryHarness,
   writeOptions,
 } from "../../registry/generic/testing/registry-harness.js";
+import { createObject } from "../../registry/write/create.js";
+import { deleteObject } from "../../registry/write/delete.js";
+import type { DeleteOptions } from "../../registry/write/delete-options.js";
 
 export interface OwnerSpec {
   readonly name: string;

@@ -6,12 +6,12 @@ import type {
   CreatableResource,
   VirtualResource,
 } from "../../kinds/served-resource.js";
-import { runAction } from "../../registry/generic/action.js";
-import { admitUnstored } from "../../registry/generic/admit.js";
-import { type CreateRequest, createObject } from "../../registry/generic/create.js";
 import { decodeInput, type ObjectInput } from "../../registry/generic/decode-input.js";
 import { fillNamespace } from "../../registry/generic/metadata.js";
 import type { Registry, WriteResult } from "../../registry/generic/registry.js";
+import { runAction } from "../../registry/write/action.js";
+import { admitUnstored } from "../../registry/write/admit.js";
+import { type CreateRequest, createObject } from "../../registry/write/create.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { readObject } from "./request-body.js";
 import { parseWriteOptions } from "./write-options.js";

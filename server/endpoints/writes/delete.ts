@@ -5,15 +5,15 @@ import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { badRequest, type FieldError, invalidOptions } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import { deleteObject } from "../../registry/generic/delete.js";
-import { deleteCollection } from "../../registry/generic/delete-collection.js";
-import { deleteCorruptObject } from "../../registry/generic/delete-corrupt.js";
+import { deleteObject } from "../../registry/write/delete.js";
+import { deleteCollection } from "../../registry/write/delete-collection.js";
+import { deleteCorruptObject } from "../../registry/write/delete-corrupt.js";
 import {
   checkDeleteOptions,
   type DeleteOptions,
   IGNORE_READ_ERRORS_FIELD,
   type RawDeleteOptions,
-} from "../../registry/generic/delete-options.js";
+} from "../../registry/write/delete-options.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { parseListOptions } from "../reads/read-options.js";

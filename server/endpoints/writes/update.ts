@@ -1,7 +1,7 @@
 /** update: PUT of an object or of a subresource of it. */
 
 import type { StoredResource } from "../../kinds/served-resource.js";
-import { updateObject } from "../../registry/generic/update.js";
+import { updateObject } from "../../registry/write/update.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { readObject } from "./request-body.js";
 import { parseWriteOptions } from "./write-options.js";

@@ -9,8 +9,8 @@ import {
   type ServedResource,
   type StoredResource,
 } from "../../kinds/served-resource.js";
-import type { Actions } from "../../registry/generic/action.js";
 import type { ObjectResult, Registry } from "../../registry/generic/registry.js";
+import type { Actions } from "../../registry/write/action.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";

@@ -7,10 +7,6 @@ import { test } from "node:test";
 import { parseBlock } from "../../api/ip-address.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { createObject } from "../generic/create.js";
-import { deleteObject } from "../generic/delete.js";
-import { deleteCollection } from "../generic/delete-collection.js";
-import { deleteCorruptObject } from "../generic/delete-corrupt.js";
 import type { Registry } from "../generic/registry.js";
 import {
   inputOf,
@@ -19,7 +15,11 @@ import {
   type RegistryHarness,
   writeOptions,
 } from "../generic/testing/registry-harness.js";
-import { patchObject, updateObject } from "../generic/update.js";
+import { createObject } from "../write/create.js";
+import { deleteObject } from "../write/delete.js";
+import { deleteCollection } from "../write/delete-collection.js";
+import { deleteCorruptObject } from "../write/delete-corrupt.js";
+import { patchObject, updateObject } from "../write/update.js";
 import { NODE_PORT_PARTITION } from "./service.js";
 import { createServiceAllocator } from "./service-allocator.js";
 

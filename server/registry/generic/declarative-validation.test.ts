@@ -5,7 +5,8 @@ import { invalidValue, requiredValue, tooManyItems } from "../../api/field-error
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { createObject } from "./create.js";
+import { createObject } from "../write/create.js";
+import { patchObject } from "../write/update.js";
 import { createDeclarativeValidation, type Mismatch } from "./declarative-validation.js";
 import type { Registry } from "./registry.js";
 import {
@@ -14,7 +15,6 @@ import {
   openRegistryHarness,
   writeOptions,
 } from "./testing/registry-harness.js";
-import { patchObject } from "./update.js";
 
 const harness = await openRegistryHarness();
 const mismatches: Mismatch[] = [];

@@ -24,11 +24,11 @@ import type { Naming } from "../../api/naming.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
 import type { Lifetimes } from "../../kinds/strategy.js";
 import type { UserInfo } from "../../request/user-info.js";
+import type { WriteQueue } from "../write/write-queue.js";
 import type { Allocator } from "./allocator.js";
 import type { DeclarativeValidation } from "./declarative-validation.js";
 import type { Freshness } from "./freshness.js";
 import type { Ownership } from "./ownership.js";
-import type { WriteTurns } from "./write-turns.js";
 
 /** Asks how a value is stored. Implemented by storage/encryption. */
 export interface StoredForm {
@@ -56,7 +56,7 @@ export interface Registry {
   /** By partition: what chooses addresses and the like for its objects; see claims.ts. */
   readonly allocators?: Readonly<Record<PartitionId, Allocator>>;
   /** Makes writers of one contested object queue up; without it they try until one by one they win. */
-  readonly writeTurns?: WriteTurns;
+  readonly writeQueue?: WriteQueue;
 }
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";

@@ -9,8 +9,6 @@ import { createGrantGuards } from "../../authz/rbac/grant-guard.js";
 import { RbacAuthorizer } from "../../authz/rbac/rbac-authorizer.js";
 import { RbacIndex } from "../../authz/rbac/rbac-index.js";
 import { createUser, MASTERS_GROUP, type UserInfo } from "../../request/user-info.js";
-import { applyObject } from "../generic/apply.js";
-import { createObject } from "../generic/create.js";
 import type { Registry } from "../generic/registry.js";
 import {
   inputOf,
@@ -18,7 +16,9 @@ import {
   openRegistryHarness,
   writeOptions,
 } from "../generic/testing/registry-harness.js";
-import { patchObject, updateObject } from "../generic/update.js";
+import { applyObject } from "../write/apply.js";
+import { createObject } from "../write/create.js";
+import { patchObject, updateObject } from "../write/update.js";
 import { createGrantGuardPlugin } from "./grant-guard-plugin.js";
 
 const GROUP = "rbac.authorization.k8s.io";

@@ -12,10 +12,10 @@ import {
   type StatusError,
 } from "../../api/status.js";
 import type { MainResource, PartResource } from "../../kinds/served-resource.js";
-import type { ActionRequest, ResourceAction } from "../generic/action.js";
 import { isDeleting } from "../generic/metadata.js";
 import type { Registry } from "../generic/registry.js";
-import { patchObject } from "../generic/update.js";
+import type { ActionRequest, ResourceAction } from "../write/action.js";
+import { patchObject } from "../write/update.js";
 import { succeeded } from "./action-status.js";
 import { withCondition } from "./conditions.js";
 

@@ -6,9 +6,9 @@ import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { disruptionRefused, forbidden } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { formatTime } from "../generic/metadata.js";
-import { currentOfView, parseCurrent } from "../generic/objects.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
-import { patchObject } from "../generic/update.js";
+import { parseCurrent } from "../write/current.js";
+import { patchObject } from "../write/update.js";
 import { compileLabelSelector, type LabelSelector } from "./label-selector.js";
 
 /** Evictions that the budget's controller has not seen yet; more say that there is no controller. */
@@ -40,7 +40,7 @@ export function budgetsOf(
   const { tree } = registry.view.partition(budgets.partition).snapshot();
   tree.visit(namespace, "", (stored) => {
     if (stored.corruption !== undefined) return undefined;
-    const budget = parseCurrent(currentOfView(stored)) as DisruptionBudget;
+    const budget = parseCurrent(stored) as DisruptionBudget;
     const selector = budget.spec?.selector;
     if (selector === undefined || selector === null) return undefined;
     const isSelected = compileLabelSelector(selector, namespace).matches({

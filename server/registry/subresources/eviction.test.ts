@@ -4,7 +4,6 @@ import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { createObject } from "../generic/create.js";
 import { decodeInput } from "../generic/decode-input.js";
 import type { Registry } from "../generic/registry.js";
 import {
@@ -13,7 +12,8 @@ import {
   openRegistryHarness,
   writeOptions,
 } from "../generic/testing/registry-harness.js";
-import { patchObject } from "../generic/update.js";
+import { createObject } from "../write/create.js";
+import { patchObject } from "../write/update.js";
 import { eviction } from "./eviction.js";
 
 const harness = await openRegistryHarness();

@@ -8,7 +8,6 @@
  *   one budget ──────────────────────────► count it (or 429), mark, delete
  *   more than one ───────────────────────► 500: nobody could say which one to count
  */
-import { objectPath } from "../../../storage/objects/keys.js";
 import { unsupportedValue } from "../../api/field-errors.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
@@ -20,15 +19,15 @@ import {
   StatusError,
 } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import type { ActionRequest, ResourceAction } from "../generic/action.js";
-import { refresh } from "../generic/commit.js";
-import { deleteObject } from "../generic/delete.js";
-import { checkDeleteOptions, type DeleteOptions } from "../generic/delete-options.js";
-import { checkPreconditions } from "../generic/deletion.js";
 import { isDeleting } from "../generic/metadata.js";
-import { currentOfView, parseCurrent } from "../generic/objects.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
-import { patchObject } from "../generic/update.js";
+import type { ActionRequest, ResourceAction } from "../write/action.js";
+import { parseCurrent } from "../write/current.js";
+import { decideDelete, deleteObject, planDelete } from "../write/delete.js";
+import { checkDeleteOptions, type DeleteOptions } from "../write/delete-options.js";
+import { checkPreconditions } from "../write/deletion.js";
+import { patchObject } from "../write/update.js";
+import { runWrite, type WritePlan } from "../write/write.js";
 import { succeeded } from "./action-status.js";
 import { isConditionTrue, withCondition } from "./conditions.js";
 import { budgetsOf, spareUnhealthy, stillProcessed, useAllowance } from "./disruption-budget.js";
@@ -48,9 +47,6 @@ interface FoundPod {
   readonly pod: ApiObject;
   readonly resourceVersion: string;
 }
-
-/** Each try means that somebody else wrote the pod in between. */
-const ATTEMPTS_MAX = 20;
 
 export const eviction: ResourceAction = {
   async run(registry, request, signal) {
@@ -114,36 +110,25 @@ interface PodTarget {
 async function deleteUnguarded(
   registry: Registry,
   target: PodTarget,
-  deletion: DeleteOptions,
+  options: DeleteOptions,
   signal: AbortSignal,
 ): Promise<FoundPod | undefined> {
-  for (let attempt = 1; ; attempt++) {
-    const found = await freshPod(registry, target);
-    const phase = phaseOf(found.pod);
-    const isOver = phase === "Succeeded" || phase === "Failed" || isDeleting(found.pod);
-    if (!isOver && phase !== "Pending") return found;
-    const isPinned = !isOver && deletion.preconditions?.resourceVersion === undefined;
-    // A pending pod may start meanwhile, and then it counts.
-    const options = isPinned ? withVersion(deletion, found.resourceVersion) : deletion;
-    try {
-      await deleteObject(registry, { ...target, options }, signal);
-      return undefined;
-    } catch (error) {
-      const isRace = error instanceof StatusError && error.reason === "Conflict";
-      if (!isRace || !isPinned || attempt === ATTEMPTS_MAX) throw error;
-    }
-  }
-}
-
-async function freshPod(
-  registry: Registry,
-  { resource, namespace, name }: PodTarget,
-): Promise<FoundPod> {
-  await refresh(registry);
-  const stored = registry.view.partition(resource.partition).get(objectPath(namespace, name));
-  if (stored === undefined) throw notFound(resource, name);
-  const current = currentOfView(stored);
-  return { pod: parseCurrent(current), resourceVersion: String(current.revision) };
+  const deletion = { ...target, options };
+  let guarded: FoundPod | undefined;
+  const plan = planDelete(registry, deletion);
+  const decide: WritePlan["decide"] = ({ current }, deadline) => {
+    guarded = undefined;
+    if (current === undefined) throw notFound(target.resource, target.name);
+    const pod = parseCurrent(current);
+    const phase = phaseOf(pod);
+    const isOver = phase === "Succeeded" || phase === "Failed" || isDeleting(pod);
+    // A pending pod may start meanwhile, and then it is looked at again.
+    if (isOver || phase === "Pending") return decideDelete(registry, deletion, current, deadline);
+    guarded = { pod, resourceVersion: String(current.revision) };
+    return { action: "same", object: pod };
+  };
+  await runWrite(registry, { ...plan, decide }, signal);
+  return guarded;
 }
 
 function phaseOf({ status }: ApiObject): string {

@@ -5,7 +5,6 @@ import type { JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { parseCompactToken } from "../../authn/service-account/compact-token.js";
 import { openAccounts } from "../../authn/service-account/testing/account-fixtures.js";
-import { createObject } from "../generic/create.js";
 import { decodeInput } from "../generic/decode-input.js";
 import type { WriteOptions } from "../generic/registry.js";
 import {
@@ -14,6 +13,7 @@ import {
   openRegistryHarness,
   writeOptions,
 } from "../generic/testing/registry-harness.js";
+import { createObject } from "../write/create.js";
 import { serviceAccountToken } from "./service-account-token.js";
 
 const ISSUER = "https://kubernetes.default.svc.cluster.local";

@@ -9,11 +9,11 @@ import { badRequest, conflict, type FieldError, invalid, notFound } from "../../
 import type { Binding, ObjectClaim } from "../../authn/service-account/token-claims.js";
 import type { TokenIssuer } from "../../authn/service-account/token-issuer.js";
 import type { ActionResource } from "../../kinds/served-resource.js";
-import type { ActionRequest, ResourceAction } from "../generic/action.js";
-import { refresh } from "../generic/commit.js";
 import { formatTime } from "../generic/metadata.js";
-import { currentOfView, parseCurrent } from "../generic/objects.js";
 import type { Registry, WriteResult } from "../generic/registry.js";
+import type { ActionRequest, ResourceAction } from "../write/action.js";
+import { refresh } from "../write/commit.js";
+import { parseCurrent } from "../write/current.js";
 
 interface BoundObjectReference {
   readonly kind?: string;
@@ -180,7 +180,7 @@ function lookUp({ registry, namespace }: Scope, resource: string, name: string) 
   if (served === undefined) return undefined;
   const path = objectPath(served.isNamespaced ? namespace : "", name);
   const stored = registry.view.partition(served.partition).get(path);
-  return stored === undefined ? undefined : parseCurrent(currentOfView(stored));
+  return stored === undefined ? undefined : parseCurrent(stored);
 }
 
 /** The node of a pod; one that is not there is named without its uid. */

@@ -5,7 +5,6 @@ import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { createObject } from "../generic/create.js";
 import { decodeInput } from "../generic/decode-input.js";
 import type { WriteOptions } from "../generic/registry.js";
 import {
@@ -14,7 +13,8 @@ import {
   openRegistryHarness,
   writeOptions,
 } from "../generic/testing/registry-harness.js";
-import { patchObject, updateObject } from "../generic/update.js";
+import { createObject } from "../write/create.js";
+import { patchObject, updateObject } from "../write/update.js";
 import { formatLabelSelector } from "./label-selector.js";
 import { ACTIONS } from "./subresources.js";
 

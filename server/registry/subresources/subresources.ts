@@ -1,5 +1,5 @@
 /** The tables of subresources with a behaviour of their own; all others are parts as stored. */
-import type { Actions } from "../generic/action.js";
+import type { Actions } from "../write/action.js";
 import { approval } from "./approval.js";
 import { binding } from "./binding.js";
 import type { PartDefinition } from "./definition.js";

@@ -28,10 +28,10 @@ import {
 import { createUser } from "../../../request/user-info.js";
 import { loadFacts } from "../../../types/load-facts.js";
 import { type BuiltInOptions, createBuiltInCatalog } from "../../built-in-catalog.js";
+import { WriteQueue } from "../../write/write-queue.js";
 import type { ObjectInput } from "../decode-input.js";
 import { createOwnership } from "../ownership.js";
 import type { Registry, WriteOptions } from "../registry.js";
-import { WriteTurns } from "../write-turns.js";
 
 export interface RegistryHarness extends AsyncDisposable {
   readonly registry: Registry;
@@ -119,7 +119,7 @@ export async function openRegistryHarness(
       lifetimes: { eventTtlSeconds: 3_600 },
       ownership: createOwnership({ naming, clock, catalog }),
       ...(options.allocators === undefined ? {} : { allocators: options.allocators }),
-      writeTurns: new WriteTurns(),
+      writeQueue: new WriteQueue(),
     };
   };
 

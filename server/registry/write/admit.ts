@@ -2,19 +2,22 @@
  * Between the write path and admission: what plugins are told of a write, and how an object that they
  * changed becomes one of its type again. Nothing here waits unless a plugin does.
  */
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type {
   Admission,
   AdmissionAttributes,
   AdmissionOptions,
+  SideWrite,
 } from "../../admission/admission.js";
 import type { ApiObject, JsonValue, ObjectMeta } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import { SERVER_USER } from "../../request/user-info.js";
 import type { ObjectCodec } from "../../schema/object-codec.js";
+import type { Registry, WriteOptions } from "../generic/registry.js";
+import { parseCurrent } from "./current.js";
+import type { Decision } from "./decision.js";
 import type { DeleteTarget } from "./delete.js";
-import { type CurrentObject, parseCurrent } from "./objects.js";
-import type { Registry, WriteOptions } from "./registry.js";
 
 export type WriteAttributes = AdmissionAttributes & { object: ApiObject };
 
@@ -43,6 +46,28 @@ export function attributesOf(
     user: options.user,
     warn: (text) => options.warn(text),
   };
+}
+
+/**
+ * Runs both phases around what makes a decision of the object that the first one leaves.
+ * @param make also puts into the attributes what is to be validated
+ * @returns a promise only where a plugin has to wait. @throws {StatusError}
+ */
+export function admitWrite(
+  admission: Admission,
+  attributes: WriteAttributes,
+  make: (isChanged: boolean) => Decision,
+  signal: AbortSignal,
+): Decision | Promise<Decision> {
+  const complete = (isChanged: boolean): Decision | Promise<Decision> => {
+    const decision = make(isChanged);
+    const sideWrites: SideWrite[] = [];
+    attributes.sideWrites = sideWrites;
+    const admitted = () => (sideWrites.length === 0 ? decision : { ...decision, sideWrites });
+    return admission.validate(attributes, signal)?.then(admitted) ?? admitted();
+  };
+  const answer = admission.mutate(attributes, signal);
+  return answer instanceof Promise ? answer.then(complete) : complete(answer);
 }
 
 /** A plugin's object, brought into the form of its type, with defaults. @throws {StatusError} 500 */
@@ -82,7 +107,7 @@ export function keepIdentity(changed: ObjectMeta, known: ObjectMeta): void {
 export function admitDelete(
   registry: Registry,
   { resource, namespace, name, options, user = SERVER_USER, warn }: DeleteTarget,
-  current: CurrentObject,
+  current: StoredObject,
   signal: AbortSignal,
 ): Promise<void> | undefined {
   const { admission } = registry;

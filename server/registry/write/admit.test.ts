@@ -8,20 +8,20 @@ import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
-import { binding } from "../subresources/binding.js";
-import { runAction } from "./action.js";
-import { applyObject } from "./apply.js";
-import { createObject } from "./create.js";
-import { deleteObject } from "./delete.js";
-import { deleteCollection } from "./delete-collection.js";
-import type { Registry } from "./registry.js";
+import type { Registry } from "../generic/registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   testUser,
   writeOptions,
-} from "./testing/registry-harness.js";
+} from "../generic/testing/registry-harness.js";
+import { binding } from "../subresources/binding.js";
+import { runAction } from "./action.js";
+import { applyObject } from "./apply.js";
+import { createObject } from "./create.js";
+import { deleteObject } from "./delete.js";
+import { deleteCollection } from "./delete-collection.js";
 import { patchObject, updateObject } from "./update.js";
 
 const harness = await openRegistryHarness();

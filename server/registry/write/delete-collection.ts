@@ -6,20 +6,19 @@
  */
 
 import { STOP } from "../../../storage/cache/object-tree.js";
-import type { Operation, Revision } from "../../../storage/kv/store.js";
+import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Selector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { UserInfo } from "../../request/user-info.js";
-import { admitDelete } from "./admit.js";
-import { commit, putOperation, refresh } from "./commit.js";
-import { deleteObject, warnOfDefault } from "./delete.js";
+import type { Registry, WriteResult } from "../generic/registry.js";
+import { refresh } from "./commit.js";
+import { servedCurrent } from "./current.js";
+import { planDelete, warnOfDefault } from "./delete.js";
 import type { DeleteOptions } from "./delete-options.js";
-import { type DeletionAction, decideDeletion } from "./deletion.js";
-import { currentOfView, orUnreadable, parseCurrent, servedCurrent } from "./objects.js";
-import type { Registry, WriteResult } from "./registry.js";
+import { runWrite } from "./write.js";
 
 export interface DeleteCollectionTarget {
   readonly resource: StoredResource;
@@ -89,51 +88,14 @@ async function forEachOf<T>(
 async function deleteFound(
   registry: Registry,
   target: DeleteCollectionTarget,
-  stored: StoredObject,
-  signal: AbortSignal,
-): Promise<StoredObject | undefined> {
-  const { resource, options } = target;
-  // What holds other keys as well knows itself how it goes.
-  if (resource.strategy.reservations !== undefined) {
-    return await deleteOne(registry, target, stored, signal);
-  }
-  const current = currentOfView(stored);
-  const object = parseCurrent(current);
-  const nowMs = registry.clock.now();
-  let action: DeletionAction;
-  try {
-    action = decideDeletion(resource, object, stored.revision, options, nowMs);
-  } catch (error) {
-    throw orUnreadable(error, resource, current);
-  }
-  if (action === "pending") return stored;
-  const { namespace, name } = stored;
-  const verdict = admitDelete(registry, { ...target, namespace, name }, current, signal);
-  if (verdict !== undefined) await verdict;
-  if (options.isDryRun) return stored;
-  const key = registry.view.keys.key(resource.partition, stored.path);
-  const operation: Operation =
-    action === "remove"
-      ? { type: "delete", key }
-      : await putOperation(
-          registry,
-          { resource, key, value: Buffer.from(resource.storedCodec.encode(object)), object },
-          signal,
-        );
-  const compares = [{ key, modRevision: stored.revision }];
-  const result = await commit(registry, { compares, operations: [operation] }, signal);
-  return result.succeeded ? stored : await deleteOne(registry, target, stored, signal);
-}
-
-async function deleteOne(
-  registry: Registry,
-  { selector: _, limit: __, ...target }: DeleteCollectionTarget,
   object: StoredObject,
   signal: AbortSignal,
 ): Promise<StoredObject | undefined> {
   const { namespace, name } = object;
+  const plan = planDelete(registry, { ...target, namespace, name });
   try {
-    await deleteObject(registry, { ...target, namespace, name }, signal);
+    // The view was brought up to date before the selector was asked.
+    await runWrite(registry, { ...plan, isProved: true }, signal);
     return object;
   } catch (error) {
     // Somebody else was faster: that is what was wanted.
@@ -155,7 +117,7 @@ function renderList(
   objects.forEach((object, index) => {
     parts.push(index === 0 ? OPEN : COMMA_OPEN);
     const isServed = resource.conversion === undefined;
-    const bytes = servedCurrent(resource, currentOfView(object));
+    const bytes = servedCurrent(resource, object);
     const from =
       isServed && object.bodyOffset > 0 ? object.bodyOffset : typeMetaEnd(resource, bytes);
     parts.push(bytes.subarray(from, bytes.length - NEWLINE_BYTES));

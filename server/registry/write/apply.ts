@@ -3,16 +3,16 @@
  * wanted object is merged from the current one, or a create where there is none (S1-SSA-05).
  */
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
-import { badRequest, conflict, notFound, StatusError } from "../../api/status.js";
+import { badRequest, notFound } from "../../api/status.js";
 import { showTypeOf } from "../../apply/field-manager.js";
-import { createObject } from "./create.js";
-import { decodeInput, type ObjectInput, type RefuseInput } from "./decode-input.js";
-import { isMembers } from "./fields.js";
-import type { ObjectResult, Registry } from "./registry.js";
-import { refuseOtherName, type UpdateTarget, updateIfThere } from "./update.js";
-
-/** Tries when the object comes and goes in between. */
-const ATTEMPTS_MAX = 8;
+import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
+import { isMembers } from "../generic/fields.js";
+import type { ObjectResult, Registry } from "../generic/registry.js";
+import { refuseOtherObject } from "./create.js";
+import { decideCreate } from "./decide-create.js";
+import { decideUpdate } from "./decide-update.js";
+import type { Decision, Seen } from "./decision.js";
+import { changeObject, refuseOtherName, type UpdateTarget } from "./update.js";
 
 export interface ApplyTarget extends UpdateTarget {
   readonly input: ObjectInput;
@@ -37,25 +37,28 @@ export async function applyObject(
     return { ...input, value: merged as unknown as JsonValue, refuse };
   };
   const update = { ...target, isApplied: true as const };
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const result = await updateIfThere(
-      registry,
-      update,
-      (_served, stored) => decodeInput(resource, merge(stored()), options),
-      signal,
-    );
-    if (result !== undefined) return result;
-    if (subresource !== "") throw notFound(resource, name);
-    if (attempt === 0) await target.authorizeCreate?.();
-    const create = { ...target, input: merge(undefined), isApplied: true as const };
-    try {
-      return await createObject(registry, create, signal);
-    } catch (error) {
-      // Somebody was quicker: then there is something to merge with.
-      if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
-    }
-  }
-  throw conflict(resource, name);
+  let mayCreate: Promise<void> | undefined;
+  const create = async (seen: Seen): Promise<Decision> => {
+    mayCreate ??= target.authorizeCreate?.();
+    await mayCreate;
+    const served = decodeInput(resource, merge(undefined), options);
+    refuseOtherObject(resource, served, name);
+    return await decideCreate(registry, update, { served }, seen, signal);
+  };
+  return await changeObject(
+    registry,
+    target,
+    (seen) => {
+      if (seen.current !== undefined) {
+        const makeNext = (_: unknown, stored: () => ApiObject) =>
+          decodeInput(resource, merge(stored()), options);
+        return decideUpdate(registry, update, seen.current, makeNext, signal);
+      }
+      if (subresource !== "") throw notFound(resource, name);
+      return create(seen);
+    },
+    signal,
+  );
 }
 
 /** What the schema of the merge lets pass may still be no value of its type, such as bad base64. */

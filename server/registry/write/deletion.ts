@@ -8,8 +8,8 @@
 import type { ApiObject } from "../../api/meta.js";
 import { conflict } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import { formatTime, isDeleting } from "../generic/metadata.js";
 import type { DeleteOptions } from "./delete-options.js";
-import { formatTime, isDeleting } from "./metadata.js";
 
 const ORPHAN_FINALIZER = "orphan";
 const FOREGROUND_FINALIZER = "foregroundDeletion";

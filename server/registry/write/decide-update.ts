@@ -1,10 +1,9 @@
 /**
- * What an update would store: pure, from the current object and the one that the client wants. The
- * caller commits the outcome, or asks again with a newer current object.
+ * What an update would store: pure but for admission, from the current object and the one that the
+ * client wants. The loop commits it, or asks again with a newer current object.
  */
-
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { spliceResourceVersion } from "../../../storage/objects/stored-object.js";
-import type { Companion } from "../../admission/admission.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -24,13 +23,19 @@ import {
   type StoredResource,
 } from "../../kinds/served-resource.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
-import { attributesOf, keepIdentity, reform } from "./admit.js";
-import type { ClaimChange, ClaimRound } from "./claims.js";
-import { joinProblems } from "./join-problems.js";
-import { dedupeOwners, fillNamespace, isDeleting, prepareMetadataForUpdate } from "./metadata.js";
-import { type CurrentObject, parseCurrent } from "./objects.js";
-import { withOwnersOf } from "./ownership.js";
-import type { Registry, WriteOptions } from "./registry.js";
+import { joinProblems } from "../generic/join-problems.js";
+import {
+  dedupeOwners,
+  fillNamespace,
+  isDeleting,
+  prepareMetadataForUpdate,
+} from "../generic/metadata.js";
+import { withOwnersOf } from "../generic/ownership.js";
+import type { Registry, WriteOptions } from "../generic/registry.js";
+import { admitWrite, attributesOf, keepIdentity, reform } from "./admit.js";
+import { parseCurrent } from "./current.js";
+import type { Decision } from "./decision.js";
+import { changeOf, reserve } from "./reservations.js";
 
 export interface UpdateTarget {
   readonly resource: StoredResource;
@@ -43,8 +48,6 @@ export interface UpdateTarget {
   readonly isApplied?: true;
   /** Set when the client sent the whole object, so that the uid in it says which one it has seen. */
   readonly isReplaced?: true;
-  /** What the object holds besides itself; absent = nothing is chosen for it. */
-  readonly claims?: ClaimRound;
 }
 
 /**
@@ -53,27 +56,17 @@ export interface UpdateTarget {
  */
 export type MakeNext = (served: () => ApiObject, stored: () => ApiObject) => ApiObject;
 
-export interface NextObject {
-  readonly object: ApiObject;
-  readonly value: Buffer;
-  /** "same": nothing would change; "remove": the last thing that held it back is gone. */
-  readonly action: "write" | "same" | "remove";
-  readonly claims: ClaimChange;
-  /** What admission has written along with it; absent = nothing. */
-  readonly companions?: readonly Companion[];
-}
-
 /**
  * A promise only where admission has to wait; nothing of the view is held meanwhile.
  * @throws {StatusError} when the client may not turn the current object into this one
  */
-export function nextObject(
+export function decideUpdate(
   registry: Registry,
   target: UpdateTarget,
-  current: CurrentObject,
+  current: StoredObject,
   makeNext: MakeNext,
   signal: AbortSignal,
-): NextObject | Promise<NextObject> {
+): Decision | Promise<Decision> {
   const { resource } = target;
   const before = parseCurrent(current);
   const served = makeNext(
@@ -87,7 +80,7 @@ export function nextObject(
   const step: Step = { registry, target, current, before, served };
   const errors = resource.codec.validate(served);
   const sent = toSent(resource, served);
-  // Before admission: what plugins change is nobody's.
+  // Before admission: fields that plugins set have no owner.
   const next = withOwners(step, prepare(step, sent));
   const { admission } = registry;
   if (admission === undefined) return finish(step, next, errors);
@@ -96,23 +89,19 @@ export function nextObject(
   const attributes = hasOwnShape
     ? attributesOf(target, sent, servedObject(resource, current))
     : attributesOf(target, next, before);
-  const complete = (isChanged: boolean): NextObject | Promise<NextObject> => {
+  const make = (isChanged: boolean): Decision => {
     const made = isChanged ? remake(step, attributes.object, next) : finish(step, next, errors);
     if (!hasOwnShape) attributes.object = made.object;
-    const companions: Companion[] = [];
-    attributes.companions = companions;
-    const admitted = () => (companions.length === 0 ? made : { ...made, companions });
-    return admission.validate(attributes, signal)?.then(admitted) ?? admitted();
+    return made;
   };
-  const answer = admission.mutate(attributes, signal);
-  return answer instanceof Promise ? answer.then(complete) : complete(answer);
+  return admitWrite(admission, attributes, make, signal);
 }
 
 /** One attempt of an update. */
 interface Step {
   readonly registry: Registry;
   readonly target: UpdateTarget;
-  readonly current: CurrentObject;
+  readonly current: StoredObject;
   readonly before: ApiObject;
   /** What the client wants, in the served version. */
   readonly served: ApiObject;
@@ -161,7 +150,7 @@ function contextOf(
  * Takes over what admission changed, as far as this request may change it.
  * @param owned has the owners. @throws {StatusError}
  */
-function remake(step: Step, changed: ApiObject, owned: ApiObject): NextObject {
+function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision {
   const { target, current } = step;
   const { resource } = target;
   const before = parseCurrent(current);
@@ -175,7 +164,7 @@ function remake(step: Step, changed: ApiObject, owned: ApiObject): NextObject {
 }
 
 /** Validates and encodes. @throws {StatusError} 422 */
-function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): NextObject {
+function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): Decision {
   const { registry, target, current, before } = step;
   const { resource, subresource } = target;
   const { strategy } = resource;
@@ -193,10 +182,10 @@ function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): 
   const news = errors.length === 0 ? errors : newProblems(step, next, errors);
   const problems = declarative?.judge(resource, { next, current: before }, news) ?? news;
   if (problems.length > 0) throw invalid(resource, target.name, problems);
-  target.claims?.assign(next, before);
+  const { change, refusal } = reserve(registry, resource, next, before);
   const encoded = encodeNext(target, next, before, current);
-  const left = encoded.action === "remove" ? undefined : encoded.object;
-  return { ...encoded, claims: target.claims?.change(left, before) ?? NO_CLAIMS };
+  if (encoded.action !== "remove") return { ...encoded, reservations: change, refusal };
+  return { ...encoded, reservations: changeOf(registry, resource, undefined, before) };
 }
 
 function metadataRules({ registry, target: { resource } }: Step): MetadataRules {
@@ -226,10 +215,8 @@ function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[])
   );
 }
 
-const NO_CLAIMS: ClaimChange = Object.freeze({ compares: [], operations: [] });
-
 /** The current object for a patch to work on: a copy of its own. */
-function servedObject(resource: StoredResource, current: CurrentObject): ApiObject {
+function servedObject(resource: StoredResource, current: StoredObject): ApiObject {
   const { conversion, kind } = resource;
   const stored = parseCurrent(current);
   const served = conversion === undefined ? stored : conversion.fromStored(stored);
@@ -247,7 +234,7 @@ function checkPreconditions(
   { resource, name, isReplaced, isApplied }: UpdateTarget,
   { metadata }: ApiObject,
   before: ApiObject,
-  current: CurrentObject,
+  current: StoredObject,
 ): void {
   const { uid = "", resourceVersion = "" } = metadata;
   if (isReplaced === true && uid !== "" && uid !== before.metadata.uid) {
@@ -292,8 +279,8 @@ function encodeNext(
   { resource, subresource }: UpdateTarget,
   next: ApiObject,
   before: ApiObject,
-  current: CurrentObject,
-): Omit<NextObject, "claims"> {
+  current: StoredObject,
+): Decision {
   let value = Buffer.from(resource.storedCodec.encode(next));
   const isSame = isSameValue(value, next.metadata.uid ?? "", current);
   // Some types count their annotations too, which may come with a status.
@@ -303,18 +290,15 @@ function encodeNext(
     value = Buffer.from(resource.storedCodec.encode(next));
   }
   if (isFinished(resource, next)) return { object: next, value, action: "remove" };
-  return { object: next, value, action: isSame ? "same" : "write" };
+  return { object: next, value, action: isSame ? "same" : "put" };
 }
 
-const NEWLINE = 0x0a;
-
 /** Compares encodings: what the store would get with what it has. */
-function isSameValue(value: Buffer, uid: string, { json, revision }: CurrentObject): boolean {
-  if (json.at(-1) !== NEWLINE) return value.equals(json);
+function isSameValue(value: Buffer, uid: string, { bytes, revision }: StoredObject): boolean {
   // Almost every change changes the length, which saves making the text to compare with.
   const added = `,"resourceVersion":"${revision}"\n`.length;
-  if (uid !== "" && json.length !== value.length + added) return false;
-  return spliceResourceVersion(value, uid, revision).equals(json);
+  if (uid !== "" && bytes.length !== value.length + added) return false;
+  return spliceResourceVersion(value, uid, revision).equals(bytes);
 }
 
 /** Whether a field that counts has changed, as it will be read back (S1-META-19). */

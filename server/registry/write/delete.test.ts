@@ -5,16 +5,16 @@ import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
-import { createObject } from "./create.js";
-import { deleteObject } from "./delete.js";
-import { deleteCollection } from "./delete-collection.js";
-import { checkDeleteOptions, type DeleteOptions } from "./delete-options.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "./testing/registry-harness.js";
+} from "../generic/testing/registry-harness.js";
+import { createObject } from "./create.js";
+import { deleteObject } from "./delete.js";
+import { deleteCollection } from "./delete-collection.js";
+import { checkDeleteOptions, type DeleteOptions } from "./delete-options.js";
 import { patchObject } from "./update.js";
 
 const NOW_MS = Date.parse("2030-01-02T03:04:05Z");

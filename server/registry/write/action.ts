@@ -4,8 +4,8 @@
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { ActionResource } from "../../kinds/served-resource.js";
+import type { Registry, WriteOptions, WriteResult } from "../generic/registry.js";
 import { admitUnstored } from "./admit.js";
-import type { Registry, WriteOptions, WriteResult } from "./registry.js";
 
 /** A request to an action. */
 export interface ActionRequest {

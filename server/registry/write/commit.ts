@@ -2,11 +2,11 @@
  * One conditional write, and other waits of the write path for the store.
  */
 import { StorageError } from "../../../storage/kv/errors.js";
-import type { CommitResult, Operation, Transaction } from "../../../storage/kv/store.js";
+import type { CommitResult, Operation, Revision, Transaction } from "../../../storage/kv/store.js";
 import type { ApiObject } from "../../api/meta.js";
 import { storageFailure } from "../../api/storage-failure.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import type { Registry } from "./registry.js";
+import type { Registry } from "../generic/registry.js";
 
 /** @throws {StatusError} when the store refuses or its answer got lost */
 export async function commit(
@@ -22,19 +22,25 @@ export async function refresh(registry: Registry): Promise<void> {
   await asStatus(registry.freshness.fresh());
 }
 
+/** The view with what the store has told of. @throws {StatusError} 503 when it does not come */
+export async function catchUp({ freshness }: Registry, revision: Revision): Promise<void> {
+  await asStatus(freshness.reached(revision));
+}
+
 /**
  * The write of an object's key. Objects with an end get a lease of the store with every write, as a
- * put without one would make them stay. @throws {StatusError}
+ * put without one would make them stay; only those wait. @throws {StatusError}
  */
-export async function putOperation(
+export function putOperation(
   registry: Registry,
   { resource, key, value, object }: PutRequest,
   signal: AbortSignal,
-): Promise<Operation> {
+): Operation | Promise<Operation> {
   const ttlSeconds = resource.strategy.ttlSeconds?.(object, registry.lifetimes);
   if (ttlSeconds === undefined) return { type: "put", key, value };
-  const lease = await asStatus(registry.store.lease(ttlSeconds, signal));
-  return { type: "put", key, value, lease };
+  return asStatus(registry.store.lease(ttlSeconds, signal)).then((lease) => {
+    return { type: "put", key, value, lease };
+  });
 }
 
 export interface PutRequest {

@@ -1,9 +1,8 @@
 /**
- * Between objects and bytes for the write path: from what the view or the store holds to an object
- * that may be changed, and from a stored value to the bytes that a client of the served version gets.
+ * Between objects and bytes for the write path: from what the view holds to an object that may be
+ * changed, and from a stored value to the bytes that a client of the served version gets.
  */
-import type { KeyValue, Revision } from "../../../storage/kv/store.js";
-import { unreadableReason } from "../../../storage/kv/unreadable.js";
+import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { metadataProblem } from "../../../storage/objects/metadata-shape.js";
 import {
@@ -14,35 +13,18 @@ import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { isUnreadable, StatusError, unreadableObjects } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import { isMembers } from "./fields.js";
-
-/** The state that a write starts from, wherever it was read. */
-export interface CurrentObject {
-  readonly revision: Revision;
-  /** Where it is in its partition: what a complaint about it names. */
-  readonly path: string;
-  /** As stored: without resourceVersion and newline for what came from the store itself. */
-  readonly json: Buffer;
-}
-
-export function currentOfView(object: StoredObject): CurrentObject {
-  if (object.corruption !== undefined) {
-    throw unreadableObjects([object.path]);
-  }
-  return { revision: object.revision, path: object.path, json: object.bytes };
-}
-
-/** @throws {StatusError} 500 for a value that cannot be decrypted */
-export function currentOfStore(kv: KeyValue, path: string): CurrentObject {
-  if (unreadableReason(kv.value) !== undefined) throw unreadableObjects([path]);
-  return { revision: kv.modRevision, path, json: kv.value };
-}
+import { isMembers } from "../generic/fields.js";
 
 /**
  * A copy of its own that the caller may change; `metadata` has no resourceVersion, and nothing that is
- * null. @throws {StatusError} 500 for JSON that is no object, which only the store itself can have said
+ * null. @throws {StatusError} 500 for what cannot be decrypted or is no object
  */
-export function parseCurrent({ json, path }: CurrentObject): ApiObject {
+export function parseCurrent({ bytes, path, corruption }: StoredObject): ApiObject {
+  if (corruption !== undefined) throw unreadableObjects([path]);
+  return parseValue(bytes, path);
+}
+
+function parseValue(json: Buffer, path: string): ApiObject {
   const object = parseObject(json, path);
   const members = object.metadata as Record<string, unknown>;
   for (const member in members) {
@@ -73,7 +55,7 @@ function parseObject(json: Buffer, path: string): ApiObject {
 export function orUnreadable(
   error: unknown,
   resource: StoredResource,
-  current: CurrentObject,
+  current: StoredObject,
 ): unknown {
   if (isUnreadable(error)) return error;
   // Rules that are not about what is in the object, such as its version, say what they say.
@@ -84,7 +66,7 @@ export function orUnreadable(
 const MAY_COME_OF_SHAPE: ReadonlySet<number> = new Set([400, 422, 500]);
 
 /** Whether what is stored is the object of its key and its kind, also in the version that is served. */
-export function isReadable(resource: StoredResource, current: CurrentObject): boolean {
+export function isReadable(resource: StoredResource, current: StoredObject): boolean {
   const { storedCodec, conversion } = resource;
   try {
     const { object } = storedCodec.decode(parseCurrent(current) as unknown as JsonValue);
@@ -104,16 +86,12 @@ export function servedBytes(
   revision: Revision,
 ): Buffer {
   if (resource.conversion === undefined) return spliceResourceVersion(value, uid, revision);
-  return servedUnstored(resource, parseCurrent({ json: value, path: "", revision }), revision);
+  return servedUnstored(resource, parseValue(value, ""), revision);
 }
 
-/** A current object, wherever it was read, as a client of the resource's version is shown it. */
-export function servedCurrent(resource: StoredResource, current: CurrentObject): Buffer {
-  const { json, revision } = current;
-  if (resource.conversion !== undefined) return convertedCurrent(resource, current);
-  if (json.at(-1) === NEWLINE) return json;
-  const { uid } = (parseJson(json) as unknown as ApiObject).metadata;
-  return spliceResourceVersion(json, uid ?? "", revision);
+/** A current object as a client of the resource's version is shown it. */
+export function servedCurrent(resource: StoredResource, current: StoredObject): Buffer {
+  return resource.conversion === undefined ? current.bytes : convertedCurrent(resource, current);
 }
 
 /** A state that was not stored (dry run, or deleted), with the revision that it had before. */
@@ -131,12 +109,10 @@ export function servedUnstored(
 }
 
 /** @throws {StatusError} 500 for an object that has no such form */
-function convertedCurrent(resource: StoredResource, current: CurrentObject): Buffer {
+function convertedCurrent(resource: StoredResource, current: StoredObject): Buffer {
   try {
     return servedUnstored(resource, parseCurrent(current), current.revision);
   } catch (error) {
     throw orUnreadable(error, resource, current);
   }
 }
-
-const NEWLINE = 0x0a;

@@ -1,10 +1,17 @@
 /**
- * WriteTurns: writers of one object take turns inside this process once they have got in each other's
- * way. Without it, n writers of one object would try n²/2 times. Writers of other replicas still
- * compete, but with one of ours at a time. Nothing is kept for objects that nobody fights over.
+ * WriteQueue: writers of one key queue up inside this process once they have got in each other's way.
+ * Without it, n writers of one object would try n²/2 times. Writers of other replicas still compete,
+ * but with one of ours at a time. Nothing is kept for keys that nobody fights over.
  *
- * Who waited for the store in vain takes those behind along: it would be as silent to each of them in turn.
+ *   A, B commit at once   A wins; B is refused, enters: the queue of the key is B
+ *   C comes               the key is contested: C enters behind B before it tries
+ *   B leaves              C begins
+ *   C leaves              nobody waits: the key is not contested any more
+ *
+ * A writer that waited for a silent store in vain fails those behind it with the same outage: the
+ * store would be as silent to each of them in turn.
  */
+import { assert } from "../../../storage/base/assert.js";
 import { StatusError } from "../../api/status.js";
 import { storeUnavailable } from "../../api/storage-failure.js";
 
@@ -13,12 +20,12 @@ interface Waiter {
   reject(error: unknown): void;
 }
 
-/** Ends a turn. @param outage why the store could not be asked; those who wait get it, too */
-export type EndTurn = (outage?: StatusError) => void;
+/** Gives the place to the next. @param outage why the store could not be asked; all who wait get it */
+export type LeaveQueue = (outage?: StatusError) => void;
 
 /**
- * What a failed write has to say to those who wait for its turn: that the store is silent, and that
- * theirs was certainly not done. Undefined where it failed for reasons of its own.
+ * What a failed write has to say to those who wait behind it: that the store is silent, and that theirs
+ * was certainly not done. Undefined where it failed for reasons of its own.
  */
 export function outageIn(error: unknown, signal: AbortSignal): StatusError | undefined {
   const isOutage = error instanceof StatusError && (error.code === 503 || error.code === 504);
@@ -27,8 +34,8 @@ export function outageIn(error: unknown, signal: AbortSignal): StatusError | und
   return storeUnavailable();
 }
 
-export class WriteTurns {
-  /** Those who wait, in order, behind the one whose turn it is. */
+export class WriteQueue {
+  /** By key: those who wait, in order, behind the one that is first. */
   readonly #queues = new Map<string, Set<Waiter>>();
 
   /** How many keys are contested now. */
@@ -36,21 +43,21 @@ export class WriteTurns {
     return this.#queues.size;
   }
 
-  /** Whether somebody has asked for turns on the key; then everybody does. */
+  /** Whether somebody has queued for the key; then everybody does. */
   isContested(key: string): boolean {
     return this.#queues.has(key);
   }
 
   /**
-   * Waits for the turn on a key. @returns the function that ends it; must be called.
+   * Waits to be the first. @returns the function that leaves again; must be called.
    * The queue is as long as there are requests in flight, which is bounded elsewhere.
-   * @throws the signal's reason @throws what ended the turn of somebody before
+   * @throws the signal's reason @throws the outage that ended the wait of somebody before
    */
-  take(key: string, signal: AbortSignal): Promise<EndTurn> {
+  enter(key: string, signal: AbortSignal): Promise<LeaveQueue> {
     const queue = this.#queues.get(key);
     if (queue === undefined) {
       this.#queues.set(key, new Set());
-      return Promise.resolve(this.#endOf(key));
+      return Promise.resolve(this.#leaveOf(key));
     }
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
@@ -65,7 +72,7 @@ export class WriteTurns {
       const waiter: Waiter = {
         begin: () => {
           leave();
-          resolve(this.#endOf(key));
+          resolve(this.#leaveOf(key));
         },
         reject: (error) => {
           leave();
@@ -77,8 +84,11 @@ export class WriteTurns {
     });
   }
 
-  #endOf(key: string): EndTurn {
+  #leaveOf(key: string): LeaveQueue {
+    let isFirst = true;
     return (outage) => {
+      assert(isFirst, "LeavesOnce");
+      isFirst = false;
       const queue = this.#queues.get(key);
       if (outage !== undefined) for (const waiter of [...(queue ?? [])]) waiter.reject(outage);
       const [next] = queue ?? [];

@@ -4,7 +4,7 @@
  * whatever they protected is the caller's responsibility. A readable object is never deleted so.
  *
  * What it held besides itself (the addresses of a Service) names its holder, and is let go of in the
- * same transaction; a claim that cannot be read either stays, and is deleted on its own.
+ * same transaction; a reservation that cannot be read either stays, and is deleted on its own.
  */
 import { STOP } from "../../../storage/cache/object-tree.js";
 import type { Compare } from "../../../storage/kv/store.js";
@@ -12,22 +12,21 @@ import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { JsonObject } from "../../api/meta.js";
+import { formatGroupVersion } from "../../api/names.js";
 import { conflict, invalid, isUnreadable, notFound, unreadableObjects } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { UserInfo } from "../../request/user-info.js";
-import { commit, refresh } from "./commit.js";
+import { isMembers, valueAt } from "../generic/fields.js";
+import type { Registry, WriteResult } from "../generic/registry.js";
+import { refresh } from "./commit.js";
+import { isReadable } from "./current.js";
 import { deletedStatus, deleteObject } from "./delete.js";
 import { IGNORE_READ_ERRORS_FIELD } from "./delete-options.js";
-import { isMembers, valueAt } from "./fields.js";
-import { currentOfView, isReadable } from "./objects.js";
-import type { Registry, WriteResult } from "./registry.js";
+import { runWrite, type WritePlan } from "./write.js";
 
 /** More than an object holds, and less than a transaction may be large. */
-const CLAIMS_MAX = 100;
-
-/** Tries against somebody who writes junk over junk. */
-const ATTEMPTS_MAX = 8;
+const RESERVATIONS_MAX = 100;
 
 export interface CorruptTarget {
   readonly resource: StoredResource;
@@ -57,26 +56,36 @@ export async function deleteCorruptObject(
   } catch (error) {
     if (!isUnreadable(error)) throw error;
   }
-  const key = registry.view.keys.key(resource.partition, path);
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const found = partition.get(path);
-    const { revision } = refuseReadable(resource, name, found);
-    // Nobody has made it anew in between: what goes is what could not be read.
-    const held = heldClaims(registry, target);
-    const compares = [{ key, modRevision: revision }, ...held];
-    const operations = compares.map((one) => ({ type: "delete", key: one.key }) as const);
-    const transaction = { compares, operations };
-    const result = await commit(registry, transaction, signal);
-    if (result.succeeded) {
-      return { status: 200, bytes: deletedStatus(resource, { metadata: { name } }) };
-    }
-    await refresh(registry);
-  }
-  throw conflict(resource, name);
+  await runWrite(registry, planRemoval(registry, target), signal);
+  return { status: 200, bytes: deletedStatus(resource, { metadata: { name } }) };
 }
 
-/** The claims that name the object as their holder, with the revisions at which they do. */
-function heldClaims(
+/** What goes is what could not be read: nobody has made it anew in between. */
+function planRemoval(registry: Registry, target: CorruptTarget): WritePlan {
+  const { resource, namespace, name } = target;
+  return {
+    resource,
+    namespace,
+    isDryRun: false,
+    isProved: true,
+    name: () => name,
+    decide({ current }) {
+      refuseReadable(resource, name, current);
+      const compares = heldReservations(registry, target);
+      const operations = compares.map(({ key }) => ({ type: "delete", key }) as const);
+      const object = {
+        kind: resource.kind,
+        apiVersion: formatGroupVersion(resource),
+        metadata: { name },
+      };
+      return { action: "remove", object, reservations: { compares, operations } };
+    },
+    lost: () => conflict(resource, name),
+  };
+}
+
+/** The reservations that name the object as their holder, with the revisions at which they do. */
+function heldReservations(
   { view, naming }: Registry,
   { resource, namespace, name }: CorruptTarget,
 ): readonly Compare[] {
@@ -96,7 +105,7 @@ function heldClaims(
           (parent.namespace ?? "") === namespace &&
           parent.name === name;
         if (isHeld) held.push({ key: view.keys.key(id, path), modRevision: revision });
-        return held.length === CLAIMS_MAX ? STOP : undefined;
+        return held.length === RESERVATIONS_MAX ? STOP : undefined;
       });
   }
   return held;
@@ -108,7 +117,7 @@ function refuseReadable(
   found: StoredObject | undefined,
 ): StoredObject {
   if (found === undefined) throw notFound(resource, name);
-  if (found.corruption !== undefined || !isReadable(resource, currentOfView(found))) return found;
+  if (found.corruption !== undefined || !isReadable(resource, found)) return found;
   const why = "is exclusively used to delete corrupt object(s), try again by removing this option";
   const subject = { group: resource.group, kind: resource.resource };
   throw invalid(subject, name, [invalidValue(IGNORE_READ_ERRORS_FIELD, true, why)]);

@@ -4,15 +4,15 @@ import { after, before, test } from "node:test";
 import { StorageError } from "../../../storage/kv/errors.js";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { createObject } from "./create.js";
-import { deleteObject } from "./delete.js";
-import type { Registry } from "./registry.js";
+import type { Registry } from "../generic/registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "./testing/registry-harness.js";
+} from "../generic/testing/registry-harness.js";
+import { createObject } from "./create.js";
+import { deleteObject } from "./delete.js";
 
 const harness = await openRegistryHarness();
 
@@ -235,26 +235,18 @@ test("a Secret's stringData becomes data and is not given back", async () => {
   assert.equal(object.type, "Opaque");
 });
 
-/** A registry whose store says, for the first tries, that the name is taken. */
+/** A registry in whose store others are quicker, for the first tries, to take the name. */
 function clashing(times: number): { registry: Registry; tries: string[] } {
   const { store } = harness.registry;
   const tries: string[] = [];
   const commit: typeof store.commit = async (transaction, signal) => {
     const key = transaction.compares[0]?.key ?? "";
     tries.push(key);
-    if (tries.length > times) return await store.commit(transaction, signal);
-    const taken = Buffer.from('{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}');
-    const { revision } = harness.registry.view;
-    const at = { modRevision: revision, createRevision: revision };
-    const namespace = harness.registry.view.partition("core/namespaces").get("default");
-    assert.ok(namespace);
-    const gate = { key: "", value: namespace.bytes, ...at, modRevision: namespace.revision };
-    const gateKey = transaction.compares[1]?.key ?? "";
-    const current = [
-      { key, value: taken, ...at },
-      { ...gate, key: gateKey },
-    ];
-    return { succeeded: false, revision, current };
+    if (tries.length <= times) {
+      const name = key.slice(key.lastIndexOf("/") + 1);
+      await create("configmaps", "default", { metadata: { name } });
+    }
+    return await store.commit(transaction, signal);
   };
   const clash = new Proxy(store, {
     get: (target, name) => (name === "commit" ? commit : Reflect.get(target, name, target)),

@@ -2,16 +2,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { serviceUnavailable } from "../../api/status.js";
-import { WriteTurns } from "./write-turns.js";
+import { WriteQueue } from "./write-queue.js";
 
 const NEVER = new AbortController().signal;
 
 test("writers of one key take turns in their order, and nothing is kept afterwards", async () => {
-  const turns = new WriteTurns();
+  const turns = new WriteQueue();
   const order: number[] = [];
-  const first = await turns.take("a", NEVER);
+  const first = await turns.enter("a", NEVER);
   const others = [1, 2, 3].map(async (n) => {
-    const end = await turns.take("a", NEVER);
+    const end = await turns.enter("a", NEVER);
     order.push(n);
     end();
   });
@@ -24,9 +24,9 @@ test("writers of one key take turns in their order, and nothing is kept afterwar
 });
 
 test("who waited for the store in vain takes those behind along", async () => {
-  const turns = new WriteTurns();
-  const end = await turns.take("a", NEVER);
-  const waiting = [1, 2, 3].map(() => turns.take("a", NEVER));
+  const turns = new WriteQueue();
+  const end = await turns.enter("a", NEVER);
+  const waiting = [1, 2, 3].map(() => turns.enter("a", NEVER));
   const outage = serviceUnavailable("the store is silent");
   end(outage);
   for (const turn of waiting) await assert.rejects(turn, outage);
@@ -34,11 +34,11 @@ test("who waited for the store in vain takes those behind along", async () => {
 });
 
 test("a writer whose time is over leaves the queue; its place is not waited for", async () => {
-  const turns = new WriteTurns();
+  const turns = new WriteQueue();
   const caller = new AbortController();
-  const end = await turns.take("a", NEVER);
-  const left = turns.take("a", caller.signal);
-  const next = turns.take("a", NEVER);
+  const end = await turns.enter("a", NEVER);
+  const left = turns.enter("a", caller.signal);
+  const next = turns.enter("a", NEVER);
   const reason = new Error("its time is over");
   caller.abort(reason);
   await assert.rejects(left, reason);

@@ -1,5 +1,5 @@
 /**
- * What quotas cost the writes: `node dist/server/registry/generic/quota.bench.js`. Prints
+ * What quotas cost the writes: `node dist/server/registry/write/quota.bench.js`. Prints
  *
  *   look     nanoseconds of the plugin for a write in a namespace without quotas, among 1,000 that have one
  *   none     microseconds of CPU per create without the plugin
@@ -12,15 +12,15 @@ import { systemClock } from "../../../storage/base/clock.js";
 import { AdmissionChain } from "../../admission/chain.js";
 import { ResourceQuota } from "../../admission/quota/resource-quota.js";
 import type { JsonObject } from "../../api/meta.js";
-import { attributesOf } from "./admit.js";
-import { createObject } from "./create.js";
-import type { Registry } from "./registry.js";
+import type { Registry } from "../generic/registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "./testing/registry-harness.js";
+} from "../generic/testing/registry-harness.js";
+import { attributesOf } from "./admit.js";
+import { createObject } from "./create.js";
 import { patchObject } from "./update.js";
 
 const NAMESPACES = 1_000;

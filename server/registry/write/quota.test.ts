@@ -9,16 +9,16 @@ import { ResourceQuota } from "../../admission/quota/resource-quota.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { createObject } from "./create.js";
-import { deleteObject } from "./delete.js";
-import type { Registry } from "./registry.js";
+import type { Registry } from "../generic/registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   testUser,
   writeOptions,
-} from "./testing/registry-harness.js";
+} from "../generic/testing/registry-harness.js";
+import { createObject } from "./create.js";
+import { deleteObject } from "./delete.js";
 import { patchObject } from "./update.js";
 
 const harness = await openRegistryHarness();
@@ -271,7 +271,7 @@ test("200 creates at once through three replicas fill a quota of 50 and no more"
   const { tree } = registry.view.partition("core/configmaps").snapshot();
   assert.equal(tree.count("race", ""), 50);
   assert.deepEqual(await usedOf("race", "q"), { configmaps: "50" });
-  for (const { writeTurns } of replicas) assert.equal(writeTurns?.size, 0);
+  for (const { writeQueue } of replicas) assert.equal(writeQueue?.size, 0);
 });
 
 test("updates of one object and charges of one quota at once end, with nothing lost", async () => {
@@ -296,7 +296,7 @@ test("updates of one object and charges of one quota at once end, with nothing l
   assert.equal(used.services, "21");
   // What shrinks in between is for the control loop to see.
   assert.ok(Number(used["services.nodeports"]) >= 21);
-  assert.equal(registry.writeTurns?.size, 0);
+  assert.equal(registry.writeQueue?.size, 0);
 });
 
 test("a quota that was deleted or replaced meanwhile is looked at anew", async () => {

@@ -1,0 +1,113 @@
+/** Create: stores an object that is not there yet, under its name or one that is made for it. */
+import type { ApiObject } from "../../api/meta.js";
+import { badRequest, conflict, internalError } from "../../api/status.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
+import { decodeInput, type ObjectInput } from "../generic/decode-input.js";
+import { generateName } from "../generic/metadata.js";
+import type { ObjectResult, Registry } from "../generic/registry.js";
+import { servedBytes, servedUnstored } from "./current.js";
+import { type CreateTarget, decideCreate } from "./decide-create.js";
+import { type Outcome, runWrite } from "./write.js";
+
+export interface CreateRequest extends CreateTarget {
+  readonly input: ObjectInput;
+}
+
+/** Names that are made for one object before the client is told to try again (S1-META-03). */
+const GENERATED_NAMES_MAX = 8;
+
+/** Stores a new object. @throws {StatusError} */
+export async function createObject(
+  registry: Registry,
+  request: CreateRequest,
+  signal: AbortSignal,
+): Promise<ObjectResult> {
+  const { resource, namespace, options, input } = request;
+  const decode = decodeOnce(resource, input, options);
+  const { name = "", generateName: prefix = "" } = decode.first.metadata;
+  const isGenerated = name === "" && prefix !== "";
+  let current = isGenerated ? generateName(prefix) : name;
+  let namesLeft = isGenerated ? GENERATED_NAMES_MAX : 1;
+  const outcome = await runWrite(
+    registry,
+    {
+      resource,
+      namespace,
+      isDryRun: options.isDryRun,
+      name: () => current,
+      decide(seen, deadline) {
+        if (seen.current !== undefined && --namesLeft > 0) {
+          current = generateName(prefix);
+          return "again";
+        }
+        const made = { served: decode.next(), generatedName: isGenerated ? current : undefined };
+        return decideCreate(registry, request, made, seen, deadline);
+      },
+      lost: () => internalError(`${namespace} changes too often to create objects in it`),
+    },
+    signal,
+  );
+  return answerCreated(resource, outcome);
+}
+
+export interface DecodedInput {
+  /** What the client sent. */
+  readonly first: ApiObject;
+  /** The same for an attempt, which may change it; decoded anew from the second one on. */
+  next(): ApiObject;
+}
+
+/**
+ * Decodes at once, so that a bad body is refused before anything is looked up, and what is wrong with
+ * a good one is said once. @throws {StatusError} 400
+ */
+export function decodeOnce(
+  resource: StoredResource,
+  input: ObjectInput,
+  options: Parameters<typeof decodeInput>[2],
+): DecodedInput {
+  const first = decodeInput(resource, input, options);
+  let unused: ApiObject | undefined = first;
+  return {
+    first,
+    next() {
+      const next = unused ?? decodeInput(resource, input, { fieldValidation: "Ignore", warn() {} });
+      unused = undefined;
+      return next;
+    },
+  };
+}
+
+/**
+ * The object that a PUT or an apply creates bears the name of the URL, and no uid: a client that names
+ * one means an object that it has seen (S1-META-07). @throws {StatusError} 400, 409
+ */
+export function refuseOtherObject(
+  resource: StoredResource,
+  { metadata }: ApiObject,
+  urlName: string,
+): void {
+  metadata.name ||= urlName;
+  const { name, uid = "" } = metadata;
+  if (name !== urlName) {
+    throw badRequest(
+      `the name of the object (${name}) does not match the name on the URL (${urlName})`,
+    );
+  }
+  if (uid !== "") {
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw conflict(resource, name, why);
+  }
+}
+
+/** The answer to a create, whichever verb it came by. */
+export function answerCreated(
+  resource: StoredResource,
+  { decision: { object, value }, revision, isStored }: Outcome,
+): ObjectResult {
+  const bytes =
+    isStored && value !== undefined
+      ? servedBytes(resource, value, object.metadata.uid ?? "", revision)
+      : servedUnstored(resource, object, undefined);
+  return { status: 201, bytes, stored: object, revision };
+}

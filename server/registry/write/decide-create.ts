@@ -1,0 +1,194 @@
+/**
+ * What a create would store: pure but for admission, from the object that the client sent and the
+ * state that was seen. The order of checks is that of the existing API:
+ *
+ *   metadata ─► namespace ─► defaults, strategy ─► owners ─► mutate ─► validation ─► reservations
+ *     ─► validate ─► is the name free?
+ */
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { ApiObject, ObjectMeta } from "../../api/meta.js";
+import {
+  alreadyExists,
+  type FieldError,
+  generatedNameTaken,
+  invalid,
+  type StatusError,
+  stillBeingDeleted,
+} from "../../api/status.js";
+import { validateMetadata } from "../../api/validation-metadata.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
+import { joinProblems } from "../generic/join-problems.js";
+import { dedupeOwners, isDeleting, prepareMetadataForCreate } from "../generic/metadata.js";
+import { withOwnersOf } from "../generic/ownership.js";
+import type { Registry, WriteOptions } from "../generic/registry.js";
+import { admitWrite, attributesOf, keepIdentity, reform } from "./admit.js";
+import { parseCurrent } from "./current.js";
+import type { Decision, Seen } from "./decision.js";
+import { requireNamespace } from "./judged-by.js";
+import { reserve } from "./reservations.js";
+
+/** A new object of the resource. */
+export interface CreateTarget {
+  readonly resource: StoredResource;
+  /** "" for cluster scope. */
+  readonly namespace: string;
+  readonly options: WriteOptions;
+  /** Set when the input was merged by an apply, so that it has its owners. */
+  readonly isApplied?: true;
+}
+
+export interface NewObject {
+  /** Decoded, with defaults, in the served version; is changed. */
+  readonly served: ApiObject;
+  /** Made for an object that has none itself; absent = the object has its name. */
+  readonly generatedName?: string | undefined;
+}
+
+/** @throws {StatusError} when the object may not be created */
+export function decideCreate(
+  registry: Registry,
+  target: CreateTarget,
+  { served, generatedName }: NewObject,
+  { current }: Seen,
+  signal: AbortSignal,
+): Decision | Promise<Decision> {
+  const { resource, namespace, options } = target;
+  const { isNamespaced } = resource;
+  const nowMs = registry.clock.now();
+  prepareMetadataForCreate(served, { isNamespaced, namespace, nowMs });
+  dedupeOwners(served.metadata, options);
+  if (isNamespaced) {
+    requireNamespace(registry, resource, namespace, served.metadata.name ?? "");
+  }
+  if (generatedName !== undefined) served.metadata.name = generatedName;
+  const prepared = withOwners(registry, target, prepare(registry, target, served));
+  const finished = (made: Prepared) => finish(registry, target, made, current);
+  const { admission } = registry;
+  if (admission === undefined) return finished(prepared);
+
+  const identity = { ...prepared.object.metadata };
+  const name = prepared.object.metadata.name ?? "";
+  const about = { ...target, subresource: "", name };
+  const attributes = attributesOf(about, prepared.object, undefined);
+  const make = (isChanged: boolean): Decision => {
+    const { object } = attributes;
+    const made = isChanged
+      ? remake(registry, target, { changed: object, owned: prepared.object, identity })
+      : prepared;
+    const decision = finished(made);
+    attributes.object = decision.object;
+    return decision;
+  };
+  return admitWrite(admission, attributes, make, signal);
+}
+
+interface Prepared {
+  readonly object: ApiObject;
+  /** What the facts alone find wrong. */
+  readonly errors: readonly FieldError[];
+}
+
+/** From the client's object to the one of the stored version, as the strategy wants it. */
+function prepare(
+  registry: Registry,
+  { resource, options }: CreateTarget,
+  served: ApiObject,
+): Prepared {
+  const { conversion } = resource;
+  const errors = resource.codec.validate(served);
+  const object = conversion === undefined ? served : conversion.toStored(served);
+  if (conversion !== undefined) resource.storedCodec.applyDefaults(object);
+  applyStrategy(registry, resource, object, options);
+  return { object, errors };
+}
+
+function applyStrategy(
+  registry: Registry,
+  { strategy }: StoredResource,
+  object: ApiObject,
+  options: WriteOptions,
+): void {
+  if (strategy.generationFields !== undefined) object.metadata.generation = 1;
+  strategy.prepareForCreate?.(object, strategyContext(registry, options));
+}
+
+/** Before admission: fields that plugins set have no owner. */
+function withOwners(
+  registry: Registry,
+  { resource, options, isApplied }: CreateTarget,
+  { object, errors }: Prepared,
+): Prepared {
+  if (isApplied === true) return { object, errors };
+  const write = { manager: options.fieldManager, subresource: "" };
+  return { object: registry.ownership.track(resource, undefined, object, write), errors };
+}
+
+interface Changed {
+  readonly changed: ApiObject;
+  /** Has the owners. */
+  readonly owned: ApiObject;
+  readonly identity: ObjectMeta;
+}
+
+/** What admission changed counts, but for what is the server's own. @throws {StatusError} 500 */
+function remake(
+  registry: Registry,
+  { resource, options }: CreateTarget,
+  { changed, owned, identity }: Changed,
+): Prepared {
+  const object = withOwnersOf(reform(resource.storedCodec, changed), owned);
+  keepIdentity(object.metadata, identity);
+  applyStrategy(registry, resource, object, options);
+  return { object, errors: resource.storedCodec.validate(object) };
+}
+
+/** Validates, reserves and encodes. @throws {StatusError} 422 */
+function finish(
+  registry: Registry,
+  { resource, options }: CreateTarget,
+  { object, errors }: Prepared,
+  existing: StoredObject | undefined,
+): Decision {
+  const { strategy, isNamespaced, storedCodec } = resource;
+  const metadata = validateMetadata(object.metadata, {
+    isNamespaced,
+    checkName: strategy.validateName,
+    namespaceFinalizer: registry.naming.namespaceFinalizer,
+  });
+  const own = strategy.validate?.(object, strategyContext(registry, options)) ?? [];
+  const found = joinProblems({ facts: errors, metadata, own });
+  const write = { next: object, current: undefined };
+  const problems = registry.declarative?.judge(resource, write, found) ?? found;
+  if (problems.length > 0) throw invalid(resource, object.metadata.name ?? "", problems);
+  const { change, refusal } = reserve(registry, resource, object, undefined);
+  return {
+    action: "put",
+    object,
+    value: Buffer.from(storedCodec.encode(object)),
+    reservations: change,
+    refusal: existing === undefined ? refusal : nameTaken(resource, object, existing),
+  };
+}
+
+function strategyContext(registry: Registry, { user }: WriteOptions): StrategyContext {
+  return { nowMs: registry.clock.now(), subresource: "", naming: registry.naming, user };
+}
+
+function nameTaken(
+  resource: StoredResource,
+  { metadata: { name = "", generateName = "" } }: ApiObject,
+  existing: StoredObject,
+): StatusError {
+  if (isLeaving(existing)) return stillBeingDeleted(resource, name);
+  return generateName === "" ? alreadyExists(resource, name) : generatedNameTaken(resource, name);
+}
+
+/** An object that cannot be read holds its name, too. */
+function isLeaving(existing: StoredObject): boolean {
+  try {
+    return isDeleting(parseCurrent(existing));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * Delete: one object. The decision is deletion.ts's; here it is committed on the condition that the
+ * object is still the one that was decided about.
+ */
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { ApiObject } from "../../api/meta.js";
+import { conflict, notFound, type Status } from "../../api/status.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
+import type { UserInfo } from "../../request/user-info.js";
+import type { Registry, WriteResult } from "../generic/registry.js";
+import { admitDelete } from "./admit.js";
+import { orUnreadable, parseCurrent, servedBytes, servedUnstored } from "./current.js";
+import type { Decision } from "./decision.js";
+import type { DeleteOptions } from "./delete-options.js";
+import { decideDeletion } from "./deletion.js";
+import { changeOf } from "./reservations.js";
+import { type Outcome, runWrite, type WritePlan } from "./write.js";
+
+export interface DeleteTarget {
+  readonly resource: StoredResource;
+  readonly namespace: string;
+  readonly name: string;
+  readonly options: DeleteOptions;
+  /** Who asks; absent = the server itself. */
+  readonly user?: UserInfo;
+  /** Takes what the client should know although the delete succeeds. */
+  readonly warn?: (text: string) => void;
+}
+
+/** Deletes an object or begins its deletion. @throws {StatusError} */
+export async function deleteObject(
+  registry: Registry,
+  target: DeleteTarget,
+  signal: AbortSignal,
+): Promise<WriteResult> {
+  warnOfDefault(target);
+  const outcome = await runWrite(registry, planDelete(registry, target), signal);
+  return answerDeleted(target, outcome);
+}
+
+/** A delete for the loop. */
+export function planDelete(registry: Registry, target: DeleteTarget): WritePlan {
+  const { resource, namespace, name, options } = target;
+  return {
+    resource,
+    namespace,
+    isDryRun: options.isDryRun,
+    name: () => name,
+    decide: ({ current }, signal) => {
+      if (current === undefined) throw notFound(resource, name);
+      return decideDelete(registry, target, current, signal);
+    },
+    explain: (error, current) => orUnreadable(error, resource, current),
+    lost: () => conflict(resource, name),
+  };
+}
+
+/** What the delete makes of the object as it is. @throws {StatusError} */
+export function decideDelete(
+  registry: Registry,
+  target: DeleteTarget,
+  current: StoredObject,
+  signal: AbortSignal,
+): Decision | Promise<Decision> {
+  const { resource, options } = target;
+  const object = parseCurrent(current);
+  const nowMs = registry.clock.now();
+  const action = decideDeletion(resource, object, current.revision, options, nowMs);
+  if (action === "pending") return { action: "same", object };
+  const decided = (): Decision => {
+    // Also shows whether what is stored is an object of its kind at all: one that is not is not deleted
+    // by name, as its finalizers and preconditions may not be what they seem (S1-UNS).
+    const value = Buffer.from(resource.storedCodec.encode(object));
+    if (action === "mark") return { action: "put", object, value };
+    const reservations = changeOf(registry, resource, undefined, object);
+    return { action: "remove", object, value, reservations };
+  };
+  return admitDelete(registry, target, current, signal)?.then(decided) ?? decided();
+}
+
+/** Says what becomes of dependents where the client did not. */
+export function warnOfDefault({
+  resource,
+  options,
+  warn,
+}: Pick<DeleteTarget, "resource" | "options" | "warn">): void {
+  const text = resource.strategy.defaultPropagationWarning;
+  const isSaid = options.propagationPolicy !== undefined || options.orphanDependents !== undefined;
+  if (text !== undefined && !isSaid) warn?.(text);
+}
+
+/** The object while there is one (or where the type gives its last state), else a Status. */
+function answerDeleted(
+  { resource, options }: DeleteTarget,
+  { decision, current, revision, isStored }: Outcome,
+): WriteResult {
+  const { action, object, value } = decision;
+  const isGone = action === "remove";
+  if (isGone && resource.strategy.returnsDeletedObject !== true) {
+    return { status: 200, bytes: deletedStatus(resource, object) };
+  }
+  const bytes =
+    isStored && value !== undefined
+      ? servedBytes(resource, value, object.metadata.uid ?? "", revision)
+      : servedUnstored(resource, object, current?.revision);
+  // Clients that use the old way to ask for background deletion learn that it is not done yet.
+  const status = !isGone && options.orphanDependents === false ? 202 : 200;
+  return { status, bytes };
+}
+
+/** Lets a client see which object it was that is gone (S1-DEL-12). */
+export function deletedStatus(
+  resource: StoredResource,
+  { metadata }: Pick<ApiObject, "metadata">,
+): Buffer {
+  const { group } = resource;
+  const { uid } = metadata;
+  const status: Omit<Status, "code"> = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    details: {
+      name: metadata.name ?? "",
+      ...(group === "" ? {} : { group }),
+      kind: resource.resource,
+      ...(uid === undefined ? {} : { uid }),
+    },
+  };
+  return Buffer.from(`${JSON.stringify(status)}\n`);
+}

@@ -1,0 +1,144 @@
+/**
+ * Update: PUT and PATCH of an object or of one of its subresources. A PUT on what is not there creates
+ * it where the type allows (S1-GEN-18).
+ */
+
+import type { ApiObject, JsonValue } from "../../api/meta.js";
+import { badRequest, conflict, notFound } from "../../api/status.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
+import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
+import type { ObjectResult, Registry } from "../generic/registry.js";
+import { answerCreated, decodeOnce, refuseOtherObject } from "./create.js";
+import { orUnreadable, servedBytes, servedCurrent, servedUnstored } from "./current.js";
+import { decideCreate } from "./decide-create.js";
+import { decideUpdate, type UpdateTarget } from "./decide-update.js";
+import type { Decision, Seen } from "./decision.js";
+import { type Outcome, runWrite } from "./write.js";
+
+export type { UpdateTarget } from "./decide-update.js";
+
+export interface ReplaceTarget extends UpdateTarget {
+  readonly input: ObjectInput;
+  /** Asked before a PUT creates, which is another permission than to update. @throws to refuse */
+  readonly authorizeCreate?: () => Promise<void>;
+}
+
+export interface PatchTarget extends UpdateTarget {
+  readonly patch: (current: JsonValue) => JsonValue;
+  /** What a strict reader says about the text of the patch itself. */
+  readonly remarks?: readonly string[];
+  /** The answer when the result of the patch is no such object; absent = that to a bad body. */
+  readonly refuseResult?: (result: JsonValue) => RefuseInput;
+}
+
+/** Replaces an object, or creates it where the type allows (S1-GEN-18). @throws {StatusError} */
+export async function updateObject(
+  registry: Registry,
+  target: ReplaceTarget,
+  signal: AbortSignal,
+): Promise<ObjectResult> {
+  const { resource, name, subresource, options, input } = target;
+  const decode = decodeOnce(resource, input, options);
+  refuseOtherName(decode.first, name);
+  const canCreate = resource.strategy.allowCreateOnUpdate === true && subresource === "";
+  const update = { ...target, isReplaced: true as const };
+  const create = async (seen: Seen): Promise<Decision> => {
+    await target.authorizeCreate?.();
+    const served = decode.next();
+    refuseOtherObject(resource, served, name);
+    return await decideCreate(registry, target, { served }, seen, signal);
+  };
+  return await changeObject(
+    registry,
+    target,
+    (seen) => {
+      if (seen.current !== undefined) {
+        return decideUpdate(registry, update, seen.current, () => decode.next(), signal);
+      }
+      if (!canCreate) throw notFound(resource, name);
+      return create(seen);
+    },
+    signal,
+  );
+}
+
+/**
+ * Changes an object by a patch: a pure function of its JSON in the served version. It runs again for
+ * each state that the object turns out to have. @throws {StatusError}
+ */
+export async function patchObject(
+  registry: Registry,
+  target: PatchTarget,
+  signal: AbortSignal,
+): Promise<ObjectResult> {
+  const { resource, name, options, patch, refuseResult, remarks = [] } = target;
+  return await changeObject(
+    registry,
+    target,
+    ({ current }) => {
+      if (current === undefined) throw notFound(resource, name);
+      const makeNext = (served: () => ApiObject): ApiObject => {
+        const value = patch(served() as unknown as JsonValue);
+        const input = { value, duplicateFields: [], remarks, refuse: refuseResult?.(value) };
+        const next = decodeInput(resource, input, options);
+        refuseOtherName(next, name);
+        return next;
+      };
+      return decideUpdate(registry, target, current, makeNext, signal);
+    },
+    signal,
+  );
+}
+
+/** The name of the URL is that of the object. @throws {StatusError} 400 */
+export function refuseOtherName({ metadata }: Pick<ApiObject, "metadata">, name: string): void {
+  const sent = metadata.name ?? "";
+  if (sent === name) return;
+  throw badRequest(
+    sent === ""
+      ? `the name of the object (${name} based on URL) was undeterminable: resource name may not be empty`
+      : `the name of the object (${sent}) does not match the name on the URL (${name})`,
+  );
+}
+
+/** Writes what `decide` makes of an object that has a name in the URL. @throws {StatusError} */
+export async function changeObject(
+  registry: Registry,
+  { resource, namespace, name, options }: UpdateTarget,
+  decide: (seen: Seen) => Decision | Promise<Decision>,
+  signal: AbortSignal,
+): Promise<ObjectResult> {
+  const outcome = await runWrite(
+    registry,
+    {
+      resource,
+      namespace,
+      isDryRun: options.isDryRun,
+      name: () => name,
+      decide,
+      explain: (error, current) => orUnreadable(error, resource, current),
+      lost: () => conflict(resource, name),
+    },
+    signal,
+  );
+  return outcome.current === undefined
+    ? answerCreated(resource, outcome)
+    : answerUpdated(resource, outcome);
+}
+
+function answerUpdated(
+  resource: StoredResource,
+  { decision, current, revision, isStored }: Outcome,
+): ObjectResult {
+  const { action, object, value } = decision;
+  const result = { status: 200 as const, stored: object, revision };
+  if (isStored && value !== undefined) {
+    const bytes = servedBytes(resource, value, object.metadata.uid ?? "", revision);
+    return { ...result, bytes };
+  }
+  const isSame = action === "same" && current !== undefined;
+  const bytes = isSame
+    ? servedCurrent(resource, current)
+    : servedUnstored(resource, object, revision);
+  return { ...result, bytes };
+}

@@ -1,0 +1,158 @@
+/**
+ * What holds for every write, whatever the verb, kind and state: checked on random writes, many of them
+ * wrong, through two replicas of one store, so that the views lag as they do.
+ */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { AdmissionChain } from "../../admission/chain.js";
+import { ResourceQuota } from "../../admission/quota/resource-quota.js";
+import type { ApiObject, JsonObject } from "../../api/meta.js";
+import { StatusError } from "../../api/status.js";
+import type { Registry, WriteResult } from "../generic/registry.js";
+import {
+  inputOf,
+  noSignal,
+  openRegistryHarness,
+  testUser,
+  writeOptions,
+} from "../generic/testing/registry-harness.js";
+import { binding } from "../subresources/binding.js";
+import { eviction } from "../subresources/eviction.js";
+import { runAction } from "./action.js";
+import { applyObject } from "./apply.js";
+import { createObject } from "./create.js";
+import { deleteObject } from "./delete.js";
+import { deleteCollection } from "./delete-collection.js";
+import { deleteCorruptObject } from "./delete-corrupt.js";
+import {
+  drawFrom,
+  drawWrite,
+  type RandomWrite,
+  resourceOf,
+  runRandomWrite,
+} from "./testing/random-writes.js";
+import { patchObject, updateObject } from "./update.js";
+
+const WRITES = 600;
+const SEED = Number(process.env.KEELSON_TEST_SEED ?? Date.now() % 1_000_000);
+
+const clock = {
+  now: () => Date.parse("2030-01-01T00:00:00Z"),
+  monotonic: () => performance.now(),
+  sleep: () => Promise.reject(new Error("not used")),
+};
+const harness = await openRegistryHarness({ clock });
+const replicas = [withQuotas(harness.registry), withQuotas(await harness.openReplica())];
+const { freshness, view } = harness.registry;
+after(() => harness[Symbol.asyncDispose]());
+
+const runner = {
+  harness,
+  user: testUser,
+  actions: { eviction, binding },
+  verbs: {
+    createObject,
+    updateObject,
+    patchObject,
+    applyObject,
+    deleteObject,
+    deleteCollection,
+    deleteCorruptObject,
+    runAction,
+  },
+};
+
+function withQuotas(registry: Registry): Registry {
+  const fresh = async () => {
+    await registry.freshness.fresh();
+  };
+  const plugin = new ResourceQuota({ ...registry, fresh });
+  return { ...registry, admission: new AdmissionChain([plugin]) };
+}
+
+/** Those that know no dry run. */
+const ONCE: readonly string[] = ["junk", "deletecorrupt"];
+
+/** The answer, or the Status of a refusal; anything else that is thrown fails the test. */
+async function run(registry: Registry, write: RandomWrite): Promise<WriteResult | StatusError> {
+  try {
+    return (await runRandomWrite({ ...runner, registry }, write)).result;
+  } catch (error) {
+    if (error instanceof StatusError) return error;
+    throw error;
+  }
+}
+
+function storedAt({ namespace, ...write }: RandomWrite, name = write.name) {
+  const { partition } = resourceOf(harness, write);
+  return view.partition(partition).get(namespace === "" ? name : `${namespace}/${name}`);
+}
+
+/** A body for the drawn write to start from, as a client would that has just read the object. */
+function currentOf(write: RandomWrite): JsonObject {
+  const found = storedAt(write);
+  if (found === undefined || found.corruption !== undefined) return {};
+  return JSON.parse(found.bytes.toString()) as JsonObject;
+}
+
+/** The answer without what differs between one run and the next. */
+function comparable(answer: WriteResult | StatusError): unknown {
+  if (answer instanceof StatusError) return answer.status;
+  const text = answer.bytes.toString();
+  return [
+    answer.status,
+    text.replace(/,?"resourceVersion":"\d+"/g, "").replace(/[0-9a-f-]{36}|gen-\w{5}/g, "_"),
+  ];
+}
+
+test(`random writes (seed ${SEED}) answer what is stored, and store nothing when refused or dry`, async () => {
+  const draw = drawFrom(SEED);
+  const namespaces = harness.resource("", "v1", "namespaces");
+  for (const name of ["default", "shop", "strict"]) {
+    const input = inputOf({ metadata: { name } });
+    const request = { resource: namespaces, namespace: "", input, options: writeOptions() };
+    await createObject(harness.registry, request, noSignal);
+  }
+  for (let step = 0; step < WRITES; step++) {
+    await freshness.fresh();
+    const write = drawWrite(draw, harness.registry.naming, currentOf);
+    const where = `step ${step}: ${write.verb} ${write.kind} ${write.namespace}/${write.name}`;
+    const before = storedAt(write)?.revision;
+    const answers: (WriteResult | StatusError)[] = [];
+    // A write of a lagging replica right after that of another one.
+    const isTwice = write.isDryRun && !ONCE.includes(write.verb) && write.kind !== "services";
+    for (const isDryRun of isTwice ? [true, false] : [write.isDryRun]) {
+      answers.push(await run(draw.pick(replicas), { ...write, isDryRun }));
+      await freshness.fresh();
+      const isUnchanged = storedAt(write)?.revision === before;
+      const isRefused = answers.at(-1) instanceof StatusError;
+      const isWritten = !isRefused && (!isDryRun || write.verb === "deletecorrupt");
+      // The one action that writes twice may have written once.
+      const isHalf = write.verb === "evict" || write.verb === "junk";
+      assert.ok(isUnchanged || isWritten || isHalf, `${where}: refused or dry, and written`);
+    }
+    const [first, second] = answers;
+    if (first === undefined) continue;
+    if (second !== undefined) {
+      assert.deepEqual(
+        comparable(first),
+        comparable(second),
+        `${where}: the dry run answered else`,
+      );
+    }
+    if (!write.isDryRun || isTwice) expectStored(write, second ?? first, where);
+  }
+  for (const { writeQueue } of replicas) assert.equal(writeQueue?.size, 0);
+});
+
+/** An answer with an object is the object that everybody reads from now on. */
+function expectStored(write: RandomWrite, answer: WriteResult | StatusError, where: string): void {
+  const isObject = ["create", "update", "patch", "apply"].includes(write.verb);
+  if (answer instanceof StatusError || !isObject || write.subresource === "scale") return;
+  const object = JSON.parse(answer.bytes.toString()) as ApiObject;
+  const stored = storedAt(write, object.metadata.name);
+  // The last finalizer of an object in deletion is gone, and the object with it.
+  if (stored === undefined && object.metadata.deletionTimestamp !== undefined) return;
+  if (resourceOf(harness, write).conversion !== undefined) return;
+  assert.equal(stored?.bytes.toString(), answer.bytes.toString(), where);
+}
