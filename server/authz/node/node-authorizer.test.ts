@@ -202,7 +202,12 @@ test("S2-NODE-03: what a node may read comes with the binding of a pod and goes 
   assert.equal(may("n1", request), false);
   const pods = harness.resource("", "v1", "pods");
   const target = {
-    resource: { ...pods, part: { merge: (sent: ApiObject) => sent } },
+    resource: {
+      ...pods,
+      form: "part" as const,
+      main: pods,
+      part: { merge: (sent: ApiObject) => sent },
+    },
     namespace: "default",
     name: "late",
     subresource: "binding",

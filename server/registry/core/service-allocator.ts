@@ -1,8 +1,8 @@
 /**
  * Chooses addresses and node ports for Services that leave them open, and the families of their
  * addresses. It guesses from the view what is free, starting at a random place so that replicas
- * seldom guess the same; the claims that ride in the Service's own transaction decide
- * (generic/claims.ts).
+ * seldom guess the same; the reservations that ride in the Service's own transaction decide
+ * (write/reservations.ts).
  */
 import { randomInt } from "node:crypto";
 import type { PartitionId } from "../../../storage/objects/keys.js";

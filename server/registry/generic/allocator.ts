@@ -1,6 +1,6 @@
 /**
  * Allocator: chooses what a client left open of what an object holds for itself alone, such as its
- * address. It looks at the view to guess what is free; the transaction decides (claims.ts).
+ * address. It looks at the view to guess what is free; the transaction decides (../write/reservations.ts).
  */
 import type { PartitionId } from "../../../storage/objects/keys.js";
 import type { ApiObject } from "../../api/meta.js";

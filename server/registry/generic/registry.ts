@@ -1,17 +1,19 @@
 /**
- * The registry: every write to objects goes through the functions of this folder, whether a request
- * or a control loop of our own asks for it.
+ * The registry: what writes work with, whether a request or a control loop of our own asks for them.
  *
- *   create.ts   POST, and PUT or apply of something that is not there     commit.ts     one transaction
- *   update.ts   PUT and PATCH, of an object or its subresource            metadata.ts   what we own in metadata
- *   claims.ts   keys that an object holds besides its own
- *   delete.ts   DELETE with its phases        delete-collection.ts        namespace-gate.ts  is there a namespace?
- *   apply.ts    server-side apply             ownership.ts  who owns which fields
- *   admit.ts    what admission is told
+ *   generic/   what is common to all objects: decoding, metadata, owners of fields, validation
+ *   write/     the one loop (write.ts) and a file per verb, which says what it makes of an object:
+ *              create.ts  update.ts  apply.ts  delete.ts  delete-collection.ts  delete-corrupt.ts
+ *              judged-by.ts     what else has to stay as it was seen: the namespace
+ *              reservations.ts  keys that an object holds besides its own
+ *              side-writes.ts   what admission has written along with it
+ *              transaction.ts   all of that as one transaction, and what its refusal means
+ *              write-queue.ts   how writers of one key keep out of each other's way
+ *              admit.ts         what admission is told        action.ts  creates that store nothing
  *
  * A write reads the current object from the view (memory), makes the next one, and commits it on the
  * condition that the store still holds what was read. The store's answer decides, so a view that lags
- * costs a second round, never a wrong result; a refusal is only given on a state proved fresh.
+ * costs another attempt, never a wrong result; a refusal is only given on a state proved fresh.
  */
 
 import type { Clock } from "../../../storage/base/clock.js";
@@ -53,9 +55,9 @@ export interface Registry {
   readonly admission?: Admission | undefined;
   /** Whether values are stored differently today (encryption); absent = they never are. */
   readonly storedForm?: StoredForm | undefined;
-  /** By partition: what chooses addresses and the like for its objects; see claims.ts. */
+  /** By partition: what chooses addresses and the like for its objects; see write/reservations.ts. */
   readonly allocators?: Readonly<Record<PartitionId, Allocator>>;
-  /** Makes writers of one contested object queue up; without it they try until one by one they win. */
+  /** Where writers of one contested key queue up; without it they try until one by one they win. */
   readonly writeQueue?: WriteQueue;
 }
 
