@@ -65,6 +65,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     minRequestTimeoutSeconds: 1800,
     maxRequestsInflight: 400,
     maxMutatingRequestsInflight: 200,
+    enablePriorityAndFairness: true,
     responseCompressionMinBytes: 1400,
     livezGracePeriodMs: 0,
     shutdownDelayMs: 0,

@@ -217,7 +217,7 @@ export const FLAGS = {
     max: 1_000_000,
     section: "Serving",
     commands: SERVE_ONLY,
-    help: "Reading requests at the same time; more get 429. 0 = no limit.",
+    help: "Reading requests at the same time; with the changing ones, the seats of priority and fairness of this replica. More get 429. 0 = no limit.",
   },
   maxMutatingRequestsInflight: {
     name: "max-mutating-requests-inflight",
@@ -228,6 +228,14 @@ export const FLAGS = {
     section: "Serving",
     commands: SERVE_ONLY,
     help: "Changing requests at the same time; more get 429. 0 = no limit.",
+  },
+  enablePriorityAndFairness: {
+    name: "enable-priority-and-fairness",
+    type: "boolean",
+    default: "true",
+    section: "Serving",
+    commands: SERVE_ONLY,
+    help: "Requests share the sum of both numbers by flow schemas and priority levels, fairly; false = the two numbers alone.",
   },
   responseCompressionMinBytes: {
     name: "response-compression-min-bytes",

@@ -8,6 +8,7 @@
  *   system-namespaces.ts, system-priority-classes.ts, cluster-info.ts   objects that every registry has
  *   bootstrap-policy.ts               default roles and bindings
  *   api-endpoints.ts, replica-lease.ts   where the replicas are, for clients in the cluster; runs on
+ *   flow-control-defaults.ts          default flow schemas and priority levels; runs on
  *   authentication-trust.ts           whom we believe, for API servers behind us; runs on
  *
  * In the process that leads (lease-lock.ts), all started by run-controllers.ts:

@@ -13,6 +13,8 @@ import { validatesAutoscaler } from "./autoscaling/validate-autoscaler.js";
 import { validatesSigningRequest } from "./certificates/validate-signing-request.js";
 import { validatesLease, validatesLeaseCandidate } from "./coordination/validate-lease.js";
 import { validatesEndpointSlice } from "./discovery/validate-endpoint-slice.js";
+import { validatesFlowSchema } from "./flowcontrol/validate-flow-schema.js";
+import { validatesPriorityLevel } from "./flowcontrol/validate-priority-level.js";
 import { isMembers, membersAt, selectable, valueAt } from "./generic/fields.js";
 import { formatTime } from "./generic/metadata.js";
 import { checkImmutable, dropsStatus, specAndStatus, statusOnly } from "./generic/status-parts.js";
@@ -243,8 +245,11 @@ export const otherStrategies: StrategyTable = {
     ...validatesEndpointSlice,
     generationFields: ["endpoints", "ports", "addressType"],
   },
-  "flowcontrol.apiserver/flowschemas": flowControl,
-  "flowcontrol.apiserver/prioritylevelconfigurations": flowControl,
+  "flowcontrol.apiserver/flowschemas": { ...flowControl, ...validatesFlowSchema },
+  "flowcontrol.apiserver/prioritylevelconfigurations": {
+    ...flowControl,
+    ...validatesPriorityLevel,
+  },
   "internal.apiserver/storageversions": { ...dropsStatus, ...noUnconditionalUpdate },
   "node/runtimeclasses": {
     ...validatesRuntimeClass,

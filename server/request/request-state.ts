@@ -29,6 +29,17 @@ export class ClientGoneError extends Error {
   }
 }
 
+/** The flow schema and the priority level of a request, as their uids. */
+export interface FlowPlace {
+  readonly schemaUid: string;
+  readonly levelUid: string;
+}
+
+/** Seats that flow control gave to a request; giving them back twice is harmless. */
+export interface HeldSeats {
+  release(): void;
+}
+
 export class RequestState {
   /** Monotonic milliseconds at which the request's headers were complete. */
   readonly receivedAtMs: number;
@@ -44,6 +55,10 @@ export class RequestState {
   impersonationConstraint = "";
   /** What a create would make, which its URL does not say; for audit. "" = not known. */
   createdName = "";
+  /** Where flow control put the request; undefined = it was not asked. */
+  place: FlowPlace | undefined;
+  /** Seats of flow control, given back when the handler is done. */
+  seats: HeldSeats | undefined;
   /** The view holds everything that was acknowledged before this request. */
   isFresh = false;
   /** Bytes of the body sent by a sink; plain bodies know their length. */
@@ -120,6 +135,16 @@ export class RequestState {
     return this.#controller.signal;
   }
 
+  /**
+   * Lets a handler keep the seats beyond its own end, for work that goes on.
+   * @returns gives them back; must be called
+   */
+  takeSeats(): () => void {
+    const { seats } = this;
+    this.seats = undefined;
+    return () => seats?.release();
+  }
+
   get warnings(): readonly string[] {
     return this.#warnings ?? [];
   }
@@ -150,6 +175,10 @@ export class RequestState {
   /** The headers of every answer: name, value, name, value, ... (S1-ERR-12, S1-ERR-07). */
   commonHeaders(): string[] {
     const headers = ["Audit-Id", this.auditId, "Cache-Control", "no-cache, private"];
+    if (this.place !== undefined) {
+      headers.push("X-Kubernetes-PF-FlowSchema-UID", this.place.schemaUid);
+      headers.push("X-Kubernetes-PF-PriorityLevel-UID", this.place.levelUid);
+    }
     if (this.#warnings !== undefined) {
       for (const warning of this.#warnings) headers.push("Warning", renderWarning(warning));
     }

@@ -30,6 +30,7 @@ import type { Access } from "./access.js";
 import { openAuditLog } from "./audit.js";
 import { createSources } from "./computed-sources.js";
 import { createDocuments } from "./documents.js";
+import { createFlowControl, type FlowControlStep } from "./flow-control.js";
 import { createRegistry } from "./registry.js";
 import type { Security } from "./security.js";
 import { createActions } from "./served-catalog.js";
@@ -77,10 +78,13 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     if (auditLog !== undefined) opened.use(auditLog);
     const lifecycle = opened.use(new Lifecycle(logger));
     const ticker = new WatchTicker(systemClock);
-    // A turn later: what changed in this one is delivered first.
     const { catalog } = access;
+    // A turn later: what changed in this one is delivered first.
     catalog.subscribe(() => setImmediate(() => ticker.finishOutdated(catalog.current)));
-    const chain = createChain({ ...parts, health, registry, auditLog, ticker });
+    const { view } = access.views;
+    const flowControl = createFlowControl({ config, view, catalog, metrics });
+    flowControl?.spawn(lifecycle);
+    const chain = createChain({ ...parts, health, registry, auditLog, flowControl, ticker });
     const listener = await Listener.open(
       {
         host: config.bindAddress,
@@ -114,19 +118,23 @@ interface ChainParts extends ServingParts {
   readonly health: Health;
   readonly registry: Registry;
   readonly auditLog: AuditLog | undefined;
+  readonly flowControl: FlowControlStep | undefined;
   readonly ticker: WatchTicker;
 }
 
 function createChain(parts: ChainParts) {
-  const { config, facts, metrics, logger, storage, auditLog, health, registry, ticker } = parts;
+  const { config, facts, metrics, logger, storage, auditLog, flowControl } = parts;
+  const { health, registry, ticker } = parts;
   const { catalog, views, authentication, authorization } = parts.access;
   const { naming } = config;
   const { freshness } = views;
   const { authorizer, impersonation } = authorization;
   const protobuf = createProtobufCodecs(facts);
+  // Where flow control bounds the requests at work, they are only counted.
+  const isBounded = flowControl === undefined;
   const inFlightLimits = new InFlightLimits({
-    readOnlyMax: config.maxRequestsInflight,
-    mutatingMax: config.maxMutatingRequestsInflight,
+    readOnlyMax: isBounded ? config.maxRequestsInflight : 0,
+    mutatingMax: isBounded ? config.maxMutatingRequestsInflight : 0,
   });
   metrics.observeInFlight(() => inFlightLimits);
   const documents = createDocuments({ ...parts, catalog, freshness, address: parts.serverAddress });
@@ -153,13 +161,17 @@ function createChain(parts: ChainParts) {
     authorizer,
     inFlightLimits,
     beforeAuthentication: [withWebSocketBearer(naming), withFreshCredentials(freshness)],
-    beforeAuthorization: [withFreshPolicy(freshness), withImpersonation(impersonation)],
+    beforeAuthorization: [
+      withFreshPolicy(freshness),
+      withImpersonation(impersonation),
+      ...(flowControl === undefined ? [] : [flowControl.middleware]),
+    ],
     requestTimeoutMs: config.requestTimeoutMs,
     isServed: (info) => isServedPath(catalog.current, info),
     routes: createRoutes({
       health,
       metrics,
-      documents: { ...documents, ...authentication.documents },
+      documents: { ...documents, ...authentication.documents, ...flowControl?.documents },
     }),
     handler: withResourceVerbs({ catalog, freshness, handlers: verbs }),
   });

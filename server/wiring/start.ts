@@ -5,6 +5,7 @@ import type { Config } from "../config/config.js";
 import { runAuthenticationTrust } from "../controllers/authentication-trust.js";
 import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
 import { ensureClusterInfo } from "../controllers/cluster-info.js";
+import { runFlowControlDefaults } from "../controllers/flow-control-defaults.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { runControllers } from "../controllers/run-controllers.js";
 import { ensureSystemNamespaces, runSystemNamespaces } from "../controllers/system-namespaces.js";
@@ -117,6 +118,7 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
     const info = { server: `https://${parts.serverAddress()}`, authority: rootAuthority() };
     await ensureClusterInfo(objects, naming, info, signal);
   }
+  lifecycle.spawn("flow control defaults", (until) => runFlowControlDefaults(loops, until));
   lifecycle.spawn("system namespaces", (until) => runSystemNamespaces(loops, until));
   const trust = () => security.trust();
   lifecycle.spawn("authentication trust", (until) =>

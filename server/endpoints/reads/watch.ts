@@ -84,6 +84,8 @@ class WatchStream implements WatchSink, Tick {
   readonly #selector: Selector;
   readonly #options: WatchOptions;
   readonly #services: WatchServices;
+  /** Keeps the seats of flow control until the initial events are sent. */
+  readonly #takeSeats: () => () => void;
   readonly #endsAtMs: number;
   #nextBookmarkAtMs: number;
   #watcher: Watcher | undefined;
@@ -91,6 +93,7 @@ class WatchStream implements WatchSink, Tick {
   #isEnding = false;
 
   constructor({ ctx, resource, representation, selector, options, services }: StreamOptions) {
+    this.#takeSeats = () => ctx.state.takeSeats();
     this.resource = resource;
     this.#representation = representation;
     this.#selector = selector;
@@ -140,7 +143,9 @@ class WatchStream implements WatchSink, Tick {
       return;
     }
     if (this.#options.sendsInitialEvents) {
+      const releaseSeats = this.#takeSeats();
       void this.#sendState(snapshot).then((isOpen) => {
+        releaseSeats();
         if (!isOpen) return;
         this.#sink.onDrain(() => watcher.resume());
         watcher.resume();

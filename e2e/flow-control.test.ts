@@ -1,0 +1,221 @@
+/** Priority and fairness on running replicas: default objects, what is in force when, and who waits. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { test } from "node:test";
+import { connect, type TLSSocket } from "node:tls";
+import { eventually } from "./harness/eventually.js";
+import { type ApiObject, HttpsClient } from "./harness/https-client.js";
+import { type ServerProcess, startServer } from "./harness/server-process.js";
+import { startEtcd } from "./tools/etcd.js";
+
+const API = "/apis/flowcontrol.apiserver.k8s.io/v1";
+const LEVELS = `${API}/prioritylevelconfigurations`;
+const SCHEMAS = `${API}/flowschemas`;
+const MAPS = "/api/v1/namespaces/default/configmaps";
+const AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec";
+const JANE = { "impersonate-user": "jane", "impersonate-group": "system:authenticated" };
+/** Too much for the buffers between a server and a client that does not read. */
+const LARGE = "x".repeat(900_000);
+
+test("the default levels and schemas are there, named in answers, and made again when they are gone", async () => {
+  await using server = await startServer();
+  const { client } = server;
+  const names = await eventually("all defaults are made", async () => {
+    const { items } = await client.get(SCHEMAS);
+    const isDone = items.length === 13 && items.every(({ status }) => status !== undefined);
+    return isDone ? items.map(({ metadata }) => metadata.name) : undefined;
+  });
+  assert.ok(names.includes("global-default") && names.includes("catch-all"));
+
+  const [level, schema] = await Promise.all([
+    client.get(`${LEVELS}/exempt`),
+    client.get(`${SCHEMAS}/exempt`),
+  ]);
+  assert.equal(level.headers["x-kubernetes-pf-prioritylevel-uid"], level.object.metadata.uid);
+  assert.equal(level.headers["x-kubernetes-pf-flowschema-uid"], schema.object.metadata.uid);
+
+  // A mandatory one cannot be changed; a suggested one that somebody has taken over stays as they want it.
+  const fixed = await client.request(`${LEVELS}/catch-all`, {
+    method: "PATCH",
+    headers: { "content-type": "application/merge-patch+json" },
+    body: { spec: { limited: { nominalConcurrencyShares: 77 } } },
+  });
+  fixed.expect(422);
+  assert.match(fixed.text, /spec of 'catch-all' must equal the fixed value/);
+  await change(client, `${LEVELS}/workload-low`, {
+    metadata: { annotations: { [AUTO_UPDATE]: "false" } },
+    spec: { limited: { nominalConcurrencyShares: 7 } },
+  });
+  (await client.request(`${SCHEMAS}/probes`, { method: "DELETE" })).expect(200);
+  await eventually("the deleted one is made again", async () => {
+    return (await client.get(`${SCHEMAS}/probes`)).status === 200;
+  });
+  assert.equal(sharesOf((await client.get(`${LEVELS}/workload-low`)).object), 7);
+
+  // A schema of a level that is not there says so, until there is one.
+  (await client.post(SCHEMAS, schemaOf("lost", "not-there", "somebody"))).expect(201);
+  const dangling = () => client.get(`${SCHEMAS}/lost`).then(({ object }) => conditionOf(object));
+  await eventually("the schema dangles", async () => (await dangling()) === "True");
+  (await client.post(LEVELS, levelOf("not-there", "Queue"))).expect(201);
+  await eventually("the schema has its level", async () => (await dangling()) === "False");
+});
+
+test("a tenant that fills its level is refused on every replica at once, others are not, until it is given more", async () => {
+  await using etcd = await startEtcd();
+  const etcdFlags = [`--etcd-servers=${etcd.endpoint}`, "--run-controllers=false"];
+  await using one = await startServer({ flags: [...etcdFlags, "--max-requests-inflight=20"] });
+  await using two = await startServer({ flags: [...etcdFlags, "--max-requests-inflight=20"] });
+  await grantReading(one.client);
+  for (let i = 0; i < 12; i++) {
+    const map = { metadata: { name: `large-${i}` }, data: { text: LARGE } };
+    (await one.client.post(MAPS, map)).expect(201);
+  }
+
+  (await one.client.post(LEVELS, levelOf("tiny", "Reject"))).expect(201);
+  (await one.client.post(SCHEMAS, schemaOf("jane", "tiny", "jane"))).expect(201);
+  // Her list holds the level's seats for as long as she does not read it.
+  using stalled = await openStalledList(two, JANE);
+  const refused = await two.client.request(`${MAPS}/large-0`, { headers: JANE });
+  refused.expect(429);
+  assert.equal(refused.headers["retry-after"], "1");
+  assert.match(
+    String(refused.object.message),
+    /^Too many requests, please try again later: priority level "tiny", flow schema "jane", concurrency-limit: \d+ of \d+ seats in use/,
+  );
+  const other = { ...JANE, "impersonate-user": "john" };
+  (await two.client.request(`${MAPS}/large-0`, { headers: other })).expect(200);
+  (await two.client.get(`${MAPS}/large-0`)).expect(200);
+  const scraped = (await two.client.get("/metrics")).text;
+  assert.match(
+    scraped,
+    /apiserver_flowcontrol_rejected_requests_total\{priority_level="tiny",flow_schema="jane",reason="concurrency-limit"\} 1/,
+  );
+  const page = await two.client.get("/debug/api_priority_and_fairness/dump_priority_levels");
+  assert.match(page.text, /tiny, +1, +false, +false, +0, +1, /);
+
+  // With queues, she waits for what she has taken herself, and gets it when that is over.
+  (await one.client.put(`${LEVELS}/tiny`, levelOf("tiny", "Queue"))).expect(200);
+  const waiting = two.client.request(`${MAPS}/large-0`, { headers: JANE });
+  await eventually("her request waits", async () => {
+    const { text } = await two.client.get("/metrics");
+    return text.includes(
+      'apiserver_flowcontrol_current_inqueue_requests{priority_level="tiny",flow_schema="jane"} 1',
+    );
+  });
+  stalled.socket.destroy();
+  (await waiting).expect(200);
+});
+
+test("with --enable-priority-and-fairness=false the two numbers bound requests, and answers name no level", async () => {
+  await using server = await startServer({
+    flags: ["--enable-priority-and-fairness=false", "--max-requests-inflight=1"],
+  });
+  const { client } = server;
+  await grantReading(client);
+  for (let i = 0; i < 12; i++) {
+    const map = { metadata: { name: `large-${i}` }, data: { text: LARGE } };
+    (await client.post(MAPS, map)).expect(201);
+  }
+  // Who impersonates is an administrator, whom the numbers do not bound.
+  const accounts = "/api/v1/namespaces/default/serviceaccounts";
+  (await client.post(accounts, { metadata: { name: "robot" } })).expect(201);
+  const made = (await client.post(`${accounts}/robot/token`, { spec: {} })).expect(201).object;
+  const { token } = made.status as { token: string };
+  const robot = { authorization: `Bearer ${token}` };
+  const outside = { ...server, credentials: { ca: server.credentials.ca } };
+  using _stalled = await openStalledList(outside, robot);
+
+  const refused = await new HttpsClient(server.url, outside.credentials).request(
+    `${MAPS}/large-0`,
+    {
+      headers: robot,
+    },
+  );
+
+  refused.expect(429);
+  assert.equal(refused.headers["x-kubernetes-pf-flowschema-uid"], undefined);
+});
+
+function sharesOf({ spec }: ApiObject): number {
+  return (spec as { limited: { nominalConcurrencyShares: number } }).limited
+    .nominalConcurrencyShares;
+}
+
+function conditionOf(schema: ApiObject): string | undefined {
+  const status = schema.status as
+    | { conditions?: readonly { type: string; status: string }[] }
+    | undefined;
+  return status?.conditions?.find(({ type }) => type === "Dangling")?.status;
+}
+
+async function change(client: HttpsClient, path: string, patch: object): Promise<void> {
+  const answer = await client.request(path, {
+    method: "PATCH",
+    headers: { "content-type": "application/merge-patch+json" },
+    body: patch,
+  });
+  answer.expect(200);
+}
+
+/** A level of one seat. */
+function levelOf(name: string, response: "Reject" | "Queue"): ApiObject {
+  return {
+    apiVersion: "flowcontrol.apiserver.k8s.io/v1",
+    kind: "PriorityLevelConfiguration",
+    metadata: { name },
+    spec: {
+      type: "Limited",
+      limited: {
+        nominalConcurrencyShares: 1,
+        borrowingLimitPercent: 0,
+        limitResponse: response === "Queue" ? { type: response, queuing: {} } : { type: response },
+      },
+    },
+  };
+}
+
+function schemaOf(name: string, level: string, user: string): ApiObject {
+  return {
+    apiVersion: "flowcontrol.apiserver.k8s.io/v1",
+    kind: "FlowSchema",
+    metadata: { name },
+    spec: {
+      priorityLevelConfiguration: { name: level },
+      matchingPrecedence: 50,
+      distinguisherMethod: { type: "ByUser" },
+      rules: [
+        {
+          subjects: [{ kind: "User", user: { name: user } }],
+          resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"] }],
+        },
+      ],
+    },
+  };
+}
+
+async function grantReading(client: HttpsClient): Promise<void> {
+  const binding = {
+    metadata: { name: "everybody-reads" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
+    subjects: [
+      { apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: "system:authenticated" },
+    ],
+  };
+  const path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+  (await client.post(path, binding)).expect(201);
+}
+
+/** Asks for more than fits into buffers and does not read it. */
+async function openStalledList(
+  server: Pick<ServerProcess, "port" | "credentials">,
+  identity: Readonly<Record<string, string>>,
+): Promise<{ readonly socket: TLSSocket } & Disposable> {
+  const options = { host: "127.0.0.1", port: server.port, ...server.credentials };
+  const socket = connect({ ...options, ALPNProtocols: ["http/1.1"] });
+  await once(socket, "secureConnect");
+  const headers = Object.entries(identity).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`GET ${MAPS} HTTP/1.1\r\nHost: localhost\r\n${headers.join("")}\r\n`);
+  await once(socket, "data");
+  socket.pause();
+  return { socket, [Symbol.dispose]: () => socket.destroy() };
+}

@@ -1,0 +1,96 @@
+/**
+ * Classifier: which flow schema a request belongs to, and which flow of it. Schemas are tried by
+ * precedence, then by name; the first with a matching rule decides.
+ *
+ * Subjects are matched once per user object: users of a connection or of a cached token are the same
+ * object from request to request, so a request is held against the few rules of its user.
+ */
+import type { RequestInfo } from "../request/request-info.js";
+import { parseServiceAccountUser } from "../request/service-account-name.js";
+import type { UserInfo } from "../request/user-info.js";
+import type { PathRule, ResourceRule, RuleSetting, SchemaSetting } from "./settings.js";
+
+const ANY = "*";
+
+/** A schema with those of its rules that mean a user. */
+interface Candidate {
+  readonly schema: SchemaSetting;
+  readonly rules: readonly RuleSetting[];
+}
+
+export class Classifier {
+  readonly #schemas: readonly SchemaSetting[];
+  readonly #candidates = new WeakMap<UserInfo, readonly Candidate[]>();
+
+  constructor(schemas: Iterable<SchemaSetting>) {
+    this.#schemas = [...schemas].sort(
+      (a, b) => a.precedence - b.precedence || (a.name < b.name ? -1 : 1),
+    );
+  }
+
+  /** In the order in which they are tried. */
+  get schemas(): readonly SchemaSetting[] {
+    return this.#schemas;
+  }
+
+  /** Undefined when no schema matches. */
+  classify(user: UserInfo, info: RequestInfo): SchemaSetting | undefined {
+    let candidates = this.#candidates.get(user);
+    if (candidates === undefined) {
+      candidates = this.#candidatesOf(user);
+      this.#candidates.set(user, candidates);
+    }
+    for (const { schema, rules } of candidates) {
+      for (const rule of rules) if (concerns(rule, info)) return schema;
+    }
+    return undefined;
+  }
+
+  #candidatesOf(user: UserInfo): readonly Candidate[] {
+    const account = parseServiceAccountUser(user.name);
+    const means = ({ users, groups, serviceAccounts }: RuleSetting) =>
+      users.has(user.name) ||
+      users.has(ANY) ||
+      (groups.has(ANY) && user.groups.length > 0) ||
+      user.groups.some((group) => groups.has(group)) ||
+      (account !== undefined &&
+        (serviceAccounts.has(`${account.namespace}:${account.name}`) ||
+          serviceAccounts.has(`${account.namespace}:${ANY}`)));
+    return this.#schemas
+      .map((schema) => ({ schema, rules: schema.rules.filter(means) }))
+      .filter(({ rules }) => rules.length > 0);
+  }
+}
+
+/** By what a schema tells flows apart: "" = all its requests are one. */
+export function flowOf(schema: SchemaSetting, user: UserInfo, info: RequestInfo): string {
+  if (schema.distinguisher === "ByUser") return user.name;
+  if (schema.distinguisher === "ByNamespace") return info.namespace;
+  return "";
+}
+
+function concerns({ resourceRules, pathRules }: RuleSetting, info: RequestInfo): boolean {
+  return info.isResourceRequest
+    ? resourceRules.some((rule) => meansResource(rule, info))
+    : pathRules.some((rule) => meansPath(rule, info));
+}
+
+function meansResource(rule: ResourceRule, info: RequestInfo): boolean {
+  const { verb, group, resource, subresource, namespace } = info;
+  if (!hasOrAny(rule.verbs, verb) || !hasOrAny(rule.groups, group)) return false;
+  const name = subresource === "" ? resource : `${resource}/${subresource}`;
+  if (!hasOrAny(rule.resources, name)) return false;
+  return namespace === "" ? rule.isClusterScope : hasOrAny(rule.namespaces, namespace);
+}
+
+function meansPath({ verbs, paths }: PathRule, { verb, path }: RequestInfo): boolean {
+  if (!hasOrAny(verbs, verb)) return false;
+  return paths.some((one) => {
+    if (one === ANY || one === path) return true;
+    return one.endsWith("/*") && path.startsWith(one.slice(0, -1));
+  });
+}
+
+function hasOrAny(set: ReadonlySet<string>, value: string): boolean {
+  return set.has(ANY) || set.has(value);
+}

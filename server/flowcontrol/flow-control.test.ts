@@ -1,0 +1,316 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
+import { parseRequestInfo } from "../request/request-info.js";
+import { createUser, type UserInfo } from "../request/user-info.js";
+import { mandatoryObjects, suggestedObjects } from "./default-objects.js";
+import { dumpDocuments } from "./dump.js";
+import { type Denial, type Entry, FlowControl, type HeldSeats } from "./flow-control.js";
+import { NO_TIMES } from "./flow-metrics.js";
+import {
+  type LevelSetting,
+  type SchemaSetting,
+  toLevelSetting,
+  toSchemaSetting,
+} from "./settings.js";
+import { listWidth, watcherWork } from "./width.js";
+
+const naming = createNaming(DEFAULT_VENDOR);
+const mandatory = settingsOf(mandatoryObjects(naming));
+const suggested = settingsOf(suggestedObjects(naming));
+
+const PODS = "/api/v1/namespaces/shop/pods";
+const jane = createUser({ name: "jane", groups: ["system:authenticated"] });
+const account = createUser({
+  name: "system:serviceaccount:shop:robot",
+  groups: ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
+});
+
+test("requests belong to the default schemas as the existing API has them", () => {
+  const control = openControl();
+  const leases = `/apis/coordination.${naming.groupDomain}/v1/namespaces/kube-system/leases/x`;
+  const cases: readonly [string, UserInfo, string, string][] = [
+    ["GET", createUser({ name: "root", groups: ["system:masters"] }), PODS, "exempt"],
+    [
+      "GET",
+      createUser({ name: "system:anonymous", groups: ["system:unauthenticated"] }),
+      "/livez",
+      "probes",
+    ],
+    ["GET", jane, "/livez", "probes"],
+    ["POST", jane, "/livez", "global-default"],
+    ["GET", jane, PODS, "global-default"],
+    ["GET", account, PODS, "service-accounts"],
+    ["GET", nodeUser(), PODS, "system-nodes"],
+    ["PUT", nodeUser(), leases, "system-node-high"],
+    ["PATCH", nodeUser(), "/api/v1/nodes/n1/status", "system-node-high"],
+    [
+      "PUT",
+      createUser({ name: "system:kube-scheduler", groups: ["system:authenticated"] }),
+      leases,
+      "system-leader-election",
+    ],
+    [
+      "GET",
+      createUser({ name: "system:kube-scheduler", groups: ["system:authenticated"] }),
+      PODS,
+      "kube-scheduler",
+    ],
+    ["GET", createUser({ name: "nobody", groups: [] }), PODS, "catch-all"],
+  ];
+
+  const found = cases.map(([method, user, path, wanted]) => {
+    const entry = control.enter(asked(user, method, path), 1, 0, () => {});
+    const level = control.describeSchemas().find(({ counts }) => counts.executing > 0);
+    seated(entry).release(0);
+    return [method, user.name, path, level?.schema ?? "none", wanted];
+  });
+
+  assert.deepEqual(
+    found.filter(([, , , schema, wanted]) => schema !== wanted),
+    [],
+  );
+});
+
+test("the seats of a replica are divided by shares", () => {
+  const control = openControl(600);
+
+  const nominal = Object.fromEntries(
+    control.describeLevels().map((level) => [level.name, level.nominal]),
+  );
+
+  assert.deepEqual(nominal, {
+    exempt: 0,
+    "catch-all": 13,
+    system: 74,
+    "node-high": 98,
+    "leader-election": 25,
+    "workload-high": 98,
+    "workload-low": 245,
+    "global-default": 49,
+  });
+});
+
+test("a level borrows what others do not use, and gives it back when they want it", () => {
+  const control = openControl(100);
+  const current = (name: string) =>
+    control.describeLevels().find((level) => level.name === name)?.current ?? 0;
+  const before = current("workload-low");
+  const held: HeldSeats[] = [];
+  const waits: Promise<HeldSeats | Denial>[] = [];
+  for (let i = 0; i < 120; i++) {
+    const entry = control.enter(asked(account, "GET", PODS), 1, 0, () => {});
+    if (entry.type === "seated") held.push(entry.seats);
+    if (entry.type === "waiting") waits.push(entry.wait(new AbortController().signal));
+  }
+  control.adjust(10_000);
+  const borrowed = current("workload-low");
+  assert.ok(borrowed > before, `${borrowed} of ${before}`);
+  const total = control
+    .describeLevels()
+    .filter(({ isExempt }) => !isExempt)
+    .reduce((sum, level) => sum + level.current, 0);
+  assert.ok(Math.abs(total - 100) <= 8, `${total}`);
+
+  for (let i = 0; i < 60; i++) control.enter(asked(jane, "GET", PODS), 1, 10_000, () => {});
+  control.adjust(20_000);
+  assert.ok(current("workload-low") < borrowed);
+  assert.ok(current("global-default") > 8);
+});
+
+test("exempt requests never wait, whatever else is full", () => {
+  const control = openControl(10);
+  for (let i = 0; i < 500; i++) control.enter(asked(jane, "GET", PODS), 1, 0, () => {});
+  const admin = createUser({ name: "root", groups: ["system:masters"] });
+
+  for (let i = 0; i < 500; i++) {
+    assert.equal(control.enter(asked(admin, "GET", PODS), 10, 0, () => {}).type, "seated");
+  }
+});
+
+test("a refusal names level, schema, queue and expected wait", () => {
+  const control = openControl(10);
+  const nobody = createUser({ name: "nobody" });
+  seated(control.enter(asked(nobody, "GET", PODS), 1, 0, () => {}));
+
+  const entry = control.enter(asked(nobody, "GET", PODS), 1, 0, () => {});
+
+  assert.ok(entry.type === "denied");
+  assert.equal(entry.denial.reason, "concurrency-limit");
+  assert.match(
+    entry.denial.text,
+    /^priority level "catch-all", flow schema "catch-all", concurrency-limit: 1 of 1 seats in use, 0 requests wait, about 0\.0 s$/,
+  );
+});
+
+test("a level that is taken away serves those who wait in it, and nobody else", async () => {
+  const control = openControl(20, {
+    levels: [level("tiny", 1)],
+    schemas: [schemaFor("tiny", "jane")],
+  });
+  const first = seated(control.enter(asked(jane, "GET", PODS), 1, 0, () => {}));
+  const waits = fill(control, jane);
+  assert.ok(waits.length > 0);
+
+  control.replace(suggested.levels, suggested.schemas, 1);
+  const elsewhere = control.enter(asked(jane, "GET", PODS), 1, 1, () => {});
+  assert.equal(elsewhere.type, "seated");
+  first.release(2);
+  for (const wait of waits) {
+    const outcome = await wait;
+    assert.ok("release" in outcome, "served");
+    outcome.release(3);
+  }
+  control.tick(4);
+
+  assert.ok(!control.describeLevels().some(({ name }) => name === "tiny"));
+});
+
+test("a mandatory level is there before it is stored, and has its uid when it is", () => {
+  const control = openControl(600);
+  const nobody = asked(createUser({ name: "nobody" }), "GET", PODS);
+  const uidOf = () => {
+    let uid = "none";
+    const entry = control.enter(nobody, 1, 1, ({ levelUid }) => {
+      uid = levelUid;
+    });
+    seated(entry).release(1);
+    return uid;
+  };
+  assert.equal(uidOf(), "");
+
+  const stored = mandatory.levels.map((one) => ({ ...one, uid: `uid-of-${one.name}` }));
+  control.replace([...suggested.levels, ...stored], suggested.schemas, 1);
+
+  assert.equal(uidOf(), "uid-of-catch-all");
+});
+
+test("a schema of a level that is not there matches nothing", () => {
+  const control = openControl(600);
+  control.replace(suggested.levels, [...suggested.schemas, schemaFor("gone", "jane")], 1);
+
+  seated(control.enter(asked(jane, "GET", PODS), 1, 1, () => {}));
+
+  const executing = control.describeSchemas().find(({ counts }) => counts.executing === 1);
+  assert.equal(executing?.schema, "global-default");
+});
+
+test("a list is as wide as what it would send, everything else is one seat", () => {
+  const collection = { size: 10_000, objectBytes: 10_000_000 };
+  const width = (method: string, path: string) =>
+    listWidth(parseRequestInfo(method, path), () => collection);
+
+  assert.equal(width("GET", PODS), 100);
+  assert.equal(width("GET", `${PODS}?limit=500`), 5);
+  assert.equal(width("GET", `${PODS}?limit=50000`), 100);
+  assert.equal(width("GET", `${PODS}?fieldSelector=metadata.name%3Da`), 1);
+  assert.equal(width("GET", `${PODS}?watch=1&sendInitialEvents=true`), 100);
+  assert.equal(width("GET", `${PODS}?watch=1`), 1);
+  assert.equal(width("DELETE", PODS), 100);
+  assert.equal(width("POST", PODS), 1);
+  assert.deepEqual([0, 9, 10, 500].map(watcherWork), [0, 0, 0.005, 0.25]);
+});
+
+test("one request takes no more than a part of its level", () => {
+  const control = openControl(600);
+
+  seated(control.enter(asked(account, "GET", PODS), 1000, 0, () => {}));
+
+  const executing = control.describeSchemas().find(({ counts }) => counts.executing === 1);
+  assert.equal(executing?.counts.executingSeats, 10);
+});
+
+test("the debug pages show levels, flows and requests", () => {
+  const control = openControl(20, {
+    levels: [level("tiny", 1)],
+    schemas: [schemaFor("tiny", "jane")],
+  });
+  void fill(control, jane);
+  const pages = dumpDocuments(control);
+  const body = (page: string) => pages[`/debug/api_priority_and_fairness/${page}`]?.().body ?? "";
+
+  assert.match(body("dump_priority_levels"), /^PriorityLevelName,.*\n(?:.*\n)*tiny, +1, +false/);
+  assert.match(body("dump_queues"), /tiny, +of-jane\/jane, +\d+, +1, /);
+  assert.match(body("dump_requests"), /tiny, +of-jane\/jane, +\d+, +0, +1, +\d+,/);
+});
+
+function settingsOf(objects: ReturnType<typeof mandatoryObjects>) {
+  return {
+    levels: objects.levels.map(toLevelSetting),
+    schemas: objects.schemas.map(toSchemaSetting),
+  };
+}
+
+function openControl(seats = 600, more: Partial<typeof suggested> = {}): FlowControl {
+  const control = new FlowControl({
+    seats,
+    patienceMs: 15_000,
+    mandatory,
+    times: NO_TIMES,
+    nowMs: 0,
+  });
+  control.replace(
+    [...suggested.levels, ...(more.levels ?? [])],
+    [...suggested.schemas, ...(more.schemas ?? [])],
+    0,
+  );
+  return control;
+}
+
+function level(name: string, shares: number): LevelSetting {
+  return {
+    name,
+    uid: "",
+    isExempt: false,
+    shares,
+    lendablePercent: 0,
+    borrowingLimitPercent: 0,
+    queuing: { queues: 4, handSize: 1, queueLengthLimit: 5 },
+  };
+}
+
+function schemaFor(levelName: string, user: string): SchemaSetting {
+  return {
+    ...toSchemaSetting({
+      kind: "FlowSchema",
+      apiVersion: "",
+      metadata: { name: `of-${user}` },
+      spec: {
+        priorityLevelConfiguration: { name: levelName },
+        matchingPrecedence: 50,
+        distinguisherMethod: { type: "ByUser" },
+        rules: [
+          {
+            subjects: [{ kind: "User", user: { name: user } }],
+            resourceRules: [
+              { verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"] },
+            ],
+          },
+        ],
+      },
+    }),
+  };
+}
+
+/** Requests until one is refused. @returns the waits of those that wait */
+function fill(control: FlowControl, user: UserInfo): Promise<HeldSeats | Denial>[] {
+  const waits: Promise<HeldSeats | Denial>[] = [];
+  for (;;) {
+    const entry = control.enter(asked(user, "GET", PODS), 1, 0, () => {});
+    if (entry.type === "denied") return waits;
+    if (entry.type === "waiting") waits.push(entry.wait(new AbortController().signal));
+  }
+}
+
+function asked(user: UserInfo, method: string, path: string) {
+  return { user, info: parseRequestInfo(method, path) };
+}
+
+function nodeUser(): UserInfo {
+  return createUser({ name: "system:node:n1", groups: ["system:nodes", "system:authenticated"] });
+}
+
+function seated(entry: Entry): HeldSeats {
+  assert.ok(entry.type === "seated", entry.type);
+  return entry.seats;
+}

@@ -1,0 +1,346 @@
+/**
+ * FlowControl: API priority and fairness. A request belongs to a flow schema, which names a priority
+ * level; the level has a share of the server's seats, lends what it does not use and borrows what
+ * others do not (allotment.ts), and serves its flows fairly (queue-set.ts). Exempt levels never wait.
+ *
+ * The configuration is replaced as a whole, in the turn of the feed that brings a change, so that it
+ * is in force for the next request. A level that is gone takes no new requests and is dropped when
+ * those that wait in it have been served.
+ *
+ * Seats are those of this replica: N replicas give a level N times as many.
+ */
+import { assert } from "../../storage/base/assert.js";
+import type { RequestInfo } from "../request/request-info.js";
+import type { UserInfo } from "../request/user-info.js";
+import { allot } from "./allotment.js";
+import { Classifier, flowOf } from "./classify.js";
+import type { FlowTimes, SchemaCounts, SchemaTimes } from "./flow-metrics.js";
+import { QueueSet, type Refusal, Seats, Waiter } from "./queue-set.js";
+import type { LevelSetting, SchemaSetting } from "./settings.js";
+
+/** How often limits follow the demand. */
+export const ADJUST_INTERVAL_MS = 10_000;
+/** How slowly a level's target falls after its demand has (upstream's figure for that interval). */
+const SMOOTHING = 0.977;
+/** The part of a level's seats that a single request may take, and a bound for large levels. */
+const WIDTH_MAX_PART = 0.15;
+const WIDTH_MAX = 10;
+
+interface Level {
+  setting: LevelSetting;
+  readonly set: QueueSet;
+  nominal: number;
+  lower: number;
+  upper: number;
+  current: number;
+  smoothed: number;
+  /** Not configured any more; served until it is empty. */
+  isLeaving: boolean;
+}
+
+interface Schema {
+  readonly setting: SchemaSetting;
+  readonly level: Level;
+  readonly counts: SchemaCounts;
+  readonly times: SchemaTimes;
+  readonly place: Place;
+}
+
+/** Where a request belongs. */
+export interface Place {
+  readonly schemaUid: string;
+  readonly levelUid: string;
+}
+
+/** What a request may do now. */
+export type Entry =
+  | { readonly type: "seated"; readonly seats: HeldSeats }
+  | { readonly type: "waiting"; wait(signal: AbortSignal): Promise<HeldSeats | Denial> }
+  | { readonly type: "denied"; readonly denial: Denial };
+
+export interface Denial {
+  readonly reason: Refusal;
+  /** For the client: which level and schema, and how it stands there. */
+  readonly text: string;
+  readonly retryAfterSeconds: number;
+}
+
+/** Seats of a request; given back once. */
+export class HeldSeats {
+  readonly #seats: Seats;
+  readonly #schema: Schema;
+  readonly #startMs: number;
+  #isHeld = true;
+
+  constructor(seats: Seats, schema: Schema, startMs: number) {
+    this.#seats = seats;
+    this.#schema = schema;
+    this.#startMs = startMs;
+    const { counts } = schema;
+    counts.dispatched++;
+    counts.executing++;
+    counts.executingSeats += seats.width;
+  }
+
+  /** @param extraSeatSeconds work that is left to do after the answer */
+  release(nowMs: number, extraSeatSeconds = 0): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    const { counts, times } = this.#schema;
+    counts.executing--;
+    counts.executingSeats -= this.#seats.width;
+    const seconds = Math.max(0, nowMs - this.#startMs) / 1000;
+    times.worked(seconds);
+    this.#seats.release(nowMs, extraSeatSeconds);
+  }
+}
+
+export interface FlowControlOptions {
+  /** All seats of this replica. */
+  readonly seats: number;
+  /** How long a request may wait for its seats. */
+  readonly patienceMs: number;
+  /** In force whatever is configured; they include levels and schemas for everybody. */
+  readonly mandatory: {
+    readonly levels: readonly LevelSetting[];
+    readonly schemas: readonly SchemaSetting[];
+  };
+  readonly times: FlowTimes;
+  readonly nowMs: number;
+}
+
+export class FlowControl {
+  readonly #options: FlowControlOptions;
+  readonly #levels = new Map<string, Level>();
+  #schemas = new Map<SchemaSetting, Schema>();
+  #classifier = new Classifier([]);
+  #fairShare = 0;
+
+  constructor(options: FlowControlOptions) {
+    assert(options.seats > 0, "SeatsExist");
+    this.#options = options;
+    this.replace([], [], options.nowMs);
+  }
+
+  /** Seats per seat of demand that levels get when they have to share. */
+  get fairShare(): number {
+    return this.#fairShare;
+  }
+
+  /** From now on this is configured; mandatory ones are what they are. */
+  replace(levels: readonly LevelSetting[], schemas: readonly SchemaSetting[], nowMs: number): void {
+    const { mandatory } = this.#options;
+    const levelsNow = mergeByName(mandatory.levels, levels);
+    for (const level of this.#levels.values()) level.isLeaving = !levelsNow.has(level.setting.name);
+    for (const setting of levelsNow.values()) this.#putLevel(setting, nowMs);
+    this.#dropEmptyLevels();
+    const before = new Map([...this.#schemas.values()].map((one) => [one.setting.name, one]));
+    this.#schemas = new Map();
+    // A schema of a level that is not there matches nothing: the next one decides.
+    for (const setting of mergeByName(mandatory.schemas, schemas).values()) {
+      const level = this.#levels.get(setting.level);
+      if (level === undefined || level.isLeaving) continue;
+      const known = before.get(setting.name);
+      const isKnown = known?.level === level;
+      this.#schemas.set(setting, {
+        setting,
+        level,
+        place: { schemaUid: setting.uid, levelUid: level.setting.uid },
+        counts: isKnown ? known.counts : newCounts(),
+        times: isKnown ? known.times : this.#options.times(setting.level, setting.name),
+      });
+    }
+    this.#classifier = new Classifier(this.#schemas.keys());
+    this.#share(nowMs);
+  }
+
+  /**
+   * @param width seats that the request would take; cut to what one request may take of its level
+   * @param note told where the request belongs, before anything is decided
+   */
+  enter(
+    { user, info }: { readonly user: UserInfo; readonly info: RequestInfo },
+    width: number,
+    nowMs: number,
+    note: (place: Place) => void,
+  ): Entry {
+    const schema = this.#schemaOf(user, info);
+    const { setting, level } = schema;
+    note(schema.place);
+    const seatsMax = Math.min(WIDTH_MAX, Math.max(1, Math.ceil(level.nominal * WIDTH_MAX_PART)));
+    const seatsWanted = Math.min(Math.max(1, width), seatsMax);
+    const { patienceMs } = this.#options;
+    schema.times.estimated(seatsWanted);
+    const flow = `${setting.name}\u0000${flowOf(setting, user, info)}`;
+    const entered = level.set.enter(flow, seatsWanted, nowMs, nowMs + patienceMs);
+    if (entered instanceof Seats) {
+      return { type: "seated", seats: new HeldSeats(entered, schema, nowMs) };
+    }
+    if (entered instanceof Waiter) {
+      return { type: "waiting", wait: (signal) => this.#wait(entered, schema, signal) };
+    }
+    return { type: "denied", denial: this.#deny(schema, entered) };
+  }
+
+  /** Whether anybody waits, so that somebody has to look at the clock. */
+  get isAnybodyWaiting(): boolean {
+    for (const { set } of this.#levels.values()) if (set.waiting > 0) return true;
+    return false;
+  }
+
+  /** Refuses those that have waited for too long, and drops levels that are gone and empty. */
+  tick(nowMs: number): void {
+    for (const { set } of this.#levels.values()) set.expire(nowMs);
+    this.#dropEmptyLevels();
+  }
+
+  /** Moves seats between the levels as the demand has moved; once per ADJUST_INTERVAL_MS. */
+  adjust(nowMs: number): void {
+    const levels = [...this.#levels.values()];
+    const limited = levels.filter(({ setting }) => !setting.isExempt);
+    let exemptHigh = 0;
+    const claimants = new Map<Level, { lower: number; upper: number; target: number }>();
+    for (const level of levels) {
+      const { mean, deviation, high } = level.set.demand.take(nowMs);
+      if (level.setting.isExempt) {
+        exemptHigh += high;
+        continue;
+      }
+      const envelope = mean + deviation;
+      level.smoothed = Math.max(envelope, SMOOTHING * level.smoothed + (1 - SMOOTHING) * envelope);
+      const lower = Math.max(level.lower, Math.min(level.nominal, high));
+      const target = Math.max(lower, level.smoothed);
+      claimants.set(level, { lower, upper: Math.max(lower, level.upper), target });
+    }
+    const least = [...claimants.values()].reduce((sum, { lower }) => sum + lower, 0);
+    const total = Math.max(least, this.#options.seats - exemptHigh);
+    const { seats, fairShare } = allot(total, [...claimants.values()]);
+    this.#fairShare = fairShare;
+    for (const [index, level] of limited.entries()) {
+      level.current = Math.max(1, Math.round(seats[index] ?? level.nominal));
+      level.set.setLimit(level.current, nowMs);
+    }
+  }
+
+  describeLevels() {
+    return [...this.#levels.values()].map(({ setting, set, ...level }) => ({
+      ...level,
+      name: setting.name,
+      isExempt: setting.isExempt,
+      demand: set.demand.seats,
+      waiting: set.waiting,
+      working: set.working,
+      seatsInUse: set.seatsInUse,
+      queuing: setting.queuing,
+      flows: () => set.describe(),
+    }));
+  }
+
+  describeSchemas() {
+    return [...this.#schemas.values()].map(({ setting, level, counts }) => ({
+      schema: setting.name,
+      level: level.setting.name,
+      counts,
+    }));
+  }
+
+  #schemaOf(user: UserInfo, info: RequestInfo): Schema {
+    const setting = this.#classifier.classify(user, info) ?? this.#lastResort();
+    const schema = this.#schemas.get(setting);
+    assert(schema !== undefined, "SchemaHasLevel");
+    return schema;
+  }
+
+  /** The last of all schemas takes who is in no group at all. */
+  #lastResort(): SchemaSetting {
+    const last = this.#classifier.schemas.at(-1);
+    assert(last !== undefined, "SchemasExist");
+    return last;
+  }
+
+  async #wait(waiter: Waiter, schema: Schema, signal: AbortSignal): Promise<HeldSeats | Denial> {
+    const { counts, times } = schema;
+    counts.inQueue++;
+    const outcome = await waiter.wait(signal);
+    const nowMs = performance.now();
+    counts.inQueue--;
+    const isSeated = outcome instanceof Seats;
+    const seconds = Math.max(0, nowMs - waiter.sinceMs) / 1000;
+    times.waited(isSeated, seconds);
+    return isSeated ? new HeldSeats(outcome, schema, nowMs) : this.#deny(schema, outcome);
+  }
+
+  #deny({ setting, level, counts }: Schema, reason: Refusal): Denial {
+    counts.rejected[reason] = (counts.rejected[reason] ?? 0) + 1;
+    const { set } = level;
+    const waitSeconds = set.expectedWaitSeconds;
+    const text =
+      `priority level "${level.setting.name}", flow schema "${setting.name}", ${reason}: ` +
+      `${set.seatsInUse} of ${level.current} seats in use, ${set.waiting} requests wait, ` +
+      `about ${waitSeconds.toFixed(1)} s`;
+    return { reason, text, retryAfterSeconds: Math.min(30, Math.max(1, Math.ceil(waitSeconds))) };
+  }
+
+  #putLevel(setting: LevelSetting, nowMs: number): void {
+    const known = this.#levels.get(setting.name);
+    if (known !== undefined) {
+      known.setting = setting;
+      known.set.configure(setting.queuing);
+      return;
+    }
+    this.#levels.set(setting.name, {
+      setting,
+      set: new QueueSet(setting.queuing, nowMs),
+      nominal: 0,
+      lower: 0,
+      upper: 0,
+      current: 0,
+      smoothed: 0,
+      isLeaving: false,
+    });
+  }
+
+  #dropEmptyLevels(): void {
+    for (const [name, { isLeaving, set }] of this.#levels) {
+      if (isLeaving && set.isIdle) this.#levels.delete(name);
+    }
+  }
+
+  /** Works out what each level may have, and begins with what is nominally its. */
+  #share(nowMs: number): void {
+    const { seats } = this.#options;
+    const levels = [...this.#levels.values()];
+    const sharesOf = ({ setting, isLeaving }: Level) => (isLeaving ? 0 : setting.shares);
+    const shares = levels.reduce((sum, level) => sum + sharesOf(level), 0);
+    for (const level of levels) {
+      const { lendablePercent, borrowingLimitPercent, isExempt } = level.setting;
+      const before = level.nominal;
+      // Those that still wait in a level that is gone go out one by one.
+      level.nominal = level.isLeaving ? 1 : Math.ceil((seats * sharesOf(level)) / (shares || 1));
+      level.lower = level.nominal - Math.round((level.nominal * lendablePercent) / 100);
+      level.upper =
+        borrowingLimitPercent === undefined
+          ? Math.max(seats, level.nominal)
+          : level.nominal + Math.round((level.nominal * borrowingLimitPercent) / 100);
+      if (isExempt) {
+        level.current = Number.POSITIVE_INFINITY;
+      } else if (level.nominal !== before || level.current === Number.POSITIVE_INFINITY) {
+        level.current = level.nominal;
+      }
+      level.current = Math.max(1, level.current);
+      level.set.setLimit(level.current, nowMs);
+    }
+  }
+}
+
+function newCounts(): SchemaCounts {
+  return { dispatched: 0, executing: 0, executingSeats: 0, inQueue: 0, rejected: {} };
+}
+
+/** Those of `fixed` are there whether or not they are configured, which they cannot be otherwise. */
+function mergeByName<T extends { readonly name: string }>(
+  fixed: readonly T[],
+  configured: readonly T[],
+): Map<string, T> {
+  return new Map([...fixed, ...configured].map((one) => [one.name, one]));
+}

@@ -1,0 +1,404 @@
+/**
+ * QueueSet: the requests of one limited priority level. Each holds a number of seats while it is at
+ * work; those for whom there are none wait, and get seats by fair queuing: every flow advances at the
+ * same rate, whatever it asks for, so that one with many requests delays itself and not the others.
+ *
+ * Virtual time `R` counts the seat-seconds that each busy flow should have had by now. A flow's
+ * `nextStart` says how many it has had. The next to go is the head whose service would end first in
+ * virtual time. How long a request will take is guessed when it starts, and corrected when it ends.
+ *
+ *     2 seats, flows a and b, each request takes 1 s
+ *     t=0  a1 a2 start           a.nextStart = 2g (g: the guess for one request), b idle
+ *     t=0  a3 a4 b1 wait         b.nextStart = R = 0, as it wakes now
+ *     t=1  a1 a2 end             a.nextStart = 2, R = 1 (two seats for two busy flows)
+ *          b1 starts first, being behind; then a3
+ *
+ * Queues bound how many may wait: a flow may use those of its hand (shuffle-sharding.ts), so a flow
+ * that fills its queues leaves most others room. Upstream also serves by queue, which gives a flow as
+ * many shares as it has queues; here the share is the flow's, and its requests keep their order.
+ *
+ * With no queues, requests that find no seat are refused at once.
+ */
+import { assert } from "../../storage/base/assert.js";
+import { MinHeap } from "./min-heap.js";
+import { SeatDemand } from "./seat-demand.js";
+import { deal, hashOfFlow } from "./shuffle-sharding.js";
+
+/** Why a request did not get its seats; the words are those of the metrics. */
+export type Refusal = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
+
+export interface Queuing {
+  readonly queues: number;
+  readonly handSize: number;
+  /** Requests that may wait in one queue. */
+  readonly queueLengthLimit: number;
+}
+
+/** Seconds that a request is expected to take, until it has ended. */
+const GUESSED_SECONDS = 0.003;
+/** How much the last request counts in the mean of what requests take. */
+const MEAN_WEIGHT = 0.02;
+/** Flows whose hands are remembered; a further one forgets all. */
+const HANDS_MAX = 10_000;
+/** Entries of the order of service that may be void before they are swept out. */
+const VOID_TURNS_PER_FLOW = 4;
+const VOID_TURNS_MIN = 1000;
+
+/** A flow with somebody waiting or at work; dropped when it is idle. */
+class Flow {
+  readonly name: string;
+  readonly waiting: Waiter[] = [];
+  seatsInUse = 0;
+  /** Requests at work. */
+  working = 0;
+  nextStart: number;
+  /** Its place in the order of service; an older entry of the heap is void. */
+  turn: Turn | undefined;
+
+  constructor(name: string, nextStart: number) {
+    this.name = name;
+    this.nextStart = nextStart;
+  }
+
+  get isBusy(): boolean {
+    return this.working > 0 || this.waiting.length > 0;
+  }
+}
+
+/** When a flow's head would be done, in virtual time. */
+interface Turn {
+  readonly flow: Flow;
+  readonly end: number;
+  /** Settles ties: who came first. */
+  readonly order: number;
+}
+
+/** Seats that a request holds; given back once. */
+export class Seats {
+  readonly width: number;
+  readonly #set: QueueSet;
+  readonly #flow: Flow;
+  readonly #startMs: number;
+  #isHeld = true;
+
+  constructor(set: QueueSet, flow: Flow, width: number, startMs: number) {
+    this.#set = set;
+    this.#flow = flow;
+    this.width = width;
+    this.#startMs = startMs;
+  }
+
+  /** @param extraSeatSeconds work that the request leaves behind, such as telling watchers */
+  release(nowMs: number, extraSeatSeconds = 0): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    const seconds = Math.max(0, nowMs - this.#startMs) / 1000;
+    this.#set.giveBack(this.#flow, this.width, seconds * this.width + extraSeatSeconds, nowMs);
+  }
+}
+
+/** A request that waits for its seats. */
+export class Waiter {
+  readonly flow: string;
+  readonly width: number;
+  /** Index of the queue in which it waits. */
+  readonly queue: number;
+  readonly sinceMs: number;
+  readonly deadlineMs: number;
+  readonly #cancel: (waiter: Waiter) => void;
+  #settle: ((outcome: Seats | Refusal) => void) | undefined;
+  #outcome: Seats | Refusal | undefined;
+
+  constructor(options: {
+    readonly flow: string;
+    readonly width: number;
+    readonly queue: number;
+    readonly sinceMs: number;
+    readonly deadlineMs: number;
+    readonly cancel: (waiter: Waiter) => void;
+  }) {
+    this.flow = options.flow;
+    this.width = options.width;
+    this.queue = options.queue;
+    this.sinceMs = options.sinceMs;
+    this.deadlineMs = options.deadlineMs;
+    this.#cancel = options.cancel;
+  }
+
+  /** Undefined while it waits. */
+  get outcome(): Seats | Refusal | undefined {
+    return this.#outcome;
+  }
+
+  /** Resolves when there are seats, or when there will be none; `signal` ends the wait. */
+  wait(signal: AbortSignal): Promise<Seats | Refusal> {
+    if (this.#outcome !== undefined) return Promise.resolve(this.#outcome);
+    return new Promise((resolve) => {
+      const leave = () => this.#cancel(this);
+      this.#settle = (outcome) => {
+        signal.removeEventListener("abort", leave);
+        resolve(outcome);
+      };
+      if (signal.aborted) leave();
+      else signal.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  /** Called once, by the queue set. */
+  settle(outcome: Seats | Refusal): void {
+    assert(this.#outcome === undefined, "WaiterSettledOnce");
+    this.#outcome = outcome;
+    this.#settle?.(outcome);
+  }
+}
+
+export class QueueSet {
+  #queuing: Queuing | undefined;
+  /** How many wait in each queue; those of an earlier configuration are not counted. */
+  #queueLengths: number[] = [];
+  /** Waiters that the lengths count. */
+  #counted = new WeakSet<Waiter>();
+  readonly #flows = new Map<string, Flow>();
+  /** Flows with somebody waiting; entries that are no flow's present turn are void. */
+  readonly #turns = new MinHeap<Turn>((a, b) => a.end - b.end || a.order - b.order);
+  readonly #hands = new Map<string, readonly number[]>();
+  readonly #demand: SeatDemand;
+  #limit = 0;
+  #seatsInUse = 0;
+  #waitingSeats = 0;
+  #waiting = 0;
+  #working = 0;
+  #turnsMade = 0;
+  /** Of the requests that ended of late. */
+  #meanSeatSeconds = GUESSED_SECONDS;
+  /** Virtual time, in seat-seconds, and when it was worked out. */
+  #r = 0;
+  #atMs: number;
+
+  /** @param queuing undefined = who finds no seat is refused */
+  constructor(queuing: Queuing | undefined, nowMs: number) {
+    this.#atMs = nowMs;
+    this.#demand = new SeatDemand(nowMs);
+    this.configure(queuing);
+  }
+
+  get limit(): number {
+    return this.#limit;
+  }
+  get seatsInUse(): number {
+    return this.#seatsInUse;
+  }
+  get waiting(): number {
+    return this.#waiting;
+  }
+  get working(): number {
+    return this.#working;
+  }
+  get demand(): SeatDemand {
+    return this.#demand;
+  }
+  get isIdle(): boolean {
+    return this.#waiting === 0 && this.#working === 0;
+  }
+
+  /** Who waits goes on waiting; those that come from now on are dealt the new queues. */
+  configure(queuing: Queuing | undefined): void {
+    const before = this.#queuing;
+    this.#queuing = queuing;
+    if (before?.queues === queuing?.queues && before?.handSize === queuing?.handSize) return;
+    this.#queueLengths = new Array<number>(queuing?.queues ?? 0).fill(0);
+    this.#counted = new WeakSet();
+    this.#hands.clear();
+  }
+
+  setLimit(limit: number, nowMs: number): void {
+    this.#advance(nowMs);
+    this.#limit = limit;
+    this.#startWaiting(nowMs);
+  }
+
+  /** @returns the seats, a wait for them, or why there are none */
+  enter(name: string, width: number, nowMs: number, deadlineMs: number): Seats | Waiter | Refusal {
+    this.#advance(nowMs);
+    if (this.#waiting === 0 && this.#hasRoom(width)) {
+      const seats = this.#start(this.#wake(name), width, nowMs);
+      this.#noteDemand(nowMs);
+      return seats;
+    }
+    if (this.#queuing === undefined) return "concurrency-limit";
+    const queue = this.#chooseQueue(name, this.#queuing);
+    if (this.#lengthOf(queue) >= this.#queuing.queueLengthLimit) return "queue-full";
+    const flow = this.#wake(name);
+    const cancel = (waiter: Waiter) => this.#leave(flow, waiter, "cancelled", performance.now());
+    const waiter = new Waiter({ flow: name, width, queue, sinceMs: nowMs, deadlineMs, cancel });
+    flow.waiting.push(waiter);
+    this.#queueLengths[queue] = this.#lengthOf(queue) + 1;
+    this.#counted.add(waiter);
+    this.#waitingSeats += width;
+    this.#waiting++;
+    if (flow.waiting.length === 1) this.#takeTurn(flow);
+    this.#noteDemand(nowMs);
+    this.#startWaiting(nowMs);
+    return waiter;
+  }
+
+  /** Refuses those that have waited for too long. */
+  expire(nowMs: number): void {
+    if (this.#waiting === 0) return;
+    for (const flow of [...this.#flows.values()]) {
+      let head = flow.waiting[0];
+      while (head !== undefined && head.deadlineMs <= nowMs) {
+        this.#leave(flow, head, "time-out", nowMs);
+        head = flow.waiting[0];
+      }
+    }
+  }
+
+  /** Called by `Seats` alone. */
+  giveBack(flow: Flow, width: number, seatSeconds: number, nowMs: number): void {
+    this.#advance(nowMs);
+    this.#meanSeatSeconds += MEAN_WEIGHT * (seatSeconds - this.#meanSeatSeconds);
+    flow.nextStart += seatSeconds - GUESSED_SECONDS * width;
+    flow.seatsInUse -= width;
+    flow.working--;
+    this.#seatsInUse -= width;
+    this.#working--;
+    assert(flow.seatsInUse >= 0 && this.#seatsInUse >= 0, "SeatsNotNegative");
+    if (flow.waiting.length > 0) this.#takeTurn(flow);
+    this.#dropIfIdle(flow);
+    this.#noteDemand(nowMs);
+    this.#startWaiting(nowMs);
+  }
+
+  /** How long the last of those that wait will, by what requests took of late. */
+  get expectedWaitSeconds(): number {
+    return this.#limit > 0 ? (this.#waiting * this.#meanSeatSeconds) / this.#limit : 0;
+  }
+
+  /** For people who debug: the flows with somebody in them. */
+  *describe(): Generator<{
+    readonly flow: string;
+    readonly waiting: readonly Waiter[];
+    readonly working: number;
+    readonly seatsInUse: number;
+    readonly nextStart: number;
+  }> {
+    for (const { name: flow, waiting, working, seatsInUse, nextStart } of this.#flows.values()) {
+      yield { flow, waiting, working, seatsInUse, nextStart };
+    }
+  }
+
+  /** The queue of the flow's hand in which the fewest wait. */
+  #chooseQueue(name: string, { queues, handSize }: Queuing): number {
+    let hand = this.#hands.get(name);
+    if (hand === undefined) {
+      if (this.#hands.size >= HANDS_MAX) this.#hands.clear();
+      hand = deal(hashOfFlow(name), queues, handSize);
+      this.#hands.set(name, hand);
+    }
+    return hand.reduce((best, queue) =>
+      this.#lengthOf(queue) < this.#lengthOf(best) ? queue : best,
+    );
+  }
+
+  #lengthOf(queue: number): number {
+    return this.#queueLengths[queue] ?? 0;
+  }
+
+  /** A request wider than the level runs alone. */
+  #hasRoom(width: number): boolean {
+    return this.#seatsInUse + width <= this.#limit || (this.#seatsInUse === 0 && this.#limit > 0);
+  }
+
+  #startWaiting(nowMs: number): void {
+    while (this.#waiting > 0) {
+      const flow = this.#nextFlow();
+      const head = flow?.waiting[0];
+      assert(flow !== undefined && head !== undefined, "WaitersHaveTurns");
+      // The next one waits for room even when a narrower one behind it would fit: it would starve.
+      if (!this.#hasRoom(head.width)) return;
+      this.#remove(flow, head);
+      head.settle(this.#start(flow, head.width, nowMs));
+      if (flow.waiting.length > 0) this.#takeTurn(flow);
+    }
+  }
+
+  #nextFlow(): Flow | undefined {
+    for (;;) {
+      const turn = this.#turns.first;
+      if (turn === undefined) return undefined;
+      if (turn.flow.turn === turn) return turn.flow;
+      this.#turns.pop();
+    }
+  }
+
+  /** Its head may be another one, or its account has changed. */
+  #takeTurn(flow: Flow): void {
+    const [head] = flow.waiting;
+    assert(head !== undefined, "TurnHasHead");
+    const end = flow.nextStart + head.width * GUESSED_SECONDS;
+    flow.turn = { flow, end, order: this.#turnsMade++ };
+    this.#turns.push(flow.turn);
+    if (this.#turns.size > VOID_TURNS_PER_FLOW * this.#flows.size + VOID_TURNS_MIN) {
+      this.#turns.keep((turn) => turn.flow.turn === turn);
+    }
+  }
+
+  #start(flow: Flow, width: number, nowMs: number): Seats {
+    flow.nextStart += GUESSED_SECONDS * width;
+    flow.seatsInUse += width;
+    flow.working++;
+    this.#seatsInUse += width;
+    this.#working++;
+    return new Seats(this, flow, width, nowMs);
+  }
+
+  #leave(flow: Flow, waiter: Waiter, why: Refusal, nowMs: number): void {
+    if (!flow.waiting.includes(waiter)) return;
+    this.#advance(nowMs);
+    this.#remove(flow, waiter);
+    if (flow.waiting.length > 0) this.#takeTurn(flow);
+    this.#dropIfIdle(flow);
+    this.#noteDemand(nowMs);
+    waiter.settle(why);
+    this.#startWaiting(nowMs);
+  }
+
+  #remove(flow: Flow, waiter: Waiter): void {
+    flow.waiting.splice(flow.waiting.indexOf(waiter), 1);
+    if (flow.waiting.length === 0) flow.turn = undefined;
+    if (this.#counted.delete(waiter)) {
+      this.#queueLengths[waiter.queue] = this.#lengthOf(waiter.queue) - 1;
+    }
+    this.#waitingSeats -= waiter.width;
+    this.#waiting--;
+    assert(this.#waiting >= 0 && this.#waitingSeats >= 0, "WaitingNotNegative");
+  }
+
+  /** A flow that was idle has no claim to the time in which it was. */
+  #wake(name: string): Flow {
+    let flow = this.#flows.get(name);
+    if (flow === undefined) {
+      flow = new Flow(name, this.#r);
+      this.#flows.set(name, flow);
+    }
+    return flow;
+  }
+
+  #dropIfIdle(flow: Flow): void {
+    if (!flow.isBusy) this.#flows.delete(flow.name);
+  }
+
+  #advance(nowMs: number): void {
+    const elapsed = nowMs - this.#atMs;
+    if (elapsed <= 0) return;
+    this.#atMs = nowMs;
+    if (this.#flows.size === 0) return;
+    const wanted = this.#seatsInUse + this.#waitingSeats;
+    this.#r += ((elapsed / 1000) * Math.min(wanted, this.#limit)) / this.#flows.size;
+  }
+
+  #noteDemand(nowMs: number): void {
+    this.#demand.set(this.#seatsInUse + this.#waitingSeats, nowMs);
+  }
+}

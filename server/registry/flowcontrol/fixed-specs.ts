@@ -1,0 +1,45 @@
+/** What flow schemas and priority levels have in common: some have a fixed specification, all conditions. */
+import { deepEqual } from "../../api/deep-equal.js";
+import { duplicateValue, invalidValue, requiredValue } from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import type { Maybe } from "../../api/validation-values.js";
+
+/** The mandatory objects are the same everywhere: clients may count on them. */
+export function validateFixedSpec(
+  { metadata, spec }: ApiObject,
+  fixed: readonly ApiObject[],
+  errors: FieldError[],
+): void {
+  const wanted = fixed.find((one) => one.metadata.name === metadata.name);
+  if (wanted === undefined || deepEqual(withoutEmpty(spec), withoutEmpty(wanted.spec))) return;
+  errors.push(invalidValue("spec", spec, `spec of '${metadata.name}' must equal the fixed value`));
+}
+
+export function validateConditions(
+  conditions: Maybe<readonly { readonly type?: string }[]> | undefined,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const known = new Set<string>();
+  for (const [index, { type = "" }] of (conditions ?? []).entries()) {
+    const field = `status.conditions[${index}].type`;
+    if (known.has(type)) errors.push(duplicateValue(field, type));
+    known.add(type);
+    if (type === "") errors.push(requiredValue(field, "must not be empty"));
+  }
+  return errors;
+}
+
+/** Members that say nothing (absent, null, false, empty lists) are the same as none. */
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => {
+        if (member === undefined || member === null || member === false) return false;
+        return !Array.isArray(member) || member.length > 0;
+      })
+      .map(([name, member]) => [name, withoutEmpty(member)]),
+  );
+}

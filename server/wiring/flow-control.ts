@@ -1,0 +1,121 @@
+/**
+ * Wiring of priority and fairness: the stored configuration is followed in the turn of the feed, the
+ * widths of requests come from the view, which knows what a list would send before it is sent.
+ */
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { PartitionObserver } from "../../storage/cache/partition.js";
+import type { RegistryView } from "../../storage/cache/registry-view.js";
+import { partitionId } from "../../storage/objects/keys.js";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
+import type { ApiObject } from "../api/meta.js";
+import type { Config } from "../config/config.js";
+import { mandatoryObjects } from "../flowcontrol/default-objects.js";
+import { dumpDocuments } from "../flowcontrol/dump.js";
+import { ADJUST_INTERVAL_MS, FlowControl } from "../flowcontrol/flow-control.js";
+import { createFlowTimes, observeFlowControl } from "../flowcontrol/flow-metrics.js";
+import {
+  type LevelSetting,
+  type SchemaSetting,
+  toLevelSetting,
+  toSchemaSetting,
+} from "../flowcontrol/settings.js";
+import { listWidth, watcherWork } from "../flowcontrol/width.js";
+import { withFlowControl } from "../http/flow-control.js";
+import type { Metrics } from "../http/metrics.js";
+import type { DocumentHandler } from "../http/routes.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
+import type { RequestInfo } from "../request/request-info.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+
+export interface FlowControlStep {
+  readonly middleware: RequestMiddleware;
+  /** Pages for people who debug, by path. */
+  readonly documents: Readonly<Record<string, DocumentHandler>>;
+  /** Lets limits follow the demand. */
+  spawn(lifecycle: Lifecycle): void;
+}
+
+/** How long a request may wait for seats, as a part of its deadline (as upstream). */
+const PATIENCE_PART = 1 / 4;
+
+/** Undefined where the flags leave it to the two numbers. Before the view has started. */
+export function createFlowControl(options: {
+  readonly config: Config;
+  readonly view: RegistryView;
+  readonly catalog: CatalogSource;
+  readonly metrics: Metrics;
+}): FlowControlStep | undefined {
+  const { config, view, catalog, metrics } = options;
+  const { maxRequestsInflight, maxMutatingRequestsInflight, naming } = config;
+  const seats = maxRequestsInflight + maxMutatingRequestsInflight;
+  if (!config.enablePriorityAndFairness || seats === 0) return undefined;
+  const mandatory = mandatoryObjects(naming);
+  const flowControl = new FlowControl({
+    seats,
+    patienceMs: config.requestTimeoutMs * PATIENCE_PART,
+    mandatory: {
+      levels: mandatory.levels.map(toLevelSetting),
+      schemas: mandatory.schemas.map(toSchemaSetting),
+    },
+    times: createFlowTimes(metrics),
+    nowMs: performance.now(),
+  });
+  observeFlowControl(metrics, flowControl);
+  const group = `flowcontrol.apiserver.${naming.groupDomain}`;
+  const levels = new Map<string, LevelSetting>();
+  const schemas = new Map<string, SchemaSetting>();
+  const apply = () =>
+    flowControl.replace([...levels.values()], [...schemas.values()], performance.now());
+  const partition = (resource: string) => view.partition(partitionId(group, resource));
+  partition("prioritylevelconfigurations").observe(keep(levels, toLevelSetting, apply));
+  partition("flowschemas").observe(keep(schemas, toSchemaSetting, apply));
+  const partitionOf = (info: RequestInfo) => {
+    const resource = catalog.current.findMain(info.group, info.version, info.resource);
+    return resource && view.partition(resource.partition);
+  };
+  return {
+    middleware: withFlowControl({
+      flowControl,
+      widthOf: (info) => listWidth(info, () => partitionOf(info)),
+      workAfter: (info) => watcherWork(partitionOf(info)?.watchers ?? 0),
+      metrics,
+    }),
+    documents: dumpDocuments(flowControl),
+    spawn(lifecycle) {
+      lifecycle.spawn("flow-control", async (signal) => {
+        while (!signal.aborted) {
+          await systemClock.sleep(ADJUST_INTERVAL_MS, signal);
+          flowControl.adjust(performance.now());
+        }
+      });
+    },
+  };
+}
+
+/** Keeps in step with a partition what its objects say, by path. */
+function keep<T>(
+  settings: Map<string, T>,
+  read: (object: ApiObject) => T,
+  changed: () => void,
+): PartitionObserver {
+  const put = (object: StoredObject): undefined => {
+    if (object.corruption !== undefined) settings.delete(object.path);
+    else settings.set(object.path, read(JSON.parse(object.bytes.toString("utf8")) as ApiObject));
+  };
+  return {
+    replaced(objects) {
+      settings.clear();
+      objects.visit("", "", put);
+      changed();
+    },
+    put(object) {
+      put(object);
+      changed();
+    },
+    deleted(previous) {
+      settings.delete(previous.path);
+      changed();
+    },
+  };
+}
