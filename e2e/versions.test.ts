@@ -14,6 +14,58 @@ const RANGES = "/apis/networking.k8s.io/v1beta1/servicecidrs";
 const RANGES_GO =
   "networking.k8s.io/v1beta1 ServiceCIDR is deprecated in v1.34+, unavailable in v1.37+";
 
+const CLAIMS = (version: string) =>
+  `/apis/resource.k8s.io/${version}/namespaces/default/resourceclaims`;
+const SLICES = (version: string) => `/apis/resource.k8s.io/${version}/resourceslices`;
+
+test("S2-VERS-08, S2-VERS-06: an object is one and the same in every version, whatever the shape", async () => {
+  await using server = await startServer({ flags: ["--runtime-config=api/beta,api/alpha=true"] });
+  const { client } = server;
+  const since = (await client.get(CLAIMS("v1"))).expect(200).object.metadata.resourceVersion;
+  const request = { name: "gpu", deviceClassName: "gpu.example.com", adminAccess: false };
+  const claim = { metadata: { name: "c" }, spec: { devices: { requests: [request] } } };
+  const older = (await client.post(CLAIMS("v1beta1"), claim)).expect(201);
+  assert.match(String(older.headers.warning), /v1beta1 ResourceClaim is deprecated in v1\.35\+/);
+  const { name, ...exactly } = { ...request, allocationMode: "ExactCount", count: 1 };
+  const requestsIn = async (version: string) => {
+    const { object } = (await client.get(`${CLAIMS(version)}/c`)).expect(200, version);
+    assert.equal(object.apiVersion, `resource.k8s.io/${version}`);
+    return (object.spec as { devices: { requests: unknown } }).devices.requests;
+  };
+  assert.deepEqual(await requestsIn("v1beta1"), [{ name, ...exactly }]);
+  for (const version of ["v1", "v1beta2"]) {
+    assert.deepEqual(await requestsIn(version), [{ name, exactly }], version);
+  }
+  const labels = { metadata: { labels: { seen: "yes" } } };
+  const headers = { "content-type": "application/strategic-merge-patch+json" };
+  const patch = { method: "PATCH", headers, body: labels };
+  (await client.request(`${CLAIMS("v1beta1")}/c`, patch)).expect(200);
+  assert.deepEqual(await requestsIn("v1"), [{ name, exactly }]);
+  const watch = `${CLAIMS("v1beta1")}?watch=1&timeoutSeconds=1&resourceVersion=${since}`;
+  const events = (await client.get(watch)).expect(200).text.trimEnd().split("\n");
+  const last = JSON.parse(events.at(-1) ?? "").object;
+  assert.deepEqual(
+    [last.apiVersion, last.spec.devices.requests],
+    ["resource.k8s.io/v1beta1", [{ name, ...exactly }]],
+  );
+
+  const device = { name: "d", basic: { attributes: { model: { string: "x" } } } };
+  const pool = { name: "p", generation: 1, resourceSliceCount: 1 };
+  const slice = {
+    metadata: { name: "s" },
+    spec: { driver: "gpu.example.com", pool, nodeName: "n", devices: [device] },
+  };
+  (await client.post(SLICES("v1beta1"), slice)).expect(201);
+  const stored = (await client.get(`${SLICES("v1")}/s`)).expect(200).object;
+  const { devices } = stored.spec as { devices: unknown };
+  assert.deepEqual(devices, [{ name: "d", ...device.basic }]);
+  const again = (await client.get(`${SLICES("v1beta1")}/s`)).expect(200).object;
+  assert.deepEqual((again.spec as { devices: unknown }).devices, [device]);
+  const put = { method: "PUT", headers: { "content-type": "application/json" }, body: again };
+  const written = await client.request(`${SLICES("v1beta1")}/s`, put);
+  assert.equal(written.expect(200).object.metadata.generation, stored.metadata.generation);
+});
+
 interface AuditEvent {
   readonly auditID: string;
   readonly stage: string;

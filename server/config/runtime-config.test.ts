@@ -44,3 +44,10 @@ test("S2-VERS-06: a key that stands for nothing is refused by name", () => {
   );
   assert.throws(() => served({ "apps/v1/nonsense": true }), RangeError);
 });
+
+test("S2-VERS-06: what everything else depends on cannot be turned off", () => {
+  for (const config of [{ "api/all": false }, { "api/ga": false }, { v1: false }]) {
+    assert.throws(() => served(config), /v1\/namespaces cannot be turned off/);
+  }
+  assert.ok(served({ "api/ga": false, "v1/namespaces": true }).has("v1/namespaces"));
+});

@@ -12,7 +12,7 @@ export const GENERAL_KEYS: readonly string[] = ["api/all", "api/ga", "api/beta",
 
 /**
  * The predicate that the flag describes.
- * @throws {RangeError} naming the first key that stands for nothing
+ * @throws {RangeError} naming the first key that stands for nothing, or what the server cannot do without
  */
 export function enabledResources(
   config: RuntimeConfig,
@@ -31,7 +31,7 @@ export function enabledResources(
     }
     keys.set(name, isOn);
   }
-  return (fact) => {
+  const isEnabled = (fact: ResourceFact): boolean => {
     const version = formatGroupVersion(fact);
     return (
       keys.get(`${version}/${fact.resource}`) ??
@@ -41,6 +41,16 @@ export function enabledResources(
       fact.onByDefault
     );
   };
+  if (!facts.resources.some((fact) => isNamespaces(fact) && isEnabled(fact))) {
+    throw new RangeError(
+      "--runtime-config: v1/namespaces cannot be turned off, as every object that is in one depends on it",
+    );
+  }
+  return isEnabled;
+}
+
+function isNamespaces({ group, resource, subresource }: ResourceFact): boolean {
+  return group === "" && resource === "namespaces" && subresource === "";
 }
 
 function isKnown(key: string, facts: Facts): boolean {

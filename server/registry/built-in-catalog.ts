@@ -43,20 +43,12 @@ export interface BuiltInOptions {
 /** Subresources that are parts of the stored object; PARTS has those that are more. */
 const PLAIN_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "namespaces/finalize"]);
 
-/** Versions whose shape differs from the stored one and for which there is no conversion yet. */
-const UNCONVERTED_VERSIONS: ReadonlySet<string> = new Set(["resource/v1beta1"]);
-
 export function createBuiltInCatalog(options: BuiltInOptions): Catalog {
-  const { naming, facts } = options;
+  const { facts } = options;
   const isEnabled = options.isEnabled ?? ((fact: ResourceFact) => fact.onByDefault);
   const release = options.release ?? API_RELEASE;
   const enabled = facts.resources
-    .filter(
-      (fact) =>
-        isServedIn(fact.lifecycle, release) &&
-        isEnabled(fact) &&
-        !UNCONVERTED_VERSIONS.has(`${withoutDomain(naming, fact.group)}/${fact.version}`),
-    )
+    .filter((fact) => isServedIn(fact.lifecycle, release) && isEnabled(fact))
     .map((fact) => withDeprecation(fact, release));
   const create = resourceFactory(options, enabled);
   const resources = enabled

@@ -6,11 +6,19 @@ import type { Naming } from "../api/naming.js";
 import type { Conversion } from "../kinds/conversion.js";
 import { createAutoscalerConversion } from "./autoscaling/conversion.js";
 import { eventConversion } from "./events/conversion.js";
+import {
+  claimConversion,
+  claimTemplateConversion,
+  sliceConversion,
+} from "./resource/conversion.js";
 
 /** In the facts' spelling of groups. */
 export function createConversions(naming: Naming): Readonly<Record<string, Conversion>> {
   return {
     "autoscaling/v1/horizontalpodautoscalers": createAutoscalerConversion(naming),
     "events/v1/events": eventConversion,
+    "resource/v1beta1/resourceclaims": claimConversion,
+    "resource/v1beta1/resourceclaimtemplates": claimTemplateConversion,
+    "resource/v1beta1/resourceslices": sliceConversion,
   };
 }

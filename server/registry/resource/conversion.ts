@@ -1,0 +1,96 @@
+/**
+ * resource/v1beta1 to and from v1, which is what is stored. The older shape differs in two places:
+ *
+ *   a request of a claim    {name, deviceClassName, count, ...}    {name, exactly: {deviceClassName, count, ...}}
+ *   a device of a slice     {name, basic: {attributes, ...}}       {name, attributes, ...}
+ *
+ * and a slice says with "" and false what is not there in the newer one. Nothing is lost either way.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import type { Conversion } from "../../kinds/conversion.js";
+import { isMembers, membersAt } from "../generic/fields.js";
+
+type Members = Record<string, unknown>;
+
+/** What a request for exactly one class of devices says; in this order both shapes have it. */
+const EXACT_FIELDS = [
+  "deviceClassName",
+  "selectors",
+  "allocationMode",
+  "count",
+  "adminAccess",
+  "tolerations",
+  "capacity",
+] as const;
+
+export const claimConversion: Conversion = {
+  toStored: (served) => withClaimSpec(served, exactlyToNewer),
+  fromStored: (stored) => withClaimSpec(stored, exactlyToOlder),
+};
+
+export const claimTemplateConversion: Conversion = {
+  toStored: (served) => withTemplateSpec(served, exactlyToNewer),
+  fromStored: (stored) => withTemplateSpec(stored, exactlyToOlder),
+};
+
+export const sliceConversion: Conversion = {
+  toStored(served) {
+    const spec = { ...membersAt(served, "spec") };
+    if (spec.nodeName === "") delete spec.nodeName;
+    if (spec.allNodes === false) delete spec.allNodes;
+    return { ...served, spec: withItems(spec, "devices", basicToNewer) };
+  },
+  fromStored(stored) {
+    const spec = { ...membersAt(stored, "spec") };
+    return { ...stored, spec: withItems(spec, "devices", basicToOlder) };
+  },
+};
+
+function withClaimSpec(object: ApiObject, convert: (request: Members) => Members): ApiObject {
+  return { ...object, spec: convertRequests(membersAt(object, "spec"), convert) };
+}
+
+function withTemplateSpec(object: ApiObject, convert: (request: Members) => Members): ApiObject {
+  const spec = membersAt(object, "spec");
+  return { ...object, spec: { ...spec, spec: convertRequests(membersAt(spec, "spec"), convert) } };
+}
+
+function convertRequests(spec: Members, convert: (request: Members) => Members): Members {
+  if (!isMembers(spec.devices)) return spec;
+  return { ...spec, devices: withItems(spec.devices, "requests", convert) };
+}
+
+function withItems(owner: Members, list: string, convert: (item: Members) => Members): Members {
+  const items = owner[list];
+  if (!Array.isArray(items)) return owner;
+  return { ...owner, [list]: items.map((item) => (isMembers(item) ? convert(item) : item)) };
+}
+
+/** Whoever says anything about one class wants exactly that; what is wrong with it is validation's. */
+function exactlyToNewer(request: Members): Members {
+  const rest: Members = { ...request };
+  const exactly: Members = {};
+  for (const field of EXACT_FIELDS) {
+    const value = rest[field];
+    delete rest[field];
+    if (value !== undefined && value !== null && value !== "" && value !== 0)
+      exactly[field] = value;
+  }
+  if (Object.keys(exactly).length === 0) return rest;
+  exactly.deviceClassName ??= "";
+  return { ...rest, exactly };
+}
+
+function exactlyToOlder({ exactly, ...request }: Members): Members {
+  const fields = isMembers(exactly) ? exactly : {};
+  // The older shape always writes the class.
+  return { ...request, deviceClassName: "", ...fields };
+}
+
+function basicToNewer({ basic, ...device }: Members): Members {
+  return isMembers(basic) ? { ...device, ...basic } : device;
+}
+
+function basicToOlder({ name, ...basic }: Members): Members {
+  return { name, basic };
+}
