@@ -5,6 +5,9 @@
 import type { ResponseSink } from "../response/response-sink.js";
 import type { ChunkWriter } from "./chunk-writer.js";
 
+/** Smaller pieces are copied, so that the chunk's memory is free at once. */
+const COPIED_BYTES_MAX = 16 * 1024;
+
 export class PacedStream {
   readonly #sink: ResponseSink;
   #wake: (() => void) | undefined;
@@ -21,21 +24,21 @@ export class PacedStream {
    * @returns false when the client is gone
    */
   async write(out: ChunkWriter): Promise<boolean> {
-    if (this.#sink.write(out.peek())) {
-      out.take();
-      return !this.#sink.isClosed;
-    }
-    await this.#drained();
+    const isCopied = out.length <= COPIED_BYTES_MAX;
+    const hasRoom = isCopied ? this.#sink.write(Buffer.from(out.peek())) : out.writeTo(this.#sink);
+    if (!hasRoom) await this.#drained();
     // Everything went to the operating system: the memory is ours again.
-    if (this.#sink.writableLength === 0) out.reset();
-    else out.take();
+    const isSent = this.#sink.writableLength === 0 && !this.#sink.isClosed;
+    if (isCopied || isSent) out.reset();
+    else out.renew();
     return !this.#sink.isClosed;
   }
 
-  /** Sends the last chunk. */
-  end(out: ChunkWriter): void {
-    this.#sink.write(out.take());
+  /** Sends the last chunk; `out` is not used again. */
+  async end(out: ChunkWriter): Promise<void> {
+    await this.write(out);
     this.#sink.end();
+    out.release();
   }
 
   #drained(): Promise<void> {

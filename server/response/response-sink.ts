@@ -26,6 +26,12 @@ export interface ResponseSink {
    * full and `onDrain` will tell; the piece is kept all the same. After `onClose` it is dropped.
    */
   write(chunk: Buffer | string | SharedChunk): boolean;
+  /**
+   * As `write`, for a large piece in the middle of a memory that has FRAME_HEAD_BYTES to spare before
+   * `start` and FRAME_TAIL_BYTES from `end` on, so that the frame is put around it where it is. The
+   * memory is the transport's until `writableLength` is 0.
+   */
+  writeInPlace(memory: Buffer, start: number, end: number): boolean;
   /** Collects the writes up to `uncork` into one packet and one TLS record. */
   cork(): void;
   uncork(): void;
@@ -43,6 +49,11 @@ export interface ResponseSink {
   /** Whether each write is a message of its own to the client, so that one must not hold several. */
   readonly isMessageBased: boolean;
 }
+
+/** The length of a chunk in up to eight hexadecimal digits, and CRLF. */
+export const FRAME_HEAD_BYTES = 10;
+/** CRLF. */
+export const FRAME_TAIL_BYTES = 2;
 
 /** Larger pieces are written in three parts instead of being copied behind their frame header. */
 const FRAME_COPY_BYTES_MAX = 16 * 1024;
@@ -101,11 +112,8 @@ export function openSink(
   ctx.respond = false;
   const { res } = ctx;
   const socket = res.socket as Socket | null;
-  if (ctx.req.httpVersionMajor === 1 && socket !== null) {
-    // The headers leave with what the handler writes in the same turn, in one packet.
-    socket.cork();
-    process.nextTick(() => socket.uncork());
-  }
+  const headCork =
+    ctx.req.httpVersionMajor === 1 && socket !== null ? new HeadCork(socket) : undefined;
   // Header values are bytes. Node writes them as such in front of a buffer, but as UTF-8 in front of
   // the empty text of `flushHeaders`, which would encode warnings twice.
   if (ctx.req.httpVersionMajor === 1) res.write(NO_BYTES);
@@ -115,7 +123,30 @@ export function openSink(
   // HTTP/1.0 knows no chunks.
   const canFrame =
     ctx.req.httpVersionMajor === 1 && socket !== null && res.chunkedEncoding && res.headersSent;
-  return canFrame ? new ChunkedSink(ctx, socket) : new StreamSink(ctx);
+  return canFrame && headCork !== undefined
+    ? new ChunkedSink(ctx, socket, headCork)
+    : new StreamSink(ctx);
+}
+
+/**
+ * Holds the headers of a response back until the end of the turn, so that they leave in one packet with
+ * what the handler writes meanwhile. Corked pieces are copied together, which a large one is not worth.
+ */
+class HeadCork {
+  readonly #socket: Socket;
+  #isOpen = false;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.cork();
+    process.nextTick(() => this.open());
+  }
+
+  open(): void {
+    if (this.#isOpen) return;
+    this.#isOpen = true;
+    this.#socket.uncork();
+  }
 }
 
 /** What both kinds share: the end of a response. */
@@ -157,11 +188,13 @@ abstract class BaseSink {
 /** HTTP/1.1: frames chunks by itself and writes to the socket below the response. */
 class ChunkedSink extends BaseSink implements ResponseSink {
   readonly #socket: Socket;
+  readonly #headCork: HeadCork;
   #onDrain: (() => void) | undefined;
 
-  constructor(ctx: RequestContext, socket: Socket) {
+  constructor(ctx: RequestContext, socket: Socket, headCork: HeadCork) {
     super(ctx);
     this.#socket = socket;
+    this.#headCork = headCork;
     // The response writes nothing by itself any more, but it still sees the socket's drain.
     this.onClose(() => {
       if (this.#onDrain !== undefined) socket.off("drain", this.#onDrain);
@@ -190,6 +223,18 @@ class ChunkedSink extends BaseSink implements ResponseSink {
     const hasRoom = socket.write(CRLF);
     socket.uncork();
     return hasRoom;
+  }
+
+  writeInPlace(memory: Buffer, start: number, end: number): boolean {
+    if (this.isClosed) return false;
+    if (start === end) return true;
+    this.#headCork.open();
+    this.state.bytesSent += end - start;
+    const head = `${(end - start).toString(16)}\r\n`;
+    memory.write(head, start - head.length, "latin1");
+    memory[end] = 0x0d;
+    memory[end + 1] = 0x0a;
+    return this.#socket.write(memory.subarray(start - head.length, end + FRAME_TAIL_BYTES));
   }
 
   cork(): void {
@@ -232,6 +277,10 @@ class StreamSink extends BaseSink implements ResponseSink {
     return this.#stream.write(piece);
   }
 
+  writeInPlace(memory: Buffer, start: number, end: number): boolean {
+    return this.write(memory.subarray(start, end));
+  }
+
   cork(): void {
     this.#stream.cork();
   }
@@ -253,6 +302,7 @@ function openEmptySink(ctx: RequestContext): ResponseSink {
   const base = new StreamSink(ctx);
   return {
     write: () => true,
+    writeInPlace: () => true,
     cork() {},
     uncork() {},
     onDrain() {},

@@ -133,6 +133,10 @@ class WebSocketSink implements ResponseSink {
     return this.#isClosed;
   }
 
+  writeInPlace(memory: Buffer, start: number, end: number): boolean {
+    return this.write(memory.subarray(start, end));
+  }
+
   write(chunk: Buffer | string | SharedChunk): boolean {
     if (this.#isClosed || this.#webSocket.readyState !== this.#webSocket.OPEN) return false;
     const bytes = toBuffer(chunk);

@@ -5,6 +5,7 @@ import type { Authorizer } from "../authz/authorizer.js";
 import { denial } from "../authz/denial.js";
 import type { ProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
+import { ChunkPool } from "../endpoints/chunk-pool.js";
 import type { VerbHandlers } from "../endpoints/dispatch.js";
 import { createNegotiator, type Negotiator } from "../endpoints/negotiation.js";
 import { CompressedRuns } from "../endpoints/reads/compressed-runs.js";
@@ -57,6 +58,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
   const reads = {
     naming,
     reader: createViewReader(view, freshness),
+    chunks: new ChunkPool(),
     representations,
     ...(config.features.APIResponseCompression && {
       compression: {

@@ -27,8 +27,8 @@ export class CompressedListBody implements ListBody {
   readonly #listing: Listing;
   readonly #compression: ListCompression;
   /** The text of the beginning; later of one run at a time. */
-  readonly #text = new ChunkWriter();
-  readonly #out = new ChunkWriter();
+  readonly #text: ChunkWriter;
+  readonly #out: ChunkWriter;
   readonly #head: Buffer;
   readonly #member = new GzipMember();
   readonly #gatherer = new RunGatherer();
@@ -47,6 +47,8 @@ export class CompressedListBody implements ListBody {
     itemsBytes: number,
   ) {
     this.#listing = listing;
+    this.#text = new ChunkWriter(listing.services.chunks);
+    this.#out = new ChunkWriter(listing.services.chunks);
     this.#compression = compression;
     this.#count = new LargeListCount(listing);
     // After a reload of the view the same revision may be another state.
@@ -85,6 +87,8 @@ export class CompressedListBody implements ListBody {
     if (!this.#isLong) {
       representation.putListFoot(this.#text, this.#isEmpty);
       sendBytes(ctx, 200, ["Content-Type", representation.contentType], this.#text.take());
+      this.#text.release();
+      this.#out.release();
       return;
     }
     const rest = this.#gatherer.take();
@@ -93,12 +97,15 @@ export class CompressedListBody implements ListBody {
     this.#text.reset();
     representation.putListFoot(this.#text, this.#isEmpty);
     this.#put(storePiece(this.#text.peek()));
+    this.#text.release();
     this.#putBytes(this.#member.end());
-    if (this.#stream !== undefined) this.#stream.end(this.#out);
-    else {
-      const headers = ["Content-Type", representation.contentType, ...GZIP_HEADERS];
-      sendBytes(ctx, 200, headers, this.#out.take());
+    if (this.#stream !== undefined) {
+      await this.#stream.end(this.#out);
+      return;
     }
+    const headers = ["Content-Type", representation.contentType, ...GZIP_HEADERS];
+    sendBytes(ctx, 200, headers, this.#out.take());
+    this.#out.release();
   }
 
   /** Head of the file and of the list, once. */

@@ -39,13 +39,14 @@ export function openListBody(
 
 class PlainListBody implements ListBody {
   readonly #listing: Listing;
-  readonly #out = new ChunkWriter();
+  readonly #out: ChunkWriter;
   readonly #count: LargeListCount;
   #stream: PacedStream | undefined;
   #isFirst = true;
 
   constructor(listing: Listing, metadata: ListMetadata, itemsBytes: number) {
     this.#listing = listing;
+    this.#out = new ChunkWriter(listing.services.chunks);
     this.#count = new LargeListCount(listing);
     listing.representation.putListHead(this.#out, metadata, itemsBytes);
   }
@@ -71,9 +72,10 @@ class PlainListBody implements ListBody {
     const { ctx, representation } = this.#listing;
     representation.putListFoot(this.#out, this.#isFirst);
     if (this.#stream !== undefined) {
-      this.#stream.end(this.#out);
+      await this.#stream.end(this.#out);
       return;
     }
     sendBytes(ctx, 200, ["Content-Type", representation.contentType], this.#out.take());
+    this.#out.release();
   }
 }

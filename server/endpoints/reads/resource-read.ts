@@ -8,6 +8,7 @@ import { compileSelector, type Selector } from "../../api/selectors.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { Compression } from "../../response/compression.js";
+import type { ChunkPool } from "../chunk-pool.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
 import type { CompressedRuns } from "./compressed-runs.js";
 import type { ViewReader } from "./view-reader.js";
@@ -20,6 +21,8 @@ export interface ListCompression extends Compression {
 export interface ReadServices {
   readonly naming: Naming;
   readonly reader: ViewReader;
+  /** Memory for large answers. */
+  readonly chunks: ChunkPool;
   readonly representations: RepresentationSource;
   /** Absent = get and list are never compressed (S1-NEG-18). */
   readonly compression?: ListCompression;

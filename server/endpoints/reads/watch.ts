@@ -246,7 +246,7 @@ class WatchStream implements WatchSink, Tick {
   /** All objects as ADDED events, then the bookmark that says so. False: the client is gone. */
   async #sendState({ tree, revision }: Snapshot): Promise<boolean> {
     const stream = new PacedStream(this.#sink);
-    const out = new ChunkWriter();
+    const out = new ChunkWriter(this.#services.chunks);
     const { namespace, matches } = this.#selector;
     let count = 0;
     const isComplete = await visitInTurns(
@@ -268,8 +268,9 @@ class WatchStream implements WatchSink, Tick {
       this.#putBookmark(out, revision, { [key]: "true" });
     }
     this.#services.countWatchEvents(this.resource, count);
-    if (out.length === 0) return !this.#sink.isClosed;
-    return (await stream.write(out)) && !this.#isEnding;
+    const isOpen = out.length === 0 ? !this.#sink.isClosed : await stream.write(out);
+    out.release();
+    return isOpen && !this.#isEnding;
   }
 
   /** Whether what has gathered is to be sent before more is put: a message is one event. */

@@ -12,6 +12,7 @@ import {
 } from "../../../registry/generic/testing/registry-harness.js";
 import { parseRequestInfo } from "../../../request/request-info.js";
 import { openTestServer, type TestServer } from "../../../request/testing/test-server.js";
+import { ChunkPool } from "../../chunk-pool.js";
 import { createNegotiator } from "../../negotiation.js";
 import { createRepresentationSource } from "../../representations/representation-source.js";
 import { handleGet } from "../get.js";
@@ -57,6 +58,7 @@ export async function openTestReads(
   const reads = {
     naming,
     reader: createViewReader(view, freshness),
+    chunks: new ChunkPool(),
     representations: createRepresentationSource(naming, createNegotiator(naming), {
       ...(printer !== undefined && { printerOf: () => printer }),
       ...(options.now !== undefined && { now: options.now }),
