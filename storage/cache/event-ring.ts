@@ -88,7 +88,7 @@ export class ObjectEvent {
 
   /** What it costs to keep: its own bytes and, for a deletion, those that only it still holds. */
   get bytes(): number {
-    return this.object.bytes.length + EVENT_OVERHEAD_BYTES;
+    return this.object.length + EVENT_OVERHEAD_BYTES;
   }
 }
 

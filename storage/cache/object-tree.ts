@@ -21,6 +21,8 @@ const NO_PATHS: ReadonlySet<string> = new Set();
 export class ObjectTree {
   readonly #tree: Tree;
   #bytes: number;
+  /** Of the object that was put last: its neighbours mostly share it. */
+  #namespace = "";
   /** Replaced, never changed: copies share it. */
   #corrupt: ReadonlySet<string>;
 
@@ -51,6 +53,8 @@ export class ObjectTree {
   /** @returns what was there before */
   set(object: StoredObject): StoredObject | undefined {
     const previous = this.#tree.get(object.path);
+    object.shareNames(previous, this.#namespace);
+    this.#namespace = object.namespace;
     this.#tree.set(object.path, object);
     this.#account(previous, object);
     return previous;
@@ -111,7 +115,7 @@ export class ObjectTree {
   }
 
   #account(previous: StoredObject | undefined, next: StoredObject | undefined): void {
-    this.#bytes += (next?.bytes.length ?? 0) - (previous?.bytes.length ?? 0);
+    this.#bytes += (next?.length ?? 0) - (previous?.length ?? 0);
     const isCorrupt = next?.corruption !== undefined;
     if (isCorrupt === (previous?.corruption !== undefined)) return;
     const corrupt = new Set(this.#corrupt);

@@ -112,7 +112,7 @@ export class RecalledHistory {
 
   #push(event: Recalled): void {
     this.#events.push(event);
-    this.#bytes += event.object?.bytes.length ?? 0;
+    this.#bytes += event.object?.length ?? 0;
     if (this.#bytes > this.#limits.hardBytesMax) this.#forgetOldest();
   }
 
@@ -121,7 +121,7 @@ export class RecalledHistory {
     let count = 0;
     while (this.#bytes > this.#limits.bytesMax && count < this.#events.length) {
       const event = this.#events[count++];
-      this.#bytes -= event?.object?.bytes.length ?? 0;
+      this.#bytes -= event?.object?.length ?? 0;
       this.#floor = event?.revision ?? this.#floor;
     }
     this.#events = this.#events.slice(count).filter(({ revision }) => revision > this.#floor);

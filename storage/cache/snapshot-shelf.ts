@@ -63,7 +63,7 @@ export class SnapshotShelf {
     for (const at of this.#kept.keys()) if (at < revision && at > newest) newest = at;
     const kept = this.#kept.get(newest);
     if (kept === undefined || newest < previous.revision) return;
-    this.#pin(kept, previous.bytes.length + PINNED_OVERHEAD_BYTES);
+    this.#pin(kept, previous.length + PINNED_OVERHEAD_BYTES);
   }
 
   evictOldest(): boolean {

@@ -22,23 +22,138 @@ export type FieldValues = Readonly<Record<string, string>>;
 /** Reads an object's selectable fields; per partition, because only the server knows kinds. */
 export type FieldExtractor = (object: Readonly<Record<string, unknown>>) => FieldValues;
 
-export interface StoredObject {
-  /** `namespace/name` or `name`: the key inside the partition. */
+/** Bytes in the middle of a memory that others share. */
+export interface Place {
+  readonly memory: Buffer;
+  readonly start: number;
+  /** Behind the last byte. */
+  readonly end: number;
+}
+
+/** What an object is made of. */
+export interface StoredObjectParts {
   readonly path: string;
   readonly namespace: string;
-  readonly name: string;
   readonly revision: Revision;
-  /** The whole object as compact JSON with its resourceVersion, and a newline at the end. */
   readonly bytes: Buffer;
+  readonly bodyOffset: number;
+  readonly labels: Labels;
+  /** The values, or who reads them when somebody first asks for one. */
+  readonly fields: FieldValues | FieldExtractor;
+  readonly corruption: string | undefined;
+}
+
+/**
+ * A class and no literal, so that all objects have one shape to V8: lists visit tens of thousands of
+ * them, and each shape more costs every visit.
+ */
+export class StoredObject {
+  readonly revision: Revision;
   /**
    * Where the JSON goes on after kind and apiVersion: `{` plus `bytes` from here is the object as a
    * list item. 0 when the stored text does not begin with them.
    */
   readonly bodyOffset: number;
   readonly labels: Labels;
-  readonly fields: FieldValues;
   /** Why the stored value cannot be read; such an object has no bytes (S1-UNS-08). */
   readonly corruption: string | undefined;
+  #fields: FieldValues | FieldExtractor;
+  #path: string;
+  #namespace: string;
+  #memory: Buffer;
+  #start: number;
+  #end: number;
+
+  constructor(parts: StoredObjectParts) {
+    this.#path = parts.path;
+    this.#namespace = parts.namespace;
+    this.revision = parts.revision;
+    this.bodyOffset = parts.bodyOffset;
+    this.labels = parts.labels;
+    this.#fields = parts.fields;
+    this.corruption = parts.corruption;
+    this.#memory = parts.bytes;
+    this.#start = 0;
+    this.#end = parts.bytes.length;
+  }
+
+  /** `namespace/name` or `name`: the key inside the partition. */
+  get path(): string {
+    return this.#path;
+  }
+
+  get namespace(): string {
+    return this.#namespace;
+  }
+
+  get name(): string {
+    return this.#namespace === "" ? this.#path : this.#path.slice(this.#namespace.length + 1);
+  }
+
+  get fields(): FieldValues {
+    if (typeof this.#fields === "function") {
+      this.#fields = this.#fields(JSON.parse(this.bytes.toString("utf8")));
+    }
+    return this.#fields as FieldValues;
+  }
+
+  /** The whole object as compact JSON with its resourceVersion, and a newline at the end. */
+  get bytes(): Buffer {
+    return this.#start === 0 && this.#end === this.#memory.length
+      ? this.#memory
+      : this.#memory.subarray(this.#start, this.#end);
+  }
+
+  /** How many bytes that are. */
+  get length(): number {
+    return this.#end - this.#start;
+  }
+
+  /** Where the bytes are now, for those who copy them at once: `bytes` makes a view for each caller. */
+  get place(): Place {
+    return this;
+  }
+
+  get memory(): Buffer {
+    return this.#memory;
+  }
+
+  get start(): number {
+    return this.#start;
+  }
+
+  get end(): number {
+    return this.#end;
+  }
+
+  /**
+   * Shares the texts of its names with another version of the same object, or with a neighbour's
+   * namespace. Those that it came with may be parts of longer texts, which they keep alive.
+   */
+  shareNames(previous: StoredObject | undefined, namespace: string): void {
+    if (previous !== undefined) {
+      this.#path = previous.#path;
+      this.#namespace = previous.#namespace;
+      return;
+    }
+    this.#path = textOfItsOwn(this.#path);
+    this.#namespace = namespace === this.#namespace ? namespace : textOfItsOwn(this.#namespace);
+  }
+
+  /** The same but for what is said. */
+  with(changes: Partial<StoredObjectParts>): StoredObject {
+    const { path, namespace, revision, bytes, bodyOffset, labels, corruption } = this;
+    const fields = this.#fields;
+    return new StoredObject({
+      ...{ path, namespace, revision, bytes, bodyOffset, labels, fields, corruption },
+      ...changes,
+    });
+  }
+}
+
+/** Parts of a text share its memory; a copy does not. */
+function textOfItsOwn(text: string): string {
+  return Buffer.from(text, "utf8").toString("utf8");
 }
 
 const METADATA_START = '"metadata":{';
@@ -62,21 +177,22 @@ export function decodeStoredObject(
   try {
     return decode(key, value, revision, extractFields);
   } catch (error) {
-    return {
-      ...identity(key),
+    return new StoredObject({
+      path: key.path,
+      namespace: key.namespace,
       revision,
       bytes: NO_BYTES,
       bodyOffset: 0,
       labels: NO_LABELS,
       fields: NO_FIELDS,
       corruption: error instanceof Error ? error.message : String(error),
-    };
+    });
   }
 }
 
 /** The same state under another revision: what a DELETED event carries (S1-WATCH-05). */
 export function withRevision(object: StoredObject, revision: Revision): StoredObject {
-  if (object.corruption !== undefined) return { ...object, revision };
+  if (object.corruption !== undefined) return object.with({ revision });
   const before = `"resourceVersion":"${object.revision}"`;
   const at = object.bytes.indexOf(before);
   const bytes = Buffer.concat([
@@ -84,7 +200,7 @@ export function withRevision(object: StoredObject, revision: Revision): StoredOb
     Buffer.from(`"resourceVersion":"${revision}"`),
     object.bytes.subarray(at + before.length),
   ]);
-  return { ...object, revision, bytes };
+  return object.with({ revision, bytes });
 }
 
 /** The same object with other selectable fields; they are read when somebody first asks for one. */
@@ -92,16 +208,9 @@ export function withExtractor(
   object: StoredObject,
   extractFields: FieldExtractor | undefined,
 ): StoredObject {
-  const { path, namespace, name, revision, bytes, bodyOffset, labels, corruption } = object;
-  if (corruption !== undefined) return object;
-  let fields = extractFields === undefined ? NO_FIELDS : undefined;
-  return {
-    ...{ path, namespace, name, revision, bytes, bodyOffset, labels, corruption },
-    get fields() {
-      fields ??= extractFields?.(JSON.parse(bytes.toString("utf8"))) ?? NO_FIELDS;
-      return fields;
-    },
-  };
+  return object.corruption !== undefined
+    ? object
+    : object.with({ fields: extractFields ?? NO_FIELDS });
 }
 
 /** An object that was decoded under revision 0, as it is not stored: without a resourceVersion. */
@@ -113,7 +222,7 @@ export function withoutRevision(object: StoredObject): StoredObject {
   const at = object.bytes.indexOf(field);
   if (at < 0) return object;
   const rest = object.bytes.subarray(at + field.length);
-  return { ...object, bytes: Buffer.concat([object.bytes.subarray(0, at), rest]) };
+  return object.with({ bytes: Buffer.concat([object.bytes.subarray(0, at), rest]) });
 }
 
 /** The bytes to store for an object's JSON, and to answer with once its revision is known. */
@@ -161,8 +270,9 @@ function decode(
   const head = `{"kind":"${kind}","apiVersion":"${apiVersion}",`;
   const startsWithHead = value.toString("latin1", 0, head.length) === head;
   const isOurs = startsWithHead && value.indexOf(METADATA_START, head.length) === head.length;
-  return {
-    ...identity(key),
+  return new StoredObject({
+    path: key.path,
+    namespace: key.namespace,
     revision,
     bytes: isOurs
       ? spliceResourceVersion(value, uid, revision)
@@ -171,7 +281,7 @@ function decode(
     labels: isRecord(metadata.labels) ? (metadata.labels as Labels) : NO_LABELS,
     fields: extractFields === undefined ? NO_FIELDS : extractFields(object),
     corruption: undefined,
-  };
+  });
 }
 
 /**
@@ -199,10 +309,6 @@ function revisionIn(bytes: Buffer): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function identity({ path, namespace, name }: Pick<ParsedKey, "path" | "namespace" | "name">) {
-  return { path, namespace, name };
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -3,6 +3,7 @@
  * all in one namespace; the cost of a pod's change, of a decision about a secret, and of requests by
  * users that are no nodes.
  */
+import { StoredObject } from "../../../storage/objects/stored-object.js";
 import { createNaming } from "../../api/naming.js";
 import { parseRequestInfo } from "../../request/request-info.js";
 import { createUser } from "../../request/user-info.js";
@@ -35,17 +36,16 @@ function podAt(index: number): Pod {
   const spec = { nodeName, containers: [{ name: "c", image: "i", env }], volumes };
   const metadata = { name, namespace: "default" };
   const bytes = Buffer.from(JSON.stringify({ kind: "Pod", apiVersion: "v1", metadata, spec }));
-  return {
+  return new StoredObject({
     path: `default/${name}`,
     namespace: "default",
-    name,
     revision: 1 as Pod["revision"],
     bytes,
     bodyOffset: 0,
     labels: {},
     fields: { "spec.nodeName": nodeName },
     corruption: undefined,
-  };
+  });
 }
 
 /** Prints microseconds of one of so many. */

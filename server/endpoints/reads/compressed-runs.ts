@@ -197,7 +197,7 @@ export class RunGatherer {
   /** @returns the run that this object ends */
   add(object: StoredObject): readonly StoredObject[] | undefined {
     this.#objects.push(object);
-    this.#bytes += object.bytes.length;
+    this.#bytes += object.length;
     const isOver =
       endsRun(object) || this.#objects.length >= RUN_OBJECTS_MAX || this.#bytes >= RUN_BYTES_MAX;
     return isOver ? this.take() : undefined;
@@ -217,8 +217,8 @@ export class RunGatherer {
  * likely, so that runs have about as many bytes whatever objects are like. Sizes count by their order of
  * magnitude, as one that grows a little should change nothing for its neighbours.
  */
-function endsRun({ path, bytes }: StoredObject): boolean {
-  const size = 2 ** (31 - Math.clz32(bytes.length | 1));
+function endsRun({ path, length }: StoredObject): boolean {
+  const size = 2 ** (31 - Math.clz32(length | 1));
   return hash(path) < (size / RUN_BYTES) * 2 ** 32;
 }
 

@@ -43,36 +43,37 @@ export function objectForm(resource: ServedResource): JsonForm {
     isStoredForm: !isStored(resource) || resource.conversion === undefined,
     isTimed: false,
     put(out, object) {
-      const { bytes } = served(object);
-      out.putBytes(bytes, 0, bytes.length - 1);
+      const { place } = served(object);
+      out.putBytes(place.memory, place.start, place.end - 1);
     },
     putItem(out, object) {
-      const { bytes, bodyOffset } = served(object);
+      const { place, bodyOffset } = served(object);
       if (bodyOffset > 0) out.putByte(OPEN_BRACE);
-      out.putBytes(bytes, bodyOffset, bytes.length - 1);
+      out.putBytes(place.memory, place.start + bodyOffset, place.end - 1);
     },
     listHead: (metadata) => `${listStart}${listMetadata(metadata)},"items":[`,
     bookmark: (metadata) => JSON.stringify({ kind, apiVersion, metadata }),
   };
 }
 
-export type ServedBytes = (object: StoredObject) => Pick<StoredObject, "bytes" | "bodyOffset">;
+/** The object with the bytes of the served version. */
+export type ServedBytes = (object: StoredObject) => StoredObject;
 
 /** The bytes in the served version: the stored ones, unless the two differ in shape. */
 export function servedBytes(resource: ServedResource): ServedBytes {
   if (!isStored(resource) || resource.conversion === undefined) return (object) => object;
   const { conversion, codec, storedCodec } = resource;
-  const converted = new WeakMap<StoredObject, { bytes: Buffer; bodyOffset: number }>();
+  const converted = new WeakMap<StoredObject, StoredObject>();
   const head = `{"kind":"${resource.kind}","apiVersion":"${formatGroupVersion(resource)}",`;
   return (object) => {
     let result = converted.get(object);
     if (result === undefined) {
       const stored = storedCodec.decode(parseJson(object.bytes)).object;
       const text = codec.encode(conversion.fromStored(stored));
-      result = {
+      result = object.with({
         bytes: Buffer.from(`${text}\n`),
         bodyOffset: text.startsWith(head) ? head.length : 0,
-      };
+      });
       converted.set(object, result);
     }
     return result;
