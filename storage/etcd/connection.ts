@@ -1,6 +1,7 @@
 /**
- * One etcd member over @grpc/grpc-js: a channel with one HTTP/2 connection, and calls on it. Takes and
- * gives encoded messages; knows no etcd message. EndpointPool owns connections and ticks them.
+ * One etcd member: a channel of @grpc/grpc-js with one HTTP/2 connection, calls on it, and beside it, where
+ * asked for, a LeanConnection that takes the small ones. Takes and gives encoded messages; knows no etcd
+ * message. EndpointPool owns connections and ticks them.
  *
  * What the library does: framing, flow control, TLS, and pings that notice a member which is paused or
  * cut off and keeps its sockets open. What is left to us: one attempt to connect at a time and only
@@ -15,8 +16,10 @@ import {
   credentials,
   Metadata,
 } from "@grpc/grpc-js";
+import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
 import type { AbortHub } from "./abort-hub.js";
+import { dialLean } from "./dial-lean.js";
 import { GRPC_STATUS, RpcError } from "./errors.js";
 import {
   type CallPlan,
@@ -25,6 +28,8 @@ import {
   type StreamHandlers,
   UnaryCall,
 } from "./grpc-calls.js";
+import type { LeanCall } from "./lean-call.js";
+import type { LeanConnection } from "./lean-connection.js";
 import { encodeEmpty } from "./messages.js";
 
 /** Files of a TLS connection, already read. */
@@ -54,6 +59,17 @@ export interface EtcdConnectionOptions {
   readonly dialTimeoutMs: number;
   /** Shared with all that listens to the same signals. */
   readonly aborts: AbortHub;
+  /** Small calls go over a connection of our own; else all calls are grpc-js's. */
+  readonly lean?: { readonly tls: EtcdTls | undefined; readonly logger: Logger };
+}
+
+/** One request, one answer. */
+export interface UnaryRequest {
+  /** "/etcdserverpb.KV/Range" */
+  readonly path: string;
+  readonly message: Buffer;
+  /** Whether the answer may be long, as that of a list: not for the lean connection. */
+  readonly isLong?: boolean;
 }
 
 /** How often EndpointPool ticks a connection. */
@@ -63,6 +79,9 @@ export const TICK_MS = 500;
  * ticks, so that a process that was itself stopped for a while does not blame its peers.
  */
 const CALL_TICKS_MAX = 20;
+
+/** A member that grpc-js speaks to and that we could not reach is tried again after 10 s. */
+const REDIAL_TICKS = 20;
 
 /** How much a peer may send ahead of our reading. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
@@ -82,7 +101,9 @@ export class EtcdConnection {
   #opening: Promise<void> | undefined;
   #generation = 0;
   #isClosed = false;
-  readonly #calls = new Set<UnaryCall>();
+  #lean: LeanConnection | undefined;
+  #ticksWithoutLean = 0;
+  readonly #calls = new Set<UnaryCall | LeanCall>();
   readonly #streams = new Set<StreamCall>();
   #metadata: { readonly token: string | undefined; readonly metadata: Metadata } | undefined;
 
@@ -113,13 +134,12 @@ export class EtcdConnection {
   }
 
   /**
-   * One request, one answer. The connection must be ready.
+   * The connection must be ready.
    * @param ticksUsed how much of its time the call has had, on other members or before the connection
    * @throws {RpcError} @throws the signal's reason
    */
   unary(
-    path: string,
-    message: Buffer,
+    request: UnaryRequest,
     token: string | undefined,
     signal: AbortSignal,
     ticksUsed = 0,
@@ -127,12 +147,15 @@ export class EtcdConnection {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
       const { aborts } = this.#options;
-      const call = new UnaryCall(this.#plan(path, token), message, (failure, answer) => {
+      const onEnd = (failure: unknown, answer: Buffer | undefined) => {
         this.#calls.delete(call);
         aborts.delete(signal, call);
         if (answer === undefined) reject(failure);
         else resolve(answer);
-      });
+      };
+      const { path, message, isLong } = request;
+      const lean = isLong ? undefined : this.#lean?.begin(path, message, token, onEnd);
+      const call = lean ?? new UnaryCall(this.#plan(path, token), message, onEnd);
       call.ticks = ticksUsed;
       this.#calls.add(call);
       aborts.add(signal, call);
@@ -157,8 +180,15 @@ export class EtcdConnection {
     for (const call of this.#calls) {
       if (++call.ticks < CALL_TICKS_MAX) continue;
       const message = `no answer within ${(CALL_TICKS_MAX * TICK_MS) / 1000} s`;
-      call.abort(new RpcError(GRPC_STATUS.deadlineExceeded, message, { isSent: true }));
+      const { isSent } = call;
+      call.abort(new RpcError(GRPC_STATUS.deadlineExceeded, message, { isSent }));
     }
+    this.#lean?.tick();
+    const misses = this.#isReady && this.#options.lean !== undefined && this.#lean === undefined;
+    this.#ticksWithoutLean = misses ? this.#ticksWithoutLean + 1 : 0;
+    if (this.#ticksWithoutLean < REDIAL_TICKS) return;
+    this.#ticksWithoutLean = 0;
+    void this.#dialLean();
   }
 
   /** Every call under way fails. */
@@ -168,6 +198,7 @@ export class EtcdConnection {
     const options = { isSent: true };
     const reason = new RpcError(GRPC_STATUS.unavailable, "the connection was closed", options);
     for (const call of [...this.#calls, ...this.#streams]) call.abort(reason);
+    this.#lean?.destroy(reason);
   }
 
   async #connect(): Promise<void> {
@@ -176,7 +207,7 @@ export class EtcdConnection {
     // before its next attempt, so it is replaced.
     const channel = this.#channel ?? this.#newChannel();
     this.#channel = channel;
-    const failure = await this.#greet(channel);
+    const [failure] = await Promise.all([this.#greet(channel), this.#dialLean()]);
     if (failure !== undefined || this.#isClosed) {
       this.#forget();
       throw notConnected(this.url, failure);
@@ -186,6 +217,33 @@ export class EtcdConnection {
     channel.watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, () => {
       if (this.#channel === channel) this.#isReady = false;
     });
+  }
+
+  /**
+   * Never rejects: without it grpc-js has all calls, and says what is wrong. When a lean connection is
+   * lost the member is greeted again before its next call, as grpc-js may not have noticed yet.
+   */
+  async #dialLean(): Promise<void> {
+    const { lean, keepalive, dialTimeoutMs: timeoutMs } = this.#options;
+    if (lean === undefined || this.#lean !== undefined) return;
+    try {
+      const connection = await dialLean({
+        url: this.url,
+        tls: lean.tls,
+        timeoutMs,
+        pingAfterTicks: Math.max(1, Math.ceil(keepalive.intervalMs / TICK_MS)),
+        lostAfterTicks: Math.max(1, Math.ceil(keepalive.timeoutMs / TICK_MS)),
+        onClose: (closed) => {
+          if (this.#lean !== closed) return;
+          this.#lean = undefined;
+          this.#isReady = false;
+        },
+      });
+      if (this.#isClosed) connection.destroy(new Error("closed meanwhile"));
+      else if (connection.isOpen) this.#lean = connection;
+    } catch (error) {
+      lean.logger.debug({ url: this.url, err: error }, "no lean connection to this etcd endpoint");
+    }
   }
 
   /**

@@ -14,6 +14,7 @@ import {
   type EtcdTls,
   TICK_MS,
   toCredentials,
+  type UnaryRequest,
 } from "./connection.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import type { GrpcStream, StreamHandlers } from "./grpc-calls.js";
@@ -47,7 +48,9 @@ export interface EndpointPoolOptions {
   readonly dialTimeoutMs: number;
   readonly keepalive: EtcdKeepalive;
   /** As IdentityOptions. */
-  readonly probe: Buffer;
+  readonly probe: UnaryRequest;
+  /** Whether small calls go over connections of our own. */
+  readonly isLean: boolean;
   readonly tokens: TokenSource;
   readonly aborts: AbortHub;
   readonly clock: Clock;
@@ -84,10 +87,11 @@ export class EndpointPool {
   >();
 
   constructor(options: EndpointPoolOptions) {
-    const { tls, dialTimeoutMs, keepalive, aborts } = options;
+    const { tls, dialTimeoutMs, keepalive, aborts, logger } = options;
+    const lean = options.isLean ? { lean: { tls, logger } } : {};
     this.#connections = options.urls.map((url) => {
       const credentials = toCredentials(tls, url);
-      return new EtcdConnection({ url, credentials, dialTimeoutMs, keepalive, aborts });
+      return new EtcdConnection({ url, credentials, dialTimeoutMs, keepalive, aborts, ...lean });
     });
     this.#identityOptions = { tls, probe: options.probe };
     this.#tokens = options.tokens;
@@ -100,13 +104,8 @@ export class EndpointPool {
     options.lifecycle.spawn("etcd deadlines", (signal) => this.#tick(signal));
   }
 
-  /** One call of the method at `path`. @throws {StorageError} @throws the signal's reason */
-  async call(
-    path: string,
-    message: Buffer,
-    isWrite: boolean,
-    signal: AbortSignal,
-  ): Promise<Buffer> {
+  /** @throws {StorageError} @throws the signal's reason */
+  async call(request: UnaryRequest, isWrite: boolean, signal: AbortSignal): Promise<Buffer> {
     const startTick = this.#ticks;
     for (let attempt = 1; ; attempt++) {
       this.#throwIfOver(signal);
@@ -118,7 +117,7 @@ export class EndpointPool {
         this.#throwIfOver(signal);
         const pending = this.#tokens.token(signal);
         const token = pending === undefined ? undefined : await this.#aborts.race(signal, pending);
-        return await connection.unary(path, message, token, signal, this.#ticks - startTick);
+        return await connection.unary(request, token, signal, this.#ticks - startTick);
       } catch (error) {
         // Whoever comes next shall not wait for the same member until its keepalive notices.
         const isSilent = signal.aborted && this.#ticks - askedAtTick >= SILENT_TICKS;

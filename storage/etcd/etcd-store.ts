@@ -29,7 +29,7 @@ import type {
 } from "../kv/store.js";
 import { AbortHub } from "./abort-hub.js";
 import { ClockWriter } from "./clock-writer.js";
-import type { EtcdKeepalive, EtcdTls } from "./connection.js";
+import type { EtcdKeepalive, EtcdTls, UnaryRequest } from "./connection.js";
 import { EndpointPool } from "./endpoint-pool.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import { Etcd3Admin, type EtcdCredentials } from "./etcd3-admin.js";
@@ -49,6 +49,12 @@ import { EtcdWatch } from "./watch.js";
 export type { EtcdKeepalive, EtcdTls } from "./connection.js";
 export type { EtcdCredentials } from "./etcd3-admin.js";
 
+/**
+ * Over which connection small calls go: "lean" is our own HTTP/2 client with grpc-js beside it for all
+ * else, "grpc" is grpc-js for everything.
+ */
+export type EtcdTransport = "lean" | "grpc";
+
 /** One kind of call, as the metric etcd_request_duration_seconds tells them apart. */
 export type EtcdOperation = "get" | "list" | "txn" | "revision" | "lease" | "compact" | "clock";
 
@@ -63,6 +69,8 @@ export interface EtcdStoreOptions {
   readonly logger: Logger;
   /** How long connecting to one member may take. Default 3 s. */
   readonly dialTimeoutMs?: number;
+  /** Default "lean". */
+  readonly transport?: EtcdTransport;
   /** When a silent member is given up. Default: a ping each 5.5 s, lost after 2.5 s. */
   readonly keepalive?: EtcdKeepalive;
   /** Told of every call when it is done; `error` is the StorageError's code, or "Aborted". */
@@ -114,7 +122,7 @@ export class EtcdStore implements RevisionedStore {
   readonly #prefix: string;
   readonly #clockKey: string;
   readonly #clockWriter: ClockWriter;
-  readonly #revisionRequest: Buffer;
+  readonly #revisionRequest: UnaryRequest;
   /**
    * Keeps the process up while the store is open: between two connections grpc-js holds nothing
    * that would, and callers may be waiting for the next one.
@@ -135,22 +143,24 @@ export class EtcdStore implements RevisionedStore {
     this.#prefix = options.prefix;
     const base = options.prefix.replace(/\/+$/, "");
     // A key with a NUL cannot exist below the prefix; only the answer's header is wanted.
-    this.#revisionRequest = encodeRange({ key: `${base}/\0`, countOnly: true });
-    const pool = () =>
+    const message = encodeRange({ key: `${base}/\0`, countOnly: true });
+    this.#revisionRequest = { path: RANGE_PATH, message };
+    const pool = (isLean: boolean) =>
       new EndpointPool({
         urls,
         tls,
         dialTimeoutMs: options.dialTimeoutMs ?? DIAL_TIMEOUT_MS,
         keepalive: options.keepalive ?? KEEPALIVE,
         probe: this.#revisionRequest,
+        isLean,
         aborts: this.#aborts,
         tokens: this.#admin,
         clock,
         lifecycle: this.#lifecycle,
         logger,
       });
-    this.#calls = pool();
-    this.#streams = pool();
+    this.#calls = pool(options.transport !== "grpc");
+    this.#streams = pool(false);
     this.#leases = new SharedLeases(clock, (ttlSeconds) => this.#admin.grantLease(ttlSeconds));
     this.#clockKey = `${base}.clock`;
     this.#clockWriter = new ClockWriter({
@@ -243,7 +253,7 @@ export class EtcdStore implements RevisionedStore {
 
   async currentRevision(signal: AbortSignal): Promise<Revision> {
     const answer = await this.#measure("revision", signal, () =>
-      this.#calls.call(RANGE_PATH, this.#revisionRequest, false, signal),
+      this.#calls.call(this.#revisionRequest, false, signal),
     );
     return decodeRange(answer).revision;
   }
@@ -307,9 +317,10 @@ export class EtcdStore implements RevisionedStore {
     call: RangeCall,
     signal: AbortSignal,
   ): Promise<RangeAnswer> {
-    const message = encodeRange(call);
+    const isLong = operation === "list";
+    const request = { path: RANGE_PATH, message: encodeRange(call), isLong };
     const answer = await this.#measure(operation, signal, () =>
-      this.#calls.call(RANGE_PATH, message, false, signal),
+      this.#calls.call(request, false, signal),
     );
     return decodeRange(answer);
   }
@@ -319,11 +330,9 @@ export class EtcdStore implements RevisionedStore {
     transaction: Transaction,
     signal: AbortSignal,
   ): Promise<Buffer> {
-    const message = encodeTxn(transaction);
+    const request = { path: TXN_PATH, message: encodeTxn(transaction) };
     try {
-      return await this.#measure(operation, signal, () =>
-        this.#calls.call(TXN_PATH, message, true, signal),
-      );
+      return await this.#measure(operation, signal, () => this.#calls.call(request, true, signal));
     } catch (error) {
       const usesLease = transaction.operations.some((op) => op.type === "put" && op.lease);
       if (usesLease && isLeaseGone(error)) this.#leases.forgetAll();

@@ -45,6 +45,8 @@ export class UnaryCall implements InterceptingListener, Abortable {
   readonly #onEnd: (failure: unknown, answer: Buffer | undefined) => void;
   #answer: Buffer | undefined;
   #isOver = false;
+  /** Its caller gives it up at any time, and so cannot know better. */
+  readonly isSent = true;
   /** How often EtcdConnection's timer has found it under way. */
   ticks = 0;
 

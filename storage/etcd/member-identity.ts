@@ -7,7 +7,7 @@
  */
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import type { EtcdConnection, EtcdTls } from "./connection.js";
+import type { EtcdConnection, EtcdTls, UnaryRequest } from "./connection.js";
 import { GRPC_STATUS, RpcError } from "./errors.js";
 import { decodeClusterId, decodeStatus, encodeEmpty } from "./messages.js";
 
@@ -19,12 +19,11 @@ export interface MemberIdentity {
 
 export interface IdentityOptions {
   readonly tls: EtcdTls | undefined;
-  /** An encoded Range that reads nothing, of a key that our user must be allowed to read. */
-  readonly probe: Buffer;
+  /** A Range that reads nothing, of a key that our user must be allowed to read. */
+  readonly probe: UnaryRequest;
 }
 
-const STATUS_PATH = "/etcdserverpb.Maintenance/Status";
-const RANGE_PATH = "/etcdserverpb.KV/Range";
+const STATUS = { path: "/etcdserverpb.Maintenance/Status", message: encodeEmpty() };
 
 /** How long a member may take to tell its version, and how long its answer may be. */
 const VERSION_TIMEOUT_MS = 3_000;
@@ -38,12 +37,12 @@ export async function identify(
   signal: AbortSignal,
 ): Promise<MemberIdentity> {
   try {
-    return decodeStatus(await connection.unary(STATUS_PATH, encodeEmpty(), token, signal));
+    return decodeStatus(await connection.unary(STATUS, token, signal));
   } catch (error) {
     const isDenied = error instanceof RpcError && error.status === GRPC_STATUS.permissionDenied;
     if (!isDenied) throw error;
   }
-  const header = await connection.unary(RANGE_PATH, options.probe, token, signal);
+  const header = await connection.unary(options.probe, token, signal);
   const version = await askVersion(connection.url, options.tls, signal).catch(() => undefined);
   signal.throwIfAborted();
   return { version, clusterId: decodeClusterId(header) };

@@ -1,0 +1,72 @@
+/**
+ * Opens a LeanConnection: TCP, or TLS with h2 agreed on by ALPN, as grpc-js does it for the same member.
+ * Run by EtcdConnection; fails where grpc-js will say better why.
+ */
+import { connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { EtcdTls } from "./connection.js";
+import { LeanConnection, type LeanConnectionOptions } from "./lean-connection.js";
+
+export interface DialOptions
+  extends Pick<LeanConnectionOptions, "pingAfterTicks" | "lostAfterTicks" | "onClose"> {
+  readonly url: string;
+  readonly tls: EtcdTls | undefined;
+  readonly timeoutMs: number;
+}
+
+/** @throws {Error} nobody there, no HTTP/2 there, or no word within the time */
+export function dialLean(options: DialOptions): Promise<LeanConnection> {
+  return new Promise((resolve, reject) => {
+    const { protocol, hostname, host, port } = new URL(options.url);
+    const isTls = protocol === "https:";
+    const address = {
+      host: hostname.replace(/^\[|\]$/g, ""),
+      port: Number(port) || (isTls ? 443 : 80),
+    };
+    const socket = isTls ? connectTls(tlsOptions(address, options.tls)) : connectTcp(address);
+    let isReady = false;
+    const fail = (error: Error) => {
+      clearTimeout(timer);
+      socket.destroy();
+      reject(error);
+    };
+    const timer = setTimeout(
+      () => fail(new Error(`no HTTP/2 within ${options.timeoutMs} ms`)),
+      options.timeoutMs,
+    );
+    const onGone = () => fail(new Error("the connection was closed"));
+    socket.once("error", fail);
+    socket.once("close", onGone);
+    socket.once(isTls ? "secureConnect" : "connect", () => {
+      if (isTls && !speaksHttp2(socket)) return fail(new Error("no HTTP/2 by ALPN"));
+      const { pingAfterTicks, lostAfterTicks } = options;
+      const connection = new LeanConnection(socket, {
+        authority: host,
+        isTls,
+        pingAfterTicks,
+        lostAfterTicks,
+        onClose: (closed, reason) => {
+          if (isReady) options.onClose(closed, reason);
+          else fail(reason);
+        },
+      });
+      void connection.untilReady().then(() => {
+        isReady = true;
+        clearTimeout(timer);
+        socket.off("error", fail);
+        socket.off("close", onGone);
+        resolve(connection);
+      });
+    });
+  });
+}
+
+function tlsOptions(address: { readonly host: string; readonly port: number }, tls: EtcdTls = {}) {
+  // A name for the certificate to be chosen by; an address is none.
+  const name = isIP(address.host) === 0 ? { servername: address.host } : {};
+  return { ...address, ...name, ...tls, ALPNProtocols: ["h2"] };
+}
+
+function speaksHttp2(socket: Socket): boolean {
+  return "alpnProtocol" in socket && socket.alpnProtocol === "h2";
+}

@@ -1,0 +1,164 @@
+/**
+ * One call of a LeanConnection: what it sends, and what has come of its answer. A gRPC message is five bytes
+ * (is it compressed, how long is it) and its content, in any number of DATA frames; then trailers say how the
+ * call ended. Knows no socket.
+ */
+import type { Abortable } from "./abort-hub.js";
+import { GRPC_STATUS, RpcError } from "./errors.js";
+import { FLAG, FRAME, FRAME_HEADER_BYTES, writeFrameHeader } from "./http2-frames.js";
+
+/** Called once, with the failure or the answer. */
+export type OnEnd = (failure: unknown, answer: Buffer | undefined) => void;
+
+/** The largest answer taken: what one transaction or key gives stays far below. */
+export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Of gRPC: one byte says whether it is compressed, four how long it is. */
+const PREFIX_BYTES = 5;
+
+/** HTTP's status where no gRPC server answered; others are `unknown` (gRPC's mapping). */
+const STATUS_OF_HTTP: Readonly<Record<string, number>> = {
+  "400": GRPC_STATUS.internal,
+  "401": GRPC_STATUS.unauthenticated,
+  "403": GRPC_STATUS.permissionDenied,
+  "429": GRPC_STATUS.unavailable,
+  "502": GRPC_STATUS.unavailable,
+  "503": GRPC_STATUS.unavailable,
+  "504": GRPC_STATUS.unavailable,
+};
+
+export class LeanCall implements Abortable {
+  readonly #headers: Buffer;
+  readonly #message: Buffer;
+  readonly #onEnd: OnEnd;
+  readonly #giveUp: (call: LeanCall) => void;
+  /** A message that came in one frame, else the frames. */
+  #whole: Buffer | undefined;
+  #parts: Buffer[] | undefined;
+  #receivedBytes = 0;
+  #isOver = false;
+  /** 0 = unsent. */
+  streamId = 0;
+  /** Whether the answer has begun. */
+  hasHeaders = false;
+  /** How often EtcdConnection's timer has found it under way. */
+  ticks = 0;
+
+  constructor(options: {
+    /** An encoded header block. */
+    readonly headers: Buffer;
+    readonly message: Buffer;
+    readonly onEnd: OnEnd;
+    /** Told when its caller does not want the answer any more. */
+    readonly giveUp: (call: LeanCall) => void;
+  }) {
+    this.#headers = options.headers;
+    this.#message = options.message;
+    this.#onEnd = options.onEnd;
+    this.#giveUp = options.giveUp;
+  }
+
+  get isSent(): boolean {
+    return this.streamId !== 0;
+  }
+
+  /** What counts against the peer's window. */
+  get contentBytes(): number {
+    return PREFIX_BYTES + this.#message.length;
+  }
+
+  frameBytes(frameBytesMax: number): number {
+    const frames = 1 + Math.ceil(this.contentBytes / frameBytesMax);
+    return frames * FRAME_HEADER_BYTES + this.#headers.length + this.contentBytes;
+  }
+
+  /** Writes all frames of the request, of `frameBytes` in all. @returns the position behind them */
+  write(buffer: Buffer, start: number, frameBytesMax: number): number {
+    const { streamId } = this;
+    const head = { type: FRAME.headers, flags: FLAG.endHeaders, streamId };
+    let position = writeFrameHeader(buffer, start, head, this.#headers.length);
+    position += this.#headers.copy(buffer, position);
+    let rest = this.contentBytes;
+    let taken = 0;
+    for (let prefix = PREFIX_BYTES; rest > 0; prefix = 0) {
+      const bytes = Math.min(rest, frameBytesMax);
+      rest -= bytes;
+      const data = { type: FRAME.data, flags: rest === 0 ? FLAG.endStream : 0, streamId };
+      position = writeFrameHeader(buffer, position, data, bytes);
+      if (prefix > 0) {
+        buffer[position] = 0;
+        buffer.writeUInt32BE(this.#message.length, position + 1);
+        position += prefix;
+      }
+      const copied = this.#message.copy(buffer, position, taken, taken + bytes - prefix);
+      position += copied;
+      taken += copied;
+    }
+    return position;
+  }
+
+  /** A piece of the answer. @returns whether it is still one that we take */
+  receive(content: Buffer): boolean {
+    const isWhole =
+      this.#receivedBytes === 0 &&
+      content.length >= PREFIX_BYTES &&
+      messageBytes(content) === content.length;
+    this.#receivedBytes += content.length;
+    if (this.#receivedBytes > ANSWER_BYTES_MAX) return false;
+    if (isWhole) {
+      this.#whole = content;
+    } else if (content.length > 0) {
+      this.#parts ??= [];
+      this.#parts.push(content);
+    }
+    return true;
+  }
+
+  /** The trailers say that all is well. */
+  succeed(): void {
+    const answer = this.#whole ?? this.#join();
+    const isOne = answer !== undefined && messageBytes(answer) === this.#receivedBytes;
+    if (isOne && answer[0] === 0) this.#end(undefined, answer.subarray(PREFIX_BYTES));
+    else this.fail(GRPC_STATUS.internal, "no message in the answer");
+  }
+
+  /** @param isSent whether etcd can have seen the request */
+  fail(status: number, message: string, isSent = true): void {
+    this.#end(new RpcError(status, message, { isSent }), undefined);
+  }
+
+  /** The answer is not gRPC's. */
+  failHttp(httpStatus = ""): void {
+    const status = STATUS_OF_HTTP[httpStatus] ?? GRPC_STATUS.unknown;
+    this.fail(status, `HTTP status ${JSON.stringify(httpStatus)} in place of an answer`);
+  }
+
+  /** The connection cannot serve it any more. */
+  lose(reason: Error): void {
+    const options = { isSent: this.isSent, cause: reason };
+    this.#end(new RpcError(GRPC_STATUS.unavailable, reason.message, options), undefined);
+  }
+
+  /** Gives the call up for that reason. */
+  abort(reason: unknown): void {
+    if (this.#isOver) return;
+    this.#giveUp(this);
+    this.#end(reason, undefined);
+  }
+
+  #end(failure: unknown, answer: Buffer | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#onEnd(failure, answer);
+  }
+
+  #join(): Buffer | undefined {
+    if (this.#parts === undefined || this.#receivedBytes < PREFIX_BYTES) return undefined;
+    return Buffer.concat(this.#parts, this.#receivedBytes);
+  }
+}
+
+/** With its prefix. */
+function messageBytes(start: Buffer): number {
+  return PREFIX_BYTES + start.readUInt32BE(1);
+}

@@ -1,0 +1,524 @@
+/**
+ * One HTTP/2 connection for small unary gRPC calls, on the socket itself: constant header blocks, no
+ * object of a library per call, and one write for all that a turn of the event loop asks. It takes what
+ * fits (a small request, a free stream) and leaves the rest to grpc-js beside it; it says of each failure
+ * whether the request can have been seen, as grpc-calls.ts does. Run by EtcdConnection, which ticks it.
+ *
+ * A call is *unsent* until its frames are written, then *open* until its trailers come:
+ *
+ *     begin -> unsent -> (turn ends, window and stream are there) -> open -> onEnd(undefined, answer)
+ *                |                                                     |
+ *                | connection lost: not sent, certainly harmless       | lost, reset: outcome unknown
+ *                | GOAWAY before it                                    | refused, beyond GOAWAY: harmless
+ */
+import type { Socket } from "node:net";
+import { GRPC_STATUS } from "./errors.js";
+import { decodeHeaders, encodeHeaders } from "./hpack.js";
+import {
+  CONNECTION_PREFACE,
+  ERROR_CODE,
+  encodeGoaway,
+  encodeNumberFrame,
+  encodePing,
+  encodeSettings,
+  encodeSettingsAck,
+  FLAG,
+  FRAME,
+  FRAME_BYTES_MAX,
+  FrameReader,
+  Http2Error,
+  SETTING,
+  withoutPadding,
+} from "./http2-frames.js";
+import { ANSWER_BYTES_MAX, LeanCall, type OnEnd } from "./lean-call.js";
+
+export interface LeanConnectionOptions {
+  /** "127.0.0.1:2379" */
+  readonly authority: string;
+  readonly isTls: boolean;
+  /** Ticks of silence, while something is awaited, before a ping, and from the ping on. */
+  readonly pingAfterTicks: number;
+  readonly lostAfterTicks: number;
+  /** Told once, when no call can begin any more. */
+  readonly onClose: (connection: LeanConnection, reason: Error) => void;
+}
+
+/** The largest request that is taken, with the gRPC prefix: three frames. Larger ones are rare. */
+const REQUEST_BYTES_MAX = 3 * FRAME_BYTES_MAX;
+/** Calls open and unsent together. More than that is no turn's work: grpc-js has them wait. */
+const CALLS_MAX = 1_024;
+/** What the peer may send ahead on one stream, and on the connection before we tell that it was read. */
+const STREAM_WINDOW_BYTES = ANSWER_BYTES_MAX + 1_024;
+const CONNECTION_WINDOW_BYTES = 2 * STREAM_WINDOW_BYTES;
+/** Header blocks: a status, and an error's text. */
+const HEADERS_BYTES_MAX = 32 * 1024;
+/** Not yet taken by the kernel: a peer that reads so little gets no more requests for now. */
+const UNWRITTEN_BYTES_MAX = 256 * 1024;
+
+/** What every connection begins with (RFC 9113, 6.5.2). */
+const WINDOW_BYTES_DEFAULT = 65_535;
+const WINDOW_BYTES_MAX = 2 ** 31 - 1;
+/** Where a connection is replaced: enough ids are left for all that one turn may send. */
+const STREAM_ID_MAX = 2 ** 31 - 2 * CALLS_MAX;
+
+/** Any 8 bytes. */
+const PING_CONTENT = Buffer.from("keelson\0");
+
+export class LeanConnection {
+  readonly #socket: Socket;
+  readonly #options: LeanConnectionOptions;
+  readonly #reader = new FrameReader((...frame) => this.#onFrame(...frame));
+  /** By stream. */
+  readonly #open = new Map<number, LeanCall>();
+  #unsent: LeanCall[] = [];
+  /** Frames that are no calls': answers to pings, windows, resets. */
+  #control: Buffer[] = [];
+  #isFlushPlanned = false;
+  #isClosed = false;
+  #isClosing = false;
+  #nextStreamId = 1;
+  #onReady: (() => void) | undefined;
+
+  /** What the peer allows. */
+  #streamsMax = CALLS_MAX;
+  #requestWindowBytes = WINDOW_BYTES_DEFAULT;
+  #frameBytesMax = FRAME_BYTES_MAX;
+  #sendWindowBytes = WINDOW_BYTES_DEFAULT;
+  /** What we allowed and the peer has not used. */
+  #receiveWindowBytes = CONNECTION_WINDOW_BYTES;
+
+  /** A header block that goes on in CONTINUATION frames; nothing else may come before its end. */
+  #continued: { streamId: number; flags: number; parts: Buffer[]; bytes: number } | undefined;
+  /** The blocks that said OK last: as they keep no state, the same bytes say it again. */
+  #okHeaders: Buffer | undefined;
+  #okTrailers: Buffer | undefined;
+
+  #silentTicks = 0;
+  #isPinged = false;
+
+  readonly #headersByPath = new Map<string, Buffer>();
+  #token: string | undefined;
+
+  /** @param socket connected, and agreed on h2 */
+  constructor(socket: Socket, options: LeanConnectionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    socket.setNoDelay(true);
+    socket.on("data", (chunk: Buffer) => this.#onData(chunk));
+    socket.on("drain", () => this.#planFlush());
+    socket.on("error", (error) => this.destroy(error));
+    socket.on("close", () => this.destroy(new Error("the connection was closed by the peer")));
+    const settings = encodeSettings([
+      [SETTING.headerTableSize, 0],
+      [SETTING.enablePush, 0],
+      [SETTING.initialWindowSize, STREAM_WINDOW_BYTES],
+      [SETTING.maxHeaderListSize, HEADERS_BYTES_MAX],
+    ]);
+    const increment = CONNECTION_WINDOW_BYTES - WINDOW_BYTES_DEFAULT;
+    const window = encodeNumberFrame(FRAME.windowUpdate, 0, increment);
+    socket.write(Buffer.concat([Buffer.from(CONNECTION_PREFACE), settings, window]));
+  }
+
+  /** Whether calls can begin. */
+  get isOpen(): boolean {
+    return !this.#isClosing;
+  }
+
+  /** Resolves when the peer has said what it allows: its process runs, not only its kernel. */
+  untilReady(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onReady = resolve;
+    });
+  }
+
+  /** @returns undefined: this is not for us, grpc-js may send it */
+  begin(
+    path: string,
+    message: Buffer,
+    token: string | undefined,
+    onEnd: OnEnd,
+  ): LeanCall | undefined {
+    if (this.#isClosing) return undefined;
+    if (this.#open.size + this.#unsent.length >= CALLS_MAX || this.#streamsMax === 0)
+      return undefined;
+    const headers = this.#headersFor(path, token);
+    if (headers.length > FRAME_BYTES_MAX) return undefined;
+    const call = new LeanCall({ headers, message, onEnd, giveUp: this.#giveUp });
+    const { contentBytes } = call;
+    if (contentBytes > REQUEST_BYTES_MAX || contentBytes > this.#requestWindowBytes)
+      return undefined;
+    this.#unsent.push(call);
+    this.#planFlush();
+    return call;
+  }
+
+  /**
+   * Notices a peer that says nothing while something is awaited: it is pinged, then given up. No ping while
+   * nothing is: etcd drops clients that do that.
+   */
+  tick(): void {
+    if (this.#isClosed) return;
+    if (this.#open.size === 0) {
+      this.#silentTicks = 0;
+      this.#isPinged = false;
+      return;
+    }
+    this.#silentTicks++;
+    const { pingAfterTicks, lostAfterTicks } = this.#options;
+    if (!this.#isPinged && this.#silentTicks >= pingAfterTicks) {
+      this.#isPinged = true;
+      this.#silentTicks = 0;
+      this.#control.push(encodePing(PING_CONTENT, false));
+      this.#planFlush();
+    } else if (this.#isPinged && this.#silentTicks >= lostAfterTicks) {
+      this.destroy(new Error("the peer does not answer a ping"));
+    }
+  }
+
+  /** Every call under way fails. */
+  destroy(reason: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stopTaking(reason);
+    this.#socket.destroy();
+    const calls = [...this.#open.values()];
+    this.#open.clear();
+    for (const call of calls) call.lose(reason);
+  }
+
+  // ---- writing ----------------------------------------------------------------------------------
+
+  /** At the end of the turn, so that all its calls leave in one write. */
+  #planFlush(): void {
+    if (this.#isFlushPlanned || this.#isClosed) return;
+    this.#isFlushPlanned = true;
+    setImmediate(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#isFlushPlanned = false;
+    if (this.#isClosed) return;
+    const calls = this.#takeSendable();
+    let bytes = 0;
+    for (const frame of this.#control) bytes += frame.length;
+    for (const call of calls) bytes += call.frameBytes(this.#frameBytesMax);
+    if (bytes === 0) return;
+
+    const buffer = Buffer.allocUnsafe(bytes);
+    let position = 0;
+    for (const frame of this.#control) position += frame.copy(buffer, position);
+    this.#control = [];
+    for (const call of calls) {
+      this.#openStream(call);
+      position = call.write(buffer, position, this.#frameBytesMax);
+    }
+    this.#socket.write(buffer);
+  };
+
+  /** The next calls for which there are streams and room in the connection's window. */
+  #takeSendable(): readonly LeanCall[] {
+    const unsent = this.#unsent;
+    if (unsent.length === 0 || this.#socket.writableLength > UNWRITTEN_BYTES_MAX) return [];
+    const streams = this.#streamsMax - this.#open.size;
+    let count = 0;
+    for (const call of unsent) {
+      if (count >= streams || call.contentBytes > this.#sendWindowBytes) break;
+      this.#sendWindowBytes -= call.contentBytes;
+      count++;
+    }
+    this.#unsent = count === unsent.length ? [] : unsent.slice(count);
+    return count === unsent.length ? unsent : unsent.slice(0, count);
+  }
+
+  #openStream(call: LeanCall): void {
+    call.streamId = this.#nextStreamId;
+    this.#open.set(call.streamId, call);
+    this.#nextStreamId += 2;
+    if (this.#nextStreamId > STREAM_ID_MAX) this.#stopTaking(new Error("all streams are used up"));
+  }
+
+  #headersFor(path: string, token: string | undefined): Buffer {
+    if (token !== this.#token) {
+      this.#headersByPath.clear();
+      this.#token = token;
+    }
+    let headers = this.#headersByPath.get(path);
+    if (headers === undefined) {
+      headers = encodeHeaders([
+        [":method", "POST"],
+        [":scheme", this.#options.isTls ? "https" : "http"],
+        [":path", path],
+        [":authority", this.#options.authority],
+        ["te", "trailers"],
+        ["content-type", "application/grpc"],
+        ["user-agent", "keelson"],
+        // A member that is cut off from its cluster refuses at once instead of letting us wait.
+        ["hasleader", "true"],
+        ...(token === undefined ? [] : [["token", token] as const]),
+      ]);
+      this.#headersByPath.set(path, headers);
+    }
+    return headers;
+  }
+
+  // ---- reading ----------------------------------------------------------------------------------
+
+  #onData(chunk: Buffer): void {
+    if (this.#isClosed) return;
+    this.#silentTicks = 0;
+    this.#isPinged = false;
+    try {
+      this.#reader.push(chunk);
+    } catch (error) {
+      if (!(error instanceof Http2Error)) throw error;
+      this.#socket.write(encodeGoaway(error.code));
+      this.destroy(error);
+    }
+  }
+
+  /** @throws {Http2Error} */
+  #onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
+    if (this.#isClosed) return;
+    if (this.#continued !== undefined && type !== FRAME.continuation) {
+      throw new Http2Error(ERROR_CODE.protocol, "another frame within a header block");
+    }
+    if (type === FRAME.data) this.#onDataFrame(flags, streamId, payload);
+    else if (type === FRAME.headers) this.#onHeadersFrame(flags, streamId, payload);
+    else if (type === FRAME.windowUpdate) this.#onWindowUpdate(streamId, payload);
+    else if (type === FRAME.settings) this.#onSettings(flags, streamId, payload);
+    else if (type === FRAME.ping) this.#onPing(flags, streamId, payload);
+    else if (type === FRAME.rstStream) this.#onReset(streamId, payload);
+    else if (type === FRAME.goaway) this.#onGoaway(streamId, payload);
+    else if (type === FRAME.continuation) this.#onContinuation(flags, streamId, payload);
+    else if (type === FRAME.pushPromise) throw protocolError("a push that was not allowed");
+    // PRIORITY and frames of extensions are ignored, as they must be.
+  }
+
+  #onDataFrame(flags: number, streamId: number, payload: Buffer): void {
+    const call = this.#callOf(streamId);
+    this.#receiveWindowBytes -= payload.length;
+    if (this.#receiveWindowBytes < 0) {
+      throw new Http2Error(ERROR_CODE.flowControl, "more than its window allows");
+    }
+    if (this.#receiveWindowBytes < CONNECTION_WINDOW_BYTES / 2) {
+      const increment = CONNECTION_WINDOW_BYTES - this.#receiveWindowBytes;
+      this.#receiveWindowBytes = CONNECTION_WINDOW_BYTES;
+      this.#control.push(encodeNumberFrame(FRAME.windowUpdate, 0, increment));
+      this.#planFlush();
+    }
+    // Given up by its caller while the answer was on its way.
+    if (call === undefined) return;
+    if (!call.receive(withoutPadding(flags & FLAG.padded, payload))) {
+      this.#giveUp(call);
+      call.fail(GRPC_STATUS.resourceExhausted, "Received message larger than max");
+    } else if ((flags & FLAG.endStream) !== 0) {
+      this.#close(call);
+      call.fail(GRPC_STATUS.internal, "the answer ended without a status");
+    }
+  }
+
+  #onHeadersFrame(flags: number, streamId: number, payload: Buffer): void {
+    // Also of a stream that nobody waits for any more, as its block may go on.
+    this.#callOf(streamId);
+    const block = withoutPadding(flags, payload);
+    if ((flags & FLAG.endHeaders) !== 0) {
+      this.#onHeaders((flags & FLAG.endStream) !== 0, streamId, block);
+    } else {
+      // A copy: a peer may let us wait long for the rest.
+      this.#continued = { streamId, flags, parts: [Buffer.from(block)], bytes: block.length };
+    }
+  }
+
+  #onContinuation(flags: number, streamId: number, payload: Buffer): void {
+    const continued = this.#continued;
+    if (continued?.streamId !== streamId) throw protocolError("a continuation of nothing");
+    continued.parts.push(Buffer.from(payload));
+    continued.bytes += payload.length;
+    // Empty ones count as well, or they would go on for ever.
+    if (continued.bytes > HEADERS_BYTES_MAX || continued.parts.length > HEADERS_BYTES_MAX / 1_024) {
+      throw protocolError("headers without an end");
+    }
+    if ((flags & FLAG.endHeaders) === 0) return;
+    this.#continued = undefined;
+    const isEnd = (continued.flags & FLAG.endStream) !== 0;
+    this.#onHeaders(isEnd, streamId, Buffer.concat(continued.parts));
+  }
+
+  #onHeaders(isEnd: boolean, streamId: number, block: Buffer): void {
+    const call = this.#open.get(streamId);
+    if (call === undefined) return;
+    if (isEnd) {
+      this.#close(call);
+      this.#onTrailers(call, block);
+    } else if (call.hasHeaders) {
+      throw protocolError("headers twice");
+    } else if (this.#okHeaders?.equals(block)) {
+      call.hasHeaders = true;
+    } else {
+      this.#onFirstHeaders(call, block);
+    }
+  }
+
+  #onFirstHeaders(call: LeanCall, block: Buffer): void {
+    const httpStatus = decodeHeaders(block).get(":status");
+    // An interim answer: the real one follows.
+    if (httpStatus?.startsWith("1")) return;
+    if (httpStatus === "200") {
+      call.hasHeaders = true;
+      this.#okHeaders = Buffer.from(block);
+    } else {
+      this.#giveUp(call);
+      call.failHttp(httpStatus);
+    }
+  }
+
+  /** The end of an answer, or all of it where nothing but its status is sent. */
+  #onTrailers(call: LeanCall, block: Buffer): void {
+    if (call.hasHeaders && this.#okTrailers?.equals(block)) {
+      call.succeed();
+      return;
+    }
+    const trailers = decodeHeaders(block);
+    const status = trailers.get("grpc-status") ?? "";
+    if (!call.hasHeaders && trailers.get(":status") !== "200") {
+      call.failHttp(trailers.get(":status"));
+    } else if (status === "0") {
+      if (call.hasHeaders) this.#okTrailers = Buffer.from(block);
+      call.succeed();
+    } else {
+      const number = /^\d{1,2}$/.test(status) ? Number(status) : GRPC_STATUS.unknown;
+      call.fail(number, decodeText(trailers.get("grpc-message") ?? `status ${status}`));
+    }
+  }
+
+  #onWindowUpdate(streamId: number, payload: Buffer): void {
+    if (payload.length !== 4) throw frameSizeError("WINDOW_UPDATE");
+    const increment = payload.readUInt32BE(0) & 0x7fffffff;
+    // Requests fit into the window that a stream begins with, so what its peer adds does not matter.
+    if (streamId !== 0) return void this.#callOf(streamId);
+    if (increment === 0) throw protocolError("a window update of 0");
+    this.#sendWindowBytes += increment;
+    if (this.#sendWindowBytes > WINDOW_BYTES_MAX) {
+      throw new Http2Error(ERROR_CODE.flowControl, "a window beyond 2^31-1");
+    }
+    if (this.#unsent.length > 0) this.#planFlush();
+  }
+
+  #onSettings(flags: number, streamId: number, payload: Buffer): void {
+    if (streamId !== 0) throw protocolError("settings of a stream");
+    if ((flags & FLAG.ack) !== 0) {
+      if (payload.length !== 0) throw frameSizeError("SETTINGS");
+      return;
+    }
+    if (payload.length % 6 !== 0) throw frameSizeError("SETTINGS");
+    for (let position = 0; position < payload.length; position += 6) {
+      this.#onSetting(payload.readUInt16BE(position), payload.readUInt32BE(position + 2));
+    }
+    this.#control.push(encodeSettingsAck());
+    this.#planFlush();
+    this.#onReady?.();
+  }
+
+  #onSetting(id: number, value: number): void {
+    if (id === SETTING.maxConcurrentStreams) {
+      this.#streamsMax = Math.min(value, CALLS_MAX);
+    } else if (id === SETTING.initialWindowSize) {
+      if (value > WINDOW_BYTES_MAX) {
+        throw new Http2Error(ERROR_CODE.flowControl, "a window beyond 2^31-1");
+      }
+      this.#requestWindowBytes = value;
+    } else if (id === SETTING.maxFrameSize) {
+      if (value < FRAME_BYTES_MAX || value >= 2 ** 24)
+        throw protocolError("a frame size not allowed");
+      this.#frameBytesMax = value;
+    }
+  }
+
+  #onPing(flags: number, streamId: number, payload: Buffer): void {
+    if (streamId !== 0) throw protocolError("a ping of a stream");
+    if (payload.length !== 8) throw frameSizeError("PING");
+    if ((flags & FLAG.ack) !== 0) return;
+    this.#control.push(encodePing(payload, true));
+    this.#planFlush();
+  }
+
+  #onReset(streamId: number, payload: Buffer): void {
+    if (payload.length !== 4) throw frameSizeError("RST_STREAM");
+    const call = this.#callOf(streamId);
+    if (call === undefined) return;
+    const code = payload.readUInt32BE(0);
+    const isRefused = code === ERROR_CODE.refusedStream;
+    const message = isRefused ? "the stream was refused" : `the stream was reset, code ${code}`;
+    this.#close(call);
+    call.fail(GRPC_STATUS.unavailable, message, !isRefused);
+  }
+
+  /** The peer is about to close: it answers streams up to one, and has not looked at those after it. */
+  #onGoaway(streamId: number, payload: Buffer): void {
+    if (streamId !== 0) throw protocolError("GOAWAY of a stream");
+    if (payload.length < 8) throw frameSizeError("GOAWAY");
+    const last = payload.readUInt32BE(0) & 0x7fffffff;
+    this.#stopTaking(new Error(`the peer goes away, code ${payload.readUInt32BE(4)}`));
+    for (const call of [...this.#open.values()]) {
+      if (call.streamId <= last) continue;
+      this.#close(call);
+      call.fail(GRPC_STATUS.unavailable, "the peer goes away", false);
+    }
+    if (this.#open.size === 0) this.destroy(new Error("the peer goes away"));
+  }
+
+  // ---- streams and their end --------------------------------------------------------------------
+
+  /** The caller does not want the answer any more, or we do not. */
+  readonly #giveUp = (call: LeanCall): void => {
+    if (!call.isSent) {
+      this.#unsent = this.#unsent.filter((other) => other !== call);
+    } else if (this.#open.has(call.streamId)) {
+      this.#control.push(encodeNumberFrame(FRAME.rstStream, call.streamId, ERROR_CODE.cancel));
+      this.#planFlush();
+      this.#close(call);
+    }
+  };
+
+  /** The stream is over: another call may have its place. */
+  #close(call: LeanCall): void {
+    this.#open.delete(call.streamId);
+    if (this.#unsent.length > 0) this.#planFlush();
+    if (this.#isClosing && this.#open.size === 0) this.destroy(new Error("nothing is under way"));
+  }
+
+  /** @throws {Http2Error} a stream that never was */
+  #callOf(streamId: number): LeanCall | undefined {
+    const call = this.#open.get(streamId);
+    if (call !== undefined) return call;
+    if (streamId % 2 === 0 || streamId >= this.#nextStreamId) {
+      throw protocolError(`a frame of stream ${streamId}, which nobody opened`);
+    }
+    return undefined;
+  }
+
+  /** From now on calls are not for us; those unsent have certainly not been seen. */
+  #stopTaking(reason: Error): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.#options.onClose(this, reason);
+    for (const call of this.#unsent.splice(0)) call.lose(reason);
+  }
+}
+
+/** gRPC writes what is not printable ASCII as %XX. */
+function decodeText(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function protocolError(what: string): Http2Error {
+  return new Http2Error(ERROR_CODE.protocol, what);
+}
+
+function frameSizeError(frame: string): Http2Error {
+  return new Http2Error(ERROR_CODE.frameSize, `a ${frame} frame of a wrong length`);
+}
