@@ -48,6 +48,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     etcdKeyFile: "",
     etcdUsername: "",
     etcdPasswordFile: "",
+    etcdTransport: "lean",
     etcdCompactionIntervalMs: 300_000,
     eventTtlMs: 3_600_000,
     servingNames: [],

@@ -64,6 +64,14 @@ export const FLAGS = {
     section: "Storage",
     help: "File with the password of --etcd-username.",
   },
+  etcdTransport: {
+    name: "etcd-transport",
+    type: "string",
+    default: "lean",
+    oneOf: ["lean", "grpc"],
+    section: "Storage",
+    help: "How small calls reach etcd: lean, over a connection of our own; grpc, through the gRPC library, as all others.",
+  },
   etcdCompactionIntervalMs: {
     name: "etcd-compaction-interval",
     type: "duration",

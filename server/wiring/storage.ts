@@ -42,6 +42,7 @@ export async function openPlainStore(
     {
       endpoints: config.etcdServers,
       prefix: config.etcdPrefix,
+      transport: config.etcdTransport === "grpc" ? "grpc" : "lean",
       clock,
       logger,
       onRequest: observeEtcdRequests(metrics),

@@ -100,7 +100,7 @@ export class EtcdConnection {
   #isReady = false;
   #opening: Promise<void> | undefined;
   #generation = 0;
-  #isClosed = false;
+  readonly #closed = new AbortController();
   #lean: LeanConnection | undefined;
   #ticksWithoutLean = 0;
   readonly #calls = new Set<UnaryCall | LeanCall>();
@@ -193,7 +193,7 @@ export class EtcdConnection {
 
   /** Every call under way fails. */
   close(): void {
-    this.#isClosed = true;
+    this.#closed.abort();
     this.#forget();
     const options = { isSent: true };
     const reason = new RpcError(GRPC_STATUS.unavailable, "the connection was closed", options);
@@ -202,13 +202,13 @@ export class EtcdConnection {
   }
 
   async #connect(): Promise<void> {
-    if (this.#isClosed) throw notConnected(this.url);
+    if (this.#closed.signal.aborted) throw notConnected(this.url);
     // A channel that lost its connection makes a new one; one that failed would wait ever longer
     // before its next attempt, so it is replaced.
     const channel = this.#channel ?? this.#newChannel();
     this.#channel = channel;
     const [failure] = await Promise.all([this.#greet(channel), this.#dialLean()]);
-    if (failure !== undefined || this.#isClosed) {
+    if (failure !== undefined || this.#closed.signal.aborted) {
       this.#forget();
       throw notConnected(this.url, failure);
     }
@@ -231,6 +231,7 @@ export class EtcdConnection {
         url: this.url,
         tls: lean.tls,
         timeoutMs,
+        signal: this.#closed.signal,
         pingAfterTicks: Math.max(1, Math.ceil(keepalive.intervalMs / TICK_MS)),
         lostAfterTicks: Math.max(1, Math.ceil(keepalive.timeoutMs / TICK_MS)),
         onClose: (closed) => {
@@ -239,7 +240,7 @@ export class EtcdConnection {
           this.#isReady = false;
         },
       });
-      if (this.#isClosed) connection.destroy(new Error("closed meanwhile"));
+      if (this.#closed.signal.aborted) connection.destroy(new Error("closed meanwhile"));
       else if (connection.isOpen) this.#lean = connection;
     } catch (error) {
       lean.logger.debug({ url: this.url, err: error }, "no lean connection to this etcd endpoint");

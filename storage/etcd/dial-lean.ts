@@ -12,6 +12,8 @@ export interface DialOptions
   readonly url: string;
   readonly tls: EtcdTls | undefined;
   readonly timeoutMs: number;
+  /** Ends the attempt. */
+  readonly signal: AbortSignal;
 }
 
 /** @throws {Error} nobody there, no HTTP/2 there, or no word within the time */
@@ -25,8 +27,12 @@ export function dialLean(options: DialOptions): Promise<LeanConnection> {
     };
     const socket = isTls ? connectTls(tlsOptions(address, options.tls)) : connectTcp(address);
     let isReady = false;
-    const fail = (error: Error) => {
+    const settle = () => {
       clearTimeout(timer);
+      options.signal.removeEventListener("abort", onAbort);
+    };
+    const fail = (error: Error) => {
+      settle();
       socket.destroy();
       reject(error);
     };
@@ -34,6 +40,8 @@ export function dialLean(options: DialOptions): Promise<LeanConnection> {
       () => fail(new Error(`no HTTP/2 within ${options.timeoutMs} ms`)),
       options.timeoutMs,
     );
+    const onAbort = () => fail(new Error("given up"));
+    options.signal.addEventListener("abort", onAbort);
     const onGone = () => fail(new Error("the connection was closed"));
     socket.once("error", fail);
     socket.once("close", onGone);
@@ -52,7 +60,7 @@ export function dialLean(options: DialOptions): Promise<LeanConnection> {
       });
       void connection.untilReady().then(() => {
         isReady = true;
-        clearTimeout(timer);
+        settle();
         socket.off("error", fail);
         socket.off("close", onGone);
         resolve(connection);

@@ -1,7 +1,7 @@
 /**
  * EtcdStore fulfils the contract of RevisionedStore on real etcd processes: on every release that the
- * package sources offer, of which 3.4 is the one where progress comes by the clock key. A disconnect
- * is the death of etcd and its restart.
+ * package sources offer, of which 3.4 is the one where progress comes by the clock key, and over both
+ * transports. A disconnect is the death of etcd and its restart.
  */
 import { after, before, describe } from "node:test";
 import { type EtcdProcess, etcdReleases, startEtcd } from "../../e2e/tools/etcd.js";
@@ -12,30 +12,34 @@ import { openEtcdStore } from "./etcd-store.js";
 
 const releases = await etcdReleases();
 
-// Both at once, as much of the time goes by with waiting for leases to end.
-describe("EtcdStore and the contract", { concurrency: 2 }, () => {
-  for (const { binary, title, skip } of releases) {
-    describe(`EtcdStore on ${title}`, { skip, concurrency: 1 }, () => {
-      let etcd: EtcdProcess | undefined;
-      before(async () => {
-        etcd = await startEtcd({ binary });
-      });
-      after(() => etcd?.stop());
+// At once, as most of the time goes by with waiting for leases to end.
+describe("EtcdStore and the contract", { concurrency: 3 }, () => {
+  for (const { binary, title: release, skip } of releases) {
+    for (const transport of ["lean", "grpc"] as const) {
+      const title = `${release} over ${transport}`;
+      describe(`EtcdStore on ${title}`, { skip, concurrency: 1 }, () => {
+        let etcd: EtcdProcess | undefined;
+        before(async () => {
+          etcd = await startEtcd({ binary });
+        });
+        after(() => etcd?.stop());
 
-      runStoreContract(
-        title,
-        ({ prefix }) =>
-          openEtcdStore(
-            {
-              endpoints: [etcd?.endpoint ?? ""],
-              prefix,
-              clock: systemClock,
-              logger: silentLogger,
-            },
-            AbortSignal.timeout(30_000),
-          ),
-        { disconnect: async () => await etcd?.restart() },
-      );
-    });
+        runStoreContract(
+          title,
+          ({ prefix }) =>
+            openEtcdStore(
+              {
+                endpoints: [etcd?.endpoint ?? ""],
+                prefix,
+                transport,
+                clock: systemClock,
+                logger: silentLogger,
+              },
+              AbortSignal.timeout(30_000),
+            ),
+          { disconnect: async () => await etcd?.restart() },
+        );
+      });
+    }
   }
 });

@@ -4,7 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
+import {
+  createServer as createHttp2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { type Clock, systemClock } from "../base/clock.js";
@@ -13,7 +17,7 @@ import { ManualClock, settle } from "../base/testing/manual-clock.js";
 import { toRevision } from "../kv/store.js";
 import { AbortHub } from "./abort-hub.js";
 import type { EndpointPool } from "./endpoint-pool.js";
-import { EtcdStore } from "./etcd-store.js";
+import { EtcdStore, type EtcdTransport } from "./etcd-store.js";
 import type { StreamHandlers } from "./grpc-calls.js";
 import type { MemberIdentity } from "./member-identity.js";
 import { EtcdWatch } from "./watch.js";
@@ -57,7 +61,7 @@ async function startMuteMember(): Promise<MuteMember> {
 const RANGE_ANSWER = Buffer.from([0, 0, 0, 0, 4, 0x0a, 2, 0x18, 7]);
 
 /** Answers the greeting; what becomes of ranges is told by the caller. */
-async function startMember(onRange: (answer: () => void) => void) {
+async function startMember(onRange: (answer: () => void, headers: IncomingHttpHeaders) => void) {
   const server = createHttp2Server();
   server.on("session", (session) => session.on("error", () => {}));
   server.on("stream", (stream: ServerHttp2Stream, headers) => {
@@ -67,7 +71,7 @@ async function startMember(onRange: (answer: () => void) => void) {
       stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
       stream.end(RANGE_ANSWER);
     };
-    if (String(headers[":path"]).includes("Range")) onRange(answer);
+    if (String(headers[":path"]).includes("Range")) onRange(answer, headers);
     else answer();
   });
   server.listen(0, "127.0.0.1");
@@ -84,6 +88,7 @@ function storeOn(
   members: readonly { readonly endpoint: string }[],
   clock: Clock,
   dialTimeoutMs: number,
+  transport: EtcdTransport = "lean",
 ): EtcdStore {
   const endpoints = members.map(({ endpoint }) => endpoint);
   return new EtcdStore({
@@ -92,6 +97,7 @@ function storeOn(
     clock,
     logger: silentLogger,
     dialTimeoutMs,
+    transport,
   });
 }
 
@@ -106,24 +112,48 @@ test("a caller whose time is over does not wait for the dial that it shares with
   await assert.rejects(read, reason);
 });
 
-test("a write to silent members fails within 10 s, however many there are, and has not happened", async () => {
-  await using first = await startMuteMember();
-  await using second = await startMuteMember();
-  await using third = await startMuteMember();
-  const members = [first, second, third];
-  const clock = new ManualClock();
-  await using store = storeOn(members, clock, 500);
-  const operations = [{ type: "delete", key: "/deadlines/a" }] as const;
-  const write = store.commit({ compares: [], operations }, AbortSignal.timeout(HOUR_MS));
-  const failed = assert.rejects(write, { code: "Unavailable", outcomeUnknown: false });
-  await Promise.race(members.map((member) => member.untilDialled()));
-  await clock.advanceInSteps(7_000);
-  await failed;
-  await settle();
-  assert.equal(
-    members.reduce((sum, { dials }) => sum + dials, 0),
-    1,
-  );
+for (const transport of ["lean", "grpc"] as const) {
+  test(`a write to silent members fails within 10 s, however many there are, and has not happened: ${transport}`, async () => {
+    await using first = await startMuteMember();
+    await using second = await startMuteMember();
+    await using third = await startMuteMember();
+    const members = [first, second, third];
+    const clock = new ManualClock();
+    await using store = storeOn(members, clock, 500, transport);
+    const operations = [{ type: "delete", key: "/deadlines/a" }] as const;
+    const write = store.commit({ compares: [], operations }, AbortSignal.timeout(HOUR_MS));
+    const failed = assert.rejects(write, { code: "Unavailable", outcomeUnknown: false });
+    await Promise.race(members.map((member) => member.untilDialled()));
+    await clock.advanceInSteps(7_000);
+    await failed;
+    await settle();
+    assert.equal(
+      members.reduce((sum, { dials }) => sum + dials, 0),
+      // Each transport its own; the members after the first are not even asked.
+      transport === "lean" ? 2 : 1,
+    );
+  });
+}
+
+test("small calls leave over a connection of our own, long lists and all calls of grpc-js over its", async () => {
+  const agents: string[] = [];
+  await using member = await startMember((answer, headers) => {
+    agents.push(String(headers["user-agent"]).split("/")[0] ?? "");
+    answer();
+  });
+  for (const transport of ["lean", "grpc"] as const) {
+    await using store = storeOn([member], systemClock, 5_000, transport);
+    const signal = AbortSignal.timeout(5_000);
+    await store.currentRevision(signal);
+    await store.get("/deadlines/a", {}, signal);
+    await store.range({ prefix: "/deadlines/" }, signal);
+  }
+  assert.deepEqual(agents, [
+    "keelson",
+    "keelson",
+    "grpc-node-js",
+    ...Array(3).fill("grpc-node-js"),
+  ]);
 });
 
 test("a member whose answer somebody waited for in vain is left for another one", async () => {

@@ -1,5 +1,6 @@
 /**
- * EtcdStore when etcd or the network fails: what is tried again, what is not, and what callers learn.
+ * EtcdStore when etcd or the network fails: what is tried again, what is not, and what callers learn. Over
+ * both transports, as a caller must not be able to tell which one it was.
  */
 import assert from "node:assert/strict";
 import { cp, mkdtemp, rename, rm } from "node:fs/promises";
@@ -28,7 +29,7 @@ const PATIENT_ETCD = ["--grpc-keepalive-min-time=100ms"];
 /** A cluster that notices sooner than by default that its leader is gone. */
 const QUICK_CLUSTER = [...PATIENT_ETCD, "--heartbeat-interval=50", "--election-timeout=500"];
 
-function open(endpoints: readonly string[], options: Partial<EtcdStoreOptions> = {}) {
+function openStore(endpoints: readonly string[], options: Partial<EtcdStoreOptions>) {
   return openEtcdStore(
     { endpoints, prefix: PREFIX, clock: systemClock, logger: silentLogger, ...options },
     soon(),
@@ -75,167 +76,231 @@ async function retried<T>(run: () => Promise<T>): Promise<T> {
 
 const releases = await etcdReleases();
 
-describe("EtcdStore and a network that fails", () => {
-  let etcd: EtcdProcess;
-  before(async () => {
-    etcd = await startEtcd({ args: PATIENT_ETCD });
-  });
-  after(() => etcd.stop());
+for (const transport of ["lean", "grpc"] as const) {
+  const open = (endpoints: readonly string[], options: Partial<EtcdStoreOptions> = {}) =>
+    openStore(endpoints, { transport, ...options });
 
-  test("a commit whose answer got lost is of unknown outcome and not sent again", async () => {
-    await using proxy = await startTcpProxy(etcd.endpoint);
-    await using store = await open([proxy.endpoint]);
-    await using witness = await open([etcd.endpoint]);
-    const first = await put(store, "lost-answer", "1");
-    const watch = witness.watch({ prefix: PREFIX, after: first.revision }, soon());
-    proxy.loseAnswers();
-    const commit = put(store, "lost-answer", "2");
-    const failed = assert.rejects(commit, { code: "Unavailable", outcomeUnknown: true });
-    // Not at the first answer that is lost: that may be the connection's own talk.
-    await until(watch[Symbol.asyncIterator](), toRevision(first.revision + 1));
-    proxy.cut();
-    await failed;
-    // It did happen, and once only: two revisions of the key in all.
-    assert.equal(await textOf(store, "lost-answer"), "2");
-    const { kv } = await store.get(`${PREFIX}/lost-answer`, {}, soon());
-    assert.equal(kv?.modRevision, first.revision + 1);
-    assert.equal(await store.currentRevision(soon()), first.revision + 1);
-  });
-
-  test("a read whose answer got lost is asked again", async () => {
-    await using proxy = await startTcpProxy(etcd.endpoint);
-    await using store = await open([proxy.endpoint]);
-    await put(store, "read", "1");
-    proxy.loseAnswers();
-    const lost = proxy.waitForLostAnswer();
-    const read = textOf(store, "read");
-    await lost;
-    proxy.cut();
-    assert.equal(await read, "1");
-  });
-
-  test("a commit that could not be sent has certainly not happened", async () => {
-    await using proxy = await startTcpProxy(etcd.endpoint);
-    await using store = await open([proxy.endpoint]);
-    proxy.refuse(true);
-    proxy.cut();
-    await retried(async () => {
-      const failure = await put(store, "unsent", "1").catch((error: unknown) => error);
-      assert.ok(failure instanceof StorageError && failure.code === "Unavailable");
-      // The connection's end may have crossed the first commit on its way.
-      if (failure.outcomeUnknown) throw failure;
+  describe(`EtcdStore and a network that fails, over ${transport}`, () => {
+    let etcd: EtcdProcess;
+    before(async () => {
+      etcd = await startEtcd({ args: PATIENT_ETCD });
     });
-    proxy.refuse(false);
-    assert.equal(await retried(() => textOf(store, "unsent")), undefined);
-  });
+    after(() => etcd.stop());
 
-  test("a commit aborted by its signal ends at once with its reason", async () => {
-    await using proxy = await startTcpProxy(etcd.endpoint);
-    await using store = await open([proxy.endpoint]);
-    proxy.loseAnswers();
-    const controller = new AbortController();
-    const lost = proxy.waitForLostAnswer();
-    const reason = new Error("the client has gone");
-    const commit = store.commit({ compares: [], operations: [] }, controller.signal);
-    const failed = assert.rejects(commit, reason);
-    await lost;
-    controller.abort(reason);
-    await failed;
-    proxy.cut();
-  });
-
-  test("a member that accepts connections and says nothing is given up in time", async () => {
-    await using store = await open([etcd.endpoint], IMPATIENT);
-    await put(store, "paused", "1");
-    const { revision } = await put(store, "paused", "2");
-    const watch = store.watch({ prefix: PREFIX, after: revision }, soon());
-    const iterator = watch[Symbol.asyncIterator]();
-    const next = iterator.next();
-    etcd.pause();
-    try {
-      const startedAt = performance.now();
-      await assert.rejects(put(store, "paused", "3"), { code: "Unavailable" });
-      // Silence, and then the attempts to connect again: far below the deadline of a call.
-      assert.ok(performance.now() - startedAt < 5_000);
-    } finally {
-      etcd.resume();
-    }
-    const written = await retried(() => put(store, "paused", "4"));
-    const first = await next;
-    assert.ok(first.done !== true);
-    if (first.value.revision < written.revision) await until(iterator, written.revision);
-    assert.equal(await textOf(store, "paused"), "4");
-    await iterator.return?.();
-  });
-
-  test("where nobody listens opening is Unavailable, and soon", async () => {
-    const startedAt = performance.now();
-    await assert.rejects(open(["http://127.0.0.1:1"]), { code: "Unavailable" });
-    assert.ok(performance.now() - startedAt < 5_000);
-  });
-
-  test("an endpoint that is no address is Refused", async () => {
-    await assert.rejects(async () => await open(["http://"]), { code: "Refused" });
-  });
-
-  test("endpoints of two clusters are Refused", async () => {
-    await using other = await startEtcd({ args: ["--initial-cluster-token=other"] });
-    await assert.rejects(open([etcd.endpoint, other.endpoint]), { code: "Refused" });
-  });
-});
-
-describe("EtcdStore and a watch that falls behind", () => {
-  for (const { binary, title, skip } of releases) {
-    test(`events compacted while etcd was out of reach end a watch: ${title}`, {
-      skip,
-    }, async () => {
-      await using etcd = await startEtcd({ binary });
+    test("a commit whose answer got lost is of unknown outcome and not sent again", async () => {
       await using proxy = await startTcpProxy(etcd.endpoint);
-      await using watcher = await open([proxy.endpoint]);
-      await using writer = await open([etcd.endpoint]);
-      const { revision } = await put(writer, "a", "1");
-      const watch = watcher.watch({ prefix: PREFIX, after: revision }, soon());
-      const iterator = watch[Symbol.asyncIterator]();
-      const shown = await put(writer, "a", "2");
-      await until(iterator, shown.revision);
+      await using store = await open([proxy.endpoint]);
+      await using witness = await open([etcd.endpoint]);
+      const first = await put(store, "lost-answer", "1");
+      const watch = witness.watch({ prefix: PREFIX, after: first.revision }, soon());
+      proxy.loseAnswers();
+      const commit = put(store, "lost-answer", "2");
+      const failed = assert.rejects(commit, { code: "Unavailable", outcomeUnknown: true });
+      // Not at the first answer that is lost: that may be the connection's own talk.
+      await until(watch[Symbol.asyncIterator](), toRevision(first.revision + 1));
+      proxy.cut();
+      await failed;
+      // It did happen, and once only: two revisions of the key in all.
+      assert.equal(await textOf(store, "lost-answer"), "2");
+      const { kv } = await store.get(`${PREFIX}/lost-answer`, {}, soon());
+      assert.equal(kv?.modRevision, first.revision + 1);
+      assert.equal(await store.currentRevision(soon()), first.revision + 1);
+    });
 
+    test("a read whose answer got lost is asked again", async () => {
+      await using proxy = await startTcpProxy(etcd.endpoint);
+      await using store = await open([proxy.endpoint]);
+      await put(store, "read", "1");
+      proxy.loseAnswers();
+      const lost = proxy.waitForLostAnswer();
+      const read = textOf(store, "read");
+      await lost;
+      proxy.cut();
+      assert.equal(await read, "1");
+    });
+
+    test("a commit that could not be sent has certainly not happened", async () => {
+      await using proxy = await startTcpProxy(etcd.endpoint);
+      await using store = await open([proxy.endpoint]);
       proxy.refuse(true);
       proxy.cut();
-      await put(writer, "a", "3");
-      const last = await put(writer, "a", "4");
-      await writer.compact(last.revision, soon());
+      await retried(async () => {
+        const failure = await put(store, "unsent", "1").catch((error: unknown) => error);
+        assert.ok(failure instanceof StorageError && failure.code === "Unavailable");
+        // The connection's end may have crossed the first commit on its way.
+        if (failure.outcomeUnknown) throw failure;
+      });
       proxy.refuse(false);
-      await assert.rejects(until(iterator, last.revision), { code: "Compacted" });
+      assert.equal(await retried(() => textOf(store, "unsent")), undefined);
     });
-  }
-});
 
-describe("EtcdStore and an etcd whose state was replaced by another", () => {
-  for (const isWiped of [false, true]) {
-    const by = isWiped ? "an empty one" : "an older copy of its data";
-    test(`a watch ends when the history that it follows is replaced by ${by}`, async () => {
-      await using etcd = await startEtcd();
-      await using store = await open([etcd.endpoint]);
-      const first = await put(store, "a", "1");
-      await etcd.kill();
-      const copy = await mkdtemp(join(tmpdir(), "keelson-etcd-copy-"));
-      if (!isWiped) await cp(etcd.dataDir, copy, { recursive: true });
-      await etcd.restart();
-      const watch = store.watch({ prefix: PREFIX, after: first.revision }, soon());
+    test("a commit aborted by its signal ends at once with its reason", async () => {
+      await using proxy = await startTcpProxy(etcd.endpoint);
+      await using store = await open([proxy.endpoint]);
+      proxy.loseAnswers();
+      const controller = new AbortController();
+      const lost = proxy.waitForLostAnswer();
+      const reason = new Error("the client has gone");
+      const commit = store.commit({ compares: [], operations: [] }, controller.signal);
+      const failed = assert.rejects(commit, reason);
+      await lost;
+      controller.abort(reason);
+      await failed;
+      proxy.cut();
+    });
+
+    test("a member that accepts connections and says nothing is given up in time", async () => {
+      await using store = await open([etcd.endpoint], IMPATIENT);
+      await put(store, "paused", "1");
+      const { revision } = await put(store, "paused", "2");
+      const watch = store.watch({ prefix: PREFIX, after: revision }, soon());
       const iterator = watch[Symbol.asyncIterator]();
-      const last = await retried(() => put(store, "a", "2"));
-      await until(iterator, last.revision);
-
-      await etcd.kill();
-      await rm(etcd.dataDir, { recursive: true });
-      await rename(copy, etcd.dataDir);
-      await etcd.restart();
-      await assert.rejects(iterator.next(), { code: "Compacted" });
-      const { revision } = await retried(() => put(store, "a", "3"));
-      assert.ok(revision <= last.revision);
+      const next = iterator.next();
+      etcd.pause();
+      try {
+        const startedAt = performance.now();
+        await assert.rejects(put(store, "paused", "3"), { code: "Unavailable" });
+        // Silence, and then the attempts to connect again: far below the deadline of a call.
+        assert.ok(performance.now() - startedAt < 5_000);
+      } finally {
+        etcd.resume();
+      }
+      const written = await retried(() => put(store, "paused", "4"));
+      const first = await next;
+      assert.ok(first.done !== true);
+      if (first.value.revision < written.revision) await until(iterator, written.revision);
+      assert.equal(await textOf(store, "paused"), "4");
+      await iterator.return?.();
     });
-  }
-});
+
+    test("where nobody listens opening is Unavailable, and soon", async () => {
+      const startedAt = performance.now();
+      await assert.rejects(open(["http://127.0.0.1:1"]), { code: "Unavailable" });
+      assert.ok(performance.now() - startedAt < 5_000);
+    });
+
+    test("an endpoint that is no address is Refused", async () => {
+      await assert.rejects(async () => await open(["http://"]), { code: "Refused" });
+    });
+
+    test("endpoints of two clusters are Refused", async () => {
+      await using other = await startEtcd({ args: ["--initial-cluster-token=other"] });
+      await assert.rejects(open([etcd.endpoint, other.endpoint]), { code: "Refused" });
+    });
+  });
+
+  describe(`EtcdStore and a watch that falls behind, over ${transport}`, () => {
+    for (const { binary, title, skip } of releases) {
+      test(`events compacted while etcd was out of reach end a watch: ${title}`, {
+        skip,
+      }, async () => {
+        await using etcd = await startEtcd({ binary });
+        await using proxy = await startTcpProxy(etcd.endpoint);
+        await using watcher = await open([proxy.endpoint]);
+        await using writer = await open([etcd.endpoint]);
+        const { revision } = await put(writer, "a", "1");
+        const watch = watcher.watch({ prefix: PREFIX, after: revision }, soon());
+        const iterator = watch[Symbol.asyncIterator]();
+        const shown = await put(writer, "a", "2");
+        await until(iterator, shown.revision);
+
+        proxy.refuse(true);
+        proxy.cut();
+        await put(writer, "a", "3");
+        const last = await put(writer, "a", "4");
+        await writer.compact(last.revision, soon());
+        proxy.refuse(false);
+        await assert.rejects(until(iterator, last.revision), { code: "Compacted" });
+      });
+    }
+  });
+
+  describe(`EtcdStore and an etcd whose state was replaced by another, over ${transport}`, () => {
+    for (const isWiped of [false, true]) {
+      const by = isWiped ? "an empty one" : "an older copy of its data";
+      test(`a watch ends when the history that it follows is replaced by ${by}`, async () => {
+        await using etcd = await startEtcd();
+        await using store = await open([etcd.endpoint]);
+        const first = await put(store, "a", "1");
+        await etcd.kill();
+        const copy = await mkdtemp(join(tmpdir(), "keelson-etcd-copy-"));
+        if (!isWiped) await cp(etcd.dataDir, copy, { recursive: true });
+        await etcd.restart();
+        const watch = store.watch({ prefix: PREFIX, after: first.revision }, soon());
+        const iterator = watch[Symbol.asyncIterator]();
+        const last = await retried(() => put(store, "a", "2"));
+        await until(iterator, last.revision);
+
+        await etcd.kill();
+        await rm(etcd.dataDir, { recursive: true });
+        await rename(copy, etcd.dataDir);
+        await etcd.restart();
+        await assert.rejects(iterator.next(), { code: "Compacted" });
+        const { revision } = await retried(() => put(store, "a", "3"));
+        assert.ok(revision <= last.revision);
+      });
+    }
+  });
+
+  describe(`EtcdStore on a cluster of three, over ${transport}`, () => {
+    test("reads, commits and watches go on while any one member is down", async () => {
+      await using cluster = await startThree();
+      await using store = await open(cluster.endpoints, IMPATIENT);
+      const start = await store.currentRevision(soon());
+      const watch = store.watch({ prefix: PREFIX, after: start }, soon());
+      const iterator = watch[Symbol.asyncIterator]();
+      const seen: unknown[] = [];
+      const written: string[] = [];
+      for (const [index, member] of cluster.members.entries()) {
+        await member.kill();
+        // Answered as soon as there is a leader again. A write that comes before it waits for 6 s in
+        // etcd, and then fails: that is for the test with lost answers.
+        await retried(() => store.currentRevision(soon()));
+        // A killed leader takes its answers with it; and of unknown outcome is not written twice.
+        const name = `member-${index}`;
+        const { revision } = await retried(() => putOnce(store, name));
+        written.push(`${PREFIX}/${name}`);
+        const events = await until(iterator, revision);
+        seen.push(...events.map((event) => (event.type === "put" ? event.kv.key : event)));
+        assert.equal(await retried(() => textOf(store, name)), "once");
+        await member.restart();
+      }
+      assert.deepEqual(seen, written);
+      await iterator.return?.();
+    });
+
+    test("a member without a leader says so at once, and serves again with one", async () => {
+      await using cluster = await startThree();
+      const [alone, second, third] = cluster.members;
+      assert.ok(alone && second && third);
+      await using store = await open([alone.endpoint], IMPATIENT);
+      await putOnce(store, "quorum");
+      await Promise.all([second.kill(), third.kill()]);
+      // A read that came before the member noticed waits for 6 s in etcd; another need not.
+      let failure: unknown;
+      while (!(failure instanceof StorageError)) {
+        const refused = store.currentRevision(AbortSignal.timeout(2_000));
+        failure = await refused.catch((error: unknown) => error);
+      }
+      assert.equal(failure.code, "Unavailable");
+      await second.start();
+      assert.equal(await retried(() => textOf(store, "quorum")), "once");
+    });
+
+    test("a paused member is left for another one", async () => {
+      await using cluster = await startThree();
+      await using store = await open(cluster.endpoints, IMPATIENT);
+      for (const [index, member] of cluster.members.entries()) {
+        member.pause();
+        const startedAt = performance.now();
+        const { revision } = await retried(() => putOnce(store, `paused-${index}`));
+        assert.ok((await retried(() => store.currentRevision(soon()))) >= revision);
+        assert.ok(performance.now() - startedAt < 9_000);
+        member.resume();
+      }
+    });
+  });
+}
 
 /** Three members that are killed in the end: asked to stop, the last ones wait for the others. */
 async function startThree(): Promise<EtcdCluster> {
@@ -246,65 +311,6 @@ async function startThree(): Promise<EtcdCluster> {
   };
   return { ...cluster, stop, [Symbol.asyncDispose]: stop };
 }
-
-describe("EtcdStore on a cluster of three", () => {
-  test("reads, commits and watches go on while any one member is down", async () => {
-    await using cluster = await startThree();
-    await using store = await open(cluster.endpoints, IMPATIENT);
-    const start = await store.currentRevision(soon());
-    const watch = store.watch({ prefix: PREFIX, after: start }, soon());
-    const iterator = watch[Symbol.asyncIterator]();
-    const seen: unknown[] = [];
-    const written: string[] = [];
-    for (const [index, member] of cluster.members.entries()) {
-      await member.kill();
-      // Answered as soon as there is a leader again. A write that comes before it waits for 6 s in
-      // etcd, and then fails: that is for the test with lost answers.
-      await retried(() => store.currentRevision(soon()));
-      // A killed leader takes its answers with it; and of unknown outcome is not written twice.
-      const name = `member-${index}`;
-      const { revision } = await retried(() => putOnce(store, name));
-      written.push(`${PREFIX}/${name}`);
-      const events = await until(iterator, revision);
-      seen.push(...events.map((event) => (event.type === "put" ? event.kv.key : event)));
-      assert.equal(await retried(() => textOf(store, name)), "once");
-      await member.restart();
-    }
-    assert.deepEqual(seen, written);
-    await iterator.return?.();
-  });
-
-  test("a member without a leader says so at once, and serves again with one", async () => {
-    await using cluster = await startThree();
-    const [alone, second, third] = cluster.members;
-    assert.ok(alone && second && third);
-    await using store = await open([alone.endpoint], IMPATIENT);
-    await putOnce(store, "quorum");
-    await Promise.all([second.kill(), third.kill()]);
-    // A read that came before the member noticed waits for 6 s in etcd; another need not.
-    let failure: unknown;
-    while (!(failure instanceof StorageError)) {
-      const refused = store.currentRevision(AbortSignal.timeout(2_000));
-      failure = await refused.catch((error: unknown) => error);
-    }
-    assert.equal(failure.code, "Unavailable");
-    await second.start();
-    assert.equal(await retried(() => textOf(store, "quorum")), "once");
-  });
-
-  test("a paused member is left for another one", async () => {
-    await using cluster = await startThree();
-    await using store = await open(cluster.endpoints, IMPATIENT);
-    for (const [index, member] of cluster.members.entries()) {
-      member.pause();
-      const startedAt = performance.now();
-      const { revision } = await retried(() => putOnce(store, `paused-${index}`));
-      assert.ok((await retried(() => store.currentRevision(soon()))) >= revision);
-      assert.ok(performance.now() - startedAt < 9_000);
-      member.resume();
-    }
-  });
-});
 
 /** Creates the key, whether or not an earlier attempt did; gives the revision of its creation. */
 async function putOnce(store: EtcdStore, name: string): Promise<{ revision: Revision }> {

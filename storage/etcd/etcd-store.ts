@@ -1,7 +1,7 @@
 /**
- * EtcdStore: RevisionedStore over an etcd v3 cluster. Ranges, transactions and watches are calls of
- * grpc-js with messages of our own encoding; log-in, leases and compaction go through etcd3 (the
- * reason and the figures are in docs/decisions/0003-etcd-client.md).
+ * EtcdStore: RevisionedStore over an etcd v3 cluster, with messages of our own encoding. Small calls go
+ * over a connection of our own, lists and watches through grpc-js; log-in, leases and compaction through
+ * etcd3 (the reasons are in docs/decisions/0003-etcd-client.md, the figures in 0022-lean-etcd-calls.md).
  *
  * Values in answers share memory with the answer as it came in: copy what is to be kept for long.
  *

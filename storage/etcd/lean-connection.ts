@@ -348,7 +348,6 @@ export class LeanConnection {
     const call = this.#open.get(streamId);
     if (call === undefined) return;
     if (isEnd) {
-      this.#close(call);
       this.#onTrailers(call, block);
     } else if (call.hasHeaders) {
       throw protocolError("headers twice");
@@ -374,13 +373,14 @@ export class LeanConnection {
 
   /** The end of an answer, or all of it where nothing but its status is sent. */
   #onTrailers(call: LeanCall, block: Buffer): void {
-    if (call.hasHeaders && this.#okTrailers?.equals(block)) {
+    const isOk = call.hasHeaders && this.#okTrailers?.equals(block) === true;
+    // Read first: a block that cannot be read ends the connection, with all that is open on it.
+    const trailers = isOk ? undefined : decodeHeaders(block);
+    this.#close(call);
+    const status = trailers?.get("grpc-status") ?? "";
+    if (trailers === undefined) {
       call.succeed();
-      return;
-    }
-    const trailers = decodeHeaders(block);
-    const status = trailers.get("grpc-status") ?? "";
-    if (!call.hasHeaders && trailers.get(":status") !== "200") {
+    } else if (!call.hasHeaders && trailers.get(":status") !== "200") {
       call.failHttp(trailers.get(":status"));
     } else if (status === "0") {
       if (call.hasHeaders) this.#okTrailers = Buffer.from(block);
