@@ -21,6 +21,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["server/api"],
   ["server/schema"],
   ["server/apply", "server/cel", "server/codec", "server/encryption", "server/types"],
+  ["server/structural"],
   ["server/client", "server/request"],
   ["server/kinds", "server/response"],
   ["server/admission", "server/audit", "server/authn", "server/authz", "server/flowcontrol"],

@@ -11,7 +11,7 @@ import {
   parseTimestamp,
   timestamp,
 } from "./text.js";
-import { formatType, type SimpleName, type Type } from "./types.js";
+import { formatType, type ObjectMember, type SimpleName, type Type } from "./types.js";
 import {
   type Adapt,
   Duration,
@@ -30,6 +30,9 @@ import {
   Uint,
   type Value,
 } from "./values.js";
+import { RenamedMap, UnorderedListValue } from "./values-of-schemas.js";
+
+const NO_FIELDS: ReadonlyMap<string, Type> = new Map();
 
 /** Makes adapters; one for each environment, so that types which contain themselves end. */
 export class Adapters {
@@ -55,26 +58,33 @@ export class Adapters {
           return value;
         };
       }
-      case "list":
+      case "list": {
+        const { identity } = type;
         return (raw) => {
           if (raw instanceof ListValue) return raw;
           if (!Array.isArray(raw)) throw wrong(raw);
-          return new ListValue(raw, this.of(type.element));
+          const adapt = this.#item(type.element);
+          if (identity === undefined) return new ListValue(raw, adapt);
+          return new UnorderedListValue(raw, adapt, identity);
         };
+      }
       case "map":
         return (raw) => {
           if (raw instanceof MapValue) return raw;
           if (raw instanceof Map) return new NativeMap(raw, this.of(type.value));
           if (!isObject(raw)) throw wrong(raw);
-          const adapt = this.of(type.value);
+          const adapt = this.#item(type.value);
           return new ObjectMap(raw, (_key, item) => adapt(item));
         };
-      case "named":
+      case "named": {
+        const { members } = type;
+        if (members !== undefined) return this.#makeRenamed(type, members, wrong);
         return (raw) => {
           if (raw instanceof OpaqueValue) return raw;
           if (!isObject(raw)) throw wrong(raw);
           return new ObjectMap(raw, (key, item) => this.#field(type, key, item), type.name);
         };
+      }
       case "optional":
         return (raw) => (raw === null ? Optional.none : new Optional(this.of(type.value)(raw)));
       default:
@@ -82,12 +92,38 @@ export class Adapters {
     }
   }
 
+  #makeRenamed(
+    type: Type & { readonly kind: "named" },
+    members: ReadonlyMap<string, ObjectMember>,
+    wrong: (raw: unknown) => Failure,
+  ): Adapt {
+    const names = [...(type.fields ?? NO_FIELDS).keys()];
+    const byJsonName = new Map(names.map((name) => [members.get(name)?.jsonName ?? name, name]));
+    const read = (jsonName: string, item: unknown) => {
+      const name = byJsonName.get(jsonName);
+      return name === undefined ? undefined : this.#field(type, name, item);
+    };
+    return (raw) => {
+      if (!isObject(raw)) throw wrong(raw);
+      return new RenamedMap(raw, read, type.name, names, members);
+    };
+  }
+
   /** Undeclared fields are not there, and null is a field that is not set. */
   #field(type: Type, key: string, raw: unknown): Value | undefined {
     const field = type.kind === "named" ? type.fields?.get(key) : undefined;
     if (field === undefined) return undefined;
-    if (raw === null) return field.kind === "dyn" ? null : undefined;
+    if (raw === null) {
+      const isNullable = type.kind === "named" && type.members?.get(key)?.isNullable === true;
+      return field.kind === "dyn" || isNullable ? null : undefined;
+    }
     return this.of(field)(raw);
+  }
+
+  /** Whether items and values may be null the caller has seen to: lists have no unset places. */
+  #item(type: Type): Adapt {
+    const adapt = this.of(type);
+    return (raw) => (raw === null && type.kind !== "optional" ? null : adapt(raw));
   }
 }
 

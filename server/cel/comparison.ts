@@ -15,6 +15,7 @@ import {
   Uint,
   type Value,
 } from "./values.js";
+import { UnorderedListValue } from "./values-of-schemas.js";
 
 /** Takes what a step costs. @throws {BudgetExceeded} */
 export type Charge = (cost: number) => void;
@@ -57,6 +58,12 @@ export function equal(left: Value, right: Value, charge: Charge): boolean {
 
 function equalLists(left: ListValue, right: ListValue, charge: Charge): boolean {
   if (left.size !== right.size) return false;
+  if (left instanceof UnorderedListValue) {
+    return left.holdsAll(right, (mine, other) => {
+      charge(1);
+      return equal(mine, other, charge);
+    });
+  }
   for (let index = 0; index < left.size; index++) {
     charge(1);
     if (!equal(left.at(index), right.at(index), charge)) return false;

@@ -35,9 +35,11 @@ import {
   DYN,
   type Fields,
   formatType,
+  type ItemIdentity,
   listOf,
   mapOf,
   NAMED_TYPES,
+  type ObjectMember,
   optionalOf,
   parseType,
   STRING,
@@ -45,6 +47,7 @@ import {
 } from "./types.js";
 
 export { CelCompileError, CelEvaluationError } from "./errors.js";
+export type { ItemIdentity, ObjectMember } from "./types.js";
 
 /** Lists, maps (by strings) and objects are made of these. */
 export type CelType =
@@ -57,7 +60,8 @@ export type CelType =
   | "timestamp"
   | "duration"
   | "dyn"
-  | { readonly list: CelType }
+  /** With an identity the order of items counts for nothing, and adding replaces equal items. */
+  | { readonly list: CelType; readonly identity?: ItemIdentity }
   | { readonly map: CelType }
   /** A variable that may have no value (null); not for fields, which may be absent anyhow. */
   | { readonly optional: CelType }
@@ -67,6 +71,8 @@ export type CelType =
 export interface CelObjectType {
   readonly name: string;
   readonly fields: Readonly<Record<string, CelType>>;
+  /** Fields that are not simply the members of their names. */
+  readonly members?: Readonly<Record<string, ObjectMember>>;
 }
 
 export interface CelEnvironmentOptions {
@@ -163,7 +169,7 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
             const value = toJson(planned.run(frame), outputCharge());
             return { value, cost: frame.spent };
           } catch (error) {
-            throw toEvaluationError(error);
+            throw toEvaluationError(error, frame.spent);
           }
         };
         return {
@@ -183,10 +189,14 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
 function declareObjects(types: readonly CelObjectType[]): ReadonlyMap<string, Type> {
   const fields = new Map(types.map(({ name }) => [name, new Map<string, Type>()]));
   const objects = new Map<string, Type>(
-    [...fields].map(([name, own]): [string, Type] => [
-      name,
-      { kind: "named", name, fields: own satisfies Fields },
-    ]),
+    types.map(({ name, members }): [string, Type] => {
+      const own: Fields = fields.get(name) ?? new Map();
+      const named = { kind: "named", name, fields: own } as const;
+      return [
+        name,
+        members === undefined ? named : { ...named, members: new Map(Object.entries(members)) },
+      ];
+    }),
   );
   for (const { name, fields: declared } of types) {
     for (const [field, type] of Object.entries(declared)) {
@@ -198,7 +208,11 @@ function declareObjects(types: readonly CelObjectType[]): ReadonlyMap<string, Ty
 
 function typeOf(type: CelType, objects: ReadonlyMap<string, Type>): Type {
   if (typeof type === "string") return type === "dyn" ? DYN : parseType(type);
-  if ("list" in type) return listOf(typeOf(type.list, objects));
+  if ("list" in type) {
+    const element = typeOf(type.list, objects);
+    const { identity } = type;
+    return identity === undefined ? listOf(element) : { kind: "list", element, identity };
+  }
   if ("optional" in type) return optionalOf(typeOf(type.optional, objects));
   if ("map" in type) return mapOf(STRING, typeOf(type.map, objects));
   const found = objects.get(type.object);
@@ -218,13 +232,15 @@ function guarded<T>(source: string, compile: () => T): T {
   }
 }
 
-function toEvaluationError(error: unknown): unknown {
-  if (error instanceof Failure) return new CelEvaluationError(error.message);
+function toEvaluationError(error: unknown, cost: number): unknown {
+  if (error instanceof Failure) return new CelEvaluationError(error.message, { cost });
   if (error instanceof BudgetExceeded) {
     const message = `operation cancelled: actual cost limit exceeded (${error.limit})`;
-    return new CelEvaluationError(message, true);
+    return new CelEvaluationError(message, { cost, isOverBudget: true });
   }
   // Bindings that nest too deep to be compared or copied, or a text that no string holds.
-  if (error instanceof RangeError) return new CelEvaluationError("value is too large or too deep");
+  if (error instanceof RangeError) {
+    return new CelEvaluationError("value is too large or too deep", { cost });
+  }
   return error;
 }

@@ -26,11 +26,14 @@ export class CelCompileError extends Error {
 export class CelEvaluationError extends Error {
   /** Whether it was stopped because it cost more than it may. */
   readonly isOverBudget: boolean;
+  /** What was spent until then. */
+  readonly cost: number;
 
-  constructor(message: string, isOverBudget = false) {
+  constructor(message: string, { cost = 0, isOverBudget = false } = {}) {
     super(message);
     this.name = "CelEvaluationError";
     this.isOverBudget = isOverBudget;
+    this.cost = cost;
   }
 }
 

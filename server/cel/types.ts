@@ -7,15 +7,31 @@
 export type Type =
   | { readonly kind: "simple"; readonly name: SimpleName }
   | { readonly kind: "dyn" }
-  | { readonly kind: "list"; readonly element: Type }
+  | { readonly kind: "list"; readonly element: Type; readonly identity?: ItemIdentity }
   | { readonly kind: "map"; readonly key: Type; readonly value: Type }
   | { readonly kind: "optional"; readonly value: Type }
   | { readonly kind: "type"; readonly of: Type }
   /** An object of the environment, or a type that extension functions bring (no fields). */
-  | { readonly kind: "named"; readonly name: string; readonly fields?: Fields }
+  | {
+      readonly kind: "named";
+      readonly name: string;
+      readonly fields?: Fields;
+      readonly members?: ReadonlyMap<string, ObjectMember>;
+    }
   | { readonly kind: "var"; readonly id: number | string };
 
 export type Fields = ReadonlyMap<string, Type>;
+
+/** How a field lies in the objects that callers hand in. */
+export interface ObjectMember {
+  /** Its name there, where expressions need another one. */
+  readonly jsonName?: string;
+  /** Null is its value rather than none. */
+  readonly isNullable?: boolean;
+}
+
+/** What makes items of an unordered list the same: their value, or the members named. */
+export type ItemIdentity = "value" | readonly string[];
 
 export type SimpleName =
   | "bool"

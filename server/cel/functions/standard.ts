@@ -3,7 +3,7 @@
  * language. Equality, membership, indexing and logic are here for their types only: the planner
  * carries them out itself.
  */
-import { compare } from "../comparison.js";
+import { compare, equal } from "../comparison.js";
 import { Failure } from "../errors.js";
 import {
   bothTraversals,
@@ -31,6 +31,7 @@ import {
   Uint,
   type Value,
 } from "../values.js";
+import { UnorderedListValue } from "../values-of-schemas.js";
 
 function planned(): never {
   throw new Failure("not a function");
@@ -102,7 +103,10 @@ const arithmetic: readonly Overload[] = [
     "_+_",
     "list<A>, list<A>",
     "list<A>",
-    (a: ListValue, b: ListValue) => new ListValue([...a.toArray(), ...b.toArray()]),
+    (a: ListValue, b: ListValue, { charge }: CallContext) =>
+      a instanceof UnorderedListValue
+        ? a.merged(b, (mine, other) => equal(mine, other, charge))
+        : new ListValue([...a.toArray(), ...b.toArray()]),
     { cost: sumOfSizes, resultSize: sumOfSizes },
   ),
 ];

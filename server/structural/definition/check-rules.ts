@@ -1,0 +1,126 @@
+/**
+ * The rules of a definition: each is compiled against the types of its place, and may cost so much and
+ * no more, in the worst object that fits into a request: one evaluation, times how often its place can
+ * occur in one object.
+ */
+import { forbiddenField, invalidValue } from "../../api/field-errors.js";
+import type { FieldError } from "../../api/status.js";
+import { compileRules } from "../compiled-rules.js";
+import type { JsonSchema } from "../json-schema.js";
+import { bytesMinOf, countMax } from "../rule-types.js";
+import { type Structural, toStructural } from "../structural.js";
+
+/** Of one rule, at all places of an object together. */
+const RULE_COST_MAX = 10_000_000;
+/** Of all rules of one schema. */
+const SCHEMA_COST_MAX = 100_000_000;
+/** Of those that are told to be the dearest. */
+const DEAREST_MAX = 4;
+
+/** What all rules of one schema cost. */
+export class CostTotal {
+  #total = 0;
+  readonly #dearest: { readonly path: string; readonly cost: number }[] = [];
+
+  add(path: string, cost: number): void {
+    if (cost === 0) return;
+    this.#total += cost;
+    this.#dearest.push({ path, cost });
+    this.#dearest.sort((a, b) => b.cost - a.cost);
+    this.#dearest.length = Math.min(this.#dearest.length, DEAREST_MAX);
+  }
+
+  /** @param path of the schema */
+  toErrors(path: string): FieldError[] {
+    if (this.#total <= SCHEMA_COST_MAX) return [];
+    const why =
+      "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+    const what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+    return [
+      ...this.#dearest.map((rule) => forbiddenField(rule.path, why)),
+      forbiddenField(path, overBudget(what, this.#total, SCHEMA_COST_MAX)),
+    ];
+  }
+}
+
+/** How often a place can occur in one object: infinite where no bound says it. */
+export class CostContext {
+  readonly total: CostTotal;
+  readonly count: number;
+
+  constructor(total: CostTotal, count = 1) {
+    this.total = total;
+    this.count = count;
+  }
+
+  ofItems({ maxItems = Number.POSITIVE_INFINITY }: JsonSchema): CostContext {
+    return new CostContext(this.total, times(this.count, maxItems));
+  }
+
+  ofValues({ maxProperties = Number.POSITIVE_INFINITY }: JsonSchema): CostContext {
+    return new CostContext(this.total, times(this.count, maxProperties));
+  }
+}
+
+function times(count: number, cost: number): number {
+  return count === 0 || cost === 0 ? 0 : count * cost;
+}
+
+export interface RuleContext {
+  readonly path: string;
+  readonly isResource: boolean;
+  readonly uncorrelatable: string | undefined;
+  readonly cost: CostContext;
+  readonly skipsCost: boolean;
+}
+
+export function checkRules(schema: JsonSchema, context: RuleContext): FieldError[] {
+  const { path, isResource, cost } = context;
+  const node: Structural = toStructural(schema);
+  const compiled = compileRules(node, isResource);
+  if (compiled === undefined) return [];
+  const fitting = countMax(bytesMinOf(node, isResource));
+  const count = Number.isFinite(cost.count) ? cost.count : fitting;
+  const errors: FieldError[] = [];
+  const estimate = (at: string, what: string, whole: number) => {
+    if (!context.skipsCost && whole > RULE_COST_MAX) {
+      errors.push(forbiddenField(at, overBudget(what, whole, RULE_COST_MAX)));
+    }
+    cost.total.add(at, whole);
+  };
+  compiled.forEach(({ rule, program, problem, message, messageProblem, usesOldSelf }, index) => {
+    const at = `${path}.x-kubernetes-validations[${index}]`;
+    if (program === undefined) {
+      errors.push(invalidValue(`${at}.rule`, rule, problem ?? "compilation failed"));
+    } else {
+      const whole = times(program.estimatedCostMax, count);
+      estimate(`${at}.rule`, "estimated rule cost", whole);
+    }
+    if (messageProblem !== undefined) {
+      const why = `messageExpression ${messageProblem}`;
+      errors.push(invalidValue(`${at}.messageExpression`, rule, why));
+    } else if (message !== undefined) {
+      const what = "estimated messageExpression cost";
+      estimate(`${at}.messageExpression`, what, message.estimatedCostMax);
+    }
+    if (usesOldSelf && context.uncorrelatable !== undefined) {
+      const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${context.uncorrelatable}`;
+      errors.push(invalidValue(`${at}.rule`, rule.rule, why));
+    } else if (!usesOldSelf && rule.optionalOldSelf !== undefined) {
+      const why = "may not be set if oldSelf is not used in rule";
+      errors.push(invalidValue(`${at}.optionalOldSelf`, rule.optionalOldSelf, why));
+    }
+  });
+  return errors;
+}
+
+function overBudget(what: string, cost: number, max: number): string {
+  const excess = cost / max;
+  const factor =
+    excess > 100
+      ? "more than 100x"
+      : excess < 1.5
+        ? `${excess.toFixed(6)}x`
+        : `${excess.toFixed(1)}x`;
+  return `${what} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
+}

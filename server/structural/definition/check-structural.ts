@@ -1,0 +1,286 @@
+/**
+ * Whether a schema is structural: every field has a type outside of junctors, which may only restrict
+ * what is there; the root is an object with the metadata that every object has.
+ */
+import { deepEqual } from "../../api/deep-equal.js";
+import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
+import type { FieldError } from "../../api/status.js";
+import { additionalSchema, itemSchema, type JsonSchema } from "../json-schema.js";
+import { patternProblem } from "../pattern.js";
+
+type Level = "root" | "item" | "field";
+
+const INT_OR_STRING = [{ type: "integer" }, { type: "string" }];
+
+/** What is wrong, sorted, as the order of members means nothing. */
+export function checkStructural(schema: JsonSchema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  checkInvariants(schema, "root", path, errors);
+  checkCompleteness(schema, path, errors);
+  const textOf = ({ field, message }: FieldError) => `${field}: ${message}`;
+  return errors.sort((a, b) => (textOf(a) < textOf(b) ? -1 : textOf(a) > textOf(b) ? 1 : 0));
+}
+
+function checkInvariants(
+  schema: JsonSchema,
+  level: Level,
+  path: string,
+  errors: FieldError[],
+): void {
+  const { type = "", properties = {} } = schema;
+  const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
+  const keepsUnknown = schema["x-kubernetes-preserve-unknown-fields"] === true;
+  const items = itemSchema(schema);
+  const additional = additionalSchema(schema);
+  const hasAdditional = schema.additionalProperties !== undefined;
+  if (type === "array" && items === undefined) {
+    errors.push(requiredValue(`${path}.items`, "must be specified"));
+  }
+  if (items !== undefined) checkInvariants(items, "item", `${path}.items`, errors);
+  for (const [name, property] of Object.entries(properties)) {
+    checkInvariants(property, "field", `${path}.properties[${name}]`, errors);
+  }
+  if (hasAdditional && level === "root") {
+    errors.push(forbiddenField(`${path}.additionalProperties`, "must not be used at the root"));
+  }
+  if (additional !== undefined) {
+    checkInvariants(additional, "field", `${path}.additionalProperties`, errors);
+  }
+  checkExtensions(schema, path, errors);
+  checkJunctors(schema, level, path, errors);
+  checkType(schema, level, path, errors);
+  if (isEmbedded && hasAdditional) {
+    const why = "must not be used if x-kubernetes-embedded-resource is set";
+    errors.push(forbiddenField(`${path}.additionalProperties`, why));
+  }
+  checkMetadata(schema, level, path, errors);
+  if (isEmbedded && !keepsUnknown && Object.keys(properties).length === 0) {
+    const why =
+      "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
+    errors.push(requiredValue(`${path}.properties`, why));
+  }
+}
+
+function checkType(schema: JsonSchema, level: Level, path: string, errors: FieldError[]): void {
+  const { type = "" } = schema;
+  const at = `${path}.type`;
+  const mayLackType =
+    schema["x-kubernetes-int-or-string"] === true ||
+    schema["x-kubernetes-preserve-unknown-fields"] === true;
+  if (schema["x-kubernetes-embedded-resource"] === true && type !== "object") {
+    const why = "must be object if x-kubernetes-embedded-resource is true";
+    errors.push(type === "" ? requiredValue(at, why) : invalidValue(at, type, why));
+  } else if (type === "" && !mayLackType) {
+    errors.push(requiredValue(at, `must not be empty ${PLACES[level]}`));
+  }
+  if (level === "root" && type !== "" && type !== "object") {
+    errors.push(invalidValue(at, type, "must be object at the root"));
+  }
+}
+
+const PLACES: Readonly<Record<Level, string>> = {
+  root: "at the root",
+  item: "for specified array items",
+  field: "for specified object fields",
+};
+
+function checkExtensions(schema: JsonSchema, path: string, errors: FieldError[]): void {
+  if (schema["x-kubernetes-int-or-string"] !== true) return;
+  for (const name of [
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-embedded-resource",
+  ] as const) {
+    if (schema[name] !== true) continue;
+    const why = "must be false if x-kubernetes-int-or-string is true";
+    errors.push(invalidValue(`${path}.${name}`, true, why));
+  }
+}
+
+function checkMetadata(schema: JsonSchema, level: Level, path: string, errors: FieldError[]): void {
+  const { kind, apiVersion, metadata } = schema.properties ?? {};
+  const isResource = level === "root" || schema["x-kubernetes-embedded-resource"] === true;
+  if (!isResource) return;
+  for (const [name, property] of Object.entries({ kind, apiVersion })) {
+    if (property === undefined || property.type === "string") continue;
+    const at = `${path}.properties[${name}].type`;
+    errors.push(invalidValue(at, property.type ?? "", "must be string"));
+  }
+  if (metadata === undefined) return;
+  const at = `${path}.properties[metadata]`;
+  if (metadata.type !== "object") {
+    errors.push(invalidValue(`${at}.type`, metadata.type ?? "", "must be object"));
+  }
+  if (level !== "root") return;
+  const { type: _type, default: _default, properties = {}, ...rest } = metadata;
+  const others = Object.keys(properties).filter(
+    (name) => name !== "name" && name !== "generateName",
+  );
+  // Descriptions belong to what a schema says of shape; bounds do not.
+  const shape = STRUCTURE.filter((name) => rest[name] !== undefined);
+  if (others.length === 0 && shape.length === 0) return;
+  const why =
+    "must not specify anything other than name and generateName, but metadata is implicitly specified";
+  errors.push(forbiddenField(at, why));
+}
+
+/** Keywords that say what there may be, in distinction to those that restrict values. */
+const STRUCTURE = [
+  "items",
+  "additionalProperties",
+  "title",
+  "description",
+  "nullable",
+  "x-kubernetes-preserve-unknown-fields",
+  "x-kubernetes-embedded-resource",
+  "x-kubernetes-int-or-string",
+  "x-kubernetes-list-type",
+  "x-kubernetes-list-map-keys",
+  "x-kubernetes-map-type",
+  "x-kubernetes-validations",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "not",
+] as const satisfies readonly (keyof JsonSchema)[];
+
+/** The junctors of a schema; those that spell an int-or-string out may name types. */
+function checkJunctors(schema: JsonSchema, level: Level, path: string, errors: FieldError[]): void {
+  const isAnyOfTypes = deepEqual(schema.anyOf, INT_OR_STRING);
+  const isAllOfTypes = deepEqual(schema.allOf?.[0]?.anyOf, INT_OR_STRING);
+  checkValueJunctors(
+    schema,
+    { skipAnyOf: isAnyOfTypes, skipFirst: isAllOfTypes, level, path },
+    errors,
+  );
+}
+
+interface JunctorContext {
+  readonly skipAnyOf: boolean;
+  readonly skipFirst: boolean;
+  readonly level: Level;
+  readonly path: string;
+}
+
+function checkValueJunctors(
+  schema: JsonSchema,
+  { skipAnyOf, skipFirst, level, path }: JunctorContext,
+  errors: FieldError[],
+): void {
+  const { anyOf = [], allOf = [], oneOf = [], not, pattern } = schema;
+  const nested = (part: JsonSchema, at: string, skips = false) =>
+    checkNested(part, { skipAnyOf: skips, skipFirst: false, level, path: at }, errors);
+  if (!skipAnyOf) {
+    for (const [index, part] of anyOf.entries()) nested(part, `${path}.anyOf[${index}]`);
+  }
+  for (const [index, part] of allOf.entries()) {
+    nested(part, `${path}.allOf[${index}]`, skipFirst && index === 0);
+  }
+  for (const [index, part] of oneOf.entries()) nested(part, `${path}.oneOf[${index}]`);
+  if (not !== undefined) nested(not, `${path}.not`);
+  if (pattern === undefined || pattern === "") return;
+  const problem = patternProblem(pattern);
+  if (problem === undefined) return;
+  const why = `must be a valid regular expression, but isn't: ${problem}`;
+  errors.push(invalidValue(`${path}.pattern`, pattern, why));
+}
+
+/** Keywords of structure that a junctor may not hold, with what it must be instead. */
+const FORBIDDEN_NESTED: readonly (readonly [keyof JsonSchema, string])[] = [
+  ["type", "must be empty to be structural"],
+  ["additionalProperties", "must be undefined to be structural"],
+  ["default", "must be undefined to be structural"],
+  ["title", "must be empty to be structural"],
+  ["description", "must be empty to be structural"],
+  ["nullable", "must be false to be structural"],
+  ["externalDocs", "must be undefined to be structural"],
+  ["x-kubernetes-preserve-unknown-fields", "must be false to be structural"],
+  ["x-kubernetes-embedded-resource", "must be false to be structural"],
+  ["x-kubernetes-int-or-string", "must be false to be structural"],
+  ["x-kubernetes-list-map-keys", "must be empty to be structural"],
+  ["x-kubernetes-list-type", "must be undefined to be structural"],
+  ["x-kubernetes-map-type", "must be undefined to be structural"],
+  ["x-kubernetes-validations", "must be empty to be structural"],
+];
+
+function checkNested(schema: JsonSchema, context: JunctorContext, errors: FieldError[]): void {
+  const { path, level } = context;
+  checkValueJunctors(schema, context, errors);
+  const items = itemSchema(schema);
+  const inner = { skipAnyOf: false, skipFirst: false };
+  if (items !== undefined) {
+    checkNested(items, { ...inner, level, path: `${path}.items` }, errors);
+  }
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const at = `${path}.properties[${name}]`;
+    checkNested(property, { ...inner, level: "field", path: at }, errors);
+  }
+  for (const [keyword, why] of FORBIDDEN_NESTED) {
+    if (isSet(schema[keyword])) errors.push(forbiddenField(`${path}.${keyword}`, why));
+  }
+  if (schema.properties?.metadata !== undefined) {
+    const why = "must not be specified in a nested context";
+    errors.push(forbiddenField(`${path}.properties[metadata]`, why));
+  }
+}
+
+function isSet(value: unknown): boolean {
+  if (value === undefined || value === false || value === "") return false;
+  return !(Array.isArray(value) && value.length === 0);
+}
+
+/** Whatever junctors speak of has to be said outside of them. */
+function checkCompleteness(schema: JsonSchema, path: string, errors: FieldError[]): void {
+  checkJunctorParts(schema, schema, path, path, errors);
+  const items = itemSchema(schema);
+  const additional = additionalSchema(schema);
+  if (items !== undefined) checkCompleteness(items, `${path}.items`, errors);
+  if (additional !== undefined) {
+    checkCompleteness(additional, `${path}.additionalProperties`, errors);
+  }
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    checkCompleteness(property, `${path}.properties[${name}]`, errors);
+  }
+}
+
+function checkJunctorParts(
+  nested: JsonSchema,
+  outer: JsonSchema,
+  outerPath: string,
+  nestedPath: string,
+  errors: FieldError[],
+): void {
+  const { anyOf = [], allOf = [], oneOf = [], not } = nested;
+  const parts: readonly (readonly [JsonSchema, string])[] = [
+    ...(not === undefined ? [] : [[not, "not"] as const]),
+    ...allOf.map((part, index) => [part, `allOf[${index}]`] as const),
+    ...anyOf.map((part, index) => [part, `anyOf[${index}]`] as const),
+    ...oneOf.map((part, index) => [part, `oneOf[${index}]`] as const),
+  ];
+  for (const [part, name] of parts) {
+    checkNestedParts(part, outer, outerPath, `${nestedPath}.${name}`, errors);
+  }
+}
+
+function checkNestedParts(
+  nested: JsonSchema,
+  outer: JsonSchema | undefined,
+  outerPath: string,
+  nestedPath: string,
+  errors: FieldError[],
+): void {
+  if (outer === undefined) {
+    errors.push(requiredValue(outerPath, `because it is defined in ${nestedPath}`));
+    return;
+  }
+  checkJunctorParts(nested, outer, outerPath, nestedPath, errors);
+  const items = itemSchema(nested);
+  if (items !== undefined) {
+    const at = [`${outerPath}.items`, `${nestedPath}.items`] as const;
+    checkNestedParts(items, itemSchema(outer), ...at, errors);
+  }
+  for (const [name, property] of Object.entries(nested.properties ?? {})) {
+    const segment = `properties[${name}]`;
+    const at = [`${outerPath}.${segment}`, `${nestedPath}.${segment}`] as const;
+    checkNestedParts(property, outer.properties?.[name], ...at, errors);
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * `schema.openAPIV3Schema` of one version, checked as a whole: structure, defaults, keywords and rules,
+ * in the order in which the existing API tells of them.
+ */
+import { forbiddenField, invalidValue } from "../../api/field-errors.js";
+import type { FieldError } from "../../api/status.js";
+import type { JsonSchema } from "../json-schema.js";
+import { toStructural } from "../structural.js";
+import { compileValidator } from "../value-validator.js";
+import { checkDefaults } from "./check-defaults.js";
+import { CostContext, CostTotal } from "./check-rules.js";
+import { checkSchema } from "./check-schema.js";
+import { checkStructural } from "./check-structural.js";
+import type { Strictness } from "./strictness.js";
+
+/** Keywords that a root may have whose status is written by itself, as the status has its own part. */
+const ROOT_KEYWORDS: ReadonlySet<string> = new Set([
+  "description",
+  "type",
+  "format",
+  "title",
+  "maximum",
+  "exclusiveMaximum",
+  "minimum",
+  "exclusiveMinimum",
+  "maxLength",
+  "minLength",
+  "pattern",
+  "maxItems",
+  "minItems",
+  "uniqueItems",
+  "multipleOf",
+  "required",
+  "items",
+  "properties",
+  "externalDocs",
+  "example",
+  "x-kubernetes-preserve-unknown-fields",
+  "x-kubernetes-validations",
+]);
+
+const ROOT_FIELDS =
+  "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations";
+
+/** @param path of `openAPIV3Schema`. @param hasStatus whether the status is a subresource */
+export function checkValidation(
+  schema: JsonSchema,
+  path: string,
+  hasStatus: boolean,
+  strictness: Strictness,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  if (hasStatus) checkRoot(schema, path, errors);
+  if (schema.nullable === true) {
+    errors.push(forbiddenField(`${path}.nullable`, "nullable cannot be true at the root"));
+  }
+  const total = new CostTotal();
+  let cost: CostContext | undefined;
+  if (strictness.requiresStructural) {
+    const found = checkStructural(schema, path);
+    const defaults =
+      found.length > 0
+        ? []
+        : checkDefaults(toStructural(schema), path, strictness.requiresPrunedDefaults);
+    errors.push(...found, ...defaults);
+    if (found.length === 0 && defaults.length === 0) cost = new CostContext(total);
+  }
+  errors.push(...checkSchema(schema, path, strictness, cost), ...total.toErrors(path));
+  if (errors.length === 0) {
+    const problem = validatorProblem(schema);
+    if (problem !== undefined) errors.push(invalidValue(path, "", problem));
+  }
+  return errors;
+}
+
+function checkRoot(schema: JsonSchema, path: string, errors: FieldError[]): void {
+  const { type = "" } = schema;
+  if (type !== "" && type !== "object") {
+    const why =
+      'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
+    errors.push(invalidValue(`${path}.type`, type, why));
+    return;
+  }
+  const isOther = Object.entries(schema).some(
+    ([keyword, value]) => value !== undefined && !ROOT_KEYWORDS.has(keyword),
+  );
+  if (!isOther) return;
+  const why = `only [${ROOT_FIELDS}] fields are allowed at the root of the schema if the status subresource is enabled`;
+  errors.push(invalidValue(path, schema, why));
+}
+
+/** What keeps a validator from being made of a schema in which nothing else is wrong. */
+function validatorProblem(schema: JsonSchema): string | undefined {
+  try {
+    compileValidator(schema);
+    return undefined;
+  } catch (error) {
+    return `error building validator: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Resources inside of resources (`x-kubernetes-embedded-resource`): they have an apiVersion, a kind
+ * and metadata as any object has, which no schema says.
+ */
+import { invalidValue, requiredValue } from "../api/field-errors.js";
+import { isJsonObject, setMember } from "../api/json-object.js";
+import type { JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
+import { parseGroupVersion } from "../api/names.js";
+import type { FieldError } from "../api/status.js";
+import { validateMetadata } from "../api/validation-metadata.js";
+import { checkDns1035Label, checkPathSegmentName } from "../api/validation-names.js";
+import { memberOf, type Structural } from "./structural.js";
+
+/** Reads metadata; `unknown` receives the paths of fields that it does not have. */
+export interface MetadataCodec {
+  decode(value: JsonValue, unknown: string[]): JsonValue;
+}
+
+/** Calls `visit` with every embedded resource and its path. */
+function eachEmbedded(
+  value: JsonValue,
+  node: Structural,
+  path: string,
+  visit: (resource: JsonObject, path: string) => void,
+): void {
+  if (!node.has.embedded) return;
+  if (Array.isArray(value)) {
+    const { items } = node;
+    if (items === undefined) return;
+    value.forEach((item, index) => {
+      eachEmbedded(item, items, `${path}[${index}]`, visit);
+    });
+  } else if (isJsonObject(value)) {
+    if (node.isEmbedded) visit(value, path);
+    for (const [name, member] of Object.entries(value)) {
+      const known = memberOf(node, name);
+      if (typeof known !== "object" || member === undefined) continue;
+      eachEmbedded(member, known, path === "" ? name : `${path}.${name}`, visit);
+    }
+  }
+}
+
+/**
+ * Reads the metadata of embedded resources, dropping what is no field of it; appends those paths.
+ * @throws {DecodeFailure}
+ */
+export function readEmbedded(
+  object: JsonValue,
+  root: Structural,
+  codec: MetadataCodec,
+  unknown: string[],
+): void {
+  eachEmbedded(object, root, "", (resource, path) => {
+    const { metadata } = resource;
+    if (metadata === undefined || metadata === null || !isJsonObject(metadata)) return;
+    const own: string[] = [];
+    setMember(resource, "metadata", withoutZeros(codec.decode(metadata, own), metadata));
+    unknown.push(...own.map((field) => `${path}.metadata.${field}`));
+  });
+}
+
+/** Decoding fills in what a stored object always has; an embedded one is left as it was sent. */
+function withoutZeros(decoded: JsonValue, sent: JsonObject): JsonValue {
+  if (!isJsonObject(decoded)) return decoded;
+  for (const name of Object.keys(decoded)) if (!Object.hasOwn(sent, name)) delete decoded[name];
+  return decoded;
+}
+
+export function validateEmbedded(object: JsonValue, root: Structural): FieldError[] {
+  const errors: FieldError[] = [];
+  eachEmbedded(object, root, "", (resource, path) => {
+    validateResource(resource, path, errors);
+  });
+  return errors;
+}
+
+function validateResource(resource: JsonObject, path: string, errors: FieldError[]): void {
+  const { apiVersion, kind, metadata } = resource;
+  if (checkText(apiVersion, `${path}.apiVersion`, errors)) {
+    if (parseGroupVersion(apiVersion) === undefined) {
+      const why = `unexpected GroupVersion string: ${apiVersion}`;
+      errors.push(invalidValue(`${path}.apiVersion`, apiVersion, why));
+    }
+  }
+  if (checkText(kind, `${path}.kind`, errors)) {
+    const problems = checkDns1035Label(kind.toLowerCase());
+    if (problems.length > 0) {
+      const why = `may have mixed case, but should otherwise match: ${problems.join(",")}`;
+      errors.push(invalidValue(`${path}.kind`, kind, why));
+    }
+  }
+  if (metadata === undefined || metadata === null) return;
+  if (!isJsonObject(metadata)) {
+    errors.push(invalidValue(`${path}.metadata`, metadata, "must be an object"));
+    return;
+  }
+  // The shape is that of ObjectMeta: readEmbedded has seen to it.
+  const meta = metadata as ObjectMeta;
+  const isNamed = meta.name !== undefined && meta.name !== "";
+  const found = validateMetadata(isNamed ? meta : { ...meta, name: "fakename" }, {
+    isNamespaced: (meta.namespace ?? "") !== "",
+    checkName: checkPathSegmentName,
+    namespaceFinalizer: "",
+  });
+  errors.push(...found.map((error) => ({ ...error, field: `${path}.${error.field}` })));
+}
+
+/** Whether there is a text that more can be asked of. */
+function checkText(
+  value: JsonValue | undefined,
+  path: string,
+  errors: FieldError[],
+): value is string {
+  if (value === undefined) {
+    errors.push(requiredValue(path, "must not be empty"));
+    return false;
+  }
+  if (typeof value !== "string") {
+    errors.push(invalidValue(path, value, "must be a string"));
+    return false;
+  }
+  if (value !== "") return true;
+  errors.push(invalidValue(path, value, "must not be empty"));
+  return false;
+}

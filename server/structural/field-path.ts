@@ -1,0 +1,96 @@
+/**
+ * Paths of `fieldPath` and `selectableFields`: `.spec.names[0]['a.b']`, each step a member that the
+ * schema declares. `metadata` has a name and a generateName, kind and apiVersion are texts.
+ */
+import { isJsonObject } from "../api/json-object.js";
+import type { JsonValue } from "../api/meta.js";
+import type { Structural } from "./structural.js";
+
+export interface FieldPath {
+  readonly steps: readonly string[];
+  /** As field errors write it, without a leading dot: "spec.list[name].x". */
+  readonly text: string;
+  /** What the path leads to. */
+  readonly node: Structural | undefined;
+}
+
+export class FieldPathError extends Error {
+  override readonly name = "FieldPathError";
+}
+
+const TOKEN =
+  /\.([A-Za-z_][A-Za-z0-9_-]*)|\[\s*'((?:[^'\\]|\\.)*)'\s*\]|\[\s*"((?:[^"\\]|\\.)*)"\s*\]|\[(\d+)\]/y;
+
+/**
+ * @param mayBracket whether `['name']` may be written; selectable fields may not
+ * @throws {FieldPathError}
+ */
+export function parseFieldPath(text: string, root: Structural, mayBracket = true): FieldPath {
+  if (text === "") throw new FieldPathError("fieldPath is empty");
+  const steps: string[] = [];
+  let shown = "";
+  let node: Structural | "meta" | "text" = root;
+  TOKEN.lastIndex = 0;
+  while (TOKEN.lastIndex < text.length) {
+    const at = TOKEN.lastIndex;
+    const match = TOKEN.exec(text);
+    if (match === null) throw unexpected(text, at);
+    const [, dotted, single, double, index] = match;
+    if (index !== undefined || (dotted === undefined && !mayBracket)) throw unexpected(text, at);
+    const step = dotted ?? unescaped(single ?? double ?? "");
+    if (node === "text" || node === "meta") {
+      if (node === "text" || (step !== "name" && step !== "generateName")) throw unknown(step);
+      node = "text";
+    } else {
+      const next = stepInto(node, step, steps.length === 0);
+      if (next === undefined) throw unknown(step);
+      node = next;
+    }
+    shown += dotted === undefined ? `[${step}]` : `${shown === "" ? "" : "."}${step}`;
+    steps.push(step);
+  }
+  return { steps, text: shown, node: typeof node === "string" ? undefined : node };
+}
+
+function stepInto(
+  node: Structural,
+  step: string,
+  isRoot: boolean,
+): Structural | "meta" | "text" | undefined {
+  if (isRoot || node.isEmbedded) {
+    if (step === "metadata") return "meta";
+    if (step === "kind" || step === "apiVersion") return "text";
+  }
+  const property = node.properties.get(step);
+  if (property !== undefined) return property;
+  return typeof node.additional === "object" ? node.additional : undefined;
+}
+
+function unescaped(text: string): string {
+  return text.replaceAll(/\\(.)/g, "$1");
+}
+
+function unexpected(text: string, at: number): FieldPathError {
+  const rest = text.slice(at, at + 1);
+  return new FieldPathError(
+    rest === "["
+      ? "field path with array or map notation is not supported here"
+      : `expected [ or . but got: ${text.slice(at)}`,
+  );
+}
+
+function unknown(step: string): FieldPathError {
+  return new FieldPathError(`does not refer to a valid field: ${step}`);
+}
+
+/** What a path of plain members leads to in a value; undefined = nothing. */
+export function valueAt(value: JsonValue, steps: readonly string[]): JsonValue | undefined {
+  let found: JsonValue | undefined = value;
+  for (const step of steps) {
+    if (found === undefined || !isJsonObject(found) || !Object.hasOwn(found, step)) {
+      return undefined;
+    }
+    found = found[step];
+  }
+  return found;
+}

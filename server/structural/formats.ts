@@ -1,0 +1,157 @@
+/**
+ * The formats that a schema of a custom resource may name for texts. Any other format is ignored, as
+ * it is by the existing API; those for numbers as well.
+ */
+import { isIPv6 } from "node:net";
+import { parseBlock, parseIp } from "../api/ip-address.js";
+import { checkDnsLabel, checkDnsSubdomain } from "../api/validation-names.js";
+
+type Check = (text: string) => boolean;
+
+/** A text beyond this length has none of the formats whose patterns it could keep busy. */
+const LENGTH_MAX = 4_096;
+
+const MAIL = /^(?:"[^"]*"\s*|[^<>@",;:\\()[\]]*)<([^<>\s]+)>$/;
+const ADDRESS = /^[^\s@<>()[\]\\,;:"]+@[^\s@<>()[\]\\,;:"]+$/;
+const HOSTNAME =
+  /^[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*\.?$/;
+const MAC = [
+  /^(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}$/,
+  /^(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){6}[0-9a-fA-F]{2}$/,
+  /^(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){18}[0-9a-fA-F]{2}$/,
+  /^[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2}$/,
+  /^[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){3}$/,
+  /^[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){9}$/,
+];
+const DATE_TIME =
+  /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|[+-](\d\d):?(\d\d))?$/;
+const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
+const GO_DURATION = /^[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
+const WORD_DURATION =
+  /^\d+\s*(?:ns|nano|nanos|nanosecond|nanoseconds|us|µs|micro|micros|microsecond|microseconds|ms|milli|millis|millisecond|milliseconds|s|sec|secs|second|seconds|m|min|mins|minute|minutes|h|hr|hrs|hour|hours|d|day|days|w|week|weeks)$/;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const RGB_PART = "(?:0|[1-9]\\d?|1\\d\\d?|2[0-4]\\d|25[0-5])";
+
+const matches =
+  (pattern: RegExp): Check =>
+  (text) =>
+    text.length <= LENGTH_MAX && pattern.test(text);
+
+const FORMATS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ["bsonobjectid", matches(/^[0-9a-fA-F]{24}$/)],
+  ["uri", isRequestUri],
+  ["email", isMail],
+  ["hostname", (text) => text.length <= 255 && HOSTNAME.test(text) && hasShortLabels(text)],
+  ["ipv4", (text) => parseIp(text)?.version === 4],
+  ["ipv6", (text) => isIPv6(text) && !text.includes("%")],
+  ["cidr", (text) => parseBlock(text) !== undefined],
+  ["mac", (text) => text.length <= LENGTH_MAX && MAC.some((pattern) => pattern.test(text))],
+  ["uuid", uuid("[0-9a-f]", "[0-9a-f]")],
+  ["uuid3", uuid("3", "[0-9a-f]")],
+  ["uuid4", uuid("4", "[89ab]")],
+  ["uuid5", uuid("5", "[89ab]")],
+  ["isbn", (text) => isIsbn10(text) || isIsbn13(text)],
+  ["isbn10", isIsbn10],
+  ["isbn13", isIsbn13],
+  ["creditcard", isCreditCard],
+  ["ssn", matches(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/)],
+  ["hexcolor", matches(/^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/)],
+  [
+    "rgbcolor",
+    matches(new RegExp(`^rgb\\(\\s*${RGB_PART}\\s*,\\s*${RGB_PART}\\s*,\\s*${RGB_PART}\\s*\\)$`)),
+  ],
+  ["byte", (text) => text.length % 4 === 0 && BASE64.test(text)],
+  ["password", () => true],
+  ["date", isDate],
+  ["duration", isDuration],
+  ["datetime", isDateTime],
+  ["date-time", isDateTime],
+  ["k8s-short-name", (text) => checkDnsLabel(text).length === 0],
+  ["k8s-long-name", (text) => checkDnsSubdomain(text).length === 0],
+]);
+
+/** The check of a format; undefined for those that are ignored. */
+export function formatCheck(format: string): Check | undefined {
+  return FORMATS.get(format) ?? FORMATS.get(format.replaceAll("-", ""));
+}
+
+function isRequestUri(text: string): boolean {
+  if (/[^!-~\u0080-\uffff]/.test(text)) return false;
+  if (/%(?![0-9a-fA-F]{2})/.test(text)) return false;
+  return text.startsWith("/") || /^[a-zA-Z][a-zA-Z0-9+.-]*:/.test(text);
+}
+
+function isMail(text: string): boolean {
+  if (text.length > LENGTH_MAX) return false;
+  const address = MAIL.exec(text)?.[1] ?? text.trim();
+  return ADDRESS.test(address);
+}
+
+function hasShortLabels(host: string): boolean {
+  return host.split(".").every((label) => label.length <= 63);
+}
+
+function uuid(version: string, variant: string): Check {
+  const pattern = new RegExp(
+    `^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`,
+    "i",
+  );
+  return (text) => pattern.test(text);
+}
+
+function isIsbn10(text: string): boolean {
+  const digits = text.replaceAll(/[\s-]/g, "");
+  if (!/^\d{9}[\dX]$/.test(digits)) return false;
+  let sum = 0;
+  for (let at = 0; at < 9; at++) sum += (at + 1) * Number(digits[at]);
+  sum += digits[9] === "X" ? 100 : 10 * Number(digits[9]);
+  return sum % 11 === 0;
+}
+
+function isIsbn13(text: string): boolean {
+  const digits = text.replaceAll(/[\s-]/g, "");
+  if (!/^\d{13}$/.test(digits)) return false;
+  let sum = 0;
+  for (let at = 0; at < 12; at++) sum += (at % 2 === 0 ? 1 : 3) * Number(digits[at]);
+  return (10 - (sum % 10)) % 10 === Number(digits[12]);
+}
+
+const CREDIT_CARD =
+  /^(?:4\d{12}(?:\d{3})?|5[1-5]\d{14}|(?:222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11}|62\d{14})$/;
+
+function isCreditCard(text: string): boolean {
+  const digits = text.replaceAll(/\D/g, "");
+  if (!CREDIT_CARD.test(digits)) return false;
+  let sum = 0;
+  for (let at = 0; at < digits.length; at++) {
+    const digit = Number(digits[digits.length - 1 - at]);
+    const doubled = at % 2 === 1 ? digit * 2 : digit;
+    sum += doubled > 9 ? doubled - 9 : doubled;
+  }
+  return sum % 10 === 0;
+}
+
+function isRealDay(year: number, month: number, day: number): boolean {
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+}
+
+function isDate(text: string): boolean {
+  const match = DATE.exec(text);
+  return match !== null && isRealDay(Number(match[1]), Number(match[2]), Number(match[3]));
+}
+
+function isDateTime(text: string): boolean {
+  const match = text.length > 64 ? null : DATE_TIME.exec(text);
+  if (match === null) return false;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
+    .slice(1, 7)
+    .map(Number);
+  return isRealDay(year, month, day) && hour < 24 && minute < 60 && second < 60;
+}
+
+function isDuration(text: string): boolean {
+  if (text.length > 128) return false;
+  return GO_DURATION.test(text) || WORD_DURATION.test(text);
+}

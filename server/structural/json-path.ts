@@ -1,0 +1,273 @@
+/**
+ * JSONPath as printer columns and scale paths use it: members, indexes, slices, wildcards, recursive
+ * descent, unions and filters, e.g. `.status.conditions[?(@.type=="Ready")].status`. The dialect is
+ * that of kubectl. Compiled once; a path finds every value it leads to, in order, at most
+ * RESULTS_MAX of them.
+ */
+import { isJsonObject } from "../api/json-object.js";
+import type { JsonValue } from "../api/meta.js";
+
+export class JsonPathError extends Error {
+  override readonly name = "JsonPathError";
+}
+
+/** Finds what the path leads to; nothing where it ends early. */
+export type JsonPath = (root: JsonValue) => readonly JsonValue[];
+
+type Step = (values: readonly JsonValue[], root: JsonValue) => JsonValue[];
+
+/** Steps of one path: beyond that nobody wrote it by hand. */
+const STEPS_MAX = 100;
+/** Values that one step may find; recursive descent and unions would multiply them. */
+const RESULTS_MAX = 10_000;
+
+/** @throws {JsonPathError} */
+export function parseJsonPath(text: string): JsonPath {
+  const steps = new Parser(text).parse();
+  return (root) => {
+    let values: readonly JsonValue[] = [root];
+    for (const step of steps) {
+      values = step(values, root);
+      if (values.length === 0 || values.length > RESULTS_MAX) return [];
+    }
+    return values;
+  };
+}
+
+class Parser {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  parse(): readonly Step[] {
+    const steps: Step[] = [];
+    if (this.#text[0] === "$" || this.#text[0] === "@") this.#at = 1;
+    while (this.#at < this.#text.length) {
+      if (steps.length >= STEPS_MAX) throw this.#error("too many steps");
+      const step = this.#step();
+      if (step !== undefined) steps.push(step);
+    }
+    return steps;
+  }
+
+  #error(why: string): JsonPathError {
+    return new JsonPathError(`${why} at ${this.#at} of ${JSON.stringify(this.#text)}`);
+  }
+
+  #step(): Step | undefined {
+    if (this.#text.startsWith("..", this.#at)) {
+      this.#at += 2;
+      const descent = descend;
+      if (this.#at >= this.#text.length || this.#text[this.#at] === "[") return descent;
+      const field = this.#field();
+      return (values, root) => field(descent(values), root);
+    }
+    switch (this.#text[this.#at]) {
+      case ".":
+        this.#at++;
+        // A dot before a bracket, or alone: the value itself.
+        if (this.#at >= this.#text.length || this.#text[this.#at] === "[") return undefined;
+        return this.#field();
+      case "[":
+        this.#at++;
+        return this.#brackets();
+      default:
+        return this.#field();
+    }
+  }
+
+  #field(): Step {
+    let name = "";
+    while (this.#at < this.#text.length) {
+      const character = this.#text[this.#at] as string;
+      if (character === "\\") {
+        name += this.#text[this.#at + 1] ?? "";
+        this.#at += 2;
+      } else if (/[.[\]{}\s,@$()?!=<>|&"']/.test(character)) break;
+      else {
+        name += character;
+        this.#at++;
+      }
+    }
+    if (name === "") throw this.#error("unexpected character");
+    return name === "*" ? everyChild : member(name);
+  }
+
+  #brackets(): Step {
+    const inner = this.#untilBracket();
+    if (inner.startsWith("?(") && inner.endsWith(")")) return filter(inner.slice(2, -1));
+    const parts = splitOutside(inner, ",").map((part) => selection(part.trim()));
+    const [only, ...others] = parts;
+    if (only === undefined) throw this.#error("empty brackets");
+    if (others.length === 0) return only;
+    return (values, root) =>
+      values.flatMap((value) => parts.flatMap((part) => part([value], root)));
+  }
+
+  #untilBracket(): string {
+    const start = this.#at;
+    let depth = 1;
+    while (this.#at < this.#text.length) {
+      const character = this.#text[this.#at] as string;
+      if (character === "'" || character === '"') this.#skipQuoted(character);
+      else if (character === "[") depth++;
+      else if (character === "]" && --depth === 0) {
+        return this.#text.slice(start, this.#at++).trim();
+      }
+      this.#at++;
+    }
+    throw this.#error("unterminated array");
+  }
+
+  #skipQuoted(quote: string): void {
+    this.#at++;
+    while (this.#at < this.#text.length && this.#text[this.#at] !== quote) {
+      this.#at += this.#text[this.#at] === "\\" ? 2 : 1;
+    }
+  }
+}
+
+/** At separators that stand in no quotes. */
+function splitOutside(text: string, separator: string): string[] {
+  const parts = [""];
+  let quote = "";
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at] as string;
+    if (character === "\\") {
+      parts[parts.length - 1] += character + (text[++at] ?? "");
+      continue;
+    }
+    if (quote === "" && character === separator) {
+      parts.push("");
+      continue;
+    }
+    if (quote === character) quote = "";
+    else if (quote === "" && (character === "'" || character === '"')) quote = character;
+    parts[parts.length - 1] += character;
+  }
+  return parts;
+}
+
+function selection(text: string): Step {
+  if (text === "*") return everyChild;
+  const quoted = quotedText(text);
+  if (quoted !== undefined) return quoted === "*" ? everyChild : member(quoted);
+  const match = /^(-?\d+)?(?:(:)(-?\d+)?(?::(-?\d+)?)?)?$/.exec(text);
+  if (match === null || text === "") throw new JsonPathError(`invalid array index ${text}`);
+  const [, start, colon, end, stride] = match;
+  if (colon === undefined) return elements(Number(start), undefined, 1);
+  const step = stride === undefined ? 1 : Number(stride);
+  if (step <= 0) throw new JsonPathError(`step must be > 0: ${text}`);
+  return elements(
+    start === undefined ? 0 : Number(start),
+    end === undefined ? Number.POSITIVE_INFINITY : Number(end),
+    step,
+  );
+}
+
+function quotedText(text: string): string | undefined {
+  const quote = text[0];
+  if ((quote !== "'" && quote !== '"') || text.at(-1) !== quote || text.length < 2)
+    return undefined;
+  return text.slice(1, -1).replaceAll(/\\(.)/g, "$1");
+}
+
+function member(name: string): Step {
+  return (values) => {
+    const found: JsonValue[] = [];
+    for (const value of values) {
+      if (!isJsonObject(value) || !Object.hasOwn(value, name)) continue;
+      const child = value[name];
+      if (child !== undefined) found.push(child);
+    }
+    return found;
+  };
+}
+
+function elements(start: number, end: number | undefined, stride: number): Step {
+  return (values) => {
+    const found: JsonValue[] = [];
+    for (const value of values) {
+      if (!Array.isArray(value)) continue;
+      const from = start < 0 ? start + value.length : start;
+      const stop = end === undefined ? from + 1 : end < 0 ? end + value.length : end;
+      if (from < 0) continue;
+      for (let at = from; at < Math.min(stop, value.length); at += stride) {
+        found.push(value[at] as JsonValue);
+      }
+    }
+    return found;
+  };
+}
+
+function childrenOf(value: JsonValue): readonly JsonValue[] {
+  if (Array.isArray(value)) return value;
+  if (!isJsonObject(value)) return [];
+  return Object.values(value).filter((child) => child !== undefined);
+}
+
+function everyChild(values: readonly JsonValue[]): JsonValue[] {
+  return values.flatMap(childrenOf);
+}
+
+/** The values and all that is in them, outermost first. */
+function descend(values: readonly JsonValue[]): JsonValue[] {
+  const found: JsonValue[] = [];
+  const walk = (value: JsonValue) => {
+    if (found.length > RESULTS_MAX) return;
+    found.push(value);
+    for (const child of childrenOf(value)) walk(child);
+  };
+  for (const value of values) walk(value);
+  return found;
+}
+
+const COMPARISON = /^(.*?)\s*(==|!=|<=|>=|<|>)\s*(.*)$/s;
+
+function filter(text: string): Step {
+  const match = COMPARISON.exec(text);
+  const left = operand((match?.[1] ?? text).trim());
+  if (match === null) {
+    return (values, root) => everyChild(values).filter((item) => left(item, root).length > 0);
+  }
+  const right = operand((match[3] ?? "").trim());
+  const holds = COMPARE[match[2] as keyof typeof COMPARE];
+  return (values, root) =>
+    everyChild(values).filter((item) => {
+      const [a] = left(item, root);
+      const [b] = right(item, root);
+      return a !== undefined && b !== undefined && holds(a, b);
+    });
+}
+
+function operand(text: string): (item: JsonValue, root: JsonValue) => readonly JsonValue[] {
+  const quoted = quotedText(text);
+  if (quoted !== undefined) return () => [quoted];
+  if (text === "true" || text === "false") return () => [text === "true"];
+  if (text !== "" && Number.isFinite(Number(text))) return () => [Number(text)];
+  const path = parseJsonPath(text);
+  return text.startsWith("$") ? (_item, root) => path(root) : (item) => path(item);
+}
+
+/** Values of different types are in no order. */
+function order(a: JsonValue, b: JsonValue): number {
+  if (isNumber(a) && isNumber(b)) return a < b ? -1 : a > b ? 1 : 0;
+  if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
+  return typeof a === "boolean" && a === b ? 0 : Number.NaN;
+}
+
+function isNumber(value: JsonValue): value is number | bigint {
+  return typeof value === "number" || typeof value === "bigint";
+}
+
+const COMPARE = {
+  "==": (a: JsonValue, b: JsonValue) => order(a, b) === 0,
+  "!=": (a: JsonValue, b: JsonValue) => order(a, b) !== 0,
+  "<": (a: JsonValue, b: JsonValue) => order(a, b) < 0,
+  "<=": (a: JsonValue, b: JsonValue) => order(a, b) <= 0,
+  ">": (a: JsonValue, b: JsonValue) => order(a, b) > 0,
+  ">=": (a: JsonValue, b: JsonValue) => order(a, b) >= 0,
+};

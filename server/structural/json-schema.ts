@@ -1,0 +1,107 @@
+/**
+ * JSONSchemaProps as a CustomResourceDefinition holds it: OpenAPI v3 with the `x-kubernetes-`
+ * extensions, as plain JSON. Pure data and the walk over it; whether a schema is acceptable is asked
+ * in definition/, what it means for objects in the files beside this one.
+ */
+import type { JsonValue } from "../api/meta.js";
+
+export interface JsonSchema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly default?: JsonValue;
+  readonly nullable?: boolean;
+  readonly maximum?: number;
+  readonly exclusiveMaximum?: boolean;
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: boolean;
+  readonly multipleOf?: number;
+  readonly maxLength?: number;
+  readonly minLength?: number;
+  readonly pattern?: string;
+  readonly maxItems?: number;
+  readonly minItems?: number;
+  readonly uniqueItems?: boolean;
+  readonly maxProperties?: number;
+  readonly minProperties?: number;
+  readonly enum?: readonly JsonValue[];
+  readonly required?: readonly string[];
+  readonly items?: JsonSchema | readonly JsonSchema[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema | boolean;
+  readonly allOf?: readonly JsonSchema[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly not?: JsonSchema;
+  readonly externalDocs?: object;
+  readonly example?: JsonValue;
+  readonly id?: string;
+  readonly $ref?: string;
+  readonly $schema?: string;
+  readonly patternProperties?: Readonly<Record<string, JsonSchema>>;
+  readonly dependencies?: Readonly<Record<string, JsonSchema | readonly string[]>>;
+  readonly additionalItems?: JsonSchema | boolean;
+  readonly definitions?: Readonly<Record<string, JsonSchema>>;
+  readonly "x-kubernetes-preserve-unknown-fields"?: boolean;
+  readonly "x-kubernetes-embedded-resource"?: boolean;
+  readonly "x-kubernetes-int-or-string"?: boolean;
+  readonly "x-kubernetes-list-type"?: string;
+  readonly "x-kubernetes-list-map-keys"?: readonly string[];
+  readonly "x-kubernetes-map-type"?: string;
+  readonly "x-kubernetes-validations"?: readonly ValidationRule[];
+}
+
+/** An entry of `x-kubernetes-validations`. */
+export interface ValidationRule {
+  readonly rule: string;
+  readonly message?: string;
+  readonly messageExpression?: string;
+  readonly reason?: string;
+  readonly fieldPath?: string;
+  readonly optionalOldSelf?: boolean;
+}
+
+/** The schema of every item; undefined where there is none, or one for each position. */
+export function itemSchema({ items }: JsonSchema): JsonSchema | undefined {
+  return isSchema(items) ? items : undefined;
+}
+
+/** A list of schemas, one for each position: refused, but may stand in what was stored long ago. */
+export function itemSchemas({ items }: JsonSchema): readonly JsonSchema[] {
+  return Array.isArray(items) ? (items as readonly JsonSchema[]) : [];
+}
+
+export function additionalSchema({ additionalProperties }: JsonSchema): JsonSchema | undefined {
+  return isSchema(additionalProperties) ? additionalProperties : undefined;
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether the schema, or any schema within it, is one that `holds` is true of. */
+export function someSchema(schema: JsonSchema, holds: (schema: JsonSchema) => boolean): boolean {
+  if (holds(schema)) return true;
+  return childSchemas(schema).some((child) => someSchema(child, holds));
+}
+
+function childSchemas(schema: JsonSchema): readonly JsonSchema[] {
+  const { allOf = [], anyOf = [], oneOf = [], not } = schema;
+  const single = [
+    itemSchema(schema),
+    additionalSchema(schema),
+    not,
+    isSchema(schema.additionalItems) ? schema.additionalItems : undefined,
+  ];
+  const named = [schema.properties, schema.patternProperties, schema.definitions];
+  return [
+    ...single.filter((child) => child !== undefined),
+    ...itemSchemas(schema),
+    ...allOf,
+    ...anyOf,
+    ...oneOf,
+    ...named.flatMap((schemas) => Object.values(schemas ?? {})),
+    ...Object.values(schema.dependencies ?? {}).filter(isSchema),
+  ];
+}

@@ -1,0 +1,71 @@
+/**
+ * What ownership and merging know of a custom resource (S1-SSA-26): the markers of its schema. Where
+ * the schema says nothing of what may be there, values are owned by what they are.
+ */
+
+import type { JsonValue } from "../api/meta.js";
+import {
+  DYNAMIC,
+  LEAF_TYPE,
+  type ListType,
+  type MapType,
+  type MergeType,
+  mapOf,
+} from "../apply/merge-schema.js";
+import type { Structural } from "./structural.js";
+
+/** `metadata` is the type of embedded resources' metadata, which have fields that nobody owns. */
+export function mergeTypeOf(node: Structural): MergeType {
+  if (node.isIntOrString) return LEAF_TYPE;
+  switch (node.type) {
+    case "object":
+      return objectType(node);
+    case "array":
+      return listType(node);
+    case "":
+      return DYNAMIC;
+    default:
+      return LEAF_TYPE;
+  }
+}
+
+function objectType(node: Structural): MergeType {
+  if (node.mapType === "atomic") return LEAF_TYPE;
+  const { additional } = node;
+  if (typeof additional === "object" && node.properties.size === 0) {
+    return mapOf(mergeTypeOf(additional));
+  }
+  return node.properties.size === 0 ? DYNAMIC : structType(node);
+}
+
+/** The fields beside kind, apiVersion and metadata of a whole resource, or those of any object. */
+export function structType(node: Structural): MapType {
+  let fields: ReadonlyMap<string, MergeType> | undefined;
+  const isOpen = node.keepsUnknown || node.isEmbedded || node.additional === true;
+  return {
+    form: "map",
+    fields() {
+      fields ??= new Map([...node.properties].map(([name, child]) => [name, mergeTypeOf(child)]));
+      return fields;
+    },
+    others:
+      typeof node.additional === "object"
+        ? mergeTypeOf(node.additional)
+        : isOpen
+          ? DYNAMIC
+          : undefined,
+  };
+}
+
+function listType(node: Structural): MergeType {
+  const { items } = node;
+  if (node.listType === "atomic" || items === undefined) return LEAF_TYPE;
+  const isSet = node.listType === "set";
+  const keys = isSet ? [] : [...node.listMapKeys].sort();
+  const keyDefaults: Record<string, JsonValue> = {};
+  for (const key of keys) {
+    const value = items.properties.get(key)?.default;
+    if (value !== undefined) keyDefaults[key] = value;
+  }
+  return { form: "list", keys, keyDefaults, items: mergeTypeOf(items) } satisfies ListType;
+}

@@ -1,0 +1,207 @@
+/**
+ * Holds objects to the rules in CEL of their schema: one budget for all rules of an object, transition
+ * rules only where an old value stands, and a rule that does not ask about the old value is no reason
+ * to refuse a value that has not changed.
+ */
+import { deepEqual } from "../api/deep-equal.js";
+import {
+  duplicateValue,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+} from "../api/field-errors.js";
+import { isJsonObject } from "../api/json-object.js";
+import type { JsonValue } from "../api/meta.js";
+import type { FieldError } from "../api/status.js";
+import { CelEvaluationError, type CelProgram } from "../cel/environment.js";
+import { type CompiledRule, compileRules, EVALUATION_COST_MAX } from "./compiled-rules.js";
+import { oldItems, oldMemberOf } from "./correlation.js";
+import { memberOf, type Structural } from "./structural.js";
+import { WHOLE } from "./value-findings.js";
+
+/** What all rules of one object may cost together. */
+export const OBJECT_COST_MAX = 10_000_000;
+
+/** Asks the rules of a schema about an object; `old` is the one that it replaces. */
+export type RuleCheck = (
+  object: JsonValue,
+  old: JsonValue | undefined,
+  path?: string,
+) => FieldError[];
+
+/** Compiles when it is first asked. @param isResource whether values have metadata of their own */
+export function createRuleCheck(root: Structural, isResource = true): RuleCheck {
+  const compiled = new Map<Structural, readonly CompiledRule[]>();
+  const rulesOf = (node: Structural, hasMetadata: boolean): readonly CompiledRule[] => {
+    let rules = compiled.get(node);
+    if (rules === undefined) {
+      rules = node.rules.length === 0 ? [] : (compileRules(node, hasMetadata) ?? []);
+      compiled.set(node, rules);
+    }
+    return rules;
+  };
+  return (object, old, path = "") => {
+    const run = new Run(rulesOf);
+    run.check(object, old, root, isResource, path);
+    return run.errors;
+  };
+}
+
+class Run {
+  readonly errors: FieldError[] = [];
+  readonly #rulesOf: (node: Structural, isResource: boolean) => readonly CompiledRule[];
+  #budget = OBJECT_COST_MAX;
+  /** Set when the budget is used up, or a single evaluation was stopped: no further rule is asked. */
+  #isOver = false;
+
+  constructor(rulesOf: (node: Structural, isResource: boolean) => readonly CompiledRule[]) {
+    this.#rulesOf = rulesOf;
+  }
+
+  check(
+    value: JsonValue,
+    old: JsonValue | undefined,
+    node: Structural,
+    isResource: boolean,
+    path: string,
+  ): void {
+    if (!node.has.rules || this.#isOver) return;
+    if (node.rules.length > 0 && value !== null) {
+      for (const rule of this.#rulesOf(node, isResource)) {
+        this.#ask(rule, value, old, node, path);
+        if (this.#isOver) return;
+      }
+    }
+    if (Array.isArray(value)) this.#checkItems(value, old, node, path);
+    else if (isJsonObject(value)) {
+      const olds = node.mapType === "atomic" ? undefined : old;
+      for (const [name, member] of Object.entries(value)) {
+        const known = memberOf(node, name);
+        if (typeof known !== "object" || !known.has.rules || member === undefined) continue;
+        const at = node.properties.has(name) ? join(path, name) : `${path}[${name}]`;
+        this.check(member, oldMemberOf(olds, name), known, known.isEmbedded, at);
+      }
+    }
+  }
+
+  #checkItems(
+    list: readonly JsonValue[],
+    old: JsonValue | undefined,
+    node: Structural,
+    path: string,
+  ): void {
+    const { items } = node;
+    if (items === undefined || !items.has.rules) return;
+    const olds = old === undefined ? undefined : oldItems(node.schema, list, old);
+    list.forEach((item, index) => {
+      this.check(item, olds?.[index], items, items.isEmbedded, `${path}[${index}]`);
+    });
+  }
+
+  #ask(
+    compiled: CompiledRule,
+    self: JsonValue,
+    old: JsonValue | undefined,
+    node: Structural,
+    path: string,
+  ): void {
+    const { rule, program, usesOldSelf } = compiled;
+    const isOptional = rule.optionalOldSelf === true;
+    if (usesOldSelf && !isOptional && (old === undefined || old === null)) return;
+    const shown = node.type;
+    const refuse = (field: string, error: FieldError) => {
+      // What was wrong before and has not changed is no reason to refuse a change elsewhere.
+      if (!usesOldSelf && old !== undefined && deepEqual(self, old)) return;
+      this.errors.push({ ...error, field });
+    };
+    const at = path === "" ? WHOLE : path;
+    if (program === undefined) {
+      const why = `${compiled.problem ?? "compilation failed"}`;
+      this.errors.push(invalidValue(at, shown, `rule compile error: ${why}`));
+      return;
+    }
+    const bindings = { self, oldSelf: old ?? null };
+    const outcome = this.#evaluate(program, bindings);
+    if (outcome instanceof CelEvaluationError) {
+      this.errors.push(invalidValue(at, shown, this.#failure(outcome, rule.rule.trim())));
+      return;
+    }
+    if (outcome === true) return;
+    const field = pathOf(path, compiled.fieldPath);
+    const message = this.#message(compiled, bindings);
+    if (!this.#isOver) refuse(field, errorFor(rule.reason, field, shown, message));
+  }
+
+  #evaluate(
+    program: CelProgram,
+    bindings: Readonly<Record<string, unknown>>,
+  ): unknown | CelEvaluationError {
+    const limit = Math.min(EVALUATION_COST_MAX, this.#budget);
+    try {
+      const { value, cost } = program.evaluateWithin(bindings, limit);
+      this.#budget -= cost;
+      return value;
+    } catch (error) {
+      if (!(error instanceof CelEvaluationError)) throw error;
+      this.#budget -= error.cost;
+      return error;
+    }
+  }
+
+  #failure(error: CelEvaluationError, rule: string): string {
+    if (this.#budget <= 0) {
+      this.#isOver = true;
+      return "validation failed due to running out of cost budget, no further validation rules will be run";
+    }
+    if (error.isOverBudget) {
+      this.#isOver = true;
+      return `'${error.message}': no further validation rules will be run due to call cost exceeds limit for rule: ${rule}`;
+    }
+    if (error.message.startsWith("no such overload")) {
+      return `'${error.message}': call arguments did not match a supported operator, function or macro signature for rule: ${rule}`;
+    }
+    return `${error.message} evaluating rule: ${rule}`;
+  }
+
+  /** The message of a rule that does not hold; its own text where the expression gives none. */
+  #message({ rule, message }: CompiledRule, bindings: Readonly<Record<string, unknown>>): string {
+    const fallback = rule.message?.trim() || `failed rule: ${rule.rule.trim()}`;
+    if (message === undefined) return fallback;
+    const text = this.#evaluate(message, bindings);
+    if (text instanceof CelEvaluationError || typeof text !== "string") return fallback;
+    const trimmed = text.trim();
+    const isFit = trimmed !== "" && !/[\n\r]/.test(trimmed) && trimmed.length <= MESSAGE_LENGTH_MAX;
+    return isFit ? trimmed : fallback;
+  }
+}
+
+/** Longer messages of expressions are not told. */
+const MESSAGE_LENGTH_MAX = 5 * 1024;
+
+function join(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
+}
+
+function pathOf(path: string, below: string): string {
+  const whole = path + below;
+  if (whole === "") return WHOLE;
+  return whole.startsWith(".") ? whole.slice(1) : whole;
+}
+
+function errorFor(
+  reason: string | undefined,
+  field: string,
+  shown: string,
+  message: string,
+): FieldError {
+  switch (reason) {
+    case "FieldValueRequired":
+      return requiredValue(field, message);
+    case "FieldValueForbidden":
+      return forbiddenField(field, message);
+    case "FieldValueDuplicate":
+      return duplicateValue(field, shown);
+    default:
+      return invalidValue(field, shown, message);
+  }
+}

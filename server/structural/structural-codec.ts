@@ -1,0 +1,205 @@
+/**
+ * StructuralCodec: everything that the schema of a CustomResourceDefinition decides about one version
+ * of its kind: reading a body, defaults, what is wrong with an object, and the canonical text that is
+ * stored and served. The counterpart of the codec that the facts make of a built-in kind; what differs:
+ * nulls are kept, members that are not the schema's own may be kept, and what is wrong with a field of
+ * the schema is a 422, while only metadata is typed (C-14).
+ *
+ * Members are written sorted, as the existing API writes them, so that the same content is the same
+ * text whoever sent it and in whatever order.
+ */
+
+import { invalidValue } from "../api/field-errors.js";
+import { isJsonObject } from "../api/json-object.js";
+import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
+import { badRequest, type FieldError } from "../api/status.js";
+import { stringifyJson } from "../schema/json-text.js";
+import type { StructCodec } from "../schema/struct-codec.js";
+import { DecodeFailure } from "../schema/value-codec.js";
+import { applyDefaults } from "./defaulting.js";
+import { readEmbedded, validateEmbedded } from "./embedded.js";
+import { validateListTypes } from "./list-types.js";
+import { copyAll, prune } from "./prune.js";
+import { createRuleCheck } from "./rules.js";
+import type { Structural } from "./structural.js";
+import { Findings, WHOLE } from "./value-findings.js";
+import { compileValidator } from "./value-validator.js";
+
+export interface StructuralCodec {
+  /** @throws {StatusError} 400 for metadata of a wrong type */
+  decode(input: JsonValue): {
+    readonly object: ApiObject;
+    readonly unknownFields: readonly string[];
+  };
+  /** In place. */
+  applyDefaults(object: ApiObject): void;
+  /** Given the object that it replaces, what was wrong before and is unchanged is left alone. */
+  validate(object: ApiObject, current?: ApiObject): FieldError[];
+  /** Canonical JSON text without trailing newline. */
+  encode(object: ApiObject): string;
+}
+
+export interface StructuralCodecOptions {
+  readonly kind: string;
+  readonly apiVersion: string;
+  /** undefined = a version without a schema, or of a definition that keeps all unknown fields. */
+  readonly structural: Structural | undefined;
+  /** Of ObjectMeta. */
+  readonly metadata: StructCodec;
+}
+
+/** Reasons after which rules are not asked: they would speak of values that are not what they seem. */
+const BLOCKING: ReadonlySet<FieldError["reason"]> = new Set([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+
+const NOT_ASKED =
+  "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+
+export function createStructuralCodec(options: StructuralCodecOptions): StructuralCodec {
+  const { kind, apiVersion, structural, metadata } = options;
+  const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
+  const opening = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":`;
+  const refuse = (why: string) =>
+    badRequest(
+      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`,
+    );
+  return {
+    decode(input) {
+      if (!isJsonObject(input)) throw refuse("the body is not an object");
+      const unknownFields: string[] = [];
+      try {
+        const copy =
+          structural === undefined ? copyAll(input) : prune(input, structural, unknownFields);
+        const object = copy as JsonObject;
+        object.metadata = readMetadata(metadata, object.metadata, unknownFields);
+        if (structural?.has.embedded) readEmbedded(object, structural, metadata, unknownFields);
+        // Both may have been left out of the body.
+        object.kind = kind;
+        object.apiVersion = apiVersion;
+        return { object: object as unknown as ApiObject, unknownFields };
+      } catch (error) {
+        if (error instanceof DecodeFailure) throw refuse(error.describe());
+        if (error instanceof RangeError) throw refuse("exceeded max depth");
+        throw error;
+      }
+    },
+    applyDefaults(object) {
+      if (structural === undefined) return;
+      applyDefaults(object as unknown as JsonObject, structural);
+    },
+    validate: structural === undefined ? () => [] : createValidation(structural),
+    encode(object) {
+      let text = opening + metadata.encode(object.metadata as unknown as JsonObject);
+      const members = object as unknown as JsonObject;
+      for (const name of sortedKeys(members)) {
+        if (name === "kind" || name === "apiVersion" || name === "metadata") continue;
+        const value = members[name];
+        if (value === undefined) continue;
+        text += `,${JSON.stringify(name)}:${stringifyJson(inOrder(value))}`;
+      }
+      return `${text}}`;
+    },
+  };
+}
+
+function readMetadata(
+  codec: StructCodec,
+  sent: JsonValue | undefined,
+  unknownFields: string[],
+): JsonValue {
+  const own: string[] = [];
+  try {
+    const read = sent === undefined || sent === null ? codec.zero() : codec.decode(sent, own);
+    unknownFields.push(...own.map((field) => `metadata.${field}`));
+    return read;
+  } catch (error) {
+    throw error instanceof DecodeFailure ? error.enter("", "metadata") : error;
+  }
+}
+
+function createValidation(structural: Structural): StructuralCodec["validate"] {
+  const check = compileValidator(structural.schema);
+  const checkRules = structural.has.rules ? createRuleCheck(structural) : undefined;
+  return (object, current) => {
+    const next = object as unknown as JsonObject;
+    const old = current as unknown as JsonObject | undefined;
+    let findings = new Findings();
+    check(next, findings);
+    if (findings.size > 0 && old !== undefined) {
+      // Only what is wrong is compared with what was: a valid object costs no comparison.
+      findings = new Findings();
+      check(next, findings, old);
+    }
+    const errors = findings.size === 0 ? [] : findings.toErrors();
+    if (structural.has.embedded) errors.push(...validateEmbedded(next, structural));
+    if (structural.has.uniqueLists) {
+      const repeated = repeatedItems(next, structural);
+      const wereThere =
+        repeated.length > 0 && old !== undefined && repeatedItems(old, structural).length > 0;
+      if (!wereThere) errors.push(...repeated);
+    }
+    if (checkRules === undefined) return errors;
+    if (errors.some(({ reason }) => BLOCKING.has(reason))) {
+      errors.push(invalidValue(WHOLE, null, NOT_ASKED));
+    } else errors.push(...checkRules(next, old));
+    return errors;
+  };
+}
+
+function repeatedItems(object: JsonObject, structural: Structural): FieldError[] {
+  const errors: FieldError[] = [];
+  validateListTypes(object, structural, "", errors);
+  return errors;
+}
+
+function sortedKeys(object: JsonObject): readonly string[] {
+  const keys = Object.keys(object);
+  return areSorted(keys) ? keys : keys.sort();
+}
+
+function areSorted(keys: readonly string[]): boolean {
+  for (let at = 1; at < keys.length; at++) {
+    if ((keys[at - 1] as string) > (keys[at] as string)) return false;
+  }
+  return true;
+}
+
+/** The value with its members sorted all the way down: itself where they are. */
+function inOrder(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    let copy: JsonValue[] | undefined;
+    for (let index = 0; index < value.length; index++) {
+      const item = value[index] as JsonValue;
+      const sorted = inOrder(item);
+      if (sorted === item && copy === undefined) continue;
+      copy ??= value.slice(0, index);
+      copy[index] = sorted;
+    }
+    return copy ?? value;
+  }
+  const keys = Object.keys(value);
+  if (areSorted(keys)) {
+    let copy: JsonObject | undefined;
+    for (const key of keys) {
+      const member = value[key];
+      if (typeof member !== "object" || member === null) continue;
+      const sorted = inOrder(member);
+      if (sorted === member) continue;
+      copy ??= { ...value };
+      copy[key] = sorted;
+    }
+    return copy ?? value;
+  }
+  return Object.fromEntries(
+    keys
+      .filter((key) => value[key] !== undefined)
+      .sort()
+      .map((key) => [key, inOrder(value[key] as JsonValue)]),
+  );
+}

@@ -1,0 +1,254 @@
+/**
+ * The value validator: every keyword of OpenAPI v3 that apiextensions.k8s.io/v1 permits, compiled to
+ * closures, with the existing API's words for what is wrong. Unknown members are not its matter
+ * (prune.ts), nor are x-kubernetes-list-type (list-types.ts) and rules in CEL (rules.ts).
+ *
+ * Ratcheting: given the old object, a value that is wrong but equal to what stood in its place is
+ * left alone, so that an object which was stored under an older schema can still be changed
+ * elsewhere. Items of lists have no place of their own, except those of maps, which their keys tell.
+ */
+import { deepEqual } from "../api/deep-equal.js";
+import { invalidValue } from "../api/field-errors.js";
+import { isJsonObject } from "../api/json-object.js";
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import type { FieldError } from "../api/status.js";
+import { oldItems } from "./correlation.js";
+import { formatCheck } from "./formats.js";
+import { additionalSchema, itemSchema, type JsonSchema } from "./json-schema.js";
+import { compileJunctors } from "./junctors.js";
+import { identityOf } from "./list-types.js";
+import { compilePattern } from "./pattern.js";
+import {
+  type Findings,
+  goFloat,
+  missing,
+  notAmong,
+  outOfBounds,
+  tooLong,
+  tooMany,
+  wrongType,
+} from "./value-findings.js";
+
+/** `old` is what stood in the value's place, undefined for nothing. */
+export type Check = (value: JsonValue, findings: Findings, old?: JsonValue) => void;
+
+export function compileValidator(schema: JsonSchema): Check {
+  const checks = [
+    typeCheck(schema),
+    compileJunctors(schema, compileValidator),
+    textCheck(schema),
+    numberCheck(schema),
+    listCheck(schema),
+    enumCheck(schema),
+    objectCheck(schema),
+  ].filter((check) => check !== undefined);
+  const [nullCheck] = checks;
+  const [first, second, third] = checks;
+  const check: Check = (value, findings, old) => {
+    const before = findings.size;
+    if (value === null) {
+      nullCheck?.(value, findings);
+    } else if (checks.length <= 3) {
+      first?.(value, findings, old);
+      second?.(value, findings, old);
+      third?.(value, findings, old);
+    } else {
+      for (const each of checks) each(value, findings, old);
+    }
+    if (old !== undefined && findings.size > before && deepEqual(value, old)) {
+      findings.truncate(before);
+    }
+  };
+  return check;
+}
+
+function typeOf(value: JsonValue): string {
+  switch (typeof value) {
+    case "number":
+      return Number.isInteger(value) ? "integer" : "number";
+    case "bigint":
+      return "integer";
+    case "object":
+      if (value === null) return "null";
+      return Array.isArray(value) ? "array" : "object";
+    default:
+      return typeof value;
+  }
+}
+
+function typeCheck(schema: JsonSchema): Check {
+  const isIntOrString = schema["x-kubernetes-int-or-string"] === true;
+  const wanted = isIntOrString ? "integer,string" : (schema.type ?? "");
+  const types = new Set(wanted === "" ? [] : wanted.split(","));
+  // Every integer is a number.
+  if (types.has("number")) types.add("integer");
+  const isNullable = schema.nullable === true;
+  const isAny = types.size === 0;
+  // A text that has a format is the format's matter, whatever the type says.
+  const isFormatted =
+    formatCheck(schema.format ?? "") !== undefined && !types.has("number") && !types.has("integer");
+  return (value, findings) => {
+    findings.matches++;
+    const type = typeOf(value);
+    if (isAny || types.has(type)) return;
+    if (value === null && isNullable) return;
+    if (isFormatted && (type === "string" || type === "array")) return;
+    findings.add(wrongType(wanted, type));
+  };
+}
+
+function textCheck(schema: JsonSchema): Check | undefined {
+  const { maxLength, minLength, pattern, format = "" } = schema;
+  const hasFormat = formatCheck(format);
+  if ([maxLength, minLength, pattern, hasFormat].every((part) => part === undefined)) return;
+  const matches = pattern === undefined ? undefined : compilePattern(pattern);
+  return (value, findings) => {
+    if (typeof value !== "string") return;
+    findings.matches++;
+    if (maxLength !== undefined && value.length > maxLength && lengthOf(value) > maxLength) {
+      findings.add(tooLong(maxLength));
+    }
+    if (minLength !== undefined && lengthOf(value) < minLength) {
+      findings.add(outOfBounds(value, `be at least ${minLength} chars long`));
+    }
+    if (matches !== undefined && !matches(value)) {
+      findings.add(outOfBounds(value, `match '${pattern}'`));
+    }
+    if (hasFormat !== undefined && !hasFormat(value)) findings.add(wrongType(format, value));
+  };
+}
+
+/** Characters, not UTF-16 code units. */
+function lengthOf(text: string): number {
+  let length = text.length;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code >= 0xd800 && code < 0xdc00) length--;
+  }
+  return length;
+}
+
+function numberCheck(schema: JsonSchema): Check | undefined {
+  const { minimum, maximum, multipleOf } = schema;
+  const { exclusiveMinimum = false, exclusiveMaximum = false } = schema;
+  if (minimum === undefined && maximum === undefined && multipleOf === undefined) return;
+  return (value, findings) => {
+    if (typeof value !== "number" && typeof value !== "bigint") return;
+    findings.matches++;
+    if (multipleOf !== undefined && !isMultiple(value, multipleOf)) {
+      findings.add(outOfBounds(value, `be a multiple of ${goFloat(multipleOf)}`));
+    }
+    if (maximum !== undefined && (exclusiveMaximum ? value >= maximum : value > maximum)) {
+      const bound = exclusiveMaximum ? "less than" : "less than or equal to";
+      findings.add(outOfBounds(value, `be ${bound} ${goFloat(maximum)}`));
+    }
+    if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
+      const bound = exclusiveMinimum ? "greater than" : "greater than or equal to";
+      findings.add(outOfBounds(value, `be ${bound} ${goFloat(minimum)}`));
+    }
+  };
+}
+
+function isMultiple(value: number | bigint, factor: number): boolean {
+  if (factor <= 0) return true;
+  if (typeof value === "bigint" && Number.isInteger(factor)) return value % BigInt(factor) === 0n;
+  if (Number.isInteger(value) && Number.isInteger(factor)) return Number(value) % factor === 0;
+  // As the existing API has it: the quotient of two floats, whole or not.
+  return Number.isInteger(Number(value) / factor);
+}
+
+function enumCheck({ enum: allowed }: JsonSchema): Check | undefined {
+  if (allowed === undefined || allowed.length === 0) return undefined;
+  const identities = new Set(allowed.map(identityOf));
+  return (value, findings) => {
+    findings.matches++;
+    if (!identities.has(identityOf(value))) findings.add(notAmong(value, allowed));
+  };
+}
+
+function listCheck(schema: JsonSchema): Check | undefined {
+  const { maxItems, minItems } = schema;
+  const items = itemSchema(schema);
+  const isUnique = schema.uniqueItems === true;
+  const check = items === undefined ? undefined : compileValidator(items);
+  if (check === undefined && maxItems === undefined && minItems === undefined && !isUnique) return;
+  return (value, findings, old) => {
+    if (!Array.isArray(value)) return;
+    findings.matches++;
+    if (check !== undefined) {
+      const olds = old === undefined ? undefined : oldItems(schema, value, old);
+      for (let index = 0; index < value.length; index++) {
+        const before = findings.size;
+        check(value[index] as JsonValue, findings, olds?.[index]);
+        if (findings.size > before) findings.prefix(before, `[${index}]`);
+      }
+    }
+    if (minItems !== undefined && value.length < minItems) {
+      findings.add(outOfBounds(value.length, `have at least ${minItems} items`));
+    }
+    if (maxItems !== undefined && value.length > maxItems) {
+      findings.add(tooMany(value.length, maxItems));
+    }
+    if (isUnique && new Set(value.map(identityOf)).size < value.length) {
+      findings.add(repeatedItems);
+    }
+  };
+}
+
+function objectCheck(schema: JsonSchema): Check | undefined {
+  const { properties = {}, required = [], minProperties, maxProperties } = schema;
+  const checks = new Map(
+    Object.entries(properties).map(([name, property]) => [name, compileValidator(property)]),
+  );
+  const additional = additionalSchema(schema);
+  const checkOther = additional === undefined ? undefined : compileValidator(additional);
+  const isClosed = schema.additionalProperties === false;
+  const bounds = [minProperties, maxProperties];
+  const isMoot = checks.size === 0 && required.length === 0 && !isClosed;
+  if (isMoot && checkOther === undefined && bounds.every((bound) => bound === undefined)) return;
+  const mayCorrelate = schema["x-kubernetes-map-type"] !== "atomic";
+  return (value, findings, old) => {
+    if (!isJsonObject(value)) return;
+    findings.matches++;
+    if (minProperties !== undefined || maxProperties !== undefined) {
+      const count = Object.keys(value).length;
+      if (minProperties !== undefined && count < minProperties) {
+        return findings.add(outOfBounds(count, `have at least ${minProperties} properties`));
+      }
+      if (maxProperties !== undefined && count > maxProperties) {
+        return findings.add(tooMany(count, maxProperties));
+      }
+    }
+    const olds = mayCorrelate && old !== undefined && isJsonObject(old) ? old : undefined;
+    for (const name in value) {
+      const member = value[name];
+      if (member === undefined) continue;
+      const check = checks.get(name) ?? checkOther;
+      if (check === undefined) {
+        if (isClosed) findings.add(forbiddenMember(name));
+        continue;
+      }
+      const before = findings.size;
+      check(member, findings, oldMember(olds, name));
+      if (findings.size > before) findings.prefix(before, `.${name}`);
+    }
+    for (const name of required) {
+      if (value[name] === undefined || !Object.hasOwn(value, name)) {
+        findings.add(missing, `.${name}`);
+      }
+    }
+  };
+}
+
+function repeatedItems(name: string, field: string): FieldError {
+  return invalidValue(field, "", `${name} in body shouldn't contain duplicates`);
+}
+
+function oldMember(olds: JsonObject | undefined, name: string): JsonValue | undefined {
+  return olds !== undefined && Object.hasOwn(olds, name) ? olds[name] : undefined;
+}
+
+function forbiddenMember(member: string) {
+  return (name: string, field: string) =>
+    invalidValue(field, "", `${name}.${member} in body is a forbidden property`);
+}
