@@ -17,9 +17,10 @@ import {
   type SubresourceDefinition,
   type VirtualOperation,
 } from "../kinds/served-resource.js";
-import { NO_STRATEGY } from "../kinds/strategy.js";
+import { NO_STRATEGY, type StrategyTable } from "../kinds/strategy.js";
 import { API_RELEASE, deprecationOf, isServedIn, type Release } from "../schema/lifecycle.js";
 import type { Facts, ResourceFact } from "../schema/model.js";
+import { type DefinitionSource, definitionStrategy } from "./apiextensions/definition-strategy.js";
 import { createConversions } from "./conversions.js";
 import { STRATEGIES } from "./groups.js";
 import { ACTIONS, PARTS } from "./subresources/subresources.js";
@@ -34,6 +35,8 @@ export interface BuiltInOptions {
   readonly release?: Release;
   /** Virtual resources, named as strategies are; those not given are not served. */
   readonly virtual?: Readonly<Record<string, VirtualOperation>>;
+  /** The custom resources that there are, whose names a new one has to stay clear of. */
+  readonly definitions?: DefinitionSource;
   /** Names of the actions that can be run; those not named are not served. Default: ACTIONS. */
   readonly actions?: Iterable<string>;
   /** Names of the computed resources that there is a source for. Default: none. */
@@ -64,6 +67,11 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
   const conversions = createConversions(naming);
   const actions = new Set(options.actions ?? Object.keys(ACTIONS));
   const computed = new Set(options.computed);
+  const definitions = options.definitions ?? { holders: () => [] };
+  const strategies: StrategyTable = {
+    ...STRATEGIES,
+    "apiextensions/customresourcedefinitions": definitionStrategy(definitions, naming),
+  };
   const subresources = new Map<string, ResourceFact[]>();
   for (const fact of enabled) {
     if (fact.subresource === "") subresources.set(pathOf(fact), []);
@@ -106,7 +114,7 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
       storedCodec: codecOf(stored, kind),
       stored,
       conversion: conversions[`${group}/${version}/${resource}`],
-      strategy: STRATEGIES[name] ?? NO_STRATEGY,
+      strategy: strategies[name] ?? NO_STRATEGY,
       subresources: (subresources.get(pathOf(fact)) ?? [])
         .map((row) => subresourceOf(name, row))
         .filter((definition) => definition !== undefined),

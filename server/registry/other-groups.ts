@@ -7,7 +7,6 @@ import type { ApiObject } from "../api/meta.js";
 import { checkPathSegmentName } from "../api/validation-names.js";
 import type { ResourceStrategy, StrategyTable } from "../kinds/strategy.js";
 import { validatesWebhooks } from "./admissionregistration/validate-webhooks.js";
-import { validatesDefinition } from "./apiextensions/validate-definition.js";
 import { validatesApiService } from "./apiregistration/validate-api-service.js";
 import { validatesAutoscaler } from "./autoscaling/validate-autoscaler.js";
 import { validatesSigningRequest } from "./certificates/validate-signing-request.js";
@@ -76,20 +75,7 @@ const admissionStrategies: StrategyTable = {
   },
 };
 
-const extensionStrategies: StrategyTable = {
-  "apiextensions/customresourcedefinitions": {
-    ...validatesDefinition,
-    ...statusOnly,
-    ...noUnconditionalUpdate,
-    generationFields: ["spec"],
-    prepareForCreate(next) {
-      const versions = valueAt(next, ["spec", "versions"]);
-      const stored = (Array.isArray(versions) ? versions : [])
-        .filter((version) => isMembers(version) && version.storage === true)
-        .map((version) => (version as { name?: unknown }).name);
-      next.status = { storedVersions: stored };
-    },
-  },
+const aggregationStrategies: StrategyTable = {
   "apiregistration/apiservices": {
     ...validatesApiService,
     // The legacy group has no name: its version is "v1.".
@@ -229,7 +215,7 @@ const storageStrategies: StrategyTable = {
 
 export const otherStrategies: StrategyTable = {
   ...admissionStrategies,
-  ...extensionStrategies,
+  ...aggregationStrategies,
   ...certificateStrategies,
   ...networkingStrategies,
   ...resourceStrategies,

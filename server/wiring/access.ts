@@ -7,13 +7,16 @@ import { assert } from "../../storage/base/assert.js";
 import { openAll } from "../../storage/base/cleanup.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
+import type { CustomKinds } from "../extensions/custom-kinds.js";
 import type { Metrics } from "../http/metrics.js";
+import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import { LiveCatalog } from "../kinds/live-catalog.js";
 import type { Facts } from "../schema/model.js";
 import { type Authentication, createAuthentication } from "./authentication.js";
 import { type Authorization, createAuthorization } from "./authorization.js";
+import { followDefinitions } from "./custom-kinds.js";
 import type { Security } from "./security.js";
-import { createServedCatalog, type Reviewers } from "./served-catalog.js";
+import { createServedCatalog, isGateEnabled, type Reviewers } from "./served-catalog.js";
 import { createViews, type Views } from "./storage.js";
 import type { OpenedStore } from "./store.js";
 
@@ -43,10 +46,16 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     const { config, facts, metrics, logger, security, serverAddress } = parts;
     const { store, tokenKeys } = parts.storage;
     let reviewers: Reviewers | undefined;
+    const codecs = createFactsCodecs(facts, {
+      isGateEnabled: (gate) => isGateEnabled(config.features, gate),
+    });
+    let customKinds: CustomKinds | undefined;
     const builtIn = createServedCatalog({
       config,
       facts,
       tokenKeys,
+      codecs,
+      definitions: { holders: () => customKinds?.holders() ?? [] },
       reviewers() {
         assert(reviewers !== undefined, "AccessIsWired");
         return reviewers;
@@ -54,6 +63,7 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     });
     const catalog = new LiveCatalog(builtIn);
     const views = createViews(config, store, catalog, logger, metrics);
+    customKinds = followDefinitions({ config, facts, codecs, catalog }, views.view);
     const common = { config, view: views.view, metrics, logger };
     const installation = tokenKeys.keys.signing.id;
     const authorization = opened.use(await createAuthorization({ ...common, installation }));

@@ -8,12 +8,14 @@ import type { Config } from "../config/config.js";
 import { enabledResources } from "../config/runtime-config.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { runControllers } from "../controllers/run-controllers.js";
+import type { CustomKinds } from "../extensions/custom-kinds.js";
 import { Metrics } from "../http/metrics.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import { LiveCatalog } from "../kinds/live-catalog.js";
 import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
 import { createOwnership } from "../registry/generic/ownership.js";
 import { loadFacts } from "../types/load-facts.js";
+import { followDefinitions } from "./custom-kinds.js";
 import { createViews } from "./storage.js";
 import { openStore, STORE_START_MS } from "./store.js";
 
@@ -28,10 +30,13 @@ export async function runControlLoops(
 ): Promise<void> {
   const { naming } = config;
   const facts = loadFacts(naming);
+  const codecs = createFactsCodecs(facts);
+  let customKinds: CustomKinds | undefined;
   const builtIn = createBuiltInCatalog({
     naming,
     facts,
-    codecs: createFactsCodecs(facts),
+    codecs,
+    definitions: { holders: () => customKinds?.holders() ?? [] },
     isEnabled: enabledResources(config.runtimeConfig, facts),
   });
   const catalog = new LiveCatalog(builtIn);
@@ -41,6 +46,7 @@ export async function runControlLoops(
   const { store, encryption, tokenKeys } = storage;
   await using lifecycle = new Lifecycle(logger);
   const { view, freshness } = createViews(config, store, catalog, logger);
+  customKinds = followDefinitions({ config, facts, codecs, catalog }, view);
   const clock = systemClock;
   const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };
   const ownership = createOwnership({ naming, clock, catalog });

@@ -7,7 +7,8 @@ import type { Config } from "../config/config.js";
 import type { Features } from "../config/feature-gates.js";
 import { enabledResources } from "../config/runtime-config.js";
 import type { Catalog } from "../kinds/catalog.js";
-import { createFactsCodecs } from "../kinds/facts-codecs.js";
+import type { KindCodecs } from "../kinds/kind-codec.js";
+import type { DefinitionSource } from "../registry/apiextensions/definition-strategy.js";
 import { createAuthenticationReviews } from "../registry/authentication/reviews.js";
 import { createAuthorizationReviews } from "../registry/authorization/reviews.js";
 import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
@@ -24,6 +25,9 @@ export interface CatalogParts {
   readonly config: Config;
   readonly facts: Facts;
   readonly tokenKeys: TokenKeys;
+  readonly codecs: KindCodecs;
+  /** The custom resources that there are. */
+  readonly definitions: DefinitionSource;
   /** Whom the reviews ask. Built later than the catalog, as they read the view, which needs it. */
   readonly reviewers: () => Reviewers;
 }
@@ -38,6 +42,8 @@ export function createServedCatalog({
   config,
   facts,
   tokenKeys,
+  codecs,
+  definitions,
   reviewers,
 }: CatalogParts): Catalog {
   const authenticator: Authenticator = {
@@ -58,9 +64,8 @@ export function createServedCatalog({
   return createBuiltInCatalog({
     naming: config.naming,
     facts,
-    codecs: createFactsCodecs(facts, {
-      isGateEnabled: (gate) => isGateEnabled(config.features, gate),
-    }),
+    codecs,
+    definitions,
     isEnabled: enabledResources(config.runtimeConfig, facts),
     virtual: {
       ...createAuthenticationReviews({ authenticator, clock: systemClock, apiAudiences }),

@@ -169,7 +169,7 @@ function validateResources(
 }
 
 /** Where a webhook is: at a URL, or behind a Service. */
-function validateClientConfig(
+export function validateClientConfig(
   { url, service }: ClientConfig,
   field: string,
   errors: FieldError[],

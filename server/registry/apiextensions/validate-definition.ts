@@ -1,163 +1,326 @@
 /**
- * Basic rules for CustomResourceDefinitions: names that fit, one stored version, schemas for all.
- * Whether a schema is one that objects can be held to is asked where schemas are compiled.
+ * Rules for CustomResourceDefinitions: names that fit, one stored version, and a schema for each
+ * version that objects can be held to (server/structural/definition). Parts that all versions share are
+ * told under `spec` rather than under each version, as the existing API does.
  */
+import { deepEqual } from "../../api/deep-equal.js";
 import {
-  duplicateValue,
+  forbiddenField,
   invalidValue,
   requiredValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
-import type { ApiObject } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
-import type { Maybe } from "../../api/validation-values.js";
+import { checkValidation } from "../../structural/definition/check-validation.js";
+import {
+  checkColumns,
+  checkDeprecation,
+  checkSelectableFields,
+  checkSubresources,
+} from "../../structural/definition/check-version.js";
+import { STRICT, type Strictness } from "../../structural/definition/strictness.js";
+import { toStructural } from "../../structural/structural.js";
+import { validateClientConfig } from "../admissionregistration/validate-webhooks.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
-
-interface Definition extends ApiObject {
-  spec?: DefinitionSpec;
-  status?: { readonly storedVersions?: Maybe<readonly string[]> };
-}
-
-interface DefinitionSpec {
-  readonly group?: string;
-  readonly scope?: string;
-  readonly names?: Maybe<Names>;
-  readonly versions?: Maybe<readonly Version[]>;
-  readonly conversion?: Maybe<{ readonly strategy?: string; readonly webhook?: Maybe<object> }>;
-  readonly preserveUnknownFields?: boolean;
-}
-
-interface Names {
-  readonly plural?: string;
-  readonly singular?: string;
-  readonly kind?: string;
-  readonly listKind?: string;
-  readonly shortNames?: Maybe<readonly string[]>;
-  readonly categories?: Maybe<readonly string[]>;
-}
-
-interface Version {
-  readonly name: string;
-  readonly served?: boolean;
-  readonly storage?: boolean;
-  readonly schema?: Maybe<{ readonly openAPIV3Schema?: Maybe<object> }>;
-}
+import { checkApproval } from "./api-approval.js";
+import {
+  type Definition,
+  type DefinitionNames,
+  type DefinitionSpec,
+  type DefinitionVersion,
+  isConditionTrue,
+  schemaOf,
+} from "./definition.js";
+import { relaxedBy } from "./relaxed-by.js";
 
 const SCOPES = ["Cluster", "Namespaced"];
 const CONVERSIONS = ["None", "Webhook"];
+const REVIEW_VERSIONS = ["v1", "v1beta1"];
 
 const definitionRules: Rules<Definition> = {
-  object({ metadata, spec = {} }) {
-    const errors: FieldError[] = [];
-    const { group = "", scope = "", names, versions } = spec;
-    if (metadata.name !== `${names?.plural ?? ""}.${group}`) {
-      const why = 'must be spec.names.plural+"."+spec.group';
-      errors.push(invalidValue("metadata.name", metadata.name, why));
+  object: () => [],
+  create: (next, { naming }) => [
+    ...checkDefinition(next, undefined, naming),
+    ...checkPreservation(next, undefined),
+  ],
+  change(next, current, { naming }) {
+    const errors = [
+      ...checkDefinition(next, current, naming),
+      ...checkPreservation(next, current),
+      ...checkImmutable(next, current, ["spec.group", "spec.names.plural"]),
+    ];
+    if (isConditionTrue(current, "Established")) {
+      errors.push(...checkImmutable(next, current, ["spec.scope", "spec.names.kind"]));
     }
-    if (group !== "") validateGroup(group, "spec.group", errors);
-    if (scope !== "" && !SCOPES.includes(scope)) {
-      errors.push(unsupportedValue("spec.scope", scope, SCOPES));
-    }
-    validateVersions(versions ?? [], "spec.versions", errors);
-    if (names) validateNames(names, "spec.names", errors);
-    validateConversion(spec, errors);
-    if (spec.preserveUnknownFields === true) {
-      const why =
-        "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
-      errors.push(invalidValue("spec.preserveUnknownFields", true, why));
-    }
+    checkStoredVersions(next, errors);
     return errors;
   },
-  change(next, current) {
-    const errors = checkImmutable(next, current, ["spec.group"]);
-    errors.push(
-      ...checkImmutable(next, current, ["spec.names.plural", "spec.names.kind", "spec.scope"]),
-    );
-    // What objects are stored in has to stay readable.
-    const known = new Set((next.spec?.versions ?? []).map(({ name }) => name));
-    current.status?.storedVersions?.forEach((version, index) => {
-      if (known.has(version)) return;
-      const why = "must appear in spec.versions";
-      errors.push(invalidValue(`status.storedVersions[${index}]`, version, why));
-    });
+  status(next) {
+    const errors: FieldError[] = [];
+    checkNames(next.status?.acceptedNames ?? {}, "status.acceptedNames", errors);
+    checkStoredVersions(next, errors);
     return errors;
   },
 };
 
-function validateGroup(group: string, field: string, errors: FieldError[]): void {
-  const messages = checkDnsSubdomain(group);
-  for (const why of messages) errors.push(invalidValue(field, group, why));
-  if (messages.length > 0 || group.includes(".")) return;
-  errors.push(invalidValue(field, group, "should be a domain with at least one dot"));
+function checkDefinition(
+  next: Definition,
+  current: Definition | undefined,
+  naming: Naming,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const { metadata, spec = {} } = next;
+  const { group = "", scope = "", names } = spec;
+  if (metadata.name !== `${names?.plural ?? ""}.${group}`) {
+    const why = 'must be spec.names.plural+"."+spec.group';
+    errors.push(invalidValue("metadata.name", metadata.name, why));
+  }
+  if (group !== "") checkGroup(group, "spec.group", errors);
+  if (scope !== "" && !SCOPES.includes(scope)) {
+    errors.push(unsupportedValue("spec.scope", scope, SCOPES));
+  }
+  const relaxed = current === undefined ? STRICT : relaxedBy(current);
+  checkVersions(spec, current, relaxed, errors);
+  if (names) checkNames(names, "spec.names", errors);
+  checkConversion(spec, current, errors);
+  errors.push(...checkApproval(next, current, group, naming));
+  return errors;
 }
 
-function validateVersions(versions: readonly Version[], field: string, errors: FieldError[]): void {
+function checkPreservation(next: Definition, current: Definition | undefined): FieldError[] {
+  const isNew = next.spec?.preserveUnknownFields === true;
+  if (!isNew || current?.spec?.preserveUnknownFields === true) return [];
+  const why =
+    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+  return [invalidValue("spec.preserveUnknownFields", true, why)];
+}
+
+function checkGroup(group: string, field: string, errors: FieldError[]): void {
+  const messages = checkDnsSubdomain(group);
+  if (messages.length > 0) errors.push(invalidValue(field, group, messages.join(",")));
+  else if (!group.includes(".")) {
+    errors.push(invalidValue(field, group, "should be a domain with at least one dot"));
+  }
+}
+
+function checkVersions(
+  spec: DefinitionSpec,
+  current: Definition | undefined,
+  relaxed: Strictness,
+  errors: FieldError[],
+): void {
+  const versions = spec.versions ?? [];
+  const field = "spec.versions";
   if (versions.length === 0) return;
   const names = new Set<string>();
-  let stored = 0;
-  versions.forEach(({ name, storage, schema }, index) => {
+  versions.forEach((version, index) => {
     const at = `${field}[${index}]`;
-    if (name !== "") {
-      for (const why of checkDns1035Label(name)) errors.push(invalidValue(`${at}.name`, name, why));
-      if (names.has(name)) errors.push(duplicateValue(`${at}.name`, name));
-    }
+    const { name } = version;
     names.add(name);
-    if (storage === true) stored++;
-    if (!schema?.openAPIV3Schema) {
+    const problems = name === "" ? [] : checkDns1035Label(name);
+    if (problems.length > 0) errors.push(invalidValue(`${at}.name`, name, problems.join(",")));
+    const { deprecated = false, deprecationWarning } = version;
+    checkDeprecation(deprecated, deprecationWarning, `${at}.deprecationWarning`, errors);
+    if (relaxed.requiresSchemas && schemaOf(version) === undefined) {
       errors.push(requiredValue(`${at}.schema.openAPIV3Schema`, "schemas are required"));
     }
   });
-  if (stored === 1) return;
-  const why = "must have exactly one version marked as storage version";
-  errors.push(invalidValue(field, versions, why));
+  if (names.size < versions.length) {
+    errors.push(invalidValue(field, versions, "must contain unique version names"));
+  }
+  if (versions.filter(({ storage }) => storage === true).length !== 1) {
+    const why = "must have exactly one version marked as storage version";
+    errors.push(invalidValue(field, versions, why));
+  }
+  eachSchema(versions, (schema, path, sharers) => {
+    const hasStatus = sharers.some(({ subresources }) => Boolean(subresources?.status));
+    const wasThere = sharers.every((version) => isUnchanged(version, current));
+    const strictness = wasThere ? { ...relaxed, skipsRuleCost: true } : relaxed;
+    errors.push(...checkValidation(schema, path, hasStatus, strictness));
+  });
+  checkParts(versions, errors);
 }
 
-function validateNames(names: Names, field: string, errors: FieldError[]): void {
-  const { plural = "", singular = "", kind = "", listKind = "" } = names;
-  for (const [member, value] of [
-    ["plural", plural],
-    ["singular", singular],
-  ] as const) {
-    if (value === "") continue;
-    for (const why of checkDns1035Label(value)) {
-      errors.push(invalidValue(`${field}.${member}`, value, why));
-    }
+/** Calls back once for each schema that differs: with the version that has it, or with all. */
+function eachSchema(
+  versions: readonly DefinitionVersion[],
+  visit: (
+    schema: NonNullable<ReturnType<typeof schemaOf>>,
+    path: string,
+    sharers: readonly DefinitionVersion[],
+  ) => void,
+): void {
+  if (areShared(versions, schemaOf)) {
+    const schema = versions[0] && schemaOf(versions[0]);
+    if (schema !== undefined) visit(schema, "spec.validation.openAPIV3Schema", versions);
+    return;
   }
-  for (const [member, value] of [
-    ["kind", kind],
-    ["listKind", listKind],
-  ] as const) {
-    if (value === "") continue;
-    for (const why of checkDns1035Label(value.toLowerCase())) {
-      const text = `may have mixed case, but should otherwise match: ${why}`;
-      errors.push(invalidValue(`${field}.${member}`, value, text));
-    }
+  versions.forEach((version, index) => {
+    const schema = schemaOf(version);
+    const path = `spec.versions[${index}].schema.openAPIV3Schema`;
+    if (schema !== undefined) visit(schema, path, [version]);
+  });
+}
+
+function areShared<T>(
+  versions: readonly DefinitionVersion[],
+  part: (version: DefinitionVersion) => T,
+): boolean {
+  const [first, ...others] = versions;
+  if (first === undefined) return false;
+  const shared = part(first);
+  return others.every((version) => deepEqual(part(version), shared));
+}
+
+function isUnchanged(version: DefinitionVersion, current: Definition | undefined): boolean {
+  const before = current?.spec?.versions?.find(({ name }) => name === version.name);
+  return before !== undefined && deepEqual(schemaOf(version), schemaOf(before));
+}
+
+/** Subresources, columns and selectable fields. */
+function checkParts(versions: readonly DefinitionVersion[], errors: FieldError[]): void {
+  const each = <K extends "subresources" | "additionalPrinterColumns" | "selectableFields">(
+    part: K,
+    check: (value: NonNullable<DefinitionVersion[K]>, path: string, of: DefinitionVersion) => void,
+  ) => {
+    const isShared = areShared(versions, (version) => version[part] ?? undefined);
+    versions.forEach((version, index) => {
+      const value = version[part];
+      if (!value || (isShared && index > 0)) return;
+      check(value, isShared ? `spec.${part}` : `spec.versions[${index}].${part}`, version);
+    });
+  };
+  each("subresources", (value, path) => checkSubresources(value, path, errors));
+  each("additionalPrinterColumns", (value, path) => checkColumns(value, path, errors));
+  each("selectableFields", (value, path, version) => {
+    const schema = schemaOf(version);
+    if (schema === undefined || value.length === 0) return;
+    checkSelectableFields(value, toStructural(schema), path, errors);
+  });
+}
+
+function checkNames(names: DefinitionNames, field: string, errors: FieldError[]): void {
+  const { plural = "", singular = "", kind = "", listKind = "" } = names;
+  for (const [member, value] of Object.entries({ plural, singular })) {
+    const problems = value === "" ? [] : checkDns1035Label(value);
+    if (problems.length === 0) continue;
+    errors.push(invalidValue(`${field}.${member}`, value, problems.join(",")));
+  }
+  for (const [member, value] of Object.entries({ kind, listKind })) {
+    const problems = value === "" ? [] : checkDns1035Label(value.toLowerCase());
+    if (problems.length === 0) continue;
+    const why = `may have mixed case, but should otherwise match: ${problems.join(",")}`;
+    errors.push(invalidValue(`${field}.${member}`, value, why));
   }
   for (const member of ["shortNames", "categories"] as const) {
     names[member]?.forEach((value, index) => {
-      for (const why of checkDns1035Label(value)) {
-        errors.push(invalidValue(`${field}.${member}[${index}]`, value, why));
-      }
+      const problems = checkDns1035Label(value);
+      if (problems.length === 0) return;
+      errors.push(invalidValue(`${field}.${member}[${index}]`, value, problems.join(",")));
     });
   }
   if (kind !== "" && kind === listKind) {
-    errors.push(
-      invalidValue(`${field}.listKind`, listKind, "kind and listKind may not be the same"),
-    );
+    const why = "kind and listKind may not be the same";
+    errors.push(invalidValue(`${field}.listKind`, listKind, why));
   }
 }
 
-function validateConversion({ conversion }: DefinitionSpec, errors: FieldError[]): void {
+function checkConversion(
+  { conversion, preserveUnknownFields }: DefinitionSpec,
+  current: Definition | undefined,
+  errors: FieldError[],
+): void {
+  const field = "spec.conversion";
   const strategy = conversion?.strategy ?? "";
   if (strategy === "") return;
   if (!CONVERSIONS.includes(strategy)) {
-    errors.push(unsupportedValue("spec.conversion.strategy", strategy, CONVERSIONS));
-  } else if (strategy === "Webhook" && !conversion?.webhook) {
-    const why = "required when strategy is set to Webhook";
-    errors.push(requiredValue("spec.conversion.webhookClientConfig", why));
+    errors.push(unsupportedValue(`${field}.strategy`, strategy, CONVERSIONS));
+    return;
   }
+  const { clientConfig, conversionReviewVersions } = conversion?.webhook ?? {};
+  const versions = conversionReviewVersions ?? [];
+  if (strategy === "None") {
+    const why = "should not be set when strategy is not set to Webhook";
+    if (clientConfig) errors.push(forbiddenField(`${field}.webhookClientConfig`, why));
+    if (versions.length > 0) {
+      errors.push(forbiddenField(`${field}.conversionReviewVersions`, why));
+    }
+    return;
+  }
+  if (preserveUnknownFields === true) {
+    const why = "must be None if spec.preserveUnknownFields is true";
+    errors.push(invalidValue(`${field}.strategy`, strategy, why));
+  }
+  if (!clientConfig) {
+    const why = "required when strategy is set to Webhook";
+    errors.push(requiredValue(`${field}.webhookClientConfig`, why));
+  } else {
+    validateClientConfig(clientConfig, `${field}.webhookClientConfig`, errors);
+    // Before it is in use a bundle may be filled in later, and a broken one may stay as it is.
+    const known = current?.spec?.conversion?.webhook?.clientConfig?.caBundle ?? "";
+    const mayBeBroken =
+      current === undefined ||
+      !isConditionTrue(current, "Established") ||
+      (known !== "" && !isBundle(known));
+    const bundle = clientConfig.caBundle ?? "";
+    if (bundle !== "" && !mayBeBroken && !isBundle(bundle)) {
+      const why = "unable to load root certificates: unable to parse bytes as PEM block";
+      errors.push(invalidValue(`${field}.webhookClientConfig.caBundle`, bundle, why));
+    }
+  }
+  checkReviewVersions(versions, current, `${field}.conversionReviewVersions`, errors);
+}
+
+function isBundle(text: string): boolean {
+  return Buffer.from(text, "base64").toString("latin1").includes("-----BEGIN CERTIFICATE-----");
+}
+
+function checkReviewVersions(
+  versions: readonly string[],
+  current: Definition | undefined,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (versions.length === 0) {
+    errors.push(requiredValue(field));
+    return;
+  }
+  const seen = new Set<string>();
+  versions.forEach((version, index) => {
+    const at = `${field}[${index}]`;
+    if (seen.has(version)) errors.push(invalidValue(at, version, "duplicate version"));
+    else for (const why of checkDns1035Label(version)) errors.push(invalidValue(at, version, why));
+    seen.add(version);
+  });
+  const isKnown = (list: readonly string[]) =>
+    list.some((version) => REVIEW_VERSIONS.includes(version));
+  const before = current?.spec?.conversion?.webhook?.conversionReviewVersions ?? [];
+  if (isKnown(versions) || (before.length > 0 && !isKnown(before))) return;
+  const why = `must include at least one of ${REVIEW_VERSIONS.join(", ")}`;
+  errors.push(invalidValue(field, versions, why));
+}
+
+/** What objects are stored in has to stay readable. */
+function checkStoredVersions({ spec, status }: Definition, errors: FieldError[]): void {
+  const field = "status.storedVersions";
+  const stored = status?.storedVersions ?? [];
+  if (stored.length === 0) {
+    errors.push(invalidValue(field, stored, "must have at least one stored version"));
+    return;
+  }
+  const versions = spec?.versions ?? [];
+  for (const { name, storage } of versions) {
+    if (storage !== true || stored.includes(name)) continue;
+    errors.push(invalidValue(field, stored, `must have the storage version ${name}`));
+  }
+  stored.forEach((version, index) => {
+    if (versions.some(({ name }) => name === version)) return;
+    const why = `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`;
+    errors.push(invalidValue(`${field}[${index}]`, version, why));
+  });
 }
 
 export const validatesDefinition = validated(definitionRules);

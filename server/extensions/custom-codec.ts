@@ -1,0 +1,107 @@
+/**
+ * Codecs of custom resources: made with their kind, compiled from the definition's bytes when first
+ * used, and dropped again when other kinds are used instead, so that thousands of definitions which
+ * nobody uses cost nothing but their bytes.
+ */
+import { LRUCache } from "lru-cache";
+import type { MergeSchema } from "../apply/merge-schema.js";
+import { createMergeSchemas } from "../apply/merge-schema-facts.js";
+import type { KindCodec } from "../kinds/kind-codec.js";
+import type { Facts } from "../schema/model.js";
+import { createCodecCompiler, type StructCodec } from "../schema/struct-codec.js";
+import type { JsonSchema } from "../structural/json-schema.js";
+import { structType } from "../structural/merge-type.js";
+import type { Structural } from "../structural/structural.js";
+import { toStructural } from "../structural/structural.js";
+import { createStructuralCodec, type StructuralCodec } from "../structural/structural-codec.js";
+
+/** Compiled schemas that are kept: those of more kinds than any one client works with. */
+const COMPILED_MAX = 256;
+
+export interface CustomKind {
+  readonly kind: string;
+  readonly apiVersion: string;
+  /** Keeps all that is unknown, whatever the schema says: definitions of old. */
+  readonly keepsUnknown: boolean;
+  /** Reads the schema of the definition; undefined = there is none. */
+  schema(): JsonSchema | undefined;
+}
+
+/** A KindCodec that can be told what an object replaces. */
+export interface CustomCodec extends KindCodec {
+  /** The rules of the schema; what was wrong before and has not changed is left alone. */
+  judge: StructuralCodec["validate"];
+}
+
+export interface CustomCodecs {
+  create(kind: CustomKind): CustomCodec;
+  /** Compiled schemas that are held. */
+  readonly compiledCount: number;
+}
+
+interface Compiled {
+  readonly codec: StructuralCodec;
+  readonly mergeSchema: () => MergeSchema;
+}
+
+/** @throws {TypeError} when the facts lack the type of metadata */
+export function createCustomCodecs({ model }: Facts): CustomCodecs {
+  const metaType = model.type("meta.v1.ObjectMeta");
+  if (metaType?.form !== "struct") throw new TypeError("no type meta.v1.ObjectMeta");
+  const metadata = createCodecCompiler(model).struct(metaType);
+  const mergeSchemas = createMergeSchemas(model);
+  const cache = new LRUCache<CustomKind, Compiled>({ max: COMPILED_MAX });
+
+  const mergeSchemaOf = (structural: Structural | undefined) =>
+    structural === undefined
+      ? mergeSchemas.schemaless()
+      : mergeSchemas.ofCustom(structType(structural));
+
+  const compiledOf = (kind: CustomKind): Compiled => {
+    let compiled = cache.get(kind);
+    if (compiled === undefined) {
+      compiled = compile(kind, metadata, mergeSchemaOf);
+      cache.set(kind, compiled);
+    }
+    return compiled;
+  };
+
+  return {
+    get compiledCount() {
+      return cache.size;
+    },
+    create: (kind) =>
+      Object.freeze({
+        decode: (input) => compiledOf(kind).codec.decode(input),
+        applyDefaults: (object) => compiledOf(kind).codec.applyDefaults(object),
+        // The rules of a schema are asked of the object as it will be stored: by the strategy.
+        validate: () => [],
+        judge: (object, current) => compiledOf(kind).codec.validate(object, current),
+        encode: (object) => compiledOf(kind).codec.encode(object),
+        mergeSchema: () => compiledOf(kind).mergeSchema(),
+        strategicMerge: () => undefined,
+        declarativeRules: () => undefined,
+      } satisfies CustomCodec),
+  };
+}
+
+function compile(
+  { kind, apiVersion, keepsUnknown, schema }: CustomKind,
+  metadata: StructCodec,
+  mergeSchemaOf: (structural: Structural | undefined) => MergeSchema,
+): Compiled {
+  const found = schema();
+  const kept =
+    found !== undefined && keepsUnknown
+      ? { ...found, "x-kubernetes-preserve-unknown-fields": true }
+      : found;
+  const structural = kept === undefined ? undefined : toStructural(kept);
+  let mergeSchema: MergeSchema | undefined;
+  return {
+    codec: createStructuralCodec({ kind, apiVersion, structural, metadata }),
+    mergeSchema() {
+      mergeSchema ??= mergeSchemaOf(structural);
+      return mergeSchema;
+    },
+  };
+}

@@ -1,0 +1,120 @@
+/**
+ * CustomKinds: keeps the catalog in step with the definitions, in the turn of the feed that brings
+ * them, so that a replica whose view has reached a revision serves the kinds of that revision.
+ *
+ *   feed ─► customresourcedefinitions ─► observer ─► resources of the changed one ─► catalog
+ *
+ * It never writes, and never refuses: a definition that cannot be read is not served.
+ */
+import type { ObjectTree } from "../../storage/cache/object-tree.js";
+import type { PartitionObserver } from "../../storage/cache/partition.js";
+import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
+import { deepEqual } from "../api/deep-equal.js";
+import type { Naming } from "../api/naming.js";
+import { withCustom } from "../kinds/catalog.js";
+import type { LiveCatalog } from "../kinds/live-catalog.js";
+import type { MainResource } from "../kinds/served-resource.js";
+import { type Definition, isConditionTrue } from "../registry/apiextensions/definition.js";
+import type { NameHolder } from "../registry/apiextensions/definition-status.js";
+import type { DefinitionSource } from "../registry/apiextensions/definition-strategy.js";
+import { type CustomResourceParts, createCustomResources } from "./custom-resources.js";
+
+interface DefinitionsView {
+  partition(id: PartitionId): { observe(observer: PartitionObserver): void };
+}
+
+export interface CustomKindsParts extends CustomResourceParts {
+  readonly catalog: LiveCatalog;
+  readonly naming: Naming;
+}
+
+/** What is known of one definition. */
+interface Entry {
+  readonly holder: NameHolder;
+  /** All that the resources depend on. */
+  readonly served: readonly unknown[];
+  readonly resources: readonly MainResource[];
+}
+
+export class CustomKinds implements DefinitionSource {
+  readonly #parts: CustomKindsParts;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(parts: CustomKindsParts) {
+    this.#parts = parts;
+  }
+
+  /** To be called once, before the view is loaded. */
+  follow(view: DefinitionsView): void {
+    const group = `apiextensions.${this.#parts.naming.groupDomain}`;
+    view.partition(partitionId(group, "customresourcedefinitions")).observe({
+      replaced: (objects) => this.#replaced(objects),
+      put: (object) => {
+        this.#read(object);
+        this.#publish();
+      },
+      deleted: ({ name }) => {
+        this.#entries.delete(name);
+        this.#publish();
+      },
+    });
+  }
+
+  *holders(): Generator<NameHolder> {
+    for (const { holder } of this.#entries.values()) yield holder;
+  }
+
+  #replaced(objects: ObjectTree): void {
+    this.#entries.clear();
+    objects.visit("", "", (object) => {
+      this.#read(object);
+      return undefined;
+    });
+    this.#publish();
+  }
+
+  #read(object: StoredObject): void {
+    const entry = this.#entryOf(object);
+    if (entry === undefined) this.#entries.delete(object.name);
+    else this.#entries.set(object.name, entry);
+  }
+
+  #entryOf(object: StoredObject): Entry | undefined {
+    const definition = parseDefinition(object);
+    if (definition === undefined) return undefined;
+    const { metadata, spec, status } = definition;
+    const holder = {
+      name: object.name,
+      group: spec?.group ?? "",
+      acceptedNames: status?.acceptedNames ?? {},
+    };
+    const known = this.#entries.get(object.name);
+    const served = [
+      metadata.uid,
+      metadata.generation,
+      isConditionTrue(definition, "Established"),
+      isConditionTrue(definition, "Terminating"),
+      holder.acceptedNames,
+    ];
+    // What only reports on a definition leaves everything that was derived of it in place.
+    if (known !== undefined && deepEqual(known.served, served)) return { ...known, holder };
+    const resources = createCustomResources(object, definition, this.#parts);
+    return { holder, served, resources };
+  }
+
+  #publish(): void {
+    const { catalog } = this.#parts;
+    const resources = [...this.#entries.values()].flatMap((entry) => entry.resources);
+    catalog.replace(withCustom(catalog.current, resources));
+  }
+}
+
+/** Undefined for what lies in the store and is no definition. */
+function parseDefinition(object: StoredObject): Definition | undefined {
+  if (object.corruption !== undefined) return undefined;
+  const definition = JSON.parse(object.bytes.toString("utf8")) as Definition;
+  const { spec } = definition;
+  const isReadable = typeof spec === "object" && Array.isArray(spec.versions ?? []);
+  return isReadable ? definition : undefined;
+}

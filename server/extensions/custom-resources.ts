@@ -1,0 +1,157 @@
+/**
+ * From a definition to what is served of it: one resource for each version, all of one partition, with
+ * the names that the definition was given. Small until it is used: schemas are read and compiled on
+ * demand (custom-codec.ts).
+ */
+import { createHash } from "node:crypto";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
+import type { KindCodec } from "../kinds/kind-codec.js";
+import {
+  createMainResource,
+  type MainResource,
+  type SubresourceDefinition,
+} from "../kinds/served-resource.js";
+import {
+  type Definition,
+  type DefinitionVersion,
+  isConditionTrue,
+  schemaOf,
+} from "../registry/apiextensions/definition.js";
+import type { ResourceFact } from "../schema/model.js";
+import type { JsonSchema } from "../structural/json-schema.js";
+import { META_MEMBERS } from "../structural/structural.js";
+import type { CustomCodec, CustomCodecs } from "./custom-codec.js";
+import { customScale } from "./custom-scale.js";
+import { customStrategy } from "./custom-strategy.js";
+import { customPrinter } from "./custom-table.js";
+
+const VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+/** Of a definition that is going: nothing comes or changes any more. */
+const TERMINATING_VERBS = ["delete", "deletecollection", "get", "list", "watch"];
+const PART_VERBS = ["get", "patch", "update"];
+
+export interface CustomResourceParts {
+  readonly codecs: CustomCodecs;
+  /** Of autoscaling/v1 Scale. */
+  readonly scaleCodec: KindCodec;
+}
+
+/** @returns nothing for a definition that is not in force */
+export function createCustomResources(
+  stored: StoredObject,
+  definition: Definition,
+  parts: CustomResourceParts,
+): readonly MainResource[] {
+  if (!isConditionTrue(definition, "Established")) return [];
+  const versions = definition.spec?.versions ?? [];
+  const storage = versions.find((version) => version.storage === true);
+  if (storage === undefined) return [];
+  const codecs = new Map<string, CustomCodec>();
+  const codecOf = (version: DefinitionVersion): CustomCodec => {
+    let codec = codecs.get(version.name);
+    if (codec === undefined) {
+      codec = parts.codecs.create({
+        kind: definition.status?.acceptedNames?.kind ?? "",
+        apiVersion: `${definition.spec?.group ?? ""}/${version.name}`,
+        keepsUnknown: definition.spec?.preserveUnknownFields === true,
+        schema: () => readSchema(stored, version.name),
+      });
+      codecs.set(version.name, codec);
+    }
+    return codec;
+  };
+  return versions
+    .filter(({ served }) => served === true)
+    .map((version) => createVersion(definition, version, storage, codecOf, parts));
+}
+
+/** The definition's bytes are held by the view anyhow: a schema is read out of them when it is used. */
+function readSchema(stored: StoredObject, version: string): JsonSchema | undefined {
+  const definition = JSON.parse(stored.bytes.toString("utf8")) as Definition;
+  const found = definition.spec?.versions?.find(({ name }) => name === version);
+  return found && schemaOf(found);
+}
+
+function createVersion(
+  definition: Definition,
+  version: DefinitionVersion,
+  storage: DefinitionVersion,
+  codecOf: (version: DefinitionVersion) => CustomCodec,
+  { scaleCodec }: CustomResourceParts,
+): MainResource {
+  const group = definition.spec?.group ?? "";
+  const fact = factOf(definition, version, storage);
+  const codec = codecOf(version);
+  const selectable = version.selectableFields ?? [];
+  return createMainResource({
+    fact,
+    codec,
+    storedCodec: codecOf(storage),
+    stored: { group, version: storage.name },
+    strategy: customStrategy({
+      codec,
+      subresources: version.subresources ?? {},
+      generationFields: generationFieldsOf(version),
+      selectableFields: selectable.map(({ jsonPath = "" }) => jsonPath),
+    }),
+    printer: customPrinter(version.additionalPrinterColumns ?? []),
+    isCustom: true,
+    subresources: subresourcesOf(fact, version, scaleCodec),
+  });
+}
+
+function factOf(
+  definition: Definition,
+  { name: version }: DefinitionVersion,
+  storage: DefinitionVersion,
+): ResourceFact {
+  const group = definition.spec?.group ?? "";
+  const names = definition.status?.acceptedNames ?? {};
+  const { plural = "", kind = "" } = names;
+  const hash = createHash("sha256").update(`${group}/${storage.name}/${kind}`).digest();
+  return Object.freeze({
+    group,
+    version,
+    resource: plural,
+    subresource: "",
+    singular: names.singular ?? kind.toLowerCase(),
+    kind,
+    namespaced: definition.spec?.scope === "Namespaced",
+    verbs: isConditionTrue(definition, "Terminating") ? TERMINATING_VERBS : VERBS,
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    onByDefault: true,
+    stored: { group, version: storage.name },
+    storageVersionHash: hash.subarray(0, 8).toString("base64"),
+  });
+}
+
+/** Everything but the status, where that is written by itself. */
+function generationFieldsOf({ schema, subresources }: DefinitionVersion): readonly string[] {
+  const names = Object.keys(schema?.openAPIV3Schema?.properties ?? {});
+  const hasStatus = Boolean(subresources?.status);
+  return names.filter((name) => !META_MEMBERS.has(name) && !(hasStatus && name === "status"));
+}
+
+function subresourcesOf(
+  fact: ResourceFact,
+  { subresources }: DefinitionVersion,
+  scaleCodec: KindCodec,
+): readonly SubresourceDefinition[] {
+  const part = { ...fact, verbs: PART_VERBS, shortNames: [], categories: [], singular: "" };
+  const found: SubresourceDefinition[] = [];
+  if (subresources?.status) {
+    found.push({ fact: Object.freeze({ ...part, subresource: "status" }) });
+  }
+  const scale = subresources?.scale;
+  if (scale) {
+    const scaleFact: ResourceFact = Object.freeze({
+      ...part,
+      subresource: "scale",
+      kind: "Scale",
+      kindGroupVersion: { group: "autoscaling", version: "v1" },
+    });
+    found.push({ fact: scaleFact, codec: scaleCodec, ...customScale(scale) });
+  }
+  return found;
+}

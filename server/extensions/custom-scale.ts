@@ -1,0 +1,92 @@
+/**
+ * scale of a custom resource: the replicas and the selector at the paths that the definition names, in
+ * the shape of autoscaling/v1. Writing it changes the replicas in the spec and nothing else.
+ */
+import { invalidValue } from "../api/field-errors.js";
+import { isJsonObject } from "../api/json-object.js";
+import type { ApiObject, JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
+import { invalid } from "../api/status.js";
+import type { SubresourceDefinition } from "../kinds/served-resource.js";
+import type { ScaleDefinition } from "../structural/definition/check-version.js";
+import { valueAt } from "../structural/field-path.js";
+
+interface ScaleObject extends ApiObject {
+  spec?: { readonly replicas?: number };
+}
+
+/** Of ".spec.replicas". */
+export function scaleSteps(path: string | null | undefined): readonly string[] {
+  return (path ?? "").split(".").filter((step) => step !== "");
+}
+
+/** Undefined where there is no number. */
+export function replicasAt(object: ApiObject, steps: readonly string[]): number | undefined {
+  const value = valueAt(object as unknown as JsonValue, steps);
+  return typeof value === "number" || typeof value === "bigint" ? Number(value) : undefined;
+}
+
+export function customScale(
+  definition: ScaleDefinition,
+): Required<Pick<SubresourceDefinition, "conversion" | "part">> {
+  const wanted = scaleSteps(definition.specReplicasPath);
+  const actual = scaleSteps(definition.statusReplicasPath);
+  const selector = scaleSteps(definition.labelSelectorPath);
+  return {
+    conversion: {
+      // A Scale is not enough to make an object of; `merge` does it with the stored one.
+      toStored: (sent) => sent,
+      fromStored: (stored) => ({
+        kind: "Scale",
+        apiVersion: "autoscaling/v1",
+        metadata: identityOf(stored.metadata),
+        spec: { replicas: replicasAt(stored, wanted) ?? 0 },
+        status: {
+          replicas: replicasAt(stored, actual) ?? 0,
+          ...selectorOf(stored, selector),
+        },
+      }),
+    },
+    part: {
+      isOwnShape: true,
+      merge(sent: ScaleObject, stored: ApiObject) {
+        const replicas = sent.spec?.replicas ?? 0;
+        if (replicas < 0) {
+          const scaleKind = { group: "autoscaling", kind: "Scale" };
+          const why = "should be a non-negative integer";
+          throw invalid(scaleKind, stored.metadata.name ?? "", [
+            invalidValue("spec.replicas", replicas, why),
+          ]);
+        }
+        const changed = withValue(stored as unknown as JsonObject, wanted, replicas);
+        return { ...(changed as unknown as ApiObject), metadata: { ...stored.metadata } };
+      },
+    },
+  };
+}
+
+function selectorOf(stored: ApiObject, steps: readonly string[]): { readonly selector?: string } {
+  if (steps.length === 0) return {};
+  const selector = valueAt(stored as unknown as JsonValue, steps);
+  return typeof selector === "string" ? { selector } : {};
+}
+
+/** A copy with the value at the path, and objects on the way where there are none. */
+function withValue(object: JsonObject, steps: readonly string[], value: JsonValue): JsonObject {
+  const [step = "", ...rest] = steps;
+  if (rest.length === 0) return { ...object, [step]: value };
+  const child = object[step];
+  const inner = child !== undefined && isJsonObject(child) ? child : {};
+  return { ...object, [step]: withValue(inner, rest, value) };
+}
+
+/** What says which object it is; labels and owners stay the object's. */
+function identityOf(metadata: ObjectMeta): ObjectMeta {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+  };
+}

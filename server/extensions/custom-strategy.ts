@@ -1,0 +1,82 @@
+/**
+ * Strategy of a custom resource: what its definition says beside the schema, and the schema's rules,
+ * asked of the object as it will be stored, beside the one that it replaces.
+ */
+import type { FieldExtractor } from "../../storage/objects/stored-object.js";
+import { invalidValue } from "../api/field-errors.js";
+import type { ApiObject, JsonValue } from "../api/meta.js";
+import type { FieldError } from "../api/status.js";
+import type { ResourceStrategy } from "../kinds/strategy.js";
+import { statusOnly } from "../registry/generic/status-parts.js";
+import type { Subresources } from "../structural/definition/check-version.js";
+import { valueAt } from "../structural/field-path.js";
+import type { CustomCodec } from "./custom-codec.js";
+import { replicasAt, scaleSteps } from "./custom-scale.js";
+
+export interface CustomStrategyOptions {
+  /** Of the version that is served: the one whose rules count. */
+  readonly codec: CustomCodec;
+  readonly subresources: Subresources;
+  /** Top-level members whose change is a new generation. */
+  readonly generationFields: readonly string[];
+  /** As the definition writes them: ".spec.color". */
+  readonly selectableFields: readonly string[];
+}
+
+export function customStrategy(options: CustomStrategyOptions): ResourceStrategy {
+  const { codec, subresources, generationFields } = options;
+  const hasStatus = Boolean(subresources.status);
+  const judge = (next: ApiObject, current?: ApiObject): FieldError[] => [
+    ...codec.judge(next, current),
+    ...checkReplicas(next, subresources),
+  ];
+  return {
+    allowUnconditionalUpdate: false,
+    generationFields,
+    ...selectable(options.selectableFields),
+    prepareForCreate(next) {
+      if (hasStatus) delete next.status;
+    },
+    prepareForUpdate(next, current, context) {
+      if (hasStatus) statusOnly.prepareForUpdate?.(next, current, context);
+    },
+    validate: (next) => judge(next),
+    validateUpdate: (next, current) => judge(next, current),
+  };
+}
+
+const REPLICAS_MAX = 2 ** 31 - 1;
+
+/** What scale shows has to be a number of replicas. */
+function checkReplicas(next: ApiObject, { scale }: Subresources): FieldError[] {
+  if (!scale) return [];
+  const errors: FieldError[] = [];
+  for (const path of [scale.specReplicasPath, scale.statusReplicasPath]) {
+    const replicas = replicasAt(next, scaleSteps(path));
+    if (replicas === undefined) continue;
+    if (replicas < 0) {
+      errors.push(invalidValue(path ?? "", replicas, "should be a non-negative integer"));
+    } else if (replicas > REPLICAS_MAX) {
+      const why = `should be less than or equal to ${REPLICAS_MAX}`;
+      errors.push(invalidValue(path ?? "", replicas, why));
+    }
+  }
+  return errors;
+}
+
+/** Fields are named without the leading dot in selectors. */
+function selectable(
+  paths: readonly string[],
+): Pick<ResourceStrategy, "selectableFields" | "selectableFieldNames"> {
+  if (paths.length === 0) return {};
+  const fields = paths.map((path) => ({ name: path.replace(/^\./, ""), steps: scaleSteps(path) }));
+  const selectableFields: FieldExtractor = (object) => {
+    const values: Record<string, string> = {};
+    for (const { name, steps } of fields) {
+      const value = valueAt(object as JsonValue, steps);
+      values[name] = typeof value === "object" || value === undefined ? "" : String(value);
+    }
+    return values;
+  };
+  return { selectableFields, selectableFieldNames: fields.map(({ name }) => name) };
+}

@@ -1,0 +1,233 @@
+/**
+ * The status of a definition, worked out in the write itself: which of its names it gets, given those
+ * that other definitions of its group have, and whether it is served from now on. A definition that is
+ * accepted is in force with the revision that stores it; one whose names are taken waits until they
+ * are free, when definition-controller.ts writes it again.
+ *
+ *   names free ──► NamesAccepted=True ──► Established=True, for good
+ *   names taken ─► NamesAccepted=False, Established=False unless it was established before
+ */
+import { deepEqual } from "../../api/deep-equal.js";
+import type { Naming } from "../../api/naming.js";
+import { checkStructural } from "../../structural/definition/check-structural.js";
+import { approvalOf, isProtectedGroup } from "./api-approval.js";
+import {
+  type Definition,
+  type DefinitionCondition,
+  type DefinitionNames,
+  type DefinitionStatus,
+  schemaOf,
+} from "./definition.js";
+
+/** What other definitions hold. */
+export interface NameHolder {
+  readonly name: string;
+  readonly group: string;
+  readonly acceptedNames: DefinitionNames;
+}
+
+export interface StatusOptions {
+  readonly naming: Naming;
+  /** "2026-01-31T12:00:00Z" */
+  readonly now: string;
+  readonly holders: Iterable<NameHolder>;
+}
+
+/** Of the definition as it is to be stored; `current` is what it was. */
+export function statusOf(
+  next: Definition,
+  current: DefinitionStatus | undefined,
+  options: StatusOptions,
+): DefinitionStatus {
+  const group = next.spec?.group ?? "";
+  const taken = takenNames(next, group, options.holders);
+  const requested = next.spec?.names ?? {};
+  const { acceptedNames, conflict } = acceptNames(requested, current?.acceptedNames ?? {}, taken);
+  const conditions = new Conditions(current?.conditions ?? [], options.now);
+  conditions.set(
+    conflict === undefined
+      ? condition("NamesAccepted", "True", "NoConflicts", "no conflicts found")
+      : condition("NamesAccepted", "False", conflict.reason, conflict.message),
+  );
+  if (!conditions.isTrue("Established")) {
+    conditions.set(
+      conflict === undefined
+        ? condition(
+            "Established",
+            "True",
+            "InitialNamesAccepted",
+            "the initial names have been accepted",
+          )
+        : condition("Established", "False", "NotAccepted", "not all names are accepted"),
+    );
+  }
+  conditions.replace("NonStructuralSchema", structureOf(next));
+  conditions.replace("KubernetesAPIApprovalPolicyConformant", approvalCondition(next, options));
+  return {
+    ...current,
+    acceptedNames,
+    conditions: conditions.all,
+    storedVersions: storedVersions(next, current),
+  };
+}
+
+/** The version that is stored from now on joins those that objects may be stored in. */
+function storedVersions(
+  { spec }: Definition,
+  current: DefinitionStatus | undefined,
+): readonly string[] {
+  const known = current?.storedVersions ?? [];
+  const stored = (spec?.versions ?? []).find(({ storage }) => storage === true)?.name;
+  return stored === undefined || known.includes(stored) ? known : [...known, stored];
+}
+
+interface TakenNames {
+  /** Plurals, singulars and short names. */
+  readonly resources: ReadonlySet<string>;
+  readonly kinds: ReadonlySet<string>;
+}
+
+function takenNames(
+  { metadata }: Definition,
+  group: string,
+  holders: Iterable<NameHolder>,
+): TakenNames {
+  const resources = new Set<string>();
+  const kinds = new Set<string>();
+  for (const { name, group: other, acceptedNames } of holders) {
+    if (other !== group || name === metadata.name) continue;
+    const { plural, singular, shortNames, kind, listKind } = acceptedNames;
+    for (const text of [plural, singular, ...(shortNames ?? [])]) if (text) resources.add(text);
+    for (const text of [kind, listKind]) if (text) kinds.add(text);
+  }
+  return { resources, kinds };
+}
+
+interface Conflict {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Names that are free, or were this definition's before; where one is taken the old one stays. */
+function acceptNames(
+  requested: DefinitionNames,
+  accepted: DefinitionNames,
+  taken: TakenNames,
+): { readonly acceptedNames: DefinitionNames; readonly conflict: Conflict | undefined } {
+  const names: Record<string, string | readonly string[]> = {};
+  let conflict: Conflict | undefined;
+  const inUse = (name: string) => `${JSON.stringify(name)} is already in use`;
+  for (const [member, reason, used] of [
+    ["plural", "PluralConflict", taken.resources],
+    ["singular", "SingularConflict", taken.resources],
+    ["kind", "KindConflict", taken.kinds],
+    ["listKind", "ListKindConflict", taken.kinds],
+  ] as const) {
+    const wanted = requested[member] ?? "";
+    const before = accepted[member] ?? "";
+    const isFree = wanted === before || !used.has(wanted);
+    if (!isFree) conflict = { reason, message: inUse(wanted) };
+    const kept = isFree ? wanted : before;
+    if (kept !== "") names[member] = kept;
+  }
+  const shortNames = requested.shortNames ?? [];
+  const before = accepted.shortNames ?? [];
+  const clashes = shortNames.filter((name) => !before.includes(name) && taken.resources.has(name));
+  if (clashes.length > 0) {
+    const texts = clashes.map(inUse);
+    const message = texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`;
+    conflict = { reason: "ShortNamesConflict", message };
+  }
+  const kept = clashes.length > 0 ? before : shortNames;
+  if (kept.length > 0) names.shortNames = kept;
+  const categories = requested.categories ?? [];
+  if (categories.length > 0) names.categories = categories;
+  return { acceptedNames: names, conflict };
+}
+
+/** Stored before schemas had to be structural: told, and served as it is. */
+function structureOf({ spec }: Definition): DefinitionCondition | undefined {
+  const messages = (spec?.versions ?? []).flatMap((version, index) => {
+    const schema = schemaOf(version);
+    const path = `spec.versions[${index}].schema.openAPIV3Schema`;
+    return schema === undefined ? [] : checkStructural(schema, path);
+  });
+  if (spec?.preserveUnknownFields === true) {
+    const text = "spec.preserveUnknownFields: Invalid value: true: must be false";
+    return condition("NonStructuralSchema", "True", "Violations", text);
+  }
+  if (messages.length === 0) return undefined;
+  const texts = messages.slice(0, MESSAGES_MAX).map(({ field, message }) => `${field}: ${message}`);
+  const more = messages.length - texts.length;
+  if (more > 0) texts.push(`omitting ${more} further errors`);
+  const text = texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`;
+  return condition("NonStructuralSchema", "True", "Violations", text);
+}
+
+const MESSAGES_MAX = 100;
+
+function approvalCondition(
+  next: Definition,
+  { naming }: StatusOptions,
+): DefinitionCondition | undefined {
+  if (!isProtectedGroup(next.spec?.group ?? "", naming)) return undefined;
+  const { state, reason } = approvalOf(next, naming);
+  const type = "KubernetesAPIApprovalPolicyConformant";
+  const status = state === "approved" ? "True" : "False";
+  return condition(type, status, APPROVAL_REASONS[state], reason);
+}
+
+const APPROVAL_REASONS = {
+  missing: "MissingAnnotation",
+  invalid: "InvalidAnnotation",
+  bypassed: "UnapprovedAnnotation",
+  approved: "ApprovedAnnotation",
+} as const;
+
+export function condition(
+  type: string,
+  status: "True" | "False",
+  reason: string,
+  message: string,
+): DefinitionCondition {
+  return { type, status, reason, message };
+}
+
+/** A list of conditions with one of each type; a time moves when a status does. */
+export class Conditions {
+  readonly #all: DefinitionCondition[];
+  readonly #now: string;
+
+  constructor(before: readonly DefinitionCondition[], now: string) {
+    this.#all = [...before];
+    this.#now = now;
+  }
+
+  get all(): readonly DefinitionCondition[] {
+    return this.#all;
+  }
+
+  isTrue(type: string): boolean {
+    return this.#all.some((one) => one.type === type && one.status === "True");
+  }
+
+  set(next: DefinitionCondition): void {
+    const index = this.#all.findIndex(({ type }) => type === next.type);
+    const before = this.#all[index];
+    if (before === undefined) {
+      this.#all.push({ ...next, lastTransitionTime: this.#now });
+      return;
+    }
+    const { lastTransitionTime, ...rest } = before;
+    if (deepEqual(rest, next)) return;
+    const time = before.status === next.status ? (lastTransitionTime ?? this.#now) : this.#now;
+    this.#all[index] = { ...next, lastTransitionTime: time };
+  }
+
+  /** Undefined takes the condition away. */
+  replace(type: string, next: DefinitionCondition | undefined): void {
+    const index = this.#all.findIndex((one) => one.type === type);
+    if (next !== undefined) this.set(next);
+    else if (index >= 0) this.#all.splice(index, 1);
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Strategy of CustomResourceDefinition: its status comes with the write that changes it, so that a
+ * definition is in force as soon as it is stored, and its deletion waits for its objects.
+ *
+ *   live ── delete ──► terminating, with the finalizer ── objects are gone, finalizer off ──► removed
+ */
+import type { ApiObject } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
+import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
+import { formatTime } from "../generic/metadata.js";
+import { statusOnly } from "../generic/status-parts.js";
+import type { Definition } from "./definition.js";
+import { Conditions, condition, type NameHolder, statusOf } from "./definition-status.js";
+import { validatesDefinition } from "./validate-definition.js";
+
+/** The definitions that there are, as the view has them. */
+export interface DefinitionSource {
+  /** Those that hold names. */
+  holders(): Iterable<NameHolder>;
+}
+
+/** Taken off by the loop that deletes a definition's objects, when none is left. */
+export function cleanupFinalizer({ groupDomain }: Naming): string {
+  return `customresourcecleanup.apiextensions.${groupDomain}`;
+}
+
+export function definitionStrategy(
+  definitions: DefinitionSource,
+  naming: Naming,
+): ResourceStrategy {
+  const finalizer = cleanupFinalizer(naming);
+  const setStatus = (
+    next: Definition,
+    current: Definition | undefined,
+    { nowMs }: StrategyContext,
+  ) => {
+    const now = formatTime(nowMs);
+    const holders = definitions.holders();
+    next.status = statusOf(next, current?.status, { naming, now, holders });
+  };
+  return {
+    ...validatesDefinition,
+    allowUnconditionalUpdate: false,
+    generationFields: ["spec"],
+    prepareForCreate: (next: ApiObject, context) => setStatus(next, undefined, context),
+    prepareForUpdate(next: ApiObject, current: ApiObject, context) {
+      if (context.subresource === "status") statusOnly.prepareForUpdate?.(next, current, context);
+      else setStatus(next, current, context);
+    },
+    // Objects may be there as long as nobody has begun to look for them.
+    isRemovable: ({ metadata }) => metadata.deletionTimestamp !== undefined,
+    beginDeletion(object: ApiObject) {
+      const { metadata } = object;
+      const definition: Definition = object;
+      const finalizers = metadata.finalizers ?? [];
+      if (!finalizers.includes(finalizer)) metadata.finalizers = [...finalizers, finalizer];
+      const now = metadata.deletionTimestamp ?? "";
+      const conditions = new Conditions(definition.status?.conditions ?? [], now);
+      const message =
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+      conditions.set(condition("Terminating", "True", "InstanceDeletionPending", message));
+      definition.status = { ...definition.status, conditions: conditions.all };
+    },
+  };
+}

@@ -1,0 +1,84 @@
+/**
+ * CustomResourceDefinition as it lies in the store, for all who read definitions. The type is what the
+ * facts describe: objects have been decoded by them, so each member has its type or is missing.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import type { Maybe } from "../../api/validation-values.js";
+import type { ColumnDefinition, Subresources } from "../../structural/definition/check-version.js";
+import type { JsonSchema } from "../../structural/json-schema.js";
+import type { ClientConfig } from "../admissionregistration/validate-webhooks.js";
+
+export interface Definition extends ApiObject {
+  spec?: DefinitionSpec;
+  status?: DefinitionStatus;
+}
+
+export interface DefinitionSpec {
+  readonly group?: string;
+  readonly scope?: string;
+  readonly names?: Maybe<DefinitionNames>;
+  readonly versions?: Maybe<readonly DefinitionVersion[]>;
+  readonly conversion?: Maybe<DefinitionConversion>;
+  readonly preserveUnknownFields?: boolean;
+}
+
+export interface DefinitionNames {
+  readonly plural?: string;
+  readonly singular?: string;
+  readonly kind?: string;
+  readonly listKind?: string;
+  readonly shortNames?: Maybe<readonly string[]>;
+  readonly categories?: Maybe<readonly string[]>;
+}
+
+export interface DefinitionVersion {
+  readonly name: string;
+  readonly served?: boolean;
+  readonly storage?: boolean;
+  readonly deprecated?: boolean;
+  readonly deprecationWarning?: Maybe<string>;
+  readonly schema?: Maybe<{ readonly openAPIV3Schema?: Maybe<JsonSchema> }>;
+  readonly subresources?: Maybe<Subresources>;
+  readonly additionalPrinterColumns?: Maybe<readonly ColumnDefinition[]>;
+  readonly selectableFields?: Maybe<readonly { readonly jsonPath?: string }[]>;
+}
+
+export interface DefinitionConversion {
+  readonly strategy?: string;
+  readonly webhook?: Maybe<{
+    readonly clientConfig?: Maybe<ConversionClientConfig>;
+    readonly conversionReviewVersions?: Maybe<readonly string[]>;
+  }>;
+}
+
+/** Where a conversion webhook is; the bundle is base64 of PEM. */
+export interface ConversionClientConfig extends ClientConfig {
+  readonly caBundle?: Maybe<string>;
+}
+
+export interface DefinitionStatus {
+  readonly conditions?: Maybe<readonly DefinitionCondition[]>;
+  readonly acceptedNames?: DefinitionNames;
+  readonly storedVersions?: Maybe<readonly string[]>;
+  readonly observedGeneration?: number;
+}
+
+export interface DefinitionCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string | null;
+  readonly observedGeneration?: number;
+}
+
+export function isConditionTrue({ status }: Definition, type: string): boolean {
+  return (status?.conditions ?? []).some(
+    (condition) => condition.type === type && condition.status === "True",
+  );
+}
+
+/** The schema of a version; undefined where there is none. */
+export function schemaOf(version: DefinitionVersion): JsonSchema | undefined {
+  return version.schema?.openAPIV3Schema ?? undefined;
+}

@@ -1,0 +1,57 @@
+/** What a definition need not keep because the one that it replaces does not keep it either. */
+import type { FieldError } from "../../api/status.js";
+import { checkDefaults } from "../../structural/definition/check-defaults.js";
+import { checkListKeys } from "../../structural/definition/check-schema.js";
+import { checkStructural } from "../../structural/definition/check-structural.js";
+import type { Strictness } from "../../structural/definition/strictness.js";
+import { itemSchema, type JsonSchema, someSchema } from "../../structural/json-schema.js";
+import { toStructural } from "../../structural/structural.js";
+import { type Definition, schemaOf } from "./definition.js";
+
+const TYPES: ReadonlySet<string> = new Set([
+  "",
+  "array",
+  "boolean",
+  "integer",
+  "number",
+  "object",
+  "string",
+]);
+
+export function relaxedBy(current: Definition): Strictness {
+  const versions = current.spec?.versions ?? [];
+  const schemas = versions.map(schemaOf).filter((schema) => schema !== undefined);
+  const none = (isBroken: (schema: JsonSchema) => boolean) => !schemas.some(isBroken);
+  const isStructural = none((schema) => checkStructural(schema, "").length > 0);
+  return {
+    requiresSchemas: schemas.length === versions.length,
+    requiresStructural: isStructural,
+    requiresTypes: none((schema) => someSchema(schema, ({ type = "" }) => !TYPES.has(type))),
+    requiresPrunedDefaults: !isStructural || none(hasUnprunedDefaults),
+    requiresAtomicSets: none((schema) => someSchema(schema, isNonAtomicSet)),
+    requiresListKeys: none((schema) => someSchema(schema, lacksListKeys)),
+    skipsRuleCost: false,
+  };
+}
+
+function hasUnprunedDefaults(schema: JsonSchema): boolean {
+  return checkDefaults(toStructural(schema), "", true).some(({ message }) =>
+    message.endsWith("must not have unknown fields"),
+  );
+}
+
+function isNonAtomicSet(schema: JsonSchema): boolean {
+  const items = itemSchema(schema);
+  if (schema["x-kubernetes-list-type"] !== "set" || items === undefined) return false;
+  const { type } = items;
+  const listType = items["x-kubernetes-list-type"] ?? "atomic";
+  return type === "array"
+    ? listType !== "atomic"
+    : type === "object" && items["x-kubernetes-map-type"] !== "atomic";
+}
+
+function lacksListKeys(schema: JsonSchema): boolean {
+  const errors: FieldError[] = [];
+  checkListKeys(schema, "", errors);
+  return errors.length > 0;
+}
