@@ -158,11 +158,29 @@ const RESOURCE_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "met
 const NAME_LENGTH_MAX = 253;
 
 /** Words that CEL keeps for itself. */
-const RESERVED: ReadonlySet<string> = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
-    " ",
-  ),
-);
+const RESERVED: ReadonlySet<string> = new Set([
+  "true",
+  "false",
+  "null",
+  "in",
+  "as",
+  "break",
+  "const",
+  "continue",
+  "else",
+  "for",
+  "function",
+  "if",
+  "import",
+  "let",
+  "loop",
+  "package",
+  "namespace",
+  "return",
+  "var",
+  "void",
+  "while",
+]);
 
 /** The name of a member in expressions; undefined = it cannot be written there. */
 export function escapeName(name: string): string | undefined {

@@ -29,8 +29,18 @@ export type RuleCheck = (
   path?: string,
 ) => FieldError[];
 
-/** Compiles when it is first asked. @param isResource whether values have metadata of their own */
-export function createRuleCheck(root: Structural, isResource = true): RuleCheck {
+export interface RuleCheckOptions {
+  /** Whether values have metadata of their own. Default true. */
+  readonly isResource?: boolean;
+  /** Whether what was wrong before and is unchanged is left alone. Default true. */
+  readonly ratchets?: boolean;
+}
+
+/** Compiles when it is first asked. */
+export function createRuleCheck(
+  root: Structural,
+  { isResource = true, ratchets = true }: RuleCheckOptions = {},
+): RuleCheck {
   const compiled = new Map<Structural, readonly CompiledRule[]>();
   const rulesOf = (node: Structural, hasMetadata: boolean): readonly CompiledRule[] => {
     let rules = compiled.get(node);
@@ -41,7 +51,7 @@ export function createRuleCheck(root: Structural, isResource = true): RuleCheck 
     return rules;
   };
   return (object, old, path = "") => {
-    const run = new Run(rulesOf);
+    const run = new Run(rulesOf, ratchets);
     run.check(object, old, root, isResource, path);
     return run.errors;
   };
@@ -50,12 +60,17 @@ export function createRuleCheck(root: Structural, isResource = true): RuleCheck 
 class Run {
   readonly errors: FieldError[] = [];
   readonly #rulesOf: (node: Structural, isResource: boolean) => readonly CompiledRule[];
+  readonly #ratchets: boolean;
   #budget = OBJECT_COST_MAX;
   /** Set when the budget is used up, or a single evaluation was stopped: no further rule is asked. */
   #isOver = false;
 
-  constructor(rulesOf: (node: Structural, isResource: boolean) => readonly CompiledRule[]) {
+  constructor(
+    rulesOf: (node: Structural, isResource: boolean) => readonly CompiledRule[],
+    ratchets: boolean,
+  ) {
     this.#rulesOf = rulesOf;
+    this.#ratchets = ratchets;
   }
 
   check(
@@ -111,7 +126,8 @@ class Run {
     const shown = node.type;
     const refuse = (field: string, error: FieldError) => {
       // What was wrong before and has not changed is no reason to refuse a change elsewhere.
-      if (!usesOldSelf && old !== undefined && deepEqual(self, old)) return;
+      const mayStay = this.#ratchets && !usesOldSelf && old !== undefined;
+      if (mayStay && deepEqual(self, old)) return;
       this.errors.push({ ...error, field });
     };
     const at = path === "" ? WHOLE : path;

@@ -43,7 +43,7 @@ test("definitions of types are accepted or refused by their rules, field by fiel
     ],
     [
       definition({ versions: [version, { ...version, storage: false }] }),
-      'spec.versions[1].name: Duplicate value: "v1"',
+      `spec.versions: Invalid value: ${JSON.stringify([version, { ...version, storage: false }])}: must contain unique version names`,
     ],
     [
       definition({ versions: [{ ...version, name: "1" }] }),
@@ -73,6 +73,7 @@ test("definitions of types are accepted or refused by their rules, field by fiel
     [
       definition({ conversion: { strategy: "Webhook" } }),
       "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
+      "spec.conversion.conversionReviewVersions: Required value",
     ],
     [
       definition({ preserveUnknownFields: true }),
@@ -90,18 +91,143 @@ test("one version of a type is stored, not two", () => {
   assert.match(problem, /must have exactly one version marked as storage version$/);
 });
 
+const established = {
+  conditions: [{ type: "Established", status: "True", reason: "", message: "" }],
+};
+
 test("a definition keeps its scope and the versions that objects are stored in", () => {
   checkChanges("apiextensions.k8s.io/v1/customresourcedefinitions", [
     [definition({}), definition({}, { shortNames: ["th"] })],
+    // As long as nothing is served, nothing is stored that a scope would have to fit.
+    [{ ...definition({}), status: { storedVersions: ["v1"] } }, definition({ scope: "Cluster" })],
     [
-      definition({}),
-      definition({ scope: "Cluster" }),
+      { ...definition({}), status: established },
+      { ...definition({ scope: "Cluster" }), status: established },
       'spec.scope: Invalid value: "Cluster": field is immutable',
     ],
     [
-      definition({}),
-      definition({ versions: [{ ...version, name: "v2" }] }),
-      'status.storedVersions[0]: Invalid value: "v1": must appear in spec.versions',
+      { ...definition({}), status: { storedVersions: ["v1"] } },
+      {
+        ...definition({ versions: [{ ...version, name: "v2" }] }),
+        status: { storedVersions: ["v1", "v2"] },
+      },
+      'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions',
+    ],
+  ]);
+});
+
+test("parts that all versions share are told under the spec, others under their version", () => {
+  const withSchema = (name: string, x: object, more: object = {}) => ({
+    name,
+    served: true,
+    storage: name === "v1",
+    schema: { openAPIV3Schema: { type: "object", properties: { x } } },
+    ...more,
+  });
+  const columns = { additionalPrinterColumns: [{ name: "A", type: "text", jsonPath: "a" }] };
+  checkProblems("apiextensions.k8s.io/v1/customresourcedefinitions", [
+    [
+      definition({ versions: [withSchema("v1", {}, columns)] }),
+      "spec.validation.openAPIV3Schema.properties[x].type: Required value: must not be empty for specified object fields",
+      'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string',
+      'spec.additionalPrinterColumns[0].JSONPath: Invalid value: "a": must be a simple json path starting with .',
+    ],
+    [
+      definition({
+        versions: [
+          withSchema("v1", { type: "string" }),
+          withSchema("v2", {}, { deprecationWarning: "old", subresources: { scale: {} } }),
+        ],
+      }),
+      'spec.versions[1].deprecationWarning: Invalid value: "old": can only be set for deprecated versions',
+      "spec.versions[1].schema.openAPIV3Schema.properties[x].type: Required value: must not be empty for specified object fields",
+      "spec.versions[1].subresources.scale.specReplicasPath: Required value",
+      "spec.versions[1].subresources.scale.statusReplicasPath: Required value",
+    ],
+  ]);
+});
+
+test("selectable fields are plain paths to single values of the schema", () => {
+  const schema = {
+    openAPIV3Schema: {
+      type: "object",
+      properties: {
+        spec: {
+          type: "object",
+          properties: { a: { type: "string" }, b: { type: "array", items: { type: "string" } } },
+        },
+      },
+    },
+  };
+  const selecting = (...paths: string[]) =>
+    definition({
+      versions: [{ ...version, schema, selectableFields: paths.map((jsonPath) => ({ jsonPath })) }],
+    });
+  const why =
+    "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
+  checkProblems("apiextensions.k8s.io/v1/customresourcedefinitions", [
+    [selecting(".spec.a")],
+    [
+      selecting(".spec.a", ".spec.a"),
+      'spec.selectableFields[1].jsonPath: Duplicate value: ".spec.a"',
+    ],
+    [selecting(".spec.b"), `spec.selectableFields[0].jsonPath: Invalid value: ".spec.b": ${why}`],
+    [
+      selecting(".spec.c"),
+      'spec.selectableFields[0].jsonPath: Invalid value: ".spec.c": is an invalid path: does not refer to a valid field: c',
+    ],
+    [
+      selecting(".metadata.name"),
+      'spec.selectableFields[0].jsonPath: Invalid value: ".metadata.name": must not point to fields in metadata',
+      `spec.selectableFields[0].jsonPath: Invalid value: ".metadata.name": ${why}`,
+    ],
+  ]);
+});
+
+test("a definition in a protected group says who approved it", () => {
+  const named = (annotations?: object) => ({
+    ...definition({ group: "things.k8s.io" }),
+    metadata: { name: "things.things.k8s.io", ...(annotations && { annotations }) },
+  });
+  const approved = (value: string) => named({ "api-approved.kubernetes.io": value });
+  const field = "metadata.annotations[api-approved.kubernetes.io]";
+  checkProblems("apiextensions.k8s.io/v1/customresourcedefinitions", [
+    [approved("https://example.com/1")],
+    [approved("unapproved, an experiment")],
+    [
+      named(),
+      `${field}: Required value: protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111`,
+    ],
+    [
+      approved("yes"),
+      `${field}: Invalid value: "yes": protected groups must have approval annotation "api-approved.kubernetes.io" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`,
+    ],
+  ]);
+});
+
+test("a definition may keep what an older one did not know to be wrong", () => {
+  const old = { ...version, schema: { openAPIV3Schema: { properties: { x: {} } } } };
+  const listed = (items: object) => ({
+    ...version,
+    schema: {
+      openAPIV3Schema: {
+        type: "object",
+        properties: { x: { type: "array", items, "x-kubernetes-list-type": "set" } },
+      },
+    },
+  });
+  const stored = { storedVersions: ["v1"] };
+  const of = (one: object, names: object = {}) => ({
+    ...definition({ versions: [one] }, names),
+    status: stored,
+  });
+  checkChanges("apiextensions.k8s.io/v1/customresourcedefinitions", [
+    [of(old), of(old, { shortNames: ["th"] })],
+    [of(listed({ type: "object" })), of(listed({ type: "object" }), { shortNames: ["th"] })],
+    [
+      of(listed({ type: "string" })),
+      of(listed({ type: "object" })),
+      "spec.validation.openAPIV3Schema.properties[x].items.x-kubernetes-map-type: Invalid value: null: must be atomic as item of a list with x-kubernetes-list-type=set",
     ],
   ]);
 });

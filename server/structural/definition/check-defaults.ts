@@ -71,5 +71,6 @@ function checkDefault(
   validateListTypes(value, node, path, errors);
   if (errors.length > 0 || !node.has.rules) return errors;
   // A default is there from the start, so that it replaces itself.
-  return createRuleCheck(node, node.isEmbedded)(value, value, path);
+  const check = createRuleCheck(node, { isResource: node.isEmbedded, ratchets: false });
+  return check(value, value, path);
 }

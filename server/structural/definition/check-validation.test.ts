@@ -1,0 +1,282 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { JsonSchema } from "../json-schema.js";
+import { checkValidation } from "./check-validation.js";
+import { STRICT } from "./strictness.js";
+
+function problems(schema: JsonSchema, hasStatus = false): string[] {
+  return checkValidation(schema, "s", hasStatus, STRICT).map(
+    ({ field, message }) => `${field}: ${message}`,
+  );
+}
+
+/** Of the member "x" of the root. */
+const of = (x: JsonSchema): JsonSchema => ({ type: "object", properties: { x } });
+const X = "s.properties[x]";
+const text: JsonSchema = { type: "string" };
+const rule = (text: string, more: object = {}) => ({
+  "x-kubernetes-validations": [{ rule: text, ...more }],
+});
+
+type Case = readonly [schema: JsonSchema, ...problems: readonly string[]];
+
+const CASES: Readonly<Record<string, readonly Case[]>> = {
+  structure: [
+    [of(text)],
+    [{ properties: { x: text } }, "s.type: Required value: must not be empty at the root"],
+    [{ type: "array", items: text }, 's.type: Invalid value: "array": must be object at the root'],
+    [of({}), `${X}.type: Required value: must not be empty for specified object fields`],
+    [of({ type: "array" }), `${X}.items: Required value: must be specified`],
+    [
+      of({ type: "array", items: {} }),
+      `${X}.items.type: Required value: must not be empty for specified array items`,
+    ],
+    [of({ "x-kubernetes-preserve-unknown-fields": true })],
+    [of({ "x-kubernetes-int-or-string": true })],
+    [of({ "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }] })],
+    [
+      of({
+        "x-kubernetes-int-or-string": true,
+        allOf: [{ anyOf: [{ type: "integer" }, { type: "string" }] }, { pattern: "^a" }],
+      }),
+    ],
+    [
+      of({ "x-kubernetes-int-or-string": true, "x-kubernetes-preserve-unknown-fields": true }),
+      `${X}.x-kubernetes-preserve-unknown-fields: Invalid value: true: must be false if x-kubernetes-int-or-string is true`,
+    ],
+    [
+      { type: "object", additionalProperties: text },
+      "s.additionalProperties: Forbidden: must not be used at the root",
+    ],
+    [
+      of({ type: "string", pattern: "(" }),
+      `${X}.pattern: Invalid value: "(": must be a valid regular expression, but isn't: error parsing regexp: missing closing ): \`(\``,
+    ],
+  ],
+  junctors: [
+    [of({ ...text, anyOf: [{ maxLength: 1 }, { pattern: "a" }] })],
+    [
+      of({ ...text, anyOf: [{ type: "string", default: "a", description: "d" }] }),
+      `${X}.anyOf[0].default: Forbidden: must be undefined to be structural`,
+      `${X}.anyOf[0].description: Forbidden: must be empty to be structural`,
+      `${X}.anyOf[0].type: Forbidden: must be empty to be structural`,
+    ],
+    [
+      of({
+        type: "object",
+        properties: { a: text },
+        oneOf: [{ required: ["a"] }, { properties: { b: {} } }],
+      }),
+      `${X}.properties[b]: Required value: because it is defined in ${X}.oneOf[1].properties[b]`,
+    ],
+    [
+      of({ ...text, not: { items: { pattern: "a" } } }),
+      `${X}.items: Required value: because it is defined in ${X}.not.items`,
+    ],
+  ],
+  metadata: [
+    [{ type: "object", properties: { metadata: { type: "object", properties: { name: text } } } }],
+    [
+      {
+        type: "object",
+        properties: { metadata: { type: "object", properties: { labels: { type: "object" } } } },
+      },
+      "s.properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified",
+    ],
+    [
+      { type: "object", properties: { kind: { type: "integer" } } },
+      's.properties[kind].type: Invalid value: "integer": must be string',
+    ],
+    [
+      of({ type: "object", "x-kubernetes-embedded-resource": true }),
+      `${X}.properties: Required value: must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields`,
+    ],
+    [
+      of({
+        type: "string",
+        "x-kubernetes-embedded-resource": true,
+        "x-kubernetes-preserve-unknown-fields": true,
+      }),
+      `${X}.type: Invalid value: "string": must be object if x-kubernetes-embedded-resource is true`,
+    ],
+  ],
+  keywords: [
+    [
+      of({ ...text, uniqueItems: true }),
+      `${X}.uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic`,
+    ],
+    [of({ ...text, $ref: "#/x" }), `${X}.$ref: Forbidden: $ref is not supported`],
+    [
+      of({ type: "object", properties: { a: text }, additionalProperties: text }),
+      `${X}.additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive`,
+    ],
+    [
+      of({ type: "null" }),
+      `${X}.type: Unsupported value: "null": supported values: "array", "boolean", "integer", "number", "object", "string"`,
+      `${X}.type: Forbidden: type cannot be set to null, use nullable as an alternative`,
+    ],
+    [
+      of({ type: "object", "x-kubernetes-preserve-unknown-fields": false }),
+      `${X}.x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined`,
+    ],
+    [{ ...of(text), nullable: true }, "s.nullable: Forbidden: nullable cannot be true at the root"],
+  ],
+  "lists and maps": [
+    [
+      of({
+        type: "array",
+        items: { type: "object", properties: { k: text }, required: ["k"] },
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+      }),
+    ],
+    [
+      of({
+        type: "array",
+        items: { type: "object", properties: { k: text } },
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+      }),
+      `${X}.items.properties[k].default: Required value: this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property`,
+    ],
+    [
+      of({ type: "array", items: text, "x-kubernetes-list-type": "map" }),
+      `${X}.x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map`,
+      `${X}.items.type: Invalid value: "string": must be object if parent array's x-kubernetes-list-type is map`,
+    ],
+    [
+      of({ type: "array", items: { type: "object" }, "x-kubernetes-list-type": "set" }),
+      `${X}.items.x-kubernetes-map-type: Invalid value: null: must be atomic as item of a list with x-kubernetes-list-type=set`,
+    ],
+    [
+      of({ type: "array", items: { ...text, nullable: true }, "x-kubernetes-list-type": "set" }),
+      `${X}.items.nullable: Forbidden: cannot be nullable when x-kubernetes-list-type is set`,
+    ],
+    [
+      of({ type: "object", "x-kubernetes-list-type": "atomic" }),
+      `${X}.type: Invalid value: "object": must be array if x-kubernetes-list-type is specified`,
+    ],
+    [
+      of({ type: "array", items: text, "x-kubernetes-list-type": "bag" }),
+      `${X}.x-kubernetes-list-type: Unsupported value: "bag": supported values: "atomic", "set", "map"`,
+    ],
+    [
+      of({ ...text, "x-kubernetes-map-type": "atomic" }),
+      `${X}.type: Invalid value: "string": must be object if x-kubernetes-map-type is specified`,
+    ],
+  ],
+  defaults: [
+    [of({ ...text, default: "a", enum: ["a"] })],
+    [
+      of({ ...text, default: 1 }),
+      `${X}.default: Invalid value: "integer":  in body must be of type string: "integer"`,
+    ],
+    [
+      of({ type: "object", properties: { a: text }, default: { a: "x", b: 1 } }),
+      `${X}.default: Invalid value: {"a":"x","b":1}: must not have unknown fields`,
+    ],
+    [
+      of({ type: "object", properties: { a: { type: "integer" } }, default: { a: "x" } }),
+      `${X}.default.a: Invalid value: "string": a in body must be of type integer: "string"`,
+    ],
+    [
+      of({ ...text, default: "b", ...rule("self == 'a'") }),
+      `${X}.default: Invalid value: "string": failed rule: self == 'a'`,
+    ],
+    [
+      { type: "object", properties: { kind: { ...text, default: "K" } } },
+      "s.properties[kind].default: Forbidden: must not be set in top-level kind",
+    ],
+  ],
+  rules: [
+    [of({ ...text, ...rule("self.size() < 3", { message: "short" }) })],
+    [
+      of({ ...text, ...rule(" ") }),
+      `${X}.x-kubernetes-validations[0].rule: Required value: rule is not specified`,
+    ],
+    [
+      of({ ...text, ...rule("self\n== 'a'") }),
+      `${X}.x-kubernetes-validations[0].message: Required value: message must be specified if rule contains line breaks`,
+    ],
+    [
+      of({ ...text, ...rule("self == 'a'", { reason: "Because" }) }),
+      `${X}.x-kubernetes-validations[0].reason: Unsupported value: "Because": supported values: "FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"`,
+    ],
+    [
+      of({
+        type: "object",
+        properties: { a: text },
+        ...rule("self.a == 'a'", { fieldPath: ".b" }),
+      }),
+      `${X}.x-kubernetes-validations[0].fieldPath: Invalid value: ".b": must be a valid path`,
+    ],
+    [
+      of({ type: "array", items: { ...text, ...rule("self == oldSelf") }, maxItems: 3 }),
+      `${X}.items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within ${X}`,
+    ],
+    [
+      of({ ...text, ...rule("self == 'a'", { optionalOldSelf: true }) }),
+      `${X}.x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule`,
+    ],
+  ],
+};
+
+describe("schemas of definitions are accepted or refused with the existing API's words", () => {
+  for (const [topic, cases] of Object.entries(CASES)) {
+    test(topic, () => {
+      for (const [schema, ...expected] of cases) {
+        assert.deepEqual(problems(schema), expected, JSON.stringify(schema));
+      }
+    });
+  }
+});
+
+test("a rule that does not compile is refused with the place of its mistake", () => {
+  const [problem = "", ...others] = problems(of({ type: "integer", ...rule("self == 'a'") }));
+  assert.deepEqual(others, []);
+  assert.match(
+    problem,
+    /^s\.properties\[x\]\.x-kubernetes-validations\[0\]\.rule: Invalid value: \{"rule":"self == 'a'"\}: compilation failed: ERROR: <input>:1:6: found no matching overload/,
+  );
+});
+
+test("rules may cost so much and no more, by what fits into the places they are asked of", () => {
+  const nested = (max: object): JsonSchema =>
+    of({
+      type: "array",
+      ...max,
+      items: {
+        type: "array",
+        ...max,
+        items: { ...text, maxLength: 20, ...rule("self.contains('x')") },
+      },
+    });
+  assert.deepEqual(problems(nested({ maxItems: 10 })), []);
+  assert.match(
+    problems(nested({ maxItems: 100_000 }))[0] ?? "",
+    /items\.items\.x-kubernetes-validations\[0\]\.rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x \(try simplifying/,
+  );
+  const many = of({
+    type: "array",
+    maxItems: 800,
+    items: { type: "integer" },
+    "x-kubernetes-validations": Array.from({ length: 60 }, (_, index) => ({
+      rule: `self.all(a, self.all(b, a != b + ${index}))`,
+    })),
+  });
+  const total = problems(many);
+  assert.ok(
+    total.some((line) =>
+      line.startsWith("s: Forbidden: x-kubernetes-validations estimated rule cost total"),
+    ),
+    total[0],
+  );
+});
+
+test("a root whose status is written by itself may not say what its parts cannot", () => {
+  assert.deepEqual(problems(of(text), true), []);
+  assert.match(
+    problems({ ...of(text), anyOf: [{ required: ["x"] }] }, true)[0] ?? "",
+    /only \[Description Type .* XValidations\] fields are allowed at the root of the schema if the status subresource is enabled$/,
+  );
+});

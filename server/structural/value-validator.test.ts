@@ -1,0 +1,359 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Ajv } from "ajv";
+import fc from "fast-check";
+import type { JsonValue } from "../api/meta.js";
+import type { JsonSchema } from "./json-schema.js";
+import { Findings, goFloat } from "./value-findings.js";
+import { compileValidator } from "./value-validator.js";
+
+function problems(schema: JsonSchema, value: JsonValue, old?: JsonValue): string[] {
+  const findings = new Findings();
+  compileValidator(schema)(value, findings, old);
+  return findings.toErrors().map(({ field, message }) => `${field}: ${message}`);
+}
+
+const of = (x: JsonSchema): JsonSchema => ({ type: "object", properties: { x } });
+
+type Case = readonly [schema: JsonSchema, value: JsonValue, ...problems: readonly string[]];
+
+/** Of the member "x" of an object. */
+const CASES: Readonly<Record<string, readonly Case[]>> = {
+  type: [
+    [{ type: "string" }, "a"],
+    [
+      { type: "string" },
+      1,
+      'x: Invalid value: "integer": x in body must be of type string: "integer"',
+    ],
+    [
+      { type: "integer" },
+      1.5,
+      'x: Invalid value: "number": x in body must be of type integer: "number"',
+    ],
+    [{ type: "integer" }, 2 ** 40],
+    [{ type: "integer" }, 9_007_199_254_740_993n],
+    [{ type: "number" }, 1],
+    [{ type: "boolean" }, true],
+    [
+      { type: "array", items: { type: "string" } },
+      { a: 1 },
+      'x: Invalid value: "object": x in body must be of type array: "object"',
+    ],
+    [
+      { type: "object" },
+      [1],
+      'x: Invalid value: "array": x in body must be of type object: "array"',
+    ],
+    [{}, "anything"],
+  ],
+  nullable: [
+    [{ type: "string", nullable: true, enum: ["a"] }, null],
+    [
+      { type: "string" },
+      null,
+      'x: Invalid value: "null": x in body must be of type string: "null"',
+    ],
+  ],
+  "x-kubernetes-int-or-string": [
+    [{ "x-kubernetes-int-or-string": true }, 1],
+    [{ "x-kubernetes-int-or-string": true }, "25%"],
+    [
+      { "x-kubernetes-int-or-string": true },
+      true,
+      'x: Invalid value: "boolean": x in body must be of type integer,string: "boolean"',
+    ],
+  ],
+  texts: [
+    [{ type: "string", maxLength: 3 }, "abcd", "x: Too long: may not be more than 3 bytes"],
+    [{ type: "string", maxLength: 1 }, "😀"],
+    [
+      { type: "string", minLength: 2 },
+      "😀",
+      'x: Invalid value: "😀": x in body should be at least 2 chars long',
+    ],
+    [
+      { type: "string", pattern: "^a+$" },
+      "b",
+      "x: Invalid value: \"b\": x in body should match '^a+$'",
+    ],
+    [{ type: "string", pattern: "b" }, "abc"],
+    [
+      { type: "string", format: "date-time" },
+      "yesterday",
+      'x: Invalid value: "yesterday": x in body must be of type date-time: "yesterday"',
+    ],
+    [{ type: "string", format: "of-my-own" }, "anything"],
+  ],
+  numbers: [
+    [
+      { type: "integer", minimum: 1 },
+      0,
+      "x: Invalid value: 0: x in body should be greater than or equal to 1",
+    ],
+    [
+      { type: "integer", maximum: 1_000_000 },
+      1_000_001,
+      "x: Invalid value: 1000001: x in body should be less than or equal to 1e+06",
+    ],
+    [
+      { type: "number", minimum: 0, exclusiveMinimum: true },
+      0,
+      "x: Invalid value: 0: x in body should be greater than 0",
+    ],
+    [
+      { type: "number", maximum: 1.5, exclusiveMaximum: true },
+      1.5,
+      "x: Invalid value: 1.5: x in body should be less than 1.5",
+    ],
+    [
+      { type: "integer", multipleOf: 5 },
+      7,
+      "x: Invalid value: 7: x in body should be a multiple of 5",
+    ],
+    [
+      { type: "integer", maximum: 9_007_199_254_740_992 },
+      9_007_199_254_740_993n,
+      "x: Invalid value: 9007199254740992: x in body should be less than or equal to 9.007199254740992e+15",
+    ],
+  ],
+  enum: [
+    [{ type: "string", enum: ["a", "b"] }, "a"],
+    [{ type: "integer", enum: [1, 2] }, 3, 'x: Unsupported value: 3: supported values: "1", "2"'],
+    [
+      { type: "object", enum: [{ a: 1, b: 2 }] },
+      { b: 2, a: 1 },
+    ],
+  ],
+  lists: [
+    [
+      { type: "array", minItems: 2 },
+      [1],
+      "x: Invalid value: 1: x in body should have at least 2 items",
+    ],
+    [{ type: "array", maxItems: 1 }, [1, 2], "x: Too many: 2: must have at most 1 item"],
+    [
+      { type: "array", items: { type: "object", properties: { a: { type: "string" } } } },
+      [{ a: "x" }, { a: 1 }],
+      'x[1].a: Invalid value: "integer": x[1].a in body must be of type string: "integer"',
+    ],
+  ],
+  objects: [
+    [{ type: "object", required: ["a", "b"] }, { a: null }, "x.b: Required value"],
+    [
+      { type: "object", minProperties: 1 },
+      {},
+      "x: Invalid value: 0: x in body should have at least 1 properties",
+    ],
+    [
+      { type: "object", maxProperties: 1 },
+      { a: 1, b: 2 },
+      "x: Too many: 2: must have at most 1 item",
+    ],
+    [
+      { type: "object", additionalProperties: { type: "string" } },
+      { a: "x", b: 1 },
+      'x.b: Invalid value: "integer": x.b in body must be of type string: "integer"',
+    ],
+    [{ type: "object", properties: { a: {} } }, { unknown: 1 }],
+  ],
+  junctors: [
+    [
+      { type: "string", anyOf: [{ maxLength: 1 }, { pattern: "^a" }] },
+      "bb",
+      '<nil>: Invalid value: "": "x" must validate at least one schema (anyOf)',
+      "x: Too long: may not be more than 1 bytes",
+    ],
+    [{ type: "string", anyOf: [{ maxLength: 1 }, { pattern: "^a" }] }, "ab"],
+    [
+      { type: "object", oneOf: [{ required: ["a"] }, { required: ["b"] }] },
+      {},
+      '<nil>: Invalid value: "": "x" must validate one and only one schema (oneOf). Found none valid',
+      "x.a: Required value",
+    ],
+    [
+      { type: "object", oneOf: [{ required: ["a"] }, { required: ["b"] }] },
+      { a: 1, b: 1 },
+      '<nil>: Invalid value: "": "x" must validate one and only one schema (oneOf). Found 2 valid alternatives',
+    ],
+    [
+      { type: "integer", allOf: [{ minimum: 3 }, { maximum: 9 }] },
+      1,
+      "x: Invalid value: 1: x in body should be greater than or equal to 3",
+      '<nil>: Invalid value: "": "x" must validate all the schemas (allOf)',
+    ],
+    [
+      { type: "string", not: { enum: ["admin"] } },
+      "admin",
+      '<nil>: Invalid value: "": "x" must not validate the schema (not)',
+    ],
+  ],
+};
+
+describe("validation has the existing API's words", () => {
+  for (const [keyword, cases] of Object.entries(CASES)) {
+    test(keyword, () => {
+      for (const [schema, value, ...expected] of cases) {
+        const found = problems(of(schema), { x: value });
+        assert.deepEqual(found, expected, JSON.stringify(schema));
+      }
+    });
+  }
+});
+
+test("a value that was wrong before and is unchanged is left alone, wherever it has a place", () => {
+  const item: JsonSchema = {
+    type: "object",
+    properties: { name: { type: "string" }, size: { type: "integer", maximum: 5 } },
+  };
+  const list: JsonSchema = { type: "array", items: item };
+  const map: JsonSchema = {
+    ...list,
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+  };
+  const schema: JsonSchema = {
+    type: "object",
+    properties: { a: { type: "string", maxLength: 1 }, list, map },
+  };
+  const big = (name: string) => ({ name, size: 9 });
+  const old = { a: "long", list: [big("x")], map: [big("x"), big("y")] };
+
+  assert.deepEqual(problems(schema, old, old), []);
+  assert.equal(problems(schema, { ...old, a: "other" }, old).length, 1);
+  // Items of a plain list have no place: with the list they are all new.
+  assert.equal(problems(schema, { ...old, list: [big("x"), big("z")] }, old).length, 2);
+  const moved = { ...old, map: [big("y"), { name: "x", size: 1 }] };
+  assert.deepEqual(problems(schema, moved, old), []);
+  const changed = { ...old, map: [{ name: "x", size: 8 }, big("y")] };
+  assert.equal(problems(schema, changed, old).length, 1);
+});
+
+test("floats are shown as Go shows them", () => {
+  const shown = [0, 1, 65535, 999999, 1e6, 2147483647, 1.5, 0.0001, 0.00001, 1e21, -5].map(goFloat);
+  assert.deepEqual(shown, [
+    "0",
+    "1",
+    "65535",
+    "999999",
+    "1e+06",
+    "2.147483647e+09",
+    "1.5",
+    "0.0001",
+    "1e-05",
+    "1e+21",
+    "-5",
+  ]);
+});
+
+const scalars = fc.oneof(
+  fc.string({ maxLength: 6 }),
+  fc.integer({ min: -20, max: 20 }),
+  fc.constantFrom(0.5, -1.25, 3.75),
+  fc.boolean(),
+  fc.constant(null),
+);
+
+const names = fc.constantFrom("a", "b", "c");
+
+const values: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    scalars,
+    fc.array(tie("value"), { maxLength: 4 }),
+    fc.dictionary(names, tie("value"), { maxKeys: 3, noNullPrototype: true }),
+  ),
+})).value;
+
+const size = fc.integer({ min: 0, max: 4 });
+
+/** What means the same in OpenAPI and in JSON Schema. */
+const schemas: fc.Arbitrary<JsonSchema> = fc.letrec<{ schema: JsonSchema }>((tie) => ({
+  schema: fc.oneof(
+    { maxDepth: 3 },
+    fc.constant<JsonSchema>({}),
+    fc.record<JsonSchema>(
+      {
+        type: fc.constant("string"),
+        minLength: size,
+        maxLength: size,
+        pattern: fc.constantFrom("^a", "b+$", "^[a-c]{1,2}$", "x|y"),
+        nullable: fc.boolean(),
+      },
+      { requiredKeys: ["type"] },
+    ),
+    fc.record<JsonSchema>(
+      {
+        type: fc.constantFrom("integer", "number"),
+        minimum: fc.integer({ min: -10, max: 10 }),
+        maximum: fc.integer({ min: -10, max: 10 }),
+        exclusiveMinimum: fc.boolean(),
+        exclusiveMaximum: fc.boolean(),
+        multipleOf: fc.constantFrom(1, 2, 0.25),
+      },
+      { requiredKeys: ["type"] },
+    ),
+    fc.record<JsonSchema>({
+      enum: fc.array(
+        scalars.filter((one) => one !== null),
+        { minLength: 1, maxLength: 3 },
+      ),
+    }),
+    fc.record<JsonSchema>(
+      { type: fc.constant("array"), items: tie("schema"), minItems: size, maxItems: size },
+      { requiredKeys: ["type"] },
+    ),
+    fc.record<JsonSchema>(
+      {
+        type: fc.constant("object"),
+        properties: fc.dictionary(names, tie("schema"), { maxKeys: 3, noNullPrototype: true }),
+        additionalProperties: tie("schema"),
+        required: fc.uniqueArray(names, { maxLength: 2 }),
+        minProperties: size,
+        maxProperties: size,
+      },
+      { requiredKeys: ["type"] },
+    ),
+    fc.record<JsonSchema>({ allOf: fc.array(tie("schema"), { minLength: 1, maxLength: 2 }) }),
+    fc.record<JsonSchema>({ anyOf: fc.array(tie("schema"), { minLength: 1, maxLength: 2 }) }),
+    fc.record<JsonSchema>({ oneOf: fc.array(tie("schema"), { minLength: 1, maxLength: 3 }) }),
+    fc.record<JsonSchema>({ not: tie("schema") }),
+  ),
+})).schema;
+
+/** OpenAPI 3.0 says "exclusive" beside a bound, JSON Schema in its place; null passes only types here. */
+function toJsonSchema(schema: JsonSchema): object {
+  const { exclusiveMinimum, exclusiveMaximum, minimum, maximum, nullable, ...rest } = schema;
+  const out: Record<string, unknown> = { ...rest };
+  if (minimum !== undefined) out[exclusiveMinimum ? "exclusiveMinimum" : "minimum"] = minimum;
+  if (maximum !== undefined) out[exclusiveMaximum ? "exclusiveMaximum" : "maximum"] = maximum;
+  for (const keyword of ["items", "additionalProperties", "not"]) {
+    if (typeof out[keyword] === "object") out[keyword] = toJsonSchema(out[keyword] as JsonSchema);
+  }
+  for (const keyword of ["allOf", "anyOf", "oneOf"]) {
+    if (out[keyword]) out[keyword] = (out[keyword] as JsonSchema[]).map(toJsonSchema);
+  }
+  if (schema.properties !== undefined) {
+    out.properties = Object.fromEntries(
+      Object.entries(schema.properties).map(([name, one]) => [name, toJsonSchema(one)]),
+    );
+  }
+  // Of null only the type is asked, here and upstream.
+  const whenNull = schema.type === undefined || nullable === true;
+  const unlessNull = { allOf: [{ not: { type: "null" } }, out] };
+  return whenNull ? { anyOf: [{ type: "null" }, unlessNull] } : unlessNull;
+}
+
+test("random schemas and values: valid here is valid for ajv", () => {
+  const ajv = new Ajv({ strict: false, allErrors: false, logger: false, validateSchema: false });
+  fc.assert(
+    fc.property(schemas, fc.array(values, { minLength: 1, maxLength: 8 }), (schema, samples) => {
+      const validate = ajv.compile(toJsonSchema(schema));
+      for (const value of samples) {
+        assert.equal(problems(schema, value).length === 0, validate(value), JSON.stringify(value));
+      }
+      ajv.removeSchema();
+    }),
+    { numRuns: 600 },
+  );
+});
