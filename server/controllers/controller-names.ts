@@ -7,6 +7,7 @@
 /** Short names, with the long ones. */
 export const CONTROLLERS = {
   namespace: "namespace-controller",
+  customresourcedefinition: "customresourcedefinition-controller",
   garbagecollector: "garbage-collector-controller",
   resourcequota: "resourcequota-controller",
   "ttl-after-finished": "ttl-after-finished-controller",

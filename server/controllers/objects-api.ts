@@ -15,6 +15,7 @@
  *
  *   namespace-controller.ts           empties and removes namespaces
  *   namespace-default-controller.ts   objects that every namespace has; service-account-defaults.ts: which
+ *   definition-controller.ts          deletes the objects of definitions that go
  *   garbage-collector.ts              deletes what has lost its owners; owner-graph.ts: who depends on whom
  *   job-ttl-controller.ts             deletes Jobs that ended long ago
  *   resource-quotas.ts                counts what quotas bound

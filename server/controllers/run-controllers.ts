@@ -8,6 +8,7 @@ import type { Naming } from "../api/naming.js";
 import type { TokenIssuer } from "../authn/service-account/token-issuer.js";
 import { runBootstrapSigner } from "./bootstrap-signer.js";
 import { type ControllerName, isControllerEnabled } from "./controller-names.js";
+import { runDefinitionController } from "./definition-controller.js";
 import { GarbageCollector } from "./garbage-collector.js";
 import { runJobTtlController } from "./job-ttl-controller.js";
 import { LeaseLock } from "./lease-lock.js";
@@ -64,6 +65,7 @@ export async function runControllers(
     const isOn = (name: ControllerName) => isControllerEnabled(name, options.controllers ?? ["*"]);
     await Promise.all([
       isOn("namespace") && runNamespaceController(parts, leading),
+      isOn("customresourcedefinition") && runDefinitionController(parts, leading),
       isOn("garbagecollector") && new GarbageCollector(parts).run(leading),
       isOn("resourcequota") && runResourceQuotas(parts, leading),
       isOn("ttl-after-finished") && runJobTtlController(parts, leading),

@@ -4,13 +4,15 @@
  * nobody uses cost nothing but their bytes.
  */
 import { LRUCache } from "lru-cache";
+import { formatGroupVersion } from "../api/names.js";
 import type { MergeSchema } from "../apply/merge-schema.js";
 import { createMergeSchemas } from "../apply/merge-schema-facts.js";
-import type { KindCodec } from "../kinds/kind-codec.js";
+import type { KindCodec, PublishedKind } from "../kinds/kind-codec.js";
 import type { Facts } from "../schema/model.js";
 import { createCodecCompiler, type StructCodec } from "../schema/struct-codec.js";
 import type { JsonSchema } from "../structural/json-schema.js";
 import { structType } from "../structural/merge-type.js";
+import { publishedSchema } from "../structural/published-schema.js";
 import type { Structural } from "../structural/structural.js";
 import { toStructural } from "../structural/structural.js";
 import { createStructuralCodec, type StructuralCodec } from "../structural/structural-codec.js";
@@ -20,7 +22,8 @@ const COMPILED_MAX = 256;
 
 export interface CustomKind {
   readonly kind: string;
-  readonly apiVersion: string;
+  readonly group: string;
+  readonly version: string;
   /** Keeps all that is unknown, whatever the schema says: definitions of old. */
   readonly keepsUnknown: boolean;
   /** Reads the schema of the definition; undefined = there is none. */
@@ -81,12 +84,25 @@ export function createCustomCodecs({ model }: Facts): CustomCodecs {
         mergeSchema: () => compiledOf(kind).mergeSchema(),
         strategicMerge: () => undefined,
         declarativeRules: () => undefined,
+        published: () => publishedKind(kind),
       } satisfies CustomCodec),
   };
 }
 
+/** Read out of the definition for each document that is made: documents are kept, schemas are not. */
+function publishedKind({ kind, group, version, schema }: CustomKind): PublishedKind {
+  const reversed = group.split(".").reverse().join(".");
+  return {
+    group,
+    version,
+    kind,
+    name: `${reversed}.${version}.${kind}`,
+    schema: (document) => publishedSchema(schema(), document),
+  };
+}
+
 function compile(
-  { kind, apiVersion, keepsUnknown, schema }: CustomKind,
+  { kind, group, version, keepsUnknown, schema }: CustomKind,
   metadata: StructCodec,
   mergeSchemaOf: (structural: Structural | undefined) => MergeSchema,
 ): Compiled {
@@ -98,7 +114,12 @@ function compile(
   const structural = kept === undefined ? undefined : toStructural(kept);
   let mergeSchema: MergeSchema | undefined;
   return {
-    codec: createStructuralCodec({ kind, apiVersion, structural, metadata }),
+    codec: createStructuralCodec({
+      kind,
+      apiVersion: formatGroupVersion({ group, version }),
+      structural,
+      metadata,
+    }),
     mergeSchema() {
       mergeSchema ??= mergeSchemaOf(structural);
       return mergeSchema;

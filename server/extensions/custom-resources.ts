@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
+import { compareVersions } from "../api/version-order.js";
 import type { KindCodec } from "../kinds/kind-codec.js";
 import {
   createMainResource,
@@ -52,7 +53,8 @@ export function createCustomResources(
     if (codec === undefined) {
       codec = parts.codecs.create({
         kind: definition.status?.acceptedNames?.kind ?? "",
-        apiVersion: `${definition.spec?.group ?? ""}/${version.name}`,
+        group: definition.spec?.group ?? "",
+        version: version.name,
         keepsUnknown: definition.spec?.preserveUnknownFields === true,
         schema: () => readSchema(stored, version.name),
       });
@@ -102,7 +104,7 @@ function createVersion(
 
 function factOf(
   definition: Definition,
-  { name: version }: DefinitionVersion,
+  version: DefinitionVersion,
   storage: DefinitionVersion,
 ): ResourceFact {
   const group = definition.spec?.group ?? "";
@@ -111,7 +113,7 @@ function factOf(
   const hash = createHash("sha256").update(`${group}/${storage.name}/${kind}`).digest();
   return Object.freeze({
     group,
-    version,
+    version: version.name,
     resource: plural,
     subresource: "",
     singular: names.singular ?? kind.toLowerCase(),
@@ -121,9 +123,28 @@ function factOf(
     shortNames: names.shortNames ?? [],
     categories: names.categories ?? [],
     onByDefault: true,
+    ...deprecationOf(definition, version),
     stored: { group, version: storage.name },
     storageVersionHash: hash.subarray(0, 8).toString("base64"),
   });
+}
+
+/** What a request to a deprecated version is warned of: the definition's words, else the usual ones. */
+function deprecationOf(
+  { spec, status }: Definition,
+  { name, deprecated, deprecationWarning }: DefinitionVersion,
+): Pick<ResourceFact, "deprecation"> {
+  if (deprecated !== true) return {};
+  const what = (version: string) =>
+    `${spec?.group ?? ""}/${version} ${status?.acceptedNames?.kind ?? ""}`;
+  const newer = (spec?.versions ?? [])
+    .filter((one) => one.served === true && one.deprecated !== true)
+    .map((one) => one.name)
+    .filter((version) => compareVersions(version, name) < 0)
+    .toSorted(compareVersions);
+  const [best] = newer;
+  const usual = `${what(name)} is deprecated${best === undefined ? "" : `; use ${what(best)}`}`;
+  return { deprecation: { warning: deprecationWarning ?? usual, removedRelease: "" } };
 }
 
 /** Everything but the status, where that is written by itself. */

@@ -1,0 +1,125 @@
+/**
+ * The loop of CustomResourceDefinitions. It deletes the objects of a definition that is going, then
+ * takes off the finalizer that holds it; and it writes a definition whose names were taken again when
+ * another one changes, as a write works out the status anew.
+ *
+ *   Terminating ─► delete all objects ─► none left? ── finalizer off ─► the definition goes
+ *                        ▲ some wait for finalizers │
+ *                        └──────────────────────────┘
+ */
+import type { ApiObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { type Definition, isConditionTrue } from "../registry/apiextensions/definition.js";
+import { Conditions, condition } from "../registry/apiextensions/definition-status.js";
+import { cleanupFinalizer } from "../registry/apiextensions/definition-strategy.js";
+import { isLostRace } from "./lost-race.js";
+import type { ControlledResource } from "./objects-api.js";
+import type { LoopParts } from "./sync-loop.js";
+import { WorkQueue } from "./work-queue.js";
+
+export interface DefinitionControllerOptions extends LoopParts {
+  readonly naming: Naming;
+}
+
+/** Until objects that wait for their finalizers are looked at again. */
+const AGAIN_MS = 500;
+
+/** Runs until the signal aborts. */
+export async function runDefinitionController(
+  options: DefinitionControllerOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { objects, clock, logger, naming } = options;
+  const group = `apiextensions.${naming.groupDomain}`;
+  const isServed = objects.resources.some(
+    (one) => one.group === group && one.resource === "customresourcedefinitions",
+  );
+  if (!isServed) return;
+  const definitions = objects.resource(group, "customresourcedefinitions");
+  const queue = new WorkQueue(clock);
+  /** Definitions that wait for names. */
+  const unnamed = new Set<string>();
+  const watching = objects.watch(
+    definitions,
+    ({ name }) => {
+      queue.add(name);
+      for (const other of unnamed) queue.add(other);
+    },
+    signal,
+  );
+  const finalizer = cleanupFinalizer(naming);
+  const working = queue.run(async (name) => {
+    try {
+      await objects.refresh();
+      const definition = objects.get(definitions, { namespace: "", name });
+      const parts = { ...options, definitions, finalizer };
+      const isDone = await look(parts, definition, unnamed, signal);
+      queue.forget(name);
+      if (!isDone) queue.add(name, AGAIN_MS);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isLostRace(error)) {
+        logger.warn({ definition: name, err: error }, "following a definition failed");
+      }
+      queue.retry(name);
+    }
+  }, signal);
+  await Promise.all([watching, working]);
+}
+
+interface Parts extends DefinitionControllerOptions {
+  readonly definitions: ControlledResource;
+  readonly finalizer: string;
+}
+
+/** @returns false when there is more to do later */
+async function look(
+  parts: Parts,
+  definition: Definition | undefined,
+  unnamed: Set<string>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (definition === undefined) return true;
+  const { objects, definitions, finalizer } = parts;
+  const { metadata } = definition;
+  const name = metadata.name ?? "";
+  unnamed.delete(name);
+  if (metadata.deletionTimestamp !== undefined) {
+    if (!(metadata.finalizers ?? []).includes(finalizer)) return true;
+    return await cleanUp(parts, definition, signal);
+  }
+  if (isConditionTrue(definition, "NamesAccepted")) return true;
+  const written: Definition = await objects.update(definitions, definition, "", signal);
+  if (!isConditionTrue(written, "NamesAccepted")) unnamed.add(name);
+  return true;
+}
+
+async function cleanUp(
+  parts: Parts,
+  definition: Definition,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { objects, definitions, finalizer, clock } = parts;
+  const { spec, status, metadata } = definition;
+  const plural = status?.acceptedNames?.plural ?? "";
+  const resource = objects.resources.find(
+    (one) => one.group === spec?.group && one.resource === plural,
+  );
+  if (resource !== undefined) {
+    await objects.deleteAll(resource, "", signal);
+    await objects.refresh();
+    if (objects.count(resource, "") > 0) {
+      const now = `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
+      const conditions = new Conditions(status?.conditions ?? [], now);
+      const message = "CustomResource deletion is in progress";
+      conditions.set(condition("Terminating", "True", "InstanceDeletionInProgress", message));
+      const told: ApiObject = { ...definition, status: { ...status, conditions: conditions.all } };
+      await objects.update(definitions, told, "status", signal);
+      return false;
+    }
+  }
+  const finalizers = (metadata.finalizers ?? []).filter((one) => one !== finalizer);
+  const freed: ApiObject = { ...definition, metadata: { ...metadata, finalizers } };
+  await objects.update(definitions, freed, "", signal);
+  return true;
+}
