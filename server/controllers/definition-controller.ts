@@ -105,6 +105,8 @@ async function cleanUp(
   const resource = objects.resources.find(
     (one) => one.group === spec?.group && one.resource === plural,
   );
+  // A definition that is in force has a resource as soon as memory has the definition.
+  if (resource === undefined && isConditionTrue(definition, "Established")) return false;
   if (resource !== undefined) {
     await objects.deleteAll(resource, "", signal);
     await objects.refresh();

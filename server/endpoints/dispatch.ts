@@ -69,6 +69,7 @@ export function withResourceVerbs({
     }
     if (resource === undefined) throw routeNotFound();
     refuseBadPath(resource, info);
+    refuseCreate(resource, info);
     const verbs = verbsOf(resource, info);
     if (!verbs.includes(info.verb) || !fitsDepth(info, resource)) throw methodNotAllowed();
     const target = subresourceOf(resource, info.subresource);
@@ -114,6 +115,12 @@ function refuseBadPath(resource: RootResource, info: RequestInfo): void {
   const isOneObject = depth > 1 && info.name !== "";
   if (resource.isNamespaced && namespace === "" && isOneObject) throw routeNotFound();
   if (info.isLegacyPath && info.verb !== "watch") throw routeNotFound();
+}
+
+function refuseCreate(resource: RootResource, { verb, subresource }: RequestInfo): void {
+  if (verb !== "create" || subresource !== "" || resource.form !== "main") return;
+  const why = resource.strategy.refusesCreate;
+  if (why !== undefined) throw methodNotAllowed(why);
 }
 
 /** "/api/v1/namespaces/shop": the request info fills in the namespace that the object is. */

@@ -27,8 +27,8 @@ import { customStrategy } from "./custom-strategy.js";
 import { customPrinter } from "./custom-table.js";
 
 const VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-/** Of a definition that is going: nothing comes or changes any more. */
-const TERMINATING_VERBS = ["delete", "deletecollection", "get", "list", "watch"];
+/** Of a definition that is going: nothing new comes. What is there may still lose its finalizers. */
+const TERMINATING_VERBS = VERBS.filter((verb) => verb !== "create");
 const PART_VERBS = ["get", "patch", "update"];
 
 export interface CustomResourceParts {
@@ -92,6 +92,7 @@ function createVersion(
     stored: { group, version: storage.name },
     strategy: customStrategy({
       codec,
+      isTerminating: isConditionTrue(definition, "Terminating"),
       subresources: version.subresources ?? {},
       generationFields: generationFieldsOf(version),
       selectableFields: selectable.map(({ jsonPath = "" }) => jsonPath),

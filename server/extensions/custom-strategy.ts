@@ -16,12 +16,16 @@ import { replicasAt, scaleSteps } from "./custom-scale.js";
 export interface CustomStrategyOptions {
   /** Of the version that is served: the one whose rules count. */
   readonly codec: CustomCodec;
+  /** Whether the definition is going. */
+  readonly isTerminating: boolean;
   readonly subresources: Subresources;
   /** Top-level members whose change is a new generation. */
   readonly generationFields: readonly string[];
   /** As the definition writes them: ".spec.color". */
   readonly selectableFields: readonly string[];
 }
+
+const TERMINATING = "create not allowed while custom resource definition is terminating";
 
 export function customStrategy(options: CustomStrategyOptions): ResourceStrategy {
   const { codec, subresources, generationFields } = options;
@@ -32,6 +36,7 @@ export function customStrategy(options: CustomStrategyOptions): ResourceStrategy
   ];
   return {
     allowUnconditionalUpdate: false,
+    ...(options.isTerminating ? { refusesCreate: TERMINATING } : {}),
     generationFields,
     ...selectable(options.selectableFields),
     prepareForCreate(next) {

@@ -34,6 +34,8 @@ export interface ResourceStrategy {
   ): readonly Reservation[];
   /** Where those stand, each with `spec.parentRef`: for an object that cannot be asked any more. */
   reservationPartitions?(context: Pick<StrategyContext, "naming">): readonly PartitionId[];
+  /** Why there may be no new object, such as that the type is going away; absent = there may. */
+  readonly refusesCreate?: string;
   /** Whether a PUT on a missing object creates it (S1-GEN-18). Default false. */
   readonly allowCreateOnUpdate?: boolean;
   /** Whether a PUT without resourceVersion is accepted (S1-CRUD-04). Default true. */

@@ -1,0 +1,213 @@
+/**
+ * A custom resource through its whole life with the real kubectl, on both stores: definition, discovery,
+ * explain, columns, defaults, pruning, rules, patches, apply, subresources, deletion.
+ */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { WIDGETS, widget, widgetDefinition, widgetVersion } from "./fixtures/widgets.js";
+import { furnished } from "./harness/furnished-namespace.js";
+import { Kubectl } from "./harness/kubectl.js";
+import { type ServerProcess, startServer } from "./harness/server-process.js";
+import { openStore, STORE_NAMES } from "./harness/stores.js";
+
+interface Session {
+  readonly kubectl: Kubectl;
+  readonly server: ServerProcess;
+}
+
+const STEPS: readonly (readonly [string, (session: Session) => Promise<void>])[] = [
+  ["a definition is in force as soon as it is created", define],
+  ["kubectl explain knows the schema", explain],
+  ["S1-TABLE-06: columns of the definition", columns],
+  ["S1-FV-05: what is unknown is dropped or kept as the schema says", prune],
+  ["what is wrong is refused, field by field", refuse],
+  ["rules that compare with the old object", transition],
+  ["S1-PATCH-06: patches, and no strategic ones", patch],
+  ["S1-SSA-21, S1-SSA-22: apply by the markers of the schema", apply],
+  ["scale and status are written by themselves", subresources],
+  ["S1-PATH-15: selectable fields, in lists and watches", select],
+  ["a deprecated version is warned of", deprecate],
+];
+
+for (const storeName of STORE_NAMES) {
+  describe(`custom resources with kubectl (${storeName})`, () => {
+    test("the life of a kind", { timeout: 60_000 }, async (t) => {
+      await using store = await openStore(storeName);
+      await using server = await startServer({ ...store.etcd, flags: ["--run-controllers"] });
+      await using kubectl = await Kubectl.open(server);
+      await furnished(server.client);
+      for (const [what, step] of STEPS) await t.test(what, () => step({ kubectl, server }));
+      await server.stop();
+    });
+  });
+}
+
+const json = (object: object) => JSON.stringify(object);
+const field = ({ kubectl }: Session, name: string, path: string) =>
+  kubectl.ok(["get", "widget", name, "-o", `jsonpath={${path}}`]);
+
+async function define({ kubectl }: Session): Promise<void> {
+  await kubectl.ok(["create", "-f", "-"], json(widgetDefinition()));
+  await kubectl.ok(["create", "-f", "-"], json(widget("first")));
+  await kubectl.ok(["wait", "--for=condition=Established", `crd/${WIDGETS}`, "--timeout=0s"]);
+  const listed = await kubectl.ok(["api-resources", "--api-group=example.com", "--no-headers"]);
+  assert.match(listed, /^widgets +wd +example\.com\/v1 +true +Widget$/m);
+  assert.match(await kubectl.ok(["get", "things", "-o", "name"]), /^widget\.example\.com\/first$/m);
+}
+
+async function explain({ kubectl }: Session): Promise<void> {
+  const shown = await kubectl.ok(["explain", "wd.spec"]);
+  assert.match(shown, /KIND: +Widget\nVERSION: +v1/);
+  assert.match(shown, /color\t<string> -required-\n\s+enum: red, green, blue\n\s+Painted once\./);
+  assert.match(await kubectl.ok(["explain", "wd"]), /A widget is a thing that has a colour\./);
+}
+
+async function columns({ kubectl }: Session): Promise<void> {
+  const rows = (await kubectl.ok(["get", "wd"])).trim().split("\n");
+  assert.match(rows[0] ?? "", /^NAME +COLOR +REPLICAS +READY +AGE$/);
+  assert.match(rows[1] ?? "", /^first +green +1 +\d+s$/);
+  assert.match(await kubectl.ok(["get", "wd", "-o", "wide"]), /READY +SETTINGS +AGE/);
+}
+
+async function prune(session: Session): Promise<void> {
+  const { kubectl } = session;
+  const sent = widget("pruned", { extra: 1, settings: { any: { thing: [1, null] } }, size: "25%" });
+  const strict = await kubectl.fails(["create", "-f", "-"], json(sent));
+  assert.match(strict, /strict decoding error: unknown field "spec\.extra"/);
+  await kubectl.ok(["create", "--validate=false", "-f", "-"], json(sent));
+  assert.equal(await field(session, "pruned", ".spec.extra"), "");
+  assert.equal(await field(session, "pruned", ".spec.settings"), '{"any":{"thing":[1,null]}}');
+}
+
+async function refuse({ kubectl }: Session): Promise<void> {
+  const wrong = widget("wrong", { color: "pink", replicas: "many", tags: ["a", "a"] });
+  const said = await kubectl.fails(["create", "--validate=false", "-f", "-"], json(wrong));
+  for (const line of [
+    '* spec.color: Unsupported value: "pink": supported values: "red", "green", "blue"',
+    '* spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string"',
+    '* spec.tags[1]: Duplicate value: "a"',
+    "* <nil>: Invalid value: null: some validation rules were not checked because the object was invalid",
+  ]) {
+    assert.ok(said.includes(line), `${line}\n${said}`);
+  }
+  const many = await kubectl.fails(
+    ["create", "-f", "-"],
+    json(widget("red", { color: "red", replicas: 6 })),
+  );
+  assert.match(many, /spec: Invalid value: "object": too many red widgets/);
+}
+
+async function transition({ kubectl }: Session): Promise<void> {
+  const said = await kubectl.fails([
+    "patch",
+    "wd",
+    "first",
+    "--type=merge",
+    "-p",
+    json({ spec: { color: "blue" } }),
+  ]);
+  assert.match(said, /spec: Invalid value: "object": color is immutable/);
+}
+
+async function patch(session: Session): Promise<void> {
+  const { kubectl } = session;
+  const operations = [{ op: "add", path: "/spec/tags", value: ["x"] }];
+  await kubectl.ok(["patch", "wd", "first", "--type=json", "-p", json(operations as object)]);
+  assert.equal(await field(session, "first", ".spec.tags"), '["x"]');
+  const said = await kubectl.fails(["patch", "wd", "first", "--type=strategic", "-p", "{}"]);
+  assert.match(
+    said,
+    /strategic-merge-patch\+json is not supported by example\.com\/v1, Kind=Widget/,
+  );
+}
+
+async function apply(session: Session): Promise<void> {
+  const { kubectl } = session;
+  const applied = (ports: readonly object[], tags: readonly string[]) =>
+    json(widget("applied", { ports, tags }));
+  const as = (manager: string) => [
+    "apply",
+    "--server-side",
+    `--field-manager=${manager}`,
+    "-f",
+    "-",
+  ];
+  await kubectl.ok(as("one"), applied([{ port: 80 }], ["a"]));
+  await kubectl.ok(as("two"), applied([{ port: 443 }], ["b"]));
+  assert.equal(
+    await field(session, "applied", ".spec.ports"),
+    '[{"port":80,"protocol":"TCP"},{"port":443,"protocol":"TCP"}]',
+  );
+  assert.equal(await field(session, "applied", ".spec.tags"), '["a","b"]');
+  await kubectl.ok(as("one"), applied([], []));
+  assert.equal(await field(session, "applied", ".spec.tags"), '["b"]');
+  // Of client-side apply the same content is no change.
+  await kubectl.ok(["apply", "-f", "-"], json(widget("local", { replicas: 2 })));
+  assert.match(
+    await kubectl.ok(["apply", "-f", "-"], json(widget("local", { replicas: 2 }))),
+    /unchanged/,
+  );
+}
+
+async function subresources(session: Session): Promise<void> {
+  const { kubectl } = session;
+  await kubectl.ok(["scale", "wd/first", "--replicas=3"]);
+  assert.equal(await field(session, "first", ".spec.replicas"), "3");
+  const status = {
+    replicas: 2,
+    selector: "app=x",
+    conditions: [{ type: "Ready", status: "True" }],
+  };
+  const body = json({ status, spec: { replicas: 9 } });
+  await kubectl.ok(["patch", "wd", "first", "--subresource=status", "--type=merge", "-p", body]);
+  assert.equal(await field(session, "first", ".spec.replicas"), "3");
+  assert.equal(await field(session, "first", ".metadata.generation"), "3");
+  await kubectl.ok([
+    "patch",
+    "wd",
+    "first",
+    "--type=merge",
+    "-p",
+    json({ status: { replicas: 7 } }),
+  ]);
+  assert.equal(await field(session, "first", ".status.replicas"), "2");
+  assert.match(await kubectl.ok(["get", "wd", "first"]), /first +green +3 +True/);
+  const scale = await kubectl.ok([
+    "get",
+    "--raw",
+    "/apis/example.com/v1/namespaces/default/widgets/first/scale",
+  ]);
+  assert.match(scale, /"status":\{"replicas":2,"selector":"app=x"\}/);
+}
+
+async function select({ kubectl }: Session): Promise<void> {
+  const red = ["--field-selector=spec.color=red", "-o", "name"];
+  assert.equal(await kubectl.ok(["get", "wd", ...red]), "");
+  await using watching = kubectl.start(["get", "wd", "-w", ...red]);
+  await kubectl.ok(["create", "-f", "-"], json(widget("crimson", { color: "red" })));
+  await watching.waitFor(/^widget\.example\.com\/crimson$/m);
+  assert.match(
+    await kubectl.fails(["get", "wd", "--field-selector=spec.size=1"]),
+    /field label not supported: spec\.size/,
+  );
+}
+
+async function deprecate({ kubectl }: Session): Promise<void> {
+  const old = { ...widgetVersion, name: "v1alpha1", storage: false, deprecated: true };
+  await kubectl.ok(
+    ["apply", "--server-side", "--force-conflicts", "-f", "-"],
+    json(widgetDefinition([widgetVersion, old])),
+  );
+  const { stderr, stdout } = await kubectl.run([
+    "get",
+    "widgets.v1alpha1.example.com",
+    "first",
+    "-o",
+    "yaml",
+  ]);
+  assert.match(
+    stderr,
+    /Warning: example\.com\/v1alpha1 Widget is deprecated; use example\.com\/v1 Widget/,
+  );
+  assert.match(stdout, /^apiVersion: example\.com\/v1alpha1$/m);
+}
