@@ -66,6 +66,35 @@ test("S2-VERS-08, S2-VERS-06: an object is one and the same in every version, wh
   assert.equal(written.expect(200).object.metadata.generation, stored.metadata.generation);
 });
 
+test("S2-REM-08, S2-VERS-06: an emulated release, and versions that are turned off, are absent from discovery, OpenAPI and routing", async () => {
+  await using server = await startServer({
+    flags: ["--emulated-version=1.33", "--runtime-config=batch/v1=false,v1/podtemplates=false"],
+  });
+  const { client } = server;
+  const version = JSON.parse((await client.get("/version")).expect(200).text);
+  assert.deepEqual(
+    [version.minor, version.emulationMinor, version.minCompatibilityMinor],
+    ["36", "33", "33"],
+  );
+  for (const path of ["/apis/resource.k8s.io/v1", "/apis/batch/v1", "/apis/batch"]) {
+    (await client.get(path)).expect(404, path);
+  }
+  for (const path of [CLAIMS("v1"), "/apis/batch/v1/jobs", "/api/v1/podtemplates"]) {
+    (await client.get(path)).expect(404, path);
+    (await client.post(path, {})).expect(404, path);
+  }
+  const groups = (await client.get("/apis")).expect(200).text;
+  assert.doesNotMatch(groups, /"batch"|resource\.k8s\.io/);
+  assert.match(groups, /"apps"/);
+  assert.doesNotMatch((await client.get("/api/v1")).expect(200).text, /podtemplates/);
+  const documents = (await client.get("/openapi/v3")).expect(200).text;
+  assert.doesNotMatch(documents, /apis\/batch|resource\.k8s\.io/);
+  assert.doesNotMatch(
+    (await client.get("/openapi/v2")).expect(200).text,
+    /"\/apis\/batch|podtemplates/,
+  );
+});
+
 interface AuditEvent {
   readonly auditID: string;
   readonly stage: string;

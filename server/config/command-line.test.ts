@@ -36,6 +36,9 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
   assert.deepEqual(plain, {
     command: "serve",
     given: new Set(),
+    emulatedVersion: "",
+    minCompatibilityVersion: "",
+    releases: { emulated: { major: 1, minor: 36 }, minCompatibility: { major: 1, minor: 35 } },
     goawayChance: 0,
     isEmbedded: true,
     warnings: [],

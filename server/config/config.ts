@@ -8,6 +8,8 @@ import { type IpBlock, parseBlock } from "../api/ip-address.js";
 import { createNaming, type Naming } from "../api/naming.js";
 import { toServiceAccountSettings } from "../authn/service-account/settings.js";
 import { CONTROLLERS, unknownController } from "../controllers/controller-names.js";
+import type { EffectiveReleases } from "../schema/lifecycle.js";
+import { effectiveReleases } from "./effective-release.js";
 import { type Features, resolveFeatures } from "./feature-gates.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
 import type { FlagValues } from "./flag-values.js";
@@ -28,6 +30,7 @@ export interface Config extends Omit<FlagSettings, "logLevel"> {
   /** Flags that were written on the command line: some say something by being there. */
   readonly given: ReadonlySet<FlagKey>;
   readonly naming: Naming;
+  readonly releases: EffectiveReleases;
   readonly features: Features;
   readonly serviceRanges: ServiceRanges;
   /** Whether the state is in the embedded store. */
@@ -61,7 +64,8 @@ export function createConfig(
   checkControllers(settings);
   const naming = createNaming(settings.vendor);
   toServiceAccountSettings(settings, naming);
-  const { features, warnings } = resolveFeatures(settings.featureGates);
+  const releases = effectiveReleases(settings);
+  const { features, warnings } = resolveFeatures(settings.featureGates, releases.emulated);
   if (settings.storageMediaType === "application/cbor" && !features.CBORServingAndStorage) {
     throw new RangeError(
       "--storage-media-type=application/cbor needs --feature-gates=CBORServingAndStorage=true",
@@ -77,6 +81,7 @@ export function createConfig(
     command,
     given,
     naming,
+    releases,
     features,
     isEmbedded,
     serviceRanges: serviceRangesOf(settings),

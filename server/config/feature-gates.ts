@@ -3,6 +3,14 @@
  * gate that is locked has one state only; saying so is allowed, saying otherwise is refused.
  */
 
+import {
+  API_RELEASE,
+  compareReleases,
+  formatRelease,
+  parseRelease,
+  type Release,
+} from "../schema/lifecycle.js";
+
 export type FeatureStage = "ALPHA" | "BETA" | "GA" | "DEPRECATED";
 
 export interface FeatureGate {
@@ -11,6 +19,16 @@ export interface FeatureGate {
   /** The state can not be changed. */
   readonly isLocked?: true;
   readonly help: string;
+  /** What it was in older releases that can be emulated, oldest first. */
+  readonly earlier?: readonly EarlierState[];
+}
+
+export interface EarlierState {
+  /** The first release in which it was another one, such as "1.34". */
+  readonly before: string;
+  /** Absent = the gate did not exist, and cannot be set. */
+  readonly stage?: FeatureStage;
+  readonly default: boolean;
 }
 
 export const FEATURE_GATES = {
@@ -40,11 +58,16 @@ export const FEATURE_GATES = {
     default: true,
     isLocked: true,
     help: "Consistent reads from memory by progress notifications of the store.",
+    earlier: [{ before: "1.34", stage: "BETA", default: true }],
   },
   ConstrainedImpersonation: {
     stage: "BETA",
     default: true,
     help: "Impersonation with permissions for what is done as somebody else.",
+    earlier: [
+      { before: "1.35", default: false },
+      { before: "1.36", stage: "ALPHA", default: false },
+    ],
   },
   DeclarativeValidation: {
     stage: "BETA",
@@ -61,6 +84,7 @@ export const FEATURE_GATES = {
     stage: "BETA",
     default: true,
     help: "Lists at an exact version from snapshots in memory.",
+    earlier: [{ before: "1.34", stage: "ALPHA", default: false }],
   },
   RemainingItemCount: {
     stage: "GA",
@@ -79,6 +103,7 @@ export const FEATURE_GATES = {
     stage: "BETA",
     default: true,
     help: "The field egressSelectorType of issuers in --authentication-config.",
+    earlier: [{ before: "1.34", default: false }],
   },
   WatchBookmark: {
     stage: "GA",
@@ -90,6 +115,7 @@ export const FEATURE_GATES = {
     stage: "BETA",
     default: true,
     help: "Lists as a stream of watch events.",
+    earlier: [{ before: "1.34", stage: "BETA", default: false }],
   },
 } as const satisfies Record<string, FeatureGate>;
 
@@ -102,13 +128,19 @@ const STAGE_SWITCHES: Readonly<Record<string, FeatureStage>> = {
   AllBeta: "BETA",
 };
 
-/** The state of all gates. @throws {RangeError} with one line for unknown and locked gates */
-export function resolveFeatures(asked: ReadonlyMap<string, boolean>): {
+/**
+ * The state of all gates in a release.
+ * @throws {RangeError} with one line for unknown and locked gates, and those that the release has not
+ */
+export function resolveFeatures(
+  asked: ReadonlyMap<string, boolean>,
+  release: Release = API_RELEASE,
+): {
   features: Features;
   warnings: string[];
 } {
   const warnings: string[] = [];
-  const gates: Readonly<Record<string, FeatureGate>> = FEATURE_GATES;
+  const gates = gatesIn(release);
   const features = Object.fromEntries(
     Object.entries(gates).map(([name, gate]) => [name, stageDefault(gate, asked)]),
   );
@@ -118,7 +150,12 @@ export function resolveFeatures(asked: ReadonlyMap<string, boolean>): {
       const known = [...Object.keys(STAGE_SWITCHES), ...Object.keys(gates)].sort().join(", ");
       throw new RangeError(`unrecognized feature gate: ${name}; known are ${known}`);
     }
-    const gate = gates[name] as FeatureGate;
+    const gate = gates[name] as GateState;
+    if (gate.stage === undefined) {
+      throw new RangeError(
+        `cannot set feature gate ${name} to ${isEnabled}, feature is PreAlpha at emulated version ${formatRelease(release)}`,
+      );
+    }
     if (gate.isLocked && isEnabled !== gate.default) {
       throw new RangeError(
         `cannot set feature gate ${name} to ${isEnabled}, feature is locked to ${gate.default}`,
@@ -135,7 +172,28 @@ export function resolveFeatures(asked: ReadonlyMap<string, boolean>): {
   return { features: Object.freeze(features) as Features, warnings };
 }
 
-function stageDefault(gate: FeatureGate, asked: ReadonlyMap<string, boolean>): boolean {
+/** A gate as it is in one release. */
+type GateState = Pick<FeatureGate, "default" | "isLocked"> & Partial<Pick<FeatureGate, "stage">>;
+
+/** All gates by name, as they are in a release. */
+export function gatesIn(release: Release): Readonly<Record<string, GateState>> {
+  return Object.fromEntries(
+    Object.entries<FeatureGate>(FEATURE_GATES).map(([name, gate]) => [
+      name,
+      stateIn(gate, release),
+    ]),
+  );
+}
+
+function stateIn(gate: FeatureGate, release: Release): GateState {
+  const earlier = gate.earlier?.find(({ before }) => {
+    const changed = parseRelease(before);
+    return changed !== undefined && compareReleases(release, changed) < 0;
+  });
+  return earlier ?? gate;
+}
+
+function stageDefault(gate: GateState, asked: ReadonlyMap<string, boolean>): boolean {
   for (const [name, stage] of Object.entries(STAGE_SWITCHES)) {
     const isEnabled = asked.get(name);
     if (isEnabled !== undefined && gate.stage === stage && !gate.isLocked) return isEnabled;

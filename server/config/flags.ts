@@ -321,6 +321,20 @@ export const FLAGS = {
     section: "API",
     help: "Turns API versions and resources on or off: <group>/<version>[/<resource>][=<true|false>], v1, api/all, api/ga, api/beta, api/alpha.",
   },
+  emulatedVersion: {
+    name: "emulated-version",
+    type: "string",
+    default: "",
+    section: "API",
+    help: "The release whose API versions, feature gates and defaults are served, for upgrades replica by replica: 1.33 to 1.36, also written kube=1.35 (default 1.36).",
+  },
+  minCompatibilityVersion: {
+    name: "min-compatibility-version",
+    type: "string",
+    default: "",
+    section: "API",
+    help: "The oldest release whose replicas may run beside this one; at most that of --emulated-version (default: the one before it).",
+  },
   featureGates: {
     name: "feature-gates",
     type: "switches",

@@ -15,6 +15,14 @@ export interface Release {
 /** The release of the existing API that the facts describe and this server speaks. */
 export const API_RELEASE: Release = Object.freeze({ major: 1, minor: 36 });
 
+/** What a process behaves as, which may be older than what it is. */
+export interface EffectiveReleases {
+  /** Its versions, gates and defaults are those of this release. */
+  readonly emulated: Release;
+  /** Replicas of releases down to this one may run beside it. */
+  readonly minCompatibility: Release;
+}
+
 export interface Lifecycle {
   readonly introduced: Release;
   readonly deprecated?: Release;

@@ -38,6 +38,7 @@ export async function runControlLoops(
     codecs,
     definitions: { holders: () => customKinds?.holders() ?? [] },
     isEnabled: enabledResources(config.runtimeConfig, facts),
+    release: config.releases.emulated,
   });
   const catalog = new LiveCatalog(builtIn);
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(STORE_START_MS)]);

@@ -32,6 +32,7 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
   const discovery = createDiscovery({
     ...served,
     build,
+    releases: config.releases,
     serverAddress: address,
     otherPaths: [
       "/healthz",
@@ -50,7 +51,7 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
     apiVersion: formatApiVersion(build),
     objectMediaTypes: ["application/json", "application/yaml", config.naming.protobufMediaType],
     defaults: facts.defaults,
-    versionMembers: Object.keys(toVersionInfo(build, process)),
+    versionMembers: Object.keys(toVersionInfo(build, config.releases, process)),
   });
   const discover: DocumentHandler = async (path, headers, query) => {
     const isAsked = isForPeople(query, headers["user-agent"]);

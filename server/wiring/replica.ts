@@ -8,9 +8,10 @@ import { openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
-import { FEATURE_GATES, type Features } from "../config/feature-gates.js";
+import { type Features, gatesIn } from "../config/feature-gates.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import { Metrics } from "../http/metrics.js";
+import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { loadFacts } from "../types/load-facts.js";
 import { openAccess } from "./access.js";
 import { advertisedAddress } from "./own-hosts.js";
@@ -74,15 +75,15 @@ export function openReplica(config: Config, build: BuildInfo, logger: Logger): P
   });
 }
 
-function createMetrics({ naming, features }: Config): Metrics {
+function createMetrics({ naming, features, releases }: Config): Metrics {
   const metrics = new Metrics();
   metrics.collectProcessMetrics();
-  metrics.observeFeatures(naming.vendor, describeFeatures(features));
+  metrics.observeFeatures(naming.vendor, describeFeatures(features, releases));
   return metrics;
 }
 
-function describeFeatures(features: Features) {
-  return Object.entries(FEATURE_GATES).map(([name, { stage }]) => ({
+function describeFeatures(features: Features, { emulated }: EffectiveReleases) {
+  return Object.entries(gatesIn(emulated)).map(([name, { stage = "PreAlpha" }]) => ({
     name,
     // As upstream labels it: what is generally available has no stage.
     stage: stage === "GA" ? "" : stage,

@@ -67,6 +67,7 @@ export function createServedCatalog({
     codecs,
     definitions,
     isEnabled: enabledResources(config.runtimeConfig, facts),
+    release: config.releases.emulated,
     virtual: {
       ...createAuthenticationReviews({ authenticator, clock: systemClock, apiAudiences }),
       ...createAuthorizationReviews({ authorizer, rules }),

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import type { JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
+import { API_RELEASE } from "../../schema/lifecycle.js";
 import type { ResourceFact } from "../../schema/model.js";
 import { servedByDefault } from "../testing/served-by-default.js";
 import { createDiscovery, type Discovery } from "./discovery.js";
@@ -25,6 +26,7 @@ const ALL_VERBS = [
 
 function discoveryOf(vendor?: string, isServed?: (fact: ResourceFact) => boolean): Discovery {
   return createDiscovery({
+    releases: { emulated: API_RELEASE, minCompatibility: API_RELEASE },
     ...servedByDefault(vendor, isServed),
     build: { version: "0.1.0", commit: "abc", buildDate: "2026-01-02T03:04:05Z" },
     serverAddress: () => "127.0.0.1:6443",

@@ -10,6 +10,7 @@ import type { JsonObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import { notAcceptable } from "../../api/status.js";
 import { remembered } from "../../kinds/remembered.js";
+import type { EffectiveReleases } from "../../schema/lifecycle.js";
 import { covers, type MediaRange, parseAccept } from "./accept.js";
 import {
   AGGREGATED_KIND,
@@ -35,6 +36,8 @@ const JSON_TYPE = "application/json";
 
 export interface DiscoveryOptions extends ServedResources {
   readonly build: BuildInfo;
+  /** What `/version` says this server behaves as. */
+  readonly releases: EffectiveReleases;
   /** "host:port" that `/api` tells to clients; read at first use, when the port is known. */
   readonly serverAddress: () => string;
   /** Paths beside those of discovery for the list at `/`, such as "/healthz" and "/metrics". */
@@ -124,7 +127,10 @@ function createPageSource(
   const ofCatalog = new WeakMap<ServedGroups, ReadonlyMap<string, Page>>();
   const ofGroup = new WeakMap<ServedGroup, Page>();
   const ofGroupVersion = new WeakMap<ServedGroupVersion, Page>();
-  const version: Page = { legacy: () => toVersionInfo(options.build, process), isPlain: true };
+  const version: Page = {
+    legacy: () => toVersionInfo(options.build, options.releases, process),
+    isPlain: true,
+  };
 
   function create({ groups }: ServedGroups): ReadonlyMap<string, Page> {
     const core = groups.find(({ name }) => name === "");

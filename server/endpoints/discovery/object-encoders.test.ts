@@ -6,6 +6,7 @@ import type { JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { decodeEnvelope } from "../../codec/protobuf-envelope.js";
+import { API_RELEASE } from "../../schema/lifecycle.js";
 import { servedByDefault } from "../testing/served-by-default.js";
 import { createDiscovery, type Discovery } from "./discovery.js";
 
@@ -23,6 +24,7 @@ const served = servedByDefault();
 
 function open(): Discovery {
   return createDiscovery({
+    releases: { emulated: API_RELEASE, minCompatibility: API_RELEASE },
     ...served,
     build: { version: "0.1.0", commit: "", buildDate: "" },
     serverAddress: () => "127.0.0.1:6443",
@@ -103,6 +105,7 @@ test("S1-NEG-09: quality and order choose the encoding, and JSON where any will 
 
 test("C-01: with another vendor the media type is that vendor's", async () => {
   const discovery = createDiscovery({
+    releases: { emulated: API_RELEASE, minCompatibility: API_RELEASE },
     ...servedByDefault("acme"),
     build: { version: "0.1.0", commit: "", buildDate: "" },
     serverAddress: () => "",

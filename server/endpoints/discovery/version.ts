@@ -3,7 +3,7 @@
  * libraries parse major and minor and compare gitVersion as a semantic version.
  */
 import type { JsonObject } from "../../api/meta.js";
-import { API_RELEASE, formatRelease } from "../../schema/lifecycle.js";
+import { API_RELEASE, type EffectiveReleases, formatRelease } from "../../schema/lifecycle.js";
 
 export interface BuildInfo {
   /** Keelson's own version, such as "0.1.0". */
@@ -21,21 +21,19 @@ export function formatApiVersion(build: BuildInfo): string {
   return `v${formatRelease(API_RELEASE)}.0+keelson.${metadata}`;
 }
 
-/**
- * The answer, with the members that clients know. The members about emulation say that this server
- * behaves as the release it names and that none older is emulated.
- */
+/** The answer, with the members that clients know: what this is, and what it behaves as. */
 export function toVersionInfo(
   build: BuildInfo,
+  { emulated, minCompatibility }: EffectiveReleases,
   runtime: Pick<NodeJS.Process, "version" | "platform" | "arch">,
 ): JsonObject {
   return {
     major: String(API_RELEASE.major),
     minor: String(API_RELEASE.minor),
-    emulationMajor: String(API_RELEASE.major),
-    emulationMinor: String(API_RELEASE.minor),
-    minCompatibilityMajor: String(API_RELEASE.major),
-    minCompatibilityMinor: String(API_RELEASE.minor),
+    emulationMajor: String(emulated.major),
+    emulationMinor: String(emulated.minor),
+    minCompatibilityMajor: String(minCompatibility.major),
+    minCompatibilityMinor: String(minCompatibility.minor),
     gitVersion: formatApiVersion(build),
     gitCommit: build.commit,
     gitTreeState: build.commit === "" ? "" : "clean",
