@@ -44,6 +44,8 @@ export class GarbageCollector {
   readonly #graph = new OwnerGraph();
   readonly #queue: WorkQueue;
   readonly #lookup: OwnerLookup;
+  /** Whether all resources that were served at the start are followed. */
+  #isFollowing = false;
 
   constructor(options: GarbageCollectorOptions) {
     this.#objects = options.objects;
@@ -67,20 +69,22 @@ export class GarbageCollector {
     const signal = AbortSignal.any([ended]);
     // One listener per resource and worker is meant: they all end together.
     setMaxListeners(0, signal);
-    const collected = this.#objects.resources.filter(
-      ({ resource, verbs }) => verbs.includes("delete") && resource !== "events",
-    );
-    const following = collected.map((resource) =>
-      this.#objects.follow(resource, this.#follower(resource), signal),
-    );
+    const isCollected = ({ resource, verbs }: ControlledResource) =>
+      verbs.includes("delete") && resource !== "events";
+    const follow = (resource: ControlledResource) =>
+      this.#objects.follow(resource, this.#follower(resource), signal);
+    const following = this.#objects.runForEach(isCollected, follow, signal);
+    this.#isFollowing = true;
     const working = this.#queue.run((key) => this.#handle(key, signal), signal, WORKERS);
-    await Promise.all([...following, working]);
+    await Promise.all([following, working]);
   }
 
   #follower(resource: ControlledResource) {
     let isFirst = true;
     return {
       began: () => {
+        // Objects may name owners of a kind that was not known yet.
+        if (isFirst && this.#isFollowing) this.#addAll();
         if (!isFirst) {
           // Owners may have gone unseen: everybody is looked at again.
           this.#graph.clear(resource);
@@ -90,6 +94,7 @@ export class GarbageCollector {
       },
       changed: (metadata: ObjectMeta) => this.#changed(resource, metadata),
       removed: (metadata: ObjectMeta) => this.#removed(resource, metadata),
+      ended: () => this.#graph.clear(resource),
     };
   }
 

@@ -8,6 +8,7 @@ import { runJobTtlController } from "./job-ttl-controller.js";
 import type { ControlledResource, ObjectKey, ObjectsApi, RemoveOptions } from "./objects-api.js";
 
 const JOBS: ControlledResource = {
+  partition: "batch/jobs",
   group: "batch",
   version: "v1",
   resource: "jobs",
@@ -44,6 +45,7 @@ function open(jobs: ApiObject[]) {
     },
     deleteAll: async () => {},
     follow: async () => {},
+    runForEach: async () => {},
     watch: async (_resource, callback) => {
       onChange.push(callback);
       for (const name of byName.keys()) callback({ namespace: "shop", name });

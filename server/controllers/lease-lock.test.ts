@@ -9,6 +9,7 @@ import { LeaseLock } from "./lease-lock.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 
 const LEASES: ControlledResource = {
+  partition: "coordination.k8s.io/leases",
   group: "coordination.k8s.io",
   version: "v1",
   resource: "leases",
@@ -55,6 +56,7 @@ class LeaseStore {
       deleteAll: async () => {},
       watch: async () => {},
       follow: async () => {},
+      runForEach: async () => {},
     };
   }
 

@@ -5,28 +5,19 @@ import { type ObjectTree, STOP } from "../../storage/cache/object-tree.js";
 import { objectPath } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
-import { formatGroupVersion } from "../api/names.js";
 import { compileSelector } from "../api/selectors.js";
 import { parseJson } from "../codec/json.js";
-import type { Catalog } from "../kinds/catalog.js";
-import type { MainResource, StoredResource } from "../kinds/served-resource.js";
 import type { Registry, WriteOptions } from "../registry/generic/registry.js";
 import { createObject } from "../registry/write/create.js";
 import { deleteObject } from "../registry/write/delete.js";
 import { deleteCollection } from "../registry/write/delete-collection.js";
 import { updateObject } from "../registry/write/update.js";
 import { SERVER_USER } from "../request/user-info.js";
+import { ControlledResources } from "./controlled-resources.js";
 import type { ControlledResource, Follower, ObjectsApi } from "./objects-api.js";
 import { readMetadata } from "./stored-metadata.js";
 
 export function createLocalObjects(registry: Registry): ObjectsApi {
-  const catalog = registry.catalog.current;
-  const served = new Map<ControlledResource, MainResource>();
-  for (const resource of catalog.resources) {
-    if (resource.form !== "main" || catalog.stored(resource.partition) !== resource) continue;
-    served.set(toControlled(resource), resource);
-  }
-  const kinds = kindsOf(catalog, served);
   const options: WriteOptions = {
     isDryRun: false,
     fieldManager: "keelson-controllers",
@@ -34,23 +25,15 @@ export function createLocalObjects(registry: Registry): ObjectsApi {
     user: SERVER_USER,
     warn() {},
   };
-  const servedOf = (resource: ControlledResource): MainResource => {
-    const found = served.get(resource);
-    if (found === undefined) throw new Error(`${resource.resource} is not served`);
-    return found;
-  };
-  const partitionOf = (resource: ControlledResource) =>
-    registry.view.partition(servedOf(resource).partition);
+  const resources = new ControlledResources(registry.catalog);
+  const partitionOf = (resource: ControlledResource) => registry.view.partition(resource.partition);
 
   return {
-    resources: Object.freeze([...served.keys()]),
-    resource(group, resource) {
-      for (const known of served.keys()) {
-        if (known.group === group && known.resource === resource) return known;
-      }
-      throw new Error(`${resource} of group "${group}" is not served`);
+    get resources() {
+      return resources.all;
     },
-    byKind: (apiVersion, kind) => kinds.get(`${apiVersion}/${kind}`),
+    resource: (group, resource) => resources.require(group, resource),
+    byKind: (apiVersion, kind) => resources.byKind(apiVersion, kind),
     metadata(resource, { namespace, name }) {
       const found = partitionOf(resource).get(objectPath(namespace, name));
       if (found === undefined) return undefined;
@@ -83,7 +66,7 @@ export function createLocalObjects(registry: Registry): ObjectsApi {
     },
     async create(resource, object, signal) {
       const request = {
-        resource: servedOf(resource),
+        resource: resources.servedOf(resource),
         namespace: object.metadata.namespace ?? "",
         input: inputOf(object),
         options,
@@ -92,7 +75,7 @@ export function createLocalObjects(registry: Registry): ObjectsApi {
     },
     async update(resource, object, subresource, signal) {
       const target = {
-        resource: servedOf(resource),
+        resource: resources.servedOf(resource),
         namespace: object.metadata.namespace ?? "",
         name: object.metadata.name ?? "",
         subresource,
@@ -103,12 +86,17 @@ export function createLocalObjects(registry: Registry): ObjectsApi {
     },
     async remove(resource, { namespace, name }, { propagationPolicy, ...preconditions }, signal) {
       const conditions = { isDryRun: false, propagationPolicy, preconditions };
-      const target = { resource: servedOf(resource), namespace, name, options: conditions };
+      const target = {
+        resource: resources.servedOf(resource),
+        namespace,
+        name,
+        options: conditions,
+      };
       await deleteObject(registry, target, signal);
     },
     async deleteAll(resource, namespace, signal) {
       const target = {
-        resource: servedOf(resource),
+        resource: resources.servedOf(resource),
         namespace,
         selector: compileSelector({ namespace }),
         // Dependents go with the namespace themselves: nobody has to be orphaned first.
@@ -118,23 +106,20 @@ export function createLocalObjects(registry: Registry): ObjectsApi {
     },
     async watch(resource, onChange, signal) {
       const take = (_type: unknown, object: StoredObject) => onChange(object);
-      while (!signal.aborted) {
-        await observe(registry, servedOf(resource), take, signal);
+      while (!signal.aborted && resources.isServed(resource)) {
+        await observe(registry, resource, take, signal);
         await pause(registry, signal);
       }
     },
     async follow(resource, follower, signal) {
-      while (!signal.aborted) {
+      while (!signal.aborted && resources.isServed(resource)) {
         follower.began();
-        await observe(
-          registry,
-          servedOf(resource),
-          (type, object) => tell(follower, type, object),
-          signal,
-        );
+        await observe(registry, resource, (type, object) => tell(follower, type, object), signal);
         await pause(registry, signal);
       }
+      follower.ended?.();
     },
+    runForEach: (isWanted, task, signal) => resources.runForEach(isWanted, task, signal),
   };
 }
 
@@ -149,22 +134,6 @@ async function pause({ clock }: Registry, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** By "apps/v1/Deployment", for every version that is served. */
-function kindsOf(
-  catalog: Catalog,
-  served: ReadonlyMap<ControlledResource, MainResource>,
-): ReadonlyMap<string, ControlledResource> {
-  const byPartition = new Map([...served].map(([key, { partition }]) => [partition, key]));
-  const kinds = new Map<string, ControlledResource>();
-  for (const resource of catalog.resources) {
-    if (resource.form !== "main") continue;
-    const controlled = byPartition.get(resource.partition);
-    if (controlled === undefined) continue;
-    kinds.set(`${formatGroupVersion(resource)}/${resource.kind}`, controlled);
-  }
-  return kinds;
-}
-
 function tell(follower: Follower, type: EventType, object: StoredObject): void {
   const metadata = readMetadata(object);
   const { namespace, name } = object;
@@ -172,22 +141,10 @@ function tell(follower: Follower, type: EventType, object: StoredObject): void {
   else if (metadata !== undefined) follower.changed(metadata);
 }
 
-function toControlled(resource: MainResource): ControlledResource {
-  const { group, version, kind, isNamespaced, fact } = resource;
-  return Object.freeze({
-    group,
-    version,
-    resource: resource.resource,
-    kind,
-    isNamespaced,
-    verbs: fact.verbs,
-  });
-}
-
 /** Until the signal aborts, or the view lost the place and all has to be looked at again. */
 function observe(
   registry: Registry,
-  resource: StoredResource,
+  resource: ControlledResource,
   take: (type: EventType, object: StoredObject) => void,
   signal: AbortSignal,
 ): Promise<void> {

@@ -26,10 +26,13 @@
  * Loops that keep one thing right are a runSyncLoop (sync-loop.ts); those with many objects have a
  * WorkQueue (work-queue.ts) of their own.
  */
+import type { PartitionId } from "../../storage/objects/keys.js";
 import type { ApiObject, ObjectMeta } from "../api/meta.js";
 
 /** A stored resource in the version that it is stored in. */
 export interface ControlledResource {
+  /** Tells resources apart; a definition may change, and then the rest. */
+  readonly partition: PartitionId;
   readonly group: string;
   readonly version: string;
   readonly resource: string;
@@ -52,6 +55,8 @@ export interface Follower {
   changed(metadata: ObjectMeta): void;
   /** It is gone; its last metadata, or only its place when that could not be read. */
   removed(metadata: ObjectMeta): void;
+  /** Such objects are served no more: what was told is void. */
+  ended?(): void;
 }
 
 /** On what condition an object is to be deleted, and what becomes of its dependents. */
@@ -69,7 +74,7 @@ export interface ObjectsSnapshot {
 }
 
 export interface ObjectsApi {
-  /** Every stored resource once, in discovery order. */
+  /** Every stored resource once, in discovery order, as of now. */
   readonly resources: readonly ControlledResource[];
   /** @throws {Error} when it is not served */
   resource(group: string, resource: string): ControlledResource;
@@ -105,8 +110,9 @@ export interface ObjectsApi {
   /** Begins the deletion of everything in a namespace. */
   deleteAll(resource: ControlledResource, namespace: string, signal: AbortSignal): Promise<void>;
   /**
-   * Calls back for every object that there is, then for each that changes, until the signal aborts.
-   * The callback must be quick and not throw: it only notes what to look at.
+   * Calls back for every object that there is, then for each that changes, until the signal aborts or
+   * the resource is served no more. The callback must be quick and not throw: it only notes what to
+   * look at.
    */
   watch(
     resource: ControlledResource,
@@ -115,4 +121,13 @@ export interface ObjectsApi {
   ): Promise<void>;
   /** As watch, for loops that keep an index of their own. The first objects come before it returns. */
   follow(resource: ControlledResource, follower: Follower, signal: AbortSignal): Promise<void>;
+  /**
+   * Runs `task` for each resource that is wanted: those that are served, at once, and those that come,
+   * when they do. Tasks end with the signal, and by themselves when their resource goes.
+   */
+  runForEach(
+    isWanted: (resource: ControlledResource) => boolean,
+    task: (resource: ControlledResource, signal: AbortSignal) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void>;
 }

@@ -42,7 +42,6 @@ export async function runResourceQuotas(
 class ResourceQuotas {
   readonly #options: ResourceQuotasOptions;
   readonly #quotas: ControlledResource;
-  readonly #counted: readonly ControlledResource[];
   readonly #evaluators: Evaluators;
   readonly #queue: WorkQueue;
   /** Which namespaces have quotas, and the names of those. */
@@ -55,24 +54,20 @@ class ResourceQuotas {
     this.#options = options;
     this.#evaluators = new Evaluators(naming);
     this.#quotas = objects.resource("", "resourcequotas");
-    this.#counted = objects.resources.filter(
-      ({ group, resource, isNamespaced }) =>
-        isNamespaced && this.#evaluators.of(group, resource) !== undefined,
-    );
     this.#queue = new WorkQueue(clock);
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { objects } = this.#options;
-    const watching = this.#counted.map((resource) =>
+    const watch = (resource: ControlledResource) =>
       objects.watch(
         resource,
         resource === this.#quotas ? (key) => this.#quotaChanged(key) : (key) => this.#changed(key),
         signal,
-      ),
-    );
+      );
+    const watching = objects.runForEach((resource) => this.#isCounted(resource), watch, signal);
     const working = this.#queue.run((key) => this.#look(key, signal), signal);
-    await Promise.all([...watching, working]);
+    await Promise.all([watching, working]);
   }
 
   #changed({ namespace }: ObjectKey): void {
@@ -144,13 +139,20 @@ class ResourceQuotas {
     return true;
   }
 
+  #isCounted({ group, resource, isNamespaced }: ControlledResource): boolean {
+    return isNamespaced && this.#evaluators.of(group, resource) !== undefined;
+  }
+
   #countablesOf({ spec }: QuotaObject, namespace: string): Countable[] {
     const hard = Object.keys(spec?.hard ?? {});
-    return this.#counted.flatMap((resource) => {
-      const evaluator = this.#evaluators.of(resource.group, resource.resource);
-      if (evaluator === undefined || !hard.some((name) => evaluator.uses(name))) return [];
-      return [{ evaluator, ...this.#options.objects.snapshot(resource, namespace) }];
-    });
+    const { objects } = this.#options;
+    return objects.resources
+      .filter((one) => this.#isCounted(one))
+      .flatMap((resource) => {
+        const evaluator = this.#evaluators.of(resource.group, resource.resource);
+        if (evaluator === undefined || !hard.some((name) => evaluator.uses(name))) return [];
+        return [{ evaluator, ...objects.snapshot(resource, namespace) }];
+      });
   }
 }
 

@@ -14,6 +14,8 @@ export type CatalogListener = (next: Catalog, previous: Catalog) => void;
 /** What most of the server sees of it. */
 export interface CatalogSource {
   readonly current: Catalog;
+  /** @returns ends the subscription */
+  subscribe(listener: CatalogListener): () => void;
 }
 
 export class LiveCatalog implements CatalogSource {
@@ -35,7 +37,6 @@ export class LiveCatalog implements CatalogSource {
     for (const listener of this.#listeners) listener(next, previous);
   }
 
-  /** @returns ends the subscription */
   subscribe(listener: CatalogListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

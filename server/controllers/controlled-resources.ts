@@ -1,0 +1,101 @@
+/**
+ * ControlledResources: what control loops see of the catalog: every stored resource once, in the version
+ * that it is stored in, as of now. Loops that are about all kinds hear of those that come and go.
+ */
+import type { PartitionId } from "../../storage/objects/keys.js";
+import { parseGroupVersion } from "../api/names.js";
+import type { Catalog } from "../kinds/catalog.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
+import { remembered } from "../kinds/remembered.js";
+import type { MainResource } from "../kinds/served-resource.js";
+import type { ControlledResource, ObjectsApi } from "./objects-api.js";
+
+export class ControlledResources {
+  readonly #catalog: CatalogSource;
+  readonly #lists = new WeakMap<Catalog, readonly ControlledResource[]>();
+  readonly #known = new WeakMap<MainResource, ControlledResource>();
+
+  constructor(catalog: CatalogSource) {
+    this.#catalog = catalog;
+  }
+
+  /** In discovery order. */
+  get all(): readonly ControlledResource[] {
+    const { current } = this.#catalog;
+    return remembered(this.#lists, current, () => {
+      const stored = current.resources.filter(
+        (resource) => resource.form === "main" && current.stored(resource.partition) === resource,
+      );
+      return Object.freeze(stored.map((resource) => this.#controlled(resource as MainResource)));
+    });
+  }
+
+  /** @throws {Error} when it is not served */
+  require(group: string, resource: string): ControlledResource {
+    const found = this.all.find((known) => known.group === group && known.resource === resource);
+    if (found === undefined) throw new Error(`${resource} of group "${group}" is not served`);
+    return found;
+  }
+
+  byKind(apiVersion: string, kind: string): ControlledResource | undefined {
+    const { current } = this.#catalog;
+    const groupVersion = parseGroupVersion(apiVersion);
+    const found = groupVersion && current.findKind(groupVersion.group, groupVersion.version, kind);
+    const stored = found && current.stored(found.partition);
+    return stored && this.#controlled(stored);
+  }
+
+  isServed({ partition }: ControlledResource): boolean {
+    return this.#catalog.current.stored(partition) !== undefined;
+  }
+
+  /** What writes work on now. @throws {Error} when it is served no more */
+  servedOf({ partition, resource }: ControlledResource): MainResource {
+    const found = this.#catalog.current.stored(partition);
+    if (found === undefined) throw new Error(`${resource} is not served`);
+    return found;
+  }
+
+  /** As ObjectsApi says. */
+  runForEach: ObjectsApi["runForEach"] = (isWanted, task, signal) => {
+    const running = new Set<PartitionId>();
+    return new Promise((resolve, reject) => {
+      const start = () => {
+        if (signal.aborted) {
+          if (running.size === 0) end();
+          return;
+        }
+        for (const resource of this.all) {
+          const { partition } = resource;
+          if (running.has(partition) || !isWanted(resource)) continue;
+          running.add(partition);
+          task(resource, signal).then(
+            () => {
+              running.delete(partition);
+              // It may have come back while its task was ending.
+              start();
+            },
+            (error: unknown) => end(error),
+          );
+        }
+      };
+      const leave = this.#catalog.subscribe(start);
+      const end = (error?: unknown) => {
+        leave();
+        signal.removeEventListener("abort", start);
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+      signal.addEventListener("abort", start, { once: true });
+      start();
+    });
+  };
+
+  #controlled(main: MainResource): ControlledResource {
+    return remembered(this.#known, main, () => {
+      const { partition, group, version, resource, kind, isNamespaced, fact } = main;
+      const { verbs } = fact;
+      return Object.freeze({ partition, group, version, resource, kind, isNamespaced, verbs });
+    });
+  }
+}
