@@ -179,7 +179,7 @@ async function waitUntilReady(
   };
 }
 
-async function readKubeconfig(
+export async function readKubeconfig(
   path: string,
 ): Promise<{ readonly url: string; readonly credentials: Credentials }> {
   const config = parse(await readFile(path, "utf8")) as {
