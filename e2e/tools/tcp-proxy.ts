@@ -1,6 +1,6 @@
 /**
- * A TCP proxy for tests of network faults: it forwards bytes both ways until it is told to lose the
- * answers, to hold everything back, or to cut all connections.
+ * A TCP proxy for tests of network faults: it forwards bytes both ways, answers late where that is
+ * asked for, until it is told to lose the answers or to cut all connections.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -20,8 +20,11 @@ export interface TcpProxy extends AsyncDisposable {
   refuse(isRefusing: boolean): void;
 }
 
-/** Starts a proxy before `target` ("http://127.0.0.1:2379"). */
-export async function startTcpProxy(target: string): Promise<TcpProxy> {
+/**
+ * Starts a proxy before `target` ("http://127.0.0.1:2379").
+ * @param answerDelayMs how long what the target says is on its way, in order; requests arrive at once
+ */
+export async function startTcpProxy(target: string, answerDelayMs = 0): Promise<TcpProxy> {
   const { hostname, port, protocol } = new URL(target);
   const sockets = new Set<Socket>();
   let isLosing = false;
@@ -48,7 +51,8 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     client.pipe(upstream);
     upstream.on("data", (chunk) => {
       if (!isLosing) {
-        client.write(chunk);
+        if (answerDelayMs === 0) client.write(chunk);
+        else setTimeout(() => client.write(chunk), answerDelayMs);
         return;
       }
       for (const resolve of onLost.splice(0)) resolve();

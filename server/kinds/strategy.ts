@@ -69,9 +69,27 @@ export interface ResourceStrategy {
   readonly triggerField?: string;
   /** Whether a plain delete answers with the object instead of a Status (S1-DEL-12). */
   readonly returnsDeletedObject?: boolean;
+  /** Set for a kind whose objects other writes are judged by (write/epochs.ts). */
+  readonly judges?: RuleScope;
+  /** Whether two versions of a rule judge alike, as where a status only reports; absent = never. */
+  judgesAlike?(next: ApiObject, current: ApiObject): boolean;
+  /** Rules besides those of the cluster and the namespace that writes of the kind are judged by. */
+  readonly judgedBy?: TopicScope;
   /** Seconds after which the store forgets the object (events); undefined = never. */
   ttlSeconds?(object: ApiObject, lifetimes: Lifetimes): number | undefined;
 }
+
+/**
+ * Which writes a rule judges: all of the cluster, all in its own namespace, or only those of kinds that
+ * say so. A scope is an epoch of its own, so that a change costs nobody whom it does not concern.
+ */
+export type RuleScope = "cluster" | "namespace" | TopicScope;
+
+/**
+ * `grants`: roles and bindings, which judge who may write others of them. `classes`: what pods, claims
+ * and ingresses name or get by default.
+ */
+export type TopicScope = "grants" | "classes";
 
 /** How long objects that end by themselves are kept, as the flags say. */
 export interface Lifetimes {

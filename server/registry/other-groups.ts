@@ -47,29 +47,35 @@ const noUnconditionalUpdate = { allowUnconditionalUpdate: false } as const;
 /** Webhook configurations and policies: replaced only by who has seen what is there. */
 const admissionStrategies: StrategyTable = {
   "admissionregistration/mutatingwebhookconfigurations": {
+    judges: "cluster",
     ...validatesWebhooks,
     ...noUnconditionalUpdate,
     generationFields: ["webhooks"],
   },
   "admissionregistration/validatingwebhookconfigurations": {
+    judges: "cluster",
     ...validatesWebhooks,
     ...noUnconditionalUpdate,
     generationFields: ["webhooks"],
   },
   "admissionregistration/validatingadmissionpolicies": {
+    judges: "cluster",
     ...specAndStatus,
     ...statusOnly,
     ...noUnconditionalUpdate,
   },
   "admissionregistration/validatingadmissionpolicybindings": {
+    judges: "cluster",
     ...noUnconditionalUpdate,
     generationFields: ["spec"],
   },
   "admissionregistration/mutatingadmissionpolicies": {
+    judges: "cluster",
     ...noUnconditionalUpdate,
     generationFields: ["spec"],
   },
   "admissionregistration/mutatingadmissionpolicybindings": {
+    judges: "cluster",
     ...noUnconditionalUpdate,
     generationFields: ["spec"],
   },
@@ -77,6 +83,7 @@ const admissionStrategies: StrategyTable = {
 
 const aggregationStrategies: StrategyTable = {
   "apiregistration/apiservices": {
+    judges: "cluster",
     ...validatesApiService,
     // The legacy group has no name: its version is "v1.".
     validateName: checkPathSegmentName,
@@ -148,11 +155,20 @@ function conditionsOf(object: ApiObject): Record<string, unknown>[] {
 const flowControl: ResourceStrategy = { ...specAndStatus, ...statusOnly };
 
 /** Names of RBAC objects are words of their users: colons, capitals and all. */
-const rbac: ResourceStrategy = { allowCreateOnUpdate: true, validateName: checkPathSegmentName };
+const rbac: ResourceStrategy = {
+  allowCreateOnUpdate: true,
+  validateName: checkPathSegmentName,
+  judges: "grants",
+  judgedBy: "grants",
+};
 
 const networkingStrategies: StrategyTable = {
-  "networking/ingresses": { ...specAndStatus, ...validatesIngress },
-  "networking/ingressclasses": { ...validatesIngressClass, generationFields: ["spec"] },
+  "networking/ingresses": { ...specAndStatus, ...validatesIngress, judgedBy: "classes" },
+  "networking/ingressclasses": {
+    ...validatesIngressClass,
+    generationFields: ["spec"],
+    judges: "classes",
+  },
   "networking/networkpolicies": { ...validatesNetworkPolicy, generationFields: ["spec"] },
   "networking/ipaddresses": {
     ...validatesIpAddress,
@@ -199,7 +215,11 @@ const storageStrategies: StrategyTable = {
     ...noUnconditionalUpdate,
     returnsDeletedObject: true,
   },
-  "storage/storageclasses": { ...validatesStorageClass, returnsDeletedObject: true },
+  "storage/storageclasses": {
+    ...validatesStorageClass,
+    returnsDeletedObject: true,
+    judges: "classes",
+  },
   "storage/volumeattachments": {
     ...validatesVolumeAttachment,
     ...dropsStatus,
@@ -239,6 +259,7 @@ export const otherStrategies: StrategyTable = {
   "internal.apiserver/storageversions": { ...dropsStatus, ...noUnconditionalUpdate },
   "node/runtimeclasses": {
     ...validatesRuntimeClass,
+    judges: "classes",
     ...noUnconditionalUpdate,
   },
   "policy/poddisruptionbudgets": {
@@ -252,6 +273,7 @@ export const otherStrategies: StrategyTable = {
   "rbac.authorization/rolebindings": { ...rbac, ...validatesRoleBinding },
   "scheduling/priorityclasses": {
     ...validatesPriorityClass,
+    judges: "classes",
     generationFields: [],
   },
   "scheduling/podgroups": dropsStatus,

@@ -391,6 +391,38 @@ test("S1-UNS-12: a watcher that fails is ended, and the others are told all the 
   await lifecycle[Symbol.asyncDispose]();
 });
 
+test("RulesInForce: epochs are those of the view's revision, and no objects", async () => {
+  const store = new ScriptedStore();
+  const epoch = (name: string, revision: number): KeyValue => {
+    const at = toRevision(revision);
+    const key = `/registry/.epoch/${name}`;
+    return { key, value: Buffer.alloc(0), modRevision: at, createRevision: at };
+  };
+  store.kvs = [epoch("cluster", 4), epoch("namespace:a", 5), configMap("x", 5)];
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  const seen = () => ["cluster", "namespace:a", "grants"].map((name) => view.epoch(name));
+  assert.deepEqual(seen(), [4, 5, 0]);
+  const events: StoreEvent[] = [
+    { type: "put", kv: epoch("grants", 12) },
+    { type: "delete", key: epoch("namespace:a", 12).key, modRevision: toRevision(12) },
+  ];
+  store.deliver({ revision: toRevision(12), events });
+  await view.waitForRevision(toRevision(12), soon());
+  assert.deepEqual(seen(), [4, 0, 12]);
+  // Set back to an older state: what has moved there counts, and nothing else.
+  store.kvs = [epoch("cluster", 3)];
+  store.revision = toRevision(40);
+  store.deliver(new StorageError("Compacted", "gone"));
+  await view.waitForRevision(toRevision(40), soon());
+  assert.deepEqual(seen(), [3, 0, 0]);
+  assert.deepEqual(
+    [...view.partitions].map(({ id }) => id),
+    ["core/configmaps"],
+  );
+  await lifecycle[Symbol.asyncDispose]();
+});
+
 test("CacheEqualsStore: when the store's history is gone the view is loaded anew and counts it", async () => {
   const store = new ScriptedStore();
   store.kvs = [configMap("old", 5)];

@@ -40,6 +40,11 @@ interface LoadedTree {
   readonly traits: PartitionTraits;
 }
 
+interface LoadedState {
+  readonly trees: Map<PartitionId, LoadedTree>;
+  readonly epochs: Map<string, Revision>;
+}
+
 /** Keys read at a time while loading: a page of 8 KiB objects is 40 MiB, for the time of the load. */
 const LOAD_PAGE_KEYS = 5_000;
 /** Between attempts to start the feed again. */
@@ -65,6 +70,8 @@ export class RegistryView implements PartitionHost {
   #awake: Watcher[] = [];
   #isFlushScheduled = false;
   #revision = 0 as Revision;
+  /** When each epoch last moved; those that never did are not in it. */
+  #epochs = new Map<string, Revision>();
   /** Events after it were seen, of whatever partition: also of one that has none yet. */
   #historyFloor = 0 as Revision;
   /** Of partitions that went: events up to this revision are gone with them. */
@@ -102,6 +109,11 @@ export class RegistryView implements PartitionHost {
 
   get eventsApplied(): number {
     return this.#eventsApplied;
+  }
+
+  /** Revision at which an epoch last moved (keys.ts), as of `revision`; 0 = never. */
+  epoch(name: string): Revision {
+    return this.#epochs.get(name) ?? (0 as Revision);
   }
 
   get partitions(): Iterable<Partition> {
@@ -219,8 +231,9 @@ export class RegistryView implements PartitionHost {
     const startedAt = this.#clock.monotonic();
     const revision = await this.#store.currentRevision(signal);
     const history = await this.#recallHistory(revision, signal);
-    const trees = await this.#loadTrees(revision, history?.newest, signal);
+    const { trees, epochs } = await this.#loadState(revision, history?.newest, signal);
 
+    this.#epochs = epochs;
     this.#historyFloor = history?.floor ?? revision;
     this.#retired.clear();
     this.#revision = revision;
@@ -250,12 +263,13 @@ export class RegistryView implements PartitionHost {
   }
 
   /** All objects as of a revision. */
-  async #loadTrees(
+  async #loadState(
     revision: Revision,
     recent: ReadonlyMap<string, StoredObject> | undefined,
     signal: AbortSignal,
-  ): Promise<Map<PartitionId, LoadedTree>> {
+  ): Promise<LoadedState> {
     const trees = new Map<PartitionId, LoadedTree>();
+    const epochs = new Map<string, Revision>();
     let after: string | undefined;
     for (;;) {
       const page = await this.#store.range(
@@ -269,7 +283,11 @@ export class RegistryView implements PartitionHost {
       );
       for (const kv of page.kvs) {
         const key = this.keys.parse(kv.key);
-        if (key === undefined) continue;
+        if (key === undefined) {
+          const epoch = this.keys.parseEpoch(kv.key);
+          if (epoch !== undefined) epochs.set(epoch, kv.modRevision);
+          continue;
+        }
         const known = recent?.get(kv.key);
         const object =
           known?.revision === kv.modRevision ? known : this.#decode(key, kv.value, kv.modRevision);
@@ -281,7 +299,7 @@ export class RegistryView implements PartitionHost {
         loaded.tree.set(object);
       }
       after = page.kvs.at(-1)?.key;
-      if (!page.more || after === undefined) return trees;
+      if (!page.more || after === undefined) return { trees, epochs };
     }
   }
 
@@ -332,8 +350,12 @@ export class RegistryView implements PartitionHost {
   }
 
   #applyEvent(event: StoreEvent, nowMs: number): void {
-    const key = this.keys.parse(event.type === "put" ? event.kv.key : event.key);
-    if (key === undefined) return;
+    const name = event.type === "put" ? event.kv.key : event.key;
+    const key = this.keys.parse(name);
+    if (key === undefined) {
+      this.#moveEpoch(name, event);
+      return;
+    }
     const partition = this.partition(key.partition);
     if (event.type === "delete") {
       partition.delete(key.path, event.modRevision, nowMs);
@@ -341,6 +363,13 @@ export class RegistryView implements PartitionHost {
       partition.put(this.#decode(key, event.kv.value, event.kv.modRevision), nowMs);
     }
     if (this.retention.isOverfull) this.retention.trim(this.#partitionList, nowMs);
+  }
+
+  #moveEpoch(key: string, event: StoreEvent): void {
+    const epoch = this.keys.parseEpoch(key);
+    if (epoch === undefined) return;
+    if (event.type === "put") this.#epochs.set(epoch, event.kv.modRevision);
+    else this.#epochs.delete(epoch);
   }
 
   #decode(key: ParsedKey, value: Buffer, revision: Revision): StoredObject {

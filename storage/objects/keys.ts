@@ -4,6 +4,9 @@
  * A *partition* is all objects of one group and resource, `<group or core>/<resource>`; the path of an
  * object is what follows it. Namespaces and names never contain a slash, so byte order of keys is
  * namespace, then name: the order in which lists come.
+ *
+ * Beside the objects lie *epochs*, `<prefix>/.epoch/<name>`: keys without content whose revision says
+ * when something last changed. No group begins with a dot, so they are never taken for objects.
  */
 
 /** "core/configmaps" or "apps/deployments". */
@@ -26,6 +29,8 @@ export interface ParsedKey {
   readonly name: string;
 }
 
+const EPOCHS = ".epoch/";
+
 /** The keys below one prefix ("/registry"). */
 export class KeySpace {
   /** With a trailing slash. */
@@ -43,6 +48,17 @@ export class KeySpace {
   /** The prefix of all keys of a partition. */
   partitionPrefix(partition: PartitionId): string {
     return `${this.prefix}${partition}/`;
+  }
+
+  /** @param name no slash in it */
+  epochKey(name: string): string {
+    return `${this.prefix}${EPOCHS}${name}`;
+  }
+
+  /** The name of the epoch that the key is; undefined for any other key. */
+  parseEpoch(key: string): string | undefined {
+    const start = this.prefix.length + EPOCHS.length;
+    return key.startsWith(EPOCHS, this.prefix.length) ? key.slice(start) : undefined;
   }
 
   /** undefined for a key that is not an object's, such as one of our own bookkeeping. */

@@ -40,6 +40,7 @@ export function definitionStrategy(
   };
   return {
     ...validatesDefinition,
+    judges: "cluster",
     allowUnconditionalUpdate: false,
     generationFields: ["spec"],
     prepareForCreate: (next: ApiObject, context) => setStatus(next, undefined, context),

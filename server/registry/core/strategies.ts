@@ -1,4 +1,5 @@
 /** The strategies of the core group, by resource. */
+import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { eventStrategy } from "../events/event.js";
@@ -26,11 +27,17 @@ function alignPodCidrs(node: ApiObject): void {
   if (isMembers(node.spec)) alignFirst(node.spec, "podCIDR", "podCIDRs");
 }
 
+/** A quota bounds by its spec and what the status repeats of it; usage has the quota's own compare. */
+function boundsAlike(next: ApiObject, current: ApiObject): boolean {
+  const hardOf = ({ status }: ApiObject) => (isMembers(status) ? status.hard : undefined);
+  return deepEqual(next.spec, current.spec) && deepEqual(hardOf(next), hardOf(current));
+}
+
 export const coreStrategies: StrategyTable = {
   "/configmaps": configMapStrategy,
   "/endpoints": { ...validatesEndpoints, allowCreateOnUpdate: true },
   "/events": eventStrategy,
-  "/limitranges": { ...validatesLimitRange, allowCreateOnUpdate: true },
+  "/limitranges": { ...validatesLimitRange, allowCreateOnUpdate: true, judges: "namespace" },
   "/namespaces": namespaceStrategy,
   // A node agent reports its status with the Node that it registers.
   "/nodes": {
@@ -43,6 +50,7 @@ export const coreStrategies: StrategyTable = {
     ...beginsPending,
     ...validatesPersistentVolumeClaim,
     returnsDeletedObject: true,
+    judgedBy: "classes",
   },
   "/persistentvolumes": {
     ...beginsPending,
@@ -61,8 +69,14 @@ export const coreStrategies: StrategyTable = {
     garbageCollection: "orphan",
     ...selectable(["status.replicas"], { "status.replicas": "0" }),
   },
-  "/resourcequotas": { ...dropsStatus, ...validatesResourceQuota, returnsDeletedObject: true },
+  "/resourcequotas": {
+    ...dropsStatus,
+    ...validatesResourceQuota,
+    returnsDeletedObject: true,
+    judges: "namespace",
+    judgesAlike: boundsAlike,
+  },
   "/secrets": secretStrategy,
-  "/serviceaccounts": { returnsDeletedObject: true },
+  "/serviceaccounts": { returnsDeletedObject: true, judges: "namespace" },
   "/services": serviceStrategy,
 };

@@ -26,6 +26,7 @@ import type { Naming } from "../../api/naming.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
 import type { Lifetimes } from "../../kinds/strategy.js";
 import type { UserInfo } from "../../request/user-info.js";
+import type { PassingRules } from "../write/epochs.js";
 import type { WriteQueue } from "../write/write-queue.js";
 import type { Allocator } from "./allocator.js";
 import type { DeclarativeValidation } from "./declarative-validation.js";
@@ -57,6 +58,8 @@ export interface Registry {
   readonly storedForm?: StoredForm | undefined;
   /** By partition: what chooses addresses and the like for its objects; see write/reservations.ts. */
   readonly allocators?: Readonly<Record<PartitionId, Allocator>>;
+  /** Objects that are rules only for now; absent = there are none. */
+  readonly passingRules?: PassingRules | undefined;
   /** Where writers of one contested key queue up; without it they try until one by one they win. */
   readonly writeQueue?: WriteQueue;
 }

@@ -6,6 +6,7 @@ import type { ApiObject } from "../../api/meta.js";
 import type { ActionResource } from "../../kinds/served-resource.js";
 import type { Registry, WriteOptions, WriteResult } from "../generic/registry.js";
 import { admitUnstored } from "./admit.js";
+import { refresh } from "./commit.js";
 
 /** A request to an action. */
 export interface ActionRequest {
@@ -37,6 +38,8 @@ export async function runAction(
   signal: AbortSignal,
 ): Promise<WriteResult> {
   const { admission } = registry;
+  // Nothing of the action itself is committed, so nothing else would notice that a rule has changed.
+  await refresh(registry);
   const target = { ...request, subresource };
   const object = await admitUnstored(admission, target, request.object, signal);
   const inner = admission === undefined ? registry : { ...registry, admission: undefined };

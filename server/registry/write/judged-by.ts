@@ -1,35 +1,37 @@
 /**
- * What a write is judged by besides its object: the namespace that it goes to. The transaction holds
- * it as a compare, so that no object slips into a namespace between the look and the write, on
- * whichever replica (S1-GEN-20, S1-GEN-21).
+ * What a write is judged by besides its object: the namespace that it goes to, and the rules in force
+ * (epochs.ts). The transaction holds both as compares, so that no object slips into a namespace that is
+ * going away, and none past a rule, between the look and the write, on whichever replica (S1-GEN-20,
+ * S1-GEN-21).
  */
-import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import type { Compare, Revision } from "../../../storage/kv/store.js";
-import { partitionId } from "../../../storage/objects/keys.js";
 import { namespaceTerminating, notFound } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import { type EpochHost, epochCompares, NAMESPACES_PARTITION } from "./epochs.js";
 
 /** Compares with the revisions that the view has. */
 export type Conditions = readonly Compare[];
 
-interface Judged {
-  readonly view: Pick<RegistryView, "keys" | "partition">;
-}
-
 const NAMESPACES = { group: "", resource: "namespaces" };
-const NAMESPACES_PARTITION = partitionId("", "namespaces");
-const NONE: Conditions = Object.freeze([]);
 const ABSENT = 0 as Revision;
 
 /** What has to be as it is now when the decision is committed. */
 export function conditionsOf(
-  { view }: Judged,
+  host: EpochHost,
   resource: StoredResource,
   namespace: string,
 ): Conditions {
-  if (!resource.isNamespaced) return NONE;
-  const modRevision = view.partition(NAMESPACES_PARTITION).get(namespace)?.revision ?? ABSENT;
-  return [{ key: view.keys.key(NAMESPACES_PARTITION, namespace), modRevision }];
+  const compares = epochCompares(host, resource, namespace);
+  if (resource.isNamespaced) {
+    const { keys } = host.view;
+    const modRevision = findNamespace(host, namespace)?.revision ?? ABSENT;
+    compares.push({ key: keys.key(NAMESPACES_PARTITION, namespace), modRevision });
+  }
+  return compares;
+}
+
+function findNamespace({ view }: EpochHost, name: string) {
+  return view.partition(NAMESPACES_PARTITION).get(name);
 }
 
 /** Whether two looks saw the same. */
@@ -39,12 +41,12 @@ export function isSameState(one: Conditions, other: Conditions): boolean {
 
 /** New objects need a namespace that is there and stays. @throws {StatusError} 404, 403 */
 export function requireNamespace(
-  { view }: Judged,
+  host: EpochHost,
   resource: StoredResource,
   namespace: string,
   name: string,
 ): void {
-  const found = view.partition(NAMESPACES_PARTITION).get(namespace);
+  const found = findNamespace(host, namespace);
   if (found === undefined) throw notFound(NAMESPACES, namespace);
   if (found.fields["status.phase"] === "Terminating") {
     throw namespaceTerminating(resource, name, namespace);

@@ -1,7 +1,7 @@
 /**
  * The transaction of one decision, and what its refusal means. Its compares, in order:
  *
- *   the object's own key │ what judged it: namespace, epochs │ reservations │ side writes
+ *   the object's own key │ what judged it: epochs, namespace │ reservations │ side writes
  *
  * A refused transaction says what each compared key holds now. Those that moved tell how far the view
  * has to come before another attempt makes sense, and whose queue to join.
@@ -26,6 +26,8 @@ export interface Prepared {
   /** How many of the compares come before those of the side writes. */
   readonly ownCompares: number;
   readonly sideWrites: SideWrites;
+  /** The key of the epoch that it moves. */
+  readonly epochKey: string | undefined;
 }
 
 const NO_SIDE_WRITES: SideWrites = Object.freeze([]);
@@ -33,16 +35,17 @@ const NO_SIDE_WRITES: SideWrites = Object.freeze([]);
 /** A promise only where a lease has to be had first. @throws {StatusError} */
 export function prepareTransaction(
   registry: Registry,
-  { resource, key, compares, decision }: Decided,
+  decided: Decided,
   signal: AbortSignal,
 ): Prepared | Promise<Prepared> {
+  const { resource, key, decision } = decided;
   const { action, object, value } = decision;
-  if (action === "remove") return join(decision, compares, { type: "delete", key });
+  if (action === "remove") return join(decided, { type: "delete", key });
   assert(value !== undefined, "StoresWhatIsEncoded");
   const put = putOperation(registry, { resource, key, value, object }, signal);
   return put instanceof Promise
-    ? put.then((operation) => join(decision, compares, operation))
-    : join(decision, compares, put);
+    ? put.then((operation) => join(decided, operation))
+    : join(decided, put);
 }
 
 /** A decision with what it rests on. */
@@ -52,25 +55,29 @@ export interface Decided {
   /** Of the object's own key and of what judged it. */
   readonly compares: readonly Compare[];
   readonly decision: Decision;
+  /** Set when others are judged by what it changes. */
+  readonly epoch: Operation | undefined;
 }
 
-function join(decision: Decision, judged: readonly Compare[], own: Operation): Prepared {
-  const { reservations = NO_RESERVATIONS, sideWrites = NO_SIDE_WRITES } = decision;
-  const compares = [...judged, ...reservations.compares];
+function join(decided: Decided, own: Operation): Prepared {
+  const { epoch } = decided;
+  const { reservations = NO_RESERVATIONS, sideWrites = NO_SIDE_WRITES } = decided.decision;
+  const compares = [...decided.compares, ...reservations.compares];
   const operations = [own, ...reservations.operations];
+  if (epoch !== undefined) operations.push(epoch);
   const ownCompares = compares.length;
   for (const sideWrite of sideWrites) {
     compares.push(...sideWrite.compares);
     operations.push(...sideWrite.operations);
   }
-  return { transaction: { compares, operations }, ownCompares, sideWrites };
+  return { transaction: { compares, operations }, ownCompares, sideWrites, epochKey: epoch?.key };
 }
 
 /** Why a transaction was refused. */
 export interface Refusal {
   /** Whether it was the object itself that somebody else has written. */
   readonly isOwnLost: boolean;
-  /** A key of a side write that moved. */
+  /** A key that moved and that writes of other objects want, too: of a side write, or an epoch. */
   readonly lostShared: string | undefined;
   /** The view has to reach this revision first; side writes learn by themselves. */
   readonly waitFor: Revision;
@@ -78,15 +85,16 @@ export interface Refusal {
 
 /** Tells the side writes the result, too. @returns undefined for a committed transaction */
 export function readRefusal(
-  { transaction: { compares }, ownCompares, sideWrites }: Prepared,
+  { transaction: { compares }, ownCompares, sideWrites, epochKey }: Prepared,
   result: CommitResult,
 ): Refusal | undefined {
-  const lostShared = settle(sideWrites, result, ownCompares);
+  let lostShared = settle(sideWrites, result, ownCompares);
   if (result.succeeded) return undefined;
   let waitFor = NEVER_WRITTEN;
   for (let i = 0; i < ownCompares; i++) {
     const current = result.current[i];
     if ((current?.modRevision ?? NEVER_WRITTEN) === compares[i]?.modRevision) continue;
+    if (compares[i]?.key === epochKey) lostShared ??= epochKey;
     // Nobody says when a key went; by now it has.
     const movedAt = current?.modRevision ?? result.revision;
     if (movedAt > waitFor) waitFor = movedAt;

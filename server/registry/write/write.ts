@@ -31,6 +31,7 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import type { Registry } from "../generic/registry.js";
 import { asStatus, catchUp, commit, refresh } from "./commit.js";
 import type { Decision, Seen } from "./decision.js";
+import { movedEpoch } from "./epochs.js";
 import { conditionsOf, isSameState } from "./judged-by.js";
 import { QueuePlaces } from "./queue-places.js";
 import { sharedKeyOf } from "./side-writes.js";
@@ -101,10 +102,11 @@ async function tryUntilDone(
   places: QueuePlaces,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { resource, isDryRun } = plan;
+  const { resource, namespace, isDryRun } = plan;
   let isProved = plan.isProved === true;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const path = objectPath(plan.namespace, plan.name());
+    const name = plan.name();
+    const path = objectPath(namespace, name);
     const key = registry.view.keys.key(resource.partition, path);
     const place = places.queueIfContested(key, signal);
     if (place !== undefined) await place;
@@ -133,7 +135,9 @@ async function tryUntilDone(
       continue;
     }
 
-    const shared = sharedKeyOf(decision.sideWrites ?? []);
+    const change = { resource, namespace, name, current };
+    const epoch = movedEpoch(registry, { ...change, next: decision });
+    const shared = sharedKeyOf(decision.sideWrites ?? []) ?? epoch?.key;
     const turn = shared === undefined ? undefined : places.queueIfShared(shared, signal);
     if (turn !== undefined) {
       // What admission asked for is old by now.
@@ -141,12 +145,14 @@ async function tryUntilDone(
       continue;
     }
     const own: Compare = { key, modRevision: revisionOf(current) };
-    const decided = { resource, key, compares: [own, ...seen.conditions], decision };
+    const decided = { resource, key, compares: [own, ...seen.conditions], decision, epoch };
     const preparing = prepareTransaction(registry, decided, signal);
     const prepared = preparing instanceof Promise ? await preparing : preparing;
     const result = await commit(registry, prepared.transaction, signal);
     const refusal = readRefusal(prepared, result);
     if (refusal === undefined) {
+      // What comes next through this replica is judged by it at the first try.
+      if (epoch !== undefined) await catchUp(registry, result.revision).catch(ignore);
       return { decision, current, revision: result.revision, isStored: true };
     }
     await queueUp(places, key, refusal, signal);
@@ -155,6 +161,9 @@ async function tryUntilDone(
   }
   throw plan.lost();
 }
+
+/** The write is done: a view that does not catch up makes others wait, and not this answer fail. */
+function ignore(): void {}
 
 /** Joins the queue of what was in the way: one shared key, or the object itself. */
 async function queueUp(

@@ -1,0 +1,221 @@
+/**
+ * Rules that change between the moment in which a write is judged and that in which it is committed.
+ * The embedded store, with another replica that changes the rule just before the transaction.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { RevisionedStore, Transaction } from "../../../storage/kv/store.js";
+import { AdmissionChain } from "../../admission/chain.js";
+import { LimitRanger } from "../../admission/limit-ranger.js";
+import { applyMergePatch } from "../../api/merge-patch.js";
+import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
+import type { Registry } from "../generic/registry.js";
+import {
+  inputOf,
+  noSignal,
+  openRegistryHarness,
+  writeOptions,
+} from "../generic/testing/registry-harness.js";
+import { createObject } from "./create.js";
+import { deleteObject } from "./delete.js";
+import { patchObject } from "./update.js";
+
+const harness = await openRegistryHarness();
+const { registry } = harness;
+const { view, naming, store, freshness } = registry;
+const RBAC = `rbac.authorization.${naming.groupDomain}`;
+
+before(async () => {
+  for (const name of ["shop", "other"]) await create("", "namespaces", { metadata: { name } }, "");
+});
+after(() => harness[Symbol.asyncDispose]());
+
+async function create(
+  group: string,
+  resource: string,
+  value: JsonObject,
+  namespace = "shop",
+  on: Registry = registry,
+): Promise<ApiObject> {
+  const served = harness.resource(group, "v1", resource);
+  const request = { resource: served, namespace, input: inputOf(value), options: writeOptions() };
+  return (await createObject(on, request, noSignal)).stored;
+}
+
+async function patch(
+  group: string,
+  resource: string,
+  name: string,
+  change: JsonObject,
+  { namespace = "shop", subresource = "" } = {},
+): Promise<void> {
+  const target = {
+    resource: harness.resource(group, "v1", resource),
+    namespace,
+    name,
+    subresource,
+    options: writeOptions(),
+    patch: (current: JsonValue) => applyMergePatch(current, change),
+  };
+  await patchObject(registry, target, noSignal);
+}
+
+async function remove(resource: string, name: string, namespace = "shop"): Promise<void> {
+  const served = harness.resource("", "v1", resource);
+  await deleteObject(
+    registry,
+    { resource: served, namespace, name, options: { isDryRun: false } },
+    noSignal,
+  );
+}
+
+/** A replica on which somebody else is quicker with the first transaction. */
+async function overtaken(
+  change: () => Promise<void>,
+): Promise<Registry & { tries: Transaction[] }> {
+  const replica = await harness.openReplica();
+  const tries: Transaction[] = [];
+  const commit: RevisionedStore["commit"] = async (transaction, signal) => {
+    tries.push(transaction);
+    if (tries.length === 1) await change();
+    return await store.commit(transaction, signal);
+  };
+  const quick = new Proxy(store, {
+    get: (target, name) => {
+      if (name === "commit") return commit;
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+  const admission = new AdmissionChain([new LimitRanger(replica.view, naming)]);
+  return { ...replica, store: quick, admission, tries };
+}
+
+const limitRange = (name: string, cpu: string): JsonObject => ({
+  metadata: { name },
+  spec: { limits: [{ type: "Container", default: { cpu } }] },
+});
+
+const pod = (name: string): JsonObject => ({
+  metadata: { name },
+  spec: { containers: [{ name: "c", image: "i" }] },
+});
+
+function cpuOf({ spec }: ApiObject): string | undefined {
+  const { containers } = spec as { containers: { resources?: { limits?: { cpu?: string } } }[] };
+  return containers[0]?.resources?.limits?.cpu;
+}
+
+test("RulesInForce: a write that an older rule has judged is judged again, by the one in force", async () => {
+  const first = await overtaken(async () => {
+    await create("", "limitranges", limitRange("l", "1"));
+  });
+  assert.equal(cpuOf(await create("", "pods", pod("a"), "shop", first)), "1");
+  assert.equal(first.tries.length, 2);
+  const second = await overtaken(async () => {
+    await patch("", "limitranges", "l", limitRange("l", "2"));
+  });
+  assert.equal(cpuOf(await create("", "pods", pod("b"), "shop", second)), "2");
+  assert.equal(second.tries.length, 2);
+  const third = await overtaken(() => remove("limitranges", "l"));
+  assert.equal(cpuOf(await create("", "pods", pod("c"), "shop", third)), undefined);
+  assert.equal(third.tries.length, 2);
+});
+
+const ROLE = { metadata: { name: "r" }, rules: [] };
+const WEBHOOKS: JsonObject = { metadata: { name: "w" }, webhooks: [] };
+const HOOKS = `admissionregistration.${naming.groupDomain}`;
+const QUOTA = { metadata: { name: "q" }, spec: { hard: { pods: "5" } } };
+
+/** Which changes concern a create of a ConfigMap in "shop". */
+const CHANGES: readonly (readonly [what: string, isConcerned: boolean, () => Promise<unknown>])[] =
+  [
+    [
+      "labels of its namespace",
+      true,
+      () => patch("", "namespaces", "shop", LABEL, { namespace: "" }),
+    ],
+    ["labels of another", false, () => patch("", "namespaces", "other", LABEL, { namespace: "" })],
+    ["a limit in it", true, () => create("", "limitranges", limitRange("n", "1"))],
+    ["a limit in another", false, () => create("", "limitranges", limitRange("n", "1"), "other")],
+    ["a quota in it", true, () => create("", "resourcequotas", QUOTA)],
+    ["what is used of it", false, () => patch("", "resourcequotas", "q", USED, STATUS)],
+    ["what it bounds", true, () => patch("", "resourcequotas", "q", BOUND, STATUS)],
+    ["webhooks", true, () => create(HOOKS, "validatingwebhookconfigurations", WEBHOOKS, "")],
+    ["roles", false, () => create(RBAC, "roles", ROLE)],
+    ["other objects", false, () => create("", "secrets", { metadata: { name: "s" } })],
+  ];
+const LABEL = { metadata: { labels: { a: "b" } } };
+const STATUS = { subresource: "status" };
+const USED = { status: { used: { pods: "3" } } };
+const BOUND = { status: { hard: { pods: "5" } } };
+
+test("a change of rules costs another attempt those whom it concerns, and nobody else", async () => {
+  for (const [index, [what, isConcerned, change]] of CHANGES.entries()) {
+    const replica = await overtaken(async () => {
+      await change();
+    });
+    await create("", "configmaps", { metadata: { name: `c${index}` } }, "shop", replica);
+    assert.equal(replica.tries.length, isConcerned ? 2 : 1, what);
+  }
+});
+
+test("roles and bindings are written by those whom the grants in force let do it", async () => {
+  const replica = await overtaken(async () => {
+    await create(RBAC, "clusterroles", { metadata: { name: "wide" }, rules: [] }, "");
+  });
+  await create(RBAC, "roles", { metadata: { name: "narrow" }, rules: [] }, "shop", replica);
+  assert.equal(replica.tries.length, 2);
+});
+
+test("rules that were stored before there were epochs are in force, and changes of them are seen", async () => {
+  const { spec } = limitRange("old", "7");
+  const metadata = { name: "old", namespace: "other" };
+  const value = { kind: "LimitRange", apiVersion: "v1", metadata, spec };
+  const key = view.keys.key("core/limitranges", "other/old");
+  const put = { type: "put", key, value: Buffer.from(JSON.stringify(value)) } as const;
+  await remove("limitranges", "n", "other");
+  await store.commit({ compares: [], operations: [put] }, noSignal);
+  await freshness.fresh();
+  const replica = await overtaken(() =>
+    patch("", "limitranges", "old", limitRange("old", "8"), OTHER),
+  );
+  assert.equal(cpuOf(await create("", "pods", pod("a"), "other", replica)), "8");
+});
+const OTHER = { namespace: "other" };
+
+test("who has changed a rule is judged by it at once, without a second attempt", async () => {
+  const replica = await overtaken(async () => {});
+  for (let i = 0; i < 10; i++) {
+    await create("", "limitranges", limitRange(`many${i}`, "1"), "other", replica);
+  }
+  assert.equal(replica.tries.length, 10);
+});
+
+test("many rules at once through three replicas are all stored, and nobody queues afterwards", async () => {
+  const replicas = [registry, await harness.openReplica(), await harness.openReplica()];
+  await Promise.all(
+    Array.from({ length: 60 }, (_, index) => {
+      const on = replicas[index % replicas.length] as Registry;
+      return create(RBAC, "roles", { metadata: { name: `r${index}` }, rules: [] }, "other", on);
+    }),
+  );
+  await freshness.fresh();
+  assert.equal(view.partition(`${RBAC}/roles`).snapshot().tree.count("other", ""), 60);
+  for (const { writeQueue } of replicas) assert.equal(writeQueue?.size, 0);
+});
+
+test("the epoch of a namespace goes with it", async () => {
+  await create("", "namespaces", { metadata: { name: "brief" } }, "");
+  await create("", "limitranges", limitRange("l", "1"), "brief");
+  assert.ok(view.epoch("namespace:brief") > 0);
+  await remove("limitranges", "l", "brief");
+  await remove("namespaces", "brief", "");
+  const emptied = { spec: { finalizers: [] } };
+  await patch("", "namespaces", "brief", emptied, { namespace: "", subresource: "finalize" });
+  await freshness.fresh();
+  assert.equal(view.partition("core/namespaces").get("brief"), undefined);
+  assert.equal(view.epoch("namespace:brief"), 0);
+  const { kv } = await store.get(view.keys.epochKey("namespace:brief"), {}, noSignal);
+  assert.equal(kv, undefined);
+});
