@@ -9,6 +9,9 @@ import { startEtcd } from "./tools/etcd.js";
 const CONDITIONAL = new Set([
   "apiserver_audit_error_total",
   "apiserver_audit_event_total",
+  "apiserver_audit_level_total",
+  "apiserver_audit_recorded_total",
+  "apiserver_audit_waiting",
   "apiserver_encryption_config_controller_automatic_reloads_total",
   "apiserver_storage_transformation_operations_total",
 ]);

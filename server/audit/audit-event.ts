@@ -4,11 +4,11 @@
  * `Event` of the group audit, at its level `Metadata`: no bodies, so nothing secret.
  */
 import type { Naming } from "../api/naming.js";
+import type { Status } from "../api/status.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { Deprecation } from "../schema/lifecycle.js";
-
-export type AuditStage = "ResponseStarted" | "ResponseComplete" | "Panic";
+import type { AuditLevel, AuditStage } from "./policy.js";
 
 export interface AuditedRequest {
   readonly auditId: string;
@@ -26,11 +26,15 @@ export interface AuditedRequest {
   readonly remoteAddress: string;
   readonly userAgent: string;
   readonly code: number;
+  /** The Status that the request was refused with. */
+  readonly failure: Status | undefined;
   /** Why the authorizer decided so. */
   readonly reason: string;
   readonly isAllowed: boolean | undefined;
   /** Set when what was asked for goes away. */
   readonly deprecation: Deprecation | undefined;
+  /** What others have to say of the request, by key. */
+  readonly annotations: ReadonlyMap<string, string> | undefined;
   /** Wall clock, milliseconds. */
   readonly receivedAtMs: number;
   readonly stageAtMs: number;
@@ -39,13 +43,15 @@ export interface AuditedRequest {
 export function toAuditEvent(
   { groupDomain }: Naming,
   stage: AuditStage,
+  level: AuditLevel,
   request: AuditedRequest,
 ): Record<string, unknown> {
-  const { info, user, impersonated, isAllowed } = request;
+  const { info, user, impersonated } = request;
+  const annotations = toAnnotations(groupDomain, request);
   return {
     kind: "Event",
     apiVersion: `audit.${groupDomain}/v1`,
-    level: "Metadata",
+    level,
     auditID: request.auditId,
     stage,
     requestURI: withoutCredentials(request.uri),
@@ -55,24 +61,41 @@ export function toAuditEvent(
     sourceIPs: request.remoteAddress === "" ? [] : [request.remoteAddress],
     ...(request.userAgent !== "" && { userAgent: request.userAgent }),
     ...(info?.isResourceRequest === true && { objectRef: toReference(info, request.createdName) }),
-    responseStatus: { metadata: {}, code: request.code },
+    ...(stage !== "RequestReceived" && { responseStatus: toStatus(level, request) }),
     requestReceivedTimestamp: toMicroTime(request.receivedAtMs),
     stageTimestamp: toMicroTime(request.stageAtMs),
-    ...(isAllowed !== undefined && { annotations: toAnnotations(groupDomain, request) }),
+    ...(annotations !== undefined && { annotations }),
+  };
+}
+
+/** Messages of refusals may quote what was sent, so they are kept from the level that asks for it. */
+function toStatus(level: AuditLevel, { code, failure }: AuditedRequest): Record<string, unknown> {
+  if (failure === undefined) return { metadata: {}, code };
+  const { status, reason, message } = failure;
+  return {
+    metadata: {},
+    status,
+    ...(level !== "Metadata" && { message }),
+    ...(reason !== undefined && { reason }),
+    code,
   };
 }
 
 function toAnnotations(
   groupDomain: string,
-  { isAllowed, reason, deprecation }: AuditedRequest,
-): Record<string, string> {
+  { isAllowed, reason, deprecation, annotations }: AuditedRequest,
+): Record<string, string> | undefined {
+  if (isAllowed === undefined && (annotations?.size ?? 0) === 0) return undefined;
   return {
-    [`authorization.${groupDomain}/decision`]: isAllowed ? "allow" : "forbid",
-    [`authorization.${groupDomain}/reason`]: reason,
+    ...(isAllowed !== undefined && {
+      [`authorization.${groupDomain}/decision`]: isAllowed ? "allow" : "forbid",
+      [`authorization.${groupDomain}/reason`]: reason,
+    }),
     ...(deprecation !== undefined && { [`${groupDomain}/deprecated`]: "true" }),
     ...(deprecation?.removedRelease && {
       [`${groupDomain}/removed-release`]: deprecation.removedRelease,
     }),
+    ...Object.fromEntries(annotations ?? []),
   };
 }
 

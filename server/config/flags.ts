@@ -4,6 +4,7 @@
  * has the flag. Those of who may do what are in access-flags.ts.
  */
 import { ACCESS_FLAGS } from "./access-flags.js";
+import { AUDIT_FLAGS } from "./audit-flags.js";
 import { type FlagDefinition, SERVE_ONLY } from "./flag-definition.js";
 
 export const FLAGS = {
@@ -366,14 +367,7 @@ export const FLAGS = {
     section: "Controllers",
     help: "Certificate authorities (PEM) by which pods know this API, who find them beside their token, and machines that join, who find them in cluster-info.",
   },
-  auditLogPath: {
-    name: "audit-log-path",
-    type: "string",
-    default: "",
-    section: "Logging",
-    commands: SERVE_ONLY,
-    help: 'File to which every request is recorded, one JSON object a line, without bodies. "-" = standard output. Without it nothing is recorded.',
-  },
+  ...AUDIT_FLAGS,
   verbosity: {
     name: "v",
     shorthand: "v",

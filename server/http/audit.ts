@@ -1,33 +1,66 @@
 /**
- * One audit record per request when its answer is over, and one more when a long-running one begins.
- * Stands outside of everything that may refuse, so that refusals are recorded as well.
+ * Records of a request: when it is received, when a long-running answer begins, when it is over, and
+ * when a defect ended it. The outer step stands outside of everything that may refuse, so that
+ * refusals are recorded as well; the inner one behind authentication, as the policy asks who it is.
  */
-
-import type { Naming } from "../api/naming.js";
-import { type AuditStage, toAuditEvent } from "../audit/audit-event.js";
-import type { AuditLog } from "../audit/audit-log.js";
+import { internalError } from "../api/status.js";
+import type { AuditedRequest } from "../audit/audit-event.js";
+import type { AuditRecorder } from "../audit/audit-recorder.js";
+import type { AuditRule, AuditStage } from "../audit/policy.js";
+import { AuditCapture } from "../request/audit-capture.js";
 import { isLongRunning } from "../request/request-info.js";
-import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
 import { onResponseEnd } from "./response-end.js";
 
-export function withAudit(options: {
-  readonly log: Pick<AuditLog, "write">;
-  readonly naming: Naming;
-}): RequestMiddleware {
-  const record = (ctx: RequestContext, stage: AuditStage) =>
-    options.log.write(toAuditEvent(options.naming, stage, describe(ctx)));
-  return async function audit(ctx, next) {
-    await next();
-    const { infoIfKnown } = ctx.state;
-    const isOpen = ctx.respond === false && !ctx.res.writableEnded && !ctx.res.closed;
-    if (isOpen && infoIfKnown !== undefined && isLongRunning(infoIfKnown)) {
-      record(ctx, "ResponseStarted");
-    }
-    onResponseEnd(ctx, () => record(ctx, "ResponseComplete"));
+type Recorder = Pick<AuditRecorder, "ruleFor" | "record" | "isStrict">;
+
+export interface AuditSteps {
+  /** Around everything: records what became of the request. */
+  readonly outer: RequestMiddleware;
+  /** Behind authentication: decides what is kept of it, once, and records that it is there. */
+  readonly inner: RequestMiddleware;
+}
+
+export function createAuditSteps(recorder: Recorder): AuditSteps {
+  /** Of requests whose sender is known; "none" = they are not recorded. */
+  const rules = new WeakMap<RequestState, AuditRule | "none">();
+  const record = (ctx: RequestContext, stage: AuditStage) => {
+    const { state } = ctx;
+    // Who was not let in has no rule yet: it is recorded as nobody.
+    const rule = rules.get(state) ?? recorder.ruleFor(undefined, state.infoIfKnown);
+    if (rule === undefined || rule === "none") return;
+    // Nobody waits for the records of an answer that is on its way.
+    void recorder.record(rule, stage, describe(ctx), state.audit);
+  };
+  return {
+    async outer(ctx, next) {
+      await next();
+      const { infoIfKnown, hasDefect } = ctx.state;
+      if (hasDefect) record(ctx, "Panic");
+      const isOpen = ctx.respond === false && !ctx.res.writableEnded && !ctx.res.closed;
+      if (isOpen && infoIfKnown !== undefined && isLongRunning(infoIfKnown)) {
+        record(ctx, "ResponseStarted");
+      }
+      if (!hasDefect) onResponseEnd(ctx, () => record(ctx, "ResponseComplete"));
+    },
+    async inner(ctx, next) {
+      const { state } = ctx;
+      const rule = recorder.ruleFor(state.user, state.info);
+      rules.set(state, rule ?? "none");
+      if (rule === undefined) return await next();
+      const response = rule.level === "RequestResponse";
+      const request = response || rule.level === "Request";
+      state.audit = new AuditCapture({ request, response });
+      const wait = recorder.record(rule, "RequestReceived", describe(ctx), undefined);
+      if (wait !== undefined && !(await wait) && recorder.isStrict) {
+        throw internalError("failed to store audit event");
+      }
+      await next();
+    },
   };
 }
 
-function describe(ctx: RequestContext) {
+function describe(ctx: RequestContext): AuditedRequest {
   const { state } = ctx;
   const now = performance.timeOrigin + performance.now();
   const user = state.userIfKnown;
@@ -42,9 +75,11 @@ function describe(ctx: RequestContext) {
     remoteAddress: ctx.req.socket?.remoteAddress ?? "",
     userAgent: ctx.headers["user-agent"] ?? "",
     code: ctx.respond === false ? ctx.res.statusCode : ctx.status,
+    failure: state.failure,
     reason: state.authorizationReason,
     isAllowed: state.isAuthorized,
     deprecation: state.deprecation,
+    annotations: state.audit?.annotations,
     receivedAtMs: performance.timeOrigin + state.receivedAtMs,
     stageAtMs: now,
   };

@@ -66,5 +66,8 @@ function logFailure(ctx: RequestContext, error: unknown, logger: Logger): void {
     err: error,
   };
   if (error instanceof StatusError || isUnreachable(error)) logger.warn(fields, "request failed");
-  else logger.error(fields, "request failed by a defect of this server");
+  else {
+    state.hasDefect = true;
+    logger.error(fields, "request failed by a defect of this server");
+  }
 }

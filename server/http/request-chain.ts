@@ -10,6 +10,7 @@ import type { Authorizer } from "../authz/authorizer.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import { withAccessLog } from "./access-log.js";
+import type { AuditSteps } from "./audit.js";
 import { withAuthentication } from "./authentication.js";
 import { withAuthorization } from "./authorization.js";
 import { withDeadline } from "./deadline.js";
@@ -36,7 +37,7 @@ export interface RequestChainParts {
   /** Whether labels of this request may go into metrics: its resource exists. */
   readonly isServed: (info: RequestInfo) => boolean;
   /** Records what was asked and what became of it; absent = nothing is recorded. */
-  readonly audit?: RequestMiddleware | undefined;
+  readonly audit?: AuditSteps | undefined;
   /** Steps of other parts: the freshness barrier. */
   readonly beforeAuthentication?: readonly RequestMiddleware[];
   /** Steps of other parts: impersonation, flow control. */
@@ -53,7 +54,7 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
     // First, as all others write into the state: audit id, signal, warnings.
     withRequestState(),
     // Outside of recovery, so that both see the code that the client gets, also for a 500.
-    ...(parts.audit === undefined ? [] : [parts.audit]),
+    ...(parts.audit === undefined ? [] : [parts.audit.outer]),
     withAccessLog({ logger, logsSuccess: parts.logsSuccess }),
     withRequestMetrics({ metrics, isServed: parts.isServed }),
     // Everything below may throw.
@@ -63,6 +64,7 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
     withDeadline({ requestTimeoutMs: parts.requestTimeoutMs }),
     ...(parts.beforeAuthentication ?? []),
     withAuthentication(parts.authenticator, parts.isIdentityHeader),
+    ...(parts.audit === undefined ? [] : [parts.audit.inner]),
     // The limit comes after authentication, as privileged users are exempt, and before the work.
     withInFlightLimit(parts.inFlightLimits, metrics),
     ...(parts.beforeAuthorization ?? []),

@@ -37,6 +37,8 @@ export function respondWithStatus(
   error: StatusError,
   encode: StatusEncoder,
 ): void {
+  ctx.state.failure = error.status;
+  ctx.state.audit?.takeResponse(() => JSON.stringify(error.status));
   const { contentType, body } = encode(error.status, ctx.headers.accept, ctx);
   ctx.status = error.code;
   ctx.set("Content-Type", contentType);

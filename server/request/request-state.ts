@@ -6,8 +6,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Middleware, ParameterizedContext } from "koa";
 import { assert } from "../../storage/base/assert.js";
-import { timeout } from "../api/status.js";
+import { type Status, timeout } from "../api/status.js";
 import type { Deprecation } from "../schema/lifecycle.js";
+import type { AuditCapture } from "./audit-capture.js";
 import type { RequestInfo } from "./request-info.js";
 import type { UserInfo } from "./user-info.js";
 
@@ -59,6 +60,12 @@ export class RequestState {
   place: FlowPlace | undefined;
   /** Seats of flow control, given back when the handler is done. */
   seats: HeldSeats | undefined;
+  /** A defect of ours ended it. */
+  hasDefect = false;
+  /** The Status that the request was refused with; for audit. */
+  failure: Status | undefined;
+  /** What the audit log wants of the request; undefined = nothing but its metadata. */
+  audit: AuditCapture | undefined;
   /** The view holds everything that was acknowledged before this request. */
   isFresh = false;
   /** Bytes of the body sent by a sink; plain bodies know their length. */

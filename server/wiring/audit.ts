@@ -1,23 +1,214 @@
-/** Wiring of the audit log: the file that a flag names, and its counters. */
+/** Wiring of the audit log: the policy that a file says, the backends that flags name, their counters. */
+import { readFile } from "node:fs/promises";
+import { type Cleanup, openAll } from "../../storage/base/cleanup.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
-import { AuditLog, openAuditTarget } from "../audit/audit-log.js";
+import { oneLine } from "../../storage/base/one-line.js";
+import { type AuditBackend, AuditBatch, type BatchSettings } from "../audit/audit-batch.js";
+import { daysToMs, openAuditFile } from "../audit/audit-file.js";
+import { type AuditOutlet, AuditRecorder } from "../audit/audit-recorder.js";
+import { AuditWebhook } from "../audit/audit-webhook.js";
+import { type AuditPolicy, parseAuditPolicy, RECORD_ALL } from "../audit/policy.js";
+import { parseClientConfig } from "../client/client-config.js";
+import { openClient } from "../client/open-client.js";
 import type { Config } from "../config/config.js";
+import { runFileWatch } from "../http/file-watch.js";
 import type { Metrics } from "../http/metrics.js";
 
-/** Undefined when nothing is to be recorded. @throws {Error} with one line: it cannot be written */
-export async function openAuditLog(
-  { auditLogPath: path }: Config,
+export interface Audit extends AsyncDisposable {
+  readonly recorder: AuditRecorder;
+  /** Follows the policy's file. */
+  spawn(lifecycle: Lifecycle): void;
+}
+
+/** Of one call of the webhook. */
+const WEBHOOK_TIMEOUT_MS = 30_000;
+const MIB = 1024 * 1024;
+
+/** Undefined when nothing is to be recorded. @throws {Error} with one line: a file that is no good */
+export async function openAudit(
+  config: Config,
   metrics: Metrics,
   logger: Logger,
-): Promise<AuditLog | undefined> {
-  if (path === "") return undefined;
-  const target = await openAuditTarget(path).catch((cause: Error) => {
-    throw new Error(`--audit-log-path: ${cause.message}`, { cause });
+): Promise<Audit | undefined> {
+  const { auditLogPath, auditWebhookConfigFile, auditPolicyFile, naming } = config;
+  if (auditLogPath === "" && auditWebhookConfigFile === "") return undefined;
+  return await openAll(async (opened) => {
+    const policy =
+      auditPolicyFile === ""
+        ? RECORD_ALL
+        : await named("audit-policy-file", async () =>
+            parseAuditPolicy(await readFile(auditPolicyFile, "utf8"), naming),
+          );
+    const outlets = await openOutlets(config, opened, { metrics, logger });
+    const events = metrics.counter({
+      name: "apiserver_audit_event_total",
+      help: "Audit records that were made.",
+      labelNames: [],
+    });
+    const levels = metrics.counter({
+      name: "apiserver_audit_level_total",
+      help: "Audit records by level.",
+      labelNames: ["level"],
+    });
+    const recorder = opened.use(
+      new AuditRecorder({
+        naming,
+        policy,
+        outlets,
+        onEvent(level) {
+          events.add(1);
+          levels.add(1, level);
+        },
+      }),
+    );
+    return {
+      recorder,
+      spawn(lifecycle) {
+        if (auditPolicyFile !== "") followPolicy(config, recorder, { metrics, logger, lifecycle });
+      },
+      [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+    };
   });
-  const count = (name: string, help: string) =>
-    metrics.counter({ name: `apiserver_audit_${name}_total`, help, labelNames: [] });
-  const events = count("event", "Audit events that were made.");
-  const errors = count("error", "Audit events that were dropped, as the log could not take them.");
-  const onEvent = (isDropped: boolean) => (isDropped ? errors : events).add(1);
-  return new AuditLog({ target, logger, onEvent });
+}
+
+interface Observers {
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+async function openOutlets(
+  config: Config,
+  opened: Cleanup,
+  { metrics, logger }: Observers,
+): Promise<AuditOutlet[]> {
+  const errors = metrics.counter({
+    name: "apiserver_audit_error_total",
+    help: "Audit records that were dropped, by backend and why.",
+    labelNames: ["plugin", "reason"],
+  });
+  const recorded = metrics.counter({
+    name: "apiserver_audit_recorded_total",
+    help: "Audit records that a backend has taken.",
+    labelNames: ["plugin"],
+  });
+  const batches: AuditBatch[] = [];
+  const open = (backend: AuditBackend, settings: BatchSettings, eventBytesMax: number) => {
+    const batch = opened.use(
+      new AuditBatch({
+        backend,
+        settings,
+        clock: systemClock,
+        onOutcome(outcome, events) {
+          if (outcome === "recorded") recorded.add(events, backend.name);
+          else errors.add(events, backend.name, outcome);
+        },
+        onFailure: (error) =>
+          logger.error(
+            { backend: backend.name, err: oneLine(error) },
+            "the audit log cannot be written",
+          ),
+      }),
+    );
+    batches.push(batch);
+    return { batch, eventBytesMax };
+  };
+  const outlets: AuditOutlet[] = [];
+  if (config.auditLogPath !== "") {
+    const backend = await named("audit-log-path", () =>
+      openAuditFile({
+        path: config.auditLogPath,
+        bytesMax: config.auditLogMaxsize * MIB,
+        backupsMax: config.auditLogMaxbackup,
+        ageMsMax: daysToMs(config.auditLogMaxage),
+        compresses: config.auditLogCompress,
+        now: () => Date.now(),
+      }),
+    );
+    outlets.push(open(backend, fileSettings(config), truncation(config, "log")));
+  }
+  if (config.auditWebhookConfigFile !== "") {
+    const path = config.auditWebhookConfigFile;
+    const clientConfig = await named("audit-webhook-config-file", async () =>
+      parseClientConfig(await readFile(path, "utf8"), { path, naming: config.naming }),
+    );
+    const backend = new AuditWebhook({
+      client: openClient(clientConfig, { clock: systemClock, timeoutMs: WEBHOOK_TIMEOUT_MS }),
+      naming: config.naming,
+      clock: systemClock,
+      initialBackoffMs: config.auditWebhookInitialBackoffMs,
+    });
+    outlets.push(open(backend, webhookSettings(config), truncation(config, "webhook")));
+  }
+  metrics.gauge(
+    {
+      name: "apiserver_audit_waiting",
+      help: "Audit records that wait for their backends.",
+      labelNames: [],
+    },
+    (set) => set(batches.reduce((sum, { waiting }) => sum + waiting, 0)),
+  );
+  return outlets;
+}
+
+function fileSettings(config: Config): BatchSettings {
+  return {
+    mode: config.auditLogMode as BatchSettings["mode"],
+    bufferSize: config.auditLogBatchBufferSize,
+    batchSizeMax: config.auditLogBatchMaxSize,
+    waitMsMax: 0,
+    throttleQps: 0,
+    throttleBurst: 0,
+  };
+}
+
+function webhookSettings(config: Config): BatchSettings {
+  return {
+    mode: config.auditWebhookMode as BatchSettings["mode"],
+    bufferSize: config.auditWebhookBatchBufferSize,
+    batchSizeMax: config.auditWebhookBatchMaxSize,
+    waitMsMax: config.auditWebhookBatchMaxWaitMs,
+    throttleQps: config.auditWebhookBatchThrottleEnable ? config.auditWebhookBatchThrottleQps : 0,
+    throttleBurst: config.auditWebhookBatchThrottleBurst,
+  };
+}
+
+function truncation(config: Config, backend: "log" | "webhook"): number {
+  const isOn =
+    backend === "log" ? config.auditLogTruncateEnabled : config.auditWebhookTruncateEnabled;
+  if (!isOn) return 0;
+  return backend === "log"
+    ? config.auditLogTruncateMaxEventSize
+    : config.auditWebhookTruncateMaxEventSize;
+}
+
+function followPolicy(
+  { auditPolicyFile, naming }: Config,
+  recorder: AuditRecorder,
+  { logger, lifecycle }: Observers & { readonly lifecycle: Lifecycle },
+): void {
+  lifecycle.spawn("audit policy", (signal) =>
+    runFileWatch(
+      {
+        files: [auditPolicyFile],
+        apply: ([text = ""]) => {
+          const policy: AuditPolicy = parseAuditPolicy(text, naming);
+          recorder.replacePolicy(policy);
+        },
+        clock: systemClock,
+        logger,
+      },
+      signal,
+    ),
+  );
+}
+
+/** @throws {Error} one line that begins with the flag */
+async function named<T>(flag: string, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (cause) {
+    throw new Error(`--${flag}: ${(cause as Error).message}`, { cause });
+  }
 }

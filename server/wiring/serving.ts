@@ -6,7 +6,6 @@ import { openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
 import { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
-import type { AuditLog } from "../audit/audit-log.js";
 import { createProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
@@ -14,7 +13,7 @@ import { isServedPath, withResourceVerbs } from "../endpoints/dispatch.js";
 import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
 import { createStatusEncoder } from "../endpoints/representations/status-encoder.js";
 import { createApplication } from "../http/application.js";
-import { withAudit } from "../http/audit.js";
+import { createAuditSteps } from "../http/audit.js";
 import { withFreshCredentials, withFreshPolicy } from "../http/freshness.js";
 import { Health } from "../http/health.js";
 import { withImpersonation } from "../http/impersonation.js";
@@ -27,7 +26,7 @@ import { withWebSocketBearer } from "../http/web-socket-bearer.js";
 import type { Registry } from "../registry/generic/registry.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
-import { openAuditLog } from "./audit.js";
+import { type Audit, openAudit } from "./audit.js";
 import { createSources } from "./computed-sources.js";
 import { createDocuments } from "./documents.js";
 import { createFlowControl, type FlowControlStep } from "./flow-control.js";
@@ -74,9 +73,10 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     addChecks(health, access.views, () => isEnding);
     const registry = createRegistry(parts);
     observeStorage(metrics, access.views);
-    const auditLog = await openAuditLog(config, metrics, logger);
-    if (auditLog !== undefined) opened.use(auditLog);
+    const audit = await openAudit(config, metrics, logger);
+    if (audit !== undefined) opened.use(audit);
     const lifecycle = opened.use(new Lifecycle(logger));
+    audit?.spawn(lifecycle);
     const ticker = new WatchTicker(systemClock);
     const { catalog } = access;
     // A turn later: what changed in this one is delivered first.
@@ -84,7 +84,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const { view } = access.views;
     const flowControl = createFlowControl({ config, view, catalog, metrics });
     flowControl?.spawn(lifecycle);
-    const chain = createChain({ ...parts, health, registry, auditLog, flowControl, ticker });
+    const chain = createChain({ ...parts, health, registry, audit, flowControl, ticker });
     const listener = await Listener.open(
       {
         host: config.bindAddress,
@@ -117,13 +117,13 @@ export function openServing(parts: ServingParts): Promise<Serving> {
 interface ChainParts extends ServingParts {
   readonly health: Health;
   readonly registry: Registry;
-  readonly auditLog: AuditLog | undefined;
+  readonly audit: Audit | undefined;
   readonly flowControl: FlowControlStep | undefined;
   readonly ticker: WatchTicker;
 }
 
 function createChain(parts: ChainParts) {
-  const { config, facts, metrics, logger, storage, auditLog, flowControl } = parts;
+  const { config, facts, metrics, logger, storage, audit, flowControl } = parts;
   const { health, registry, ticker } = parts;
   const { catalog, views, authentication, authorization } = parts.access;
   const { naming } = config;
@@ -155,7 +155,7 @@ function createChain(parts: ChainParts) {
     logsSuccess: config.logLevel === "debug",
     metrics,
     encodeStatus: createStatusEncoder(naming, negotiatorOf(config), protobuf),
-    audit: auditLog && withAudit({ log: auditLog, naming }),
+    audit: audit && createAuditSteps(audit.recorder),
     authenticator: authentication.authenticator,
     isIdentityHeader: (name) => authentication.isIdentityHeader(name),
     authorizer,

@@ -11,6 +11,7 @@ import { sendCompressed } from "../../response/compression.js";
 import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
+import { servedBytes } from "../representations/json-form.js";
 import { parseGetOptions } from "./read-options.js";
 import { namespaceOf, type ReadServices } from "./resource-read.js";
 
@@ -30,6 +31,7 @@ export async function handleGet(
   if (object === undefined) throw notFound(resource, info.name);
   if (object.corruption !== undefined) throw unreadableObjects([path]);
 
+  ctx.state.audit?.takeResponse(() => servedBytes(resource)(object).bytes);
   const headers = ["Content-Type", representation.contentType];
   const body = bodyOf(representation, object);
   // Nearly always so; a promise less.

@@ -11,6 +11,7 @@ import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { PacedStream } from "../paced-stream.js";
 import type { ListMetadata } from "../representation.js";
+import { LIST_FOOT, objectForm } from "../representations/json-form.js";
 import { CompressedListBody } from "./compressed-list-body.js";
 import { LargeListCount } from "./large-list-count.js";
 import type { Listing } from "./listing.js";
@@ -32,9 +33,39 @@ export function openListBody(
 ): ListBody {
   const { ctx, services } = listing;
   const { compression } = services;
-  return compression === undefined || ctx.method === "HEAD" || !acceptsGzip(ctx)
-    ? new PlainListBody(listing, metadata, itemsBytes)
-    : new CompressedListBody(listing, compression, metadata, itemsBytes);
+  const body =
+    compression === undefined || ctx.method === "HEAD" || !acceptsGzip(ctx)
+      ? new PlainListBody(listing, metadata, itemsBytes)
+      : new CompressedListBody(listing, compression, metadata, itemsBytes);
+  return ctx.state.audit?.wantsResponse === true ? audited(body, listing, metadata) : body;
+}
+
+/** Keeps the items for the audit log, as plain objects whatever form they are sent in. */
+function audited(body: ListBody, listing: Listing, metadata: ListMetadata): ListBody {
+  const { ctx, resource } = listing;
+  const objects: StoredObject[] = [];
+  ctx.state.audit?.takeResponse(() => {
+    const form = objectForm(resource);
+    const out = new ChunkWriter();
+    out.putText(form.listHead(metadata));
+    for (const [index, object] of objects.entries()) {
+      if (index > 0) out.putText(",");
+      form.putItem(out, object);
+    }
+    out.putText(LIST_FOOT);
+    return out.take();
+  });
+  return {
+    get isFull() {
+      return body.isFull;
+    },
+    put(object) {
+      objects.push(object);
+      body.put(object);
+    },
+    flush: () => body.flush(),
+    end: () => body.end(),
+  };
 }
 
 class PlainListBody implements ListBody {

@@ -7,7 +7,7 @@ import type { GroupVersionKind } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest, unsupportedMediaType } from "../../api/status.js";
 import { CborSyntaxError, parseCbor } from "../../codec/cbor-parser.js";
-import { findDuplicateKeys, parseJson } from "../../codec/json.js";
+import { findDuplicateKeys, parseJson, stringifyJson } from "../../codec/json.js";
 import { JsonSyntaxError } from "../../codec/json-parser.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
@@ -40,7 +40,9 @@ export function mediaTypeOf(ctx: RequestContext): string {
 
 /** @throws {StatusError} 413, 400, and the signal's reason */
 export async function readBytes(ctx: RequestContext): Promise<Buffer> {
-  return await readBody(ctx.req, { signal: ctx.state.signal });
+  const bytes = await readBody(ctx.req, { signal: ctx.state.signal });
+  if (bytes.length > 0) ctx.state.audit?.takeRequest(() => toJsonText(bytes, mediaTypeOf(ctx)));
+  return bytes;
 }
 
 /**
@@ -56,7 +58,20 @@ export async function readObject(
 ): Promise<ObjectInput> {
   const encoding = encodingOf(ctx, decoders);
   const bytes = await readBytes(ctx);
-  return decodeObject(bytes, encoding, expected, fieldValidation, decoders);
+  const input = decodeObject(bytes, encoding, expected, fieldValidation, decoders);
+  if (encoding !== "json") {
+    // Strategies may change the object that they are given.
+    ctx.state.audit?.takeRequest(() =>
+      stringifyJson(decodeObject(bytes, encoding, expected, "Ignore", decoders).value),
+    );
+  }
+  return input;
+}
+
+/** For the audit log: JSON as it is, YAML as JSON, anything else as nothing. */
+function toJsonText(bytes: Buffer, mediaType: string): Buffer | string {
+  if (/[/+]yaml$/.test(mediaType)) return stringifyJson(parseYaml(bytes.toString("utf8")).value);
+  return mediaType === "" || /[/+]json$/.test(mediaType) ? bytes : "";
 }
 
 /** How the body is written, by its media type. @throws {StatusError} 415 */

@@ -56,6 +56,7 @@ export function answerDocument(
   representation: Representation,
   { status, bytes }: { readonly status: number; readonly bytes: Buffer },
 ): void {
+  ctx.state.audit?.takeResponse(() => bytes);
   ctx.status = status;
   ctx.set("Content-Type", representation.documentType);
   ctx.body = representation.encodeDocument(bytes);
@@ -68,6 +69,7 @@ export function answerObject(
   { representations }: WriteServices,
   result: ObjectResult,
 ): void {
+  ctx.state.audit?.takeResponse(() => result.bytes);
   const representation = representations.of(ctx, resource, false);
   if (representation.isPlainJson) {
     answerBytes(ctx, result.status, result.bytes);

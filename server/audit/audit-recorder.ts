@@ -1,0 +1,138 @@
+/**
+ * AuditRecorder: from requests to records. It knows the policy in force, makes the record of a stage
+ * once, and gives it to every backend, each with its own batches and its own bound on a record's size.
+ */
+import type { Naming } from "../api/naming.js";
+import type { AuditCapture } from "../request/audit-capture.js";
+import type { RequestInfo } from "../request/request-info.js";
+import type { UserInfo } from "../request/user-info.js";
+import type { AuditBatch } from "./audit-batch.js";
+import { type AuditedRequest, toAuditEvent } from "./audit-event.js";
+import { ruleFor } from "./evaluate-policy.js";
+import type { AuditPolicy, AuditRule, AuditStage } from "./policy.js";
+
+/** A backend with what it bounds. */
+export interface AuditOutlet {
+  readonly batch: AuditBatch;
+  /** Of one record; larger ones lose their objects. 0 = no bound. */
+  readonly eventBytesMax: number;
+}
+
+export interface AuditRecorderOptions {
+  readonly naming: Naming;
+  readonly policy: AuditPolicy;
+  readonly outlets: readonly AuditOutlet[];
+  /** Told of each record, once, whatever becomes of it. */
+  readonly onEvent: (level: AuditRule["level"]) => void;
+}
+
+/** Bodies and answers as JSON text; undefined = the level does not ask for them, or there is none. */
+interface Objects {
+  readonly request: string | undefined;
+  readonly response: string | undefined;
+}
+
+const NO_OBJECTS: Objects = { request: undefined, response: undefined };
+
+export class AuditRecorder implements AsyncDisposable {
+  readonly #options: AuditRecorderOptions;
+  #policy: AuditPolicy;
+
+  constructor(options: AuditRecorderOptions) {
+    this.#options = options;
+    this.#policy = options.policy;
+  }
+
+  /** From now on requests are recorded by this; those under way keep their rule. */
+  replacePolicy(policy: AuditPolicy): void {
+    this.#policy = policy;
+  }
+
+  /** The rule for a request; undefined = it is not recorded. */
+  ruleFor(user: UserInfo | undefined, info: RequestInfo | undefined): AuditRule | undefined {
+    return ruleFor(this.#policy, user, info);
+  }
+
+  /** Whether a request waits for its records, or is refused when its first one cannot be made. */
+  get isStrict(): boolean {
+    return this.#options.outlets.some(({ batch }) => batch.mode === "blocking-strict");
+  }
+
+  /** @returns whether every backend has it; undefined where nobody waits for that */
+  record(
+    rule: AuditRule,
+    stage: AuditStage,
+    request: AuditedRequest,
+    capture: AuditCapture | undefined,
+  ): Promise<boolean> | undefined {
+    if (rule.omitStages.has(stage)) return undefined;
+    const { naming, outlets, onEvent } = this.#options;
+    onEvent(rule.level);
+    const metadata = toAuditEvent(naming, stage, rule.level, request);
+    const objects = stage === "RequestReceived" ? NO_OBJECTS : objectsOf(rule, capture);
+    const truncated = `audit.${naming.groupDomain}/truncated`;
+    const waits: Promise<boolean>[] = [];
+    for (const { batch, eventBytesMax } of outlets) {
+      const wait = batch.write(lineOf(metadata, objects, eventBytesMax, truncated));
+      if (wait !== undefined) waits.push(wait);
+    }
+    if (waits.length === 0) return undefined;
+    return Promise.all(waits).then((recorded) => recorded.every(Boolean));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { batch } of this.#options.outlets) await batch[Symbol.asyncDispose]();
+  }
+}
+
+function objectsOf(rule: AuditRule, capture: AuditCapture | undefined): Objects {
+  if (capture === undefined) return NO_OBJECTS;
+  const text = (json: AuditCapture["request"]) => {
+    const made = json?.().toString().trim() ?? "";
+    if (made === "" || !isJson(made)) return undefined;
+    return rule.omitManagedFields ? withoutManagedFields(made) : made;
+  };
+  return { request: text(capture.request), response: text(capture.response) };
+}
+
+/** A body that is no JSON would make the whole line none. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Of an object, and of the items of a list. */
+function withoutManagedFields(text: string): string {
+  if (!text.includes('"managedFields"')) return text;
+  const object = JSON.parse(text) as {
+    metadata?: { managedFields?: unknown };
+    items?: { metadata?: { managedFields?: unknown } }[];
+  };
+  delete object.metadata?.managedFields;
+  if (Array.isArray(object.items)) {
+    for (const item of object.items) delete item?.metadata?.managedFields;
+  }
+  return JSON.stringify(object);
+}
+
+/** The objects go in as they are: their numbers keep their digits. */
+function lineOf(
+  metadata: Readonly<Record<string, unknown>>,
+  { request, response }: Objects,
+  bytesMax: number,
+  truncatedAnnotation: string,
+): string {
+  const start = JSON.stringify(metadata);
+  const parts = [
+    request === undefined ? "" : `,"requestObject":${request}`,
+    response === undefined ? "" : `,"responseObject":${response}`,
+  ].join("");
+  const line = `${start.slice(0, -1)}${parts}}`;
+  if (bytesMax === 0 || parts === "" || Buffer.byteLength(line) <= bytesMax) return line;
+  const annotations = { ...(metadata.annotations as object), [truncatedAnnotation]: "true" };
+  return JSON.stringify({ ...metadata, annotations });
+}
