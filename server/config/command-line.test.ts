@@ -325,7 +325,7 @@ test("what is unknown, badly written or impossible is refused in one line", () =
   // The loops that there are, whichever they are.
   assert.match(
     refusalOf("--controllers=*,-nonsense"),
-    /--controllers: "-nonsense" is unknown; known are \*, namespace, garbagecollector, /,
+    /--controllers: "-nonsense" is unknown; known are \*, namespace, /,
   );
   assert.equal(
     refusalOf(`--etcd-cafile=${fileURLToPath(import.meta.url)}`),
