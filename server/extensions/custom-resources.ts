@@ -110,7 +110,7 @@ function factOf(
 ): ResourceFact {
   const group = definition.spec?.group ?? "";
   const names = definition.status?.acceptedNames ?? {};
-  const { plural = "", kind = "" } = names;
+  const { plural = "", kind = "", listKind = `${kind}List` } = names;
   const hash = createHash("sha256").update(`${group}/${storage.name}/${kind}`).digest();
   return Object.freeze({
     group,
@@ -119,6 +119,7 @@ function factOf(
     subresource: "",
     singular: names.singular ?? kind.toLowerCase(),
     kind,
+    listKind,
     namespaced: definition.spec?.scope === "Namespaced",
     verbs: isConditionTrue(definition, "Terminating") ? TERMINATING_VERBS : VERBS,
     shortNames: names.shortNames ?? [],

@@ -20,7 +20,11 @@ interface CompiledColumn {
   readonly path: JsonPath;
 }
 
+/** What a row shows of an object, whenever it is shown: a date is its time, as its age moves on. */
+type Values = readonly (JsonValue | undefined)[];
+
 /**
+ * What was found in an object is remembered beside it, as tables are asked for again and again.
  * Compiled when the first table is asked for. A definition with a path that is none, which the existing
  * API accepts, has the columns of one without columns.
  */
@@ -30,15 +34,30 @@ export function customPrinter(definitions: readonly ColumnDefinition[]): TablePr
     compiled ??= compileColumns(definitions.length === 0 ? [AGE] : definitions);
     return compiled;
   };
+  const known = new WeakMap<StoredObject, Values>();
+  const valuesOf = (object: StoredObject): Values => {
+    let values = known.get(object);
+    if (values === undefined) {
+      const parsed = parseJson(object.bytes);
+      values = columns().map(({ column, path }) => shownValue(column, path(parsed)[0]));
+      known.set(object, values);
+    }
+    return values;
+  };
   return {
     get columns() {
       return [NAME_COLUMN, ...columns().map(({ column }) => column)];
     },
     row(object: StoredObject, nowMs: number) {
-      const parsed = parseJson(object.bytes);
-      const cells = columns().map(({ column, path }) => cellOf(column, path(parsed)[0], nowMs));
+      const cells: (Cell | null)[] = [object.name];
+      const values = valuesOf(object);
+      columns().forEach(({ column }, index) => {
+        const value = values[index];
+        const isDate = column.type === "date" && typeof value === "string";
+        cells.push(isDate ? age(value, nowMs) : ((value ?? null) as Cell | null));
+      });
       // Null is a cell like any other in a Table.
-      return { cells: [object.name, ...cells] as readonly Cell[] };
+      return { cells: cells as readonly Cell[] };
     },
   };
 }
@@ -69,20 +88,20 @@ function compileColumn(definition: ColumnDefinition): CompiledColumn {
   };
 }
 
-/** The value as the column's type has it; null where there is none, or one of another type. */
-function cellOf({ type }: Column, value: JsonValue | undefined, nowMs: number): Cell | null {
-  if (value === undefined || value === null) return null;
+/** The value as the column's type has it; undefined where there is none, or one of another type. */
+function shownValue({ type }: Column, value: JsonValue | undefined): JsonValue | undefined {
+  if (value === undefined || value === null) return undefined;
   switch (type) {
     case "string":
       return typeof value === "string" ? value : stringifyJson(value);
     case "integer":
       if (typeof value === "bigint") return value;
-      return typeof value === "number" ? Math.trunc(value) : null;
+      return typeof value === "number" ? Math.trunc(value) : undefined;
     case "number":
-      return typeof value === "number" || typeof value === "bigint" ? value : null;
+      return typeof value === "number" || typeof value === "bigint" ? value : undefined;
     case "boolean":
-      return typeof value === "boolean" ? value : null;
+      return typeof value === "boolean" ? value : undefined;
     case "date":
-      return typeof value === "string" ? age(value, nowMs) : null;
+      return typeof value === "string" ? value : undefined;
   }
 }

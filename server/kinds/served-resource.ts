@@ -258,6 +258,16 @@ export function isOwnShape(resource: StoredResource): boolean {
   return partOf(resource)?.isOwnShape === true;
 }
 
+/** The kind of lists of its objects. */
+export function listKindOf({ fact, kind }: ServedResource): string {
+  return fact.listKind ?? `${kind}List`;
+}
+
+/** Whether it came at run time, itself or what it is a part of. */
+export function isCustom(resource: ServedResource): boolean {
+  return isStored(resource) && mainOf(resource).isCustom;
+}
+
 /** Group and version of the kind that is sent and answered: another one than the resource's for Scale. */
 export function kindVersionOf({ fact, group, version }: ServedResource): GroupVersion {
   return fact.kindGroupVersion ?? { group, version };

@@ -166,6 +166,8 @@ export interface ResourceFact {
   readonly subresource: string;
   readonly singular: string;
   readonly kind: string;
+  /** Of lists, where that is another than the kind with "List" behind it. */
+  readonly listKind?: string;
   /** Group-version of the kind where it is another one than the resource's ("autoscaling/v1" of Scale). */
   readonly kindGroupVersion?: { readonly group: string; readonly version: string };
   readonly namespaced: boolean;

@@ -6,7 +6,13 @@
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
 import { parseJson } from "../../codec/json.js";
-import { isStored, mainOf, type ServedResource } from "../../kinds/served-resource.js";
+import {
+  isCustom,
+  isStored,
+  listKindOf,
+  mainOf,
+  type ServedResource,
+} from "../../kinds/served-resource.js";
 import type { ChunkWriter } from "../chunk-writer.js";
 import { metadataRange } from "../metadata-bytes.js";
 import type { BookmarkMetadata, ListMetadata } from "../representation.js";
@@ -31,12 +37,16 @@ export const LIST_FOOT = "]}";
 
 const OPEN_BRACE = 0x7b;
 
-/** Full objects. As items of a list they leave out kind and apiVersion (S1-COLL-10). */
+/**
+ * Full objects. As items of a list those of built-in kinds leave out kind and apiVersion (S1-COLL-10);
+ * clients of custom kinds know objects by them alone.
+ */
 export function objectForm(resource: ServedResource): JsonForm {
   const { kind } = resource;
   const apiVersion = formatGroupVersion(resource);
-  const listStart = `{"kind":"${kind}List","apiVersion":"${apiVersion}","metadata":`;
+  const listStart = `{"kind":"${listKindOf(resource)}","apiVersion":"${apiVersion}","metadata":`;
   const served = servedBytes(resource);
+  const omitsKind = !isCustom(resource);
   return {
     id: isStored(resource) ? `object/${mainOf(resource).id}/${kind}` : `object/${apiVersion}`,
     isWholeObject: true,
@@ -48,8 +58,9 @@ export function objectForm(resource: ServedResource): JsonForm {
     },
     putItem(out, object) {
       const { place, bodyOffset } = served(object);
-      if (bodyOffset > 0) out.putByte(OPEN_BRACE);
-      out.putBytes(place.memory, place.start + bodyOffset, place.end - 1);
+      const from = omitsKind ? bodyOffset : 0;
+      if (from > 0) out.putByte(OPEN_BRACE);
+      out.putBytes(place.memory, place.start + from, place.end - 1);
     },
     listHead: (metadata) => `${listStart}${listMetadata(metadata)},"items":[`,
     bookmark: (metadata) => JSON.stringify({ kind, apiVersion, metadata }),

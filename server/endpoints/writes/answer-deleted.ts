@@ -9,7 +9,7 @@ import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject, type StoredObject } from "../../../storage/objects/stored-object.js";
 import type { JsonObject } from "../../api/meta.js";
 import { parseJson } from "../../codec/json.js";
-import type { StoredResource } from "../../kinds/served-resource.js";
+import { listKindOf, type StoredResource } from "../../kinds/served-resource.js";
 import type { WriteResult } from "../../registry/generic/registry.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { ChunkWriter } from "../chunk-writer.js";
@@ -33,7 +33,7 @@ export function answerDeleted(
     return;
   }
   const out = new ChunkWriter();
-  if (document.kind === `${resource.kind}List`) putList(out, resource, representation, document);
+  if (document.kind === listKindOf(resource)) putList(out, resource, representation, document);
   else representation.putObject(out, readBack(resource, document));
   ctx.status = result.status;
   ctx.set("Content-Type", representation.contentType);

@@ -19,6 +19,7 @@ import {
   answerDocument,
   answerObject,
   bodyKindOf,
+  decodersOf,
   namespaceOf,
   type WriteServices,
 } from "./write-services.js";
@@ -32,11 +33,12 @@ export async function handleCreate(
   resource: CreatableResource,
   services: WriteServices,
 ): Promise<void> {
-  const { registry, representations, decoders } = services;
+  const { registry, representations } = services;
   const options = parseWriteOptions(ctx, registry.naming, "CreateOptions");
   // Before anything is stored: a form that cannot be made is refused, not discovered afterwards.
   const representation = representations.of(ctx, resource, false);
   const kind = bodyKindOf(resource);
+  const decoders = decodersOf(services, resource);
   const input = await readObject(ctx, kind, options.fieldValidation, decoders);
   const namespace = namespaceOf(ctx, resource);
   ctx.state.createdName = nameSent(input);

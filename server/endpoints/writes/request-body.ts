@@ -27,6 +27,8 @@ export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
 export interface ObjectDecoders {
   readonly naming: Naming;
   readonly protobuf: Pick<ProtobufCodecs, "decodeObject">;
+  /** Whether the kind has a Protobuf form. Default true. */
+  readonly hasProtobuf?: boolean;
   /** Whether CBOR is understood (gate CBORServingAndStorage, S1-NEG-04). */
   readonly hasCbor?: boolean;
 }
@@ -77,14 +79,14 @@ function toJsonText(bytes: Buffer, mediaType: string): Buffer | string {
 /** How the body is written, by its media type. @throws {StatusError} 415 */
 export function encodingOf(
   ctx: RequestContext,
-  { naming, hasCbor = false }: ObjectDecoders,
+  { naming, hasCbor = false, hasProtobuf = true }: ObjectDecoders,
 ): BodyEncoding {
   const type = mediaTypeOf(ctx);
   if (type === "" || type === JSON_TYPE) return "json";
-  if (type === naming.protobufMediaType) return "protobuf";
+  if (hasProtobuf && type === naming.protobufMediaType) return "protobuf";
   if (type === YAML_TYPE) return "yaml";
   if (type === CBOR_TYPE && hasCbor) return "cbor";
-  const supported = [JSON_TYPE, YAML_TYPE, naming.protobufMediaType];
+  const supported = [JSON_TYPE, YAML_TYPE, ...(hasProtobuf ? [naming.protobufMediaType] : [])];
   throw unsupportedMediaType(hasCbor ? [...supported, CBOR_TYPE] : supported);
 }
 

@@ -5,7 +5,13 @@ import { updateObject } from "../../registry/write/update.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { readObject } from "./request-body.js";
 import { parseWriteOptions } from "./write-options.js";
-import { answerObject, bodyKindOf, namespaceOf, type WriteServices } from "./write-services.js";
+import {
+  answerObject,
+  bodyKindOf,
+  decodersOf,
+  namespaceOf,
+  type WriteServices,
+} from "./write-services.js";
 
 /** @throws {StatusError} */
 export async function handleUpdate(
@@ -21,7 +27,7 @@ export async function handleUpdate(
     ctx,
     bodyKindOf(resource),
     options.fieldValidation,
-    services.decoders,
+    decodersOf(services, resource),
   );
   const target = {
     resource,

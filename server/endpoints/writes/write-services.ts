@@ -5,6 +5,9 @@ import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject, withoutRevision } from "../../../storage/objects/stored-object.js";
 import type { GroupVersionKind } from "../../api/names.js";
 import {
+  isCustom,
+  isOwnShape,
+  isStored,
   kindVersionOf,
   type ServedResource,
   type StoredResource,
@@ -41,6 +44,12 @@ export function namespaceOf(ctx: RequestContext, resource: ServedResource): stri
 /** Version and kind that the body of a write to the resource must have. */
 export function bodyKindOf(resource: ServedResource): GroupVersionKind {
   return { ...kindVersionOf(resource), kind: resource.kind };
+}
+
+/** How the body may be written: custom kinds have no Protobuf form (C-20). */
+export function decodersOf({ decoders }: WriteServices, resource: ServedResource): ObjectDecoders {
+  const hasForm = !isCustom(resource) || (isStored(resource) && isOwnShape(resource));
+  return hasForm ? decoders : { ...decoders, hasProtobuf: false };
 }
 
 /** Answers with a body that is ready. */

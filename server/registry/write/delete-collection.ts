@@ -11,7 +11,7 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Selector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
-import type { StoredResource } from "../../kinds/served-resource.js";
+import { isCustom, listKindOf, type StoredResource } from "../../kinds/served-resource.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { Registry, WriteResult } from "../generic/registry.js";
 import { refresh } from "./commit.js";
@@ -112,14 +112,18 @@ function renderList(
   objects: readonly StoredObject[],
   revision: Revision,
 ): Buffer {
-  const head = `{"kind":"${resource.kind}List","apiVersion":"${formatGroupVersion(resource)}","metadata":{"resourceVersion":"${revision}"},"items":[`;
+  const head = `{"kind":"${listKindOf(resource)}","apiVersion":"${formatGroupVersion(resource)}","metadata":{"resourceVersion":"${revision}"},"items":[`;
   const parts: Buffer[] = [Buffer.from(head)];
+  const omitsKind = !isCustom(resource);
   objects.forEach((object, index) => {
     parts.push(index === 0 ? OPEN : COMMA_OPEN);
     const isServed = resource.conversion === undefined;
     const bytes = servedCurrent(resource, object);
-    const from =
-      isServed && object.bodyOffset > 0 ? object.bodyOffset : typeMetaEnd(resource, bytes);
+    const from = !omitsKind
+      ? 1
+      : isServed && object.bodyOffset > 0
+        ? object.bodyOffset
+        : typeMetaEnd(resource, bytes);
     parts.push(bytes.subarray(from, bytes.length - NEWLINE_BYTES));
   });
   parts.push(END);
