@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { WIDGETS, widget, widgetDefinition, widgetVersion } from "./fixtures/widgets.js";
+import { eventually } from "./harness/eventually.js";
 import { furnished } from "./harness/furnished-namespace.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -27,6 +28,7 @@ const STEPS: readonly (readonly [string, (session: Session) => Promise<void>])[]
   ["scale and status are written by themselves", subresources],
   ["S1-PATH-15: selectable fields, in lists and watches", select],
   ["a deprecated version is warned of", deprecate],
+  ["a definition takes its objects with it, and its watches end", remove],
 ];
 
 for (const storeName of STORE_NAMES) {
@@ -210,4 +212,30 @@ async function deprecate({ kubectl }: Session): Promise<void> {
     /Warning: example\.com\/v1alpha1 Widget is deprecated; use example\.com\/v1 Widget/,
   );
   assert.match(stdout, /^apiVersion: example\.com\/v1alpha1$/m);
+}
+
+async function remove({ kubectl, server }: Session): Promise<void> {
+  const held = widget("held");
+  const withFinalizer = { ...held, metadata: { name: "held", finalizers: ["example.com/hold"] } };
+  await kubectl.ok(["create", "-f", "-"], json(withFinalizer));
+  await kubectl.ok(["delete", "crd", WIDGETS, "--wait=false"]);
+  await eventually("all objects but one are gone", async () => {
+    return (await kubectl.ok(["get", "wd", "-o", "name"])).trim() === "widget.example.com/held";
+  });
+  const said = await kubectl.fails(["create", "-f", "-"], json(widget("late")));
+  assert.match(said, /create not allowed while custom resource definition is terminating/);
+  await kubectl.ok([
+    "patch",
+    "wd",
+    "held",
+    "--type=merge",
+    "-p",
+    json({ metadata: { finalizers: null } }),
+  ]);
+  await kubectl.ok(["wait", "--for=delete", `crd/${WIDGETS}`, "--timeout=20s"]);
+  const gone = await server.client.get("/apis/example.com/v1/namespaces/default/widgets");
+  assert.equal(gone.status, 404);
+  // Nothing of the old objects comes back with a new definition of the same name.
+  await kubectl.ok(["create", "-f", "-"], json(widgetDefinition()));
+  assert.equal(await kubectl.ok(["get", "wd", "-o", "name"]), "");
 }
