@@ -54,6 +54,11 @@ export class Child {
     return this.#process.exitCode !== null || this.#process.signalCode !== null;
   }
 
+  /** Null while it runs, and after the end by a signal. */
+  get exitCode(): number | null {
+    return this.#process.exitCode;
+  }
+
   /** The program's last words. */
   get output(): string {
     return this.#output;

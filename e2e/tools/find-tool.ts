@@ -53,7 +53,7 @@ function askScript(name: ToolName): Promise<string | undefined> {
 }
 
 /** The folder that holds e2e/install-tools.sh: code runs from the repository or from its dist. */
-function repositoryRoot(): string {
+export function repositoryRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, "e2e", "install-tools.sh"))) {
     const parent = dirname(folder);

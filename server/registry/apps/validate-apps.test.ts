@@ -124,6 +124,22 @@ const ROWS: readonly Row[] = [
     "spec.updateStrategy.rollingUpdate.maxUnavailable: Required value: cannot be 0 when maxSurge is 0",
   ],
   [statefulSets, { serviceName: "web", podManagementPolicy: "Parallel" }],
+  // Volumes come from claim templates too, so mounts are not held against those of the pod.
+  [
+    statefulSets,
+    {
+      template: {
+        metadata: { labels: { app: "web" } },
+        spec: {
+          restartPolicy: "Always",
+          containers: [
+            { name: "a", image: "a", volumeMounts: [{ name: "data", mountPath: "/data" }] },
+          ],
+        },
+      },
+      volumeClaimTemplates: [{ metadata: { name: "data" } }],
+    },
+  ],
   [
     statefulSets,
     { updateStrategy: { rollingUpdate: { partition: -1 } } },

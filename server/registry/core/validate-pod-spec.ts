@@ -294,14 +294,23 @@ export function validatePodTemplate(
   field: string,
   { naming, errors }: Omit<PodSpecUse, "podName">,
 ): void {
-  const { metadata, spec } = template;
-  if (metadata?.labels) validateLabels(metadata.labels, `${field}.labels`, errors);
-  if (metadata?.annotations) {
-    validateAnnotations(metadata.annotations, `${field}.annotations`, errors);
-  }
+  const { spec } = template;
+  validateTemplateMetadata(template, field, errors);
   validatePodSpec(spec ?? {}, `${field}.spec`, { naming, podName: undefined, errors });
   if ((spec?.ephemeralContainers?.length ?? 0) > 0) {
     const why = "ephemeral containers not allowed in pod template";
     errors.push(forbiddenField(`${field}.spec.ephemeralContainers`, why));
+  }
+}
+
+/** What pods of the template get for labels and annotations. */
+export function validateTemplateMetadata(
+  { metadata }: PodTemplateSpec,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (metadata?.labels) validateLabels(metadata.labels, `${field}.labels`, errors);
+  if (metadata?.annotations) {
+    validateAnnotations(metadata.annotations, `${field}.annotations`, errors);
   }
 }

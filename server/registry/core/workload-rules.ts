@@ -19,7 +19,7 @@ import {
 import type { Maybe, Whole } from "../../api/validation-values.js";
 import { NOT_NEGATIVE } from "../../api/validation-values.js";
 import type { PodTemplateSpec } from "./pod-types.js";
-import { validatePodTemplate } from "./validate-pod-spec.js";
+import { validatePodTemplate, validateTemplateMetadata } from "./validate-pod-spec.js";
 
 /** The kind as messages name it. */
 export interface WorkloadUse {
@@ -84,7 +84,9 @@ export function validateLastingTemplate(
   field: string,
   { kind, naming, errors }: Omit<WorkloadUse, "kind"> & { readonly kind: string },
 ): void {
-  validatePodTemplate(template ?? {}, field, { naming, errors });
+  // Its pods get further volumes, by claim templates: whether mounts have theirs shows when they are made.
+  if (kind === "statefulset") validateTemplateMetadata(template ?? {}, field, errors);
+  else validatePodTemplate(template ?? {}, field, { naming, errors });
   const { restartPolicy = "", activeDeadlineSeconds } = template?.spec ?? {};
   if (restartPolicy !== "Always") {
     errors.push(unsupportedValue(`${field}.spec.restartPolicy`, restartPolicy, ["Always"]));

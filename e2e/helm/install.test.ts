@@ -1,0 +1,147 @@
+/**
+ * The chart installed into a running Keelson by two major versions of Helm: installed, tested, upgraded,
+ * rolled back and uninstalled, with strict validation; hooks run as processes.
+ */
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { test } from "node:test";
+import type { HttpsClient } from "../harness/https-client.js";
+import { startServer } from "../harness/server-process.js";
+import {
+  CHART,
+  HELMS,
+  type HelmName,
+  missingHelm,
+  parseManifests,
+  runHelm,
+  toSetFlags,
+} from "./chart.js";
+import { playNode } from "./play-node.js";
+
+const NAMESPACE = "keelson";
+const RELEASE = "demo";
+const DEPLOYMENT = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/demo-keelson`;
+
+const VALUES = {
+  "etcd.bundled.enabled": true,
+  "redis.bundled.enabled": true,
+  "certificates.source": "job",
+  "certificates.extraNames": ["api.example.com"],
+  "ingress.enabled": true,
+  "networkPolicy.enabled": true,
+  "monitoring.token": "scrape-me",
+  "monitoring.dashboards.enabled": true,
+  "autoscaling.enabled": false,
+};
+
+/** Where the release's objects are, all of which go with it. */
+const COLLECTIONS = [
+  ...["apps/v1/deployments", "apps/v1/statefulsets", "policy/v1/poddisruptionbudgets"],
+  ...["networking.k8s.io/v1/networkpolicies", "networking.k8s.io/v1/ingresses"],
+  ...["rbac.authorization.k8s.io/v1/roles", "batch/v1/jobs"],
+];
+
+for (const helm of HELMS) {
+  const skip = await missingHelm(helm);
+  test(`CARD-06: a release is installed, tested, upgraded, rolled back and uninstalled (${helm})`, {
+    skip,
+  }, async (t) => {
+    await using server = await startServer();
+    const { client } = server;
+    await using node = playNode(client, NAMESPACE, {
+      [`https://demo-keelson.${NAMESPACE}.svc:443`]: server.url,
+    });
+    const env = {
+      KUBECONFIG: server.kubeconfig,
+      HELM_CACHE_HOME: server.dataDir,
+      HELM_CONFIG_HOME: server.dataDir,
+      HELM_DATA_HOME: server.dataDir,
+    };
+    const run = async (...args: string[]) => {
+      const begun = performance.now();
+      const done = await runHelm(helm, [...args, "--namespace", NAMESPACE], env);
+      const words = `helm ${args[0]}: ${done.stdout}${done.stderr}${[...node.outputs].join("\n")}`;
+      assert.equal(done.code, 0, words);
+      // Validation has nothing to say, neither error nor warning.
+      assert.doesNotMatch(done.stderr, /unknown field|deprecated/i);
+      t.diagnostic(`helm ${args[0]}: ${Math.round(performance.now() - begun)} ms`);
+      return done.stdout;
+    };
+    const flags = toSetFlags(VALUES);
+    const notes = await run("install", RELEASE, CHART, "--create-namespace", ...flags);
+    assert.match(notes, /for trials only/);
+    await checkStrictly(helm, server, flags);
+
+    // The hook made a certificate that is good for the Service and the names of the values.
+    const path = `/api/v1/namespaces/${NAMESPACE}/secrets/demo-keelson-tls`;
+    const secret = (await client.get(path)).expect(200).object as { data?: Record<string, string> };
+    const certificate = new X509Certificate(Buffer.from(secret.data?.["tls.crt"] ?? "", "base64"));
+    for (const name of [`demo-keelson.${NAMESPACE}.svc`, "api.example.com"]) {
+      assert.equal(certificate.checkHost(name), name);
+    }
+
+    await run("test", RELEASE);
+    assert.match(node.outputs.get("demo-keelson-test") ?? "", /\/readyz: ok/);
+
+    const replicas = async () => {
+      const { spec } = (await client.get(DEPLOYMENT)).expect(200).object as { spec?: unknown };
+      return (spec as { replicas: number }).replicas;
+    };
+    assert.equal(await replicas(), 3);
+    await run("upgrade", RELEASE, CHART, ...flags, "--set", "replicaCount=5,ingress.enabled=false");
+    assert.equal(await replicas(), 5);
+    const ingress = `/apis/networking.k8s.io/v1/namespaces/${NAMESPACE}/ingresses/demo-keelson`;
+    (await client.get(ingress)).expect(404);
+    // A certificate that is good stays.
+    assert.match(node.outputs.get("demo-keelson-certificates") ?? "", /is good/);
+
+    await run("rollback", RELEASE, "1");
+    assert.equal(await replicas(), 3);
+    (await client.get(ingress)).expect(200);
+    assert.match(await run("history", RELEASE), /Rollback to 1/);
+
+    await run("uninstall", RELEASE);
+    for (const collection of COLLECTIONS) {
+      const [group, version, resource] = collection.split("/");
+      const left = await client.get(
+        `/apis/${group}/${version}/namespaces/${NAMESPACE}/${resource}`,
+      );
+      assert.deepEqual(
+        left.expect(200).items.map(({ metadata }) => metadata.name),
+        [],
+        collection,
+      );
+    }
+    const services = (await client.get(`/api/v1/namespaces/${NAMESPACE}/services`)).items;
+    assert.deepEqual(services, []);
+  });
+}
+
+/** Every rendered object once more, on its own, as a dry run that takes no unknown or doubled field. */
+async function checkStrictly(
+  helm: HelmName,
+  { client }: { readonly client: HttpsClient },
+  flags: readonly string[],
+): Promise<void> {
+  // The pod of the test needs an account that is there.
+  const account = toSetFlags({ "serviceAccount.create": false });
+  const args = ["template", "strict", CHART, "--namespace", NAMESPACE, ...flags, ...account];
+  const { stdout } = await runHelm(helm, args);
+  for (const object of parseManifests(stdout)) {
+    const [group, version] = object.apiVersion.includes("/")
+      ? object.apiVersion.split("/")
+      : ["", object.apiVersion];
+    const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+    const plural = pluralOf(object.kind);
+    const path = `${root}/namespaces/${NAMESPACE}/${plural}?dryRun=All&fieldValidation=Strict`;
+    const answer = await client.post(path, object);
+    assert.equal(answer.status, 201, `${object.kind}/${object.metadata.name}: ${answer.text}`);
+    assert.equal(answer.headers.warning, undefined);
+  }
+}
+
+function pluralOf(kind: string): string {
+  const lower = kind.toLowerCase();
+  if (lower.endsWith("policy")) return `${lower.slice(0, -1)}ies`;
+  return lower.endsWith("s") ? `${lower}es` : `${lower}s`;
+}

@@ -1,0 +1,154 @@
+/** The chart as it is rendered: with every pair of its switches' settings, by two major versions of Helm. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { parse } from "yaml";
+import {
+  CHART,
+  HELMS,
+  missingHelm,
+  type Rendered,
+  renderChart,
+  runHelm,
+  toSetFlags,
+} from "./chart.js";
+import { findLooseEnds } from "./join-up.js";
+import { allCombinations, OUTSIDE_SECRETS, pairwiseCombinations } from "./switches.js";
+import { readChartValues, renderValuesTable, withValuesTable } from "./values-table.js";
+
+const read = (name: string) => readFile(join(CHART, name), "utf8");
+const BUNDLED = { "etcd.bundled.enabled": true };
+
+interface Schema {
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: unknown;
+}
+
+test("the README's table says all values, their defaults and what they mean", async () => {
+  const table = renderValuesTable(readChartValues(await read("values.yaml")));
+  const readme = await read("README.md");
+  const hint = "build, then node dist/e2e/helm/write-values-table.js";
+  assert.equal(readme, withValuesTable(readme, table), hint);
+});
+
+test("the schema knows each value and no other", async () => {
+  const schema: Schema = JSON.parse(await read("values.schema.json"));
+  const values: unknown = parse(await read("values.yaml"));
+  const compare = (known: Schema, value: unknown, path: string): void => {
+    if (known.properties === undefined) return;
+    assert.equal(known.additionalProperties, false, path);
+    const names = Object.keys(known.properties).filter((name) => `${path}${name}` !== "global");
+    const given = value as Record<string, unknown>;
+    assert.deepEqual(names.sort(), Object.keys(given).sort(), path);
+    for (const name of names) {
+      const below = known.properties[name];
+      if (below !== undefined) compare(below, given[name], `${path}${name}.`);
+    }
+  };
+  compare(schema, values, "");
+});
+
+for (const helm of HELMS) {
+  const skip = await missingHelm(helm);
+
+  test(`CARD-06: every pair of switches renders objects that join up, and lints (${helm})`, {
+    skip,
+  }, async (t) => {
+    const long = process.env.KEELSON_TEST_LONG !== undefined;
+    const combinations = long ? allCombinations() : pairwiseCombinations();
+    for (const { name, values } of combinations) {
+      const objects = await renderChart(helm, values);
+      assert.deepEqual(findLooseEnds(objects, { secrets: OUTSIDE_SECRETS }), [], name);
+    }
+    for (const { name, values } of combinations.slice(0, long ? combinations.length : 4)) {
+      const run = await runHelm(helm, ["lint", CHART, "--strict", ...toSetFlags(values)]);
+      assert.equal(run.code, 0, `${name}: ${run.stdout}${run.stderr}`);
+    }
+    t.diagnostic(`${combinations.length} combinations`);
+  });
+
+  test(`values that are wrong are refused with their path (${helm})`, { skip }, async () => {
+    const wrong: [string, RegExp][] = [
+      ["replicaCount=many", /replicaCount/],
+      ["certificates.source=magic", /certificates.*source/s],
+      ["server.goawayChance=0.5", /goawayChance/],
+      ["etcd.endpoint=http://a:1", /endpoint/],
+      ["certificates.source=secret", /certificates\.secretName is needed/],
+    ];
+    for (const [setting, expected] of wrong) {
+      const run = await runHelm(helm, [
+        "template",
+        "demo",
+        CHART,
+        "--set",
+        `etcd.bundled.enabled=true,${setting}`,
+      ]);
+      assert.notEqual(run.code, 0, setting);
+      assert.match(run.stderr, expected, setting);
+    }
+    const none = await runHelm(helm, ["template", "demo", CHART]);
+    assert.match(none.stderr, /etcd\.endpoints is needed/);
+  });
+}
+
+test("CARD-06: pods end in the time that they are given, and are replaced without one missing", {
+  skip: await missingHelm("helm-3"),
+}, async () => {
+  const objects = await renderChart("helm-3", BUNDLED);
+  const deployment = find(objects, "Deployment", "demo-keelson");
+  const { strategy, template } = deployment.spec;
+  assert.deepEqual(strategy.rollingUpdate, { maxUnavailable: 0, maxSurge: 1 });
+  const [container] = template.spec.containers;
+  const seconds = (flag: string) =>
+    Number(container.args.find((arg: string) => arg.startsWith(`--${flag}=`)).match(/=(\d+)s$/)[1]);
+  const [, preStop] = container.lifecycle.preStop.exec.command;
+  const needed =
+    Number(preStop) +
+    seconds("shutdown-delay-duration") +
+    seconds("shutdown-watch-termination-grace-period") +
+    seconds("shutdown-grace-period");
+  assert.ok(template.spec.terminationGracePeriodSeconds > needed);
+  // Who sends requests must have noticed before the listener closes.
+  const { readinessProbe } = container;
+  const noticed = readinessProbe.periodSeconds * readinessProbe.failureThreshold;
+  assert.ok(seconds("shutdown-delay-duration") >= noticed);
+  assert.equal(template.spec.automountServiceAccountToken, false);
+});
+
+test("what does not join up is found: the checks of these tests are checked", {
+  skip: await missingHelm("helm-3"),
+}, async () => {
+  const objects = await renderChart("helm-3", { ...BUNDLED, "configuration.tokens": "a,b,c" });
+  const without = (kind: string, name: string) =>
+    objects.filter((object) => object.kind !== kind || object.metadata.name !== name);
+  const complaints = (kind: string, name: string) =>
+    findLooseEnds(without(kind, name), { secrets: [] }).join("\n");
+  assert.match(
+    complaints("Deployment", "demo-keelson"),
+    /Service\/demo-keelson: selects the pods of 0/,
+  );
+  assert.match(complaints("Service", "demo-keelson-etcd-peers"), /there is no Service/);
+  assert.match(complaints("ServiceAccount", "demo-keelson"), /there is no service account/);
+  assert.match(complaints("Secret", "demo-keelson-configuration"), /nobody makes the Secret/);
+});
+
+test("a change of configuration that needs a restart replaces the pods, one that is read again does not", {
+  skip: await missingHelm("helm-3"),
+}, async () => {
+  const digest = async (values: Record<string, string>) => {
+    const objects = await renderChart("helm-3", { ...BUNDLED, ...values });
+    const { annotations } = find(objects, "Deployment", "demo-keelson").spec.template.metadata;
+    return annotations["keelson.dev/configuration"];
+  };
+  const before = await digest({});
+  assert.equal(await digest({ "configuration.authentication": "kind: A" }), before);
+  assert.notEqual(await digest({ "configuration.tokenWebhook": "kind: Config" }), before);
+});
+
+function find(objects: readonly Rendered[], kind: string, name: string): Rendered {
+  const found = objects.find((object) => object.kind === kind && object.metadata.name === name);
+  assert.ok(found, `${kind}/${name}`);
+  return found;
+}

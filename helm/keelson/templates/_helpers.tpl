@@ -1,0 +1,352 @@
+{{/* Names, labels, and the parts that several templates share. */}}
+
+{{- define "keelson.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "keelson.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := include "keelson.name" . -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Labels that select pods: never changed by an upgrade. Takes (dict "root" $ "component" "server"). */}}
+{{- define "keelson.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "keelson.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
+{{- define "keelson.labels" -}}
+{{ include "keelson.selectorLabels" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/part-of: keelson
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "keelson.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{- define "keelson.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{ default (include "keelson.fullname" .) .Values.serviceAccount.name }}
+{{- else -}}
+{{ default "default" .Values.serviceAccount.name }}
+{{- end -}}
+{{- end -}}
+
+{{/* What every pod of Keelson's own image says about itself. */}}
+{{- define "keelson.podSpec" -}}
+serviceAccountName: {{ include "keelson.serviceAccountName" . }}
+automountServiceAccountToken: {{ .Values.serviceAccount.automountToken }}
+enableServiceLinks: false
+securityContext:
+  {{- toYaml .Values.podSecurityContext | nindent 2 }}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "keelson.topologySpread" -}}
+{{- if .root.Values.topologySpread.enabled }}
+topologySpreadConstraints:
+  {{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ $key }}
+    whenUnsatisfiable: {{ $.root.Values.topologySpread.whenUnsatisfiable }}
+    labelSelector:
+      matchLabels:
+        {{- include "keelson.selectorLabels" $ | nindent 8 }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* ---- etcd and Redis ---- */}}
+
+{{- define "keelson.etcdEndpoints" -}}
+{{- if .Values.etcd.bundled.enabled -}}
+{{- $name := printf "%s-etcd" (include "keelson.fullname" .) -}}
+{{- $namespace := .Release.Namespace -}}
+{{- $urls := list -}}
+{{- range $index := until 3 -}}
+{{- $urls = append $urls (printf "http://%s-%d.%s-peers.%s.svc:2379" $name $index $name $namespace) -}}
+{{- end -}}
+{{- join "," $urls -}}
+{{- else -}}
+{{- join "," (required "etcd.endpoints is needed, or etcd.bundled.enabled=true for a trial" (empty .Values.etcd.endpoints | ternary nil .Values.etcd.endpoints)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "keelson.redisUrl" -}}
+{{- if .Values.redis.bundled.enabled -}}
+redis://{{ include "keelson.fullname" . }}-redis.{{ .Release.Namespace }}.svc:6379
+{{- else -}}
+{{- .Values.redis.url -}}
+{{- end -}}
+{{- end -}}
+
+{{/* ---- certificates ---- */}}
+
+{{/* The Secret with the serving certificate; "" when replicas make their own. */}}
+{{- define "keelson.tlsSecretName" -}}
+{{- if eq .Values.certificates.source "secret" -}}
+{{- required "certificates.secretName is needed with certificates.source=secret" .Values.certificates.secretName -}}
+{{- else if ne .Values.certificates.source "shared" -}}
+{{ include "keelson.fullname" . }}-tls
+{{- end -}}
+{{- end -}}
+
+{{/* Names under which clients of the same cluster come, and those of the values, separated by commas. */}}
+{{- define "keelson.servingNames" -}}
+{{- $name := include "keelson.fullname" . -}}
+{{- $namespace := .Release.Namespace -}}
+{{- $own := list $name (printf "%s.%s" $name $namespace) (printf "%s.%s.svc" $name $namespace) (printf "%s.%s.svc.cluster.local" $name $namespace) -}}
+{{- $ingress := ternary (list .Values.ingress.host) list .Values.ingress.enabled -}}
+{{- $gateway := ternary .Values.gateway.hostnames list .Values.gateway.enabled -}}
+{{- concat $own $ingress $gateway .Values.certificates.extraNames | uniq | join "," -}}
+{{- end -}}
+
+{{/* ---- files of configuration ---- */}}
+
+{{/* value -> file and flag. What is reloaded by itself does not roll the pods. */}}
+{{- define "keelson.configurationFiles" -}}
+authentication: {file: authentication.yaml, flag: authentication-config, reloads: true}
+authorization: {file: authorization.yaml, flag: authorization-config, reloads: true}
+authorizationWebhook: {file: authorization-webhook.kubeconfig, flag: authorization-webhook-config-file, reloads: false}
+authorizationPolicy: {file: authorization-policy.jsonl, flag: authorization-policy-file, reloads: false}
+tokenWebhook: {file: token-webhook.kubeconfig, flag: authentication-token-webhook-config-file, reloads: false}
+tokens: {file: tokens.csv, flag: token-auth-file, reloads: false}
+encryption: {file: encryption.yaml, flag: encryption-provider-config, reloads: true}
+{{- end -}}
+
+{{/* The contents of tokens.csv: those of the values and the one that scrapes. */}}
+{{- define "keelson.tokens" -}}
+{{- with .Values.configuration.tokens }}{{ trimSuffix "\n" . }}
+{{ end }}
+{{- with .Values.monitoring.token }}{{ . }},keelson-monitoring,keelson-monitoring,"system:monitoring"
+{{ end }}
+{{- end -}}
+
+{{/* Contents by value's name, as YAML; a file of an existing Secret has "". */}}
+{{- define "keelson.configurationContents" -}}
+{{- $contents := dict -}}
+{{- $files := include "keelson.configurationFiles" . | fromYaml -}}
+{{- range $value, $file := $files -}}
+{{- $text := get $.Values.configuration $value -}}
+{{- if eq $value "tokens" }}{{ $text = include "keelson.tokens" $ }}{{ end -}}
+{{- if $.Values.configuration.existingSecret -}}
+{{- if has $value $.Values.configuration.existingSecretFiles }}{{ $_ := set $contents $value "" }}{{ end -}}
+{{- else if $text -}}
+{{- $_ := set $contents $value $text -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $contents -}}
+{{- end -}}
+
+{{- define "keelson.configurationSecretName" -}}
+{{ default (printf "%s-configuration" (include "keelson.fullname" .)) .Values.configuration.existingSecret }}
+{{- end -}}
+
+{{/* Digest of what only a restart takes over. */}}
+{{- define "keelson.configurationDigest" -}}
+{{- $files := include "keelson.configurationFiles" . | fromYaml -}}
+{{- $parts := list -}}
+{{- range $value, $text := include "keelson.configurationContents" . | fromYaml -}}
+{{- if not (get (get $files $value) "reloads") }}{{ $parts = append $parts (printf "%s=%s" $value $text) }}{{ end -}}
+{{- end -}}
+{{- join "\n" $parts | sha256sum -}}
+{{- end -}}
+
+{{/* ---- flags ---- */}}
+
+{{/* Those that serve and controllers have in common, one list item a line. */}}
+{{- define "keelson.commonFlags" -}}
+- --etcd-servers={{ include "keelson.etcdEndpoints" . }}
+- --etcd-prefix={{ .Values.etcd.prefix }}
+{{- if not .Values.etcd.bundled.enabled }}
+{{- with .Values.etcd.tls }}
+{{- if .secretName }}
+{{- with .caKey }}
+- --etcd-cafile=/etc/keelson/etcd/{{ . }}
+{{- end }}
+{{- if .certKey }}
+- --etcd-certfile=/etc/keelson/etcd/{{ .certKey }}
+- --etcd-keyfile=/etc/keelson/etcd/{{ .keyKey }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with .Values.etcd.auth }}
+{{- if .username }}
+- --etcd-username={{ .username }}
+- --etcd-password-file=/etc/keelson/etcd-password/{{ .passwordSecretKey }}
+{{- end }}
+{{- end }}
+{{- end }}
+- --vendor={{ .Values.server.vendor }}
+- --log-level={{ .Values.server.logLevel }}
+- --log-format={{ .Values.server.logFormat }}
+{{- $contents := include "keelson.configurationContents" . | fromYaml }}
+{{- if hasKey $contents "encryption" }}
+- --encryption-provider-config=/etc/keelson/configuration/encryption.yaml
+- --encryption-provider-config-automatic-reload=true
+{{- end }}
+{{- with .Values.serviceAccountKeys }}
+{{- if .secretName }}
+- --service-account-signing-key-file=/etc/keelson/service-account/{{ .signingKey }}
+{{- range .verificationKeys }}
+- --service-account-key-file=/etc/keelson/service-account/{{ . }}
+{{- end }}
+{{- end }}
+{{- with .issuer }}
+- --service-account-issuer={{ . }}
+{{- end }}
+{{- end }}
+{{- if include "keelson.tlsSecretName" . }}
+- --root-ca-file=/etc/keelson/tls/ca.crt
+{{- end }}
+{{- end -}}
+
+{{- define "keelson.extraFlags" -}}
+{{- range $name, $value := . }}
+{{- range $one := ternary $value (list $value) (kindIs "slice" $value) }}
+- --{{ $name }}={{ $one }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "keelson.serverFlags" -}}
+- --data-dir=/var/lib/keelson
+- --bind-address={{ .Values.server.bindAddress }}
+- --secure-port={{ .Values.server.port }}
+- --advertise-address=$(POD_IP)
+- --serving-names={{ include "keelson.servingNames" . }}
+{{ include "keelson.commonFlags" . }}
+- --run-controllers={{ not .Values.controllers.separate }}
+{{- if not .Values.controllers.separate }}
+- --controllers={{ join "," .Values.controllers.loops }}
+{{- end }}
+- --shutdown-delay-duration={{ .Values.shutdown.delaySeconds }}s
+- --shutdown-watch-termination-grace-period={{ .Values.shutdown.watchSeconds }}s
+- --shutdown-grace-period={{ .Values.shutdown.graceSeconds }}s
+- --max-requests-inflight={{ .Values.server.maxRequestsInflight }}
+- --max-mutating-requests-inflight={{ .Values.server.maxMutatingRequestsInflight }}
+- --goaway-chance={{ .Values.server.goawayChance }}
+- --service-cluster-ip-range={{ .Values.server.serviceClusterIPRange }}
+{{- with .Values.server.auditLogPath }}
+- --audit-log-path={{ . }}
+{{- end }}
+{{- if include "keelson.tlsSecretName" . }}
+- --tls-cert-file=/etc/keelson/tls/tls.crt
+- --tls-private-key-file=/etc/keelson/tls/tls.key
+{{- end }}
+{{- if .Values.certificates.clientAuthoritySecretName }}
+- --client-ca-file=/etc/keelson/client-authority/{{ .Values.certificates.clientAuthoritySecretKey }}
+{{- end }}
+{{- with .Values.configuration.authorizationModes }}
+- --authorization-mode={{ join "," . }}
+{{- end }}
+{{- $files := include "keelson.configurationFiles" . | fromYaml }}
+{{- range $value, $_ := include "keelson.configurationContents" . | fromYaml }}
+{{- if ne $value "encryption" }}
+- --{{ get (get $files $value) "flag" }}=/etc/keelson/configuration/{{ get (get $files $value) "file" }}
+{{- end }}
+{{- end }}
+{{- with include "keelson.redisUrl" . }}
+- --authorization-webhook-cache-redis={{ . }}
+{{- end }}
+{{- if not .Values.redis.bundled.enabled }}
+{{- if .Values.redis.passwordSecretName }}
+- --authorization-webhook-cache-redis-password-file=/etc/keelson/redis-password/{{ .Values.redis.passwordSecretKey }}
+{{- end }}
+{{- if .Values.redis.caSecretName }}
+- --authorization-webhook-cache-redis-cafile=/etc/keelson/redis-authority/{{ .Values.redis.caSecretKey }}
+{{- end }}
+{{- end }}
+{{- include "keelson.extraFlags" .Values.server.extraFlags }}
+{{- end -}}
+
+{{/* ---- volumes ---- */}}
+
+{{/* Secret by the folder below /etc/keelson in which containers find it. Takes (dict "root" $ "isServer" true). */}}
+{{- define "keelson.secretVolumes" -}}
+{{- $values := .root.Values -}}
+{{- $secrets := dict -}}
+{{- if not $values.etcd.bundled.enabled -}}
+{{- with $values.etcd.tls.secretName }}{{ $_ := set $secrets "etcd" . }}{{ end -}}
+{{- with $values.etcd.auth.passwordSecretName }}{{ $_ := set $secrets "etcd-password" . }}{{ end -}}
+{{- end -}}
+{{- with $values.serviceAccountKeys.secretName }}{{ $_ := set $secrets "service-account" . }}{{ end -}}
+{{- with include "keelson.tlsSecretName" .root }}{{ $_ := set $secrets "tls" . }}{{ end -}}
+{{- $contents := include "keelson.configurationContents" .root | fromYaml -}}
+{{- if ternary (not (empty $contents)) (hasKey $contents "encryption") .isServer -}}
+{{- $_ := set $secrets "configuration" (include "keelson.configurationSecretName" .root) -}}
+{{- end -}}
+{{- if .isServer -}}
+{{- with $values.certificates.clientAuthoritySecretName }}{{ $_ := set $secrets "client-authority" . }}{{ end -}}
+{{- if not $values.redis.bundled.enabled -}}
+{{- with $values.redis.passwordSecretName }}{{ $_ := set $secrets "redis-password" . }}{{ end -}}
+{{- with $values.redis.caSecretName }}{{ $_ := set $secrets "redis-authority" . }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $secrets -}}
+{{- end -}}
+
+{{- define "keelson.volumes" -}}
+{{- range $folder, $secret := include "keelson.secretVolumes" . | fromYaml }}
+- name: {{ $folder }}
+  secret:
+    secretName: {{ $secret }}
+    defaultMode: 0440
+{{- end }}
+- name: tmp
+  emptyDir: {}
+{{- end -}}
+
+{{- define "keelson.volumeMounts" -}}
+{{- range $folder, $_ := include "keelson.secretVolumes" . | fromYaml }}
+- name: {{ $folder }}
+  mountPath: /etc/keelson/{{ $folder }}
+  readOnly: true
+{{- end }}
+- name: tmp
+  mountPath: /tmp
+{{- end -}}
+
+{{- define "keelson.environment" -}}
+- name: POD_IP
+  valueFrom:
+    fieldRef:
+      fieldPath: status.podIP
+{{- if .Values.heapMegabytes }}
+- name: NODE_OPTIONS
+  value: --max-old-space-size={{ .Values.heapMegabytes }}
+{{- end }}
+{{- end -}}
