@@ -10,6 +10,7 @@
  *   node dist/e2e/promises/run.js giant      a list of 1 GiB to a slow client
  *   node dist/e2e/promises/run.js access     what tokens and 10,000 role bindings add to a get
  *   node dist/e2e/promises/run.js writes     create, update, patch and apply; writes-etcd: on etcd
+ *   node dist/e2e/promises/run.js churn      memory when much came and went; churn-etcd: on etcd
  *   node dist/e2e/promises/run.js forms      a list of 10,000 in every form and encoding
  *
  * Promise 4 (rolling restarts without relists) is e2e/reads/rolling-restart.test.ts, promise 6 follows
@@ -20,6 +21,7 @@ import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { startEtcd } from "../tools/etcd.js";
 import { measureAccess } from "./access.js";
+import { measureChurn } from "./churn.js";
 import { measureForms } from "./forms.js";
 import { cpuMs, metric, quantile, residentMiB, startMeter } from "./gauge.js";
 import { printRow as print } from "./print.js";
@@ -313,6 +315,11 @@ const MEASURES: Readonly<Record<string, () => Promise<void>>> = {
   "writes-etcd": async () => {
     await using etcd = await startEtcd();
     await measureWrites([etcd.endpoint]);
+  },
+  churn: () => measureChurn(printRow),
+  "churn-etcd": async () => {
+    await using etcd = await startEtcd();
+    await measureChurn(printRow, [etcd.endpoint]);
   },
   forms: () => measureForms(printRow),
 };

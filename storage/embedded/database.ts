@@ -30,6 +30,12 @@ import {
 const FORMAT_VERSION = 1;
 /** Seven values of 1 KiB fit on a page of 8 KiB, three on one of 4 KiB: fewer pages to write. */
 const PAGE_BYTES = 8192;
+/**
+ * Addresses reserved for the file, of which it takes what it needs. lmdb-js begins small otherwise and maps
+ * the file anew each time it has grown, without giving the old maps back: after an hour of writing twenty
+ * maps of one file, each of whose pages counts as resident again. A larger file still grows that way.
+ */
+const MAP_BYTES = 16 * 1024 ** 3;
 /** An empty store has revision 1, as etcd: revision 0 is never one that exists. */
 const FIRST_REVISION = 1;
 
@@ -65,6 +71,7 @@ export function openDatabase(directory: string): StoreDatabase {
     // The store groups commits itself, so lmdb need not wait for the end of the event turn.
     eventTurnBatching: false,
     pageSize: PAGE_BYTES,
+    mapSize: MAP_BYTES,
     maxDbs: 8,
   });
   // lmdb-js documents keyEncoder for every table, but declares it for the root only.

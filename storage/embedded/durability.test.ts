@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, cp, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdtemp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 import { type Clock, systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
-import type { Revision, RevisionedStore } from "../kv/store.js";
+import type { Operation, Revision, RevisionedStore } from "../kv/store.js";
 import { toRevision } from "../kv/store.js";
 import { type EmbeddedStore, openEmbeddedStore } from "./embedded-store.js";
 
@@ -401,3 +401,65 @@ class ManualClock implements Clock {
     }
   }
 }
+
+/** Writes and deletes that leave nothing, each round compacted to the one before, as the server does. */
+async function churn(store: EmbeddedStore, rounds: number, onRound: () => Promise<void>) {
+  const value = Buffer.alloc(8_000, "x");
+  let before: Revision | undefined;
+  for (let round = 0; round < rounds; round++) {
+    const writes = Array.from({ length: 500 }, (_, index) => `/churn/${index}`);
+    const commitAll = (toOperation: (key: string) => Operation) => {
+      const commits = writes.map((key) => ({ compares: [], operations: [toOperation(key)] }));
+      return Promise.all(commits.map((transaction) => store.commit(transaction, signal)));
+    };
+    for (let update = 0; update < 3; update++) {
+      await commitAll((key) => ({ type: "put", key, value }));
+    }
+    await commitAll((key) => ({ type: "delete", key }));
+    const now = await store.currentRevision(signal);
+    if (before !== undefined) await store.compact(before, signal);
+    before = now;
+    await onRound();
+  }
+}
+
+test("the file is as long as history has been and no longer, mapped once, and short again after a start", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const path = join(directory, "store.mdb");
+  const sizes: number[] = [];
+  {
+    await using store = await openStore(directory);
+    await churn(store, 8, async () => void sizes.push((await stat(path)).size));
+    const maps = (await readFile("/proc/self/maps", "utf8")).split("\n");
+    assert.equal(maps.filter((line) => line.endsWith(path)).length, 1);
+    await putText(store, "/kept", "text");
+  }
+  // Two rounds are history at most; a third is written while the first is still on its way out.
+  const history = sizes[1] ?? 0;
+  assert.ok(history > 30_000_000, `${history} bytes`);
+  const largest = Math.max(...sizes);
+  assert.ok(largest <= history * 1.6, `from ${history} to ${largest} bytes`);
+  {
+    await using store = await openStore(directory);
+    const now = await store.currentRevision(signal);
+    await store.compact(now, signal);
+  }
+  await using store = await openStore(directory);
+  const { size } = await stat(path);
+  assert.ok(size < 1_000_000, `${size} bytes`);
+  assert.equal(await textOf(store, "/kept"), "text");
+  await putText(store, "/kept", "more");
+  assert.equal(await textOf(store, "/kept"), "more");
+});
+
+test("a start that was killed while it made the file shorter is followed by one that goes on", async (t) => {
+  const directory = await temporaryDirectory(t);
+  {
+    await using store = await openStore(directory);
+    await putText(store, "/kept", "text");
+  }
+  await writeFile(join(directory, "store.mdb.new"), "half of a copy");
+  await using store = await openStore(directory);
+  assert.equal(await textOf(store, "/kept"), "text");
+  await assert.rejects(stat(join(directory, "store.mdb.new")), { code: "ENOENT" });
+});

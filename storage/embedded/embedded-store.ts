@@ -62,6 +62,7 @@ import { EventLog } from "./event-log.js";
 import { Leases } from "./leases.js";
 import { prepareTransaction } from "./prepare-transaction.js";
 import { type GetResult, readKey, readRange } from "./reads.js";
+import { shrinkFile } from "./shrink-file.js";
 import { WatchCursor } from "./watch-cursor.js";
 
 /** Far beyond what one replica opens; a leak of watches should show. */
@@ -85,6 +86,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     lock = await lockDirectory(directory);
     await checkFile(join(directory, "store.mdb"));
     database = openDatabase(directory);
+    database = await shrinkFile(directory, database, logger);
     // lmdb makes files that everybody may read; the directory may have been made by somebody else.
     await chmod(join(directory, "store.mdb"), 0o600);
     return new EmbeddedStore({ database, lock, clock, logger });
