@@ -5,7 +5,7 @@
 import { compare } from "./comparison.js";
 import { Failure } from "./errors.js";
 import { boolOf, type Frame, noOverload, type Step } from "./frame.js";
-import type { MacroName } from "./syntax.js";
+import type { MacroName } from "./macro-name.js";
 import { EntryMap, ListValue, MapValue, type Value } from "./values.js";
 
 export interface Collector {

@@ -1,5 +1,5 @@
 /** What nodes cost that are no functions, and factors of functions, in evaluations and estimates alike. */
-import type { MacroName } from "./syntax.js";
+import type { MacroName } from "./macro-name.js";
 
 /** What upstream charges for making a list, and a map. */
 export const LIST_COST = 10;

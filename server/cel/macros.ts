@@ -4,7 +4,8 @@
  * of arguments stays a call.
  */
 import type { CelCompileError } from "./errors.js";
-import type { MacroName, Node } from "./syntax.js";
+import type { MacroName } from "./macro-name.js";
+import type { Node } from "./syntax.js";
 
 interface MacroCall {
   readonly name: string;

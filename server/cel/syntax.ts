@@ -2,6 +2,7 @@
  * The syntax tree of an expression, as the parser makes it. The checker fills in `type` and
  * `overloads`; nothing changes a tree afterwards. Offsets count UTF-16 units from the start.
  */
+import type { MacroName } from "./macro-name.js";
 import type { Overload } from "./overloads.js";
 import type { Type } from "./types.js";
 import type { Value } from "./values.js";
@@ -71,17 +72,6 @@ export interface StructNode extends NodeBase {
   readonly kind: "struct";
   readonly name: string;
 }
-
-export type MacroName =
-  | "all"
-  | "exists"
-  | "existsOne"
-  | "map"
-  | "filter"
-  | "transformList"
-  | "transformMap"
-  | "transformMapEntry"
-  | "sortBy";
 
 /** A macro that goes through a list or a map. */
 export interface Comprehension extends NodeBase {

@@ -3,11 +3,7 @@
  * thousand objects is a few dozen writes and never more than one chunk of memory. Around its bytes it
  * keeps the room that a transport needs for its frame, so that a chunk is never copied again.
  */
-import {
-  FRAME_HEAD_BYTES,
-  FRAME_TAIL_BYTES,
-  type ResponseSink,
-} from "../response/response-sink.js";
+import { FRAME_HEAD_BYTES, FRAME_TAIL_BYTES, type ResponseSink } from "../response/sink.js";
 import { type ChunkPool, POOLED_BYTES } from "./chunk-pool.js";
 
 /** Large enough that the transport's cost per write vanishes, small enough not to stall others. */

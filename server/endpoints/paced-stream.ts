@@ -2,7 +2,7 @@
  * PacedStream: writes chunks at the client's pace. While the transport is full the writer waits, so
  * memory holds one chunk per response, however large the list is (S1-NEG-16).
  */
-import type { ResponseSink } from "../response/response-sink.js";
+import type { ResponseSink } from "../response/sink.js";
 import type { ChunkWriter } from "./chunk-writer.js";
 
 /** Smaller pieces are copied, so that the chunk's memory is free at once. */

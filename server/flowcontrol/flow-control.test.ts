@@ -6,7 +6,7 @@ import { createUser, type UserInfo } from "../request/user-info.js";
 import { mandatoryObjects, suggestedObjects } from "./default-objects.js";
 import { dumpDocuments } from "./dump.js";
 import { type Denial, type Entry, FlowControl, type HeldSeats } from "./flow-control.js";
-import { NO_TIMES } from "./flow-metrics.js";
+import { NO_TIMES } from "./flow-counts.js";
 import {
   type LevelSetting,
   type SchemaSetting,

@@ -14,7 +14,7 @@ import type { RequestInfo } from "../request/request-info.js";
 import type { UserInfo } from "../request/user-info.js";
 import { allot } from "./allotment.js";
 import { Classifier, flowOf } from "./classify.js";
-import type { FlowTimes, SchemaCounts, SchemaTimes } from "./flow-metrics.js";
+import type { FlowTimes, SchemaCounts, SchemaTimes } from "./flow-counts.js";
 import { QueueSet, type Refusal, Seats, Waiter } from "./queue-set.js";
 import type { LevelSetting, SchemaSetting } from "./settings.js";
 

@@ -1,29 +1,7 @@
 /** What flow control counts, under upstream's names. Counters are plain numbers; scrapes read them. */
 import type { MetricFamilies } from "../request/metric-families.js";
 import type { FlowControl } from "./flow-control.js";
-import type { Refusal } from "./queue-set.js";
-
-/** What is counted of one flow schema. */
-export interface SchemaCounts {
-  dispatched: number;
-  executing: number;
-  executingSeats: number;
-  inQueue: number;
-  readonly rejected: Partial<Record<Refusal, number>>;
-}
-
-/** Of the waits and of the work of one schema's requests. */
-export interface SchemaTimes {
-  /** @param isExecuted whether it got its seats in the end */
-  waited(isExecuted: boolean, seconds: number): void;
-  worked(seconds: number): void;
-  estimated(seats: number): void;
-}
-
-/** Makes them, once per schema: a request must not look its labels up. */
-export type FlowTimes = (level: string, schema: string) => SchemaTimes;
-
-export const NO_TIMES: FlowTimes = () => ({ waited() {}, worked() {}, estimated() {} });
+import type { FlowTimes, SchemaCounts } from "./flow-counts.js";
 
 const PREFIX = "apiserver_flowcontrol_";
 const WAIT_SECONDS = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30] as const;

@@ -7,8 +7,9 @@ import { StorageError } from "../../storage/kv/errors.js";
 import { badRequest, type Status, tooManyRequests } from "../api/status.js";
 import { readBody } from "../request/read-body.js";
 import { deferred } from "../request/testing/test-server.js";
-import { openSink, type ResponseSink, SharedChunk } from "../response/response-sink.js";
+import { openSink } from "../response/response-sink.js";
 import { sendBytes } from "../response/send-bytes.js";
+import { type ResponseSink, SharedChunk } from "../response/sink.js";
 import { openFront } from "./testing/test-front.js";
 
 const PODS = "/api/v1/namespaces/default/pods";

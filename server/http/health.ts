@@ -7,7 +7,7 @@ import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { routeNotFound } from "../api/status.js";
 import type { Query } from "../request/query.js";
-import type { Document } from "./routes.js";
+import type { Document } from "./document.js";
 
 export interface HealthCheck {
   /** "etcd", "poststarthook/bootstrap-namespaces". */

@@ -11,16 +11,9 @@ import Router from "koa-router";
 import { methodNotAllowed, routeNotFound } from "../api/status.js";
 import type { Query } from "../request/query.js";
 import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
+import type { Document } from "./document.js";
 import { HEALTH_ENDPOINTS, type Health, type HealthEndpoint } from "./health.js";
 import type { Metrics } from "./metrics.js";
-
-/** An answer that is ready to be sent. */
-export interface Document {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Empty for 304 and redirects. */
-  readonly body: Buffer | string;
-}
 
 /** Makes the document of a path; `path` is decoded and without the query. */
 export type DocumentHandler = (

@@ -7,7 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import type { RequestContext } from "../request/request-state.js";
 import { deferred, openTestServer } from "../request/testing/test-server.js";
-import { openSink, type ResponseSink, SharedChunk } from "./response-sink.js";
+import { openSink } from "./response-sink.js";
+import { type ResponseSink, SharedChunk } from "./sink.js";
 
 const JSON_STREAM = { status: 200, headers: { "Content-Type": "application/json" } };
 

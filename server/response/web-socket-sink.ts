@@ -9,7 +9,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { badRequest, forbiddenPath } from "../api/status.js";
 import type { RequestContext, RequestState } from "../request/request-state.js";
 import type { Upgrade } from "../request/upgrade.js";
-import type { ResponseSink, SharedChunk } from "./response-sink.js";
+import type { ResponseSink, SharedChunk } from "./sink.js";
 
 export interface WebSocketOptions {
   /** Whether messages are text; else they are binary. */

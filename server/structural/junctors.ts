@@ -4,8 +4,7 @@
  */
 import type { JsonValue } from "../api/meta.js";
 import type { JsonSchema } from "./json-schema.js";
-import { Findings, unmetJunctor } from "./value-findings.js";
-import type { Check } from "./value-validator.js";
+import { type Check, Findings, unmetJunctor } from "./value-findings.js";
 
 export function compileJunctors(
   schema: JsonSchema,

@@ -116,3 +116,6 @@ export function goFloat(value: number): string {
   const sign = power < 0 ? "-" : "+";
   return `${digits}e${sign}${String(Math.abs(power)).padStart(2, "0")}`;
 }
+
+/** `old` is what stood in the value's place, undefined for nothing. */
+export type Check = (value: JsonValue, findings: Findings, old?: JsonValue) => void;

@@ -19,7 +19,7 @@ import { compileJunctors } from "./junctors.js";
 import { identityOf } from "./list-types.js";
 import { compilePattern } from "./pattern.js";
 import {
-  type Findings,
+  type Check,
   goFloat,
   missing,
   notAmong,
@@ -28,9 +28,6 @@ import {
   tooMany,
   wrongType,
 } from "./value-findings.js";
-
-/** `old` is what stood in the value's place, undefined for nothing. */
-export type Check = (value: JsonValue, findings: Findings, old?: JsonValue) => void;
 
 export function compileValidator(schema: JsonSchema): Check {
   const checks = [

@@ -1,11 +1,17 @@
 /** Wiring of the metrics of the lower half: requests to etcd, the view, and the barrier before it. */
+import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { HistogramFamily } from "../http/fast-metrics.js";
 import type { Metrics } from "../http/metrics.js";
-import type { Views } from "./storage.js";
 
 /** What the view holds and how fresh it is; read from their owners at each scrape. */
-export function observeStorage(metrics: Metrics, { view, freshness }: Views): void {
+/** The view and its barrier. */
+interface Observed {
+  readonly view: RegistryView;
+  readonly freshness: FreshnessBarrier;
+}
+
+export function observeStorage(metrics: Metrics, { view, freshness }: Observed): void {
   metrics.observeObjects(function* () {
     for (const partition of view.partitions) {
       yield { ...namesOf(partition.id), count: partition.size };

@@ -4,17 +4,7 @@
  * everything; an event looks into at most a handful of those drawers, however many watchers there are.
  */
 import type { ObjectEvent } from "./event-ring.js";
-import type { Watcher } from "./watcher.js";
-
-/** What a watcher is limited to; the selector still decides about each event. */
-export interface WatchScope {
-  /** "" = all namespaces. */
-  readonly namespace: string;
-  /** One object's name, when the field selector fixes it. */
-  readonly name?: string;
-  /** A value of the partition's trigger field, when the field selector fixes it. */
-  readonly trigger?: string;
-}
+import type { Watcher, WatchScope } from "./watcher.js";
 
 export class WatchIndex {
   readonly #everything = new Set<Watcher>();

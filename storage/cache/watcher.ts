@@ -10,7 +10,6 @@
 import type { Revision } from "../kv/store.js";
 import type { StoredObject } from "../objects/stored-object.js";
 import type { EventRing, EventType, ObjectEvent } from "./event-ring.js";
-import type { WatchScope } from "./watch-index.js";
 
 /** Where a watcher's events go. Called synchronously; must not throw. */
 export interface WatchSink {
@@ -26,6 +25,16 @@ export interface WatchSink {
   lost(): void;
   /** Nobody serves such objects any more, and all that there was has been sent. The last call. */
   ended(): void;
+}
+
+/** What a watcher is limited to; the selector still decides about each event. */
+export interface WatchScope {
+  /** "" = all namespaces. */
+  readonly namespace: string;
+  /** One object's name, when the field selector fixes it. */
+  readonly name?: string;
+  /** A value of the partition's trigger field, when the field selector fixes it. */
+  readonly trigger?: string;
 }
 
 export interface WatcherOptions {

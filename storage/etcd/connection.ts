@@ -31,14 +31,7 @@ import {
 import type { LeanCall } from "./lean-call.js";
 import type { LeanConnection } from "./lean-connection.js";
 import { encodeEmpty } from "./messages.js";
-
-/** Files of a TLS connection, already read. */
-export interface EtcdTls {
-  /** Certificates that etcd's certificate must go back to; absent = those that Node trusts. */
-  readonly ca?: string | Buffer;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
-}
+import type { EtcdTls } from "./tls.js";
 
 /** When a member that says nothing is given up. */
 export interface EtcdKeepalive {

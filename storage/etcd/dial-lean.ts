@@ -4,8 +4,8 @@
  */
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { EtcdTls } from "./connection.js";
 import { LeanConnection, type LeanConnectionOptions } from "./lean-connection.js";
+import type { EtcdTls } from "./tls.js";
 
 export interface DialOptions
   extends Pick<LeanConnectionOptions, "pingAfterTicks" | "lostAfterTicks" | "onClose"> {

@@ -11,7 +11,6 @@ import type { AbortHub } from "./abort-hub.js";
 import {
   EtcdConnection,
   type EtcdKeepalive,
-  type EtcdTls,
   TICK_MS,
   toCredentials,
   type UnaryRequest,
@@ -19,6 +18,7 @@ import {
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import type { GrpcStream, StreamHandlers } from "./grpc-calls.js";
 import { type IdentityOptions, identify, type MemberIdentity } from "./member-identity.js";
+import type { EtcdTls } from "./tls.js";
 
 /** Gives the token that calls carry; undefined where etcd asks for none. */
 export interface TokenSource {

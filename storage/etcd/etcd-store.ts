@@ -29,7 +29,7 @@ import type {
 } from "../kv/store.js";
 import { AbortHub } from "./abort-hub.js";
 import { ClockWriter } from "./clock-writer.js";
-import type { EtcdKeepalive, EtcdTls, UnaryRequest } from "./connection.js";
+import type { EtcdKeepalive, UnaryRequest } from "./connection.js";
 import { EndpointPool } from "./endpoint-pool.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import { Etcd3Admin, type EtcdCredentials } from "./etcd3-admin.js";
@@ -43,11 +43,13 @@ import {
   type RangeAnswer,
   type RangeCall,
 } from "./messages.js";
+import type { EtcdTls } from "./tls.js";
 import { hasTrustedProgress, isSupported } from "./version.js";
 import { EtcdWatch } from "./watch.js";
 
-export type { EtcdKeepalive, EtcdTls } from "./connection.js";
+export type { EtcdKeepalive } from "./connection.js";
 export type { EtcdCredentials } from "./etcd3-admin.js";
+export type { EtcdTls } from "./tls.js";
 
 /**
  * Over which connection small calls go: "lean" is our own HTTP/2 client with grpc-js beside it for all

@@ -6,9 +6,9 @@ import { rootCertificates } from "node:tls";
 import { Etcd3 } from "etcd3";
 import { StorageError } from "../kv/errors.js";
 import type { LeaseId, Revision } from "../kv/store.js";
-import type { EtcdTls } from "./connection.js";
 import type { TokenSource } from "./endpoint-pool.js";
 import { fromEtcd3Error, GRPC_STATUS, toStorageError } from "./errors.js";
+import type { EtcdTls } from "./tls.js";
 
 /** How long one attempt of etcd3 may take; it makes up to three, on different members. */
 const ATTEMPT_TIMEOUT_MS = 3_000;

@@ -7,9 +7,10 @@
  */
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import type { EtcdConnection, EtcdTls, UnaryRequest } from "./connection.js";
+import type { EtcdConnection, UnaryRequest } from "./connection.js";
 import { GRPC_STATUS, RpcError } from "./errors.js";
 import { decodeClusterId, decodeStatus, encodeEmpty } from "./messages.js";
+import type { EtcdTls } from "./tls.js";
 
 export interface MemberIdentity {
   /** "3.5.16"; undefined where the member tells it to administrators alone. */

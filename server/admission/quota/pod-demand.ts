@@ -4,12 +4,23 @@
  */
 import { compareQuantities, type Quantity } from "../../schema/quantity.js";
 import { type Amounts, type Container, type PodContainers, podAmounts } from "../pod-amounts.js";
-import type { PodAffinity } from "./pod-scopes.js";
 import { addTo, formatUsage, parseUsage, type Usage } from "./usage.js";
 
 interface Resources {
   readonly requests?: Record<string, string>;
   readonly limits?: Record<string, string>;
+}
+
+interface AffinityTerm {
+  readonly namespaces?: readonly string[] | null;
+  readonly namespaceSelector?: object | null;
+}
+
+interface PodAffinity {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly AffinityTerm[] | null;
+  readonly preferredDuringSchedulingIgnoredDuringExecution?:
+    | readonly { readonly podAffinityTerm?: AffinityTerm }[]
+    | null;
 }
 
 export interface PodSpec extends PodContainers {

@@ -5,18 +5,6 @@ import type { PodSpec } from "./pod-demand.js";
 import type { ScopeTerm } from "./quota-object.js";
 import { matchesName } from "./scopes.js";
 
-interface AffinityTerm {
-  readonly namespaces?: readonly string[] | null;
-  readonly namespaceSelector?: object | null;
-}
-
-export interface PodAffinity {
-  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly AffinityTerm[] | null;
-  readonly preferredDuringSchedulingIgnoredDuringExecution?:
-    | readonly { readonly podAffinityTerm?: AffinityTerm }[]
-    | null;
-}
-
 export function isInPodScope(pod: ApiObject, term: ScopeTerm): boolean {
   const spec = (pod.spec ?? {}) as PodSpec;
   switch (term.scopeName) {

@@ -16,8 +16,7 @@ import { PacedStream } from "../paced-stream.js";
 import type { ListMetadata } from "../representation.js";
 import { RunGatherer } from "./compressed-runs.js";
 import { LargeListCount } from "./large-list-count.js";
-import type { ListBody } from "./list-body.js";
-import type { Listing } from "./listing.js";
+import type { ListBody, Listing } from "./listing.js";
 import type { ListCompression } from "./resource-read.js";
 
 /** Runs that wait at most: some hundred kilobytes of text. */

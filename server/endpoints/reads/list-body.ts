@@ -14,16 +14,7 @@ import type { ListMetadata } from "../representation.js";
 import { LIST_FOOT, objectForm } from "../representations/json-form.js";
 import { CompressedListBody } from "./compressed-list-body.js";
 import { LargeListCount } from "./large-list-count.js";
-import type { Listing } from "./listing.js";
-
-export interface ListBody {
-  /** Whether it is time to flush. */
-  readonly isFull: boolean;
-  put(object: StoredObject): void;
-  /** Sends what has gathered. False: the client is gone. */
-  flush(): Promise<boolean>;
-  end(): Promise<void>;
-}
+import type { ListBody, Listing } from "./listing.js";
 
 /** @param itemsBytes the sum over all items, for representations that say it ahead */
 export function openListBody(

@@ -51,3 +51,13 @@ export interface Page {
   /** Objects behind the page; only meaningful without a selector. */
   readonly remaining: number;
 }
+
+/** Takes the items of a list on their way to the client. */
+export interface ListBody {
+  /** Whether it is time to flush. */
+  readonly isFull: boolean;
+  put(object: StoredObject): void;
+  /** Sends what has gathered. False: the client is gone. */
+  flush(): Promise<boolean>;
+  end(): Promise<void>;
+}

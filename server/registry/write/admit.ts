@@ -17,7 +17,7 @@ import type { ObjectCodec } from "../../schema/object-codec.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
 import { parseCurrent } from "./current.js";
 import type { Decision } from "./decision.js";
-import type { DeleteTarget } from "./delete.js";
+import type { DeleteTarget } from "./delete-target.js";
 
 export type WriteAttributes = AdmissionAttributes & { object: ApiObject };
 

@@ -2,12 +2,15 @@
  * Decision: what a verb makes of the state that it sees. The contract between the loop (write.ts) and
  * the verbs, which are functions from one to the other.
  */
+import type { Compare } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { StatusError } from "../../api/status.js";
-import type { Conditions } from "./judged-by.js";
 import type { ReservationChange } from "./reservations.js";
 import type { SideWrites } from "./side-writes.js";
+
+/** Compares with the revisions that the view has: what the write is judged by besides its object. */
+export type Conditions = readonly Compare[];
 
 /** The state that one attempt rests on. */
 export interface Seen {

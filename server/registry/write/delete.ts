@@ -6,26 +6,14 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, notFound, type Status } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import type { UserInfo } from "../../request/user-info.js";
 import type { Registry, WriteResult } from "../generic/registry.js";
 import { admitDelete } from "./admit.js";
 import { orUnreadable, parseCurrent, servedBytes, servedUnstored } from "./current.js";
 import type { Decision } from "./decision.js";
-import type { DeleteOptions } from "./delete-options.js";
+import type { DeleteTarget } from "./delete-target.js";
 import { decideDeletion } from "./deletion.js";
 import { changeOf } from "./reservations.js";
 import { type Outcome, runWrite, type WritePlan } from "./write.js";
-
-export interface DeleteTarget {
-  readonly resource: StoredResource;
-  readonly namespace: string;
-  readonly name: string;
-  readonly options: DeleteOptions;
-  /** Who asks; absent = the server itself. */
-  readonly user?: UserInfo;
-  /** Takes what the client should know although the delete succeeds. */
-  readonly warn?: (text: string) => void;
-}
 
 /** Deletes an object or begins its deletion. @throws {StatusError} */
 export async function deleteObject(

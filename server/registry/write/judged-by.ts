@@ -4,13 +4,11 @@
  * going away, and none past a rule, between the look and the write, on whichever replica (S1-GEN-20,
  * S1-GEN-21).
  */
-import type { Compare, Revision } from "../../../storage/kv/store.js";
+import type { Revision } from "../../../storage/kv/store.js";
 import { namespaceTerminating, notFound } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import type { Conditions } from "./decision.js";
 import { type EpochHost, epochCompares, NAMESPACES_PARTITION } from "./epochs.js";
-
-/** Compares with the revisions that the view has. */
-export type Conditions = readonly Compare[];
 
 const NAMESPACES = { group: "", resource: "namespaces" };
 const ABSENT = 0 as Revision;
