@@ -2,7 +2,7 @@
  * Dispatch: from RequestInfo to the verb's handler. Which paths and methods a resource has follows
  * from its facts; everything else is a clear 404 or 405 (S1-PATH-10..16).
  */
-import { methodNotAllowed, routeNotFound } from "../api/status.js";
+import { internalError, methodNotAllowed, routeNotFound } from "../api/status.js";
 import type { Catalog } from "../kinds/catalog.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import {
@@ -13,6 +13,7 @@ import {
   type StoredResource,
   subresourceOf,
 } from "../kinds/served-resource.js";
+import { OutdatedKind } from "../registry/write/outdated-kind.js";
 import { type Barrier, reachNow } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
@@ -67,21 +68,43 @@ export function withResourceVerbs({
       await reachNow(freshness, state);
       resource = lookUp(catalog.current, info);
     }
-    if (resource === undefined) throw routeNotFound();
-    refuseBadPath(resource, info);
-    refuseCreate(resource, info);
-    const verbs = verbsOf(resource, info);
-    if (!verbs.includes(info.verb) || !fitsDepth(info, resource)) throw methodNotAllowed();
-    const target = subresourceOf(resource, info.subresource);
-    if (target.fact.deprecation !== undefined) state.noteDeprecation(target.fact.deprecation);
-    if (target.form === "computed") return await handlers.computed(ctx, target);
-    if (info.verb === "create") return await handlers.create(ctx, target);
-    const handler = handlers[info.verb as Exclude<keyof VerbHandlers, "create" | "computed">] as
-      | VerbHandler
-      | undefined;
-    if (handler === undefined || !isStored(target)) throw methodNotAllowed();
-    await handler(ctx, target);
+    for (let changes = 0; changes < DEFINITION_CHANGES_MAX; changes++) {
+      try {
+        return await handle(ctx, resource, handlers);
+      } catch (error) {
+        // Its write was refused as the definition it was judged by is no more: nothing was answered.
+        if (!(error instanceof OutdatedKind)) throw error;
+        resource = lookUp(catalog.current, info);
+      }
+    }
+    throw internalError(`the definition of ${info.resource} changes too often to write to it`);
   };
+}
+
+/** Definitions that one write may outlive before it is decided. */
+const DEFINITION_CHANGES_MAX = 16;
+
+async function handle(
+  ctx: RequestContext,
+  resource: RootResource | undefined,
+  handlers: VerbHandlers,
+): Promise<void> {
+  const { state } = ctx;
+  const { info } = state;
+  if (resource === undefined) throw routeNotFound();
+  refuseBadPath(resource, info);
+  refuseCreate(resource, info);
+  const verbs = verbsOf(resource, info);
+  if (!verbs.includes(info.verb) || !fitsDepth(info, resource)) throw methodNotAllowed();
+  const target = subresourceOf(resource, info.subresource);
+  if (target.fact.deprecation !== undefined) state.noteDeprecation(target.fact.deprecation);
+  if (target.form === "computed") return await handlers.computed(ctx, target);
+  if (info.verb === "create") return await handlers.create(ctx, target);
+  const handler = handlers[info.verb as Exclude<keyof VerbHandlers, "create" | "computed">] as
+    | VerbHandler
+    | undefined;
+  if (handler === undefined || !isStored(target)) throw methodNotAllowed();
+  await handler(ctx, target);
 }
 
 /** Whether a path names something that is served; metrics take labels only from those. */

@@ -68,6 +68,8 @@ export class RequestState {
   audit: AuditCapture | undefined;
   /** The view holds everything that was acknowledged before this request. */
   isFresh = false;
+  /** The body, once somebody has read it: a request may be handled again. */
+  body: Buffer | undefined;
   /** Bytes of the body sent by a sink; plain bodies know their length. */
   bytesSent = 0;
 

@@ -42,8 +42,11 @@ export function mediaTypeOf(ctx: RequestContext): string {
 
 /** @throws {StatusError} 413, 400, and the signal's reason */
 export async function readBytes(ctx: RequestContext): Promise<Buffer> {
-  const bytes = await readBody(ctx.req, { signal: ctx.state.signal });
-  if (bytes.length > 0) ctx.state.audit?.takeRequest(() => toJsonText(bytes, mediaTypeOf(ctx)));
+  const { state } = ctx;
+  if (state.body !== undefined) return state.body;
+  const bytes = await readBody(ctx.req, { signal: state.signal });
+  if (bytes.length > 0) state.audit?.takeRequest(() => toJsonText(bytes, mediaTypeOf(ctx)));
+  state.body = bytes;
   return bytes;
 }
 

@@ -4,12 +4,13 @@
  *
  *   live ── delete ──► terminating, with the finalizer ── objects are gone, finalizer off ──► removed
  */
+import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 import { formatTime } from "../generic/metadata.js";
 import { statusOnly } from "../generic/status-parts.js";
-import type { Definition } from "./definition.js";
+import { type Definition, isConditionTrue } from "./definition.js";
 import { Conditions, condition, type NameHolder, statusOf } from "./definition-status.js";
 import { validatesDefinition } from "./validate-definition.js";
 
@@ -22,6 +23,18 @@ export interface DefinitionSource {
 /** Taken off by the loop that deletes a definition's objects, when none is left. */
 export function cleanupFinalizer({ groupDomain }: Naming): string {
   return `customresourcecleanup.apiextensions.${groupDomain}`;
+}
+
+/** All that writes of its objects, and of other definitions, are judged by. */
+function servedOf(definition: Definition): readonly unknown[] {
+  const { spec, status, metadata } = definition;
+  return [
+    spec,
+    status?.acceptedNames,
+    isConditionTrue(definition, "Established"),
+    isConditionTrue(definition, "Terminating"),
+    metadata.deletionTimestamp !== undefined,
+  ];
 }
 
 export function definitionStrategy(
@@ -40,9 +53,10 @@ export function definitionStrategy(
   };
   return {
     ...validatesDefinition,
-    judges: "cluster",
     allowUnconditionalUpdate: false,
     generationFields: ["spec"],
+    judges: "cluster",
+    judgesAlike: (next, current) => deepEqual(servedOf(next), servedOf(current)),
     prepareForCreate: (next: ApiObject, context) => setStatus(next, undefined, context),
     prepareForUpdate(next: ApiObject, current: ApiObject, context) {
       if (context.subresource === "status") statusOnly.prepareForUpdate?.(next, current, context);

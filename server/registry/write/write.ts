@@ -33,6 +33,7 @@ import { asStatus, catchUp, commit, refresh } from "./commit.js";
 import type { Decision, Seen } from "./decision.js";
 import { movedEpoch } from "./epochs.js";
 import { conditionsOf, isSameState } from "./judged-by.js";
+import { checkIsCurrent } from "./outdated-kind.js";
 import { QueuePlaces } from "./queue-places.js";
 import { sharedKeyOf } from "./side-writes.js";
 import { prepareTransaction, type Refusal, readRefusal } from "./transaction.js";
@@ -111,6 +112,7 @@ async function tryUntilDone(
     const place = places.queueIfContested(key, signal);
     if (place !== undefined) await place;
 
+    checkIsCurrent(registry.catalog, resource);
     const seen = look(registry, plan, path);
     const { current } = seen;
     let decision: Decision;
