@@ -21,6 +21,20 @@ const SLICES = (version: string) => `/apis/resource.k8s.io/${version}/resourcesl
 test("S2-VERS-08, S2-VERS-06: an object is one and the same in every version, whatever the shape", async () => {
   await using server = await startServer({ flags: ["--runtime-config=api/beta,api/alpha=true"] });
   const { client } = server;
+  for (const gone of [
+    "flowcontrol.apiserver.k8s.io/v1beta3",
+    "policy/v1beta1",
+    "extensions/v1beta1",
+  ]) {
+    (await client.get(`/apis/${gone}`)).expect(404, gone);
+  }
+  for (const gone of [
+    "storage.k8s.io/v1beta1/storageclasses",
+    "networking.k8s.io/v1beta1/ingresses",
+  ]) {
+    (await client.get(`/apis/${gone}`)).expect(404, gone);
+    (await client.get(`/apis/${gone.replace("v1beta1", "v1")}`)).expect(200, gone);
+  }
   const since = (await client.get(CLAIMS("v1"))).expect(200).object.metadata.resourceVersion;
   const request = { name: "gpu", deviceClassName: "gpu.example.com", adminAccess: false };
   const claim = { metadata: { name: "c" }, spec: { devices: { requests: [request] } } };
@@ -64,6 +78,16 @@ test("S2-VERS-08, S2-VERS-06: an object is one and the same in every version, wh
   const put = { method: "PUT", headers: { "content-type": "application/json" }, body: again };
   const written = await client.request(`${SLICES("v1beta1")}/s`, put);
   assert.equal(written.expect(200).object.metadata.generation, stored.metadata.generation);
+});
+
+test("S2-DEP-15: setting a stable gate warns at the start, unless only errors are logged", async () => {
+  const gate = "--feature-gates=DryRun=true";
+  const warning =
+    /warn\s+Setting GA feature gate DryRun=true\. It will be removed in a future release\./;
+  await using server = await startServer({ flags: [gate] });
+  assert.match(server.logs, warning);
+  await using quiet = await startServer({ flags: [gate, "--log-level=error"] });
+  assert.doesNotMatch(quiet.logs, /DryRun/);
 });
 
 test("S2-REM-08, S2-VERS-06: an emulated release, and versions that are turned off, are absent from discovery, OpenAPI and routing", async () => {

@@ -37,6 +37,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     command: "serve",
     given: new Set(),
     emulatedVersion: "",
+    showHiddenMetricsForVersion: "",
     minCompatibilityVersion: "",
     releases: { emulated: { major: 1, minor: 36 }, minCompatibility: { major: 1, minor: 35 } },
     goawayChance: 0,
@@ -231,6 +232,10 @@ test("S1-FEAT-01..09, S2-DEP-09: gates have their defaults, can be set, and lock
     /unrecognized feature gate: Moon; known are A.*, AllAlpha, .*WatchList/,
   );
   assert.match(refusalOf("--feature-gates=toString=true"), /unrecognized feature gate/);
+  assert.match(
+    refusalOf("--show-hidden-metrics-for-version=1.34"),
+    /must be omitted or have the value '1\.35'\. Only the previous minor version is allowed$/,
+  );
   assert.match(refusalOf("--feature-gates=DryRun=false"), /locked to true$/);
   assert.match(refusalOf("--feature-gates=WatchList"), /missing bool value for WatchList$/);
   // S2-DEP-08

@@ -8,7 +8,7 @@ import { type IpBlock, parseBlock } from "../api/ip-address.js";
 import { createNaming, type Naming } from "../api/naming.js";
 import { toServiceAccountSettings } from "../authn/service-account/settings.js";
 import { CONTROLLERS, unknownController } from "../controllers/controller-names.js";
-import type { EffectiveReleases } from "../schema/lifecycle.js";
+import { API_RELEASE, type EffectiveReleases, formatRelease } from "../schema/lifecycle.js";
 import { effectiveReleases } from "./effective-release.js";
 import { type Features, resolveFeatures } from "./feature-gates.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
@@ -65,6 +65,7 @@ export function createConfig(
   const naming = createNaming(settings.vendor);
   toServiceAccountSettings(settings, naming);
   const releases = effectiveReleases(settings);
+  checkHiddenMetrics(settings);
   const { features, warnings } = resolveFeatures(settings.featureGates, releases.emulated);
   if (settings.storageMediaType === "application/cbor" && !features.CBORServingAndStorage) {
     throw new RangeError(
@@ -135,6 +136,15 @@ function checkServing(settings: FlagSettings): void {
       `--advertise-address: ${JSON.stringify(advertiseAddress)} is not an address that others can reach`,
     );
   }
+}
+
+/** Whoever needs them longer than for one release has to change their dashboards now. */
+function checkHiddenMetrics({ showHiddenMetricsForVersion }: FlagSettings): void {
+  const previous = formatRelease({ ...API_RELEASE, minor: API_RELEASE.minor - 1 });
+  if (["", previous].includes(showHiddenMetricsForVersion)) return;
+  throw new RangeError(
+    `--show-hidden-metrics-for-version must be omitted or have the value '${previous}'. Only the previous minor version is allowed`,
+  );
 }
 
 /** Only the form; whether a group exists is known to those who know the types. */

@@ -336,6 +336,14 @@ export const FLAGS = {
     section: "API",
     help: "The oldest release whose replicas may run beside this one; at most that of --emulated-version (default: the one before it).",
   },
+  showHiddenMetricsForVersion: {
+    name: "show-hidden-metrics-for-version",
+    type: "string",
+    default: "",
+    section: "Logging",
+    commands: SERVE_ONLY,
+    help: "Shows the metrics that this release has hidden, for dashboards of the previous one, which is the only value: 1.35.",
+  },
   featureGates: {
     name: "feature-gates",
     type: "switches",

@@ -45,6 +45,15 @@ test("S2-VERS-06: a key that stands for nothing is refused by name", () => {
   assert.throws(() => served({ "apps/v1/nonsense": true }), RangeError);
 });
 
+test("S2-VERS-07: what is on is decided once, at the start", () => {
+  const config = new Map([["batch/v1", false]]);
+  const isEnabled = enabledResources(config, facts);
+  const jobs = facts.resources.find(({ resource }) => resource === "jobs");
+  assert.ok(jobs);
+  config.set("batch/v1", true);
+  assert.equal(isEnabled(jobs), false);
+});
+
 test("S2-VERS-06: what everything else depends on cannot be turned off", () => {
   for (const config of [{ "api/all": false }, { "api/ga": false }, { v1: false }]) {
     assert.throws(() => served(config), /v1\/namespaces cannot be turned off/);

@@ -5,7 +5,7 @@
  *
  * The request path asks for a `RequestCells` once per kind of request and then only adds numbers.
  */
-import { collectDefaultMetrics, Registry } from "prom-client";
+import { collectDefaultMetrics } from "prom-client";
 import { isLongRunning, type RequestInfo } from "../request/request-info.js";
 import type { Deprecation } from "../schema/lifecycle.js";
 import {
@@ -15,6 +15,7 @@ import {
   type HistogramCell,
   HistogramFamily,
 } from "./fast-metrics.js";
+import { MetricRegistry } from "./metric-registry.js";
 
 /** Upstream's buckets of apiserver_request_duration_seconds and etcd_request_duration_seconds. */
 const DURATION_BUCKETS = [
@@ -52,8 +53,16 @@ export interface InFlightCounts {
 /** Different kinds of request that are remembered; a further one forgets all and starts anew. */
 const REQUEST_KINDS_MAX = 20_000;
 
-export class Metrics {
-  readonly registry = new Registry();
+/** The registry is there before the fields that register themselves. */
+class WithRegistry {
+  readonly registry: MetricRegistry;
+
+  constructor(registry: MetricRegistry) {
+    this.registry = registry;
+  }
+}
+
+export class Metrics extends WithRegistry {
   readonly requestTotal = new CounterFamily(this.registry, {
     name: "apiserver_request_total",
     help: "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
@@ -123,7 +132,8 @@ export class Metrics {
   /** Only what is served gets here, so there are no more of them than of that. */
   readonly #requestedDeprecated = new Map<string, readonly string[]>();
 
-  constructor() {
+  constructor(registry = new MetricRegistry()) {
+    super(registry);
     new GaugeFamily(
       this.registry,
       {

@@ -63,7 +63,7 @@ export function createBuiltInCatalog(options: BuiltInOptions): Catalog {
 
 /** Makes the resource of a row of the facts; undefined where it stores nothing and nobody runs it. */
 function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact[]) {
-  const { naming, facts, virtual = {} } = options;
+  const { naming, virtual = {} } = options;
   const conversions = createConversions(naming);
   const actions = new Set(options.actions ?? Object.keys(ACTIONS));
   const computed = new Set(options.computed);
@@ -106,8 +106,8 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
     }
     if (actions.has(name)) return createActionResource(fact, codecOf(fact, kind), name);
     if (computed.has(name)) return createComputedResource(fact, codecOf(fact, kind), name);
-    if (fact.stored === undefined) return undefined;
-    const stored = storedVersion(facts, fact);
+    const { stored } = fact;
+    if (stored === undefined) return undefined;
     return createMainResource({
       fact,
       codec: codecOf(fact, kind),
@@ -137,21 +137,4 @@ function pathOf({ group, version, resource }: ResourceFact): string {
 function withoutDomain(naming: Naming, group: string): string {
   const domain = `.${naming.groupDomain}`;
   return group.endsWith(domain) ? group.slice(0, -domain.length) : group;
-}
-
-/**
- * The GA version is what is stored where there is one, also where upstream still writes the beta
- * form of the same shape; else what the facts say.
- */
-function storedVersion(facts: Facts, fact: ResourceFact): GroupVersion {
-  const stored = fact.stored ?? fact;
-  if (/^v\d+$/.test(stored.version)) return stored;
-  const stable = facts.resources.find(
-    (other) =>
-      other.group === stored.group &&
-      other.resource === fact.resource &&
-      other.subresource === "" &&
-      /^v\d+$/.test(other.version),
-  );
-  return stable ?? stored;
 }

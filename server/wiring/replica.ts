@@ -10,6 +10,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import { type Features, gatesIn } from "../config/feature-gates.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
+import { MetricRegistry } from "../http/metric-registry.js";
 import { Metrics } from "../http/metrics.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { loadFacts } from "../types/load-facts.js";
@@ -75,8 +76,10 @@ export function openReplica(config: Config, build: BuildInfo, logger: Logger): P
   });
 }
 
-function createMetrics({ naming, features, releases }: Config): Metrics {
-  const metrics = new Metrics();
+function createMetrics(config: Config): Metrics {
+  const { naming, features, releases } = config;
+  const showsHidden = config.showHiddenMetricsForVersion !== "";
+  const metrics = new Metrics(new MetricRegistry({ showsHidden }));
   metrics.collectProcessMetrics();
   metrics.observeFeatures(naming.vendor, describeFeatures(features, releases));
   return metrics;

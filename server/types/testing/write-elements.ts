@@ -1,0 +1,13 @@
+/** `node dist/server/types/testing/write-elements.js`: adds to docs/api-elements.tsv what the facts have besides. */
+import { createNaming } from "../../api/naming.js";
+import { loadFacts } from "../load-facts.js";
+import { elementsOf, missingElements, readElements, writeElements } from "./elements.js";
+
+const there = elementsOf(loadFacts(createNaming("kubernetes")));
+const missing = missingElements(readElements(), there);
+if (missing.length > 0) {
+  process.stderr.write(`not there any more, and not taken back: ${missing.join(", ")}\n`);
+  process.exitCode = 1;
+} else {
+  writeElements(there);
+}
