@@ -83,12 +83,20 @@ export interface AdmissionAttributes {
 export interface AdmissionPlugin {
   /** As upstream's, which is what the flags know it by. */
   readonly name: string;
-  /** Whether it has anything to do with such requests; absent = with all. Must not be slow. */
+  /**
+   * Whether it has anything to do with such requests; absent = with all. Asked once for each sort of
+   * write; the answer holds until the plugin says otherwise (`subscribe`).
+   */
   handles?(
     operation: AdmissionOperation,
     resource: AdmissionResource,
     subresource: string,
   ): boolean;
+  /**
+   * For a plugin whose `handles` depends on what there is: `changed` is called, in the turn of the feed,
+   * when its answers may be others from now on. Called once, when the chain is made.
+   */
+  subscribe?(changed: () => void): void;
   /** @returns whether it changed the object. @throws {StatusError} to refuse */
   mutate?(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean>;
   /** Answers at once where it can: a promise costs every write. @throws {StatusError} to refuse */

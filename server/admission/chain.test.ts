@@ -83,6 +83,39 @@ test("a plugin is only asked about what it handles, and the chain says whether a
   assert.equal(chain.handles("CREATE", resource, ""), false);
 });
 
+test("who handles a sort of writes is asked once, and again when a plugin says that it changed", () => {
+  const asked: string[] = [];
+  let change = () => {};
+  let isOn = false;
+  const moody: AdmissionPlugin = {
+    name: "moody",
+    handles(operation, { resource }, subresource) {
+      asked.push(`${operation} ${resource}/${subresource}`);
+      return isOn;
+    },
+    subscribe(changed) {
+      change = changed;
+    },
+    mutate: () => true,
+  };
+  const chain = new AdmissionChain([moody]);
+  const pod = attributes();
+  const secret = attributes({ resource: { ...pod.resource, resource: "secrets" } });
+  const write = (one: AdmissionAttributes) => {
+    const isChanged = chain.mutate(one, signal);
+    assert.equal(chain.validate(one, signal), undefined);
+    return isChanged;
+  };
+  assert.deepEqual([write(pod), write(pod), write(secret), write(secret)], Array(4).fill(false));
+  assert.equal(write({ ...pod, subresource: "status" }), false);
+  assert.deepEqual(asked.splice(0), ["CREATE pods/", "CREATE secrets/", "CREATE pods/status"]);
+  isOn = true;
+  assert.equal(write(pod), false);
+  change();
+  assert.deepEqual([write(pod), write(pod)], [true, true]);
+  assert.deepEqual(asked, ["CREATE pods/"]);
+});
+
 test("the first refusal ends the chain with a 403 that names the object; the observer sees it", async () => {
   const log: string[] = [];
   const seen: string[] = [];
@@ -94,7 +127,9 @@ test("the first refusal ends the chain with a 403 that names the object; the obs
   };
   const chain = new AdmissionChain([recorder("a", log, true), refusing, recorder("b", log)], {
     observer: {
-      observed: ({ plugin, type, isRejected }) => seen.push(`${plugin} ${type} ${isRejected}`),
+      durations: ({ plugin, type, isRejected }) => ({
+        observe: () => seen.push(`${plugin} ${type} ${isRejected}`),
+      }),
     },
   });
   await assert.rejects(

@@ -1,5 +1,10 @@
 /**
  * AdmissionChain: the plugins of a server, in order. Stays synchronous as long as the plugins do.
+ *
+ * For each sort of write, which is an operation on a resource or subresource, the chain keeps a plan:
+ * the plugins that handle it, asked once. Most sorts have few or none, so most writes pay for few or
+ * none. A plugin whose answer depends on what there is (quotas, webhooks) says when it changes
+ * (`subscribe`), and then all plans are made anew as writes need them.
  */
 import type {
   Admission,
@@ -9,15 +14,18 @@ import type {
   AdmissionResource,
 } from "./admission.js";
 
+/** What became of a call to a plugin. */
+export interface AdmissionCall {
+  readonly plugin: string;
+  readonly operation: AdmissionOperation;
+  readonly type: "admit" | "validate";
+  readonly isRejected: boolean;
+}
+
 /** Told how long each plugin took and whether it refused; for metrics. */
 export interface AdmissionObserver {
-  observed(call: {
-    readonly plugin: string;
-    readonly operation: AdmissionOperation;
-    readonly type: "admit" | "validate";
-    readonly isRejected: boolean;
-    readonly seconds: number;
-  }): void;
+  /** Where times of such calls go; asked once per plan, and at refusals. */
+  durations(call: AdmissionCall): { observe(seconds: number): void };
 }
 
 export interface AdmissionChainOptions {
@@ -26,19 +34,38 @@ export interface AdmissionChainOptions {
   readonly nowMs?: () => number;
 }
 
+/** A plugin in one phase of a sort of writes. */
+interface Step {
+  readonly plugin: AdmissionPlugin;
+  /** Of calls that do not refuse. */
+  readonly passed: { observe(seconds: number): void } | undefined;
+}
+
+/** The plugins that handle one sort of writes, by phase. */
+interface Plan {
+  readonly isEmpty: boolean;
+  readonly mutating: readonly Step[];
+  readonly validating: readonly Step[];
+}
+
+type Phase = "admit" | "validate";
+
 export class AdmissionChain implements Admission {
   readonly #plugins: readonly AdmissionPlugin[];
-  readonly #mutating: readonly AdmissionPlugin[];
-  readonly #validating: readonly AdmissionPlugin[];
   readonly #observer: AdmissionObserver | undefined;
   readonly #nowMs: () => number;
+  /** By resource, then by operation and subresource. Goes with the resource, or all at a change. */
+  #plans = new WeakMap<AdmissionResource, Map<string, Plan>>();
 
   constructor(plugins: readonly AdmissionPlugin[], options: AdmissionChainOptions = {}) {
     this.#plugins = [...plugins];
-    this.#mutating = plugins.filter((plugin) => plugin.mutate !== undefined);
-    this.#validating = plugins.filter((plugin) => plugin.validate !== undefined);
     this.#observer = options.observer;
     this.#nowMs = options.nowMs ?? (() => 0);
+    for (const plugin of plugins) {
+      plugin.subscribe?.(() => {
+        this.#plans = new WeakMap();
+      });
+    }
   }
 
   handles(
@@ -46,35 +73,74 @@ export class AdmissionChain implements Admission {
     resource: AdmissionResource,
     subresource: string,
   ): boolean {
-    return this.#plugins.some(
-      (plugin) => plugin.handles?.(operation, resource, subresource) !== false,
-    );
+    return !this.#planOf(operation, resource, subresource).isEmpty;
   }
 
   mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
-    return this.#mutateFrom(0, false, attributes, signal);
+    const { operation, resource, subresource } = attributes;
+    const { mutating } = this.#planOf(operation, resource, subresource);
+    return mutating.length === 0 ? false : this.#mutateFrom(mutating, 0, false, attributes, signal);
   }
 
   validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined {
-    return this.#validateFrom(0, attributes, signal);
+    const { operation, resource, subresource } = attributes;
+    const { validating } = this.#planOf(operation, resource, subresource);
+    if (validating.length === 0) return undefined;
+    return this.#validateFrom(validating, 0, attributes, signal);
+  }
+
+  #planOf(operation: AdmissionOperation, resource: AdmissionResource, subresource: string): Plan {
+    let plans = this.#plans.get(resource);
+    if (plans === undefined) {
+      plans = new Map();
+      this.#plans.set(resource, plans);
+    }
+    const sort = `${operation}/${subresource}`;
+    let plan = plans.get(sort);
+    if (plan === undefined) {
+      plan = this.#makePlan(operation, resource, subresource);
+      plans.set(sort, plan);
+    }
+    return plan;
+  }
+
+  #makePlan(operation: AdmissionOperation, resource: AdmissionResource, subresource: string): Plan {
+    const concerned = this.#plugins.filter(
+      (plugin) => plugin.handles?.(operation, resource, subresource) !== false,
+    );
+    const steps = (type: Phase, plugins: readonly AdmissionPlugin[]) =>
+      plugins.map((plugin): Step => {
+        const call = { plugin: plugin.name, operation, type, isRejected: false };
+        return { plugin, passed: this.#observer?.durations(call) };
+      });
+    return {
+      isEmpty: concerned.length === 0,
+      mutating: steps(
+        "admit",
+        concerned.filter(({ mutate }) => mutate !== undefined),
+      ),
+      validating: steps(
+        "validate",
+        concerned.filter(({ validate }) => validate !== undefined),
+      ),
+    };
   }
 
   #mutateFrom(
+    steps: readonly Step[],
     from: number,
     before: boolean,
     attributes: AdmissionAttributes,
     signal: AbortSignal,
   ): boolean | Promise<boolean> {
     let isChanged = before;
-    for (let i = from; i < this.#mutating.length; i++) {
-      const plugin = this.#mutating[i] as AdmissionPlugin;
-      if (!isConcerned(plugin, attributes)) continue;
-      const answer = this.#observe(plugin, "admit", attributes, () =>
-        plugin.mutate?.(attributes, signal),
-      );
+    for (let i = from; i < steps.length; i++) {
+      const step = steps[i] as Step;
+      const startedMs = this.#nowMs();
+      const answer = this.#call(step, "admit", attributes, signal, startedMs);
       if (answer instanceof Promise) {
-        return answer.then((changed) =>
-          this.#mutateFrom(i + 1, isChanged || changed, attributes, signal),
+        return this.#settle(step, "admit", attributes, answer, startedMs).then((changed) =>
+          this.#mutateFrom(steps, i + 1, isChanged || changed === true, attributes, signal),
         );
       }
       isChanged ||= answer === true;
@@ -83,58 +149,68 @@ export class AdmissionChain implements Admission {
   }
 
   #validateFrom(
+    steps: readonly Step[],
     from: number,
     attributes: AdmissionAttributes,
     signal: AbortSignal,
   ): Promise<void> | undefined {
-    for (let i = from; i < this.#validating.length; i++) {
-      const plugin = this.#validating[i] as AdmissionPlugin;
-      if (!isConcerned(plugin, attributes)) continue;
-      const answer = this.#observe(plugin, "validate", attributes, () =>
-        plugin.validate?.(attributes, signal),
-      );
-      if (answer !== undefined) {
-        return answer.then(() => this.#validateFrom(i + 1, attributes, signal));
+    for (let i = from; i < steps.length; i++) {
+      const step = steps[i] as Step;
+      const startedMs = this.#nowMs();
+      const answer = this.#call(step, "validate", attributes, signal, startedMs);
+      if (answer instanceof Promise) {
+        return this.#settle(step, "validate", attributes, answer, startedMs).then(() =>
+          this.#validateFrom(steps, i + 1, attributes, signal),
+        );
       }
     }
     return undefined;
   }
 
-  #observe<T>(
-    plugin: AdmissionPlugin,
-    type: "admit" | "validate",
-    { operation }: AdmissionAttributes,
-    call: () => T,
-  ): T {
-    const observer = this.#observer;
-    if (observer === undefined) return call();
-    const startedMs = this.#nowMs();
-    const tell = (isRejected: boolean) => {
-      const seconds = (this.#nowMs() - startedMs) / 1000;
-      observer.observed({ plugin: plugin.name, operation, type, isRejected, seconds });
-    };
-    let answer: T;
+  #call(
+    { plugin, passed }: Step,
+    type: Phase,
+    attributes: AdmissionAttributes,
+    signal: AbortSignal,
+    startedMs: number,
+  ): boolean | undefined | Promise<unknown> {
     try {
-      answer = call();
+      const answer =
+        type === "admit"
+          ? plugin.mutate?.(attributes, signal)
+          : plugin.validate?.(attributes, signal);
+      if (!(answer instanceof Promise)) passed?.observe((this.#nowMs() - startedMs) / 1000);
+      return answer;
     } catch (error) {
-      tell(true);
+      this.#refused(plugin, type, attributes, startedMs);
       throw error;
     }
-    if (answer instanceof Promise) {
-      answer.then(
-        () => tell(false),
-        () => tell(true),
-      );
-    } else {
-      tell(false);
-    }
-    return answer;
   }
-}
 
-function isConcerned(
-  plugin: AdmissionPlugin,
-  { operation, resource, subresource }: AdmissionAttributes,
-): boolean {
-  return plugin.handles?.(operation, resource, subresource) !== false;
+  async #settle(
+    { plugin, passed }: Step,
+    type: Phase,
+    attributes: AdmissionAttributes,
+    answer: Promise<unknown>,
+    startedMs: number,
+  ): Promise<unknown> {
+    try {
+      const settled = await answer;
+      passed?.observe((this.#nowMs() - startedMs) / 1000);
+      return settled;
+    } catch (error) {
+      this.#refused(plugin, type, attributes, startedMs);
+      throw error;
+    }
+  }
+
+  #refused(
+    { name }: AdmissionPlugin,
+    type: Phase,
+    { operation }: AdmissionAttributes,
+    startedMs: number,
+  ): void {
+    const call = { plugin: name, operation, type, isRejected: true };
+    this.#observer?.durations(call).observe((this.#nowMs() - startedMs) / 1000);
+  }
 }

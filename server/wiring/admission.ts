@@ -60,8 +60,8 @@ function observeAdmission(metrics: Metrics): AdmissionObserver {
     labelNames: ["name", "operation", "rejected", "type"],
   });
   return {
-    observed: ({ plugin, operation, isRejected, type, seconds }) =>
-      durations.cell(plugin, operation, String(isRejected), type).observe(seconds),
+    durations: ({ plugin, operation, isRejected, type }) =>
+      durations.cell(plugin, operation, String(isRejected), type),
   };
 }
 

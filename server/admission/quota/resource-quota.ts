@@ -51,6 +51,8 @@ export class ResourceQuota implements AdmissionPlugin {
   readonly #ahead = new Map<string, KnownQuota>();
   /** Namespaces with a quota that is gone from the store, and not yet from the view. */
   readonly #behind = new Set<string>();
+  /** To be called when there are quotas, or none any more. */
+  #changed = () => {};
 
   constructor(options: ResourceQuotaOptions) {
     this.#options = options;
@@ -64,10 +66,15 @@ export class ResourceQuota implements AdmissionPlugin {
           this.#put(stored);
           return undefined;
         });
+        this.#changed();
       },
       put: (stored) => this.#put(stored),
       deleted: (stored) => this.#delete(stored),
     });
+  }
+
+  subscribe(changed: () => void): void {
+    this.#changed = changed;
   }
 
   handles(operation: AdmissionOperation): boolean {
@@ -140,8 +147,10 @@ export class ResourceQuota implements AdmissionPlugin {
 
   #put(stored: StoredObject): void {
     const { namespace, name, revision } = stored;
+    const isFirst = this.#quotas.size === 0;
     const quotas = this.#quotas.get(namespace) ?? new Map<string, StoredObject>();
     this.#quotas.set(namespace, quotas.set(name, stored));
+    if (isFirst) this.#changed();
     const key = this.#keyOf(namespace, name);
     if ((this.#ahead.get(key)?.revision ?? revision) <= revision) this.#ahead.delete(key);
   }
@@ -150,6 +159,7 @@ export class ResourceQuota implements AdmissionPlugin {
     const quotas = this.#quotas.get(namespace);
     quotas?.delete(name);
     if (quotas?.size === 0) this.#quotas.delete(namespace);
+    if (this.#quotas.size === 0) this.#changed();
     this.#ahead.delete(this.#keyOf(namespace, name));
     this.#behind.delete(namespace);
   }

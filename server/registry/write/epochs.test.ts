@@ -9,6 +9,8 @@ import { AdmissionChain } from "../../admission/chain.js";
 import { LimitRanger } from "../../admission/limit-ranger.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
+import { withCustom } from "../../kinds/catalog.js";
+import { LiveCatalog } from "../../kinds/live-catalog.js";
 import type { Registry } from "../generic/registry.js";
 import {
   inputOf,
@@ -18,6 +20,7 @@ import {
 } from "../generic/testing/registry-harness.js";
 import { createObject } from "./create.js";
 import { deleteObject } from "./delete.js";
+import { OutdatedKind } from "./outdated-kind.js";
 import { patchObject } from "./update.js";
 
 const harness = await openRegistryHarness();
@@ -203,6 +206,33 @@ test("many rules at once through three replicas are all stored, and nobody queue
   await freshness.fresh();
   assert.equal(view.partition(`${RBAC}/roles`).snapshot().tree.count("other", ""), 60);
   for (const { writeQueue } of replicas) assert.equal(writeQueue?.size, 0);
+});
+
+test("a write to a kind that has changed meanwhile is left to whoever dispatched it", async () => {
+  const { current } = registry.catalog;
+  const car = {
+    ...harness.resource("", "v1", "configmaps"),
+    group: "example.com",
+    resource: "cars",
+    partition: "example.com/cars",
+    isCustom: true,
+  };
+  const catalog = new LiveCatalog(withCustom(current, [car]));
+  const replica = await overtaken(async () => {
+    await create(HOOKS, "mutatingwebhookconfigurations", WEBHOOKS, "");
+    catalog.replace(withCustom(current, [{ ...car }]));
+  });
+  const request = {
+    resource: car,
+    namespace: "shop",
+    input: inputOf({ metadata: { name: "a" } }),
+    options: writeOptions(),
+  };
+  const creating = createObject({ ...replica, catalog }, request, noSignal);
+  await assert.rejects(creating, OutdatedKind);
+  assert.equal(replica.tries.length, 1);
+  await freshness.fresh();
+  assert.equal(view.partition(car.partition).size, 0);
 });
 
 test("the epoch of a namespace goes with it", async () => {
