@@ -1,5 +1,5 @@
 /**
- * The etcd v3 messages of the hot paths: Range, Txn, Watch, and Status for the version. Field numbers
+ * The etcd v3 messages: Range, Txn, Watch, compaction, leases, and Status for the version. Field numbers
  * are those of etcd's rpc.proto and kv.proto. Values in answers are views of the answer's memory.
  */
 import type {
@@ -159,6 +159,30 @@ export function encodeWatchProgress(): Buffer {
   const writer = new ProtobufWriter(2);
   writer.open(3, 0);
   return writer.buffer;
+}
+
+/** Forgets the revisions before this one; etcd answers at once and removes them by and by. */
+export function encodeCompaction(revision: Revision): Buffer {
+  const writer = new ProtobufWriter(1 + varintSize(revision));
+  writer.varint(1, revision);
+  return writer.buffer;
+}
+
+/** A new lease, whose id etcd chooses. */
+export function encodeLeaseGrant(ttlSeconds: number): Buffer {
+  const writer = new ProtobufWriter(1 + varintSize(ttlSeconds));
+  writer.varint(1, ttlSeconds);
+  return writer.buffer;
+}
+
+export function decodeLeaseGrant(message: Buffer): LeaseId {
+  const reader = new ProtobufReader(message);
+  let id = "0";
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 2) id = reader.bigVarint();
+    else reader.skip();
+  }
+  return id as LeaseId;
 }
 
 export function decodeRange(message: Buffer): RangeAnswer {

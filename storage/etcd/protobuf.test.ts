@@ -11,10 +11,13 @@ import protobuf from "protobufjs";
 import { StorageError } from "../kv/errors.js";
 import type { LeaseId, Operation, Revision } from "../kv/store.js";
 import {
+  decodeLeaseGrant,
   decodeRange,
   decodeStatus,
   decodeTxn,
   decodeWatch,
+  encodeCompaction,
+  encodeLeaseGrant,
   encodeRange,
   encodeTxn,
   encodeWatchCreate,
@@ -51,6 +54,22 @@ const values = fc.uint8Array({ maxLength: 300 });
 const revisions = fc.maxSafeNat() as fc.Arbitrary<Revision>;
 const positiveRevisions = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
 const leases = fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }).map((id) => String(id) as LeaseId);
+
+test("compaction and leases read back as written", () => {
+  fc.assert(
+    fc.property(positiveRevisions, leases, (number, lease) => {
+      const revision = number as Revision;
+      assert.deepEqual(read("CompactionRequest", encodeCompaction(revision)), {
+        revision: String(revision),
+      });
+      assert.deepEqual(read("LeaseGrantRequest", encodeLeaseGrant(number)), {
+        TTL: String(number),
+      });
+      const answer = { header: { clusterId: "7", revision: "9" }, ID: lease, TTL: 60 };
+      assert.equal(decodeLeaseGrant(write("LeaseGrantResponse", answer)), lease);
+    }),
+  );
+});
 
 test("a range request reads back as written", () => {
   fc.assert(

@@ -50,8 +50,10 @@ export class ConvertingStore implements RevisionedStore {
   }
 
   async commit(transaction: Transaction, signal: AbortSignal): Promise<CommitResult> {
-    const operations = transaction.operations.map((operation) => this.#written(operation));
-    const result = await this.#store.commit({ ...transaction, operations }, signal);
+    const operations = mapChanged(transaction.operations, (operation) => this.#written(operation));
+    const isSame = operations === transaction.operations;
+    const stored = isSame ? transaction : { ...transaction, operations };
+    const result = await this.#store.commit(stored, signal);
     if (result.succeeded) return result;
     return { ...result, current: result.current.map((kv) => kv && this.#read(kv)) };
   }
@@ -60,10 +62,9 @@ export class ConvertingStore implements RevisionedStore {
     return this.#store.currentRevision(signal);
   }
 
-  async *watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchBatch> {
-    for await (const { revision, events } of this.#store.watch(options, signal)) {
-      yield { revision, events: events.map((event) => this.#readEvent(event)) };
-    }
+  watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchBatch> {
+    const watch = this.#store.watch(options, signal);
+    return { [Symbol.asyncIterator]: () => this.#readBatches(watch[Symbol.asyncIterator]()) };
   }
 
   requestProgress(): void {
@@ -82,10 +83,27 @@ export class ConvertingStore implements RevisionedStore {
     return this.#store[Symbol.asyncDispose]();
   }
 
+  /** By hand: a generator would be two more promises for each batch of the feed. */
+  #readBatches(batches: AsyncIterator<WatchBatch>): AsyncIterator<WatchBatch> {
+    const read = (result: IteratorResult<WatchBatch>): IteratorResult<WatchBatch> =>
+      result.done ? result : { done: false, value: this.#readBatch(result.value) };
+    return {
+      next: () => batches.next().then(read),
+      return: async () => (await batches.return?.()) ?? { done: true, value: undefined },
+    };
+  }
+
+  /** The batch itself where nothing was to be done. */
+  #readBatch(batch: WatchBatch): WatchBatch {
+    const events = mapChanged(batch.events, (event) => this.#readEvent(event));
+    return events === batch.events ? batch : { revision: batch.revision, events };
+  }
+
   #written(operation: Operation): Operation {
     if (operation.type !== "put") return operation;
-    const { key, value } = operation;
-    return { ...operation, value: this.#conversion.toStored(key, value) };
+    const { key } = operation;
+    const value = this.#conversion.toStored(key, operation.value);
+    return value === operation.value ? operation : { ...operation, value };
   }
 
   #read(kv: KeyValue): KeyValue {
@@ -100,8 +118,25 @@ export class ConvertingStore implements RevisionedStore {
 
   #readEvent(event: StoreEvent): StoreEvent {
     const { previous } = event;
-    const before = previous === undefined ? {} : { previous: this.#read(previous) };
-    if (event.type === "delete") return { ...event, ...before };
-    return { ...event, ...before, kv: this.#read(event.kv) };
+    const before = previous && this.#read(previous);
+    if (event.type === "delete") return before === previous ? event : withPrevious(event, before);
+    const kv = this.#read(event.kv);
+    if (kv === event.kv && before === previous) return event;
+    return withPrevious({ ...event, kv }, before);
   }
+}
+
+function withPrevious(event: StoreEvent, previous: KeyValue | undefined): StoreEvent {
+  return previous === undefined ? event : { ...event, previous };
+}
+
+/** The list itself where no element changes, so that what is not converted costs no copy. */
+function mapChanged<T>(list: readonly T[], change: (element: T) => T): readonly T[] {
+  let changes: T[] | undefined;
+  for (const [index, element] of list.entries()) {
+    const changed = change(element);
+    if (changed !== element) changes ??= list.slice(0, index);
+    changes?.push(changed);
+  }
+  return changes ?? list;
 }
