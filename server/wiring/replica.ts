@@ -15,6 +15,7 @@ import { Metrics } from "../http/metrics.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { loadFacts } from "../types/load-facts.js";
 import { openAccess } from "./access.js";
+import { growHeapSlowly } from "./collect-garbage.js";
 import { advertisedAddress } from "./own-hosts.js";
 import { createSecurity } from "./security.js";
 import { openServing, type Serving } from "./serving.js";
@@ -39,6 +40,7 @@ export interface Replica extends AsyncDisposable {
  * @throws {Error} with one clear message: port taken, store unreachable or in use, bad files
  */
 export function openReplica(config: Config, build: BuildInfo, logger: Logger): Promise<Replica> {
+  growHeapSlowly();
   return openAll(async (opened) => {
     const facts = loadFacts(config.naming);
     const common = { config, facts, metrics: createMetrics(config), logger };

@@ -67,6 +67,11 @@ export function observeStorage(metrics: Metrics, { view, freshness }: Observed):
       () => freshness.counts.overtakes,
     ],
     [
+      "apiserver_watch_cache_slab_bytes",
+      "Bytes of the memories that hold the current objects of all resources.",
+      () => view.arena.used,
+    ],
+    [
       "apiserver_watch_cache_log_bytes",
       "Bytes of the logs of all resources together.",
       () => view.retention.ringBytes,

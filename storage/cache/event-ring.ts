@@ -2,11 +2,19 @@
  * EventRing: the recent events of one partition, in order, shared by all its watchers. A watcher
  * holds a sequence number in it and nothing else: one log, many cursors.
  *
+ * An example, with the floor at revision 10:
+ *
+ *   append 11, 12, 12   first 0  11 12 12  end 3     a watch from 10 begins at 0, from 11 at 1
+ *   retire 11, 12       encodings go, and the versions that they replaced become differences
+ *   drop the oldest     first 1     12 12  end 3     floor 11: a watch from 10 gets a 410
+ *   drop the oldest     first 3            end 3     floor 12: both events of a revision go together
+ *
  * Only the partition's view appends. How long events stay is decided for all rings together by
  * `Retention`, which drops them from the front; what it drops costs its readers a 410.
  */
 import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
+import type { BytePlacer } from "../objects/byte-arena.js";
 import { type StoredObject, withRevision } from "../objects/stored-object.js";
 
 export interface RingLimits {
@@ -88,18 +96,22 @@ export class ObjectEvent {
 
   /** What it costs to keep: its own bytes and, for a deletion, those that only it still holds. */
   get bytes(): number {
-    return this.object.length + EVENT_OVERHEAD_BYTES;
+    return this.object.keptLength + EVENT_OVERHEAD_BYTES;
   }
 }
 
 /** Objects, maps and array slots around an event's bytes, as measured with 100,000 of them. */
 const EVENT_OVERHEAD_BYTES = 400;
 
+/** Events retired in one turn: a few milliseconds. */
+const RETIRED_MAX = 5_000;
+
 /** Array slots that may stay empty at the front before the array is compacted. */
 const SLACK = 1024;
 
 /** What a ring tells about itself as it grows and shrinks. */
 export interface RingObserver {
+  /** By less than nothing when versions became past. */
   grew(bytes: number): void;
   /** The oldest event is gone. */
   dropped(event: ObjectEvent): void;
@@ -196,10 +208,12 @@ export class EventRing {
       const event = this.at(this.#first);
       this.#events[this.#first - this.#base] = undefined;
       this.#bytes -= event.bytes;
+      assert(this.#bytes >= 0, "RingIsPaidFor");
       this.#first++;
       if (isEarly) this.#droppedEarly++;
       this.#observer.dropped(event);
     }
+    assert(this.length > 0 || this.#bytes === 0, "RingIsPaidFor");
     this.#floor = revision;
     if (this.#first - this.#base > SLACK && this.#first - this.#base > this.length) {
       this.#events = this.#events.slice(this.#first - this.#base);
@@ -207,29 +221,42 @@ export class EventRing {
     }
   }
 
-  /** Lets go of the encodings of the events before a time. */
-  retireBefore(timeMs: number): void {
+  /**
+   * Lets go of the encodings of the events before a time, and keeps their past versions as differences.
+   * @param past where those are put
+   */
+  retireBefore(timeMs: number, past: BytePlacer): void {
     this.#firstRecent = Math.max(this.#firstRecent, this.#first);
-    while (this.#firstRecent < this.end) {
+    for (let turns = 0; this.#firstRecent < this.end && turns < RETIRED_MAX; turns++) {
       const event = this.at(this.#firstRecent);
       if (event.appendedAtMs >= timeMs) return;
-      event.retire();
+      this.#retire(event, past);
       this.#firstRecent++;
     }
   }
 
-  /** Puts others in the place of the objects, of the same bytes. Sequence numbers stay. */
-  replaceObjects(anew: (object: StoredObject) => StoredObject): void {
-    this.#events = this.#events.map(
-      (event) =>
-        event &&
-        new ObjectEvent(
-          event.type,
-          anew(event.object),
-          event.previous && anew(event.previous),
-          event.appendedAtMs,
-        ),
-    );
+  #retire(event: ObjectEvent, past: BytePlacer): void {
+    event.retire();
+    const { type, object, previous } = event;
+    if (previous === undefined) return;
+    // A deleted object's last state is the one before it, but for its revision.
+    const [made, base] = type === "DELETED" ? [object, previous] : [previous, object];
+    const before = made.keptLength;
+    made.becomePast(base, past);
+    // The event that brought the version pays for it; those that the ring never had cost it nothing.
+    if (made.revision <= this.#floor) return;
+    const saved = before - made.keptLength;
+    this.#bytes -= saved;
+    this.#observer.grew(-saved);
+  }
+
+  /** Calls back with all objects of its events, some of them more than once. */
+  visitObjects(visit: (object: StoredObject) => void): void {
+    for (const event of this.#events) {
+      if (event === undefined) continue;
+      visit(event.object);
+      if (event.previous !== undefined) visit(event.previous);
+    }
   }
 
   /** Drops everything; the ring is not used again. */

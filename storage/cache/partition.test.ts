@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { type Revision, toRevision } from "../kv/store.js";
+import { ByteArena } from "../objects/byte-arena.js";
 import { decodeStoredObject, type StoredObject } from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
 import { ObjectTree } from "./object-tree.js";
-import { Partition } from "./partition.js";
+import { Partition, type PartitionHost } from "./partition.js";
 import { Retention } from "./retention.js";
 import type { Watcher, WatchSink } from "./watcher.js";
 
@@ -14,6 +15,7 @@ import type { Watcher, WatchSink } from "./watcher.js";
 class Bench {
   revision = toRevision(1);
   nowMs = 0;
+  readonly arena = new ByteArena();
   readonly awake: Watcher[] = [];
   readonly retention: Retention;
   readonly partition: Partition;
@@ -22,7 +24,7 @@ class Bench {
     this.retention = new Retention(limits);
     this.partition = new Partition({
       id: "core/pods",
-      host: this as unknown as { revision: Revision; markAwake(watcher: Watcher): void },
+      host: this as unknown as PartitionHost,
       retention: this.retention,
       floor: this.revision,
       traits: { triggerField: "spec.nodeName" },

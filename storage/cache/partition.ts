@@ -5,15 +5,11 @@
  */
 import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
+import type { ByteArena } from "../objects/byte-arena.js";
 import type { PartitionId } from "../objects/keys.js";
-import {
-  type FieldExtractor,
-  type StoredObject,
-  withExtractor,
-  withRevision,
-} from "../objects/stored-object.js";
+import { type FieldExtractor, type StoredObject, withRevision } from "../objects/stored-object.js";
 import { EventRing, ObjectEvent } from "./event-ring.js";
-import { ObjectTree } from "./object-tree.js";
+import { ObjectTree, STOP } from "./object-tree.js";
 import type { Retained, Retention } from "./retention.js";
 import { SnapshotShelf } from "./snapshot-shelf.js";
 import { WatchIndex } from "./watch-index.js";
@@ -40,6 +36,8 @@ const NO_TRAITS: PartitionTraits = Object.freeze({});
 /** What a partition asks of the view around it. */
 export interface PartitionHost {
   readonly revision: Revision;
+  /** Holds the bytes of all current objects. */
+  readonly arena: ByteArena;
   markAwake(watcher: Watcher): void;
 }
 
@@ -188,6 +186,12 @@ export class Partition implements WatcherHost, Retained {
    * tree already holds what came of it.
    */
   recall(event: ObjectEvent): void {
+    const { object, previous } = event;
+    for (const version of [object, previous]) {
+      if (version !== undefined && this.#tree.get(version.path) !== version) {
+        version.moveTo(this.#retention.past);
+      }
+    }
     this.#ring.append(event);
   }
 
@@ -201,6 +205,8 @@ export class Partition implements WatcherHost, Retained {
   put(object: StoredObject, nowMs: number): void {
     const previous = this.#tree.set(object);
     assert(previous === undefined || object.revision > previous.revision, "Unique");
+    object.moveTo(this.#host.arena);
+    if (previous !== undefined) this.#host.arena.dropped(previous);
     const type = previous === undefined ? "ADDED" : "MODIFIED";
     for (const observer of this.#observers) observer.put(object, previous);
     this.#append(new ObjectEvent(type, object, previous, nowMs));
@@ -210,14 +216,17 @@ export class Partition implements WatcherHost, Retained {
   delete(path: string, revision: Revision, nowMs: number): void {
     const previous = this.#tree.delete(path);
     if (previous === undefined) return;
+    this.#host.arena.dropped(previous);
     for (const observer of this.#observers) observer.deleted(previous);
     const last = withRevision(previous, revision);
+    last.moveTo(this.#retention.past);
     this.#append(new ObjectEvent("DELETED", last, previous, nowMs));
   }
 
   /**
    * Takes over a new state, as of `floor` and with no past: the view was loaded, for the first time
    * or because the feed lost its place. Watchers get a 410.
+   * @param tree whose objects are in the host's arena
    * @param traits what the objects were decoded with
    */
   replace(tree: ObjectTree, floor: Revision, traits = this.#traits): void {
@@ -240,14 +249,11 @@ export class Partition implements WatcherHost, Retained {
     const { extractFields, triggerField } = this.#traits;
     this.#traits = traits;
     if (traits.extractFields !== extractFields) {
-      const anew = (object: StoredObject) => withExtractor(object, traits.extractFields);
-      const tree = new ObjectTree();
-      this.#tree.visit("", "", (object) => {
-        tree.set(anew(object));
-        return undefined;
-      });
-      this.#tree = tree;
-      this.#ring.replaceObjects(anew);
+      const take = (object: StoredObject): undefined => {
+        object.takeExtractor(traits.extractFields);
+      };
+      this.#tree.visit("", "", take);
+      this.#ring.visitObjects(take);
       this.#snapshots.clear();
     }
     if (traits.triggerField === triggerField) return;
@@ -264,6 +270,27 @@ export class Partition implements WatcherHost, Retained {
     this.#snapshots.clear();
     this.forgetUpTo(this.revision);
     return this.size === 0 && this.#observers.length === 0;
+  }
+
+  /**
+   * Puts objects again that are in slabs of which little else is left.
+   * @param after only objects behind this path; "" = from the start
+   * @returns behind which path to go on; undefined at the end
+   */
+  emptySparseSlabs(after: string, visitsMax: number): string | undefined {
+    const { arena } = this.#host;
+    let last: string | undefined;
+    let visits = 0;
+    this.#tree.visit("", after, (object) => {
+      if (visits++ === visitsMax) return STOP;
+      last = object.path;
+      if (!arena.isSparse(object)) return undefined;
+      const { memory, start, end } = object;
+      object.moveTo(arena);
+      arena.dropped({ memory, start, end });
+      return undefined;
+    });
+    return visits > visitsMax ? last : undefined;
   }
 
   evictSnapshot(): boolean {

@@ -13,6 +13,7 @@ import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision, RevisionedStore, StoreEvent, WatchBatch } from "../kv/store.js";
+import { ByteArena } from "../objects/byte-arena.js";
 import { KeySpace, type ParsedKey, type PartitionId } from "../objects/keys.js";
 import { decodeStoredObject, type StoredObject } from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
@@ -51,6 +52,8 @@ const LOAD_PAGE_KEYS = 5_000;
 const RESTART_DELAY_MS = 200;
 /** Partitions that went are remembered one by one up to this number, and then all together. */
 const RETIRED_MAX = 1_000;
+/** Objects looked at in one turn for sparse slabs: a few milliseconds. */
+const SWEPT_OBJECTS = 20_000;
 /** How often old events are dropped. */
 const TRIM_INTERVAL_MS = 1_000;
 
@@ -58,6 +61,7 @@ export class RegistryView implements PartitionHost {
   readonly keys: KeySpace;
   /** What all partitions keep of the past. */
   readonly retention: Retention;
+  #arena = new ByteArena();
   readonly #store: RevisionedStore;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -78,6 +82,8 @@ export class RegistryView implements PartitionHost {
   readonly #retired = new Map<PartitionId, Revision>();
   #isSynced = false;
   #reloads = 0;
+  /** Behind which object the search for sparse slabs goes on. */
+  #swept = { index: 0, after: "" };
   #eventsApplied = 0;
 
   constructor(options: RegistryViewOptions) {
@@ -100,6 +106,11 @@ export class RegistryView implements PartitionHost {
    */
   get isSynced(): boolean {
     return this.#isSynced;
+  }
+
+  /** Holds the bytes of all current objects. */
+  get arena(): ByteArena {
+    return this.#arena;
   }
 
   /** How often the view had to be loaded anew because the store's history was gone. */
@@ -196,7 +207,10 @@ export class RegistryView implements PartitionHost {
       const healed = read.filter(isStill);
       if (healed.length === 0) continue;
       const tree = partition.snapshot().tree.snapshot();
-      for (const object of healed) tree.set(object);
+      for (const object of healed) {
+        object.moveTo(this.#arena);
+        tree.set(object);
+      }
       partition.replace(tree, this.#revision);
     }
   }
@@ -231,11 +245,13 @@ export class RegistryView implements PartitionHost {
     const startedAt = this.#clock.monotonic();
     const revision = await this.#store.currentRevision(signal);
     const history = await this.#recallHistory(revision, signal);
-    const { trees, epochs } = await this.#loadState(revision, history?.newest, signal);
+    const arena = new ByteArena();
+    const { trees, epochs } = await this.#loadState(revision, history?.newest, arena, signal);
 
     this.#epochs = epochs;
     this.#historyFloor = history?.floor ?? revision;
     this.#retired.clear();
+    this.#arena = arena;
     this.#revision = revision;
     for (const partition of [...this.#partitionList]) {
       const { tree, traits } = trees.get(partition.id) ?? this.#emptyTree(partition.id);
@@ -266,6 +282,7 @@ export class RegistryView implements PartitionHost {
   async #loadState(
     revision: Revision,
     recent: ReadonlyMap<string, StoredObject> | undefined,
+    arena: ByteArena,
     signal: AbortSignal,
   ): Promise<LoadedState> {
     const trees = new Map<PartitionId, LoadedTree>();
@@ -296,6 +313,7 @@ export class RegistryView implements PartitionHost {
           loaded = this.#emptyTree(key.partition);
           trees.set(key.partition, loaded);
         }
+        object.moveTo(arena);
         loaded.tree.set(object);
       }
       after = page.kvs.at(-1)?.key;
@@ -372,6 +390,17 @@ export class RegistryView implements PartitionHost {
     else this.#epochs.delete(epoch);
   }
 
+  /** A stretch of all objects at a time; the next call goes on behind it. */
+  #emptySparseSlabs(): void {
+    if (!this.#arena.isWasteful) return;
+    const { index, after } = this.#swept;
+    const partition = this.#partitionList[index];
+    const next = partition?.emptySparseSlabs(after, SWEPT_OBJECTS);
+    const isOver = index + 1 >= this.#partitionList.length;
+    if (next !== undefined) this.#swept = { index, after: next };
+    else this.#swept = { index: isOver ? 0 : index + 1, after: "" };
+  }
+
   #decode(key: ParsedKey, value: Buffer, revision: Revision): StoredObject {
     const { extractFields } = this.#options.traits(key.partition);
     const object = decodeStoredObject(key, value, revision, extractFields);
@@ -387,6 +416,7 @@ export class RegistryView implements PartitionHost {
     while (!signal.aborted) {
       await this.#clock.sleep(TRIM_INTERVAL_MS, signal);
       this.retention.trim(this.#partitionList, this.#clock.monotonic());
+      this.#emptySparseSlabs();
     }
   }
 }

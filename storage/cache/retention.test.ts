@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Revision, toRevision } from "../kv/store.js";
+import { ByteArena } from "../objects/byte-arena.js";
 import { decodeStoredObject, type StoredObject } from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
-import { Partition } from "./partition.js";
+import { Partition, type PartitionHost } from "./partition.js";
 import { Retention } from "./retention.js";
 
 /** Partitions that share one retention; every write is one revision later. */
@@ -12,6 +13,7 @@ class Bench {
   revision = toRevision(1);
   nowMs = 1_000_000;
   readonly retention: Retention;
+  readonly arena = new ByteArena();
   readonly partitions: Partition[] = [];
 
   constructor(limits: Partial<RingLimits>) {
@@ -22,7 +24,7 @@ class Bench {
   open(id: string): Partition {
     const partition = new Partition({
       id,
-      host: this as unknown as { revision: Revision; markAwake(): void },
+      host: this as unknown as PartitionHost,
       retention: this.retention,
       floor: this.revision,
     });
@@ -81,13 +83,13 @@ test("S1-LIM-03: a busy resource uses what quiet ones leave, and the oldest even
   const busy = bench.open("core/pods");
   bench.put(quiet, "old");
   bench.nowMs += 10;
-  for (let i = 0; i < 30; i++) bench.put(busy, "a");
+  for (let i = 0; i < 30; i++) bench.put(busy, `a-${i}`);
   bench.nowMs += 10;
   bench.put(quiet, "new");
   bench.nowMs += 80_000;
   bench.trim();
   assert.equal(quiet.ring.length + busy.ring.length, 32, "all fit");
-  for (let i = 0; i < 20; i++) bench.put(busy, "b");
+  for (let i = 0; i < 20; i++) bench.put(busy, `b-${i}`);
   bench.trim();
   assert.equal(quiet.ring.length, 1, "the oldest of all is gone, the newer one of the quiet stays");
   assert.ok(busy.ring.length >= 20, "what is young stays");
@@ -104,6 +106,30 @@ test("S1-WATCH-24: a storm of writes is bounded even within the 75 seconds, and 
   assert.ok(bench.retention.ringBytes <= 50_000);
   assert.ok(busy.ring.droppedEarly > 100);
   assert.equal(busy.ring.droppedEarly + busy.ring.length, 200);
+});
+
+test("versions that are past are kept as their differences, read as before, and are paid for as that", () => {
+  const bench = new Bench({});
+  const pods = bench.open("core/pods");
+  const seen: { object: StoredObject; text: string }[] = [];
+  for (let i = 0; i < 50; i++) {
+    bench.put(pods, "a", 2_000);
+    const object = pods.get("a");
+    if (object !== undefined) seen.push({ object, text: object.bytes.toString() });
+  }
+  bench.put(pods, "b", 2_000);
+  const before = pods.ring.bytes;
+  bench.nowMs += 5_000;
+  bench.trim();
+  assert.ok(pods.ring.bytes < before / 2, `${pods.ring.bytes} of ${before}`);
+  assert.equal(pods.ring.bytes, bench.retention.ringBytes);
+  for (const { object, text } of seen) assert.equal(object.bytes.toString(), text);
+  assert.ok(seen.filter(({ object }) => object.keptLength < 200).length > 40);
+  const old = pods.snapshotAt(toRevision(bench.revision - 20))?.tree.get("a");
+  assert.equal(old, seen.find(({ object }) => object.revision === bench.revision - 20)?.object);
+  bench.nowMs += 400_000;
+  bench.trim();
+  assert.equal(bench.retention.ringBytes, 0, "what was counted goes with the events");
 });
 
 test("S1-WATCH-24: encodings are shared while an event is recent and cost nothing afterwards", () => {

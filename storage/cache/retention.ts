@@ -10,6 +10,7 @@
  * Snapshots of chunked lists cost what they alone still hold: versions of objects that have left the
  * rings. They have a budget of the same size, and go oldest first.
  */
+import { Slabs } from "../objects/byte-arena.js";
 import type { EventRing, ObjectEvent, RingLimits } from "./event-ring.js";
 
 /** A full budget is emptied by a twentieth, so that not every event looks for the oldest. */
@@ -32,6 +33,8 @@ export interface Retained {
 
 export class Retention {
   readonly limits: RingLimits;
+  /** Versions that only the past knows, and differences between them: they go as they came. */
+  readonly past = new Slabs();
   #ringBytes = 0;
   #pinnedBytes = 0;
   #evictedSnapshots = 0;
@@ -88,7 +91,7 @@ export class Retention {
     for (const partition of all) {
       const { ring } = partition;
       while ((ring.oldestAtMs ?? nowMs) < nowMs - maxAgeMs) ring.dropOldest();
-      ring.retireBefore(nowMs - ENCODINGS_KEPT_MS);
+      ring.retireBefore(nowMs - ENCODINGS_KEPT_MS, this.past);
       partition.evictSnapshotsBefore(nowMs - maxAgeMs);
     }
     if (this.#ringBytes > bytesMax) this.#dropOldest(all, bytesMax, nowMs - minAgeMs);

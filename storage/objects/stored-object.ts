@@ -7,10 +7,19 @@
  *   decoded  {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"6f..","resourceVersion":"7","labels":..
  *            ^0                                    ^bodyOffset                       ^ where uid ends
  *
- * Immutable and shared by everyone who reads it.
+ * Immutable to everyone who reads it. Where its bytes are changes: they move into a slab that many objects
+ * share, and those of a version that is past become its differences to another one.
+ *
+ *   17 plain   42 plain   63 current      two updates, both events are recent
+ *   17 by 42   42 by 63   63 current      a few seconds later: reading 17 goes by 42 and 63
+ *
+ * Every sixteenth version stays plain, which bounds what reading an old one costs.
  */
+import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
 import { unreadableReason } from "../kv/unreadable.js";
+import type { BytePlacer, Place } from "./byte-arena.js";
+import { applyDelta, encodeDelta } from "./byte-delta.js";
 import type { ParsedKey } from "./keys.js";
 import { metadataProblem } from "./metadata-shape.js";
 
@@ -22,12 +31,15 @@ export type FieldValues = Readonly<Record<string, string>>;
 /** Reads an object's selectable fields; per partition, because only the server knows kinds. */
 export type FieldExtractor = (object: Readonly<Record<string, unknown>>) => FieldValues;
 
-/** Bytes in the middle of a memory that others share. */
-export interface Place {
-  readonly memory: Buffer;
-  readonly start: number;
-  /** Behind the last byte. */
-  readonly end: number;
+/** More versions in a row than these do not go by one another. */
+const ROW_MAX = 16;
+/** Differences larger than this share of the bytes are not worth keeping instead. */
+const DELTA_SHARE_MAX = 0.5;
+
+/** A past version is its differences to a base, and as long as this. */
+interface Delta {
+  readonly of: StoredObject;
+  readonly length: number;
 }
 
 /** What an object is made of. */
@@ -63,6 +75,8 @@ export class StoredObject {
   #memory: Buffer;
   #start: number;
   #end: number;
+  /** For a past version its base; else how many in a row go by this one. */
+  #base: Delta | number = 0;
 
   constructor(parts: StoredObjectParts) {
     this.#path = parts.path;
@@ -99,6 +113,7 @@ export class StoredObject {
 
   /** The whole object as compact JSON with its resourceVersion, and a newline at the end. */
   get bytes(): Buffer {
+    if (typeof this.#base !== "number") return this.#restored();
     return this.#start === 0 && this.#end === this.#memory.length
       ? this.#memory
       : this.#memory.subarray(this.#start, this.#end);
@@ -106,14 +121,22 @@ export class StoredObject {
 
   /** How many bytes that are. */
   get length(): number {
+    return typeof this.#base === "number" ? this.#end - this.#start : this.#base.length;
+  }
+
+  /** How many it takes to keep them. */
+  get keptLength(): number {
     return this.#end - this.#start;
   }
 
   /** Where the bytes are now, for those who copy them at once: `bytes` makes a view for each caller. */
   get place(): Place {
-    return this;
+    if (typeof this.#base === "number") return this;
+    const memory = this.#restored();
+    return { memory, start: 0, end: memory.length };
   }
 
+  /** Of a version that is not past. */
   get memory(): Buffer {
     return this.#memory;
   }
@@ -124,6 +147,51 @@ export class StoredObject {
 
   get end(): number {
     return this.#end;
+  }
+
+  /** Moves the bytes of a version that is not past; views of them stay good. */
+  moveTo(slabs: BytePlacer): void {
+    assert(typeof this.#base === "number", "PastStaysWhereItIs");
+    this.#putAt(slabs.put(this.bytes));
+  }
+
+  /**
+   * Keeps no more than the differences to another version, which stays plain for now and is kept alive.
+   * Nothing is done where that would save little.
+   */
+  becomePast(other: StoredObject, slabs: BytePlacer): void {
+    if (this === other || typeof this.#base !== "number" || typeof other.#base !== "number") return;
+    const inRow = this.#base + 1;
+    if (inRow >= ROW_MAX || this.length === 0 || other.length === 0) return;
+    const delta = encodeDelta(other.bytes, this.bytes);
+    if (delta.length > this.length * DELTA_SHARE_MAX) return;
+    const { length } = this;
+    this.#putAt(slabs.put(delta));
+    this.#base = { of: other, length };
+    other.#base = Math.max(other.#base, inRow);
+  }
+
+  #putAt({ memory, start, end }: Place): void {
+    this.#memory = memory;
+    this.#start = start;
+    this.#end = end;
+  }
+
+  /** The bytes of a past version, by those of the versions that it goes by. */
+  #restored(): Buffer {
+    const row: StoredObject[] = [];
+    let plain: StoredObject = this;
+    while (typeof plain.#base !== "number") {
+      row.push(plain);
+      plain = plain.#base.of;
+    }
+    assert(row.length <= ROW_MAX, "PastIsNear");
+    let { bytes } = plain;
+    for (const version of row.reverse()) {
+      const delta = version.#memory.subarray(version.#start, version.#end);
+      bytes = applyDelta(bytes, delta, version.length);
+    }
+    return bytes;
   }
 
   /**
@@ -138,6 +206,11 @@ export class StoredObject {
     }
     this.#path = textOfItsOwn(this.#path);
     this.#namespace = namespace === this.#namespace ? namespace : textOfItsOwn(this.#namespace);
+  }
+
+  /** From now on the selectable fields are others; they are read when somebody first asks for one. */
+  takeExtractor(extractFields: FieldExtractor | undefined): void {
+    if (this.corruption === undefined) this.#fields = extractFields ?? NO_FIELDS;
   }
 
   /** The same but for what is said. */
@@ -203,16 +276,6 @@ export function withRevision(object: StoredObject, revision: Revision): StoredOb
   return object.with({ revision, bytes });
 }
 
-/** The same object with other selectable fields; they are read when somebody first asks for one. */
-export function withExtractor(
-  object: StoredObject,
-  extractFields: FieldExtractor | undefined,
-): StoredObject {
-  return object.corruption !== undefined
-    ? object
-    : object.with({ fields: extractFields ?? NO_FIELDS });
-}
-
 /** An object that was decoded under revision 0, as it is not stored: without a resourceVersion. */
 export function withoutRevision(object: StoredObject): StoredObject {
   // It stands behind the uid, or first where there is none.
@@ -233,8 +296,8 @@ export function spliceResourceVersion(value: Buffer, uid: string, revision: Revi
   const isEmpty = uidAt < 0 && value[metadataAt] === 0x7d;
   const field = `"resourceVersion":"${revision}"`;
   const text = uidAt < 0 ? (isEmpty ? field : `${field},`) : `,${field}`;
-  // A buffer of its own: a slice of Node's shared pool would keep 8 KiB alive for each object.
-  const bytes = Buffer.allocUnsafeSlow(value.length + text.length + 1);
+  // A slice of Node's shared pool: what is to stay is moved to a slab.
+  const bytes = Buffer.allocUnsafe(value.length + text.length + 1);
   value.copy(bytes, 0, 0, at);
   bytes.write(text, at, "latin1");
   value.copy(bytes, at + text.length, at);

@@ -10,6 +10,7 @@ import { ObjectTree } from "../../../storage/cache/object-tree.js";
 import { Partition } from "../../../storage/cache/partition.js";
 import { Retention } from "../../../storage/cache/retention.js";
 import { type Revision, toRevision } from "../../../storage/kv/store.js";
+import { ByteArena } from "../../../storage/objects/byte-arena.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject, type StoredObject } from "../../../storage/objects/stored-object.js";
 import { createNaming } from "../../api/naming.js";
@@ -81,6 +82,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 /** The view of a server, changed by hand. */
 class Bench {
   revision = toRevision(1);
+  readonly arena = new ByteArena();
   readonly #partitions = new Map<string, Partition>();
 
   markAwake(): void {}

@@ -1,0 +1,95 @@
+/**
+ * One text as its differences to another, which is nearly the same: two versions of an object differ in
+ * their resourceVersion, in times of the same length, and in what somebody changed. Pure.
+ *
+ *   base    {"metadata":{"resourceVersion":"17","labels":..},"data":{"color":"green"}}
+ *   text    {"metadata":{"resourceVersion":"42","labels":..},"data":{"color":"red"}}
+ *   delta   copy 32, leave out 2, put "42" | copy 30, leave out 5, put "red" | copy the rest
+ *
+ * A delta is a row of steps: three numbers (copied, left out, put in), then the bytes put in. What is
+ * left of the base behind the last step is copied.
+ */
+
+/** A longer row of differences is not worth looking for: the rest is one difference. */
+const STEPS_MAX = 16;
+/** Where both agree again for so many bytes, a difference of equal length is over. */
+const AGREEMENT_BYTES = 8;
+/** How far ahead both are compared for that: numbers, times, short values. */
+const LOOK_AHEAD_BYTES = 48;
+
+interface Step {
+  readonly copied: number;
+  readonly leftOut: number;
+  readonly put: Buffer;
+}
+
+/** From `base` to `text`. */
+export function encodeDelta(base: Buffer, text: Buffer): Buffer {
+  const steps: Step[] = [];
+  // Up to the first difference of unequal length both have the same positions.
+  const limit = Math.min(base.length, text.length);
+  let from = 0;
+  let at = 0;
+  for (;;) {
+    while (at < limit && base[at] === text[at]) at++;
+    if (at === limit) break;
+    const length = steps.length < STEPS_MAX ? differenceAt(base, text, at, limit) : 0;
+    if (length === 0) break;
+    steps.push({ copied: at - from, leftOut: length, put: text.subarray(at, at + length) });
+    at += length;
+    from = at;
+  }
+  const rest = Math.min(base.length, text.length) - at;
+  let tail = 0;
+  while (tail < rest && base[base.length - 1 - tail] === text[text.length - 1 - tail]) tail++;
+  const put = text.subarray(at, text.length - tail);
+  const leftOut = base.length - tail - at;
+  if (put.length > 0 || leftOut > 0) steps.push({ copied: at - from, leftOut, put });
+  return Buffer.concat(steps.map(encodeStep));
+}
+
+/** The text that `delta` leads to from its base. @param length of the text */
+export function applyDelta(base: Buffer, delta: Buffer, length: number): Buffer {
+  const text = Buffer.allocUnsafe(length);
+  let from = 0;
+  let to = 0;
+  for (let at = 0; at < delta.length; ) {
+    const numbers = [0, 0, 0];
+    for (let i = 0; i < numbers.length; i++) {
+      let shift = 1;
+      let byte: number;
+      do {
+        byte = delta[at++] as number;
+        (numbers[i] as number) += (byte & 0x7f) * shift;
+        shift *= 0x80;
+      } while (byte >= 0x80);
+    }
+    const [copied = 0, leftOut = 0, put = 0] = numbers;
+    to += base.copy(text, to, from, from + copied);
+    from += copied + leftOut;
+    to += delta.copy(text, to, at, at + put);
+    at += put;
+  }
+  base.copy(text, to, from);
+  return text;
+}
+
+/** How long the difference at `at` is when both go on equally behind it; 0 when they do not. */
+function differenceAt(base: Buffer, text: Buffer, at: number, limit: number): number {
+  const end = Math.min(at + LOOK_AHEAD_BYTES, limit - AGREEMENT_BYTES);
+  let agreed = 0;
+  for (let next = at + 1; next < end; next++) {
+    agreed = base[next] === text[next] ? agreed + 1 : 0;
+    if (agreed === AGREEMENT_BYTES) return next + 1 - AGREEMENT_BYTES - at;
+  }
+  return 0;
+}
+
+function encodeStep({ copied, leftOut, put }: Step): Buffer {
+  const numbers: number[] = [];
+  for (let value of [copied, leftOut, put.length]) {
+    for (; value >= 0x80; value = Math.floor(value / 0x80)) numbers.push((value % 0x80) | 0x80);
+    numbers.push(value);
+  }
+  return Buffer.concat([Buffer.from(numbers), put]);
+}
