@@ -7,18 +7,22 @@ import type { Facts, StructType } from "../schema/model.js";
 import { createObjectCodecs, type ObjectCodec } from "../schema/object-codec.js";
 import type { DeclarativeRules, KindCodec, KindCodecs } from "./kind-codec.js";
 
-export interface FactsCodecOptions extends DefaultingOptions {
-  /** Gates that declarative rules depend on. Default: all are off. */
-  isGateEnabled?(gate: string): boolean;
+export interface FactsCodecOptions {
+  readonly defaulting?: DefaultingOptions;
+  /** Gates that declarative rules depend on; those of defaults are others. Default: all are off. */
+  isRuleGateEnabled?(gate: string): boolean;
 }
 
 /** @throws {TypeError} when the facts lack the type of metadata */
 export function createFactsCodecs(facts: Facts, options: FactsCodecOptions = {}): KindCodecs {
   const { model } = facts;
-  const objects = createObjectCodecs(facts, options);
+  const objects = createObjectCodecs(facts, options.defaulting);
   const mergeSchemas = createMergeSchemas(model);
   const patcher = createStrategicMergePatcher(model);
-  const checkOf = createDeclarativeChecks(model, (gate) => options.isGateEnabled?.(gate) ?? false);
+  const checkOf = createDeclarativeChecks(
+    model,
+    (gate) => options.isRuleGateEnabled?.(gate) ?? false,
+  );
   const codecs = new Map<StructType, KindCodec>();
 
   function rulesOf(type: StructType): DeclarativeRules | undefined {

@@ -33,3 +33,6 @@ export interface TablePrinter {
   /** @param nowMs wall clock: ages are those of this moment, so rows are not kept */
   row(object: StoredObject, nowMs: number): Row;
 }
+
+/** Printers by "group/resource", groups without the domain. */
+export type Tables = Readonly<Record<string, TablePrinter>>;

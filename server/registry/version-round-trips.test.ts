@@ -19,7 +19,7 @@ import { createBuiltInCatalog } from "./built-in-catalog.js";
 
 const naming = createNaming("kubernetes");
 const facts = loadFacts(naming);
-const codecs = createFactsCodecs(facts, { isGateEnabled: () => true });
+const codecs = createFactsCodecs(facts, { isRuleGateEnabled: () => true });
 const catalog = createBuiltInCatalog({ naming, facts, codecs, isEnabled: () => true });
 const generate = createGenerator(facts.model);
 

@@ -5,14 +5,11 @@
  */
 
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { apiextensionsDefaults } from "./defaults/apiextensions.js";
 import { coreDefaults, mirrorAccountName } from "./defaults/core.js";
-import {
-  apiextensionsDefaults,
-  defaultFlatDeviceRequest,
-  networkingDefaults,
-  rbacDefaults,
-  resourceDefaults,
-} from "./defaults/others.js";
+import { networkingDefaults } from "./defaults/networking.js";
+import { rbacDefaults } from "./defaults/rbac.js";
+import { defaultFlatDeviceRequest, resourceDefaults } from "./defaults/resource.js";
 import type { DefaultRule, DefaultRules, RuleContext } from "./defaults/rule.js";
 import {
   appsDefaults,

@@ -47,7 +47,7 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     const { store, tokenKeys } = parts.storage;
     let reviewers: Reviewers | undefined;
     const codecs = createFactsCodecs(facts, {
-      isGateEnabled: (gate) => isGateEnabled(config.features, gate),
+      isRuleGateEnabled: (gate) => isGateEnabled(config.features, gate),
     });
     let customKinds: CustomKinds | undefined;
     const builtIn = createServedCatalog({

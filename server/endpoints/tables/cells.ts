@@ -214,3 +214,15 @@ export function containerColumns(...podSpec: readonly string[]): ColumnRule[] {
 export function selectorColumn(...path: readonly string[]): ColumnRule {
   return wide(textColumn("Selector", (object) => orNone(selectorText(fields(object, ...path)))));
 }
+
+/** A text of the specification as it is. */
+export function specText(name: string, field: string) {
+  return textColumn(name, (object) => text(object, "spec", field));
+}
+
+/** So many items of a list are shown. */
+export const LIST_MAX = 3;
+
+export function fewOrUnset(items: readonly string[]): string {
+  return orNone(firstFew(items, LIST_MAX), "<unset>");
+}

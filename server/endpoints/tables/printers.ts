@@ -2,16 +2,43 @@
 import type { Naming } from "../../api/naming.js";
 import { isStored, type ServedResource } from "../../kinds/served-resource.js";
 import type { TablePrinter } from "../../kinds/table-printer.js";
+import { ADMISSIONREGISTRATION_TABLES } from "./admissionregistration.js";
+import { APIREGISTRATION_TABLES } from "./apiregistration.js";
 import { APPS_TABLES, SCALE_TABLE } from "./apps.js";
-import { coreTables } from "./core.js";
+import { CERTIFICATES_TABLES } from "./certificates.js";
+import { COORDINATION_TABLES } from "./coordination.js";
+import { coreTables, EVENTS_TABLE } from "./core.js";
 import { DEFAULT_TABLE } from "./default-table.js";
-import { otherTables } from "./others.js";
+import { DISCOVERY_TABLES } from "./discovery.js";
+import { FLOWCONTROL_TABLES } from "./flowcontrol.js";
+import { NETWORKING_TABLES } from "./networking.js";
+import { NODE_TABLES } from "./node.js";
+import { RBAC_TABLES } from "./rbac.js";
+import { RESOURCE_TABLES } from "./resource.js";
+import { SCHEDULING_TABLES } from "./scheduling.js";
+import { storageTables } from "./storage.js";
 
 export type PrinterOf = (resource: ServedResource) => TablePrinter;
 
 export function createPrinters(naming: Naming): PrinterOf {
   const tables: ReadonlyMap<string, TablePrinter> = new Map(
-    Object.entries({ ...coreTables(naming), ...APPS_TABLES, ...otherTables(naming) }),
+    Object.entries({
+      ...coreTables(naming),
+      ...APPS_TABLES,
+      ...NETWORKING_TABLES,
+      ...DISCOVERY_TABLES,
+      ...RBAC_TABLES,
+      ...CERTIFICATES_TABLES,
+      ...ADMISSIONREGISTRATION_TABLES,
+      ...APIREGISTRATION_TABLES,
+      ...SCHEDULING_TABLES,
+      ...NODE_TABLES,
+      ...COORDINATION_TABLES,
+      ...RESOURCE_TABLES,
+      ...FLOWCONTROL_TABLES,
+      ...storageTables(naming),
+      "events/events": EVENTS_TABLE,
+    }),
   );
   const suffix = `.${naming.groupDomain}`;
   return (served) => {

@@ -46,6 +46,11 @@ export const statusOnly: Pick<ResourceStrategy, "prepareForUpdate"> = Object.fre
   },
 });
 
+/** A type that a PUT replaces only on condition of the resourceVersion that it names. */
+export const replacedWhenSeen: Pick<ResourceStrategy, "allowUnconditionalUpdate"> = Object.freeze({
+  allowUnconditionalUpdate: false,
+});
+
 /** Fields that keep the value they were created with. */
 export function checkImmutable(
   next: ApiObject,

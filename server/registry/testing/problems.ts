@@ -18,7 +18,7 @@ import { joinProblems } from "../generic/join-problems.js";
 const naming = createNaming("kubernetes");
 const facts = loadFacts(naming);
 const isGateEnabled = (gate: string) => gate === "DeclarativeValidation";
-const codecs = createFactsCodecs(facts, { isGateEnabled });
+const codecs = createFactsCodecs(facts, { isRuleGateEnabled: isGateEnabled });
 const catalog = createBuiltInCatalog({ naming, facts, codecs, isEnabled: () => true });
 /** Where the facts' rules and the hand-written ones disagreed, since it was last emptied. */
 export const mismatches: Mismatch[] = [];

@@ -1,0 +1,7 @@
+/** Strategy of StorageVersion, which API servers tell each other with. */
+import type { StrategyTable } from "../../kinds/strategy.js";
+import { dropsStatus, replacedWhenSeen } from "../generic/status-parts.js";
+
+export const internalStrategies: StrategyTable = {
+  "internal.apiserver/storageversions": { ...dropsStatus, ...replacedWhenSeen },
+};

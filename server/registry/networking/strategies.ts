@@ -1,0 +1,27 @@
+/** Strategies of the networking group. */
+import { isIP } from "node:net";
+import type { StrategyTable } from "../../kinds/strategy.js";
+import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
+import {
+  validatesIngress,
+  validatesIngressClass,
+  validatesIpAddress,
+  validatesNetworkPolicy,
+  validatesServiceCidr,
+} from "./validate-networking.js";
+
+export const networkingStrategies: StrategyTable = {
+  "networking/ingresses": { ...specAndStatus, ...validatesIngress, judgedBy: "classes" },
+  "networking/ingressclasses": {
+    ...validatesIngressClass,
+    generationFields: ["spec"],
+    judges: "classes",
+  },
+  "networking/networkpolicies": { ...validatesNetworkPolicy, generationFields: ["spec"] },
+  "networking/ipaddresses": {
+    ...validatesIpAddress,
+    validateName: (name) =>
+      isIP(name) !== 0 ? [] : ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"],
+  },
+  "networking/servicecidrs": { ...dropsStatus, ...validatesServiceCidr },
+};

@@ -1,0 +1,12 @@
+/** Strategy of RuntimeClass. */
+import type { StrategyTable } from "../../kinds/strategy.js";
+import { replacedWhenSeen } from "../generic/status-parts.js";
+import { validatesRuntimeClass } from "./validate-runtime-class.js";
+
+export const nodeStrategies: StrategyTable = {
+  "node/runtimeclasses": {
+    ...validatesRuntimeClass,
+    judges: "classes",
+    ...replacedWhenSeen,
+  },
+};

@@ -1,0 +1,12 @@
+/** Strategy of PodDisruptionBudget. */
+import type { StrategyTable } from "../../kinds/strategy.js";
+import { replacedWhenSeen, specAndStatus } from "../generic/status-parts.js";
+import { validatesPodDisruptionBudget } from "./validate-budget.js";
+
+export const policyStrategies: StrategyTable = {
+  "policy/poddisruptionbudgets": {
+    ...specAndStatus,
+    ...validatesPodDisruptionBudget,
+    ...replacedWhenSeen,
+  },
+};

@@ -1,0 +1,22 @@
+/** Defaults of the resource group that depend on other fields, or on the time. */
+import type { JsonObject } from "../../api/meta.js";
+import { type DefaultRules, fill, isUnset } from "./rule.js";
+
+function countOne(request: JsonObject): void {
+  const isUncounted = isUnset(request.count) || request.count === 0;
+  if (isUncounted && request.allocationMode === "ExactCount") request.count = 1;
+}
+
+/** In the first beta a request is its own exact request, when it names a class. */
+export function defaultFlatDeviceRequest(request: JsonObject): void {
+  if (isUnset(request.deviceClassName)) return;
+  fill(request, "allocationMode", "ExactCount");
+  countOne(request);
+}
+
+export const resourceDefaults: DefaultRules = {
+  "ExactDeviceRequest count": countOne,
+  "DeviceTaint timeAdded": (taint, { now }) => {
+    fill(taint, "timeAdded", `${now().toISOString().slice(0, 19)}Z`);
+  },
+};
