@@ -45,6 +45,8 @@ export interface BuiltIn {
   readonly resources: readonly RootResource[];
   /** Group-versions in discovery order; those without a resource are left out. */
   readonly order: readonly GroupVersion[];
+  /** Versions that are known and not served: objects still say who wrote which field in them. */
+  readonly unserved?: readonly MainResource[];
 }
 
 export interface Catalog {
@@ -66,6 +68,8 @@ export interface Catalog {
   stored(partition: PartitionId): MainResource | undefined;
   /** The versions that one partition is served in. */
   versionsOf(partition: PartitionId): readonly MainResource[];
+  /** Those, and the versions that it could be served in. */
+  knownVersionsOf(partition: PartitionId): readonly MainResource[];
   /** What the view must know of a partition. */
   traits(partition: PartitionId): PartitionTraits;
 }
@@ -130,6 +134,10 @@ function assemble(
     groupVersion: (group, version) => groupVersions.get(keyOf(group, version, "")),
     stored: (partition) => stored.get(partition),
     versionsOf: (partition) => versions.get(partition) ?? [],
+    knownVersionsOf: (partition) => [
+      ...(versions.get(partition) ?? []),
+      ...(builtIn.unserved ?? []).filter((resource) => resource.partition === partition),
+    ],
     traits: (partition) => traits.get(partition) ?? NO_TRAITS,
   } satisfies Catalog);
 }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { createNaming } from "../api/naming.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import type { VirtualOperation } from "../kinds/served-resource.js";
-import { loadFacts } from "../types/load-facts.js";
+import { loadFacts, storageVersionHash } from "../types/load-facts.js";
 import { createBuiltInCatalog } from "./built-in-catalog.js";
 import { STRATEGIES } from "./groups.js";
 import { ACTIONS, PARTS } from "./subresources/subresources.js";
@@ -85,6 +85,21 @@ test("versions of one resource share a partition, whose stored form is the GA ve
   assert.equal(beta.conversion, undefined);
   assert.equal(policies.storedCodec, beta.codec);
   assert.equal(catalog.stored("core/events")?.group, "");
+});
+
+test("S2-DEP-04: the storage version hash of a resource is that of what is really stored", () => {
+  const { catalog } = open("kubernetes", () => true);
+  for (const resource of catalog.resources) {
+    if (resource.form !== "main") continue;
+    const { partition, kind, group, version } = resource;
+    const stored = catalog.versionsOf(partition).find(({ conversion }) => conversion === undefined);
+    assert.ok(stored !== undefined, partition);
+    assert.equal(
+      resource.fact.storageVersionHash,
+      storageVersionHash(stored, kind),
+      `${group}/${version} ${resource.resource}`,
+    );
+  }
 });
 
 test("a foreign vendor's groups are found in its spelling", () => {

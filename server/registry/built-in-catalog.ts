@@ -58,7 +58,12 @@ export function createBuiltInCatalog(options: BuiltInOptions): Catalog {
     .filter(({ subresource }) => subresource === "")
     .map(create)
     .filter((resource) => resource !== undefined);
-  return createCatalog({ resources, order: facts.groupVersions });
+  const served = new Set(resources.map(({ fact }) => pathOf(fact)));
+  const unserved = facts.resources
+    .filter((fact) => fact.subresource === "" && !served.has(pathOf(fact)))
+    .map(create)
+    .filter((resource) => resource?.form === "main");
+  return createCatalog({ resources, unserved, order: facts.groupVersions });
 }
 
 /** Makes the resource of a row of the facts; undefined where it stores nothing and nobody runs it. */

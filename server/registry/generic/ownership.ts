@@ -71,7 +71,7 @@ export function createOwnership({ naming, clock, catalog }: OwnershipOptions): O
       resetFields: resetFieldsOf(schema, main.subresources.has("status")),
       otherVersion(apiVersion) {
         const other = catalog.current
-          .versionsOf(main.partition)
+          .knownVersionsOf(main.partition)
           .find((one) => one.kind === main.kind && formatGroupVersion(one) === apiVersion);
         if (other === undefined) return undefined;
         return remembered(versions, other, () => versionOf(main, other));
