@@ -27,7 +27,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["server/admission", "server/audit", "server/authn", "server/authz", "server/flowcontrol"],
   ["server/registry"],
   ["server/endpoints"],
-  ["server/controllers", "server/extensions"],
+  ["server/aggregation", "server/controllers", "server/extensions"],
   ["server/http"],
   ["server/config"],
   ["server/wiring"],

@@ -6,6 +6,7 @@ import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Naming } from "../api/naming.js";
 import type { TokenIssuer } from "../authn/service-account/token-issuer.js";
+import { type LocalGroupVersion, runApiServices } from "./api-service-loop.js";
 import { runBootstrapSigner } from "./bootstrap-signer.js";
 import { type ControllerName, isControllerEnabled } from "./controller-names.js";
 import { runDefinitionController } from "./definition-controller.js";
@@ -31,6 +32,8 @@ export interface ControllersOptions {
   readonly identity?: string;
   /** The flag --controllers: which loops run; default: all. */
   readonly controllers?: readonly string[];
+  /** What is served now, for its APIServices; without it none are made. */
+  readonly servedGroupVersions?: () => readonly LocalGroupVersion[];
   /** For the loops of service accounts; without it they do not run. */
   readonly serviceAccounts?: {
     readonly issuer: TokenIssuer;
@@ -72,6 +75,8 @@ export async function runControllers(
       isOn("clusterrole-aggregation") && runRoleAggregation(parts, leading),
       isOn("tokencleaner") && runTokenCleaner(parts, leading),
       isOn("bootstrapsigner") && runBootstrapSigner(parts, leading),
+      options.servedGroupVersions !== undefined &&
+        runApiServices({ ...parts, served: options.servedGroupVersions }, leading),
       runServiceAccounts({ ...parts, isOn }, options.serviceAccounts, leading),
       // With no loop on, it would give the lock back and take it again without end.
       untilAborted(leading),

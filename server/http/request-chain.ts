@@ -42,6 +42,8 @@ export interface RequestChainParts {
   readonly beforeAuthentication?: readonly RequestMiddleware[];
   /** Steps of other parts: impersonation, flow control. */
   readonly beforeAuthorization?: readonly RequestMiddleware[];
+  /** Steps of other parts: requests that other servers answer. */
+  readonly beforeRoutes?: readonly RequestMiddleware[];
   /** Paths that are no resources (see routes.ts); passes on what it does not know. */
   readonly routes: RequestMiddleware;
   /** The resources' verbs. */
@@ -71,6 +73,7 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
     withAuthorization(parts.authorizer),
     // Only what was let in counts as open.
     withLongRunningCount(metrics),
+    ...(parts.beforeRoutes ?? []),
     parts.routes,
     parts.handler,
   ];

@@ -31,3 +31,12 @@ export function upgradeOf(request: IncomingMessage | Http2ServerRequest): Upgrad
     ? upgrade
     : undefined;
 }
+
+/** The connection to take over and the protocol that is asked for, whatever it is; for proxies. */
+export function upgradeTo(
+  request: IncomingMessage | Http2ServerRequest,
+): (Upgrade & { readonly protocol: string }) | undefined {
+  const upgrade = (request as Upgradable)[UPGRADE];
+  const protocol = request.headers.upgrade;
+  return upgrade === undefined || protocol === undefined ? undefined : { ...upgrade, protocol };
+}

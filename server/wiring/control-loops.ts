@@ -16,6 +16,7 @@ import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
 import { createOwnership } from "../registry/generic/ownership.js";
 import { loadFacts } from "../types/load-facts.js";
 import { followDefinitions } from "./custom-kinds.js";
+import { servedGroupVersions } from "./served-group-versions.js";
 import { createViews } from "./storage.js";
 import { openStore, STORE_START_MS } from "./store.js";
 
@@ -71,7 +72,19 @@ export async function runControlLoops(
   encryption?.spawnReload({ view, reopen: (until) => tokenKeys.reopen(until), lifecycle });
   try {
     const { controllers } = config;
-    await runControllers({ objects, naming, clock, logger, serviceAccounts, controllers }, signal);
+    const served = () => servedGroupVersions(catalog.current, facts);
+    await runControllers(
+      {
+        objects,
+        naming,
+        clock,
+        logger,
+        serviceAccounts,
+        controllers,
+        servedGroupVersions: served,
+      },
+      signal,
+    );
   } catch (error) {
     if (!signal.aborted) throw error;
   }

@@ -11,6 +11,7 @@ import type { Health } from "../http/health.js";
 import type { DocumentHandler } from "../http/routes.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { Facts } from "../schema/model.js";
+import type { Aggregation } from "./aggregation.js";
 
 export interface DocumentParts {
   readonly config: Config;
@@ -20,10 +21,12 @@ export interface DocumentParts {
   readonly freshness: Pick<FreshnessBarrier, "fresh">;
   readonly health: Health;
   readonly address: () => string;
+  /** Local and remote kinds; and the parts of OpenAPI that others have. */
+  readonly aggregation: Pick<Aggregation, "groups" | "openApiParts">;
 }
 
 export function createDocuments(parts: DocumentParts): Record<string, DocumentHandler> {
-  const { config, build, facts, catalog, freshness, health, address } = parts;
+  const { config, build, facts, catalog, freshness, health, address, aggregation } = parts;
   const served = {
     naming: config.naming,
     model: facts.model,
@@ -31,6 +34,7 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
   };
   const discovery = createDiscovery({
     ...served,
+    catalog: aggregation.groups,
     build,
     releases: config.releases,
     serverAddress: address,
@@ -46,6 +50,7 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
   });
   const openApi = createOpenApi({
     ...served,
+    remoteParts: aggregation.openApiParts,
     builtIn: catalog.current.groups.flatMap(({ versions }) => versions),
     title: "Keelson",
     apiVersion: formatApiVersion(build),

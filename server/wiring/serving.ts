@@ -26,6 +26,7 @@ import { withWebSocketBearer } from "../http/web-socket-bearer.js";
 import type { Registry } from "../registry/generic/registry.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
+import { type Aggregation, createAggregation } from "./aggregation.js";
 import { type Audit, openAudit } from "./audit.js";
 import { createSources } from "./computed-sources.js";
 import { createDocuments } from "./documents.js";
@@ -46,6 +47,7 @@ export interface Serving extends AsyncDisposable {
   readonly ticker: WatchTicker;
   /** Of background work: it ends after the last request, which may need it. */
   readonly lifecycle: Lifecycle;
+  readonly aggregation: Aggregation;
   /** Readiness fails from now on, and nothing else changes. */
   refuseReadiness(): void;
 }
@@ -84,7 +86,10 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const { view } = access.views;
     const flowControl = createFlowControl({ config, view, catalog, metrics });
     flowControl?.spawn(lifecycle);
-    const chain = createChain({ ...parts, health, registry, audit, flowControl, ticker });
+    const { freshness } = access.views;
+    const aggregation = createAggregation({ config, view, catalog, freshness, logger });
+    const common = { ...parts, health, registry, audit, flowControl, ticker };
+    const chain = createChain({ ...common, aggregation });
     const listener = await Listener.open(
       {
         host: config.bindAddress,
@@ -106,6 +111,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       health,
       ticker,
       lifecycle,
+      aggregation,
       refuseReadiness() {
         isEnding = true;
       },
@@ -119,11 +125,12 @@ interface ChainParts extends ServingParts {
   readonly registry: Registry;
   readonly audit: Audit | undefined;
   readonly flowControl: FlowControlStep | undefined;
+  readonly aggregation: Aggregation;
   readonly ticker: WatchTicker;
 }
 
 function createChain(parts: ChainParts) {
-  const { config, facts, metrics, logger, storage, audit, flowControl } = parts;
+  const { config, facts, metrics, logger, storage, audit, flowControl, aggregation } = parts;
   const { health, registry, ticker } = parts;
   const { catalog, views, authentication, authorization } = parts.access;
   const { naming } = config;
@@ -167,7 +174,8 @@ function createChain(parts: ChainParts) {
       ...(flowControl === undefined ? [] : [flowControl.middleware]),
     ],
     requestTimeoutMs: config.requestTimeoutMs,
-    isServed: (info) => isServedPath(catalog.current, info),
+    isServed: (info) => isServedPath(catalog.current, info) || aggregation.isServed(info),
+    beforeRoutes: [aggregation.middleware],
     routes: createRoutes({
       health,
       metrics,

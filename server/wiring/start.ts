@@ -11,18 +11,21 @@ import { runControllers } from "../controllers/run-controllers.js";
 import { ensureSystemNamespaces, runSystemNamespaces } from "../controllers/system-namespaces.js";
 import { ensureSystemPriorityClasses } from "../controllers/system-priority-classes.js";
 import type { Metrics } from "../http/metrics.js";
+import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
 import { collectGarbage } from "./collect-garbage.js";
 import { rootAuthorityOf } from "./control-loops.js";
 import { Presence } from "./presence.js";
 import { warmCodecs } from "./registry.js";
 import type { Security } from "./security.js";
+import { servedGroupVersions } from "./served-group-versions.js";
 import type { Serving } from "./serving.js";
 import { spawnCompactor } from "./storage.js";
 import type { OpenedStore } from "./store.js";
 
 export interface StartParts {
   readonly config: Config;
+  readonly facts: Facts;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly security: Security;
@@ -118,6 +121,7 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
     const info = { server: `https://${parts.serverAddress()}`, authority: rootAuthority() };
     await ensureClusterInfo(objects, naming, info, signal);
   }
+  serving.aggregation.spawn(lifecycle, objects);
   lifecycle.spawn("flow control defaults", (until) => runFlowControlDefaults(loops, until));
   lifecycle.spawn("system namespaces", (until) => runSystemNamespaces(loops, until));
   const trust = () => security.trust();
@@ -127,7 +131,8 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
   if (!config.runControllers) return;
   const serviceAccounts = { issuer: storage.tokenKeys.issuer, rootAuthority };
   const { controllers } = config;
+  const served = () => servedGroupVersions(registry.catalog.current, parts.facts);
   lifecycle.spawn("controllers", (until) =>
-    runControllers({ ...loops, serviceAccounts, controllers }, until),
+    runControllers({ ...loops, serviceAccounts, controllers, servedGroupVersions: served }, until),
   );
 }

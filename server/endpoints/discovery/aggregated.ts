@@ -41,8 +41,8 @@ export function toApiGroupDiscoveryList(
   };
 }
 
-function toVersion({ version, facts }: ServedGroupVersion): JsonObject {
-  return { version, resources: toResources(facts), freshness: "Current" };
+function toVersion({ version, facts, freshness = "Current" }: ServedGroupVersion): JsonObject {
+  return { version, resources: toResources(facts), freshness };
 }
 
 /**

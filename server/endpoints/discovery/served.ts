@@ -10,7 +10,10 @@ import type { SchemaModel } from "../../schema/model.js";
 export type ServedGroupVersion = Pick<
   CatalogGroupVersion,
   "group" | "version" | "resources" | "facts"
->;
+> & {
+  /** Whether another server, whose it is, has said so lately; absent = it is this server's. */
+  readonly freshness?: "Current" | "Stale";
+};
 
 export interface ServedGroup {
   /** "" = core. */

@@ -33,6 +33,7 @@ import { encodeGnostic } from "./gnostic.js";
 import type { OpenApiVersion } from "./schema-object.js";
 
 const JSON_TYPE = "application/json";
+const NO_PARTS: ReadonlyMap<string, string> = new Map();
 const V2_PATH = "/openapi/v2";
 const V3_PATH = "/openapi/v3";
 
@@ -59,7 +60,11 @@ interface Encodings {
   get(encoding: Encoding): Promise<Document>;
 }
 
-export type OpenApiOptions = OpenApiSource & Pick<ServedResources, "catalog">;
+export type OpenApiOptions = OpenApiSource &
+  Pick<ServedResources, "catalog"> & {
+    /** Parts that other servers have, by key, with their hashes; requests for them do not come here. */
+    readonly remoteParts?: () => ReadonlyMap<string, string>;
+  };
 
 /** What one catalog has. */
 interface Documents {
@@ -68,7 +73,11 @@ interface Documents {
   root(): Promise<Document>;
 }
 
-export function createOpenApi({ catalog, ...source }: OpenApiOptions): OpenApi {
+export function createOpenApi({
+  catalog,
+  remoteParts = () => NO_PARTS,
+  ...source
+}: OpenApiOptions): OpenApi {
   const ofCatalog = new WeakMap<ServedGroups, Documents>();
   const ofSubject = new WeakMap<object, Encodings>();
   const fixed = new Map<string, Encodings>();
@@ -115,7 +124,9 @@ export function createOpenApi({ catalog, ...source }: OpenApiOptions): OpenApi {
         return respond(await documents.v2.get(chooseEncoding("v2", headers.accept)), headers);
       }
       if (path === V3_PATH || path === `${V3_PATH}/`) {
-        return respond(await documents.root(), headers);
+        const root = await documents.root();
+        const remote = remoteParts();
+        return respond(remote.size === 0 ? root : await withParts(root, remote), headers);
       }
       if (!path.startsWith(`${V3_PATH}/`)) return undefined;
       const key = path.slice(V3_PATH.length + 1);
@@ -179,6 +190,14 @@ async function buildRoot(parts: ReadonlyMap<string, Encodings>): Promise<Documen
     paths[key] = { serverRelativeURL: hashedAddress(key, unquote(document.etag)) };
   }
   return await finishDocument(JSON_TYPE, Buffer.from(`${JSON.stringify({ paths })}\n`));
+}
+
+/** The list of parts with those of other servers; a small document, and asked for seldom. */
+async function withParts(root: Document, remote: ReadonlyMap<string, string>): Promise<Document> {
+  const { paths } = JSON.parse(root.body.toString()) as { paths: Record<string, unknown> };
+  for (const [key, hash] of remote) paths[key] = { serverRelativeURL: hashedAddress(key, hash) };
+  const sorted = Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return await finishDocument(JSON_TYPE, Buffer.from(`${JSON.stringify({ paths: sorted })}\n`));
 }
 
 function hashedAddress(key: string, hash: string): string {

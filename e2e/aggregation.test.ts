@@ -1,0 +1,245 @@
+/**
+ * API services of others: one Keelson behind another, by its front-proxy certificate. Who asks is who
+ * the front server says, what is served is in force at the next request on every replica, and a
+ * service that is dead costs nobody else anything.
+ */
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { eventually } from "./harness/eventually.js";
+import type { ApiObject, HttpsClient, WatchEvent } from "./harness/https-client.js";
+import { Kubectl } from "./harness/kubectl.js";
+import { type ServerProcess, startServer } from "./harness/server-process.js";
+import { makeTempDir } from "./harness/temp-dir.js";
+import { TestAuthority } from "./harness/test-authority.js";
+import { startEtcd } from "./tools/etcd.js";
+
+const SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices";
+const WIDGETS = "/apis/shop.example.com/v1/namespaces/default/widgets";
+const AS_JANE = { "impersonate-user": "jane", "impersonate-group": "system:authenticated" };
+
+test("requests for another server's kinds are passed on as the user who asks, and its kinds are published", async () => {
+  await using folder = await makeTempDir("aggregation");
+  await using etcd = await startEtcd();
+  const identity = await makeIdentity(folder.path);
+  await using back = await startServer({
+    flags: [
+      `--requestheader-client-ca-file=${identity.authority}`,
+      "--requestheader-username-headers=X-Remote-User",
+      "--requestheader-uid-headers=X-Remote-Uid",
+      "--requestheader-group-headers=X-Remote-Group",
+      "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+    ],
+  });
+  const flags = [
+    `--etcd-servers=${etcd.endpoint}`,
+    `--proxy-client-cert-file=${identity.certificate}`,
+    `--proxy-client-key-file=${identity.key}`,
+  ];
+  await using one = await startServer({ flags });
+  await using two = await startServer({ flags: [...flags, "--run-controllers=false"] });
+  await defineWidgets(back.client);
+  await allow(back.client, "jane");
+  await allow(one.client, "jane");
+  await allow(one.client, "john");
+
+  // In force on the other replica for the very next request, before anybody has looked at the service.
+  await publish(one.client, back.port);
+  const made = { apiVersion: "shop.example.com/v1", kind: "Widget", metadata: { name: "w" } };
+  (await two.client.post(WIDGETS, { ...made, spec: { size: 3 } })).expect(201);
+  (await back.client.get(`${WIDGETS}/w`)).expect(200);
+
+  // Both servers decide, and the one behind knows who asks.
+  const asked = (user: string) =>
+    one.client.request(`${WIDGETS}/w`, { headers: { ...AS_JANE, "impersonate-user": user } });
+  (await asked("jane")).expect(200);
+  const refused = (await asked("john")).expect(403);
+  assert.match(refused.text, /User \\"john\\" cannot get resource/);
+  (await asked("nobody")).expect(403);
+
+  await eventually(
+    "the service is available",
+    async () => (await condition(one)).status === "True",
+  );
+  assert.equal((await condition(one)).reason, "Passed");
+  await using kubectl = await Kubectl.open(one);
+  assert.match(
+    await kubectl.ok(["get", "widgets", "-o", "name"]),
+    /^widget\.shop\.example\.com\/w$/m,
+  );
+  assert.match(
+    await kubectl.ok(["api-resources", "--api-group=shop.example.com"]),
+    /widgets .*wd .*Widget/,
+  );
+  assert.match(await kubectl.ok(["explain", "widget.spec.size"]), /How large it is/);
+  await kubectl.ok(["patch", "widget", "w", "--type=merge", "-p", '{"spec":{"size":4}}']);
+  assert.match(await kubectl.ok(["get", "apiservices"]), /v1\.apps +Local +True/);
+
+  // A watch through both servers, and its end when the client goes.
+  const events = await two.client.watch(`${WIDGETS}?watch=1&resourceVersion=0`);
+  assert.equal(await nameOfNext(events), "w");
+  (await back.client.delete(`${WIDGETS}/w`)).expect(200);
+  assert.equal(await nameOfNext(events), "w");
+  await events.return();
+  await eventually("the watch behind has ended", async () =>
+    /apiserver_longrunning_requests\{[^}]*resource="widgets"[^}]*\} 0|^(?!.*resource="widgets")/s.test(
+      longRunning((await back.client.get("/metrics")).text),
+    ),
+  );
+
+  // Taken away: nobody serves it any more, on any replica, from the next request on.
+  (await one.client.delete(`${SERVICES}/v1.shop.example.com`)).expect(200);
+  (await two.client.get(WIDGETS)).expect(404);
+  const { text } = await two.client.get("/apis");
+  assert.doesNotMatch(text, /shop\.example\.com/);
+});
+
+test("a service that is dead is said to be, answers 503, and delays nothing else", async () => {
+  await using front = await startServer();
+  {
+    await using back = await startServer({ flags: ["--anonymous-auth=true"] });
+    await publish(front.client, back.port);
+    // Without a proxy's certificate nobody vouches for the user: the server behind refuses, in its own words.
+    const refused = await front.client.get("/apis/shop.example.com/v1/widgets");
+    assert.ok([401, 403].includes(refused.status), refused.text);
+    await back.stop();
+  }
+  await eventually("the service is found dead", async () => {
+    const { status, reason } = await condition(front);
+    return status === "False" && reason === "FailedDiscoveryCheck";
+  });
+  const answer = (await front.client.get("/apis/shop.example.com/v1/widgets")).expect(503);
+  assert.equal(answer.object.reason, "ServiceUnavailable");
+  const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+  const { items } = (await front.client.get("/apis", accept)).expect(200);
+  const group = items.find(({ metadata }) => metadata.name === "shop.example.com");
+  assert.ok(group !== undefined);
+  const [version] = group.versions as { freshness: string }[];
+  assert.equal(version?.freshness, "Stale");
+
+  const lost = service("v1.lost.example.com", "lost.example.com", "nowhere");
+  (await front.client.post(SERVICES, lost)).expect(201);
+  await eventually("the service is not there", async () => {
+    const { reason } = await condition(front, "v1.lost.example.com");
+    return reason === "ServiceNotFound";
+  });
+  (await front.client.get("/api/v1/namespaces/default/configmaps")).expect(200);
+});
+
+async function nameOfNext(events: AsyncGenerator<WatchEvent, void>): Promise<string | undefined> {
+  const { value } = await events.next();
+  return value?.object.metadata.name;
+}
+
+interface Condition {
+  readonly status?: string;
+  readonly reason?: string;
+}
+
+async function condition(
+  { client }: ServerProcess,
+  name = "v1.shop.example.com",
+): Promise<Condition> {
+  const { status } = (await client.get(`${SERVICES}/${name}`)).object as {
+    status?: { conditions?: Condition[] };
+  };
+  return status?.conditions?.[0] ?? {};
+}
+
+function longRunning(metrics: string): string {
+  return metrics
+    .split("\n")
+    .filter((line) => line.startsWith("apiserver_longrunning_requests"))
+    .join("\n");
+}
+
+function service(name: string, group: string, behind: string, port = 443): ApiObject {
+  return {
+    apiVersion: "apiregistration.k8s.io/v1",
+    kind: "APIService",
+    metadata: { name },
+    spec: {
+      group,
+      version: "v1",
+      service: { namespace: "default", name: behind, port },
+      insecureSkipTLSVerify: true,
+      groupPriorityMinimum: 1000,
+      versionPriority: 15,
+    },
+  };
+}
+
+async function publish(client: HttpsClient, port: number): Promise<void> {
+  const behind = {
+    metadata: { name: "behind" },
+    spec: { type: "ExternalName", externalName: "localhost", ports: [{ port }] },
+  };
+  (await client.post("/api/v1/namespaces/default/services", behind)).expect(201);
+  const published = service("v1.shop.example.com", "shop.example.com", "behind", port);
+  (await client.post(SERVICES, published)).expect(201);
+}
+
+async function allow(client: HttpsClient, user: string): Promise<void> {
+  const rbac = "/apis/rbac.authorization.k8s.io/v1";
+  const role = {
+    metadata: { name: `widgets-${user}` },
+    rules: [{ apiGroups: ["shop.example.com"], resources: ["widgets"], verbs: ["*"] }],
+  };
+  const binding = {
+    metadata: { name: `widgets-${user}` },
+    roleRef: {
+      apiGroup: "rbac.authorization.k8s.io",
+      kind: "ClusterRole",
+      name: role.metadata.name,
+    },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: user }],
+  };
+  (await client.post(`${rbac}/clusterroles`, role)).expect(201);
+  (await client.post(`${rbac}/clusterrolebindings`, binding)).expect(201);
+}
+
+async function defineWidgets(client: HttpsClient): Promise<void> {
+  const size = { type: "integer", description: "How large it is." };
+  const definition = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "widgets.shop.example.com" },
+    spec: {
+      group: "shop.example.com",
+      scope: "Namespaced",
+      names: { plural: "widgets", singular: "widget", kind: "Widget", shortNames: ["wd"] },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: {
+              type: "object",
+              properties: { spec: { type: "object", properties: { size } } },
+            },
+          },
+        },
+      ],
+    },
+  };
+  const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  (await client.post(path, definition)).expect(201);
+  await eventually("widgets are served", async () => (await client.get(WIDGETS)).status === 200);
+}
+
+/** A proxy's certificate, and the authority that vouches for it, as files. */
+async function makeIdentity(folder: string) {
+  const authority = await TestAuthority.create("front-proxy-ca");
+  const { cert, key } = await authority.issue({ commonName: "front-proxy-client" });
+  const files = {
+    authority: join(folder, "proxy-ca.pem"),
+    certificate: join(folder, "proxy.pem"),
+    key: join(folder, "proxy.key"),
+  };
+  await writeFile(files.authority, authority.certificate);
+  await writeFile(files.certificate, cert);
+  await writeFile(files.key, key);
+  return files;
+}

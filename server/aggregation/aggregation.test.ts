@@ -1,0 +1,226 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
+import type { ServedGroupVersion } from "../endpoints/discovery/served.js";
+import { createUser } from "../request/user-info.js";
+import { ApiServices } from "./api-services.js";
+import { answerHeaders, forwardedHeaders } from "./forwarded-headers.js";
+import { AllServedGroups } from "./served-groups.js";
+import { locate, type ServiceView, UnreachableService } from "./service-address.js";
+
+const user = createUser({
+  name: "jané",
+  uid: "7",
+  groups: ["a", "b"],
+  extra: { "example.com/scopes": ["x"] },
+});
+
+test("who asks is said in the headers of a front proxy, and nothing that the client said of it", () => {
+  const pairs = forwardedHeaders({
+    headers: {
+      ":path": "/x",
+      accept: "application/json",
+      authorization: "Bearer secret",
+      "x-remote-user": "root",
+      "impersonate-user": "root",
+      "x-forwarded-for": "10.0.0.1",
+      connection: "close, x-mine",
+      "x-mine": "1",
+      te: "trailers",
+      "set-cookie": ["a", "b"],
+    },
+    user,
+    auditId: "id",
+    remoteAddress: "10.0.0.2",
+    host: "api.example.com",
+    uri: "/apis/x",
+  });
+
+  assert.deepEqual(toPairs(pairs), [
+    ["accept", "application/json"],
+    ["set-cookie", "a"],
+    ["set-cookie", "b"],
+    ["X-Remote-User", Buffer.from("jané").toString("latin1")],
+    ["X-Remote-Uid", "7"],
+    ["X-Remote-Group", "a"],
+    ["X-Remote-Group", "b"],
+    ["X-Remote-Extra-example.com%2Fscopes", "x"],
+    ["X-Forwarded-For", "10.0.0.1, 10.0.0.2"],
+    ["X-Forwarded-Host", "api.example.com"],
+    ["X-Forwarded-Proto", "https"],
+    ["X-Forwarded-Uri", "/apis/x"],
+    ["Audit-Id", "id"],
+  ]);
+});
+
+test("a header of several lines cannot be made of a name", () => {
+  const evil = createUser({ name: "a\r\nX-Remote-Group: system:masters" });
+  const pairs = forwardedHeaders({
+    headers: {},
+    user: evil,
+    auditId: "",
+    remoteAddress: "",
+    host: "",
+    uri: "",
+  });
+
+  assert.equal(pairs[1], "aX-Remote-Group: system:masters");
+});
+
+test("of an answer, what belongs to the connection stays behind", () => {
+  const raw = ["Content-Type", "a/b", "Connection", "X-Own", "X-Own", "1", "Keep-Alive", "5"];
+
+  assert.deepEqual(answerHeaders([...raw, "Audit-Id", "theirs"].map((text) => Buffer.from(text))), [
+    ["Content-Type", "a/b"],
+  ]);
+});
+
+test("services follow their objects, in order of precedence, and stay the same value while nothing changes", () => {
+  const services = new ApiServices();
+  let changes = 0;
+  services.subscribe(() => changes++);
+  const metrics = stored("v1.metrics.example.com", apiService("metrics.example.com", 100, 10));
+  services.put(metrics);
+  services.put(stored("v1.", { spec: { version: "v1" } }));
+  services.put(stored("v1.first.example.com", apiService("first.example.com", 2000, 10)));
+  assert.deepEqual(
+    services.all.map(({ service }) => service.group),
+    ["first.example.com", "metrics.example.com"],
+  );
+
+  const { service } = services.find("metrics.example.com", "v1") ?? {};
+  const status = {
+    conditions: [{ type: "Available", status: "False", reason: "x", message: "y" }],
+  };
+  const changed = stored(metrics.name, { ...apiService("metrics.example.com", 100, 10), status });
+  services.put(changed);
+  assert.deepEqual(services.find("metrics.example.com", "v1")?.availability, {
+    isAvailable: false,
+    reason: "x",
+    message: "y",
+  });
+  assert.deepEqual(services.find("metrics.example.com", "v1")?.service, service);
+
+  services.deleted(changed);
+  assert.equal(services.find("metrics.example.com", "v1"), undefined);
+  assert.equal(changes, 5);
+});
+
+test("connections are kept while only the status of a service changes", () => {
+  const services = new ApiServices();
+  const before = stored("v1.a.example.com", apiService("a.example.com", 100, 10));
+  services.put(before);
+  const known = services.find("a.example.com", "v1")?.service;
+  const status = { conditions: [{ type: "Available", status: "True" }] };
+
+  services.put(stored(before.name, { ...apiService("a.example.com", 100, 10), status }));
+
+  assert.equal(services.find("a.example.com", "v1")?.service, known);
+});
+
+test("a service is found by its cluster address, its endpoints or its name, or it is said why not", () => {
+  const port = { name: "https", port: 443 };
+  const services: Record<string, unknown> = {
+    "shop/api": { spec: { clusterIP: "10.0.0.9", ports: [port] } },
+    "shop/outside": { spec: { type: "ExternalName", externalName: "api.example.com" } },
+    "shop/empty": { spec: { clusterIP: "10.0.0.8", ports: [port] } },
+    "shop/idle": { spec: { clusterIP: "10.0.0.7", ports: [port] } },
+  };
+  const slices = [
+    slice("api", [
+      { addresses: ["10.1.0.1"], conditions: { ready: false } },
+      { addresses: ["10.1.0.2"], conditions: { ready: true } },
+    ]),
+    slice("idle", []),
+  ];
+  const view: ServiceView = {
+    partition: () => ({
+      get: (path) => (services[path] === undefined ? undefined : stored(path, services[path])),
+      visit(_namespace, visitor) {
+        for (const one of slices) visitor(one);
+      },
+    }),
+  };
+  const find = (service: string, usesEndpoints = false, portNumber = 443) => {
+    const entry = read(service, portNumber);
+    const options = { view, discoveryGroup: "d", labelDomain: "example.com", usesEndpoints };
+    try {
+      const { host, port, serverName } = locate(entry, { ...options, random: () => 0 });
+      return `${host}:${port} ${serverName}`;
+    } catch (error) {
+      assert.ok(error instanceof UnreachableService);
+      return error.reason;
+    }
+  };
+
+  assert.equal(find("api"), "10.0.0.9:443 api.shop.svc");
+  assert.equal(find("api", true), "10.1.0.2:6443 api.shop.svc");
+  assert.equal(find("outside"), "api.example.com:443 outside.shop.svc");
+  assert.equal(find("none"), "ServiceNotFound");
+  assert.equal(find("api", false, 80), "ServicePortError");
+  assert.equal(find("empty"), "EndpointsNotFound");
+  assert.equal(find("idle"), "MissingEndpoints");
+});
+
+test("published groups are local and remote ones, and what did not change is the same object", () => {
+  const own = { group: "own", version: "v1", resources: [], facts: [] };
+  const local = { current: { groups: [{ name: "own", versions: [own] }] } };
+  const services = new ApiServices();
+  const groups = new AllServedGroups({
+    local,
+    remote: () => services.all,
+    publicationOf: () => undefined,
+  });
+  assert.equal(groups.current, local.current);
+
+  services.put(stored("v2.own", { ...apiService("own", 100, 10, "v2") }));
+  services.put(stored("v1.other", apiService("other", 100, 10)));
+  groups.changed();
+
+  const names = groups.current.groups.map(({ name, versions }) => [
+    name,
+    versions.map((one: ServedGroupVersion) => `${one.version} ${one.freshness ?? "local"}`),
+  ]);
+  assert.deepEqual(names, [
+    ["own", ["v1 local", "v2 Stale"]],
+    ["other", ["v1 Stale"]],
+  ]);
+  assert.equal(groups.current, groups.current);
+});
+
+function toPairs(flat: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i < flat.length; i += 2) pairs.push([flat[i] ?? "", flat[i + 1] ?? ""]);
+  return pairs;
+}
+
+function apiService(group: string, groupPriority: number, priority: number, version = "v1") {
+  return {
+    spec: {
+      group,
+      version,
+      service: { namespace: "shop", name: "api" },
+      groupPriorityMinimum: groupPriority,
+      versionPriority: priority,
+    },
+  };
+}
+
+function slice(service: string, endpoints: unknown): StoredObject {
+  const object = stored(`shop/${service}`, { ports: [{ name: "https", port: 6443 }], endpoints });
+  return Object.assign(object, { labels: { "example.com/service-name": service } });
+}
+
+function read(service: string, port: number) {
+  const services = new ApiServices();
+  const spec = { group: "g", version: "v1", service: { namespace: "shop", name: service, port } };
+  services.put(stored("v1.g", { spec }));
+  const entry = services.find("g", "v1");
+  assert.ok(entry !== undefined);
+  return entry.service;
+}
+
+function stored(path: string, object: unknown): StoredObject {
+  const name = path.split("/").at(-1) ?? "";
+  return { path, name, bytes: Buffer.from(JSON.stringify(object)) } as unknown as StoredObject;
+}

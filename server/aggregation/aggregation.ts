@@ -1,0 +1,143 @@
+/**
+ * Aggregation: the step of the request chain that passes requests for others' group-versions on, and the
+ * work in the background that keeps track of them. Stands behind authorization: who may not ask here
+ * asks nobody.
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { oneLine } from "../../storage/base/one-line.js";
+import { formatGroupVersion, type GroupVersion } from "../api/names.js";
+import { serviceUnavailable } from "../api/status.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
+import { type Barrier, reachNow } from "../request/reach-now.js";
+import type { RequestInfo } from "../request/request-info.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+import type { ApiServices, Availability, RemoteEntry } from "./api-services.js";
+import { passOn } from "./proxy.js";
+import type { RemoteDocuments } from "./remote-documents.js";
+import type { RemoteServers } from "./remote-server.js";
+import type { AllServedGroups } from "./served-groups.js";
+import { UnreachableService } from "./service-address.js";
+
+export interface AggregationParts {
+  readonly services: ApiServices;
+  readonly servers: RemoteServers;
+  readonly documents: RemoteDocuments;
+  readonly groups: AllServedGroups;
+  readonly catalog: CatalogSource;
+  readonly freshness: Barrier;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** How often services are asked what they serve, and whether they do. */
+const LOOK_INTERVAL_MS = 30_000;
+/** How soon again when one did not answer as it should. */
+const RETRY_INTERVAL_MS = 2_000;
+
+export function withAggregation({
+  services,
+  servers,
+  catalog,
+  freshness,
+}: AggregationParts): RequestMiddleware {
+  return async function aggregation(ctx, next) {
+    const { state } = ctx;
+    const asked = groupVersionOf(state.info);
+    if (asked === undefined) return await next();
+    const { group, version } = asked;
+    let entry = services.find(group, version);
+    const isLocal = catalog.current.groupVersion(group, version) !== undefined;
+    if (entry === undefined && isLocal) return await next();
+    // It may have come, gone or changed by a write that this replica has not seen.
+    if (!state.isFresh) {
+      await reachNow(freshness, state);
+      entry = services.find(group, version);
+    }
+    if (entry === undefined) return await next();
+    if (entry.availability?.isAvailable === false) throw serviceUnavailable("service unavailable");
+    await passOn(ctx, servers.of(entry.service));
+  };
+}
+
+/** Of a resource, and of the document of a group-version itself. */
+function groupVersionOf(info: RequestInfo): GroupVersion | undefined {
+  if (info.isResourceRequest) return info.group === "" ? undefined : info;
+  const [, group, version] =
+    /^\/apis\/([^/]+)\/([^/]+)\/?$/.exec(info.path) ??
+    /^\/openapi\/v3\/apis\/([^/]+)\/([^/]+)$/.exec(info.path) ??
+    [];
+  return group === undefined || version === undefined ? undefined : { group, version };
+}
+
+/** Tells somebody what was found out of a service. */
+export type ReportAvailability = (name: string, availability: Availability) => Promise<void>;
+
+/** Looks at all services, at an interval and when one changes. Runs until the signal aborts. */
+export async function runAggregation(
+  parts: AggregationParts,
+  report: ReportAvailability,
+  signal: AbortSignal,
+): Promise<void> {
+  const { services, servers, documents, groups, clock } = parts;
+  let wake = () => {};
+  services.subscribe(() => {
+    const current = new Set(services.all.map(({ service }) => service));
+    servers.keepOnly(current);
+    documents.keepOnly(current);
+    groups.changed();
+    wake();
+  });
+  while (!signal.aborted) {
+    const changed = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    const looks = await Promise.all(services.all.map((entry) => look(parts, entry, report)));
+    const intervalMs = looks.every(Boolean) ? LOOK_INTERVAL_MS : RETRY_INTERVAL_MS;
+    const ended = new AbortController();
+    const waits = AbortSignal.any([signal, ended.signal]);
+    await Promise.race([clock.sleep(intervalMs, waits).catch(() => {}), changed]);
+    ended.abort();
+  }
+  servers.close();
+}
+
+/** @returns whether it answers as it should */
+async function look(
+  { servers, documents, groups, logger }: AggregationParts,
+  { service, availability }: RemoteEntry,
+  report: ReportAvailability,
+): Promise<boolean> {
+  const found = await examine();
+  const isSame =
+    availability?.isAvailable === found.isAvailable &&
+    availability.reason === found.reason &&
+    availability.message === found.message;
+  if (!isSame) {
+    try {
+      await report(service.name, found);
+    } catch (error) {
+      logger.warn(
+        { apiService: service.name, err: oneLine(error) },
+        "the state of an API service cannot be written",
+      );
+      return false;
+    }
+  }
+  return found.isAvailable;
+
+  async function examine(): Promise<Availability> {
+    try {
+      if (await documents.refresh(servers.of(service))) groups.changed();
+      return { isAvailable: true, reason: "Passed", message: "all checks passed" };
+    } catch (error) {
+      groups.changed();
+      if (error instanceof UnreachableService) {
+        return { isAvailable: false, reason: error.reason, message: error.message };
+      }
+      const path = `/apis/${formatGroupVersion(service)}`;
+      const message = `failing or missing response from ${path}: ${(error as Error).message}`;
+      return { isAvailable: false, reason: "FailedDiscoveryCheck", message };
+    }
+  }
+}

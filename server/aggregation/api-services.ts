@@ -1,0 +1,176 @@
+/**
+ * ApiServices: which group-versions other servers serve, by the stored APIServices. Kept in step with
+ * the view in the feed's own turn, so a service that was added, changed or removed through any replica
+ * counts for the next request on this one.
+ *
+ *   api-services.ts      what is configured            remote-server.ts    a pool of connections to one
+ *   service-address.ts   where a service is            proxy.ts            one request passed on
+ *   remote-documents.ts  what a service publishes      served-groups.ts    local and remote kinds together
+ */
+import type { PartitionObserver } from "../../storage/cache/partition.js";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
+import { formatGroupVersion } from "../api/names.js";
+
+/** A remote one. Replaced as a whole when its specification changes. */
+export interface RemoteService {
+  readonly name: string;
+  readonly group: string;
+  readonly version: string;
+  readonly namespace: string;
+  readonly service: string;
+  readonly port: number;
+  /** PEM; "" = the machine's authorities. */
+  readonly caBundle: string;
+  readonly skipsVerification: boolean;
+  readonly groupPriority: number;
+  readonly versionPriority: number;
+}
+
+/** As the status says it; unknown until somebody has looked. */
+export interface Availability {
+  readonly isAvailable: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface RemoteEntry {
+  readonly service: RemoteService;
+  readonly availability: Availability | undefined;
+}
+
+interface ApiServiceObject {
+  readonly spec?: {
+    readonly group?: string;
+    readonly version?: string;
+    readonly service?: {
+      readonly namespace?: string;
+      readonly name?: string;
+      readonly port?: number;
+    } | null;
+    readonly caBundle?: string | null;
+    readonly insecureSkipTLSVerify?: boolean;
+    readonly groupPriorityMinimum?: number;
+    readonly versionPriority?: number;
+  };
+  readonly status?: {
+    readonly conditions?:
+      | readonly {
+          readonly type?: string;
+          readonly status?: string;
+          readonly reason?: string;
+          readonly message?: string;
+        }[]
+      | null;
+  };
+}
+
+const HTTPS_PORT = 443;
+
+export class ApiServices implements PartitionObserver {
+  /** By group-version. */
+  #remote = new Map<string, RemoteEntry>();
+  readonly #listeners = new Set<() => void>();
+  #sorted: readonly RemoteEntry[] = [];
+
+  /** Highest group first, then highest version, then by name. */
+  get all(): readonly RemoteEntry[] {
+    return this.#sorted;
+  }
+
+  find(group: string, version: string): RemoteEntry | undefined {
+    return this.#remote.get(formatGroupVersion({ group, version }));
+  }
+
+  /** Told in the turn of a change. */
+  subscribe(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  replaced(objects: {
+    visit(namespace: string, after: string, visitor: (object: StoredObject) => undefined): void;
+  }): void {
+    this.#remote.clear();
+    objects.visit("", "", (object) => {
+      this.#put(object);
+      return undefined;
+    });
+    this.#changed();
+  }
+
+  put(object: StoredObject): void {
+    const key = this.#put(object);
+    this.#delete(object.name, key);
+    this.#changed();
+  }
+
+  deleted(previous: StoredObject): void {
+    this.#delete(previous.name, undefined);
+    this.#changed();
+  }
+
+  /** @returns its group-version; undefined when it is no remote one */
+  #put(object: StoredObject): string | undefined {
+    const entry = read(object);
+    if (entry === undefined) return undefined;
+    const key = formatGroupVersion(entry.service);
+    const known = this.#remote.get(key);
+    // The same value as long as the specification is the same: connections are kept by it.
+    const isSame =
+      known !== undefined && JSON.stringify(known.service) === JSON.stringify(entry.service);
+    this.#remote.set(key, isSame ? { ...entry, service: known.service } : entry);
+    return key;
+  }
+
+  /** What the APIService of this name stood for, but for one group-version. */
+  #delete(name: string, kept: string | undefined): void {
+    for (const [key, { service }] of this.#remote) {
+      if (service.name === name && key !== kept) this.#remote.delete(key);
+    }
+  }
+
+  #changed(): void {
+    this.#sorted = [...this.#remote.values()].sort(
+      ({ service: a }, { service: b }) =>
+        b.groupPriority - a.groupPriority ||
+        compare(a.group, b.group) ||
+        b.versionPriority - a.versionPriority ||
+        compare(a.version, b.version),
+    );
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** Undefined for one that this server serves itself, and for one that cannot be read. */
+function read(object: StoredObject): RemoteEntry | undefined {
+  if (object.corruption !== undefined) return undefined;
+  const { spec, status } = JSON.parse(object.bytes.toString("utf8")) as ApiServiceObject;
+  const service = spec?.service;
+  if (spec === undefined || service === undefined || service === null) return undefined;
+  const condition = status?.conditions?.find(({ type }) => type === "Available");
+  return {
+    service: {
+      name: object.name,
+      group: spec.group ?? "",
+      version: spec.version ?? "",
+      namespace: service.namespace ?? "",
+      service: service.name ?? "",
+      port: service.port ?? HTTPS_PORT,
+      caBundle: Buffer.from(spec.caBundle ?? "", "base64").toString("utf8"),
+      skipsVerification: spec.insecureSkipTLSVerify === true,
+      groupPriority: spec.groupPriorityMinimum ?? 0,
+      versionPriority: spec.versionPriority ?? 0,
+    },
+    availability:
+      condition === undefined
+        ? undefined
+        : {
+            isAvailable: condition.status === "True",
+            reason: condition.reason ?? "",
+            message: condition.message ?? "",
+          },
+  };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

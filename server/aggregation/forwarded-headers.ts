@@ -1,0 +1,113 @@
+/**
+ * The headers of a request that is passed on, and of its answer. What belongs to one connection stays
+ * behind (RFC 9110 section 7.6.1); who asks is said in the headers of a front proxy, and whatever the
+ * client said of that itself is left out.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import type { UserInfo } from "../request/user-info.js";
+
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+export interface ForwardedRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly user: UserInfo;
+  readonly auditId: string;
+  readonly remoteAddress: string;
+  /** As the client addressed us. */
+  readonly host: string;
+  readonly uri: string;
+}
+
+/** Pairs of name and value, as undici takes them: name, value, name, value, ... */
+export function forwardedHeaders(request: ForwardedRequest): string[] {
+  const { headers, user, auditId, remoteAddress, host, uri } = request;
+  const dropped = connectionHeaders(headers.connection);
+  const pairs: string[] = [];
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined || isOurs(name) || dropped.has(name)) continue;
+    for (const one of Array.isArray(value) ? value : [value]) pairs.push(name, one);
+  }
+  pairs.push("X-Remote-User", encodeValue(user.name));
+  if (user.uid !== "") pairs.push("X-Remote-Uid", encodeValue(user.uid));
+  for (const group of user.groups) pairs.push("X-Remote-Group", encodeValue(group));
+  for (const [key, values] of Object.entries(user.extra)) {
+    const name = `X-Remote-Extra-${encodeKey(key)}`;
+    for (const value of values) pairs.push(name, encodeValue(value));
+  }
+  const before = headers["x-forwarded-for"];
+  pairs.push("X-Forwarded-For", [before, remoteAddress].flat().filter(Boolean).join(", "));
+  pairs.push("X-Forwarded-Host", host, "X-Forwarded-Proto", "https", "X-Forwarded-Uri", uri);
+  pairs.push("Audit-Id", auditId);
+  return pairs;
+}
+
+/** Of an answer: name, value, name, value, ... without what belongs to the connection. */
+export function answerHeaders(raw: readonly (Buffer | string)[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    // Header values are bytes to Node: one character each.
+    pairs.push([textOf(raw[i] ?? ""), textOf(raw[i + 1] ?? "")]);
+  }
+  const connection = pairs.find(([name]) => name.toLowerCase() === "connection")?.[1];
+  const dropped = connectionHeaders(connection);
+  return pairs.filter(([name]) => {
+    const lower = name.toLowerCase();
+    return !HOP_BY_HOP.has(lower) && !dropped.has(lower) && lower !== "audit-id";
+  });
+}
+
+/** Says nothing that this server has not found out itself. */
+function isOurs(name: string): boolean {
+  return (
+    name.startsWith(":") ||
+    HOP_BY_HOP.has(name) ||
+    name === "host" ||
+    name === "authorization" ||
+    name === "audit-id" ||
+    name === "expect" ||
+    name === "content-length" ||
+    name === "http2-settings" ||
+    name.startsWith("x-remote-") ||
+    name.startsWith("x-forwarded-") ||
+    name.startsWith("impersonate-")
+  );
+}
+
+/** Names in a Connection header belong to the connection as well. */
+function connectionHeaders(value: string | undefined): ReadonlySet<string> {
+  if (value === undefined) return new Set();
+  return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
+}
+
+function textOf(value: Buffer | string): string {
+  return typeof value === "string" ? value : value.toString("latin1");
+}
+
+/** UTF-8, one character per byte; bytes that no header may have are left out. */
+function encodeValue(value: string): string {
+  return Buffer.from(
+    Buffer.from(value, "utf8").filter((byte) => byte >= 0x20 && byte !== 0x7f),
+  ).toString("latin1");
+}
+
+/** A key may have any characters; a header's name may not (percent-encoded, as front proxies do). */
+function encodeKey(key: string): string {
+  return [...Buffer.from(key, "utf8")]
+    .map((byte) => {
+      const character = String.fromCharCode(byte);
+      return /[a-zA-Z0-9!#$&'*+.^_`|~-]/.test(character)
+        ? character
+        : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+    })
+    .join("");
+}

@@ -1,0 +1,173 @@
+/**
+ * RemoteDocuments: what the servers behind APIServices publish of themselves (resources and OpenAPI),
+ * kept by ETag and asked for again at an interval and when a service changes. A dead service delays
+ * nothing: what it last said stays, marked as stale.
+ */
+import { formatGroupVersion } from "../api/names.js";
+import type { ServedGroupVersion } from "../endpoints/discovery/served.js";
+import { createUser, MASTERS_GROUP } from "../request/user-info.js";
+import type { ResourceFact } from "../schema/model.js";
+import type { RemoteService } from "./api-services.js";
+import { forwardedHeaders } from "./forwarded-headers.js";
+import type { RemoteServer } from "./remote-server.js";
+
+/** What one service says of one group-version. */
+export interface RemotePublication {
+  readonly served: ServedGroupVersion & { readonly freshness: "Current" | "Stale" };
+  /** Of its part of OpenAPI v3; undefined = it has none. */
+  readonly openApiHash: string | undefined;
+}
+
+/** Upstream's name for itself when it asks. */
+const ASKER = createUser({ name: "system:kube-aggregator", groups: [MASTERS_GROUP] });
+const TIMEOUT_MS = 5_000;
+/** Larger documents are not looked at. */
+const DOCUMENT_BYTES_MAX = 16 * 1024 * 1024;
+
+interface Known {
+  readonly etag: string;
+  readonly publication: RemotePublication;
+}
+
+export class RemoteDocuments {
+  readonly #known = new Map<RemoteService, Known>();
+
+  of(service: RemoteService): RemotePublication | undefined {
+    return this.#known.get(service)?.publication;
+  }
+
+  keepOnly(services: ReadonlySet<RemoteService>): void {
+    for (const service of this.#known.keys()) {
+      if (!services.has(service)) this.#known.delete(service);
+    }
+  }
+
+  /**
+   * Asks a service, and keeps what it says.
+   * @returns whether something is to be published now that was not before
+   * @throws {Error} when it does not answer as it should; what is known is stale from now on
+   */
+  async refresh(remote: RemoteServer): Promise<boolean> {
+    const { service } = remote;
+    const known = this.#known.get(service);
+    const path = `/apis/${formatGroupVersion(service)}`;
+    try {
+      const answer = await this.#get(remote, path, known?.etag);
+      if (answer.status === 304 && known !== undefined) return this.#mark(service, "Current");
+      if (answer.status !== 200) throw new Error(`${path}: status ${answer.status}`);
+      const served = toServed(service, JSON.parse(answer.body) as ResourceList);
+      const openApiHash = await this.#openApiHash(remote).catch(() => undefined);
+      const publication = { served: { ...served, freshness: "Current" as const }, openApiHash };
+      const isSame =
+        known !== undefined && JSON.stringify(known.publication) === JSON.stringify(publication);
+      if (isSame) return false;
+      this.#known.set(service, { etag: answer.etag, publication });
+      return true;
+    } catch (error) {
+      this.#mark(service, "Stale");
+      throw error;
+    }
+  }
+
+  #mark(service: RemoteService, freshness: "Current" | "Stale"): boolean {
+    const known = this.#known.get(service);
+    if (known === undefined || known.publication.served.freshness === freshness) return false;
+    const served = { ...known.publication.served, freshness };
+    this.#known.set(service, { ...known, publication: { ...known.publication, served } });
+    return true;
+  }
+
+  async #openApiHash(remote: RemoteServer): Promise<string | undefined> {
+    const key = `apis/${formatGroupVersion(remote.service)}`;
+    const answer = await this.#get(remote, "/openapi/v3", undefined);
+    if (answer.status !== 200) return undefined;
+    const { paths } = JSON.parse(answer.body) as {
+      paths?: Record<string, { serverRelativeURL?: string }>;
+    };
+    return /[?&]hash=([^&]*)/.exec(paths?.[key]?.serverRelativeURL ?? "")?.[1];
+  }
+
+  async #get(remote: RemoteServer, path: string, etag: string | undefined) {
+    const headers = forwardedHeaders({
+      headers: {
+        accept: "application/json",
+        ...(etag !== undefined && etag !== "" && { "if-none-match": etag }),
+      },
+      user: ASKER,
+      auditId: "",
+      remoteAddress: "",
+      host: "",
+      uri: path,
+    });
+    const ended = new AbortController();
+    const timer = setTimeout(() => ended.abort(new Error(`${path}: no answer`)), TIMEOUT_MS);
+    try {
+      const {
+        statusCode,
+        headers: received,
+        body,
+      } = await remote.pool().request({ method: "GET", path, headers, signal: ended.signal });
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      for await (const chunk of body) {
+        bytes += (chunk as Buffer).length;
+        if (bytes > DOCUMENT_BYTES_MAX) throw new Error(`${path}: the answer is too large`);
+        chunks.push(chunk as Buffer);
+      }
+      const tag = received.etag;
+      return {
+        status: statusCode,
+        etag: typeof tag === "string" ? tag : "",
+        body: Buffer.concat(chunks).toString("utf8"),
+      };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+interface ResourceList {
+  readonly kind?: string;
+  readonly groupVersion?: string;
+  readonly resources?: readonly {
+    readonly name?: string;
+    readonly singularName?: string;
+    readonly namespaced?: boolean;
+    readonly kind?: string;
+    readonly group?: string;
+    readonly version?: string;
+    readonly verbs?: readonly string[];
+    readonly shortNames?: readonly string[];
+    readonly categories?: readonly string[];
+    readonly storageVersionHash?: string;
+  }[];
+}
+
+/** @throws {Error} for a document that says something else */
+function toServed({ group, version }: RemoteService, list: ResourceList): ServedGroupVersion {
+  const groupVersion = formatGroupVersion({ group, version });
+  if (list.kind !== "APIResourceList" || list.groupVersion !== groupVersion) {
+    throw new Error(`/apis/${groupVersion}: expected an APIResourceList of ${groupVersion}`);
+  }
+  const facts = (list.resources ?? []).map((one): ResourceFact => {
+    const [resource = "", subresource = ""] = (one.name ?? "").split("/");
+    return {
+      group,
+      version,
+      resource,
+      subresource,
+      singular: one.singularName ?? "",
+      kind: one.kind ?? "",
+      ...(one.version !== undefined && {
+        kindGroupVersion: { group: one.group ?? group, version: one.version },
+      }),
+      namespaced: one.namespaced === true,
+      verbs: [...(one.verbs ?? [])],
+      shortNames: [...(one.shortNames ?? [])],
+      categories: [...(one.categories ?? [])],
+      onByDefault: true,
+      storageVersionHash: one.storageVersionHash ?? "",
+    };
+  });
+  return { group, version, resources: [], facts };
+}

@@ -1,0 +1,158 @@
+/**
+ * The APIServices of what this server serves itself: one per group-version, made when it comes and
+ * removed when it goes, so that clients find every group-version in one place. Those of others are
+ * left alone, but for their status, which whoever looks at them reports (reportAvailability).
+ */
+
+import type { Clock } from "../../storage/base/clock.js";
+import { deepEqual } from "../api/deep-equal.js";
+import type { ApiObject, JsonObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import type { ControlledResource, ObjectsApi } from "./objects-api.js";
+import { type LoopParts, runSyncLoop } from "./sync-loop.js";
+
+export interface LocalGroupVersion {
+  readonly group: string;
+  readonly version: string;
+  readonly groupPriority: number;
+  readonly versionPriority: number;
+  /** It came at run time, and may go. */
+  readonly isCustom: boolean;
+}
+
+export interface ApiServiceLoopOptions extends LoopParts {
+  readonly naming: Naming;
+  /** What is served now. */
+  readonly served: () => readonly LocalGroupVersion[];
+}
+
+/** Definitions come and go without an APIService being written; this is how soon they are noticed. */
+const INTERVAL_MS = 1_000;
+
+/** Keeps them right until the signal aborts. Runs in the process that leads. */
+export async function runApiServices(
+  { naming, served, ...parts }: ApiServiceLoopOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { objects } = parts;
+  const resource = apiServicesOf(objects, naming);
+  if (resource === undefined) return;
+  const label = `kube-aggregator.${naming.labelDomain}/automanaged`;
+  await runSyncLoop(
+    {
+      ...parts,
+      name: "api-services",
+      watches: [{ resource, concerns: () => true }],
+      intervalMs: INTERVAL_MS,
+      async sync() {
+        const wanted = new Map(served().map((one) => [`${one.version}.${one.group}`, one]));
+        for (const existing of objects.list(resource, "")) {
+          const name = existing.metadata.name ?? "";
+          if (existing.metadata.labels?.[label] === undefined || wanted.has(name)) continue;
+          const key = { namespace: "", name };
+          const { uid } = existing.metadata;
+          const options = { propagationPolicy: "Background" as const, ...(uid && { uid }) };
+          await objects.remove(resource, key, options, signal);
+        }
+        for (const [name, one] of wanted) {
+          await ensure({ ...parts, resource, label, signal }, name, one);
+        }
+        return undefined;
+      },
+    },
+    signal,
+  );
+}
+
+interface Work extends LoopParts {
+  readonly resource: ControlledResource;
+  readonly label: string;
+  readonly signal: AbortSignal;
+}
+
+async function ensure(
+  { objects, clock, resource, label, signal }: Work,
+  name: string,
+  one: LocalGroupVersion,
+): Promise<void> {
+  const { group, version, groupPriority, versionPriority, isCustom } = one;
+  const spec = {
+    ...(group !== "" && { group }),
+    version,
+    groupPriorityMinimum: groupPriority,
+    versionPriority,
+  };
+  let existing = objects.get(resource, { namespace: "", name });
+  // Somebody else's service stands for the group-version.
+  if (existing !== undefined && existing.metadata.labels?.[label] === undefined) return;
+  if (existing === undefined) {
+    const metadata = { name, labels: { [label]: isCustom ? "true" : "onstart" } };
+    const made = {
+      kind: resource.kind,
+      apiVersion: `${resource.group}/${resource.version}`,
+      metadata,
+      spec,
+    };
+    existing = await objects.create(resource, made, signal);
+  } else if (!deepEqual({ ...(existing.spec as object) }, spec)) {
+    existing = await objects.update(resource, { ...existing, spec }, "", signal);
+  }
+  const isLocal = {
+    isAvailable: true,
+    reason: "Local",
+    message: "Local APIServices are always available",
+  };
+  await writeAvailability({ objects, clock, resource, signal }, existing, isLocal);
+}
+
+export interface ReportedAvailability {
+  readonly isAvailable: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Writes what was found out of a service into its status; nothing when it is gone. @throws {StatusError} */
+export async function reportAvailability(
+  { objects, clock, naming }: { objects: ObjectsApi; clock: Clock; naming: Naming },
+  name: string,
+  found: ReportedAvailability,
+  signal: AbortSignal,
+): Promise<void> {
+  const resource = apiServicesOf(objects, naming);
+  if (resource === undefined) return;
+  const existing = objects.get(resource, { namespace: "", name });
+  if (existing === undefined) return;
+  await writeAvailability({ objects, clock, resource, signal }, existing, found);
+}
+
+async function writeAvailability(
+  { objects, clock, resource, signal }: Pick<Work, "objects" | "clock" | "resource" | "signal">,
+  existing: ApiObject,
+  { isAvailable, reason, message }: ReportedAvailability,
+): Promise<void> {
+  const status = (existing.status ?? {}) as { conditions?: readonly JsonObject[] };
+  const conditions = status.conditions ?? [];
+  const known = conditions.find(({ type }) => type === "Available");
+  const wanted = isAvailable ? "True" : "False";
+  const isSame = known?.status === wanted && known.reason === reason && known.message === message;
+  if (isSame) return;
+  const lastTransitionTime =
+    known?.status === wanted
+      ? known.lastTransitionTime
+      : `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
+  const next = [
+    ...conditions.filter(({ type }) => type !== "Available"),
+    { type: "Available", status: wanted, lastTransitionTime, reason, message },
+  ];
+  await objects.update(
+    resource,
+    { ...existing, status: { ...status, conditions: next } },
+    "status",
+    signal,
+  );
+}
+
+function apiServicesOf(objects: ObjectsApi, naming: Naming): ControlledResource | undefined {
+  const group = `apiregistration.${naming.groupDomain}`;
+  return objects.resources.find((one) => one.group === group && one.resource === "apiservices");
+}

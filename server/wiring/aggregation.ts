@@ -1,0 +1,156 @@
+/**
+ * Wiring of aggregation: which APIServices there are, how their servers are reached, and who is told
+ * how they are.
+ */
+import { readFileSync } from "node:fs";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { RegistryView } from "../../storage/cache/registry-view.js";
+import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
+import { runAggregation, withAggregation } from "../aggregation/aggregation.js";
+import { ApiServices } from "../aggregation/api-services.js";
+import { RemoteDocuments } from "../aggregation/remote-documents.js";
+import { type ProxyIdentity, RemoteServer, RemoteServers } from "../aggregation/remote-server.js";
+import { AllServedGroups } from "../aggregation/served-groups.js";
+import { locate, type ServiceView } from "../aggregation/service-address.js";
+import { formatGroupVersion } from "../api/names.js";
+import type { Config } from "../config/config.js";
+import { reportAvailability } from "../controllers/api-service-loop.js";
+import { isLostRace } from "../controllers/lost-race.js";
+import type { ObjectsApi } from "../controllers/objects-api.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
+import type { Barrier } from "../request/reach-now.js";
+import type { RequestInfo } from "../request/request-info.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+
+export interface Aggregation {
+  readonly middleware: RequestMiddleware;
+  /** Local and remote kinds, for discovery. */
+  readonly groups: AllServedGroups;
+  /** Parts of OpenAPI v3 that others have: key and hash. */
+  readonly openApiParts: () => ReadonlyMap<string, string>;
+  /** Whether a path names something that another server says it serves. */
+  isServed(info: RequestInfo): boolean;
+  /** Keeps track of the services, and says in their status how they are. */
+  spawn(lifecycle: Lifecycle, objects: ObjectsApi): void;
+}
+
+export interface AggregationWiring {
+  readonly config: Config;
+  readonly view: RegistryView;
+  readonly catalog: CatalogSource;
+  readonly freshness: Barrier;
+  readonly logger: Logger;
+}
+
+/** Before the view has started. */
+export function createAggregation(wiring: AggregationWiring): Aggregation {
+  const { config, view, catalog, freshness, logger } = wiring;
+  const { naming } = config;
+  const services = new ApiServices();
+  view
+    .partition(partitionId(`apiregistration.${naming.groupDomain}`, "apiservices"))
+    .observe(services);
+  const identity = identityReader(config);
+  const serviceView = viewOf(view);
+  const servers = new RemoteServers(
+    (service) =>
+      new RemoteServer({
+        service,
+        identity,
+        locate: () =>
+          locate(service, {
+            view: serviceView,
+            discoveryGroup: `discovery.${naming.groupDomain}`,
+            labelDomain: naming.labelDomain,
+            usesEndpoints: config.enableAggregatorRouting,
+          }),
+      }),
+  );
+  const documents = new RemoteDocuments();
+  const groups = new AllServedGroups({
+    local: catalog,
+    remote: () => services.all,
+    publicationOf: (service) => documents.of(service),
+  });
+  services.subscribe(() => groups.changed());
+  const parts = {
+    services,
+    servers,
+    documents,
+    groups,
+    catalog,
+    freshness,
+    clock: systemClock,
+    logger,
+  };
+  return {
+    middleware: withAggregation(parts),
+    groups,
+    openApiParts() {
+      const found = new Map<string, string>();
+      for (const { service } of services.all) {
+        const hash = documents.of(service)?.openApiHash;
+        if (hash !== undefined) found.set(`apis/${formatGroupVersion(service)}`, hash);
+      }
+      return found;
+    },
+    isServed({ group, version, resource, subresource }) {
+      const entry = services.find(group, version);
+      const facts = entry && documents.of(entry.service)?.served.facts;
+      return (
+        facts?.some((one) => one.resource === resource && one.subresource === subresource) === true
+      );
+    },
+    spawn(lifecycle, objects) {
+      lifecycle.spawn("aggregation", (signal) =>
+        runAggregation(
+          parts,
+          async (name, found) => {
+            try {
+              await reportAvailability(
+                { objects, clock: systemClock, naming },
+                name,
+                found,
+                signal,
+              );
+            } catch (error) {
+              // Another replica has said it first.
+              if (!isLostRace(error)) throw error;
+            }
+          },
+          signal,
+        ),
+      );
+    },
+  };
+}
+
+/** Read anew for each new connection pool, so that a renewed certificate is used. */
+function identityReader({ proxyClientCertFile, proxyClientKeyFile }: Config): () => ProxyIdentity {
+  const none = { certificate: "", key: "" };
+  if (proxyClientCertFile === "") return () => none;
+  let last: ProxyIdentity = none;
+  return () => {
+    try {
+      const [certificate, key] = [proxyClientCertFile, proxyClientKeyFile].map((file) =>
+        readFileSync(file, "utf8"),
+      );
+      last = { certificate: certificate ?? "", key: key ?? "" };
+    } catch {
+      // A file that is just being replaced: the last good one stays.
+    }
+    return last;
+  };
+}
+
+function viewOf(view: RegistryView): ServiceView {
+  return {
+    partition: (id: PartitionId) => ({
+      get: (path) => view.partition(id).get(path),
+      visit: (namespace, visitor) =>
+        view.partition(id).snapshot().tree.visit(namespace, "", visitor),
+    }),
+  };
+}
