@@ -28,6 +28,7 @@ const STEPS: readonly (readonly [string, (session: Session) => Promise<void>])[]
   ["scale and status are written by themselves", subresources],
   ["S1-PATH-15: selectable fields, in lists and watches", select],
   ["a deprecated version is warned of", deprecate],
+  ["what was stored before is served as the definition is now", change],
   ["a definition takes its objects with it, and its watches end", remove],
 ];
 
@@ -212,6 +213,26 @@ async function deprecate({ kubectl }: Session): Promise<void> {
     /Warning: example\.com\/v1alpha1 Widget is deprecated; use example\.com\/v1 Widget/,
   );
   assert.match(stdout, /^apiVersion: example\.com\/v1alpha1$/m);
+}
+
+async function change(session: Session): Promise<void> {
+  const { kubectl } = session;
+  const spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+  const operations = [
+    { op: "add", path: `${spec}/flavor`, value: { type: "string", default: "plain" } },
+    { op: "remove", path: `${spec}/settings` },
+  ];
+  const patch = ["patch", "crd", WIDGETS, "--type=json", "-p", json(operations as object)];
+  await kubectl.ok(patch);
+  assert.equal(await field(session, "pruned", ".spec.flavor"), "plain");
+  assert.equal(await field(session, "pruned", ".spec.settings"), "");
+  const all = await kubectl.ok(["get", "wd", "-o", "jsonpath={.items[*].spec.flavor}"]);
+  assert.match(all, /^plain( plain)+$/);
+  // The store is not touched, and a write is judged and stored by what is served.
+  const before = await field(session, "pruned", ".metadata.resourceVersion");
+  await kubectl.ok(["label", "wd", "pruned", "seen=true"]);
+  assert.notEqual(await field(session, "pruned", ".metadata.resourceVersion"), before);
+  assert.equal(await field(session, "pruned", ".spec.flavor"), "plain");
 }
 
 async function remove({ kubectl, server }: Session): Promise<void> {

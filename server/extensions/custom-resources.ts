@@ -25,6 +25,7 @@ import type { CustomCodec, CustomCodecs } from "./custom-codec.js";
 import { customScale } from "./custom-scale.js";
 import { customStrategy } from "./custom-strategy.js";
 import { customPrinter } from "./custom-table.js";
+import { convertsOlder } from "./stored-under-older-schemas.js";
 
 const VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 /** Of a definition that is going: nothing new comes. What is there may still lose its finalizers. */
@@ -64,7 +65,7 @@ export function createCustomResources(
   };
   return versions
     .filter(({ served }) => served === true)
-    .map((version) => createVersion(definition, version, storage, codecOf, parts));
+    .map((version) => createVersion({ stored, definition, version, storage }, codecOf, parts));
 }
 
 /** The definition's bytes are held by the view anyhow: a schema is read out of them when it is used. */
@@ -74,21 +75,35 @@ function readSchema(stored: StoredObject, version: string): JsonSchema | undefin
   return found && schemaOf(found);
 }
 
+interface VersionOf {
+  readonly stored: StoredObject;
+  readonly definition: Definition;
+  readonly version: DefinitionVersion;
+  /** The version that is stored. */
+  readonly storage: DefinitionVersion;
+}
+
 function createVersion(
-  definition: Definition,
-  version: DefinitionVersion,
-  storage: DefinitionVersion,
+  { stored, definition, version, storage }: VersionOf,
   codecOf: (version: DefinitionVersion) => CustomCodec,
   { scaleCodec }: CustomResourceParts,
 ): MainResource {
   const group = definition.spec?.group ?? "";
   const fact = factOf(definition, version, storage);
   const codec = codecOf(version);
+  const storedCodec = codecOf(storage);
+  // As long as a definition is as it was made, all its objects are of its schema.
+  const hasChanged = Number(definition.metadata.generation ?? 0) > 1;
+  const conversion =
+    hasChanged || version !== storage
+      ? convertsOlder({ storedCodec, codec, revision: stored.revision })
+      : undefined;
   const selectable = version.selectableFields ?? [];
   return createMainResource({
     fact,
     codec,
-    storedCodec: codecOf(storage),
+    storedCodec,
+    conversion,
     stored: { group, version: storage.name },
     strategy: customStrategy({
       codec,
@@ -97,7 +112,7 @@ function createVersion(
       generationFields: generationFieldsOf(version),
       selectableFields: selectable.map(({ jsonPath = "" }) => jsonPath),
     }),
-    printer: customPrinter(version.additionalPrinterColumns ?? []),
+    printer: customPrinter(version.additionalPrinterColumns ?? [], conversion?.ofView),
     isCustom: true,
     subresources: subresourcesOf(fact, version, scaleCodec),
   });

@@ -28,7 +28,10 @@ type Values = readonly (JsonValue | undefined)[];
  * Compiled when the first table is asked for. A definition with a path that is none, which the existing
  * API accepts, has the columns of one without columns.
  */
-export function customPrinter(definitions: readonly ColumnDefinition[]): TablePrinter {
+export function customPrinter(
+  definitions: readonly ColumnDefinition[],
+  served = (object: StoredObject) => object,
+): TablePrinter {
   let compiled: readonly CompiledColumn[] | undefined;
   const columns = () => {
     compiled ??= compileColumns(definitions.length === 0 ? [AGE] : definitions);
@@ -38,7 +41,7 @@ export function customPrinter(definitions: readonly ColumnDefinition[]): TablePr
   const valuesOf = (object: StoredObject): Values => {
     let values = known.get(object);
     if (values === undefined) {
-      const parsed = parseJson(object.bytes);
+      const parsed = parseJson(served(object).bytes);
       values = columns().map(({ column, path }) => shownValue(column, path(parsed)[0]));
       known.set(object, values);
     }

@@ -74,6 +74,8 @@ export type ServedBytes = (object: StoredObject) => StoredObject;
 export function servedBytes(resource: ServedResource): ServedBytes {
   if (!isStored(resource) || resource.conversion === undefined) return (object) => object;
   const { conversion, codec, storedCodec } = resource;
+  const { ofView } = conversion;
+  if (ofView !== undefined) return ofView;
   const converted = new WeakMap<StoredObject, StoredObject>();
   const head = `{"kind":"${resource.kind}","apiVersion":"${formatGroupVersion(resource)}",`;
   return (object) => {
