@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { compareVersions } from "../api/version-order.js";
+import type { Conversion } from "../kinds/conversion.js";
 import type { KindCodec } from "../kinds/kind-codec.js";
 import {
   createMainResource,
@@ -26,6 +27,8 @@ import { customScale } from "./custom-scale.js";
 import { customStrategy } from "./custom-strategy.js";
 import { customPrinter } from "./custom-table.js";
 import { convertsOlder } from "./stored-under-older-schemas.js";
+import { convertsByWebhook } from "./webhook-conversion.js";
+import type { WebhookConverter } from "./webhook-converter.js";
 
 const VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 /** Of a definition that is going: nothing new comes. What is there may still lose its finalizers. */
@@ -36,6 +39,8 @@ export interface CustomResourceParts {
   readonly codecs: CustomCodecs;
   /** Of autoscaling/v1 Scale. */
   readonly scaleCodec: KindCodec;
+  /** Of a definition whose versions a webhook converts. */
+  createConverter(definition: Definition): WebhookConverter;
 }
 
 /** @returns nothing for a definition that is not in force */
@@ -63,9 +68,13 @@ export function createCustomResources(
     }
     return codec;
   };
+  const isByWebhook = definition.spec?.conversion?.strategy === "Webhook";
+  const converter = isByWebhook ? parts.createConverter(definition) : undefined;
   return versions
     .filter(({ served }) => served === true)
-    .map((version) => createVersion({ stored, definition, version, storage }, codecOf, parts));
+    .map((version) =>
+      createVersion({ stored, definition, version, storage, converter }, codecOf, parts),
+    );
 }
 
 /** The definition's bytes are held by the view anyhow: a schema is read out of them when it is used. */
@@ -81,23 +90,47 @@ interface VersionOf {
   readonly version: DefinitionVersion;
   /** The version that is stored. */
   readonly storage: DefinitionVersion;
+  /** undefined = all versions have one shape. */
+  readonly converter: WebhookConverter | undefined;
+}
+
+/** undefined = the stored bytes are the served bytes. */
+function conversionOf(
+  { stored, definition, version, storage, converter }: VersionOf,
+  codec: CustomCodec,
+  storedCodec: CustomCodec,
+): Conversion | undefined {
+  const { spec, status, metadata } = definition;
+  if (converter !== undefined) {
+    const isOnly = version === storage && (status?.storedVersions ?? []).length < 2;
+    if (isOnly) return undefined;
+    const versionOf = ({ name }: DefinitionVersion) => `${spec?.group ?? ""}/${name}`;
+    return convertsByWebhook({
+      converter,
+      codec,
+      storedCodec,
+      servedVersion: versionOf(version),
+      storedVersion: versionOf(storage),
+      kind: status?.acceptedNames?.kind ?? "",
+    });
+  }
+  // As long as a definition is as it was made, all its objects are of its schema.
+  const hasChanged = Number(metadata.generation ?? 0) > 1;
+  if (!hasChanged && version === storage) return undefined;
+  return convertsOlder({ storedCodec, codec, revision: stored.revision });
 }
 
 function createVersion(
-  { stored, definition, version, storage }: VersionOf,
+  of: VersionOf,
   codecOf: (version: DefinitionVersion) => CustomCodec,
   { scaleCodec }: CustomResourceParts,
 ): MainResource {
+  const { definition, version, storage } = of;
   const group = definition.spec?.group ?? "";
   const fact = factOf(definition, version, storage);
   const codec = codecOf(version);
   const storedCodec = codecOf(storage);
-  // As long as a definition is as it was made, all its objects are of its schema.
-  const hasChanged = Number(definition.metadata.generation ?? 0) > 1;
-  const conversion =
-    hasChanged || version !== storage
-      ? convertsOlder({ storedCodec, codec, revision: stored.revision })
-      : undefined;
+  const conversion = conversionOf(of, codec, storedCodec);
   const selectable = version.selectableFields ?? [];
   return createMainResource({
     fact,
@@ -107,6 +140,7 @@ function createVersion(
     stored: { group, version: storage.name },
     strategy: customStrategy({
       codec,
+      toServed: of.converter === undefined ? undefined : conversion?.fromStored,
       isTerminating: isConditionTrue(definition, "Terminating"),
       subresources: version.subresources ?? {},
       generationFields: generationFieldsOf(version),

@@ -16,6 +16,8 @@ import { replicasAt, scaleSteps } from "./custom-scale.js";
 export interface CustomStrategyOptions {
   /** Of the version that is served: the one whose rules count. */
   readonly codec: CustomCodec;
+  /** From the stored version to that of the codec, where they differ in shape. @throws {NotConverted} */
+  readonly toServed: ((stored: ApiObject) => ApiObject) | undefined;
   /** Whether the definition is going. */
   readonly isTerminating: boolean;
   readonly subresources: Subresources;
@@ -30,8 +32,9 @@ const TERMINATING = "create not allowed while custom resource definition is term
 export function customStrategy(options: CustomStrategyOptions): ResourceStrategy {
   const { codec, subresources, generationFields } = options;
   const hasStatus = Boolean(subresources.status);
+  const { toServed = (object: ApiObject) => object } = options;
   const judge = (next: ApiObject, current?: ApiObject): FieldError[] => [
-    ...codec.judge(next, current),
+    ...codec.judge(toServed(next), current && toServed(current)),
     ...checkReplicas(next, subresources),
   ];
   return {

@@ -12,6 +12,7 @@ import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { servedBytes } from "../representations/json-form.js";
+import { prepareObjects } from "./prepare.js";
 import { parseGetOptions } from "./read-options.js";
 import { namespaceOf, type ReadServices } from "./resource-read.js";
 
@@ -30,6 +31,9 @@ export async function handleGet(
   const object = reader.view.partition(resource.partition).get(path);
   if (object === undefined) throw notFound(resource, info.name);
   if (object.corruption !== undefined) throw unreadableObjects([path]);
+  if (resource.conversion?.remote !== undefined) {
+    await prepareObjects(resource, [object], ctx.state.signal);
+  }
 
   ctx.state.audit?.takeResponse(() => servedBytes(resource)(object).bytes);
   const headers = ["Content-Type", representation.contentType];

@@ -8,6 +8,7 @@ import { unreadableObjects } from "../../api/status.js";
 import type { HistoricalPage } from "./historical-reader.js";
 import { openListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
+import { prepareObjects } from "./prepare.js";
 
 /** @param limit more than zero @throws {StatusError} 410, 500, 503 */
 export async function readHistoricalPage(
@@ -73,6 +74,8 @@ async function* storePages(
     const range = { resource, namespace, after, revision, limit: objectsMax() };
     const page = await services.history.page(range, ctx.state.signal);
     refuseUnreadable(page.objects);
+    const preparing = prepareObjects(resource, page.objects, ctx.state.signal);
+    if (preparing !== undefined) await preparing;
     yield page;
     after = page.objects.at(-1)?.path ?? after;
     if (!page.hasMore || page.objects.length === 0) return;

@@ -9,6 +9,7 @@ import type { Selector } from "../../api/selectors.js";
 import { unreadableObjects } from "../../api/status.js";
 import { openListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
+import { PREPARED_MAX, prepareObjects, remoteOf } from "./prepare.js";
 import { REST, visitInTurns } from "./visit-in-turns.js";
 
 /** Objects encoded in one turn, only to know their sizes: a few milliseconds. */
@@ -50,6 +51,7 @@ export async function sendAll(listing: Listing, start: Start, tree: ObjectTree):
   const { selector } = listing;
   const { namespace } = selector;
   const { after, revision } = start;
+  if (remoteOf(listing.resource) !== undefined) await prepareAll(listing, start, tree);
   const itemsBytes = await sumOfItems(listing, start, tree);
   const body = openListBody(listing, { resourceVersion: String(revision) }, itemsBytes);
   const isSent = await visitInTurns(
@@ -62,6 +64,23 @@ export async function sendAll(listing: Listing, start: Start, tree: ObjectTree):
     () => body.flush(),
   );
   if (isSent) await body.end();
+}
+
+/** Before anything is sent: what cannot be converted is an answer of its own. */
+async function prepareAll(
+  { resource, selector, ctx }: Listing,
+  { after }: Start,
+  tree: ObjectTree,
+): Promise<void> {
+  const { namespace } = selector;
+  const objects: StoredObject[] = [];
+  await visitInTurns({ tree, namespace, after }, (object) => {
+    if (!selector.isFiltered || selector.matches(object)) objects.push(object);
+    return undefined;
+  });
+  for (let at = 0; at < objects.length; at += PREPARED_MAX) {
+    await prepareObjects(resource, objects.slice(at, at + PREPARED_MAX), ctx.state.signal);
+  }
 }
 
 /** What the items take in an encoding that says it ahead; nothing is sent yet. */

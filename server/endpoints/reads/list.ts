@@ -14,6 +14,7 @@ import { readHistoricalPage, sendAllFromHistory } from "./list-from-history.js";
 import { readPage, refuseCorrupt, sendAll } from "./list-from-snapshot.js";
 import { continuation, expiredToken, isExpired, startOf } from "./list-start.js";
 import type { Listing, ListServices, Page, Start } from "./listing.js";
+import { prepareObjects } from "./prepare.js";
 import { parseListOptions } from "./read-options.js";
 import { namespaceOf, selectorOf } from "./resource-read.js";
 
@@ -69,6 +70,8 @@ async function sendPage(listing: Listing, start: Start, limit: number): Promise<
   if (page.hasMore && tree !== undefined && services.usesSnapshots !== false) {
     services.reader.view.partition(resource.partition).keep({ revision, tree });
   }
+  const preparing = prepareObjects(resource, page.objects, listing.ctx.state.signal);
+  if (preparing !== undefined) await preparing;
   let itemsBytes = 0;
   for (const object of page.objects) itemsBytes += representation.itemBytes?.(object) ?? 0;
   const body = openListBody(listing, pageMetadata(listing, page, revision), itemsBytes);

@@ -10,14 +10,14 @@
 
 import type { Logger } from "../../../storage/base/logger.js";
 import type { EventType, ObjectEvent } from "../../../storage/cache/event-ring.js";
-import { STOP } from "../../../storage/cache/object-tree.js";
+import { type ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
 import type { Partition, Snapshot } from "../../../storage/cache/partition.js";
 import type { Watcher, WatchScope, WatchSink } from "../../../storage/cache/watcher.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Naming } from "../../api/naming.js";
 import type { Selector } from "../../api/selectors.js";
-import { expired, type StatusError, unreadableObjects } from "../../api/status.js";
+import { expired, internalError, StatusError, unreadableObjects } from "../../api/status.js";
 import { isCurrent } from "../../kinds/catalog.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
@@ -28,6 +28,7 @@ import type { WebSocketOptions } from "../../response/web-socket-sink.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { PacedStream } from "../paced-stream.js";
 import type { Representation } from "../representation.js";
+import { PREPARED_MAX, prepareObjects, remoteOf } from "./prepare.js";
 import { parseWatchOptions, type StreamingLists, type WatchOptions } from "./read-options.js";
 import { type ReadServices, selectorOf } from "./resource-read.js";
 import { REST, visitInTurns } from "./visit-in-turns.js";
@@ -91,6 +92,10 @@ class WatchStream implements WatchSink, Tick {
   #watcher: Watcher | undefined;
   #hasSentEvent = false;
   #isEnding = false;
+  #partition: Partition | undefined;
+  /** Set while an event waits for its conversion: as with a full socket nothing else is taken. */
+  #isPreparing = false;
+  readonly #closed = new AbortController();
 
   constructor({ ctx, resource, representation, selector, options, services }: StreamOptions) {
     this.#takeSeats = () => ctx.state.takeSeats();
@@ -131,8 +136,10 @@ class WatchStream implements WatchSink, Tick {
       return;
     }
     this.#watcher = watcher;
-    this.#sink.onDrain(() => watcher.resume());
+    this.#partition = partition;
+    this.#sink.onDrain(() => this.#resume());
     this.#sink.onClose(() => {
+      this.#closed.abort();
       watcher.close();
       this.#services.ticker.remove(this);
     });
@@ -147,7 +154,7 @@ class WatchStream implements WatchSink, Tick {
       void this.#sendState(snapshot).then((isOpen) => {
         releaseSeats();
         if (!isOpen) return;
-        this.#sink.onDrain(() => watcher.resume());
+        this.#sink.onDrain(() => this.#resume());
         watcher.resume();
       });
     } else {
@@ -161,6 +168,51 @@ class WatchStream implements WatchSink, Tick {
       this.#fail(unreadableObjects([object.path]));
       return false;
     }
+    const preparing = this.#prepare(object, event);
+    if (preparing !== undefined) {
+      this.#isPreparing = true;
+      void this.#sendPrepared(preparing, type, object, event);
+      return false;
+    }
+    return this.#sendReady(type, object, event);
+  }
+
+  /** Converts the object together with those that come behind it. */
+  #prepare(object: StoredObject, event: ObjectEvent): Promise<void> | undefined {
+    const remote = remoteOf(this.resource);
+    if (remote === undefined || remote.isReady(object)) return undefined;
+    const ring = this.#partition?.ring;
+    const objects = [object];
+    let sequence = ring?.sequenceAfter(event.revision);
+    while (ring !== undefined && sequence !== undefined && sequence < ring.end) {
+      if (objects.length === PREPARED_MAX) break;
+      objects.push(ring.at(sequence++).object);
+    }
+    return prepareObjects(this.resource, objects, this.#closed.signal);
+  }
+
+  async #sendPrepared(
+    preparing: Promise<void>,
+    type: EventType,
+    object: StoredObject,
+    event: ObjectEvent,
+  ): Promise<void> {
+    try {
+      await preparing;
+    } catch (error) {
+      this.#watcher?.close();
+      this.#fail(error instanceof StatusError ? error : internalError(String(error), error));
+      return;
+    }
+    this.#isPreparing = false;
+    if (!this.#isEnding && this.#sendReady(type, object, event)) this.#watcher?.resume();
+  }
+
+  #resume(): void {
+    if (!this.#isPreparing) this.#watcher?.resume();
+  }
+
+  #sendReady(type: EventType, object: StoredObject, event: ObjectEvent): boolean {
     this.#services.countWatchEvents(this.resource, 1);
     // A table names its columns once, in the first event (S1-TABLE-05).
     const isFirst = !this.#hasSentEvent;
@@ -248,6 +300,7 @@ class WatchStream implements WatchSink, Tick {
     const stream = new PacedStream(this.#sink);
     const out = new ChunkWriter(this.#services.chunks);
     const { namespace, matches } = this.#selector;
+    if (remoteOf(this.resource) !== undefined && !(await this.#prepareState(tree))) return false;
     let count = 0;
     const isComplete = await visitInTurns(
       { tree, namespace, after: "" },
@@ -271,6 +324,26 @@ class WatchStream implements WatchSink, Tick {
     const isOpen = out.length === 0 ? !this.#sink.isClosed : await stream.write(out);
     out.release();
     return isOpen && !this.#isEnding;
+  }
+
+  /** False: it could not be converted, and the client was told. */
+  async #prepareState(tree: ObjectTree): Promise<boolean> {
+    const { namespace, matches } = this.#selector;
+    const objects: StoredObject[] = [];
+    await visitInTurns({ tree, namespace, after: "" }, (object) => {
+      if (object.corruption === undefined && matches(object)) objects.push(object);
+      return undefined;
+    });
+    try {
+      for (let at = 0; at < objects.length; at += PREPARED_MAX) {
+        const page = objects.slice(at, at + PREPARED_MAX);
+        await prepareObjects(this.resource, page, this.#closed.signal);
+      }
+      return true;
+    } catch (error) {
+      this.#fail(error instanceof StatusError ? error : internalError(String(error), error));
+      return false;
+    }
   }
 
   /** Whether what has gathered is to be sent before more is put: a message is one event. */

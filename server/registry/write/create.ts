@@ -1,6 +1,7 @@
 /** Create: stores an object that is not there yet, under its name or one that is made for it. */
 import type { ApiObject } from "../../api/meta.js";
 import { badRequest, conflict, internalError } from "../../api/status.js";
+import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { decodeInput, type ObjectInput } from "../generic/decode-input.js";
 import { generateName } from "../generic/metadata.js";
@@ -47,7 +48,8 @@ export async function createObject(
     },
     signal,
   );
-  return answerCreated(resource, outcome);
+  if (resource.conversion?.remote === undefined) return answerCreated(resource, outcome);
+  return await withConversions(() => answerCreated(resource, outcome), signal);
 }
 
 export interface DecodedInput {

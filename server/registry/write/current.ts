@@ -12,6 +12,7 @@ import {
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { isUnreadable, StatusError, unreadableObjects } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
+import { NotConverted } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { isMembers } from "../generic/fields.js";
 
@@ -57,7 +58,7 @@ export function orUnreadable(
   resource: StoredResource,
   current: StoredObject,
 ): unknown {
-  if (isUnreadable(error)) return error;
+  if (isUnreadable(error) || error instanceof NotConverted) return error;
   // Rules that are not about what is in the object, such as its version, say what they say.
   if (error instanceof StatusError && !MAY_COME_OF_SHAPE.has(error.code)) return error;
   return isReadable(resource, current) ? error : unreadableObjects([current.path], error);
@@ -73,8 +74,9 @@ export function isReadable(resource: StoredResource, current: StoredObject): boo
     conversion?.fromStored(object);
     const { namespace = "", name = "" } = object.metadata;
     return objectPath(namespace, name) === current.path;
-  } catch {
-    return false;
+  } catch (error) {
+    // Whether it can be converted is the converter's to say.
+    return error instanceof NotConverted;
   }
 }
 

@@ -51,7 +51,9 @@ export async function deleteCollection(
     deleted[index] = await deleteFound(registry, target, object, signal);
   });
   const items = deleted.filter((object) => object !== undefined);
-  return { status: 200, bytes: renderList(target.resource, items, revision) };
+  const { resource } = target;
+  await resource.conversion?.remote?.prepare(items, signal);
+  return { status: 200, bytes: renderList(resource, items, revision) };
 }
 
 function matching(

@@ -5,6 +5,7 @@
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, notFound, type Status } from "../../api/status.js";
+import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { Registry, WriteResult } from "../generic/registry.js";
 import { admitDelete } from "./admit.js";
@@ -23,7 +24,8 @@ export async function deleteObject(
 ): Promise<WriteResult> {
   warnOfDefault(target);
   const outcome = await runWrite(registry, planDelete(registry, target), signal);
-  return answerDeleted(target, outcome);
+  if (target.resource.conversion?.remote === undefined) return answerDeleted(target, outcome);
+  return await withConversions(() => answerDeleted(target, outcome), signal);
 }
 
 /** A delete for the loop. */

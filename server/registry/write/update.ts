@@ -5,6 +5,7 @@
 
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { badRequest, conflict, notFound } from "../../api/status.js";
+import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
@@ -121,9 +122,9 @@ export async function changeObject(
     },
     signal,
   );
-  return outcome.current === undefined
-    ? answerCreated(resource, outcome)
-    : answerUpdated(resource, outcome);
+  const answer = outcome.current === undefined ? answerCreated : answerUpdated;
+  if (resource.conversion?.remote === undefined) return answer(resource, outcome);
+  return await withConversions(() => answer(resource, outcome), signal);
 }
 
 function answerUpdated(

@@ -27,6 +27,7 @@ import type { Compare, Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { StatusError } from "../../api/status.js";
+import { NotConverted } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { Registry } from "../generic/registry.js";
 import { asStatus, catchUp, commit, refresh } from "./commit.js";
@@ -122,6 +123,10 @@ async function tryUntilDone(
       decision = made instanceof Promise ? await made : made;
       if (decision.refusal !== undefined) throw decision.refusal;
     } catch (error) {
+      if (error instanceof NotConverted) {
+        await error.prepare(signal);
+        continue;
+      }
       const isFinal = isProved || !(error instanceof StatusError);
       if (isFinal || (await isStill(registry, plan, path, seen))) {
         throw current === undefined ? error : (plan.explain?.(error, current) ?? error);

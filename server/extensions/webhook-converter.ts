@@ -1,0 +1,132 @@
+/**
+ * WebhookConverter: converts the objects of one definition by its webhook, many in one call, and
+ * remembers what it was answered by content, so that the steps of a write, the watchers of an event
+ * and the readers of an object ask once. Bounded by bytes; what was forgotten is asked again.
+ */
+import { randomUUID } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { ApiObject, JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
+import { internalError, type StatusError } from "../api/status.js";
+import { parseJson } from "../codec/json.js";
+import { NotConverted } from "../kinds/conversion.js";
+import { stringifyJson } from "../schema/json-text.js";
+import { ConversionFailure, metadataOf, readReview, writeReview } from "./conversion-review.js";
+
+/** Sends a review's text and gives the answer's. @throws {Error} in words for the client */
+export type AskWebhook = (body: string, signal: AbortSignal) => Promise<string>;
+
+export interface WebhookConverterOptions {
+  /** "apiextensions.k8s.io" */
+  readonly reviewGroup: string;
+  readonly reviewVersion: "v1" | "v1beta1";
+  /** "Widget" and the like, for messages: "example.com/v1, Kind=Widget". */
+  readonly kind: string;
+  readonly ask: AskWebhook;
+}
+
+const REMEMBERED_BYTES_MAX = 16 * 1024 * 1024;
+/** Objects of one call: a page of a list. */
+const OBJECTS_MAX = 500;
+
+export class WebhookConverter {
+  readonly #options: WebhookConverterOptions;
+  /** Text of the converted object, by what was converted to what. */
+  readonly #known = new LRUCache<string, string>({
+    maxSize: REMEMBERED_BYTES_MAX,
+    sizeCalculation: (text, key) => text.length + key.length,
+  });
+
+  constructor(options: WebhookConverterOptions) {
+    this.#options = options;
+  }
+
+  /** A copy in the wanted version, with the metadata that it has. @throws {NotConverted} */
+  convert(object: ApiObject, desiredVersion: string): ApiObject {
+    if (object.apiVersion === desiredVersion) return object;
+    const known = this.#known.get(keyOf(object, desiredVersion));
+    if (known === undefined) {
+      throw new NotConverted((signal) => this.prepare([object], desiredVersion, signal));
+    }
+    const converted = parseJson(known) as unknown as ApiObject;
+    return { ...converted, metadata: joinMetadata(object.metadata, converted.metadata) };
+  }
+
+  isKnown(object: ApiObject, desiredVersion: string): boolean {
+    if (object.apiVersion === desiredVersion) return true;
+    return this.#known.has(keyOf(object, desiredVersion));
+  }
+
+  /** @throws {StatusError} 500 in the webhook's words */
+  async prepare(
+    objects: readonly ApiObject[],
+    desiredVersion: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const wanted = objects.filter((object) => !this.isKnown(object, desiredVersion));
+    for (let at = 0; at < wanted.length; at += OBJECTS_MAX) {
+      await this.#ask(wanted.slice(at, at + OBJECTS_MAX), desiredVersion, signal);
+    }
+  }
+
+  async #ask(
+    objects: readonly ApiObject[],
+    desiredVersion: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { reviewGroup, reviewVersion, ask } = this.#options;
+    const question = {
+      group: reviewGroup,
+      version: reviewVersion,
+      uid: randomUUID(),
+      desiredVersion,
+      objects: objects as unknown as readonly JsonObject[],
+    };
+    let converted: readonly JsonObject[];
+    try {
+      const answer = await ask(stringifyJson(writeReview(question)), signal);
+      converted = readReview(parseAnswer(answer), question);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      throw this.#failure(objects, error);
+    }
+    converted.forEach((object, index) => {
+      const { labels, annotations } = metadataOf(object);
+      const kept: JsonObject = { ...object, metadata: { labels, annotations } };
+      this.#known.set(keyOf(objects[index] as ApiObject, desiredVersion), stringifyJson(kept));
+    });
+  }
+
+  #failure([first]: readonly ApiObject[], error: unknown): StatusError {
+    const kind = `${first?.apiVersion ?? ""}, Kind=${this.#options.kind}`;
+    const why = error instanceof Error ? error.message : String(error);
+    const isAboutAnswer = error instanceof ConversionFailure && why.startsWith("returned ");
+    const text = isAboutAnswer ? why : `failed: ${why}`;
+    return internalError(`conversion webhook for ${kind} ${text}`, error);
+  }
+}
+
+function parseAnswer(text: string): JsonValue {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw new ConversionFailure(`the answer is not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** All that a webhook may go by: the object but for what only the server writes. */
+function keyOf(object: ApiObject, desiredVersion: string): string {
+  const { metadata, ...rest } = object;
+  const { name, namespace, uid, labels, annotations } = metadata;
+  const identity = { name, namespace, uid, labels, annotations };
+  return `${desiredVersion} ${stringifyJson({ ...rest, metadata: identity } as unknown as JsonObject)}`;
+}
+
+function joinMetadata(own: ObjectMeta, converted: ObjectMeta): ObjectMeta {
+  const { labels: _, annotations: __, ...rest } = own;
+  const { labels, annotations } = converted;
+  return {
+    ...rest,
+    ...(labels === undefined ? {} : { labels }),
+    ...(annotations === undefined ? {} : { annotations }),
+  };
+}
