@@ -116,8 +116,9 @@ function parseAnswer(text: string): JsonValue {
 /** All that a webhook may go by: the object but for what only the server writes. */
 function keyOf(object: ApiObject, desiredVersion: string): string {
   const { metadata, ...rest } = object;
-  const { name, namespace, uid, labels, annotations } = metadata;
-  const identity = { name, namespace, uid, labels, annotations };
+  // A new object gets another uid with each attempt to store it.
+  const { name, namespace, labels, annotations } = metadata;
+  const identity = { name, namespace, labels, annotations };
   return `${desiredVersion} ${stringifyJson({ ...rest, metadata: identity } as unknown as JsonObject)}`;
 }
 

@@ -1,0 +1,251 @@
+/**
+ * Versions of one kind that a webhook converts: every version of what is stored in any, in get, list,
+ * watch, patch, apply and delete; one call for many objects; failures in the webhook's words, and a slow
+ * webhook that delays nobody else.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import {
+  openWebhookStub,
+  type StubAnswer,
+  type StubCall,
+  type WebhookStub,
+} from "../server/client/testing/webhook-stub.js";
+import { eventually } from "./harness/eventually.js";
+import type { ApiObject, HttpsClient, WatchEvent } from "./harness/https-client.js";
+import { type ServerProcess, startServer } from "./harness/server-process.js";
+
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const [V1, V2] = ["v1", "v2"].map(
+  (version) => `/apis/example.com/${version}/namespaces/default/hosts`,
+);
+
+const text = { type: "string" };
+const schema = (properties: object) => ({
+  openAPIV3Schema: {
+    type: "object",
+    properties: { spec: { type: "object", properties, required: Object.keys(properties) } },
+  },
+});
+
+/** v1 has a host and a port, v2 an address; v2 is stored. */
+function definition({ url, ca }: WebhookStub): object {
+  const clientConfig = { url, caBundle: Buffer.from(ca).toString("base64") };
+  const v1 = schema({ host: { ...text, maxLength: 8 }, port: { type: "integer" } });
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "hosts.example.com" },
+    spec: {
+      group: "example.com",
+      scope: "Namespaced",
+      names: { plural: "hosts", kind: "Host" },
+      conversion: {
+        strategy: "Webhook",
+        webhook: { clientConfig, conversionReviewVersions: ["v1"] },
+      },
+      versions: [
+        { name: "v2", served: true, storage: true, schema: schema({ address: text }) },
+        { name: "v1", served: true, storage: false, schema: v1 },
+      ],
+    },
+  };
+}
+
+type Spec = Readonly<Record<string, unknown>>;
+
+interface Review {
+  readonly request: {
+    readonly uid: string;
+    readonly desiredAPIVersion: string;
+    readonly objects: readonly (ApiObject & { spec: Spec })[];
+  };
+}
+
+const reviewOf = ({ body }: StubCall) => body as unknown as Review;
+
+function convert(call: StubCall, change = (object: ApiObject): ApiObject => object): StubAnswer {
+  const { request } = reviewOf(call);
+  const convertedObjects = request.objects.map((object) => {
+    const { spec } = object;
+    const [host, port] = String(spec.address ?? "").split(":");
+    const isToV1 = request.desiredAPIVersion.endsWith("/v1");
+    const converted = isToV1
+      ? { host, port: Number(port) }
+      : { address: `${spec.host}:${spec.port}` };
+    return change({ ...object, apiVersion: request.desiredAPIVersion, spec: converted });
+  });
+  const response = { uid: request.uid, result: { status: "Success" }, convertedObjects };
+  return { body: { ...call.body, response } };
+}
+
+describe("conversion by webhook", () => {
+  let server: ServerProcess;
+  let hook: WebhookStub;
+  let client: HttpsClient;
+
+  before(async () => {
+    hook = await openWebhookStub((call) => convert(call), true);
+    hook.answer = (call) => convert(call);
+    server = await startServer({ flags: ["--run-controllers"] });
+    client = server.client;
+    await eventually("the default namespace is there", async () => {
+      return (await client.get("/api/v1/namespaces/default")).status === 200;
+    });
+    (await client.post(DEFINITIONS, definition(hook))).expect(201);
+  });
+  after(async () => {
+    await server?.[Symbol.asyncDispose]();
+    await hook?.[Symbol.asyncDispose]();
+  });
+
+  const specs = (objects: readonly ApiObject[]) => objects.map(({ spec }) => spec);
+  const create = async (path: string | undefined, version: string, name: string, spec: object) => {
+    const object = { apiVersion: `example.com/${version}`, kind: "Host", metadata: { name }, spec };
+    return (await client.post(path ?? "", object)).expect(201, name).object;
+  };
+  const read = async (path: string) => (await client.get(path)).expect(200).object;
+
+  test("what is written in one version is read in the other, with the same metadata", async () => {
+    const made = await create(V1, "v1", "a", { host: "one", port: 80 });
+    assert.equal(made.apiVersion, "example.com/v1");
+    assert.deepEqual(made.spec, { host: "one", port: 80 });
+    const other = await read(`${V2}/a`);
+    assert.equal(other.apiVersion, "example.com/v2");
+    assert.deepEqual(other.spec, { address: "one:80" });
+    assert.equal(other.metadata.uid, made.metadata.uid);
+    await create(V2, "v2", "b", { address: "two:443" });
+    assert.deepEqual((await read(`${V1}/b`)).spec, { host: "two", port: 443 });
+  });
+
+  test("a rule of the version that is written is kept, also by a patch", async () => {
+    const body = { spec: { host: "much-too-long" } };
+    const headers = { "content-type": "application/merge-patch+json" };
+    const refused = await client.request(`${V1}/a`, {
+      method: "PATCH",
+      headers,
+      body: JSON.stringify(body),
+    });
+    refused.expect(422);
+    assert.match(refused.text, /spec\.host: Too long: may not be more than 8 bytes/);
+    const patched = await client.request(`${V1}/a`, {
+      method: "PATCH",
+      headers,
+      body: JSON.stringify({ spec: { port: 81 } }),
+    });
+    assert.deepEqual(patched.expect(200).object.spec, { host: "one", port: 81 });
+    assert.deepEqual((await read(`${V2}/a`)).spec, { address: "one:81" });
+  });
+
+  test("a page of a list is one call", async () => {
+    for (let index = 0; index < 20; index++) {
+      await create(V2, "v2", `many-${index}`, { address: `m:${index}` });
+    }
+    const before = hook.calls.length;
+    const listed = (await client.get(V1 ?? "")).expect(200).items;
+    assert.equal(listed.length, 22);
+    assert.ok(listed.every(({ apiVersion }) => apiVersion === "example.com/v1"));
+    assert.ok(specs(listed).every((spec) => typeof (spec as Spec).port === "number"));
+    assert.equal(hook.calls.length - before, 1);
+    (await client.get(V1 ?? "")).expect(200);
+    assert.equal(hook.calls.length - before, 1, "what was converted is remembered");
+  });
+
+  test("watches show each version, the state and what comes", async () => {
+    const abort = new AbortController();
+    const watched: WatchEvent[] = [];
+    const path = `${V1}?watch=1&fieldSelector=metadata.name%3Dseen`;
+    const events = await client.watch(path, abort.signal);
+    const reading = (async () => {
+      for await (const event of events) watched.push(event);
+    })().catch(() => {});
+    await create(V2, "v2", "seen", { address: "s:1" });
+    const current = await read(`${V2}/seen`);
+    (await client.put(`${V2}/seen`, { ...current, spec: { address: "s:2" } })).expect(200);
+    (await client.delete(`${V2}/seen`)).expect(200);
+    await eventually("three events", () => watched.length === 3);
+    abort.abort();
+    await reading;
+    assert.deepEqual(
+      watched.map(({ type, object }) => [type, object.apiVersion, (object.spec as Spec).port]),
+      [
+        ["ADDED", "example.com/v1", 1],
+        ["MODIFIED", "example.com/v1", 2],
+        ["DELETED", "example.com/v1", 2],
+      ],
+    );
+  });
+
+  test("owners are of the version that they wrote in", async () => {
+    const apply = async (version: string, manager: string, spec: object) => {
+      const body = {
+        apiVersion: `example.com/${version}`,
+        kind: "Host",
+        metadata: { name: "owned" },
+        spec,
+      };
+      const base = version === "v1" ? V1 : V2;
+      return await client.request(`${base}/owned?fieldManager=${manager}`, {
+        method: "PATCH",
+        headers: { "content-type": "application/apply-patch+yaml" },
+        body: JSON.stringify(body),
+      });
+    };
+    (await apply("v1", "one", { host: "o", port: 1 })).expect(201);
+    const conflict = await apply("v2", "two", { address: "p:1" });
+    conflict.expect(409);
+    assert.match(conflict.text, /conflict with \\"one\\": \.spec\.host/);
+    const changed = (await apply("v1", "one", { host: "o", port: 2 })).expect(200).object;
+    assert.deepEqual(changed.spec, { host: "o", port: 2 });
+  });
+
+  test("a webhook that fails is told in its words, and only to those who need it", async () => {
+    await create(V2, "v2", "broken", { address: "x:1" });
+    hook.answer = (call) => {
+      const { request } = reviewOf(call);
+      const result = { status: "Failed", message: "no such port" };
+      return {
+        body: { ...call.body, response: { uid: request.uid, result, convertedObjects: [] } },
+      };
+    };
+    const failed = await client.get(`${V1}/broken`);
+    failed.expect(500);
+    assert.match(
+      failed.text,
+      /conversion webhook for example\.com\/v2, Kind=Host failed: no such port/,
+    );
+    hook.answer = (call) =>
+      convert(call, (object) => ({ ...object, metadata: { ...object.metadata, name: "other" } }));
+    assert.match(
+      (await client.get(`${V1}/broken`)).expect(500).text,
+      /returned invalid converted object at index 0: must have the same name: broken != other/,
+    );
+    (await client.get(`${V2}/broken`)).expect(200);
+    hook.answer = (call) => convert(call);
+    (await client.get(`${V1}/broken`)).expect(200);
+  });
+
+  test("a slow webhook delays nobody else", async () => {
+    await create(V2, "v2", "slow", { address: "x:1" });
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    hook.answer = async (call) => {
+      await held;
+      return convert(call);
+    };
+    const waiting = client.get(`${V1}/slow`);
+    (await client.get(`${V2}/slow`)).expect(200);
+    (await client.get("/api/v1/namespaces/default")).expect(200);
+    await create(V2, "v2", "quick", { address: "q:1" });
+    release();
+    assert.deepEqual((await waiting).expect(200).object.spec, { host: "x", port: 1 });
+    hook.answer = (call) => convert(call);
+  });
+
+  test("deletion answers and empties in either version", async () => {
+    (await client.delete(V1 ?? "")).expect(200);
+    assert.deepEqual((await client.get(V2 ?? "")).expect(200).items, []);
+  });
+});
