@@ -11,11 +11,15 @@
  * usually `refuse()`. What a plugin reads it reads from the view or from an index beside it.
  *
  *   chain.ts   the plugins in order      plugins.ts   their names, defaults and order
+ *   matching/  which rules that users bring are about a write
+ *   webhooks/  others who are asked      policies/    expressions that decide
  */
 import type { CommitResult, Compare, Operation } from "../../storage/kv/store.js";
 import type { ApiObject } from "../api/meta.js";
 import { forbidden, type StatusError } from "../api/status.js";
+import type { ServedResource } from "../kinds/served-resource.js";
 import type { UserInfo } from "../request/user-info.js";
+import type { Rounds } from "./rounds.js";
 
 /** CONNECT: exec, attach, portforward, proxy. An action such as an eviction is a CREATE. */
 export type AdmissionOperation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
@@ -55,10 +59,26 @@ export interface SideWrite {
   settled(result: CommitResult): void;
 }
 
+/** What one rule that users bring had to say about a write. */
+export interface RuleFinding {
+  /** The plugin that considered it. */
+  readonly plugin: string;
+  /** The configuration or policy. */
+  readonly configuration: string;
+  /** The webhook or the binding; "" = none. */
+  readonly rule: string;
+  readonly outcome: "skipped" | "allowed" | "changed" | "refused" | "failed";
+  /** Why it was skipped, what it said, or what it changed. */
+  readonly why: string;
+  readonly milliseconds: number;
+}
+
 /** One write, as plugins see it. */
 export interface AdmissionAttributes {
   readonly operation: AdmissionOperation;
   readonly resource: AdmissionResource;
+  /** What is asked for, with its shapes and versions, where the write came by one that is served. */
+  readonly served?: ServedResource;
   /** "" = the object itself. */
   readonly subresource: string;
   /** "" for cluster scope. */
@@ -76,8 +96,14 @@ export interface AdmissionAttributes {
   readonly user: UserInfo;
   /** `validate` may add to it; absent where the object is not stored. Emptied before each `validate`. */
   sideWrites?: SideWrite[];
+  /** Set by plugins that may have to look at what plugins after them made of the object. */
+  rounds?: Rounds;
   /** Takes what the client should know although the write succeeds. */
   warn(text: string): void;
+  /** Takes what the audit record of the request should know. */
+  annotate?(key: string, value: string): void;
+  /** Set for requests that want to know: takes every rule that was considered. */
+  explain?(finding: RuleFinding): void;
 }
 
 export interface AdmissionPlugin {

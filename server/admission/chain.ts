@@ -79,7 +79,24 @@ export class AdmissionChain implements Admission {
   mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
     const { operation, resource, subresource } = attributes;
     const { mutating } = this.#planOf(operation, resource, subresource);
-    return mutating.length === 0 ? false : this.#mutateFrom(mutating, 0, false, attributes, signal);
+    if (mutating.length === 0) return false;
+    const first = this.#mutateFrom(mutating, 0, false, attributes, signal);
+    return first instanceof Promise
+      ? first.then((changed) => this.#secondRound(mutating, changed, attributes, signal))
+      : this.#secondRound(mutating, first, attributes, signal);
+  }
+
+  /** There are two at most, so that rules which undo each other end. */
+  #secondRound(
+    steps: readonly Step[],
+    changed: boolean,
+    attributes: AdmissionAttributes,
+    signal: AbortSignal,
+  ): boolean | Promise<boolean> {
+    const { rounds } = attributes;
+    if (rounds?.isSecondWanted !== true) return changed;
+    rounds.begin();
+    return this.#mutateFrom(steps, 0, changed, attributes, signal);
   }
 
   validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined {

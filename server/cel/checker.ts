@@ -117,6 +117,11 @@ class Checker {
         return { kind: "type", of: named };
       }
     }
+    const variable = dotted === undefined ? undefined : this.#environment.variables.get(dotted);
+    if (variable !== undefined && !node.isTest && !scope.has(firstPart(dotted))) {
+      node.variableName = dotted as string;
+      return variable;
+    }
     const operand = this.#inference.resolve(this.#check(node.operand, scope));
     const isOptionalOperand = operand.kind === "optional";
     const target = isOptionalOperand ? operand.value : operand;
@@ -147,7 +152,7 @@ class Checker {
 
   /** Whether the first part of a dotted name is no variable. */
   #isFree(dotted: string, scope: Scope): boolean {
-    const first = dotted.slice(0, dotted.indexOf("."));
+    const first = firstPart(dotted);
     return !scope.has(first) && !this.#environment.variables.has(first);
   }
 
@@ -349,6 +354,10 @@ class Checker {
 const REGEX_FUNCTIONS: ReadonlySet<string> = new Set(["matches", "find", "findAll"]);
 
 const KEY_TYPES: ReadonlySet<string> = new Set(["bool", "int", "uint", "string"]);
+
+function firstPart(dotted = ""): string {
+  return dotted.slice(0, dotted.indexOf("."));
+}
 
 /** "a.b.c" where the node is nothing but names; undefined otherwise. */
 function dottedName(node: Node): string | undefined {

@@ -16,6 +16,7 @@ import { estimateCost, type SizeLimits } from "./estimate.js";
 import { Frame } from "./frame.js";
 import { FunctionTable } from "./function-table.js";
 import { ADDRESSES } from "./functions/addresses.js";
+import { AUTHORIZATION } from "./functions/authorization.js";
 import { LISTS } from "./functions/lists.js";
 import { NAMED_FORMATS } from "./functions/named-formats.js";
 import { OPTIONALS } from "./functions/optionals.js";
@@ -45,6 +46,7 @@ import {
   STRING,
   type Type,
 } from "./types.js";
+import type { Value } from "./values.js";
 
 export { CelCompileError, CelEvaluationError } from "./errors.js";
 export type { ItemIdentity, ObjectMember } from "./types.js";
@@ -65,7 +67,9 @@ export type CelType =
   | { readonly map: CelType }
   /** A variable that may have no value (null); not for fields, which may be absent anyhow. */
   | { readonly optional: CelType }
-  | { readonly object: string };
+  | { readonly object: string }
+  /** A type that checking found, or that extension functions bring. */
+  | { readonly known: Type };
 
 /** A named type of objects: selecting any other field is an error, a field that is not set fails. */
 export interface CelObjectType {
@@ -95,6 +99,8 @@ export interface CelEnvironment {
 export interface CelProgram {
   /** The type of the result as upstream names it, such as "list(string)". */
   readonly resultType: string;
+  /** The same, for variables of other expressions. */
+  readonly type: Type;
   /** The most that an evaluation can cost; infinite where there is no telling. */
   readonly estimatedCostMax: number;
   /** Whether the expression selects this path anywhere, e.g. ["claims", "email"]. */
@@ -107,6 +113,11 @@ export interface CelProgram {
   evaluate(bindings: Readonly<Record<string, unknown>>): unknown;
   /** As evaluate, within `costLimit`; for callers that share one budget among several expressions. */
   evaluateWithin(
+    bindings: Readonly<Record<string, unknown>>,
+    costLimit: number,
+  ): { readonly value: unknown; readonly cost: number };
+  /** As evaluateWithin, with a result to bind in other evaluations: it stays what it is. */
+  evaluateForBinding(
     bindings: Readonly<Record<string, unknown>>,
     costLimit: number,
   ): { readonly value: unknown; readonly cost: number };
@@ -136,6 +147,7 @@ const FUNCTIONS = new FunctionTable([
   URLS,
   QUANTITIES,
   ADDRESSES,
+  AUTHORIZATION,
   VERSIONS,
   NAMED_FORMATS,
 ]);
@@ -163,22 +175,30 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
         }
         const planned = plan(root, adapts, patterns);
         const paths = selectedPaths(root);
-        const evaluateWithin = (bindings: Readonly<Record<string, unknown>>, limit: number) => {
+        const run = (
+          bindings: Readonly<Record<string, unknown>>,
+          limit: number,
+          finish: (value: Value) => unknown,
+        ) => {
           const frame = new Frame(planned, bindings, limit);
           try {
-            const value = toJson(planned.run(frame), outputCharge());
+            const value = finish(planned.run(frame));
             return { value, cost: frame.spent };
           } catch (error) {
             throw toEvaluationError(error, frame.spent);
           }
         };
+        const evaluateWithin = (bindings: Readonly<Record<string, unknown>>, limit: number) =>
+          run(bindings, limit, (value) => toJson(value, outputCharge()));
         return {
           resultType: formatType(type),
+          type,
           estimatedCostMax: estimateCost(root, { variables, limits: sizeLimits, patterns }),
           references: (path) =>
             paths.some((found) => path.every((part, index) => found[index] === part)),
           evaluate: (bindings) => evaluateWithin(bindings, costLimit).value,
           evaluateWithin,
+          evaluateForBinding: (bindings, limit) => run(bindings, limit, (value) => value),
         };
       });
     },
@@ -208,6 +228,7 @@ function declareObjects(types: readonly CelObjectType[]): ReadonlyMap<string, Ty
 
 function typeOf(type: CelType, objects: ReadonlyMap<string, Type>): Type {
   if (typeof type === "string") return type === "dyn" ? DYN : parseType(type);
+  if ("known" in type) return type.known;
   if ("list" in type) {
     const element = typeOf(type.list, objects);
     const { identity } = type;

@@ -99,6 +99,7 @@ class Planner {
 
   #select(node: Select, scope: Scope): Step {
     if (node.typeName !== undefined) return constantType(node.typeName);
+    if (node.variableName !== undefined) return this.#identifier(node.variableName, undefined);
     const operand = this.plan(node.operand, scope);
     const { field } = node;
     if (node.isTest) {

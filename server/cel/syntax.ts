@@ -36,8 +36,9 @@ export interface Select extends NodeBase {
   readonly isOptional: boolean;
   /** `has(a.b)`. */
   readonly isTest: boolean;
-  /** Set by the checker: a name with dots such as that of a type. */
+  /** Set by the checker: a name with dots such as that of a type, or of a variable. */
   typeName?: string;
+  variableName?: string;
 }
 
 export interface Call extends NodeBase {

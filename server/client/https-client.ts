@@ -26,6 +26,11 @@ export interface HttpsClientOptions {
   readonly responseBytesMax?: number;
   /** Sent as User-Agent. */
   readonly userAgent?: string;
+  /**
+   * Where to connect instead of the endpoint's own host, asked for each request; the endpoint's name
+   * stays in the Host header and in what the certificate must show. @throws {Error} nowhere
+   */
+  readonly address?: () => { readonly host: string; readonly port: number };
 }
 
 export interface OutgoingRequest {
@@ -36,6 +41,8 @@ export interface OutgoingRequest {
   readonly body?: string | Buffer;
   /** Whether it may be sent once more when a kept connection broke before the answer. */
   readonly isReplayable?: boolean;
+  /** Instead of the client's own. */
+  readonly timeoutMs?: number;
 }
 
 export interface IncomingResponse {
@@ -85,7 +92,7 @@ export class HttpsClient {
    * @throws {Error} from the source of credentials
    */
   async request(outgoing: OutgoingRequest, signal: AbortSignal): Promise<IncomingResponse> {
-    const deadlineMs = performance.now() + this.#options.timeoutMs;
+    const deadlineMs = performance.now() + (outgoing.timeoutMs ?? this.#options.timeoutMs);
     const credentials = await this.#options.credentials.current(signal);
     const agent = this.#agentFor(credentials);
     for (let attempt = 0; ; attempt++) {
@@ -145,7 +152,10 @@ export class HttpsClient {
         ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
       }),
       rejectUnauthorized: !isInsecure,
-      ...(serverName === undefined ? {} : { servername: serverName }),
+      // An address that is asked for each request is nobody's name.
+      ...(serverName === undefined && this.#options.address === undefined
+        ? {}
+        : { servername: serverName ?? this.#url.hostname }),
     });
   }
 
@@ -164,15 +174,17 @@ export class HttpsClient {
       const send = this.#url.protocol === "http:" ? requestHttp : requestHttps;
       let request: ClientRequest;
       try {
+        const other = this.#options.address?.();
         request = send({
           agent,
-          host: this.#url.hostname.replace(/^\[|\]$/g, ""),
-          port: this.#url.port === "" ? undefined : this.#url.port,
+          host: other?.host ?? this.#url.hostname.replace(/^\[|\]$/g, ""),
+          port: other?.port ?? (this.#url.port === "" ? undefined : this.#url.port),
           method,
           path: joinPaths(this.#basePath, path),
           headers: {
             "user-agent": userAgent,
             accept: "application/json",
+            ...(other === undefined ? {} : { host: this.#url.host }),
             ...headers,
             ...(bytes === undefined ? {} : { "content-length": bytes.length }),
             ...(credentials.authorization === undefined
@@ -181,6 +193,7 @@ export class HttpsClient {
           },
         });
       } catch (error) {
+        if (error instanceof TransportError) return reject(error);
         // A certificate or key that TLS cannot read, or a header that HTTP does not allow.
         const why = (error as NodeJS.ErrnoException).code ?? "invalid";
         return reject(new TransportError("connection", `the request cannot be sent: ${why}`));

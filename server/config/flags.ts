@@ -397,7 +397,7 @@ export const FLAGS = {
     default: "false",
     section: "Serving",
     commands: SERVE_ONLY,
-    help: "Whether requests for APIServices go to endpoints of their services, and not to cluster addresses.",
+    help: "Whether services of APIServices and webhooks are reached at their endpoints, and not at cluster addresses.",
   },
   ...AUDIT_FLAGS,
   verbosity: {

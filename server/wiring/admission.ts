@@ -9,12 +9,15 @@ import { ServiceAccountAdmission } from "../admission/service-account.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { Authorization } from "./authorization.js";
+import { createRulePlugins } from "./rules.js";
 import type { Views } from "./storage.js";
 
 export interface AdmissionParts {
   readonly config: Config;
+  readonly catalog: CatalogSource;
   readonly views: Views;
   readonly authorization: Pick<Authorization, "authorizer" | "guards">;
   readonly metrics: Metrics;
@@ -24,12 +27,8 @@ export interface AdmissionParts {
  * The guards come last: they see what is to be stored, and no flag switches them off.
  * @throws {RangeError} with one line for unknown plugins
  */
-export function createAdmission({
-  config,
-  views,
-  authorization,
-  metrics,
-}: AdmissionParts): Admission {
+export function createAdmission(parts: AdmissionParts): Admission {
+  const { config, views, authorization, metrics } = parts;
   const { naming, enableAdmissionPlugins, disableAdmissionPlugins } = config;
   const { view, freshness } = views;
   const fresh = async () => {
@@ -44,6 +43,7 @@ export function createAdmission({
       unreachableTolerationSeconds: config.defaultUnreachableTolerationSeconds,
     }),
     new ServiceAccountAdmission({ view, fresh, naming, clock: systemClock }),
+    ...createRulePlugins(parts),
     new ResourceQuota({ view, fresh, naming, clock: systemClock }),
   ];
   const choice = { enabled: enableAdmissionPlugins, disabled: disableAdmissionPlugins };

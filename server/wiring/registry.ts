@@ -41,7 +41,7 @@ export function createRegistry(parts: RegistryParts): Registry {
     lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
     ownership: createOwnership({ naming, clock: systemClock, catalog }),
     declarative: declarativeOf(config, metrics),
-    admission: createAdmission({ config, views, authorization, metrics }),
+    admission: createAdmission({ config, catalog, views, authorization, metrics }),
     // Knows whether a value would be stored differently by now.
     ...(encryption !== undefined && { storedForm: encryption.store }),
     writeQueue: new WriteQueue(),

@@ -20,7 +20,7 @@ import type { Clock } from "../../../storage/base/clock.js";
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import type { RevisionedStore } from "../../../storage/kv/store.js";
 import type { PartitionId } from "../../../storage/objects/keys.js";
-import type { Admission } from "../../admission/admission.js";
+import type { Admission, AdmissionAttributes } from "../../admission/admission.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
@@ -76,7 +76,12 @@ export interface WriteOptions {
   readonly user: UserInfo;
   /** Takes what the client should know although the write succeeds. */
   warn(text: string): void;
+  /** Takes what admission has to say about the write besides its answer. */
+  readonly remarks?: AdmissionRemarks;
 }
+
+/** Who takes what admission says about a write. */
+export type AdmissionRemarks = Pick<AdmissionAttributes, "annotate" | "explain">;
 
 /** What a write answers with. */
 export interface WriteResult {

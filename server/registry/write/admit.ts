@@ -37,6 +37,7 @@ export function attributesOf(
   return {
     operation: oldObject === undefined ? "CREATE" : "UPDATE",
     resource,
+    served: resource,
     subresource,
     namespace,
     name,
@@ -45,6 +46,7 @@ export function attributesOf(
     options,
     user: options.user,
     warn: (text) => options.warn(text),
+    ...options.remarks,
   };
 }
 
@@ -106,7 +108,7 @@ export function keepIdentity(changed: ObjectMeta, known: ObjectMeta): void {
  */
 export function admitDelete(
   registry: Registry,
-  { resource, namespace, name, options, user = SERVER_USER, warn }: DeleteTarget,
+  { resource, namespace, name, options, user = SERVER_USER, warn, remarks }: DeleteTarget,
   current: StoredObject,
   signal: AbortSignal,
 ): Promise<void> | undefined {
@@ -115,6 +117,7 @@ export function admitDelete(
   const attributes: AdmissionAttributes = {
     operation: "DELETE",
     resource,
+    served: resource,
     subresource: "",
     namespace,
     name,
@@ -123,6 +126,7 @@ export function admitDelete(
     options: options satisfies AdmissionOptions,
     user,
     warn: (text) => warn?.(text),
+    ...remarks,
   };
   const mutated = admission.mutate(attributes, signal);
   return mutated instanceof Promise

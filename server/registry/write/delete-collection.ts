@@ -13,7 +13,7 @@ import type { Selector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
 import { isCustom, listKindOf, type StoredResource } from "../../kinds/served-resource.js";
 import type { UserInfo } from "../../request/user-info.js";
-import type { Registry, WriteResult } from "../generic/registry.js";
+import type { AdmissionRemarks, Registry, WriteResult } from "../generic/registry.js";
 import { refresh } from "./commit.js";
 import { servedCurrent } from "./current.js";
 import { planDelete, warnOfDefault } from "./delete.js";
@@ -32,6 +32,7 @@ export interface DeleteCollectionTarget {
   readonly user?: UserInfo;
   /** Takes what the client should know although the delete succeeds. */
   readonly warn?: (text: string) => void;
+  readonly remarks?: AdmissionRemarks;
 }
 
 /** Transactions on their way at a time: enough to fill the time that one waits for the disk. */

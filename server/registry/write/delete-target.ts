@@ -1,6 +1,7 @@
 /** What a delete is asked to do. */
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { UserInfo } from "../../request/user-info.js";
+import type { AdmissionRemarks } from "../generic/registry.js";
 import type { DeleteOptions } from "./delete-options.js";
 
 export interface DeleteTarget {
@@ -12,4 +13,5 @@ export interface DeleteTarget {
   readonly user?: UserInfo;
   /** Takes what the client should know although the delete succeeds. */
   readonly warn?: (text: string) => void;
+  readonly remarks?: AdmissionRemarks;
 }

@@ -1,0 +1,213 @@
+/**
+ * What expressions of rules see of a write: `object`, `oldObject`, `request` and `authorizer`, for
+ * policies also `namespaceObject`, and how they are bound. Types have the fields that the existing
+ * API shows; objects themselves are dyn, as one rule may be about many kinds.
+ */
+
+import type { ApiObject } from "../../api/meta.js";
+import { formatGroupVersion } from "../../api/names.js";
+import type { Naming } from "../../api/naming.js";
+import {
+  type CelEnvironment,
+  type CelObjectType,
+  type CelType,
+  createCelEnvironment,
+} from "../../cel/environment.js";
+import {
+  AUTHORIZER_TYPE,
+  type AuthorizerValue,
+  RESOURCE_CHECK_TYPE,
+} from "../../cel/functions/authorization.js";
+import { parseType } from "../../cel/types.js";
+import { kindVersionOf, type ServedResource } from "../../kinds/served-resource.js";
+import type { AdmissionAttributes } from "../admission.js";
+import type { WriteSubject } from "./write-subject.js";
+
+const COMMON: Readonly<Record<string, CelType>> = {
+  object: "dyn",
+  oldObject: "dyn",
+  request: { object: "kubernetes.AdmissionRequest" },
+  authorizer: { known: parseType(AUTHORIZER_TYPE) },
+  "authorizer.requestResource": { known: parseType(RESOURCE_CHECK_TYPE) },
+};
+
+const NAMESPACE: Readonly<Record<string, CelType>> = {
+  namespaceObject: { object: "kubernetes.Namespace" },
+};
+
+const kindFields = { group: "string", version: "string", kind: "string" } as const;
+const resourceFields = { group: "string", version: "string", resource: "string" } as const;
+
+const TYPES: readonly CelObjectType[] = [
+  { name: "kubernetes.GroupVersionKind", fields: kindFields },
+  { name: "kubernetes.GroupVersionResource", fields: resourceFields },
+  {
+    name: "kubernetes.UserInfo",
+    fields: {
+      username: "string",
+      uid: "string",
+      groups: { list: "string" },
+      extra: { map: { list: "string" } },
+    },
+  },
+  {
+    name: "kubernetes.AdmissionRequest",
+    fields: {
+      kind: { object: "kubernetes.GroupVersionKind" },
+      resource: { object: "kubernetes.GroupVersionResource" },
+      subResource: "string",
+      requestKind: { object: "kubernetes.GroupVersionKind" },
+      requestResource: { object: "kubernetes.GroupVersionResource" },
+      requestSubResource: "string",
+      name: "string",
+      namespace: "string",
+      operation: "string",
+      userInfo: { object: "kubernetes.UserInfo" },
+      dryRun: "bool",
+      options: "dyn",
+    },
+  },
+  {
+    name: "kubernetes.NamespaceMetadata",
+    fields: {
+      name: "string",
+      generateName: "string",
+      namespace: "string",
+      labels: { map: "string" },
+      annotations: { map: "string" },
+      UID: "string",
+      uid: "string",
+      creationTimestamp: "string",
+      deletionGracePeriodSeconds: "int",
+      deletionTimestamp: "string",
+      generation: "int",
+      resourceVersion: "string",
+      finalizers: { list: "string" },
+    },
+  },
+  { name: "kubernetes.NamespaceSpec", fields: { finalizers: { list: "string" } } },
+  { name: "kubernetes.NamespaceStatus", fields: { phase: "string" } },
+  {
+    name: "kubernetes.Namespace",
+    fields: {
+      metadata: { object: "kubernetes.NamespaceMetadata" },
+      spec: { object: "kubernetes.NamespaceSpec" },
+      status: { object: "kubernetes.NamespaceStatus" },
+    },
+  },
+];
+
+/** Of match conditions of webhooks. */
+export function createConditionEnvironment(): CelEnvironment {
+  return createCelEnvironment({ variables: COMMON, types: TYPES });
+}
+
+/** Of policies, with what the policy itself declares. */
+export function createPolicyEnvironment(
+  own: Readonly<Record<string, CelType>>,
+  ownTypes: readonly CelObjectType[] = [],
+): CelEnvironment {
+  return createCelEnvironment({
+    variables: { ...COMMON, ...NAMESPACE, ...own },
+    types: [...TYPES, ...ownTypes],
+  });
+}
+
+/** Values of the variables that all rules have, with the objects in one version. */
+export function bindingsOf(
+  subject: WriteSubject,
+  resource: ServedResource,
+  request: Readonly<Record<string, unknown>>,
+  authorizer: AuthorizerValue | undefined,
+): Record<string, unknown> {
+  const { attributes, served, name, namespace } = subject;
+  const bindings: Record<string, unknown> = {
+    object: subject.object(resource) ?? null,
+    oldObject: subject.oldObject(resource) ?? null,
+    request,
+  };
+  if (authorizer !== undefined) {
+    bindings.authorizer = authorizer;
+    bindings["authorizer.requestResource"] = authorizer.about({
+      group: served.group,
+      resource: served.resource,
+      subresource: attributes.subresource,
+      namespace,
+      name,
+    });
+  }
+  return bindings;
+}
+
+/**
+ * The request as a review and expressions have it, but for its uid and its objects.
+ * @param resource the version that the rule wants
+ */
+export function requestOf(
+  { attributes, served, name, namespace }: WriteSubject,
+  resource: ServedResource,
+  naming: Naming,
+): Record<string, unknown> {
+  const { operation, subresource, user, options } = attributes;
+  return {
+    kind: kindOf(resource),
+    resource: resourceOf(resource),
+    ...(subresource !== "" && { subResource: subresource }),
+    requestKind: kindOf(served),
+    requestResource: resourceOf(served),
+    ...(subresource !== "" && { requestSubResource: subresource }),
+    name,
+    namespace,
+    operation,
+    userInfo: {
+      username: user.name,
+      ...(user.uid !== "" && { uid: user.uid }),
+      groups: user.groups,
+      ...(Object.keys(user.extra).length > 0 && { extra: user.extra }),
+    },
+    dryRun: options.isDryRun,
+    options: optionsOf(attributes, naming),
+  };
+}
+
+function kindOf(resource: ServedResource) {
+  const { group, version } = kindVersionOf(resource);
+  return { group, version, kind: resource.kind };
+}
+
+function resourceOf({ group, version, resource }: ServedResource) {
+  return { group, version, resource };
+}
+
+const OPTIONS_KINDS: Readonly<Partial<Record<AdmissionAttributes["operation"], string>>> = {
+  CREATE: "CreateOptions",
+  UPDATE: "UpdateOptions",
+  DELETE: "DeleteOptions",
+};
+
+function optionsOf({ operation, options }: AdmissionAttributes, naming: Naming) {
+  const kind = OPTIONS_KINDS[operation];
+  if (kind === undefined) return null;
+  const { isDryRun, fieldManager, fieldValidation } = options;
+  const { gracePeriodSeconds, preconditions, orphanDependents, propagationPolicy } = options;
+  return {
+    kind,
+    apiVersion: formatGroupVersion({ group: `meta.${naming.groupDomain}`, version: "v1" }),
+    ...(isDryRun && { dryRun: ["All"] }),
+    ...(fieldManager && { fieldManager }),
+    ...(fieldValidation && { fieldValidation }),
+    ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+    ...(preconditions !== undefined && { preconditions: defined(preconditions) }),
+    ...(orphanDependents !== undefined && { orphanDependents }),
+    ...(propagationPolicy !== undefined && { propagationPolicy }),
+  };
+}
+
+function defined(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+/** A namespace as expressions see it: without what its own fields do not say. */
+export function namespaceBinding(namespace: ApiObject | undefined): unknown {
+  return namespace ?? null;
+}

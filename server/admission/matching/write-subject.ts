@@ -1,0 +1,131 @@
+/**
+ * WriteSubject: one write as rules see it: its names as the existing API gives them, its objects in
+ * any version that the resource is served in, and the namespace that it goes to, as the view has it.
+ * Made for one plugin and one attempt; conversions are made once for each version and object.
+ */
+import { objectPath, partitionId } from "../../../storage/objects/keys.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { ApiObject, JsonValue } from "../../api/meta.js";
+import { formatGroupVersion } from "../../api/names.js";
+import { notFound, type StatusError } from "../../api/status.js";
+import {
+  isOwnShape,
+  isStored,
+  kindVersionOf,
+  type ServedResource,
+} from "../../kinds/served-resource.js";
+import type { AdmissionAttributes } from "../admission.js";
+import type { AdmissionView } from "../stored-objects.js";
+
+/** As stored, labels by name. */
+type Labels = Readonly<Record<string, string>>;
+
+const NAMESPACES = { group: "", resource: "namespaces" };
+const NAMESPACES_PARTITION = partitionId("", "namespaces");
+
+export class WriteSubject {
+  readonly attributes: AdmissionAttributes;
+  readonly served: ServedResource;
+  /** Of a namespace itself, its name. */
+  readonly namespace: string;
+  /** What the object is called; "" while it has no name yet. */
+  readonly name: string;
+  readonly #view: AdmissionView;
+  readonly #versions = new Map<ServedResource, ApiObject>();
+  readonly #oldVersions = new Map<ServedResource, ApiObject>();
+  #converted: ApiObject | undefined;
+
+  constructor(attributes: AdmissionAttributes, served: ServedResource, view: AdmissionView) {
+    this.attributes = attributes;
+    this.served = served;
+    this.#view = view;
+    this.name = attributes.name || (attributes.object?.metadata.name ?? "");
+    this.namespace = this.isNamespace ? this.name : attributes.namespace;
+  }
+
+  /** Whether it is about a namespace, or a part of one. */
+  get isNamespace(): boolean {
+    const { group, resource } = this.served;
+    return group === "" && resource === "namespaces";
+  }
+
+  /** What is to be stored, as a version of its resource shows it. Nobody changes it. */
+  object(resource: ServedResource): ApiObject | undefined {
+    const { object } = this.attributes;
+    if (object !== this.#converted) {
+      this.#versions.clear();
+      this.#converted = object;
+    }
+    return inVersion(object, resource, this.#versions);
+  }
+
+  /** The same of what is stored now. */
+  oldObject(resource: ServedResource): ApiObject | undefined {
+    return inVersion(this.attributes.oldObject, resource, this.#oldVersions);
+  }
+
+  /** For who changed the object in place. */
+  forgetVersions(): void {
+    this.#versions.clear();
+  }
+
+  /** Labels that selectors of namespaces look at; undefined = they have no say. @throws {StatusError} 404 */
+  namespaceLabels(): Labels | undefined {
+    const { operation, subresource, object } = this.attributes;
+    if (this.namespace === "") return this.isNamespace ? {} : undefined;
+    const isWritten = operation === "CREATE" || operation === "UPDATE";
+    if (this.isNamespace && subresource === "" && isWritten) return object?.metadata.labels ?? {};
+    const found = this.storedNamespace();
+    if (found === undefined) throw this.#missingNamespace();
+    return found.labels as Labels;
+  }
+
+  storedNamespace(): StoredObject | undefined {
+    const path = objectPath("", this.namespace);
+    return this.#view.partition(NAMESPACES_PARTITION).get(path);
+  }
+
+  #missingNamespace(): StatusError {
+    return notFound(NAMESPACES, this.namespace);
+  }
+}
+
+function inVersion(
+  object: ApiObject | undefined,
+  resource: ServedResource,
+  known: Map<ServedResource, ApiObject>,
+): ApiObject | undefined {
+  if (object === undefined) return undefined;
+  let made = known.get(resource);
+  if (made === undefined) {
+    made = toServed(object, resource);
+    known.set(resource, made);
+  }
+  return made;
+}
+
+/** From the form that admission has to that of a version that is served. */
+export function toServed(object: ApiObject, resource: ServedResource): ApiObject {
+  const isAsSent = !isStored(resource) || isOwnShape(resource);
+  const shown = isAsSent ? object : (resource.conversion?.fromStored(object) ?? object);
+  const apiVersion = formatGroupVersion(kindVersionOf(resource));
+  if (shown.apiVersion === apiVersion && shown.kind === resource.kind) return shown;
+  return { ...shown, apiVersion, kind: resource.kind };
+}
+
+/** JSON of a served version, decoded, with defaults. @throws {StatusError} 400 */
+export function decodeServed(value: JsonValue, { codec }: ServedResource): ApiObject {
+  const { object } = codec.decode(value);
+  codec.applyDefaults(object);
+  return object;
+}
+
+/** From a served version to the form that admission has. */
+export function fromServed(object: ApiObject, resource: ServedResource): ApiObject {
+  if (!isStored(resource) || isOwnShape(resource) || resource.conversion === undefined) {
+    return object;
+  }
+  const stored = resource.conversion.toStored(object);
+  resource.storedCodec.applyDefaults(stored);
+  return stored;
+}

@@ -1,0 +1,108 @@
+/**
+ * How asking a webhook fails, in the words of the existing API: the webhook refused, or there was no
+ * usable answer, which the failure policy turns into an answer.
+ */
+import { internalError, type Status, StatusError } from "../../api/status.js";
+import type { TransportError } from "../../client/https-client.js";
+
+/** No usable answer. */
+export class CallFailure extends Error {
+  override readonly name = "CallFailure";
+
+  constructor(hook: string, reason: string, cause?: unknown) {
+    super(`failed calling webhook ${JSON.stringify(hook)}: ${reason}`, { cause });
+  }
+
+  /** What the client hears when failures are not ignored. */
+  toStatus(): StatusError {
+    return internalError(this.message, this);
+  }
+}
+
+/** The lowest code that a refusal may have. */
+const CODE_MIN = 400;
+/** What a webhook says is shown, but not without end. */
+const MESSAGE_CHARS_MAX = 32 * 1024;
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** What a webhook that said no answers the client, as far as it is a Status. */
+export function refusalOf(hook: string, result: Members | undefined): StatusError {
+  const deniedBy = `admission webhook ${JSON.stringify(hook)} denied the request`;
+  const { code, message, reason, details, metadata: _metadata } = result ?? {};
+  const said = [message, reason].find((text) => typeof text === "string" && text !== "");
+  const why =
+    said === undefined ? " without explanation" : `: ${String(said).slice(0, MESSAGE_CHARS_MAX)}`;
+  const isCode = typeof code === "number" && Number.isInteger(code) && code >= CODE_MIN;
+  const status: Status = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message: `${deniedBy}${why}`,
+    ...(typeof reason === "string" && reason !== "" && { reason }),
+    ...(typeof details === "object" && details !== null && { details }),
+    code: isCode && code < 1000 ? code : CODE_MIN,
+  };
+  return new StatusError(status);
+}
+
+/** Answers other than success, as client libraries put them. */
+const HTTP_ERRORS: Readonly<Record<number, string>> = {
+  400: "the server rejected our request for an unknown reason",
+  401: "the server has asked for the client to provide credentials",
+  404: "the server could not find the requested resource",
+  405: "the server does not allow this method on the requested resource",
+  406: "the server was unable to respond with a content type that the client supports",
+  413: "the request is too large",
+  415: "the body of the request was in an unknown format",
+  429: "the server has received too many requests and has asked us to try again later",
+  503: "the server is currently unable to handle the request",
+  504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+};
+
+export function describeHttpError(code: number, body: Buffer): string {
+  const shown = body.toString("utf8", 0, 2_048).trim();
+  if (code >= 300 && code < 400) return `redirects are not followed (the server answered ${code})`;
+  const known = HTTP_ERRORS[code];
+  if (known !== undefined) return known;
+  if (code >= 500) {
+    return `an error on the server (${JSON.stringify(shown || "unknown")}) has prevented the request from succeeding`;
+  }
+  return `the server responded with the status code ${code} but did not return more details`;
+}
+
+/** What a connection failed with, by Node's code, in the words that people search for. */
+const CONNECTION_ERRORS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connect: connection refused",
+  ENOTFOUND: "no such host",
+  EAI_AGAIN: "server misbehaving",
+  EHOSTUNREACH: "connect: no route to host",
+  ENETUNREACH: "connect: network is unreachable",
+  CERT_HAS_EXPIRED:
+    "tls: failed to verify certificate: x509: certificate has expired or is not yet valid",
+  CERT_NOT_YET_VALID:
+    "tls: failed to verify certificate: x509: certificate has expired or is not yet valid",
+  ...Object.fromEntries(
+    [
+      "DEPTH_ZERO_SELF_SIGNED_CERT",
+      "SELF_SIGNED_CERT_IN_CHAIN",
+      "UNABLE_TO_GET_ISSUER_CERT",
+      "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+      "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    ].map((code) => [
+      code,
+      "tls: failed to verify certificate: x509: certificate signed by unknown authority",
+    ]),
+  ),
+};
+
+export function describeTransportError(error: TransportError): string {
+  if (error.kind === "timeout") return "context deadline exceeded";
+  if (error.kind === "canceled") return "context canceled";
+  const { code = "", message = "" } = (error.cause ?? {}) as NodeJS.ErrnoException;
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
+    return `tls: failed to verify certificate: x509: certificate is not valid for the name: ${message}`;
+  }
+  return CONNECTION_ERRORS[code] ?? error.message;
+}

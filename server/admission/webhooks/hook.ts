@@ -1,0 +1,92 @@
+/** One webhook of a configuration, as admission uses it: read once, compiled when first needed. */
+import type { ApiObject } from "../../api/meta.js";
+import type { LabelSelector } from "../../api/validation-selectors.js";
+import type { Maybe } from "../../api/validation-values.js";
+import type { CelEnvironment } from "../../cel/environment.js";
+import {
+  type Condition,
+  compileConditions,
+  type WrittenCondition,
+} from "../matching/conditions.js";
+import type { MatchCriteria } from "../matching/criteria-index.js";
+import type { ResourceRule } from "../matching/resource-rules.js";
+
+/** Where a webhook is, as it is written. */
+export interface HookClientConfig {
+  readonly url?: Maybe<string>;
+  readonly service?: Maybe<{
+    readonly namespace: string;
+    readonly name: string;
+    readonly path?: Maybe<string>;
+    readonly port?: Maybe<number>;
+  }>;
+  /** PEM, in base64. */
+  readonly caBundle?: Maybe<string>;
+}
+
+/** As configurations are stored, with defaults. */
+interface WrittenHook {
+  readonly name: string;
+  readonly clientConfig?: Maybe<HookClientConfig>;
+  readonly rules?: Maybe<readonly ResourceRule[]>;
+  readonly failurePolicy?: Maybe<string>;
+  readonly matchPolicy?: Maybe<string>;
+  readonly namespaceSelector?: Maybe<LabelSelector>;
+  readonly objectSelector?: Maybe<LabelSelector>;
+  readonly sideEffects?: Maybe<string>;
+  readonly timeoutSeconds?: Maybe<number>;
+  readonly admissionReviewVersions?: Maybe<readonly string[]>;
+  readonly reinvocationPolicy?: Maybe<string>;
+  readonly matchConditions?: Maybe<readonly WrittenCondition[]>;
+}
+
+export type ReviewVersion = "v1" | "v1beta1";
+
+export interface Hook {
+  readonly configuration: string;
+  readonly name: string;
+  /** Tells it apart from all others of its kind of configuration. */
+  readonly id: string;
+  readonly clientConfig: HookClientConfig;
+  readonly ignoresFailures: boolean;
+  readonly hasNoSideEffects: boolean;
+  readonly timeoutMs: number;
+  /** undefined = it names none that there is. */
+  readonly reviewVersion: ReviewVersion | undefined;
+  readonly isReinvocable: boolean;
+  readonly conditions: readonly Condition[];
+  readonly criteria: MatchCriteria;
+}
+
+const TIMEOUT_SECONDS_DEFAULT = 10;
+const REVIEW_VERSIONS: readonly ReviewVersion[] = ["v1", "v1beta1"];
+
+/** The webhooks of a stored configuration, in order. */
+export function readHooks(configuration: ApiObject, environment: CelEnvironment): Hook[] {
+  const { metadata, webhooks } = configuration as ApiObject & {
+    readonly webhooks?: Maybe<readonly WrittenHook[]>;
+  };
+  const { name: owner = "" } = metadata;
+  return (webhooks ?? []).map((hook) => ({
+    configuration: owner,
+    name: hook.name,
+    id: `${owner}/${hook.name}`,
+    clientConfig: hook.clientConfig ?? {},
+    ignoresFailures: hook.failurePolicy === "Ignore",
+    hasNoSideEffects: hook.sideEffects === "None" || hook.sideEffects === "NoneOnDryRun",
+    timeoutMs: (hook.timeoutSeconds ?? TIMEOUT_SECONDS_DEFAULT) * 1000,
+    reviewVersion: (hook.admissionReviewVersions ?? []).find(isReviewVersion),
+    isReinvocable: hook.reinvocationPolicy === "IfNeeded",
+    conditions: compileConditions(environment, hook.matchConditions ?? []),
+    criteria: {
+      rules: hook.rules ?? [],
+      matchPolicy: hook.matchPolicy,
+      namespaceSelector: hook.namespaceSelector,
+      objectSelector: hook.objectSelector,
+    },
+  }));
+}
+
+function isReviewVersion(version: string): version is ReviewVersion {
+  return (REVIEW_VERSIONS as readonly string[]).includes(version);
+}

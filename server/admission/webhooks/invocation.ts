@@ -1,0 +1,143 @@
+/**
+ * Invocation: whether a webhook is asked about a write, and the asking itself, with all that both
+ * kinds of webhooks have in common: dry runs, metrics, warnings, notes for the audit record.
+ */
+import { badRequest, type StatusError } from "../../api/status.js";
+import type { ServedResource } from "../../kinds/served-resource.js";
+import { whenAnswered } from "../matching/authorizer-answers.js";
+import { type Candidate, match } from "../matching/criteria-index.js";
+import type { AdmissionStep, Hearing } from "../matching/rule-context.js";
+import { CallFailure, refusalOf } from "./failures.js";
+import type { Hook } from "./hook.js";
+import type { Answered, WebhookCaller } from "./webhook-caller.js";
+
+/** What a webhook is to be asked about. */
+export interface Invocation {
+  readonly hook: Hook;
+  /** The version that it wants. */
+  readonly resource: ServedResource;
+}
+
+/** Which plugin asks. */
+export interface Asker {
+  readonly plugin: string;
+  readonly step: AdmissionStep;
+}
+
+/** undefined = it is not about this write. @throws {StatusError} 403, 404 */
+export function invocationOf(
+  hearing: Hearing,
+  candidate: Candidate<Hook>,
+  asker: Asker,
+): Invocation | undefined | Promise<Invocation | undefined> {
+  const hook = candidate.value;
+  const found = match(candidate, hearing.subject);
+  if ("mismatch" in found) {
+    skip(hearing, hook, asker, `not about this write by its ${found.mismatch}`);
+    return undefined;
+  }
+  const { resource } = found;
+  if (hook.conditions.length === 0) return { hook, resource };
+  return whenAnswered(() => {
+    const rule = { name: hook.name, kind: "webhook", step: asker.step } as const;
+    const verdict = hearing.judgeConditions(hook.conditions, hearing.bindings(resource), rule);
+    if (verdict.matches === true) return { hook, resource };
+    if (verdict.matches === "unknown" && !hook.ignoresFailures) {
+      throw hearing.refuse(verdict.error.message);
+    }
+    const why =
+      verdict.matches === false
+        ? `match condition ${JSON.stringify(verdict.failed)} is false`
+        : verdict.error.message;
+    skip(hearing, hook, asker, why);
+    return undefined;
+  });
+}
+
+function skip(hearing: Hearing, hook: Hook, { plugin }: Asker, why: string): void {
+  const { configuration, name } = hook;
+  hearing.explain({
+    plugin,
+    configuration,
+    rule: name,
+    outcome: "skipped",
+    why,
+    milliseconds: 0,
+  });
+}
+
+/** How asking ended; undefined = it failed, and the failure is ignored. */
+export type Asked = Answered | undefined;
+
+/** @throws {StatusError} it refused, or there was no answer and the policy is to fail */
+export async function askWebhook(
+  hearing: Hearing,
+  caller: WebhookCaller,
+  { hook, resource }: Invocation,
+  asker: Asker,
+  signal: AbortSignal,
+): Promise<Asked> {
+  const { subject, context } = hearing;
+  const { attributes } = subject;
+  const { metrics, nowMs } = context;
+  const { name, configuration } = hook;
+  const { operation } = attributes;
+  const { step, plugin } = asker;
+  const startMs = nowMs();
+  const ended = (
+    outcome: "allowed" | "refused" | "failed",
+    code: number,
+    why: string,
+    error?: "calling_webhook_error" | "no_error",
+  ) => {
+    const milliseconds = nowMs() - startMs;
+    const isRejected = error !== undefined;
+    const seconds = milliseconds / 1000;
+    metrics.webhookAsked({ name, step, operation, isRejected, code, seconds });
+    if (error !== undefined) metrics.webhookRefused({ name, step, operation, error, code });
+    hearing.explain({ plugin, configuration, rule: name, outcome, why, milliseconds });
+  };
+  if (attributes.options.isDryRun && !hook.hasNoSideEffects) {
+    const refusal = badRequest(
+      `admission webhook ${JSON.stringify(name)} does not support dry run`,
+    );
+    ended("refused", refusal.code, refusal.message, "no_error");
+    throw refusal;
+  }
+  let answered: Answered;
+  try {
+    answered = await caller.call(hook, subject, resource, step === "admit", signal);
+  } catch (error) {
+    if (!(error instanceof CallFailure)) throw error;
+    if (hook.ignoresFailures && !signal.aborted) {
+      ended("failed", 0, error.message);
+      metrics.webhookFailedOpen(name, step);
+      annotateFailure(hearing, hook, step);
+      return undefined;
+    }
+    ended("failed", 500, error.message, "calling_webhook_error");
+    throw error.toStatus();
+  }
+  const { answer } = answered;
+  for (const [key, value] of Object.entries(answer.auditAnnotations)) {
+    attributes.annotate?.(`${name}/${key}`, value);
+  }
+  for (const warning of answer.warnings) attributes.warn(warning);
+  if (!answer.isAllowed) {
+    const refusal: StatusError = refusalOf(name, answer.result);
+    ended("refused", refusal.code, refusal.message, "no_error");
+    throw refusal;
+  }
+  ended("allowed", 200, "");
+  return answered;
+}
+
+function annotateFailure(
+  { subject, context }: Hearing,
+  { name, configuration }: Hook,
+  step: AdmissionStep,
+): void {
+  const phase = step === "admit" ? "mutation" : "validating";
+  const key = `failed-open.${phase}.webhook.admission.${context.naming.groupDomain}/${configuration}.${name}`;
+  subject.attributes.annotate?.(key, name);
+}

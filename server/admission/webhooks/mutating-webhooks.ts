@@ -1,0 +1,225 @@
+/**
+ * MutatingAdmissionWebhook: asks webhooks that may change an object, one after the other, each with
+ * what the ones before it left. A change is a JSON patch of the object as it was sent; the result is
+ * decoded, gets defaults, and goes on in the form that admission works on. What it may be is checked
+ * later, with everything else that is to be stored.
+ */
+import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
+import type { ApiObject } from "../../api/meta.js";
+import { internalError, StatusError } from "../../api/status.js";
+import { parseJson } from "../../codec/json.js";
+import { JsonSyntaxError } from "../../codec/json-parser.js";
+import type { ServedResource } from "../../kinds/served-resource.js";
+import type {
+  AdmissionAttributes,
+  AdmissionOperation,
+  AdmissionPlugin,
+  AdmissionResource,
+} from "../admission.js";
+import type { Candidate, CriteriaIndex } from "../matching/criteria-index.js";
+import { Hearing, isExempt, type RuleContext } from "../matching/rule-context.js";
+import type { StoredRules } from "../matching/stored-rules.js";
+import { decodeServed, fromServed } from "../matching/write-subject.js";
+import { type RoundMemory, Rounds } from "../rounds.js";
+import { explainOthers } from "./explain-others.js";
+import { CallFailure } from "./failures.js";
+import type { Hook } from "./hook.js";
+import { type Asker, askWebhook, type Invocation, invocationOf } from "./invocation.js";
+import { rulesOf } from "./validating-webhooks.js";
+import type { Answered, WebhookCaller } from "./webhook-caller.js";
+
+export class MutatingWebhooks implements AdmissionPlugin {
+  readonly name = "MutatingAdmissionWebhook";
+  readonly #context: RuleContext;
+  readonly #caller: WebhookCaller;
+  readonly #rules: StoredRules<Hook>;
+
+  constructor(context: RuleContext, caller: WebhookCaller) {
+    this.#context = context;
+    this.#caller = caller;
+    this.#rules = rulesOf(context, "mutatingwebhookconfigurations");
+  }
+
+  handles(_operation: AdmissionOperation, resource: AdmissionResource): boolean {
+    return this.#rules.size > 0 && !isExempt(this.#context.naming, resource);
+  }
+
+  subscribe(changed: () => void): void {
+    this.#rules.subscribe(changed);
+  }
+
+  mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
+    const { served, operation, subresource } = attributes;
+    if (served === undefined) return false;
+    const { index } = this.#rules;
+    explainOthers(this.#context, index, attributes, served, this.name);
+    if (!index.hasAny(operation, served, subresource)) return false;
+    const hearing = new Hearing(this.#context, attributes, served, signal);
+    const run = new MutatingRun(index, hearing, this.#caller, signal);
+    return run.isAnyoneAsked() ? run.run() : false;
+  }
+}
+
+const ASKER: Asker = { plugin: "MutatingAdmissionWebhook", step: "admit" };
+
+/** One pass through the webhooks. */
+class MutatingRun {
+  readonly #index: CriteriaIndex<Hook>;
+  readonly #hearing: Hearing;
+  readonly #caller: WebhookCaller;
+  readonly #signal: AbortSignal;
+  readonly #rounds: Rounds;
+  readonly #memory: RoundMemory;
+  #candidates: readonly Candidate<Hook>[];
+  /** Invocations of the audit record are numbered. */
+  #asked = 0;
+
+  constructor(
+    index: CriteriaIndex<Hook>,
+    hearing: Hearing,
+    caller: WebhookCaller,
+    signal: AbortSignal,
+  ) {
+    const { attributes } = hearing.subject;
+    attributes.rounds ??= new Rounds();
+    this.#index = index;
+    this.#hearing = hearing;
+    this.#caller = caller;
+    this.#signal = signal;
+    this.#rounds = attributes.rounds;
+    this.#memory = attributes.rounds.memoryOf(ASKER.plugin);
+    this.#candidates = index.candidates(hearing.subject);
+  }
+
+  /** A look ahead that saves waiting where there is nobody to wait for. */
+  isAnyoneAsked(): boolean {
+    return this.#candidates.length > 0;
+  }
+
+  async run(): Promise<boolean> {
+    const { subject } = this.#hearing;
+    if (this.#rounds.isSecond && !this.#memory.isAsLeft(this.#text())) {
+      this.#memory.changed();
+    }
+    let isChanged = false;
+    let last = -1;
+    for (;;) {
+      const candidate = this.#candidates.find(({ position }) => position > last);
+      if (candidate === undefined) break;
+      last = candidate.position;
+      const hook = candidate.value;
+      const waiting = invocationOf(this.#hearing, candidate, ASKER);
+      const invocation = waiting instanceof Promise ? await waiting : waiting;
+      if (invocation === undefined) continue;
+      if (this.#rounds.isSecond && !this.#memory.isDue(hook.id)) continue;
+      const changed = await this.#ask(invocation);
+      if (changed) {
+        isChanged = true;
+        this.#memory.changed();
+        this.#rounds.want();
+        // Labels may have changed, and with them who is asked.
+        this.#candidates = this.#index.candidates(subject);
+      }
+      if (hook.isReinvocable) this.#memory.asked(hook.id);
+    }
+    this.#memory.leave(this.#text());
+    return isChanged;
+  }
+
+  #text(): string {
+    const { subject } = this.#hearing;
+    const object = subject.object(subject.served);
+    return object === undefined ? "" : subject.served.codec.encode(object);
+  }
+
+  async #ask(invocation: Invocation): Promise<boolean> {
+    const { hook } = invocation;
+    const { context, subject } = this.#hearing;
+    const answered = await askWebhook(this.#hearing, this.#caller, invocation, ASKER, this.#signal);
+    if (answered === undefined) return false;
+    let changed = false;
+    try {
+      changed = this.#apply(invocation, answered);
+    } catch (error) {
+      if (!(error instanceof CallFailure)) {
+        this.#rejected(hook);
+        throw error;
+      }
+      if (!hook.ignoresFailures) {
+        this.#rejected(hook);
+        throw error.toStatus();
+      }
+      context.metrics.webhookFailedOpen(hook.name, ASKER.step);
+    }
+    this.#annotate(hook, changed, answered);
+    if (changed) {
+      this.#hearing.explain({
+        plugin: ASKER.plugin,
+        configuration: hook.configuration,
+        rule: hook.name,
+        outcome: "changed",
+        why: answered.answer.patch ?? "",
+        milliseconds: 0,
+      });
+      subject.forgetVersions();
+    }
+    return changed;
+  }
+
+  /** @returns whether the object is another. @throws {StatusError} 500, {CallFailure} */
+  #apply({ hook, resource }: Invocation, { sent, answer }: Answered): boolean {
+    const { attributes } = this.#hearing.subject;
+    if (answer.patch === undefined) return false;
+    if (answer.patchType !== "JSONPatch") {
+      const type = JSON.stringify(answer.patchType.slice(0, 100));
+      throw new CallFailure(
+        hook.name,
+        `received invalid webhook response: unsupported patch type ${type}`,
+      );
+    }
+    if (sent.object === undefined) {
+      const why = "attempted to modify the object, which is not supported for this operation";
+      throw internalError(`admission webhook ${JSON.stringify(hook.name)} ${why}`);
+    }
+    const made = makeObject(resource, sent.object, answer.patch);
+    if (made.text === sent.object) return false;
+    attributes.object = made.object;
+    return true;
+  }
+
+  #rejected({ name }: Hook): void {
+    const { context, subject } = this.#hearing;
+    const { operation } = subject.attributes;
+    const error = "apiserver_internal_error";
+    context.metrics.webhookRefused({ name, step: ASKER.step, operation, error, code: 500 });
+  }
+
+  #annotate({ configuration, name }: Hook, mutated: boolean, { answer }: Answered): void {
+    const { context, subject } = this.#hearing;
+    const round = this.#rounds.isSecond ? 1 : 0;
+    const at = `webhook.admission.${context.naming.groupDomain}/round_${round}_index_${this.#asked++}`;
+    const webhook = { configuration, webhook: name };
+    subject.attributes.annotate?.(`mutation.${at}`, JSON.stringify({ ...webhook, mutated }));
+    if (!mutated || answer.patch === undefined) return;
+    const { patch, patchType } = answer;
+    const shown = `{"configuration":${JSON.stringify(configuration)},"webhook":${JSON.stringify(name)},"patch":${patch},"patchType":"${patchType}"}`;
+    subject.attributes.annotate?.(`patch.${at}`, shown);
+  }
+}
+
+/** @throws {StatusError} 500: the patch is none, does not fit, or makes no object of the kind */
+function makeObject(
+  resource: ServedResource,
+  sent: string,
+  patch: string,
+): { readonly object: ApiObject; readonly text: string } {
+  try {
+    const operations = parseJsonPatch(parseJson(Buffer.from(patch)));
+    const object = decodeServed(applyJsonPatch(parseJson(Buffer.from(sent)), operations), resource);
+    const text = resource.codec.encode(object);
+    return { object: fromServed(object, resource), text };
+  } catch (error) {
+    if (!(error instanceof StatusError) && !(error instanceof JsonSyntaxError)) throw error;
+    throw internalError(error.message, error);
+  }
+}

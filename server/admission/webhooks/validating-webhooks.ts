@@ -1,0 +1,84 @@
+/**
+ * ValidatingAdmissionWebhook: asks every webhook that is about a write, all at once, what it thinks of
+ * the object as it is to be stored. The first refusal in the order of the configurations is the answer.
+ */
+import { partitionId } from "../../../storage/objects/keys.js";
+import type {
+  AdmissionAttributes,
+  AdmissionOperation,
+  AdmissionPlugin,
+  AdmissionResource,
+} from "../admission.js";
+import { createConditionEnvironment } from "../matching/request-environment.js";
+import { Hearing, isExempt, type RuleContext } from "../matching/rule-context.js";
+import { StoredRules } from "../matching/stored-rules.js";
+import { explainOthers } from "./explain-others.js";
+import { type Hook, readHooks } from "./hook.js";
+import { type Asker, askWebhook, type Invocation, invocationOf } from "./invocation.js";
+import type { WebhookCaller } from "./webhook-caller.js";
+
+export class ValidatingWebhooks implements AdmissionPlugin {
+  readonly name = "ValidatingAdmissionWebhook";
+  readonly #context: RuleContext;
+  readonly #caller: WebhookCaller;
+  readonly #rules: StoredRules<Hook>;
+  readonly #asker: Asker = { plugin: this.name, step: "validate" };
+
+  constructor(context: RuleContext, caller: WebhookCaller) {
+    this.#context = context;
+    this.#caller = caller;
+    this.#rules = rulesOf(context, "validatingwebhookconfigurations");
+  }
+
+  handles(_operation: AdmissionOperation, resource: AdmissionResource): boolean {
+    return this.#rules.size > 0 && !isExempt(this.#context.naming, resource);
+  }
+
+  subscribe(changed: () => void): void {
+    this.#rules.subscribe(changed);
+  }
+
+  validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined {
+    const { served, operation, subresource } = attributes;
+    if (served === undefined) return undefined;
+    const { index } = this.#rules;
+    explainOthers(this.#context, index, attributes, served, this.name);
+    if (!index.hasAny(operation, served, subresource)) return undefined;
+    const hearing = new Hearing(this.#context, attributes, served, signal);
+    const found = index
+      .candidates(hearing.subject)
+      .map((candidate) => invocationOf(hearing, candidate, this.#asker))
+      .filter((invocation) => invocation !== undefined);
+    return found.length === 0 ? undefined : this.#ask(hearing, found, signal);
+  }
+
+  async #ask(
+    hearing: Hearing,
+    found: readonly (Invocation | Promise<Invocation | undefined>)[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const answers = await Promise.allSettled(
+      found.map(async (waiting) => {
+        const invocation = await waiting;
+        if (invocation === undefined) return;
+        await askWebhook(hearing, this.#caller, invocation, this.#asker, signal);
+      }),
+    );
+    for (const answer of answers) if (answer.status === "rejected") throw answer.reason;
+  }
+}
+
+/** The webhooks of one kind of configuration. */
+export function rulesOf(context: RuleContext, resource: string): StoredRules<Hook> {
+  const { view, naming, catalog } = context;
+  const environment = createConditionEnvironment();
+  const partition = view.partition(
+    partitionId(`admissionregistration.${naming.groupDomain}`, resource),
+  );
+  return new StoredRules(
+    partition,
+    (object) =>
+      readHooks(object, environment).map((hook) => ({ criteria: hook.criteria, value: hook })),
+    () => catalog.current,
+  );
+}

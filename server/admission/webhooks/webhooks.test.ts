@@ -1,0 +1,575 @@
+/**
+ * Admission webhooks in the write path: who is asked, with what, and what becomes of the answer. Real
+ * TLS servers, some of them hostile.
+ */
+import assert from "node:assert/strict";
+import { after, afterEach, test } from "node:test";
+import type { JsonObject } from "../../api/meta.js";
+import { StatusError } from "../../api/status.js";
+import { noSignal, testUser } from "../../registry/generic/testing/registry-harness.js";
+import {
+  countingRuleMetrics,
+  openRuleHarness,
+  type RuleHarness,
+} from "../../registry/generic/testing/rule-harness.js";
+import { createConditionEnvironment } from "../matching/request-environment.js";
+import { Hearing, type RuleContext } from "../matching/rule-context.js";
+import { type AdmissionHook, jsonPatch, openAdmissionHook } from "../testing/admission-webhook.js";
+import { type Hook, readHooks } from "./hook.js";
+import { askWebhook } from "./invocation.js";
+import { WebhookCaller } from "./webhook-caller.js";
+
+const harness: RuleHarness = await openRuleHarness();
+const GROUP = "admissionregistration.k8s.io/v1";
+const MUTATING = `${GROUP}/mutatingwebhookconfigurations`;
+const VALIDATING = `${GROUP}/validatingwebhookconfigurations`;
+const hook: AdmissionHook = await openAdmissionHook();
+const stored: [string, string][] = [];
+const names = { counter: 0 };
+
+after(async () => {
+  await hook[Symbol.asyncDispose]();
+  await harness[Symbol.asyncDispose]();
+});
+afterEach(async () => {
+  for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
+  hook.respond = () => ({ allowed: true });
+  hook.requests.length = 0;
+});
+
+const ALL_CONFIG_MAPS = {
+  operations: ["*"],
+  apiGroups: [""],
+  apiVersions: ["v1"],
+  resources: ["configmaps"],
+};
+
+function webhook(changes: JsonObject = {}): JsonObject {
+  return {
+    name: "judge.example.com",
+    clientConfig: hook.clientConfig(),
+    rules: [ALL_CONFIG_MAPS],
+    sideEffects: "None",
+    admissionReviewVersions: ["v1"],
+    ...changes,
+  };
+}
+
+async function configure(
+  resource: string,
+  webhooks: JsonObject[],
+  name = `rules-${++names.counter}`,
+) {
+  await harness.create(resource, { metadata: { name }, webhooks });
+  stored.push([resource, name]);
+}
+
+const validating = (changes: JsonObject = {}) => configure(VALIDATING, [webhook(changes)]);
+const mutating = (changes: JsonObject = {}) => configure(MUTATING, [webhook(changes)]);
+
+function configMap(changes: JsonObject = {}): JsonObject {
+  const { metadata, ...rest } = changes;
+  return {
+    metadata: { name: `map-${++names.counter}`, ...(metadata as JsonObject) },
+    data: { a: "1" },
+    ...rest,
+  };
+}
+
+/** A member of a member of what was asked. */
+function member(request: JsonObject | undefined, outer: string, inner: string): unknown {
+  return (request?.[outer] as JsonObject | undefined)?.[inner];
+}
+
+async function refusal(promise: Promise<unknown>): Promise<StatusError> {
+  const error = await promise.then(
+    () => assert.fail("was not refused"),
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof StatusError, String(error));
+  return error;
+}
+
+test("a review has every field of the write that it is about", async () => {
+  await validating();
+  const { object } = await harness.create("configmaps", configMap());
+  const [request] = hook.requests;
+  assert.ok(request);
+  const { uid, object: sent, ...rest } = request;
+  assert.match(uid, /^[0-9a-f-]{36}$/);
+  assert.equal((sent as JsonObject).kind, "ConfigMap");
+  assert.deepEqual((sent as JsonObject).data, { a: "1" });
+  assert.deepEqual(rest, {
+    kind: { group: "", version: "v1", kind: "ConfigMap" },
+    resource: { group: "", version: "v1", resource: "configmaps" },
+    requestKind: { group: "", version: "v1", kind: "ConfigMap" },
+    requestResource: { group: "", version: "v1", resource: "configmaps" },
+    name: object.metadata.name,
+    namespace: "default",
+    operation: "CREATE",
+    userInfo: { username: "tester", groups: ["system:authenticated"] },
+    oldObject: null,
+    dryRun: false,
+    options: {
+      kind: "CreateOptions",
+      apiVersion: "meta.k8s.io/v1",
+      fieldManager: "tester",
+      fieldValidation: "Warn",
+    },
+  });
+  const [call] = hook.stub.calls.slice(-1);
+  assert.equal(call?.url, "/review?timeout=10s");
+});
+
+test("updates show both objects, deletes the old one, subresources their name", async () => {
+  await validating({
+    rules: [{ ...ALL_CONFIG_MAPS, apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"] }],
+  });
+  const { object } = await harness.create("configmaps", configMap());
+  const name = object.metadata.name ?? "";
+  await harness.patch("configmaps", name, { data: { a: "2" } });
+  await harness.remove("configmaps", name);
+  const [, update, removal] = hook.requests;
+  assert.equal((member(update, "oldObject", "data") as JsonObject).a, "1");
+  assert.equal((member(update, "object", "data") as JsonObject).a, "2");
+  assert.equal(member(update, "options", "kind"), "UpdateOptions");
+  assert.equal(removal?.operation, "DELETE");
+  assert.equal(removal?.object, null);
+  assert.equal(member(removal, "oldObject", "kind"), "ConfigMap");
+  assert.equal(member(removal, "options", "kind"), "DeleteOptions");
+  hook.requests.length = 0;
+  await harness.patch(
+    "namespaces",
+    "default",
+    { metadata: { labels: { x: "y" } } },
+    {
+      subresource: "status",
+    },
+  );
+  const [status] = hook.requests;
+  assert.equal(status?.subResource, "status");
+  assert.equal(status?.requestSubResource, "status");
+  assert.equal(status?.namespace, "default");
+});
+
+test("a refusal has the webhook's code, reason and words", async () => {
+  await validating();
+  const table: [JsonObject, number, string, string][] = [
+    [{ allowed: false }, 400, "", "without explanation"],
+    [{ allowed: false, status: { message: "no" } }, 400, "", "no"],
+    [{ allowed: false, status: { code: 418, message: "tea" } }, 418, "", "tea"],
+    [{ allowed: false, status: { code: 200, message: "odd" } }, 400, "", "odd"],
+    [{ allowed: false, status: { reason: "Conflict", code: 409 } }, 409, "Conflict", "Conflict"],
+  ];
+  for (const [response, code, reason, words] of table) {
+    hook.respond = () => response;
+    const error = await refusal(harness.create("configmaps", configMap()));
+    const separator = words === "without explanation" ? " " : ": ";
+    const message = `admission webhook "judge.example.com" denied the request${separator}${words}`;
+    assert.deepEqual([error.code, error.reason, error.message], [code, reason, message]);
+  }
+});
+
+test("a failing webhook refuses or is passed over, by its failure policy", async () => {
+  const failures: [string, AdmissionHook["respond"], RegExp][] = [
+    ["closes", () => ({ isReset: true }), /failed to call webhook: Post "https:\/\/127/],
+    ["500", () => ({ status: 500, body: "boom" }), /an error on the server \("boom"\)/],
+    ["302", () => ({ status: 302, headers: { location: "/else" }, body: "" }), /redirects are not/],
+    ["no JSON", () => ({ status: 200, body: "<html>" }), /invalid webhook response: the answer is/],
+    ["no response", () => ({ body: {} }), /webhook response was absent/],
+    [
+      "wrong uid",
+      () => ({ allowed: true, uid: "another" }),
+      /expected response.uid="[^"]+", got "a/,
+    ],
+    ["a patch", () => jsonPatch(), /validating webhook may not return response.patch/],
+    [
+      "other kind",
+      ({ uid }) => ({ body: { apiVersion: "v1", kind: "Pod", response: { uid, allowed: true } } }),
+      /expected webhook response of admission.k8s.io\/v1, Kind=AdmissionReview, got v1, Kind=Pod/,
+    ],
+    [
+      "10 MiB",
+      () => ({ body: { response: { allowed: true, x: "x".repeat(10 * 2 ** 20) } } }),
+      /the answer has more than/,
+    ],
+  ];
+  for (const failurePolicy of ["Fail", "Ignore"]) {
+    await validating({ failurePolicy });
+    for (const [name, respond, why] of failures) {
+      hook.respond = respond;
+      const write = harness.create("configmaps", configMap());
+      if (failurePolicy === "Ignore") {
+        const { annotations } = await write;
+        assert.ok(
+          [...annotations.keys()].some((key) => key.startsWith("failed-open.")),
+          name,
+        );
+        continue;
+      }
+      const error = await refusal(write);
+      assert.equal(error.code, 500, name);
+      const prefix = 'Internal error occurred: failed calling webhook "judge.example.com": ';
+      assert.ok(error.message.startsWith(prefix), error.message);
+      assert.match(error.message, why);
+    }
+    for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
+  }
+});
+
+test("a slow webhook is waited for as long as it says", async () => {
+  await validating({ timeoutSeconds: 1 });
+  hook.respond = () => ({ isSilent: true });
+  const startMs = performance.now();
+  const error = await refusal(harness.create("configmaps", configMap()));
+  assert.match(error.message, /\?timeout=1s": context deadline exceeded$/);
+  assert.ok(performance.now() - startMs < 5_000);
+});
+
+test("an unknown authority and a service that is not there are failures that say so", async () => {
+  const { url } = hook.clientConfig();
+  await validating({ clientConfig: { url: url as string } });
+  assert.match(
+    (await refusal(harness.create("configmaps", configMap()))).message,
+    /x509: certificate signed by unknown authority/,
+  );
+  for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
+  const service = { namespace: "default", name: "missing", path: "/x" };
+  await validating({ clientConfig: { service } });
+  assert.match(
+    (await refusal(harness.create("configmaps", configMap()))).message,
+    /Post "https:\/\/missing.default.svc:443\/x\?timeout=10s": service "missing" not found/,
+  );
+});
+
+test("patches of several webhooks add up, in the order of configurations and webhooks", async () => {
+  const add = (key: string) => ({ op: "add", path: `/data/${key}`, value: key });
+  hook.respond = (_request, url) => jsonPatch(add(url.slice(1, 2)));
+  const named = (letter: string) =>
+    webhook({ name: `${letter}.example.com`, clientConfig: hook.clientConfig(`/${letter}`) });
+  await configure(MUTATING, [named("c")], "z-last");
+  await configure(MUTATING, [named("a"), named("b")], "a-first");
+  const { object, annotations } = await harness.create("configmaps", configMap());
+  assert.deepEqual(object.data, { a: "a", b: "b", c: "c" });
+  assert.deepEqual(
+    hook.stub.calls.slice(-3).map(({ url }) => url.slice(1, 2)),
+    ["a", "b", "c"],
+  );
+  const [, , third] = hook.requests;
+  assert.deepEqual(member(third, "object", "data"), { a: "a", b: "b" });
+  assert.deepEqual(
+    JSON.parse(annotations.get("mutation.webhook.admission.k8s.io/round_0_index_1") ?? ""),
+    { configuration: "a-first", webhook: "b.example.com", mutated: true },
+  );
+});
+
+test("what a patch makes gets defaults, is validated, and keeps its identity and owners", async () => {
+  await mutating({
+    rules: [{ ...ALL_CONFIG_MAPS, resources: ["services", "configmaps"] }],
+  });
+  hook.respond = () =>
+    jsonPatch({
+      op: "replace",
+      path: "/spec",
+      value: { ports: [{ port: 80 }], clusterIP: "None" },
+    });
+  const service = { metadata: { name: "web" }, spec: { ports: [{ port: 1 }], clusterIP: "None" } };
+  const { object } = await harness.create("services", service);
+  const { ports } = object.spec as { ports: JsonObject[] };
+  assert.deepEqual(ports, [{ port: 80, protocol: "TCP", targetPort: 80 }]);
+
+  hook.respond = () => jsonPatch({ op: "add", path: "/data/bad key!", value: "x" });
+  assert.equal((await refusal(harness.create("configmaps", configMap()))).code, 422);
+
+  hook.respond = () =>
+    jsonPatch(
+      { op: "replace", path: "/metadata/name", value: "other" },
+      { op: "add", path: "/metadata/uid", value: "mine" },
+      { op: "add", path: "/metadata/managedFields", value: [] },
+    );
+  const map = configMap();
+  const kept = (await harness.create("configmaps", map)).object;
+  assert.equal(kept.metadata.name, (map.metadata as JsonObject).name);
+  assert.notEqual(kept.metadata.uid, "mine");
+  assert.equal(kept.metadata.managedFields?.[0]?.manager, "tester");
+});
+
+test("patches that are none are the server's error, whatever the failure policy", async () => {
+  await mutating({ failurePolicy: "Ignore" });
+  const bad: JsonObject[] = [
+    { allowed: true, patchType: "JSONPatch", patch: Buffer.from("{").toString("base64") },
+    jsonPatch({ op: "remove", path: "/nothing" }),
+    jsonPatch({ op: "replace", path: "/data", value: 7 }),
+  ];
+  for (const response of bad) {
+    hook.respond = () => response;
+    assert.equal((await refusal(harness.create("configmaps", configMap()))).code, 500);
+  }
+  // What is no answer at all is left to the policy.
+  hook.respond = () => ({ allowed: true, patchType: "Merge", patch: "e30=" });
+  await harness.create("configmaps", configMap());
+  hook.respond = () => ({ allowed: true, patch: "e30=" });
+  await harness.create("configmaps", configMap());
+});
+
+test("a delete cannot be changed", async () => {
+  const { object } = await harness.create("configmaps", configMap());
+  await mutating();
+  hook.respond = () => jsonPatch({ op: "add", path: "/data", value: {} });
+  const error = await refusal(harness.remove("configmaps", object.metadata.name ?? ""));
+  assert.match(error.message, /attempted to modify the object, which is not supported for this/);
+});
+
+test("IfNeeded webhooks see what later ones changed, once, and Never ones do not", async () => {
+  hook.respond = (request, url) => {
+    const { data } = request.object as { data: Record<string, string> };
+    const letter = url.slice(1, 2);
+    const seen = Object.keys(data).sort().join("");
+    return jsonPatch({
+      op: "add",
+      path: `/data/${letter}`,
+      value: `${data[letter] ?? ""}${seen}.`,
+    });
+  };
+  const named = (letter: string, reinvocationPolicy: string) =>
+    webhook({
+      name: `${letter}.example.com`,
+      clientConfig: hook.clientConfig(`/${letter}`),
+      reinvocationPolicy,
+    });
+  await configure(MUTATING, [named("x", "IfNeeded"), named("y", "Never"), named("z", "IfNeeded")]);
+  const { object } = await harness.create("configmaps", configMap());
+  // z changed the object after x was asked; in the second round x changes it again after z was asked.
+  assert.deepEqual(object.data, { a: "1", x: "a.axyz.", y: "ax.", z: "axy.axyz." });
+});
+
+test("a built-in plugin's second look makes reinvocable webhooks due", async () => {
+  const plain = await openRuleHarness([
+    {
+      name: "LimitRanger",
+      mutate(attributes) {
+        const map = attributes.object as { data?: Record<string, string> };
+        if (map.data?.hooked === undefined || map.data.late !== undefined) return false;
+        map.data.late = "yes";
+        return true;
+      },
+    },
+  ]);
+  try {
+    hook.respond = () => jsonPatch({ op: "add", path: "/data/hooked", value: "yes" });
+    const webhooks = [webhook({ reinvocationPolicy: "IfNeeded" })];
+    await plain.create(MUTATING, { metadata: { name: "m" }, webhooks });
+    const { object } = await plain.create("configmaps", configMap());
+    assert.deepEqual(object.data, { a: "1", hooked: "yes", late: "yes" });
+    assert.equal(hook.requests.length, 2);
+  } finally {
+    await plain[Symbol.asyncDispose]();
+  }
+});
+
+test("validating webhooks of one write are asked at once", async () => {
+  let waiting = 0;
+  let most = 0;
+  const release = new Map<number, () => void>();
+  const { answer } = hook.stub;
+  hook.stub.answer = async ({ body }) => {
+    most = Math.max(most, ++waiting);
+    if (waiting < 3) await new Promise<void>((resolve) => release.set(waiting, resolve));
+    for (const go of release.values()) go();
+    const { request } = body as unknown as { request: { uid: string } };
+    return { body: { ...body, response: { uid: request.uid, allowed: true } } };
+  };
+  const three = ["a", "b", "c"].map((letter) => webhook({ name: `${letter}.example.com` }));
+  try {
+    await configure(VALIDATING, three);
+    await harness.create("configmaps", configMap());
+    assert.equal(most, 3);
+  } finally {
+    hook.stub.answer = answer;
+  }
+});
+
+test("a webhook of older times that has side effects makes the dry run fail (S1-DRY-06)", async () => {
+  const { registry } = harness;
+  const [read] = readHooks(
+    {
+      apiVersion: "v1",
+      kind: "ValidatingWebhookConfiguration",
+      metadata: { name: "old" },
+      webhooks: [webhook({ sideEffects: "Some" })],
+    },
+    createConditionEnvironment(),
+  );
+  assert.equal(read?.hasNoSideEffects, false);
+  const resource = harness.base.resource("", "v1", "configmaps");
+  const attributes = {
+    operation: "CREATE" as const,
+    resource,
+    served: resource,
+    subresource: "",
+    namespace: "default",
+    name: "a",
+    object: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } },
+    oldObject: undefined,
+    options: { isDryRun: true },
+    user: testUser,
+    warn() {},
+  };
+  const context: RuleContext = {
+    ...registry,
+    ask: harness.permissions,
+    nowMs: () => 0,
+    metrics: countingRuleMetrics(harness.counts),
+  };
+  const hearing = new Hearing(context, attributes, resource, noSignal);
+  const caller = new WebhookCaller({
+    naming: registry.naming,
+    resolve: () => assert.fail("nobody is to be called"),
+  });
+  const asking = askWebhook(
+    hearing,
+    caller,
+    { hook: read as Hook, resource },
+    { plugin: "ValidatingAdmissionWebhook", step: "validate" },
+    noSignal,
+  );
+  const error = await refusal(asking);
+  const message = 'admission webhook "judge.example.com" does not support dry run';
+  assert.deepEqual([error.code, error.message], [400, message]);
+});
+
+test("a dry run asks only those without side effects, and says that it is one", async () => {
+  await validating({ sideEffects: "NoneOnDryRun" });
+  await harness.create("configmaps", configMap(), { isDryRun: true });
+  const [request] = hook.requests;
+  assert.equal(request?.dryRun, true);
+  assert.deepEqual(member(request, "options", "dryRun"), ["All"]);
+});
+
+test("warnings and audit annotations of webhooks arrive", async () => {
+  await validating();
+  hook.respond = () => ({
+    allowed: true,
+    warnings: ["this is old"],
+    auditAnnotations: { mood: "good" },
+  });
+  const { warnings, annotations } = await harness.create("configmaps", configMap());
+  assert.deepEqual(warnings, ["this is old"]);
+  assert.equal(annotations.get("judge.example.com/mood"), "good");
+});
+
+test("selectors look at the old object, too, and at namespaces themselves", async () => {
+  await validating({
+    rules: [{ ...ALL_CONFIG_MAPS, resources: ["configmaps", "namespaces"] }],
+    namespaceSelector: { matchLabels: { team: "blue" } },
+    objectSelector: { matchExpressions: [{ key: "watched", operator: "Exists" }] },
+  });
+  const asked = async (write: () => Promise<unknown>) => {
+    hook.requests.length = 0;
+    await write();
+    return hook.requests.length;
+  };
+  const labels = { watched: "yes" };
+  assert.equal(await asked(() => harness.create("configmaps", configMap())), 0);
+  const inDefault = configMap({ metadata: { labels } });
+  assert.equal(await asked(() => harness.create("configmaps", inDefault)), 0);
+  const blue = { metadata: { name: "blue", labels: { ...labels, team: "blue" } } };
+  assert.equal(await asked(() => harness.create("namespaces", blue)), 1);
+  const map = configMap({ metadata: { labels, name: "both" } });
+  assert.equal(await asked(() => harness.create("configmaps", map, { namespace: "blue" })), 1);
+  const unlabel = { metadata: { labels: { watched: null } } };
+  const patch = () => harness.patch("configmaps", "both", unlabel, { namespace: "blue" });
+  assert.equal(await asked(patch), 1);
+  const change = { data: { a: "3" } };
+  const again = () => harness.patch("configmaps", "both", change, { namespace: "blue" });
+  assert.equal(await asked(again), 0);
+});
+
+test("match conditions decide who is asked; errors follow the failure policy", async () => {
+  const conditions = (expression: string, failurePolicy = "Fail") =>
+    validating({ matchConditions: [{ name: "only", expression }], failurePolicy });
+  const table: [string, number | RegExp][] = [
+    ["object.data.a == '1'", 1],
+    ["object.data.a == '2'", 0],
+    ["request.userInfo.username == 'tester' && oldObject == null", 1],
+    ["request.operation == 'CREATE' && request.resource.resource == 'configmaps'", 1],
+    ["authorizer.group('').resource('pods').namespace('default').check('list').allowed()", 1],
+    ["authorizer.requestResource.check('fly').allowed()", 0],
+    ["object.data.missing == '2'", /no such key: missing/],
+  ];
+  harness.permissions = async (_user, { resource, verb }) => ({
+    isAllowed: resource === "pods" && verb === "list",
+    reason: "",
+    error: "",
+  });
+  for (const [expression, expected] of table) {
+    await conditions(expression);
+    const write = harness.create("configmaps", configMap());
+    if (typeof expected === "number") {
+      await write;
+      assert.equal(hook.requests.length, expected, expression);
+    } else {
+      const error = await refusal(write);
+      assert.equal(error.code, 403);
+      assert.match(error.message, expected);
+      await harness.remove(...(stored.pop() as [string, string]));
+      await conditions(expression, "Ignore");
+      await harness.create("configmaps", configMap());
+      assert.equal(hook.requests.length, 0);
+    }
+    for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
+    hook.requests.length = 0;
+  }
+});
+
+test("matchPolicy Equivalent asks about other versions, converted; Exact does not", async () => {
+  const rules = [
+    {
+      operations: ["*"],
+      apiGroups: ["autoscaling"],
+      apiVersions: ["v1"],
+      resources: ["horizontalpodautoscalers"],
+    },
+  ];
+  const scaler = (name: string) => ({
+    metadata: { name },
+    spec: {
+      maxReplicas: 3,
+      scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
+      metrics: [
+        {
+          type: "Resource",
+          resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 55 } },
+        },
+      ],
+    },
+  });
+  const resource = "autoscaling/v2/horizontalpodautoscalers";
+  await validating({ rules, matchPolicy: "Exact" });
+  await harness.create(resource, scaler("exact"));
+  assert.equal(hook.requests.length, 0);
+  await mutating({ rules, matchPolicy: "Equivalent" });
+  hook.respond = () =>
+    jsonPatch({ op: "replace", path: "/spec/targetCPUUtilizationPercentage", value: 44 });
+  const { object } = await harness.create(resource, scaler("equivalent"));
+  const [request] = hook.requests;
+  assert.equal(member(request, "object", "apiVersion"), "autoscaling/v1");
+  assert.deepEqual(request?.kind, {
+    group: "autoscaling",
+    version: "v1",
+    kind: "HorizontalPodAutoscaler",
+  });
+  assert.equal(member(request, "requestResource", "version"), "v2");
+  const { metrics } = object.spec as { metrics: { resource: { target: JsonObject } }[] };
+  assert.equal(metrics[0]?.resource.target.averageUtilization, 44);
+});
+
+test("configurations are never judged by webhooks, so that a broken one can be removed", async () => {
+  await validating({
+    rules: [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"] }],
+    clientConfig: { url: "https://127.0.0.1:1/" },
+  });
+  await refusal(harness.create("configmaps", configMap()));
+  for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
+  await harness.create("configmaps", configMap());
+});

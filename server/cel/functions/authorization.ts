@@ -1,0 +1,202 @@
+/**
+ * The authorization extension: `authorizer.group('apps').resource('deployments').check('create')`.
+ * An authorizer is a value that an environment's caller binds; it is asked nothing before `check`,
+ * which costs a third of what one evaluation may, so that an expression asks only a few questions.
+ */
+import { checkDnsLabel, checkDnsSubdomain } from "../../api/validation-names.js";
+import { Failure } from "../errors.js";
+import { method, type Overload } from "../overloads.js";
+import { OpaqueValue } from "../values.js";
+
+export interface AuthorizationQuestion {
+  /** In whose name it is asked; undefined = in that of the request. */
+  readonly serviceAccount: { readonly namespace: string; readonly name: string } | undefined;
+  readonly verb: string;
+  /** Set for what is no resource. */
+  readonly path?: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** As written; "" = none. */
+  readonly fieldSelector: string;
+  readonly labelSelector: string;
+}
+
+export interface AuthorizationAnswer {
+  readonly isAllowed: boolean;
+  readonly reason: string;
+  /** What went wrong on the way; "" = nothing. */
+  readonly error: string;
+}
+
+/** May throw what is no failure of the expression, to be evaluated again later. */
+export type AskAuthorizer = (question: AuthorizationQuestion) => AuthorizationAnswer;
+
+export const AUTHORIZER_TYPE = "kubernetes.authorization.Authorizer";
+export const RESOURCE_CHECK_TYPE = "kubernetes.authorization.ResourceCheck";
+const GROUP_CHECK_TYPE = "kubernetes.authorization.GroupCheck";
+const PATH_CHECK_TYPE = "kubernetes.authorization.PathCheck";
+const DECISION_TYPE = "kubernetes.authorization.Decision";
+
+/** By the limit of one evaluation, about three questions. */
+const CHECK_COST = 350_000;
+
+const NO_RESOURCE: Omit<AuthorizationQuestion, "serviceAccount" | "verb"> = {
+  group: "",
+  resource: "",
+  subresource: "",
+  namespace: "",
+  name: "",
+  fieldSelector: "",
+  labelSelector: "",
+};
+
+/** Two are never equal, and none leaves an expression. */
+abstract class Hidden extends OpaqueValue {
+  override equals(other: OpaqueValue): boolean {
+    return other === this;
+  }
+
+  override toJson(): null {
+    return null;
+  }
+}
+
+export class AuthorizerValue extends Hidden {
+  override readonly typeName = AUTHORIZER_TYPE;
+  readonly ask: AskAuthorizer;
+  readonly account: AuthorizationQuestion["serviceAccount"];
+
+  constructor(ask: AskAuthorizer, account?: AuthorizationQuestion["serviceAccount"]) {
+    super();
+    this.ask = ask;
+    this.account = account;
+  }
+
+  /** A question about a resource, to be made more exact. */
+  about(question: Partial<AuthorizationQuestion>): ResourceCheck {
+    return new ResourceCheck(this, { ...NO_RESOURCE, ...question });
+  }
+}
+
+class PathCheck extends Hidden {
+  override readonly typeName = PATH_CHECK_TYPE;
+  readonly authorizer: AuthorizerValue;
+  readonly path: string;
+
+  constructor(authorizer: AuthorizerValue, path: string) {
+    super();
+    this.authorizer = authorizer;
+    this.path = path;
+  }
+}
+
+class GroupCheck extends Hidden {
+  override readonly typeName = GROUP_CHECK_TYPE;
+  readonly authorizer: AuthorizerValue;
+  readonly group: string;
+
+  constructor(authorizer: AuthorizerValue, group: string) {
+    super();
+    this.authorizer = authorizer;
+    this.group = group;
+  }
+}
+
+class ResourceCheck extends Hidden {
+  override readonly typeName = RESOURCE_CHECK_TYPE;
+  readonly authorizer: AuthorizerValue;
+  readonly question: Omit<AuthorizationQuestion, "serviceAccount" | "verb">;
+
+  constructor(authorizer: AuthorizerValue, question: ResourceCheck["question"]) {
+    super();
+    this.authorizer = authorizer;
+    this.question = question;
+  }
+
+  with(changes: Partial<AuthorizationQuestion>): ResourceCheck {
+    return new ResourceCheck(this.authorizer, { ...this.question, ...changes });
+  }
+}
+
+class DecisionValue extends Hidden {
+  override readonly typeName = DECISION_TYPE;
+  readonly answer: AuthorizationAnswer;
+
+  constructor(answer: AuthorizationAnswer) {
+    super();
+    this.answer = answer;
+  }
+}
+
+function check(
+  { ask, account }: AuthorizerValue,
+  question: Omit<AuthorizationQuestion, "serviceAccount" | "verb">,
+  verb: string,
+): DecisionValue {
+  return new DecisionValue(ask({ ...question, verb, serviceAccount: account }));
+}
+
+function serviceAccount(authorizer: AuthorizerValue, namespace: string, name: string) {
+  if (checkDnsLabel(namespace).length > 0) {
+    throw new Failure(`Invalid service account namespace`);
+  }
+  if (checkDnsSubdomain(name).length > 0) throw new Failure(`Invalid service account name`);
+  return new AuthorizerValue(authorizer.ask, { namespace, name });
+}
+
+function pathCheck(authorizer: AuthorizerValue, path: string): PathCheck {
+  if (path === "") throw new Failure("path must not be empty");
+  return new PathCheck(authorizer, path);
+}
+
+const asked = { cost: () => CHECK_COST };
+
+/** A part of a question about a resource: `.namespace('x')`. */
+function part(name: "subresource" | "namespace" | "name" | "fieldSelector" | "labelSelector") {
+  return method(
+    name,
+    `${RESOURCE_CHECK_TYPE}, string`,
+    RESOURCE_CHECK_TYPE,
+    (resource: ResourceCheck, text: string) => resource.with({ [name]: text }),
+  );
+}
+
+export const AUTHORIZATION: readonly Overload[] = [
+  method("path", `${AUTHORIZER_TYPE}, string`, PATH_CHECK_TYPE, pathCheck),
+  method(
+    "group",
+    `${AUTHORIZER_TYPE}, string`,
+    GROUP_CHECK_TYPE,
+    (authorizer: AuthorizerValue, group: string) => new GroupCheck(authorizer, group),
+  ),
+  method("serviceAccount", `${AUTHORIZER_TYPE}, string, string`, AUTHORIZER_TYPE, serviceAccount),
+  method(
+    "resource",
+    `${GROUP_CHECK_TYPE}, string`,
+    RESOURCE_CHECK_TYPE,
+    ({ authorizer, group }: GroupCheck, resource: string) => authorizer.about({ group, resource }),
+  ),
+  ...(["subresource", "namespace", "name", "fieldSelector", "labelSelector"] as const).map(part),
+  method(
+    "check",
+    `${PATH_CHECK_TYPE}, string`,
+    DECISION_TYPE,
+    ({ authorizer, path }: PathCheck, verb: string) =>
+      check(authorizer, { ...NO_RESOURCE, path }, verb),
+    asked,
+  ),
+  method(
+    "check",
+    `${RESOURCE_CHECK_TYPE}, string`,
+    DECISION_TYPE,
+    ({ authorizer, question }: ResourceCheck, verb: string) => check(authorizer, question, verb),
+    asked,
+  ),
+  method("allowed", DECISION_TYPE, "bool", ({ answer }: DecisionValue) => answer.isAllowed),
+  method("reason", DECISION_TYPE, "string", ({ answer }: DecisionValue) => answer.reason),
+  method("errored", DECISION_TYPE, "bool", ({ answer }: DecisionValue) => answer.error !== ""),
+  method("error", DECISION_TYPE, "string", ({ answer }: DecisionValue) => answer.error),
+];

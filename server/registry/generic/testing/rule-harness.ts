@@ -1,0 +1,149 @@
+/** A registry whose writes are judged by the rules that users bring, and nothing else. */
+
+import type { AdmissionPlugin, RuleFinding } from "../../../admission/admission.js";
+import { AdmissionChain } from "../../../admission/chain.js";
+import type { AskForPermission } from "../../../admission/matching/authorizer-answers.js";
+import type { RuleContext, RuleMetrics } from "../../../admission/matching/rule-context.js";
+import { choosePlugins } from "../../../admission/plugins.js";
+import { MutatingWebhooks } from "../../../admission/webhooks/mutating-webhooks.js";
+import { ValidatingWebhooks } from "../../../admission/webhooks/validating-webhooks.js";
+import { WebhookCaller } from "../../../admission/webhooks/webhook-caller.js";
+import { applyMergePatch } from "../../../api/merge-patch.js";
+import type { ApiObject, JsonObject, JsonValue } from "../../../api/meta.js";
+import { resolveService } from "../../../client/service-address.js";
+import { createObject } from "../../write/create.js";
+import { deleteObject } from "../../write/delete.js";
+import { patchObject } from "../../write/update.js";
+import type { Registry, WriteOptions } from "../registry.js";
+import {
+  inputOf,
+  noSignal,
+  openRegistryHarness,
+  type RegistryHarness,
+  writeOptions,
+} from "./registry-harness.js";
+
+/** What one write came to. */
+export interface Written {
+  readonly object: ApiObject & { readonly [member: string]: JsonValue };
+  readonly warnings: readonly string[];
+  readonly annotations: ReadonlyMap<string, string>;
+}
+
+export interface RuleHarness extends AsyncDisposable {
+  readonly base: RegistryHarness;
+  readonly registry: Registry;
+  /** Numbers by "metric label label". */
+  readonly counts: Map<string, number>;
+  permissions: AskForPermission;
+  /** "group/version/resource" or "resource" of v1 of the core. */
+  create(resource: string, value: JsonObject, changes?: Changes): Promise<Written>;
+  patch(resource: string, name: string, change: JsonObject, changes?: Changes): Promise<Written>;
+  remove(resource: string, name: string, changes?: Changes): Promise<void>;
+}
+
+export interface Changes extends Partial<WriteOptions> {
+  /** "default" unless given; "" for none. */
+  readonly namespace?: string;
+  readonly subresource?: string;
+  readonly explain?: (finding: RuleFinding) => void;
+}
+
+/** The same plugins that a server has, on this registry. */
+export function createRulesFor(
+  registry: Registry,
+  context: Pick<RuleContext, "ask" | "metrics">,
+): AdmissionPlugin[] {
+  const { view, naming, catalog } = registry;
+  const whole: RuleContext = {
+    ...context,
+    view,
+    naming,
+    catalog,
+    nowMs: () => performance.now(),
+  };
+  const caller = new WebhookCaller({
+    naming,
+    resolve: (service) => resolveService({ view, naming, usesEndpoints: true }, service),
+  });
+  return [new MutatingWebhooks(whole, caller), new ValidatingWebhooks(whole, caller)];
+}
+
+export async function openRuleHarness(
+  others: readonly AdmissionPlugin[] = [],
+): Promise<RuleHarness> {
+  const base = await openRegistryHarness();
+  const counts = new Map<string, number>();
+  const plugins = createRulesFor(base.registry, {
+    ask: (...asked) => harness.permissions(...asked),
+    metrics: countingRuleMetrics(counts),
+  });
+  const chosen = choosePlugins([...others, ...plugins], { enabled: [], disabled: [] });
+  const registry: Registry = { ...base.registry, admission: new AdmissionChain(chosen) };
+  const served = (text: string, subresource = "") => {
+    const [resource = "", version = "v1", group = ""] = text.split("/").reverse();
+    return base.part(group, version, resource, subresource);
+  };
+  const about = (
+    resource: ReturnType<typeof served>,
+    { namespace, explain, ...changes }: Changes,
+  ) => {
+    const annotations = new Map<string, string>();
+    const options = {
+      ...writeOptions(changes),
+      remarks: {
+        annotate: (key: string, value: string) => void annotations.set(key, value),
+        ...(explain !== undefined && { explain }),
+      },
+    };
+    return {
+      resource,
+      namespace: resource.isNamespaced ? (namespace ?? "default") : "",
+      options,
+      annotations,
+    };
+  };
+  const harness: RuleHarness = {
+    base,
+    registry,
+    counts,
+    permissions: () => ({ isAllowed: false, reason: "", error: "" }),
+    async create(text, value, changes = {}) {
+      const { annotations, ...target } = about(served(text), changes);
+      const input = inputOf(value);
+      const { bytes } = await createObject(registry, { ...target, input }, noSignal);
+      return { object: JSON.parse(bytes.toString()), ...target.options, annotations };
+    },
+    async patch(text, name, change, { subresource = "", ...changes } = {}) {
+      const { annotations, ...target } = about(served(text, subresource), changes);
+      const patch = (current: JsonValue) => applyMergePatch(current, change);
+      const whole = { ...target, name, subresource, patch };
+      const { bytes } = await patchObject(registry, whole, noSignal);
+      return { object: JSON.parse(bytes.toString()), ...target.options, annotations };
+    },
+    async remove(text, name, changes = {}) {
+      const { annotations: _annotations, options, ...target } = about(served(text), changes);
+      const { isDryRun, user, warn, remarks } = options;
+      const whole = { ...target, name, options: { isDryRun }, user, warn, remarks };
+      await deleteObject(registry, whole, noSignal);
+    },
+    [Symbol.asyncDispose]: () => base[Symbol.asyncDispose](),
+  };
+  await harness.create("namespaces", { metadata: { name: "default" } });
+  return harness;
+}
+
+export function countingRuleMetrics(counts: Map<string, number>): RuleMetrics {
+  const add = (...labels: (string | number | boolean)[]) => {
+    const key = labels.join(" ");
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  };
+  return {
+    webhookAsked: ({ name, step, code, isRejected }) => add("asked", name, step, code, isRejected),
+    webhookRefused: ({ name, step, error, code }) => add("refused", name, step, error, code),
+    webhookFailedOpen: (name, step) => add("open", name, step),
+    conditionsEvaluated: ({ name, kind }, { matches }) => add("conditions", kind, name, matches),
+    policyChecked: ({ policy, binding, enforcement, error }) =>
+      add("checked", policy, binding, enforcement, error),
+  };
+}
