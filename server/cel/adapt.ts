@@ -80,7 +80,7 @@ export class Adapters {
         const { members } = type;
         if (members !== undefined) return this.#makeRenamed(type, members, wrong);
         return (raw) => {
-          if (raw instanceof OpaqueValue) return raw;
+          if (raw instanceof OpaqueValue || raw === null) return raw;
           if (!isObject(raw)) throw wrong(raw);
           return new ObjectMap(raw, (key, item) => this.#field(type, key, item), type.name);
         };

@@ -7,12 +7,23 @@ import { CelCompileError, Failure } from "./errors.js";
 import type { FunctionTable } from "./function-table.js";
 import type { Overload } from "./overloads.js";
 import type { LiteralPatterns } from "./regex.js";
-import type { Bind, Call, Comprehension, Identifier, MapNode, Node, Select } from "./syntax.js";
+import {
+  type Bind,
+  type Call,
+  type Comprehension,
+  dottedName,
+  type Identifier,
+  type MapNode,
+  type Node,
+  type Select,
+  type StructNode,
+} from "./syntax.js";
 import {
   BOOL,
   BYTES,
   DOUBLE,
   DYN,
+  type Fields,
   formatType,
   INT,
   Inference,
@@ -31,9 +42,14 @@ export interface CheckerEnvironment {
   /** Types whose names may stand in expressions. */
   readonly types: ReadonlyMap<string, Type>;
   readonly functions: FunctionTable;
+  /** Objects that expressions may make, by name. */
+  readonly structs?: StructShapes | undefined;
   /** Takes the patterns that are written out. */
   readonly patterns: LiteralPatterns;
 }
+
+/** "nested": any field; what is made inside is named by its path. undefined: there is no such object. */
+export type StructShapes = (name: string) => Fields | "nested" | undefined;
 
 /** Gives the type of the whole. @throws {CelCompileError} */
 export function check(root: Node, source: string, environment: CheckerEnvironment): Type {
@@ -87,7 +103,7 @@ class Checker {
       case "map":
         return this.#map(node, scope);
       case "struct":
-        throw this.#error(`undeclared reference to '${node.name}' (in container '')`, node);
+        return this.#struct(node, scope);
       case "comprehension":
         return this.#comprehension(node, scope);
       case "bind":
@@ -237,6 +253,28 @@ class Checker {
     return mapOf(key, value);
   }
 
+  #struct(node: StructNode, scope: Scope): Type {
+    const { name } = node;
+    const shape = this.#environment.structs?.(name);
+    if (shape === undefined) {
+      throw this.#error(`undeclared reference to '${name}' (in container '')`, node);
+    }
+    for (const { name: field, value, isOptional } of node.fields) {
+      const found = this.#check(value, scope);
+      const type = isOptional ? this.#unwrapped(found) : found;
+      const expected = shape === "nested" ? nestedType(name, field, this.#inference.resolve(type)) : shape.get(field);
+      if (expected === undefined) throw this.#error(`undefined field '${field}'`, value);
+      if (this.#inference.assign([type], [expected])) continue;
+      const got = formatType(this.#inference.resolve(type));
+      const wanted = formatType(expected);
+      throw this.#error(
+        `expected type of field '${field}' is '${wanted}' but provided type is '${got}'`,
+        value,
+      );
+    }
+    return { kind: "named", name };
+  }
+
   #keyType(type: Type, node: Node): Type {
     const resolved = this.#inference.resolve(type);
     const isKey =
@@ -355,16 +393,18 @@ const REGEX_FUNCTIONS: ReadonlySet<string> = new Set(["matches", "find", "findAl
 
 const KEY_TYPES: ReadonlySet<string> = new Set(["bool", "int", "uint", "string"]);
 
-function firstPart(dotted = ""): string {
-  return dotted.slice(0, dotted.indexOf("."));
+/** What is made inside of a made object bears the path to it: `Object.spec` in `Object`. */
+function nestedType(owner: string, field: string, type: Type): Type {
+  const root = firstPart(`${owner}.`);
+  const isMade = (one: Type) =>
+    one.kind === "named" && (one.name === root || one.name.startsWith(`${root}.`));
+  const nested: Type = { kind: "named", name: `${owner}.${field}` };
+  if (isMade(type)) return nested;
+  return type.kind === "list" && isMade(type.element) ? { kind: "list", element: nested } : DYN;
 }
 
-/** "a.b.c" where the node is nothing but names; undefined otherwise. */
-function dottedName(node: Node): string | undefined {
-  if (node.kind === "identifier") return node.name;
-  if (node.kind !== "select" || node.isTest || node.isOptional) return undefined;
-  const operand = dottedName(node.operand);
-  return operand === undefined ? undefined : `${operand}.${node.field}`;
+function firstPart(dotted = ""): string {
+  return dotted.slice(0, dotted.indexOf("."));
 }
 
 function literalType(value: unknown): Type {

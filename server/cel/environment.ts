@@ -9,7 +9,7 @@
  * is what others import.
  */
 import { Adapters, toJson } from "./adapt.js";
-import { check } from "./checker.js";
+import { check, type StructShapes } from "./checker.js";
 import type { Charge } from "./comparison.js";
 import { BudgetExceeded, CelCompileError, CelEvaluationError, Failure } from "./errors.js";
 import { estimateCost, type SizeLimits } from "./estimate.js";
@@ -17,6 +17,7 @@ import { Frame } from "./frame.js";
 import { FunctionTable } from "./function-table.js";
 import { ADDRESSES } from "./functions/addresses.js";
 import { AUTHORIZATION } from "./functions/authorization.js";
+import { JSON_PATCH } from "./functions/json-patch.js";
 import { LISTS } from "./functions/lists.js";
 import { NAMED_FORMATS } from "./functions/named-formats.js";
 import { OPTIONALS } from "./functions/optionals.js";
@@ -48,6 +49,7 @@ import {
 } from "./types.js";
 import type { Value } from "./values.js";
 
+export type { StructShapes } from "./checker.js";
 export { CelCompileError, CelEvaluationError } from "./errors.js";
 export type { ItemIdentity, ObjectMember } from "./types.js";
 
@@ -86,6 +88,8 @@ export interface CelEnvironmentOptions {
   readonly costLimit?: number;
   /** Known upper bounds of sizes for the estimate, by path: "request.name", "claims.groups[]". */
   readonly sizeLimits?: SizeLimits;
+  /** Objects that expressions may make; none unless given. */
+  readonly structs?: StructShapes;
 }
 
 export interface CelEnvironment {
@@ -148,6 +152,7 @@ const FUNCTIONS = new FunctionTable([
   QUANTITIES,
   ADDRESSES,
   AUTHORIZATION,
+  JSON_PATCH,
   VERSIONS,
   NAMED_FORMATS,
 ]);
@@ -163,12 +168,14 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
   const adapters = new Adapters();
   const adapts = new Map([...variables].map(([name, type]) => [name, adapters.of(type)]));
   const types = new Map([...NAMED_TYPES, ...objects]);
+  const { structs } = options;
+  const checked = { variables, types, functions: FUNCTIONS, structs };
   return {
     compile(source, expected) {
       return guarded(source, () => {
         const patterns = new LiteralPatterns();
         const root = parse(source);
-        const type = check(root, source, { variables, types, functions: FUNCTIONS, patterns });
+        const type = check(root, source, { ...checked, patterns });
         if (!expected.some((wanted) => covers(toType(wanted), type))) {
           const names = expected.map((wanted) => formatType(toType(wanted)));
           throw new CelCompileError(`must evaluate to ${names.join(" or ")}`, source, 0);

@@ -84,8 +84,11 @@ class Estimator {
         const cost = MAP_COST + values.length + total(keys) + total(values);
         return { cost, bound: container(values.length, values) };
       }
-      case "struct":
-        return { cost: 0, bound: flat(1) };
+      case "struct": {
+        const values = node.fields.map(({ value }) => this.of(value, scope));
+        const cost = MAP_COST + values.length + total(values);
+        return { cost, bound: container(values.length, values) };
+      }
       case "comprehension":
         return this.#comprehension(node, scope);
       case "bind":

@@ -5,7 +5,7 @@
 import { CelCompileError } from "./errors.js";
 import { Lexer, type Token } from "./lexer.js";
 import { expandMacro } from "./macros.js";
-import { childrenOf, type MapEntry, type Node } from "./syntax.js";
+import { childrenOf, dottedName, type MapEntry, type Node, type StructField } from "./syntax.js";
 
 /** Characters of one expression; upstream parses up to 100,000 code points. */
 const EXPRESSION_LENGTH_MAX = 100_000;
@@ -181,6 +181,10 @@ class Parser {
       const args = this.#arguments(")");
       return this.#expand(token.text, operand, args, callOffset);
     }
+    const owner = dottedName(operand);
+    if (owner !== undefined && !isOptional && this.#isSymbol("{")) {
+      return this.#struct(`${owner}.${token.text}`, operand.offset);
+    }
     return this.#counted({
       kind: "select",
       offset,
@@ -235,18 +239,20 @@ class Parser {
     return this.#counted({ kind: "identifier", offset, name: text, isAbsolute });
   }
 
-  /** Messages are not built by our expressions: read, so that the checker can say so. */
   #struct(name: string, offset: number): Node {
     this.#advance();
+    const fields: StructField[] = [];
     while (!this.#isSymbol("}")) {
-      if (this.#token.kind !== "name") throw this.#unexpected("a field");
+      const isOptional = this.#accept("?");
+      const token = this.#token;
+      if (token.kind !== "name") throw this.#unexpected("a field");
       this.#advance();
       this.#expect(":");
-      this.#expression();
+      fields.push({ name: token.text, value: this.#expression(), isOptional });
       if (!this.#accept(",")) break;
     }
     this.#expect("}");
-    return this.#counted({ kind: "struct", offset, name });
+    return this.#counted({ kind: "struct", offset, name, fields });
   }
 
   #list(offset: number): Node {

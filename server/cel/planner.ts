@@ -11,13 +11,23 @@ import { Failure } from "./errors.js";
 import { boolOf, noOverload, type Plan, type Step } from "./frame.js";
 import { noCost, type Overload } from "./overloads.js";
 import type { LiteralPatterns } from "./regex.js";
-import type { Bind, Call, Comprehension, ListNode, MapNode, Node, Select } from "./syntax.js";
+import type {
+  Bind,
+  Call,
+  Comprehension,
+  ListNode,
+  MapNode,
+  Node,
+  Select,
+  StructNode,
+} from "./syntax.js";
 import {
   type Adapt,
   EntryMap,
   ListValue,
   MapValue,
   Optional,
+  StructMap,
   sizeOf,
   TypeValue,
   typeNameOf,
@@ -64,9 +74,7 @@ class Planner {
       case "map":
         return this.#map(node, scope);
       case "struct":
-        return () => {
-          throw new Failure(`unknown type '${node.name}'`);
-        };
+        return this.#struct(node, scope);
       case "comprehension":
         return this.#comprehension(node, scope);
       case "bind":
@@ -197,6 +205,22 @@ class Planner {
         else if (entry.value !== undefined) map.add(name, entry.value);
       }
       return map;
+    };
+  }
+
+  #struct({ name, fields }: StructNode, scope: Scope): Step {
+    const steps = fields.map((field) => ({ ...field, step: this.plan(field.value, scope) }));
+    const cost = MAP_COST + fields.length;
+    return (frame) => {
+      frame.spend(cost);
+      const made = new StructMap(name);
+      for (const { name: field, step, isOptional } of steps) {
+        const value = step(frame);
+        if (!isOptional) made.add(field, value);
+        else if (!(value instanceof Optional)) throw noOverload("?", [value]);
+        else if (value.value !== undefined) made.add(field, value.value);
+      }
+      return made;
     };
   }
 

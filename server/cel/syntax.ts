@@ -69,9 +69,17 @@ export interface MapNode extends NodeBase {
   readonly entries: readonly MapEntry[];
 }
 
+export interface StructField {
+  readonly name: string;
+  readonly value: Node;
+  readonly isOptional: boolean;
+}
+
+/** `Name{field: value}`. */
 export interface StructNode extends NodeBase {
   readonly kind: "struct";
   readonly name: string;
+  readonly fields: readonly StructField[];
 }
 
 /** A macro that goes through a list or a map. */
@@ -111,8 +119,9 @@ export function childrenOf(node: Node): readonly Node[] {
   switch (node.kind) {
     case "literal":
     case "identifier":
-    case "struct":
       return [];
+    case "struct":
+      return node.fields.map(({ value }) => value);
     case "select":
       return [node.operand];
     case "call":
@@ -128,4 +137,12 @@ export function childrenOf(node: Node): readonly Node[] {
     case "bind":
       return [node.value, node.body];
   }
+}
+
+/** "a.b.c" where the node is nothing but names; undefined otherwise. */
+export function dottedName(node: Node): string | undefined {
+  if (node.kind === "identifier") return node.name;
+  if (node.kind !== "select" || node.isTest || node.isOptional) return undefined;
+  const operand = dottedName(node.operand);
+  return operand === undefined ? undefined : `${operand}.${node.field}`;
 }

@@ -170,6 +170,16 @@ export class EntryMap extends MapValue {
   }
 }
 
+/** What an expression made under a name of its own. */
+export class StructMap extends EntryMap {
+  override readonly typeName: string;
+
+  constructor(typeName: string) {
+    super();
+    this.typeName = typeName;
+  }
+}
+
 /** A plain object of the caller's: own enumerable properties, adapted when they are looked at. */
 export class ObjectMap extends MapValue {
   override readonly typeName: string;

@@ -1,6 +1,6 @@
 /** Wiring of admission: which plugins look at every write, in order. */
 import { systemClock } from "../../storage/base/clock.js";
-import type { Admission } from "../admission/admission.js";
+import type { Admission, AdmissionPlugin } from "../admission/admission.js";
 import { AdmissionChain, type AdmissionObserver } from "../admission/chain.js";
 import { createDefaultPlugins, type PermissionQuestion } from "../admission/default-plugins.js";
 import { choosePlugins } from "../admission/plugins.js";
@@ -9,18 +9,17 @@ import { ServiceAccountAdmission } from "../admission/service-account.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
-import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { Authorization } from "./authorization.js";
-import { createRulePlugins } from "./rules.js";
 import type { Views } from "./storage.js";
 
 export interface AdmissionParts {
   readonly config: Config;
-  readonly catalog: CatalogSource;
   readonly views: Views;
   readonly authorization: Pick<Authorization, "authorizer" | "guards">;
   readonly metrics: Metrics;
+  /** Those that judge by rules that users bring. */
+  readonly rules: readonly AdmissionPlugin[];
 }
 
 /**
@@ -28,7 +27,7 @@ export interface AdmissionParts {
  * @throws {RangeError} with one line for unknown plugins
  */
 export function createAdmission(parts: AdmissionParts): Admission {
-  const { config, views, authorization, metrics } = parts;
+  const { config, views, authorization, metrics, rules } = parts;
   const { naming, enableAdmissionPlugins, disableAdmissionPlugins } = config;
   const { view, freshness } = views;
   const fresh = async () => {
@@ -43,7 +42,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
       unreachableTolerationSeconds: config.defaultUnreachableTolerationSeconds,
     }),
     new ServiceAccountAdmission({ view, fresh, naming, clock: systemClock }),
-    ...createRulePlugins(parts),
+    ...rules,
     new ResourceQuota({ view, fresh, naming, clock: systemClock }),
   ];
   const choice = { enabled: enableAdmissionPlugins, disabled: disableAdmissionPlugins };

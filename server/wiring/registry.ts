@@ -16,6 +16,7 @@ import type { Registry } from "../registry/generic/registry.js";
 import { WriteQueue } from "../registry/write/write-queue.js";
 import type { Access } from "./access.js";
 import { createAdmission } from "./admission.js";
+import { createRulePlugins } from "./rules.js";
 import { isGateEnabled } from "./served-catalog.js";
 import type { OpenedStore } from "./store.js";
 
@@ -31,6 +32,8 @@ export function createRegistry(parts: RegistryParts): Registry {
   const { catalog, views, authorization } = parts.access;
   const { store, encryption } = parts.storage;
   const { naming } = config;
+  const ruleParts = { config, catalog, views, authorization, metrics };
+  const { plugins, passingRules } = createRulePlugins(ruleParts);
   return {
     catalog,
     store,
@@ -41,7 +44,8 @@ export function createRegistry(parts: RegistryParts): Registry {
     lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
     ownership: createOwnership({ naming, clock: systemClock, catalog }),
     declarative: declarativeOf(config, metrics),
-    admission: createAdmission({ config, catalog, views, authorization, metrics }),
+    admission: createAdmission({ config, views, authorization, metrics, rules: plugins }),
+    passingRules,
     // Knows whether a value would be stored differently by now.
     ...(encryption !== undefined && { storedForm: encryption.store }),
     writeQueue: new WriteQueue(),

@@ -2,11 +2,9 @@
  * Wiring of the rules that users bring: webhooks and policies, which read the view, ask the authorizer
  * on behalf of expressions, and count in upstream's measures.
  */
-import type { AdmissionPlugin } from "../admission/admission.js";
 import type { AskForPermission } from "../admission/matching/authorizer-answers.js";
 import type { RuleContext, RuleMetrics } from "../admission/matching/rule-context.js";
-import { MutatingWebhooks } from "../admission/webhooks/mutating-webhooks.js";
-import { ValidatingWebhooks } from "../admission/webhooks/validating-webhooks.js";
+import { createRules, type RulePlugins } from "../admission/rule-plugins.js";
 import { WebhookCaller } from "../admission/webhooks/webhook-caller.js";
 import type { Authorizer, Verdict } from "../authz/authorizer.js";
 import { resolveService } from "../client/service-address.js";
@@ -26,7 +24,7 @@ export interface RuleParts {
   readonly metrics: Metrics;
 }
 
-export function createRulePlugins(parts: RuleParts): AdmissionPlugin[] {
+export function createRulePlugins(parts: RuleParts): RulePlugins {
   const { config, catalog, views, authorization, metrics } = parts;
   const { naming } = config;
   const { view } = views;
@@ -43,7 +41,7 @@ export function createRulePlugins(parts: RuleParts): AdmissionPlugin[] {
     naming,
     resolve: (service) => resolveService({ view, naming, usesEndpoints }, service),
   });
-  return [new MutatingWebhooks(context, caller), new ValidatingWebhooks(context, caller)];
+  return createRules(context, caller);
 }
 
 function asksFor(authorizer: Authorizer): AskForPermission {

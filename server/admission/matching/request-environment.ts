@@ -4,7 +4,6 @@
  * API shows; objects themselves are dyn, as one rule may be about many kinds.
  */
 
-import type { ApiObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
 import {
@@ -12,6 +11,7 @@ import {
   type CelObjectType,
   type CelType,
   createCelEnvironment,
+  type StructShapes,
 } from "../../cel/environment.js";
 import {
   AUTHORIZER_TYPE,
@@ -106,12 +106,26 @@ export function createConditionEnvironment(): CelEnvironment {
 export function createPolicyEnvironment(
   own: Readonly<Record<string, CelType>>,
   ownTypes: readonly CelObjectType[] = [],
+  makesObjects = false,
 ): CelEnvironment {
   return createCelEnvironment({
     variables: { ...COMMON, ...NAMESPACE, ...own },
     types: [...TYPES, ...ownTypes],
+    ...(makesObjects && { structs: mutationStructs }),
   });
 }
+
+const JSON_PATCH_FIELDS = new Map(
+  Object.entries({ op: "string", path: "string", from: "string", value: "dyn" }).map(
+    ([name, type]) => [name, parseType(type)],
+  ),
+);
+
+/** What mutations make: parts of the object, named by their path, and operations of a JSON patch. */
+const mutationStructs: StructShapes = (name) => {
+  if (name === "JSONPatch") return JSON_PATCH_FIELDS;
+  return name === "Object" || name.startsWith("Object.") ? "nested" : undefined;
+};
 
 /** Values of the variables that all rules have, with the objects in one version. */
 export function bindingsOf(
@@ -205,9 +219,4 @@ function optionsOf({ operation, options }: AdmissionAttributes, naming: Naming) 
 
 function defined(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
-}
-
-/** A namespace as expressions see it: without what its own fields do not say. */
-export function namespaceBinding(namespace: ApiObject | undefined): unknown {
-  return namespace ?? null;
 }

@@ -15,7 +15,11 @@ import {
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
 import { type Maybe, validateServicePort, type Whole } from "../../api/validation-values.js";
+import { createConditionEnvironment } from "../../admission/matching/request-environment.js";
+import type { CelEnvironment } from "../../cel/environment.js";
 import { type Rules, validated } from "../generic/validated.js";
+import { withoutOldProblems } from "./old-problems.js";
+import { validateExpression } from "./validate-expression.js";
 
 interface Configuration extends ApiObject {
   webhooks?: Maybe<readonly Webhook[]>;
@@ -56,6 +60,7 @@ const REVIEW_VERSIONS = ["v1", "v1beta1"];
 const NO_SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 const TIMEOUT_SECONDS_MAX = 30;
 const CONDITIONS_MAX = 64;
+const CONDITION_ENVIRONMENT = createConditionEnvironment();
 
 const webhookRules: Rules<Configuration> = {
   object({ webhooks }) {
@@ -93,7 +98,8 @@ function validateWebhook(hook: Webhook, field: string, errors: FieldError[]): vo
   validateLabelSelector(hook.namespaceSelector, `${field}.namespaceSelector`, errors);
   validateLabelSelector(hook.objectSelector, `${field}.objectSelector`, errors);
   validateClientConfig(hook.clientConfig ?? {}, `${field}.clientConfig`, errors);
-  validateConditions(hook.matchConditions ?? [], `${field}.matchConditions`, errors);
+  const conditions = hook.matchConditions ?? [];
+  validateConditions(conditions, `${field}.matchConditions`, CONDITION_ENVIRONMENT, errors);
   validateReviewVersions(hook, `${field}.admissionReviewVersions`, errors);
 }
 
@@ -106,7 +112,7 @@ function validateHookName(name: string, field: string, errors: FieldError[]): vo
   errors.push(invalidValue(field, name, why));
 }
 
-function validateRule(rule: Rule, field: string, errors: FieldError[]): void {
+export function validateRule(rule: Rule, field: string, errors: FieldError[]): void {
   const whole = {
     operations: "if '*' is present, must not specify other operations",
     apiGroups: "if '*' is present, must not specify other API groups",
@@ -235,9 +241,11 @@ function validateUrlPath(path: string, field: string, errors: FieldError[]): voi
   });
 }
 
-function validateConditions(
+/** Names, number, and that each compiles. */
+export function validateConditions(
   conditions: NonNullable<NonNullable<Webhook["matchConditions"]>>,
   field: string,
+  environment: CelEnvironment,
   errors: FieldError[],
 ): void {
   if (conditions.length > CONDITIONS_MAX) {
@@ -245,7 +253,8 @@ function validateConditions(
     errors.push(forbiddenField(field, why));
   }
   const names = new Set<string>();
-  conditions.forEach(({ name }, index) => {
+  conditions.forEach(({ name, expression }, index) => {
+    validateExpression(expression, ["bool"], `${field}[${index}].expression`, environment, errors);
     if (name === "") return;
     validateLabelKey(name, `${field}[${index}].name`, errors);
     if (names.has(name)) errors.push(duplicateValue(`${field}[${index}].name`, name));
@@ -272,4 +281,4 @@ function validateReviewVersions(hook: Webhook, field: string, errors: FieldError
   errors.push(invalidValue(field, versions, why));
 }
 
-export const validatesWebhooks = validated(webhookRules);
+export const validatesWebhooks = withoutOldProblems(validated(webhookRules));

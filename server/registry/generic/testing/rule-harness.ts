@@ -5,8 +5,7 @@ import { AdmissionChain } from "../../../admission/chain.js";
 import type { AskForPermission } from "../../../admission/matching/authorizer-answers.js";
 import type { RuleContext, RuleMetrics } from "../../../admission/matching/rule-context.js";
 import { choosePlugins } from "../../../admission/plugins.js";
-import { MutatingWebhooks } from "../../../admission/webhooks/mutating-webhooks.js";
-import { ValidatingWebhooks } from "../../../admission/webhooks/validating-webhooks.js";
+import { createRules, type RulePlugins } from "../../../admission/rule-plugins.js";
 import { WebhookCaller } from "../../../admission/webhooks/webhook-caller.js";
 import { applyMergePatch } from "../../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../../api/meta.js";
@@ -53,7 +52,7 @@ export interface Changes extends Partial<WriteOptions> {
 export function createRulesFor(
   registry: Registry,
   context: Pick<RuleContext, "ask" | "metrics">,
-): AdmissionPlugin[] {
+): RulePlugins {
   const { view, naming, catalog } = registry;
   const whole: RuleContext = {
     ...context,
@@ -66,7 +65,7 @@ export function createRulesFor(
     naming,
     resolve: (service) => resolveService({ view, naming, usesEndpoints: true }, service),
   });
-  return [new MutatingWebhooks(whole, caller), new ValidatingWebhooks(whole, caller)];
+  return createRules(whole, caller);
 }
 
 export async function openRuleHarness(
@@ -74,12 +73,16 @@ export async function openRuleHarness(
 ): Promise<RuleHarness> {
   const base = await openRegistryHarness();
   const counts = new Map<string, number>();
-  const plugins = createRulesFor(base.registry, {
+  const { plugins, passingRules } = createRulesFor(base.registry, {
     ask: (...asked) => harness.permissions(...asked),
     metrics: countingRuleMetrics(counts),
   });
   const chosen = choosePlugins([...others, ...plugins], { enabled: [], disabled: [] });
-  const registry: Registry = { ...base.registry, admission: new AdmissionChain(chosen) };
+  const registry: Registry = {
+    ...base.registry,
+    admission: new AdmissionChain(chosen),
+    passingRules,
+  };
   const served = (text: string, subresource = "") => {
     const [resource = "", version = "v1", group = ""] = text.split("/").reverse();
     return base.part(group, version, resource, subresource);

@@ -1,0 +1,197 @@
+/**
+ * One evaluation: a policy on one write with one parameter. Variables are evaluated when an expression
+ * first looks at them, all expressions share one budget, and nothing is done but evaluating: what comes
+ * of it is told to the caller, as an evaluation may run again when an answer of the authorizer is there.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import type { CelProgram } from "../../cel/environment.js";
+import { Failure } from "../../cel/errors.js";
+import { rethrowAwaited } from "../matching/authorizer-answers.js";
+import type { AuditAnnotation, Compiled, Policy, Validation } from "./policy.js";
+
+/** What one evaluation of a policy may cost in all; upstream's. */
+const POLICY_COST_MAX = 10_000_000;
+/** And one expression of it. */
+const EXPRESSION_COST_MAX = 1_000_000;
+/** Longer messages are no messages. */
+const MESSAGE_BYTES_MAX = 5 * 1024;
+const ANNOTATION_BYTES_MAX = 10 * 1024;
+
+const OUT_OF_BUDGET =
+  "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/** Why a write is not as a validation wants it. */
+export interface Objection {
+  readonly message: string;
+  readonly reason: string;
+  /** Place among the validations. */
+  readonly index: number;
+  /** "false" = the expression is; anything else is left to the failure policy. */
+  readonly cause: "false" | "error" | "budget" | "compile";
+}
+
+export interface Findings {
+  readonly objections: readonly Objection[];
+  readonly annotations: readonly { readonly key: string; readonly value: string }[];
+}
+
+/** An expression gave no value. */
+export class ExpressionError extends Error {
+  readonly kind: Objection["cause"];
+
+  constructor(message: string, kind: Objection["cause"]) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+export class Evaluation {
+  readonly #bindings: Record<string, unknown>;
+  #left = POLICY_COST_MAX;
+
+  /** @param bindings of everything but variables and parameters */
+  constructor(
+    { variables, paramKind }: Policy,
+    bindings: Readonly<Record<string, unknown>>,
+    params: ApiObject | null,
+  ) {
+    const own: Record<string, unknown> = { ...bindings };
+    if (paramKind !== undefined) own.params = params;
+    own.variables = this.#lazily(variables);
+    this.#bindings = own;
+  }
+
+  /** For match conditions, which see no variables. */
+  get bindings(): Readonly<Record<string, unknown>> {
+    return this.#bindings;
+  }
+
+  /** The policy sees another object from now on, and variables are evaluated anew. */
+  renew(object: unknown, { variables }: Policy): void {
+    this.#bindings.object = object;
+    this.#bindings.variables = this.#lazily(variables);
+  }
+
+  validate({ validations, auditAnnotations }: Policy): Findings {
+    const objections: Objection[] = [];
+    for (const [index, validation] of validations.entries()) {
+      const objection = this.#judge(validation, index);
+      if (objection === undefined) continue;
+      objections.push(objection);
+      if (objection.cause === "budget") return { objections, annotations: [] };
+    }
+    const annotations: { key: string; value: string }[] = [];
+    for (const annotation of auditAnnotations) {
+      const value = this.#annotation(annotation, objections);
+      if (value !== undefined) annotations.push({ key: annotation.key, value });
+    }
+    return { objections, annotations };
+  }
+
+  /** The value of an expression as JSON. @throws {ExpressionError} */
+  evaluate(expression: string, compiled: Compiled): unknown {
+    return this.#run(expression, compiled, (program, limit) =>
+      program.evaluateWithin(this.#bindings, limit),
+    );
+  }
+
+  #judge(validation: Validation, index: number): Objection | undefined {
+    const { expression, program, reason } = validation;
+    try {
+      if (this.evaluate(expression, program) === true) return undefined;
+      return { message: this.#message(validation), reason, index, cause: "false" };
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error;
+      return { message: error.message, reason: "", index, cause: error.kind };
+    }
+  }
+
+  /** What is said of a false expression: the evaluated text, else the written one, else itself. */
+  #message({ messageProgram, message, expression }: Validation): string {
+    const made = messageProgram === undefined ? "" : this.#text(messageProgram);
+    return made || message.trim() || `failed expression: ${expression.trim()}`;
+  }
+
+  #text(program: Compiled): string {
+    try {
+      const value = this.evaluate("", program);
+      const text = typeof value === "string" ? value.trim() : "";
+      return text.includes("\n") || Buffer.byteLength(text) > MESSAGE_BYTES_MAX ? "" : text;
+    } catch (error) {
+      if (error instanceof ExpressionError) return "";
+      throw error;
+    }
+  }
+
+  #annotation(
+    { key, expression, program }: AuditAnnotation,
+    objections: Objection[],
+  ): string | undefined {
+    try {
+      const value = this.evaluate(expression, program);
+      if (typeof value !== "string" || value.trim() === "") return undefined;
+      return Buffer.from(value.trim()).subarray(0, ANNOTATION_BYTES_MAX).toString();
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error;
+      const message = `audit annotation ${JSON.stringify(key)}: ${error.message}`;
+      objections.push({ message, reason: "", index: -1, cause: error.kind });
+      return undefined;
+    }
+  }
+
+  #run(
+    expression: string,
+    compiled: Compiled,
+    evaluate: (program: CelProgram, limit: number) => { value: unknown; cost: number },
+  ): unknown {
+    const program = compiled();
+    if (program instanceof Error) {
+      throw new ExpressionError(`compilation error: ${program.message}`, "compile");
+    }
+    if (this.#left <= 0) throw new ExpressionError(OUT_OF_BUDGET, "budget");
+    const limit = Math.min(this.#left, EXPRESSION_COST_MAX);
+    try {
+      // Variables that are looked at on the way pay for themselves.
+      const { value, cost } = evaluate(program, limit);
+      this.#left -= cost;
+      return value;
+    } catch (error) {
+      rethrowAwaited(error);
+      if (error instanceof ExpressionError) throw error;
+      const { isOverBudget, message } = error as { isOverBudget?: boolean; message: string };
+      if (isOverBudget === true) {
+        this.#left -= limit;
+        if (this.#left <= 0) throw new ExpressionError(OUT_OF_BUDGET, "budget");
+      }
+      const text = `expression '${expression}' resulted in error: ${message}`;
+      throw new ExpressionError(text, "error");
+    }
+  }
+
+  /** An object whose members are evaluated when they are read, once. */
+  #lazily(variables: Policy["variables"]): object {
+    const made = {};
+    for (const { name, expression, program } of variables) {
+      const state: { value?: unknown; failure?: Failure } = {};
+      Object.defineProperty(made, name, {
+        enumerable: true,
+        get: () => {
+          if (state.failure !== undefined) throw state.failure;
+          if (!("value" in state)) {
+            try {
+              state.value = this.#run(expression, program, (compiled, limit) =>
+                compiled.evaluateForBinding(this.#bindings, limit),
+              );
+            } catch (error) {
+              if (!(error instanceof ExpressionError)) throw error;
+              state.failure = new Failure(`composited variable "${name}" fails to evaluate: ${error.message}`);
+              throw state.failure;
+            }
+          }
+          return state.value;
+        },
+      });
+    }
+    return made;
+  }
+}

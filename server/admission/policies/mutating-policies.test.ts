@@ -1,0 +1,180 @@
+/** MutatingAdmissionPolicies in the write path: what expressions make, and what becomes of it. */
+import assert from "node:assert/strict";
+import { after, afterEach, test } from "node:test";
+import type { JsonObject } from "../../api/meta.js";
+import { StatusError } from "../../api/status.js";
+import { openRuleHarness, type RuleHarness } from "../../registry/generic/testing/rule-harness.js";
+
+const harness: RuleHarness = await openRuleHarness();
+const GROUP = "admissionregistration.k8s.io/v1";
+const POLICIES = `${GROUP}/mutatingadmissionpolicies`;
+const BINDINGS = `${GROUP}/mutatingadmissionpolicybindings`;
+const stored: [string, string][] = [];
+const names = { counter: 0 };
+
+after(() => harness[Symbol.asyncDispose]());
+afterEach(async () => {
+  for (const [resource, name] of stored.splice(0).reverse()) await harness.remove(resource, name);
+});
+
+function rulesFor(...resources: string[]): JsonObject {
+  return {
+    resourceRules: [
+      {
+        apiGroups: ["", "apps"],
+        apiVersions: ["v1"],
+        operations: ["CREATE", "UPDATE"],
+        resources,
+      },
+    ],
+  };
+}
+
+async function enforce(spec: JsonObject, name = `p${++names.counter}`): Promise<string> {
+  const whole = {
+    matchConstraints: rulesFor("configmaps"),
+    reinvocationPolicy: "Never",
+    ...spec,
+  };
+  await harness.create(POLICIES, { metadata: { name }, spec: whole });
+  stored.push([POLICIES, name]);
+  await harness.create(BINDINGS, { metadata: { name }, spec: { policyName: name } });
+  stored.push([BINDINGS, name]);
+  return name;
+}
+
+const merge = (expression: string) => ({
+  patchType: "ApplyConfiguration",
+  applyConfiguration: { expression },
+});
+const patch = (expression: string) => ({ patchType: "JSONPatch", jsonPatch: { expression } });
+
+const create = (data: JsonObject = { a: "1" }) =>
+  harness.create("configmaps", { metadata: { name: `m${++names.counter}` }, data });
+
+async function refusal(promise: Promise<unknown>): Promise<StatusError> {
+  const error = await promise.then(
+    () => assert.fail("was not refused"),
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof StatusError, String(error));
+  return error;
+}
+
+test("a configuration is merged as apply merges: maps by key, lists by theirs", async () => {
+  await enforce({
+    matchConstraints: rulesFor("deployments"),
+    mutations: [
+      merge(`Object{
+        metadata: Object.metadata{labels: {"team": "blue"}},
+        spec: Object.spec{
+          replicas: object.spec.replicas + 1,
+          template: Object.spec.template{
+            spec: Object.spec.template.spec{
+              containers: [
+                Object.spec.template.spec.containers{name: "proxy", image: "proxy:1"}
+              ]
+            }
+          }
+        }
+      }`),
+    ],
+  });
+  const template = {
+    metadata: { labels: { app: "web" } },
+    spec: { containers: [{ name: "web", image: "web:1" }] },
+  };
+  const { object } = await harness.create("apps/v1/deployments", {
+    metadata: { name: "web", labels: { app: "web" } },
+    spec: { replicas: 2, selector: { matchLabels: { app: "web" } }, template },
+  });
+  const { replicas, template: made } = object.spec as {
+    replicas: number;
+    template: { spec: { containers: { name: string; imagePullPolicy: string }[] } };
+  };
+  assert.equal(replicas, 3);
+  assert.deepEqual(object.metadata.labels, { app: "web", team: "blue" });
+  const containers = made.spec.containers.map(({ name, imagePullPolicy }) => [
+    name,
+    imagePullPolicy,
+  ]);
+  assert.deepEqual(containers, [
+    ["web", "IfNotPresent"],
+    ["proxy", "IfNotPresent"],
+  ]);
+});
+
+test("a JSON patch is what the expression makes, with keys escaped", async () => {
+  await enforce({
+    mutations: [
+      patch(`[
+        JSONPatch{op: "test", path: "/data/a", value: "1"},
+        JSONPatch{op: "add", path: "/data/" + jsonpatch.escapeKey("b~c"), value: string(1 + 1)},
+        JSONPatch{op: "remove", path: "/data/a"}
+      ]`),
+      patch(`[JSONPatch{op: "add", path: "/metadata/labels", value: {"seen": object.data["b~c"]}}]`),
+    ],
+  });
+  const { code, message } = await refusal(create());
+  // Keys of config maps are validated after all.
+  assert.equal(code, 422);
+  assert.match(message, /data\[b~c\]/);
+});
+
+test("policies go by name, each sees what the one before it made, and changes get no owner", async () => {
+  await enforce({ mutations: [merge('Object{data: Object.data{b: object.data.a + "b"}}')] }, "s-one");
+  await enforce({ mutations: [merge('Object{data: Object.data{c: object.data.b + "c"}}')] }, "s-two");
+  const { object } = await create();
+  assert.deepEqual(object.data, { a: "1", b: "1b", c: "1bc" });
+  const fields = JSON.stringify(object.metadata.managedFields);
+  assert.equal(fields.includes("f:c"), false);
+});
+
+test("IfNeeded policies are evaluated again after later changes", async () => {
+  const addSeen = (key: string) =>
+    merge(`Object{data: Object.data{${key}: has(object.data.z) ? "after" : "before"}}`);
+  await enforce({ mutations: [addSeen("x")], reinvocationPolicy: "IfNeeded" }, "r-one");
+  await enforce({ mutations: [addSeen("y")], reinvocationPolicy: "Never" }, "r-two");
+  await enforce({ mutations: [merge('Object{data: Object.data{z: "z"}}')] }, "r-zzz");
+  const { object } = await create();
+  assert.deepEqual(object.data, { a: "1", x: "after", y: "before", z: "z" });
+});
+
+test("what a mutation may not do fails, by the failure policy", async () => {
+  const table: [JsonObject, RegExp][] = [
+    [merge('Object{metadata: Object.metadata{name: "other"}}'), /metadata.name must not be set/],
+    [patch('[JSONPatch{op: "remove", path: "/data/none"}]'), /error applying mutation/],
+    [patch('[JSONPatch{op: "replace", path: "/data", value: 7}]'), /error applying mutation/],
+    [merge("Object{data: Object.data{b: object.data.none}}"), /no such key: none/],
+  ];
+  for (const [mutation, expected] of table) {
+    const mutations = [mutation];
+    await enforce({ mutations });
+    assert.match((await refusal(create())).message, expected);
+    for (const [resource, name] of stored.splice(0).reverse()) await harness.remove(resource, name);
+    await enforce({ mutations, failurePolicy: "Ignore" });
+    assert.deepEqual((await create()).object.data, { a: "1" });
+    for (const [resource, name] of stored.splice(0).reverse()) await harness.remove(resource, name);
+  }
+  await enforce({
+    matchConstraints: rulesFor("services"),
+    mutations: [merge('Object{spec: Object.spec{selector: {"a": "b"}}}')],
+  });
+  const service = { metadata: { name: "s" }, spec: { ports: [{ port: 1 }] } };
+  assert.match(
+    (await refusal(harness.create("services", service))).message,
+    /may not mutate atomic arrays, maps or structs: .spec.selector/,
+  );
+});
+
+test("deletes are not changed, and conditions decide who is", async () => {
+  await enforce({
+    matchConditions: [{ name: "marked", expression: "has(object.data.marked)" }],
+    variables: [{ name: "mark", expression: "object.data.marked + '!'" }],
+    mutations: [merge("Object{data: Object.data{made: variables.mark}}")],
+  });
+  assert.deepEqual((await create()).object.data, { a: "1" });
+  const { object } = await create({ marked: "x" });
+  assert.deepEqual(object.data, { marked: "x", made: "x!" });
+  await harness.remove("configmaps", object.metadata.name ?? "");
+});

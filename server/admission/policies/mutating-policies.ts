@@ -1,0 +1,270 @@
+/**
+ * MutatingAdmissionPolicy: changes objects by expressions of policies, as their bindings say: one policy
+ * after the other, each with what the ones before it left. A mutation is a configuration that is merged
+ * as server-side apply merges it, or a JSON patch that the expression makes.
+ */
+import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
+import type { ApiObject, JsonObject } from "../../api/meta.js";
+import { StatusError } from "../../api/status.js";
+import { parseJson } from "../../codec/json.js";
+import type { ServedResource } from "../../kinds/served-resource.js";
+import type {
+  AdmissionAttributes,
+  AdmissionOperation,
+  AdmissionPlugin,
+  AdmissionResource,
+} from "../admission.js";
+import { whenAnswered } from "../matching/authorizer-answers.js";
+import type { Candidate } from "../matching/criteria-index.js";
+import { Hearing, isExempt, type RuleContext } from "../matching/rule-context.js";
+import { decodeServed, fromServed } from "../matching/write-subject.js";
+import { Rounds } from "../rounds.js";
+import { applyMutation, toPlainJson } from "./apply-mutation.js";
+import { Evaluation, ExpressionError } from "./evaluation.js";
+import { isExcluded } from "./excluded.js";
+import { ParamFinder, type ParamUse } from "./params.js";
+import type { Binding, Mutation, Policy } from "./policy.js";
+import { PolicySet } from "./policy-set.js";
+import { errorTypeOf } from "./validating-policies.js";
+
+export class MutatingPolicies implements AdmissionPlugin {
+  readonly name = "MutatingAdmissionPolicy";
+  readonly #context: RuleContext;
+  readonly #set: PolicySet;
+  readonly #params: ParamFinder;
+
+  constructor(context: RuleContext) {
+    this.#context = context;
+    this.#set = new PolicySet(context, "mutating", this.name);
+    this.#params = new ParamFinder(context);
+  }
+
+  handles(operation: AdmissionOperation, resource: AdmissionResource): boolean {
+    const { naming } = this.#context;
+    // There is nothing to change about a delete.
+    if (operation === "DELETE" || this.#set.isEmpty) return false;
+    return !isExempt(naming, resource) && !isExcluded(naming, resource);
+  }
+
+  subscribe(changed: () => void): void {
+    this.#set.subscribe(changed);
+  }
+
+  /** The parameters that its bindings name. */
+  paramUses(): ParamUse[] {
+    return this.#set.paramUses();
+  }
+
+  mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
+    const { served } = attributes;
+    if (served === undefined) return false;
+    if (attributes.explain === undefined && !this.#set.hasAny(attributes, served)) return false;
+    const hearing = new Hearing(this.#context, attributes, served, signal);
+    this.#set.explainOthers(hearing.subject);
+    const candidates = this.#set.candidates(hearing.subject);
+    if (candidates.length === 0) return false;
+    const rounds = attributes.rounds ?? new Rounds();
+    attributes.rounds = rounds;
+    const memory = rounds.memoryOf(this.name);
+    if (rounds.isSecond && !memory.isAsLeft(textOf(hearing))) memory.changed();
+    const finish = (isChanged: boolean) => {
+      memory.leave(textOf(hearing));
+      return isChanged;
+    };
+    const answer = this.#from(0, candidates, hearing, rounds);
+    return answer instanceof Promise ? answer.then(finish) : finish(answer);
+  }
+
+  /** Stays synchronous as long as the expressions do. */
+  #from(
+    start: number,
+    candidates: readonly Candidate<Policy>[],
+    hearing: Hearing,
+    rounds: Rounds,
+  ): boolean | Promise<boolean> {
+    let isChanged = false;
+    for (let index = start; index < candidates.length; index++) {
+      const candidate = candidates[index] as Candidate<Policy>;
+      const answer = this.#ask(candidate, hearing, rounds);
+      if (answer instanceof Promise) {
+        return answer.then(async (changed) => {
+          const rest = await this.#from(index + 1, candidates, hearing, rounds);
+          return isChanged || changed || rest;
+        });
+      }
+      isChanged ||= answer;
+    }
+    return isChanged;
+  }
+
+  #ask(
+    candidate: Candidate<Policy>,
+    hearing: Hearing,
+    rounds: Rounds,
+  ): boolean | Promise<boolean> {
+    const bound = this.#set.bind(candidate, hearing.subject);
+    if (bound === undefined) return false;
+    if (Array.isArray(bound)) {
+      for (const { policy, binding, error } of bound) misfit(hearing, policy, binding, error);
+      return false;
+    }
+    const { policy, resource, bindings } = bound;
+    const memory = rounds.memoryOf(this.name);
+    const one = (at: number, before: boolean): boolean | Promise<boolean> => {
+      const binding = bindings[at];
+      if (binding === undefined) return before;
+      const id = `${policy.name}/${binding.name}`;
+      if (rounds.isSecond && !memory.isDue(id)) return one(at + 1, before);
+      const settle = (changed: boolean): boolean | Promise<boolean> => {
+        if (changed) {
+          memory.changed();
+          rounds.want();
+        }
+        if (policy.isReinvocable) memory.asked(id);
+        return one(at + 1, before || changed);
+      };
+      const answer = whenAnswered(() => this.#apply(hearing, policy, binding, resource));
+      return answer instanceof Promise ? answer.then(settle) : settle(answer);
+    };
+    return one(0, false);
+  }
+
+  /** Changes the object only at its end, as it may run again. */
+  #apply(hearing: Hearing, policy: Policy, binding: Binding, resource: ServedResource): boolean {
+    const { nowMs } = this.#context;
+    const { subject } = hearing;
+    const { attributes } = subject;
+    const startMs = nowMs();
+    let params: readonly (ApiObject | null)[];
+    try {
+      params = this.#params.find(policy, binding, subject.isNamespace ? "" : subject.namespace);
+    } catch (error) {
+      misfit(hearing, policy, binding, error as Error);
+      return false;
+    }
+    const before = subject.object(resource);
+    if (before === undefined) return false;
+    const text = resource.codec.encode(before);
+    let shown: ApiObject = before;
+    try {
+      for (const param of params) {
+        shown = this.#mutate(hearing, policy, param, resource, shown);
+      }
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error;
+      measure(hearing, policy, binding, nowMs() - startMs, error);
+      if (policy.ignoresFailures) return false;
+      throw refusal(hearing, policy, binding, error.message);
+    }
+    const changed = shown !== before && resource.codec.encode(shown) !== text;
+    if (changed) {
+      attributes.object = fromServed(shown, resource);
+      subject.forgetVersions();
+    }
+    measure(hearing, policy, binding, nowMs() - startMs, undefined, changed);
+    return changed;
+  }
+
+  /** @throws {ExpressionError} */
+  #mutate(
+    hearing: Hearing,
+    policy: Policy,
+    param: ApiObject | null,
+    resource: ServedResource,
+    object: ApiObject,
+  ): ApiObject {
+    const namespaceObject = this.#params.namespaceOf(hearing.subject);
+    const bindings = { ...hearing.bindings(resource), object, namespaceObject };
+    const evaluation = new Evaluation(policy, bindings, param);
+    if (policy.conditions.length > 0) {
+      const rule = { name: policy.name, kind: "policy", step: "admit" } as const;
+      const verdict = hearing.judgeConditions(policy.conditions, evaluation.bindings, rule);
+      if (verdict.matches === false) return object;
+      if (verdict.matches === "unknown") throw new ExpressionError(verdict.error.message, "error");
+    }
+    let shown = object;
+    for (const mutation of policy.mutations) {
+      shown = mutated(evaluation, mutation, resource, shown);
+      evaluation.renew(shown, policy);
+    }
+    return shown;
+  }
+}
+
+/** @throws {ExpressionError} also for what makes no object of the kind */
+function mutated(
+  evaluation: Evaluation,
+  { expression, program, patchType }: Mutation,
+  resource: ServedResource,
+  object: ApiObject,
+): ApiObject {
+  const made = evaluation.evaluate(expression, program);
+  try {
+    const value = toPlainJson(made);
+    const json = parseJson(resource.codec.encode(object)) as JsonObject;
+    const next =
+      patchType === "JSONPatch"
+        ? applyJsonPatch(json, parseJsonPatch(value))
+        : applyMutation(resource, json, value as JsonObject);
+    return decodeServed(next, resource);
+  } catch (error) {
+    if (!(error instanceof StatusError) && !(error instanceof RangeError)) throw error;
+    throw new ExpressionError(`error applying mutation: ${error.message}`, "error");
+  }
+}
+
+/** @throws {StatusError} unless failures are ignored */
+function misfit(
+  hearing: Hearing,
+  policy: Policy,
+  binding: Binding | undefined,
+  error: Error,
+): void {
+  const what = binding === undefined ? "policy" : "binding";
+  const message = `failed to configure ${what}: ${error.message}`;
+  measure(hearing, policy, binding, 0, new ExpressionError(message, "error"));
+  if (!policy.ignoresFailures) throw refusal(hearing, policy, binding, message);
+}
+
+function refusal(
+  hearing: Hearing,
+  policy: Policy,
+  binding: Binding | undefined,
+  message: string,
+): StatusError {
+  const by = `policy '${policy.name}'${binding === undefined ? "" : ` with binding '${binding.name}'`}`;
+  return hearing.refuse(`${by} denied request: ${message}`);
+}
+
+function measure(
+  hearing: Hearing,
+  policy: Policy,
+  binding: Binding | undefined,
+  milliseconds: number,
+  error: ExpressionError | undefined,
+  isChanged = false,
+): void {
+  const isDenied = error !== undefined && !policy.ignoresFailures;
+  hearing.context.metrics.policyChecked({
+    kind: "mutating",
+    policy: policy.name,
+    binding: binding?.name ?? "",
+    enforcement: isDenied ? "deny" : "allow",
+    error: errorTypeOf(error?.kind),
+    seconds: milliseconds / 1000,
+  });
+  hearing.explain({
+    plugin: "MutatingAdmissionPolicy",
+    configuration: policy.name,
+    rule: binding?.name ?? "",
+    outcome: error !== undefined ? "failed" : isChanged ? "changed" : "allowed",
+    why: error?.message ?? "",
+    milliseconds,
+  });
+}
+
+function textOf({ subject }: Hearing): string {
+  const object = subject.object(subject.served);
+  return object === undefined ? "" : subject.served.codec.encode(object);
+}
+

@@ -1,0 +1,158 @@
+/**
+ * Parameters of policies: objects of any kind that a binding names, as the view has them now. What a
+ * parameter says is part of the rule, so writes of such objects move the epoch of rules
+ * (`ParameterUses`, which the write path asks).
+ */
+import { objectPath, type PartitionId } from "../../../storage/objects/keys.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { ApiObject } from "../../api/meta.js";
+import { isEmptySelector, selectorMatches } from "../../api/validation-selectors.js";
+import type { Catalog } from "../../kinds/catalog.js";
+import type { MainResource } from "../../kinds/served-resource.js";
+import type { RuleContext } from "../matching/rule-context.js";
+import { toServed, type WriteSubject } from "../matching/write-subject.js";
+import type { Binding, ParamKind, ParamRef, Policy } from "./policy.js";
+
+/** One evaluation each; null = the policy is evaluated without. */
+export type Params = readonly (ApiObject | null)[];
+
+const WITHOUT: Params = [null];
+
+export class ParamFinder {
+  readonly #context: Pick<RuleContext, "view" | "catalog">;
+  /** A parameter is parsed once for each of its states. */
+  readonly #parsed = new WeakMap<StoredObject, Map<MainResource, ApiObject>>();
+
+  constructor(context: Pick<RuleContext, "view" | "catalog">) {
+    this.#context = context;
+  }
+
+  /** @throws {Error} the binding and the policy do not fit together, or a parameter is missing */
+  find({ paramKind }: Policy, { paramRef }: Binding, namespace: string): Params {
+    const { view, catalog } = this.#context;
+    if (paramKind === undefined) return WITHOUT;
+    const resource = resourceOf(catalog.current, paramKind);
+    if (resource === undefined) {
+      throw new Error(
+        `failed to find resource referenced by paramKind: '${paramKind.apiVersion}, Kind=${paramKind.kind}'`,
+      );
+    }
+    if (paramRef === undefined) return WITHOUT;
+    const { name, selector, namespace: ownNamespace, parameterNotFoundAction } = paramRef;
+    const from = namespaceOf(resource, ownNamespace || undefined, namespace);
+    const partition = view.partition(resource.partition);
+    const found: ApiObject[] = [];
+    if (name) {
+      const stored = partition.get(objectPath(from, name));
+      if (stored !== undefined) found.push(this.#paramOf(stored, resource));
+    } else if (selector) {
+      partition.snapshot().tree.visit(from, "", (stored) => {
+        const takes = isEmptySelector(selector) || selectorMatches(selector, stored.labels);
+        if (takes && stored.corruption === undefined) found.push(this.#paramOf(stored, resource));
+        return undefined;
+      });
+    } else {
+      throw new Error("one of name or selector must be provided");
+    }
+    if (found.length === 0 && parameterNotFoundAction === "Deny") {
+      throw new Error("no params found for policy binding with `Deny` parameterNotFoundAction");
+    }
+    return found;
+  }
+
+  /** What `namespaceObject` is for a write; null for what is in no namespace. */
+  namespaceOf(subject: WriteSubject): ApiObject | null {
+    if (subject.isNamespace || subject.namespace === "") return null;
+    const stored = subject.storedNamespace();
+    const resource = this.#context.catalog.current.findMain("", "v1", "namespaces");
+    if (stored === undefined || resource === undefined) return null;
+    return this.#paramOf(stored, resource);
+  }
+
+  #paramOf(stored: StoredObject, resource: MainResource): ApiObject {
+    let versions = this.#parsed.get(stored);
+    if (versions === undefined) {
+      versions = new Map();
+      this.#parsed.set(stored, versions);
+    }
+    let made = versions.get(resource);
+    if (made === undefined) {
+      made = toServed(JSON.parse(stored.bytes.toString("utf8")) as ApiObject, resource);
+      versions.set(resource, made);
+    }
+    return made;
+  }
+}
+
+function namespaceOf(resource: MainResource, own: string | undefined, namespace: string): string {
+  if (!resource.isNamespaced) {
+    if (own === undefined) return "";
+    throw new Error("paramRef.namespace must not be provided for a cluster-scoped `paramKind`");
+  }
+  if (own !== undefined) return own;
+  if (namespace !== "") return namespace;
+  throw new Error(
+    "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources",
+  );
+}
+
+export function resourceOf(
+  catalog: Catalog,
+  { apiVersion, kind }: ParamKind,
+): MainResource | undefined {
+  const slash = apiVersion.indexOf("/");
+  const group = slash < 0 ? "" : apiVersion.slice(0, slash);
+  return catalog.findKind(group, apiVersion.slice(slash + 1), kind);
+}
+
+/** A policy's kind of parameters with what one binding says of them. */
+export interface ParamUse {
+  readonly kind: ParamKind;
+  readonly ref: ParamRef;
+}
+
+/**
+ * Which objects are parameters for now, as the policies and bindings that there are name them. An
+ * object that a selector may take counts as one, whatever its labels are.
+ */
+export class ParameterUses {
+  readonly #catalog: () => Catalog;
+  readonly #uses: () => readonly ParamUse[];
+  #byPartition: ReadonlyMap<PartitionId, readonly ParamRef[]> | undefined;
+  #catalogSeen: Catalog | undefined;
+
+  constructor(catalog: () => Catalog, uses: () => readonly ParamUse[]) {
+    this.#catalog = catalog;
+    this.#uses = uses;
+  }
+
+  /** Policies or bindings are others now. */
+  changed(): void {
+    this.#byPartition = undefined;
+  }
+
+  has(partition: PartitionId, namespace: string, name: string): boolean {
+    const refs = this.#current().get(partition);
+    if (refs === undefined) return false;
+    return refs.some(
+      (ref) =>
+        (!ref.name || ref.name === name) && (!ref.namespace || ref.namespace === namespace),
+    );
+  }
+
+  #current(): ReadonlyMap<PartitionId, readonly ParamRef[]> {
+    const catalog = this.#catalog();
+    if (this.#byPartition !== undefined && catalog === this.#catalogSeen) return this.#byPartition;
+    const made = new Map<PartitionId, ParamRef[]>();
+    for (const { kind, ref } of this.#uses()) {
+      const resource = resourceOf(catalog, kind);
+      if (resource === undefined) continue;
+      const refs = made.get(resource.partition) ?? [];
+      refs.push(ref);
+      made.set(resource.partition, refs);
+    }
+    this.#catalogSeen = catalog;
+    this.#byPartition = made;
+    return made;
+  }
+}

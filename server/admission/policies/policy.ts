@@ -1,0 +1,255 @@
+/**
+ * Policies and bindings as admission uses them: read from what is stored, compiled when first needed,
+ * and kept as long as the stored object. What does not compile (it was stored under other rules, or a
+ * kind is gone) is an error of each evaluation, which the failure policy turns into an answer.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import type { LabelSelector } from "../../api/validation-selectors.js";
+import type { Maybe } from "../../api/validation-values.js";
+import type { CelEnvironment, CelObjectType, CelProgram, CelType } from "../../cel/environment.js";
+import { parseType } from "../../cel/types.js";
+import {
+  type Condition,
+  compileConditions,
+  lazily,
+  type WrittenCondition,
+} from "../matching/conditions.js";
+import type { MatchCriteria } from "../matching/criteria-index.js";
+import { createPolicyEnvironment } from "../matching/request-environment.js";
+import type { ResourceRule } from "../matching/resource-rules.js";
+
+export interface WrittenMatchResources {
+  readonly resourceRules?: Maybe<readonly ResourceRule[]>;
+  readonly excludeResourceRules?: Maybe<readonly ResourceRule[]>;
+  readonly matchPolicy?: Maybe<string>;
+  readonly namespaceSelector?: Maybe<LabelSelector>;
+  readonly objectSelector?: Maybe<LabelSelector>;
+}
+
+export interface ParamKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+interface WrittenVariable {
+  readonly name: string;
+  readonly expression: string;
+}
+
+interface WrittenValidation {
+  readonly expression: string;
+  readonly message?: Maybe<string>;
+  readonly messageExpression?: Maybe<string>;
+  readonly reason?: Maybe<string>;
+}
+
+/** `spec` of both kinds of policies, as they are stored. */
+export interface PolicySpec {
+  readonly paramKind?: Maybe<ParamKind>;
+  readonly matchConstraints?: Maybe<WrittenMatchResources>;
+  readonly validations?: Maybe<readonly WrittenValidation[]>;
+  readonly failurePolicy?: Maybe<string>;
+  readonly auditAnnotations?: Maybe<
+    readonly { readonly key: string; readonly valueExpression: string }[]
+  >;
+  readonly matchConditions?: Maybe<readonly WrittenCondition[]>;
+  readonly variables?: Maybe<readonly WrittenVariable[]>;
+  readonly mutations?: Maybe<
+    readonly {
+      readonly patchType: string;
+      readonly applyConfiguration?: Maybe<{ readonly expression?: string }>;
+      readonly jsonPatch?: Maybe<{ readonly expression?: string }>;
+    }[]
+  >;
+  readonly reinvocationPolicy?: Maybe<string>;
+}
+
+/** A program, or why there is none. */
+export type Compiled = () => CelProgram | Error;
+
+export interface Variable {
+  readonly name: string;
+  readonly expression: string;
+  readonly program: Compiled;
+}
+
+export interface Validation {
+  readonly expression: string;
+  readonly program: Compiled;
+  readonly message: string;
+  readonly messageProgram: Compiled | undefined;
+  /** Of the Status. */
+  readonly reason: string;
+}
+
+export interface AuditAnnotation {
+  readonly key: string;
+  readonly expression: string;
+  readonly program: Compiled;
+}
+
+export type PatchType = "ApplyConfiguration" | "JSONPatch";
+
+export interface Mutation {
+  readonly patchType: PatchType;
+  readonly expression: string;
+  readonly program: Compiled;
+}
+
+export interface Policy {
+  readonly name: string;
+  readonly criteria: MatchCriteria;
+  readonly ignoresFailures: boolean;
+  readonly paramKind: ParamKind | undefined;
+  readonly conditions: readonly Condition[];
+  readonly variables: readonly Variable[];
+  readonly validations: readonly Validation[];
+  readonly auditAnnotations: readonly AuditAnnotation[];
+  readonly mutations: readonly Mutation[];
+  readonly isReinvocable: boolean;
+}
+
+export interface ParamRef {
+  readonly name?: Maybe<string>;
+  readonly namespace?: Maybe<string>;
+  readonly selector?: Maybe<LabelSelector>;
+  readonly parameterNotFoundAction?: Maybe<string>;
+}
+
+export interface Binding {
+  readonly name: string;
+  readonly policyName: string;
+  readonly paramRef: ParamRef | undefined;
+  readonly criteria: MatchCriteria;
+  readonly actions: ReadonlySet<string>;
+}
+
+const REASON_DEFAULT = "Invalid";
+/** What the expression of an audit annotation gives. */
+export const STRING_OR_NULL: readonly CelType[] = ["string", { known: parseType("null") }];
+const VARIABLES_TYPE = "kubernetes.variables";
+
+export function readPolicy(object: ApiObject): Policy {
+  const { metadata } = object;
+  const spec = ((object as unknown as { spec?: PolicySpec }).spec ?? {}) as PolicySpec;
+  const environments = new PolicyEnvironments(spec);
+  const compile = (expression: string, types: readonly CelType[]) =>
+    lazily(() => environments.whole.compile(expression, types));
+  const validations = (spec.validations ?? []).map((written): Validation => {
+    const { expression, message, messageExpression, reason } = written;
+    return {
+      expression,
+      program: compile(expression, ["bool"]),
+      message: message ?? "",
+      messageProgram: messageExpression ? compile(messageExpression, ["string"]) : undefined,
+      reason: reason || REASON_DEFAULT,
+    };
+  });
+  return {
+    name: metadata.name ?? "",
+    criteria: criteriaOf(spec.matchConstraints),
+    ignoresFailures: spec.failurePolicy === "Ignore",
+    paramKind: spec.paramKind ?? undefined,
+    conditions: compileConditions(environments.conditions, spec.matchConditions ?? []),
+    variables: environments.variables,
+    validations,
+    auditAnnotations: (spec.auditAnnotations ?? []).map(({ key, valueExpression }) => ({
+      key,
+      expression: valueExpression,
+      program: compile(valueExpression, STRING_OR_NULL),
+    })),
+    mutations: (spec.mutations ?? []).map(({ patchType, applyConfiguration, jsonPatch }) => {
+      const isPatch = patchType === "JSONPatch";
+      const { expression = "" } = (isPatch ? jsonPatch : applyConfiguration) ?? {};
+      return {
+        patchType: isPatch ? "JSONPatch" : "ApplyConfiguration",
+        expression,
+        program: compile(expression, mutationTypes(isPatch)),
+      };
+    }),
+    isReinvocable: spec.reinvocationPolicy === "IfNeeded",
+  };
+}
+
+/** What an expression of a mutation must give. */
+export function mutationTypes(isPatch: boolean): readonly CelType[] {
+  const list = { list: { known: parseType("JSONPatch") } } as const;
+  // A list without elements has no type of its own.
+  return isPatch ? [list, { list: "dyn" }] : [{ known: parseType("Object") }];
+}
+
+/**
+ * The environments of one policy: match conditions see no variables, each variable sees those before
+ * it with the types that they turned out to have, and everything else sees all.
+ */
+export class PolicyEnvironments {
+  readonly conditions: CelEnvironment;
+  readonly variables: readonly Variable[];
+  readonly #own: Readonly<Record<string, CelType>>;
+  readonly #hasMutations: boolean;
+  #whole: CelEnvironment | undefined;
+
+  constructor({ paramKind, variables, mutations }: PolicySpec) {
+    this.#own = paramKind ? { params: "dyn" } : {};
+    this.#hasMutations = (mutations?.length ?? 0) > 0;
+    this.conditions = this.#create(this.#own);
+    const made: Variable[] = [];
+    for (const { name, expression } of variables ?? []) {
+      const before = [...made];
+      const program = lazily(() => this.#withVariables(before).compile(expression, ["dyn"]));
+      made.push({ name, expression, program });
+    }
+    this.variables = made;
+  }
+
+  get whole(): CelEnvironment {
+    this.#whole ??= this.#withVariables(this.variables);
+    return this.#whole;
+  }
+
+  #withVariables(variables: readonly Variable[]): CelEnvironment {
+    const fields = Object.fromEntries(
+      variables.map(({ name, program }): [string, CelType] => {
+        const compiled = program();
+        return [name, compiled instanceof Error ? "dyn" : { known: compiled.type }];
+      }),
+    );
+    const type = { name: VARIABLES_TYPE, fields };
+    return this.#create({ ...this.#own, variables: { object: VARIABLES_TYPE } }, [type]);
+  }
+
+  #create(own: Readonly<Record<string, CelType>>, types: readonly CelObjectType[] = []) {
+    return createPolicyEnvironment(own, types, this.#hasMutations);
+  }
+}
+
+export function readBinding(object: ApiObject): Binding {
+  const { metadata, spec = {} } = object as unknown as {
+    readonly metadata: ApiObject["metadata"];
+    readonly spec?: {
+      readonly policyName?: string;
+      readonly paramRef?: Maybe<ParamRef>;
+      readonly matchResources?: Maybe<WrittenMatchResources>;
+      readonly validationActions?: Maybe<readonly string[]>;
+    };
+  };
+  return {
+    name: metadata.name ?? "",
+    policyName: spec.policyName ?? "",
+    paramRef: spec.paramRef ?? undefined,
+    criteria: criteriaOf(spec.matchResources),
+    actions: new Set(spec.validationActions ?? []),
+  };
+}
+
+function criteriaOf(written: Maybe<WrittenMatchResources>): MatchCriteria {
+  const { resourceRules, excludeResourceRules, matchPolicy } = written ?? {};
+  return {
+    rules: resourceRules ?? [],
+    matchesAll: true,
+    excluded: excludeResourceRules ?? [],
+    matchPolicy,
+    namespaceSelector: written?.namespaceSelector,
+    objectSelector: written?.objectSelector,
+  };
+}

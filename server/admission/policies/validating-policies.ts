@@ -1,0 +1,260 @@
+/**
+ * ValidatingAdmissionPolicy: judges writes by the expressions of policies, as their bindings say. It is
+ * synchronous unless an expression asks an authorizer that has to be waited for; then everything is
+ * evaluated again with the answer, so that warnings and notes are given once, at the end.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import { StatusError } from "../../api/status.js";
+import type { ServedResource } from "../../kinds/served-resource.js";
+import type {
+  AdmissionAttributes,
+  AdmissionOperation,
+  AdmissionPlugin,
+  AdmissionResource,
+} from "../admission.js";
+import { whenAnswered } from "../matching/authorizer-answers.js";
+import { Hearing, isExempt, type RuleContext } from "../matching/rule-context.js";
+import { Evaluation, type Findings, type Objection } from "./evaluation.js";
+import { isExcluded } from "./excluded.js";
+import { ParamFinder, type ParamUse } from "./params.js";
+import type { Binding, Policy } from "./policy.js";
+import { PolicySet } from "./policy-set.js";
+
+/** What one policy with one binding and one parameter came to. */
+interface Verdict {
+  readonly policy: Policy;
+  readonly binding: Binding | undefined;
+  readonly findings: Findings;
+  /** Why it could not be asked, for the failure policy. */
+  readonly misconfigured?: boolean;
+  /** Why nothing was judged after all. */
+  readonly skipped?: string;
+  readonly milliseconds: number;
+}
+
+export class ValidatingPolicies implements AdmissionPlugin {
+  readonly name = "ValidatingAdmissionPolicy";
+  readonly #context: RuleContext;
+  readonly #set: PolicySet;
+  readonly #params: ParamFinder;
+
+  constructor(context: RuleContext) {
+    this.#context = context;
+    this.#set = new PolicySet(context, "validating", this.name);
+    this.#params = new ParamFinder(context);
+  }
+
+  handles(_operation: AdmissionOperation, resource: AdmissionResource): boolean {
+    const { naming } = this.#context;
+    return !this.#set.isEmpty && !isExempt(naming, resource) && !isExcluded(naming, resource);
+  }
+
+  subscribe(changed: () => void): void {
+    this.#set.subscribe(changed);
+  }
+
+  /** The parameters that its bindings name. */
+  paramUses(): ParamUse[] {
+    return this.#set.paramUses();
+  }
+
+  validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined {
+    const { served } = attributes;
+    if (served === undefined) return undefined;
+    const isExplained = attributes.explain !== undefined;
+    if (!isExplained && !this.#set.hasAny(attributes, served)) return undefined;
+    const hearing = new Hearing(this.#context, attributes, served, signal);
+    this.#set.explainOthers(hearing.subject);
+    const candidates = this.#set.candidates(hearing.subject);
+    if (candidates.length === 0) return undefined;
+    const verdicts: (Verdict[] | Promise<Verdict[]>)[] = [];
+    for (const candidate of candidates) {
+      const bound = this.#set.bind(candidate, hearing.subject);
+      if (bound === undefined) continue;
+      if (Array.isArray(bound)) {
+        verdicts.push(bound.map(({ policy, binding, error }) => misfit(policy, binding, error)));
+        continue;
+      }
+      const { policy, resource, bindings } = bound;
+      verdicts.push(
+        whenAnswered(() =>
+          bindings.flatMap((binding) => this.#judge(hearing, policy, binding, resource)),
+        ),
+      );
+    }
+    if (verdicts.some((verdict) => verdict instanceof Promise)) {
+      return Promise.all(verdicts).then((all) => publish(hearing, all.flat()));
+    }
+    publish(hearing, (verdicts as Verdict[][]).flat());
+    return undefined;
+  }
+
+  #judge(hearing: Hearing, policy: Policy, binding: Binding, resource: ServedResource): Verdict[] {
+    const { nowMs } = this.#context;
+    const { subject } = hearing;
+    let params: readonly (ApiObject | null)[];
+    try {
+      params = this.#params.find(policy, binding, subject.isNamespace ? "" : subject.namespace);
+    } catch (error) {
+      return [misfit(policy, binding, error as Error)];
+    }
+    const namespaceObject = this.#params.namespaceOf(subject);
+    const bindings = { ...hearing.bindings(resource), namespaceObject };
+    return params.map((param): Verdict => {
+      const startMs = nowMs();
+      const evaluation = new Evaluation(policy, bindings, param);
+      const rule = { name: policy.name, kind: "policy", step: "validate" } as const;
+      const verdict =
+        policy.conditions.length === 0
+          ? ({ matches: true } as const)
+          : hearing.judgeConditions(policy.conditions, evaluation.bindings, rule);
+      const ended = (findings: Findings, skipped?: string): Verdict => ({
+        policy,
+        binding,
+        findings,
+        milliseconds: nowMs() - startMs,
+        ...(skipped !== undefined && { skipped }),
+      });
+      if (verdict.matches === false) {
+        return ended(NOTHING, `match condition ${JSON.stringify(verdict.failed)} is false`);
+      }
+      if (verdict.matches === "unknown") {
+        return ended(objectionsOf(verdict.error.message, "error"));
+      }
+      return ended(evaluation.validate(policy));
+    });
+  }
+}
+
+const NOTHING: Findings = { objections: [], annotations: [] };
+
+function objectionsOf(message: string, cause: Objection["cause"]): Findings {
+  return { objections: [{ message, reason: "", index: -1, cause }], annotations: [] };
+}
+
+function misfit(policy: Policy, binding: Binding | undefined, error: Error): Verdict {
+  const what = binding === undefined ? "policy" : "binding";
+  const findings = objectionsOf(`failed to configure ${what}: ${error.message}`, "error");
+  return { policy, binding, findings, misconfigured: true, milliseconds: 0 };
+}
+
+interface Denial {
+  readonly text: string;
+  readonly reason: string;
+}
+
+/** Warnings, notes, measures, and the first denial. @throws {StatusError} */
+function publish(hearing: Hearing, verdicts: readonly Verdict[]): void {
+  const { attributes } = hearing.subject;
+  const denials: Denial[] = [];
+  const failures: object[] = [];
+  const annotations = new Map<string, string[]>();
+  for (const verdict of verdicts) {
+    const { policy, binding, findings } = verdict;
+    for (const { key, value } of findings.annotations) {
+      const whole = `${policy.name}/${key}`;
+      const values = annotations.get(whole) ?? [];
+      if (!values.includes(value)) values.push(value);
+      annotations.set(whole, values);
+    }
+    const counted = findings.objections.filter(
+      ({ cause }) => cause === "false" || !policy.ignoresFailures,
+    );
+    for (const { message, reason, index } of counted) {
+      const by = `ValidatingAdmissionPolicy '${policy.name}'${binding === undefined ? "" : ` with binding '${binding.name}'`}`;
+      // What cannot be asked has no actions: it is denied.
+      const actions = verdict.misconfigured ? DENY : (binding?.actions ?? DENY);
+      if (actions.has("Deny")) denials.push({ text: `${by} denied request: ${message}`, reason });
+      if (actions.has("Warn")) attributes.warn(`Validation failed for ${by}: ${message}`);
+      if (actions.has("Audit")) {
+        failures.push({
+          message,
+          policy: policy.name,
+          binding: binding?.name ?? "",
+          expressionIndex: index,
+          validationActions: [...actions],
+        });
+      }
+    }
+    measure(hearing, verdict, counted);
+  }
+  for (const [key, values] of annotations) attributes.annotate?.(key, values.join(", "));
+  if (failures.length > 0) {
+    const key = `validation.policy.admission.${hearing.context.naming.groupDomain}/validation_failure`;
+    attributes.annotate?.(key, JSON.stringify(failures));
+  }
+  const [first] = denials;
+  if (first !== undefined) throw denied(hearing, first);
+}
+
+const DENY: ReadonlySet<string> = new Set(["Deny"]);
+
+function measure(hearing: Hearing, verdict: Verdict, counted: readonly Objection[]): void {
+  const { policy, binding, skipped, milliseconds } = verdict;
+  const name = binding?.name ?? "";
+  const [first] = counted;
+  const actions = binding?.actions ?? DENY;
+  hearing.explain({
+    plugin: "ValidatingAdmissionPolicy",
+    configuration: policy.name,
+    rule: name,
+    outcome:
+      skipped !== undefined ? "skipped" : first === undefined ? "allowed" : outcomeOf(first),
+    why: skipped ?? first?.message ?? "",
+    milliseconds,
+  });
+  if (skipped !== undefined) return;
+  const enforcement =
+    first === undefined
+      ? "allow"
+      : actions.has("Deny")
+        ? "deny"
+        : actions.has("Warn")
+          ? "warn"
+          : "audit";
+  hearing.context.metrics.policyChecked({
+    kind: "validating",
+    policy: policy.name,
+    binding: name,
+    enforcement,
+    error: errorTypeOf(first?.cause),
+    seconds: milliseconds / 1000,
+  });
+}
+
+function outcomeOf({ cause }: Objection): "refused" | "failed" {
+  return cause === "false" ? "refused" : "failed";
+}
+
+/** In upstream's measures. */
+export function errorTypeOf(cause: Objection["cause"] | undefined) {
+  switch (cause) {
+    case "error":
+      return "invalid_error";
+    case "budget":
+      return "out_of_budget";
+    case "compile":
+      return "compile_error";
+    default:
+      return "no_error";
+  }
+}
+
+const CODES: Readonly<Record<string, number>> = {
+  Forbidden: 403,
+  Unauthorized: 401,
+  RequestEntityTooLarge: 413,
+};
+const REASON_DEFAULT = "Invalid";
+const CODE_DEFAULT = 422;
+
+function denied(hearing: Hearing, { text, reason }: Denial): StatusError {
+  const { status } = hearing.refuse(text);
+  const said = reason || REASON_DEFAULT;
+  return new StatusError({
+    ...status,
+    reason: said,
+    code: CODES[said] ?? CODE_DEFAULT,
+    details: { ...status.details, causes: [...(status.details?.causes ?? []), { message: text }] },
+  });
+}

@@ -1,0 +1,42 @@
+/** All plugins that judge by rules that users bring, and which objects are such rules for now. */
+import type { PartitionId } from "../../storage/objects/keys.js";
+import type { AdmissionPlugin } from "./admission.js";
+import type { RuleContext } from "./matching/rule-context.js";
+import { MutatingPolicies } from "./policies/mutating-policies.js";
+import { ParameterUses } from "./policies/params.js";
+import { ValidatingPolicies } from "./policies/validating-policies.js";
+import { MutatingWebhooks } from "./webhooks/mutating-webhooks.js";
+import { ValidatingWebhooks } from "./webhooks/validating-webhooks.js";
+import type { WebhookCaller } from "./webhooks/webhook-caller.js";
+
+export interface RulePlugins {
+  readonly plugins: readonly AdmissionPlugin[];
+  /**
+   * Writes of parameters are changes of rules. A parameter may judge writes of every namespace,
+   * whichever one it lies in.
+   */
+  readonly passingRules: { scopeOf(partition: PartitionId, namespace: string, name: string): "cluster" | undefined };
+}
+
+export function createRules(context: RuleContext, caller: WebhookCaller): RulePlugins {
+  const validating = new ValidatingPolicies(context);
+  const mutating = new MutatingPolicies(context);
+  const uses = new ParameterUses(
+    () => context.catalog.current,
+    () => [...validating.paramUses(), ...mutating.paramUses()],
+  );
+  validating.subscribe(() => uses.changed());
+  mutating.subscribe(() => uses.changed());
+  return {
+    plugins: [
+      mutating,
+      new MutatingWebhooks(context, caller),
+      validating,
+      new ValidatingWebhooks(context, caller),
+    ],
+    passingRules: {
+      scopeOf: (partition, namespace, name) =>
+        uses.has(partition, namespace, name) ? "cluster" : undefined,
+    },
+  };
+}

@@ -1,0 +1,330 @@
+/**
+ * Rules for admission policies and their bindings: every expression compiles in the environment that it
+ * will be evaluated in, and says what is wanted of it.
+ */
+import {
+  mutationTypes,
+  type ParamRef,
+  PolicyEnvironments,
+  type PolicySpec,
+  STRING_OR_NULL,
+  type WrittenMatchResources,
+} from "../../admission/policies/policy.js";
+import {
+  duplicateValue,
+  invalidValue,
+  requiredValue,
+  tooManyItems,
+  unsupportedValue,
+} from "../../api/field-errors.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import { checkDnsLabel, checkDnsSubdomain, checkQualifiedName } from "../../api/validation-names.js";
+import { validateLabelSelector } from "../../api/validation-selectors.js";
+import type { Maybe } from "../../api/validation-values.js";
+import { validated } from "../generic/validated.js";
+import { withoutOldProblems } from "./old-problems.js";
+import { validateExpression } from "./validate-expression.js";
+import { validateConditions, validateRule } from "./validate-webhooks.js";
+
+interface StoredPolicy extends ApiObject {
+  spec?: Maybe<PolicySpec>;
+}
+
+interface StoredBinding extends ApiObject {
+  spec?: Maybe<{
+    readonly policyName?: string;
+    readonly paramRef?: Maybe<ParamRef>;
+    readonly matchResources?: Maybe<WrittenMatchResources>;
+    readonly validationActions?: Maybe<readonly string[]>;
+  }>;
+}
+
+const FAILURE_POLICIES = ["Fail", "Ignore"];
+const MATCH_POLICIES = ["Equivalent", "Exact"];
+const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
+const ACTIONS = ["Audit", "Deny", "Warn"];
+const NOT_FOUND_ACTIONS = ["Allow", "Deny"];
+const REINVOCATIONS = ["IfNeeded", "Never"];
+const PATCH_TYPES = ["ApplyConfiguration", "JSONPatch"];
+const AUDIT_ANNOTATIONS_MAX = 20;
+const IDENTIFIER = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
+const RESERVED = new Set(
+  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
+    " ",
+  ),
+);
+
+/** What both kinds of policies have. */
+function validateCommon(spec: PolicySpec, environments: PolicyEnvironments, errors: FieldError[]) {
+  const { paramKind, matchConstraints, failurePolicy, matchConditions, variables } = spec;
+  if (paramKind) validateParamKind(paramKind, errors);
+  if (!matchConstraints) {
+    errors.push(requiredValue("spec.matchConstraints"));
+  } else {
+    validateMatchResources(matchConstraints, "spec.matchConstraints", errors);
+    if ((matchConstraints.resourceRules?.length ?? 0) === 0) {
+      errors.push(requiredValue("spec.matchConstraints.resourceRules"));
+    }
+  }
+  if (failurePolicy && !FAILURE_POLICIES.includes(failurePolicy)) {
+    errors.push(unsupportedValue("spec.failurePolicy", failurePolicy, FAILURE_POLICIES));
+  }
+  const conditions = matchConditions ?? [];
+  validateConditions(conditions, "spec.matchConditions", environments.conditions, errors);
+  const names = new Set<string>();
+  variables?.forEach(({ name, expression }, index) => {
+    const field = `spec.variables[${index}]`;
+    if (name === "") errors.push(requiredValue(`${field}.name`, "name is not specified"));
+    else if (!IDENTIFIER.test(name) || RESERVED.has(name)) {
+      errors.push(invalidValue(`${field}.name`, name, "name is not a valid CEL identifier"));
+    }
+    if (names.has(name)) errors.push(duplicateValue(`${field}.name`, name));
+    names.add(name);
+    if (expression.trim() === "") {
+      errors.push(requiredValue(`${field}.expression`, "expression is not specified"));
+      return;
+    }
+    const program = environments.variables[index]?.program();
+    if (program instanceof Error) {
+      const why = `compilation failed: ${program.message}`;
+      errors.push(invalidValue(`${field}.expression`, expression, why));
+    }
+  });
+}
+
+function validateParamKind(
+  { apiVersion, kind }: NonNullable<PolicySpec["paramKind"]>,
+  errors: FieldError[],
+): void {
+  if (!apiVersion) errors.push(requiredValue("spec.paramKind.apiVersion"));
+  else if (!/^(?:[a-z0-9.-]+\/)?[a-z][a-z0-9-]*$/.test(apiVersion)) {
+    const why = "must be a group and a version, such as rules.example.com/v1";
+    errors.push(invalidValue("spec.paramKind.apiVersion", apiVersion, why));
+  }
+  if (!kind) errors.push(requiredValue("spec.paramKind.kind"));
+  else if (!/^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$/.test(kind)) {
+    const why = "may have mixed case, but should otherwise match: a DNS-1035 label";
+    errors.push(invalidValue("spec.paramKind.kind", kind, why));
+  }
+}
+
+function validateMatchResources(
+  written: WrittenMatchResources,
+  field: string,
+  errors: FieldError[],
+): void {
+  const { resourceRules, excludeResourceRules, matchPolicy } = written;
+  if (matchPolicy && !MATCH_POLICIES.includes(matchPolicy)) {
+    errors.push(unsupportedValue(`${field}.matchPolicy`, matchPolicy, MATCH_POLICIES));
+  }
+  validateLabelSelector(written.namespaceSelector, `${field}.namespaceSelector`, errors);
+  validateLabelSelector(written.objectSelector, `${field}.objectSelector`, errors);
+  for (const [member, rules] of Object.entries({ resourceRules, excludeResourceRules })) {
+    rules?.forEach((rule, index) => {
+      const at = `${field}.${member}[${index}]`;
+      validateRule(rule, at, errors);
+      const names = new Set<string>();
+      rule.resourceNames?.forEach((name, position) => {
+        if (names.has(name)) errors.push(duplicateValue(`${at}.resourceNames[${position}]`, name));
+        names.add(name);
+      });
+    });
+  }
+}
+
+function validateValidatingPolicy(policy: StoredPolicy): FieldError[] {
+  const errors: FieldError[] = [];
+  const spec = policy.spec ?? {};
+  const environments = new PolicyEnvironments(spec);
+  validateCommon(spec, environments, errors);
+  const { validations, auditAnnotations } = spec;
+  if ((validations?.length ?? 0) === 0 && (auditAnnotations?.length ?? 0) === 0) {
+    const why = "validations or auditAnnotations must contain at least one item";
+    errors.push(requiredValue("spec.validations", why), requiredValue("spec.auditAnnotations", why));
+  }
+  validations?.forEach((validation, index) => {
+    validateValidation(validation, `spec.validations[${index}]`, environments, errors);
+  });
+  validateAnnotations(policy, environments, errors);
+  return errors;
+}
+
+function validateValidation(
+  { expression, message, messageExpression, reason }: NonNullable<PolicySpec["validations"]>[number],
+  field: string,
+  { whole }: PolicyEnvironments,
+  errors: FieldError[],
+): void {
+  validateExpression(expression, ["bool"], `${field}.expression`, whole, errors);
+  if (messageExpression !== undefined && messageExpression !== null && messageExpression !== "") {
+    if (messageExpression.trim() === "") {
+      const why = "must be non-empty if specified";
+      errors.push(invalidValue(`${field}.messageExpression`, messageExpression, why));
+    } else {
+      validateExpression(messageExpression, ["string"], `${field}.messageExpression`, whole, errors);
+    }
+  }
+  if (message) {
+    if (message.trim() === "") {
+      errors.push(invalidValue(`${field}.message`, message, "message must be non-empty if specified"));
+    } else if (message.includes("\n")) {
+      errors.push(invalidValue(`${field}.message`, message, "message must not contain line breaks"));
+    }
+  } else if (expression.includes("\n") && !messageExpression) {
+    const why = "message must be specified if expression contains line breaks";
+    errors.push(requiredValue(`${field}.message`, why));
+  }
+  if (reason && !REASONS.includes(reason)) {
+    errors.push(unsupportedValue(`${field}.reason`, reason, REASONS));
+  }
+}
+
+function validateAnnotations(
+  { metadata, spec }: StoredPolicy,
+  { whole }: PolicyEnvironments,
+  errors: FieldError[],
+): void {
+  const annotations = spec?.auditAnnotations ?? [];
+  if (annotations.length > AUDIT_ANNOTATIONS_MAX) {
+    const count = annotations.length;
+    errors.push(tooManyItems("spec.auditAnnotations", count, AUDIT_ANNOTATIONS_MAX));
+  }
+  const keys = new Set<string>();
+  annotations.forEach(({ key, valueExpression }, index) => {
+    const field = `spec.auditAnnotations[${index}]`;
+    if (key === "") errors.push(requiredValue(`${field}.key`));
+    else {
+      // Generated names are not known yet; they are as long as a name may be.
+      const qualified = `${metadata.name || "policy"}/${key}`;
+      for (const why of checkQualifiedName(qualified)) {
+        errors.push(invalidValue(`${field}.key`, key, why));
+      }
+    }
+    if (keys.has(key)) errors.push(duplicateValue(`${field}.key`, key));
+    keys.add(key);
+    const at = `${field}.valueExpression`;
+    validateExpression(valueExpression, STRING_OR_NULL, at, whole, errors);
+  });
+}
+
+function validateMutatingPolicy({ spec: stored }: StoredPolicy): FieldError[] {
+  const errors: FieldError[] = [];
+  const spec = stored ?? {};
+  const environments = new PolicyEnvironments(spec);
+  validateCommon(spec, environments, errors);
+  const { mutations, reinvocationPolicy } = spec;
+  if ((mutations?.length ?? 0) === 0) {
+    errors.push(requiredValue("spec.mutations", "mutations must contain at least one item"));
+  }
+  if (!reinvocationPolicy) errors.push(requiredValue("spec.reinvocationPolicy"));
+  else if (!REINVOCATIONS.includes(reinvocationPolicy)) {
+    errors.push(unsupportedValue("spec.reinvocationPolicy", reinvocationPolicy, REINVOCATIONS));
+  }
+  mutations?.forEach((mutation, index) => {
+    validateMutation(mutation, `spec.mutations[${index}]`, environments, errors);
+  });
+  return errors;
+}
+
+function validateMutation(
+  { patchType, applyConfiguration, jsonPatch }: NonNullable<PolicySpec["mutations"]>[number],
+  field: string,
+  { whole }: PolicyEnvironments,
+  errors: FieldError[],
+): void {
+  if (!patchType) {
+    errors.push(requiredValue(`${field}.patchType`));
+    return;
+  }
+  if (!PATCH_TYPES.includes(patchType)) {
+    errors.push(unsupportedValue(`${field}.patchType`, patchType, PATCH_TYPES));
+    return;
+  }
+  const isPatch = patchType === "JSONPatch";
+  const [own, other] = isPatch ? ["jsonPatch", "applyConfiguration"] : ["applyConfiguration", "jsonPatch"];
+  const [written, unwanted] = isPatch
+    ? [jsonPatch, applyConfiguration]
+    : [applyConfiguration, jsonPatch];
+  if (!written) {
+    errors.push(requiredValue(`${field}.${own}`, `must be specified when patchType is ${patchType}`));
+  } else {
+    const at = `${field}.${own}.expression`;
+    validateExpression(written.expression, mutationTypes(isPatch), at, whole, errors);
+  }
+  if (unwanted) {
+    const why = `must not be specified when patchType is ${patchType}`;
+    errors.push(invalidValue(`${field}.${other}`, "{...}", why));
+  }
+}
+
+function validateBinding(binding: StoredBinding, isValidating: boolean): FieldError[] {
+  const errors: FieldError[] = [];
+  const { policyName = "", paramRef, matchResources, validationActions } = binding.spec ?? {};
+  if (policyName === "") errors.push(requiredValue("spec.policyName"));
+  else {
+    for (const why of checkDnsSubdomain(policyName)) {
+      errors.push(invalidValue("spec.policyName", policyName, why));
+    }
+  }
+  if (paramRef) validateParamRef(paramRef, errors);
+  if (matchResources) validateMatchResources(matchResources, "spec.matchResources", errors);
+  if (isValidating) validateActions(validationActions ?? [], errors);
+  return errors;
+}
+
+function validateParamRef(
+  { name, namespace, selector, parameterNotFoundAction }: ParamRef,
+  errors: FieldError[],
+): void {
+  const field = "spec.paramRef";
+  if (name) {
+    if (selector) {
+      errors.push(invalidValue(`${field}.name`, name, "name and selector are mutually exclusive"));
+    }
+    if (/[/%]/.test(name) || name === "." || name === "..") {
+      errors.push(invalidValue(`${field}.name`, name, "may not be '.', '..' or contain '/' or '%'"));
+    }
+  } else if (!selector) {
+    errors.push(requiredValue(field, "one of name or selector must be specified"));
+  }
+  validateLabelSelector(selector, `${field}.selector`, errors);
+  if (namespace) {
+    for (const why of checkDnsLabel(namespace)) {
+      errors.push(invalidValue(`${field}.namespace`, namespace, why));
+    }
+  }
+  if (!parameterNotFoundAction) errors.push(requiredValue(`${field}.parameterNotFoundAction`));
+  else if (!NOT_FOUND_ACTIONS.includes(parameterNotFoundAction)) {
+    const at = `${field}.parameterNotFoundAction`;
+    errors.push(unsupportedValue(at, parameterNotFoundAction, NOT_FOUND_ACTIONS));
+  }
+}
+
+function validateActions(actions: readonly string[], errors: FieldError[]): void {
+  const field = "spec.validationActions";
+  if (actions.length === 0) errors.push(requiredValue(field));
+  actions.forEach((action, index) => {
+    const at = `${field}[${index}]`;
+    if (!ACTIONS.includes(action)) errors.push(unsupportedValue(at, action, ACTIONS));
+    if (actions.indexOf(action) < index) errors.push(duplicateValue(at, action));
+  });
+  if (actions.includes("Deny") && actions.includes("Warn")) {
+    const why =
+      "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)";
+    errors.push(invalidValue(field, actions, why));
+  }
+}
+
+export const validatesValidatingPolicy = withoutOldProblems(
+  validated<StoredPolicy>({ object: validateValidatingPolicy }),
+);
+export const validatesMutatingPolicy = withoutOldProblems(
+  validated<StoredPolicy>({ object: validateMutatingPolicy }),
+);
+export const validatesValidatingBinding = withoutOldProblems(
+  validated<StoredBinding>({ object: (binding) => validateBinding(binding, true) }),
+);
+export const validatesMutatingBinding = withoutOldProblems(
+  validated<StoredBinding>({ object: (binding) => validateBinding(binding, false) }),
+);
