@@ -15,7 +15,9 @@ export interface RulePlugins {
    * Writes of parameters are changes of rules. A parameter may judge writes of every namespace,
    * whichever one it lies in.
    */
-  readonly passingRules: { scopeOf(partition: PartitionId, namespace: string, name: string): "cluster" | undefined };
+  readonly passingRules: {
+    scopeOf(partition: PartitionId, namespace: string, name: string): "cluster" | undefined;
+  };
 }
 
 export function createRules(context: RuleContext, caller: WebhookCaller): RulePlugins {

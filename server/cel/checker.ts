@@ -262,7 +262,10 @@ class Checker {
     for (const { name: field, value, isOptional } of node.fields) {
       const found = this.#check(value, scope);
       const type = isOptional ? this.#unwrapped(found) : found;
-      const expected = shape === "nested" ? nestedType(name, field, this.#inference.resolve(type)) : shape.get(field);
+      const expected =
+        shape === "nested"
+          ? nestedType(name, field, this.#inference.resolve(type))
+          : shape.get(field);
       if (expected === undefined) throw this.#error(`undefined field '${field}'`, value);
       if (this.#inference.assign([type], [expected])) continue;
       const got = formatType(this.#inference.resolve(type));

@@ -2,11 +2,12 @@
  * A configuration that a policy made, merged into an object as server-side apply merges: lists by their
  * keys, everything else by name. What is atomic, and what says which object it is, is left alone.
  */
+
+import { isJsonObject } from "../../api/json-object.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest } from "../../api/status.js";
 import { type MergeType, memberType } from "../../apply/merge-schema.js";
 import { mergeObjects } from "../../apply/merge-values.js";
-import { isJsonObject } from "../../api/json-object.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 
 /** Fields of metadata that no policy writes. */
@@ -71,7 +72,5 @@ export function toPlainJson(value: unknown): JsonValue {
   if (Array.isArray(value)) return value.map(toPlainJson);
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
   if (typeof value !== "object" || value === null) return value as JsonValue;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [name, toPlainJson(part)]),
-  );
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, toPlainJson(part)]));
 }

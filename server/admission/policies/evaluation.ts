@@ -184,7 +184,9 @@ export class Evaluation {
               );
             } catch (error) {
               if (!(error instanceof ExpressionError)) throw error;
-              state.failure = new Failure(`composited variable "${name}" fails to evaluate: ${error.message}`);
+              state.failure = new Failure(
+                `composited variable "${name}" fails to evaluate: ${error.message}`,
+              );
               throw state.failure;
             }
           }

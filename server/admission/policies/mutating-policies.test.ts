@@ -112,7 +112,9 @@ test("a JSON patch is what the expression makes, with keys escaped", async () =>
         JSONPatch{op: "add", path: "/data/" + jsonpatch.escapeKey("b~c"), value: string(1 + 1)},
         JSONPatch{op: "remove", path: "/data/a"}
       ]`),
-      patch(`[JSONPatch{op: "add", path: "/metadata/labels", value: {"seen": object.data["b~c"]}}]`),
+      patch(
+        `[JSONPatch{op: "add", path: "/metadata/labels", value: {"seen": object.data["b~c"]}}]`,
+      ),
     ],
   });
   const { code, message } = await refusal(create());
@@ -122,8 +124,14 @@ test("a JSON patch is what the expression makes, with keys escaped", async () =>
 });
 
 test("policies go by name, each sees what the one before it made, and changes get no owner", async () => {
-  await enforce({ mutations: [merge('Object{data: Object.data{b: object.data.a + "b"}}')] }, "s-one");
-  await enforce({ mutations: [merge('Object{data: Object.data{c: object.data.b + "c"}}')] }, "s-two");
+  await enforce(
+    { mutations: [merge('Object{data: Object.data{b: object.data.a + "b"}}')] },
+    "s-one",
+  );
+  await enforce(
+    { mutations: [merge('Object{data: Object.data{c: object.data.b + "c"}}')] },
+    "s-two",
+  );
   const { object } = await create();
   assert.deepEqual(object.data, { a: "1", b: "1b", c: "1bc" });
   const fields = JSON.stringify(object.metadata.managedFields);

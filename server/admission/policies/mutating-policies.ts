@@ -97,11 +97,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     return isChanged;
   }
 
-  #ask(
-    candidate: Candidate<Policy>,
-    hearing: Hearing,
-    rounds: Rounds,
-  ): boolean | Promise<boolean> {
+  #ask(candidate: Candidate<Policy>, hearing: Hearing, rounds: Rounds): boolean | Promise<boolean> {
     const bound = this.#set.bind(candidate, hearing.subject);
     if (bound === undefined) return false;
     if (Array.isArray(bound)) {
@@ -267,4 +263,3 @@ function textOf({ subject }: Hearing): string {
   const object = subject.object(subject.served);
   return object === undefined ? "" : subject.served.codec.encode(object);
 }
-

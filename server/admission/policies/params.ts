@@ -135,8 +135,7 @@ export class ParameterUses {
     const refs = this.#current().get(partition);
     if (refs === undefined) return false;
     return refs.some(
-      (ref) =>
-        (!ref.name || ref.name === name) && (!ref.namespace || ref.namespace === namespace),
+      (ref) => (!ref.name || ref.name === name) && (!ref.namespace || ref.namespace === namespace),
     );
   }
 

@@ -3,12 +3,12 @@
  * about a write. A policy without a binding is about nothing.
  */
 import { partitionId } from "../../../storage/objects/keys.js";
+import type { ServedResource } from "../../kinds/served-resource.js";
 import type { AdmissionAttributes } from "../admission.js";
 import { type Candidate, CriteriaIndex, match } from "../matching/criteria-index.js";
 import type { RuleContext } from "../matching/rule-context.js";
 import { StoredRules } from "../matching/stored-rules.js";
 import type { WriteSubject } from "../matching/write-subject.js";
-import type { ServedResource } from "../../kinds/served-resource.js";
 import type { ParamUse } from "./params.js";
 import { type Binding, type Policy, readBinding, readPolicy } from "./policy.js";
 
@@ -112,7 +112,13 @@ export class PolicySet {
       const bound = tryMatch(one, subject);
       if (bound instanceof Error) errors.push({ policy, binding, error: bound });
       else if (bound !== undefined) bindings.push(binding);
-      else this.#skip(subject, policy.name, binding.name, "not about this write by its matchResources");
+      else
+        this.#skip(
+          subject,
+          policy.name,
+          binding.name,
+          "not about this write by its matchResources",
+        );
     }
     return errors.length > 0 ? errors : { policy, resource: found, bindings };
   }

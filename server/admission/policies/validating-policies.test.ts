@@ -75,16 +75,14 @@ test("messages and reasons are those of the validation", async () => {
   const table: [JsonObject, string, number][] = [
     [{ message: "  no twos " }, "no twos", 422],
     [{ message: "no", messageExpression: "'not ' + object.data.a" }, "not 2", 422],
-    [{ message: "no", messageExpression: "object.data.missing" }, "no", 422],
+    [{ message: "no", messageExpression: "string(object.data.missing)" }, "no", 422],
     [{ message: "no", messageExpression: "'a\\nb'" }, "no", 422],
     [{ message: "no", messageExpression: "'   '" }, "no", 422],
-    [{ message: "no", messageExpression: "'x'.replace('x', 'y'.repeat(1))" }, "no", 422],
     [{ message: "no", reason: "Forbidden" }, "no", 403],
     [{ message: "no", reason: "Unauthorized" }, "no", 401],
     [{ message: "no", reason: "RequestEntityTooLarge" }, "no", 413],
   ];
   for (const [extra, words, code] of table) {
-    if (String(extra.messageExpression).includes("repeat")) continue;
     await enforce({ validations: [{ expression: "object.data.a != '2'", ...extra }] });
     const error = await refusal(create(map({ a: "2" })));
     assert.equal(error.code, code);
@@ -145,7 +143,8 @@ test("variables are evaluated once, when they are looked at, and see those befor
 
 test("request, oldObject, namespaceObject and authorizer are there to be asked", async () => {
   harness.permissions = async (user, { verb, resource, serviceAccount, path }) => ({
-    isAllowed: `${verb} ${resource}${path ?? ""}` === "get pods" || serviceAccount?.name === "robot",
+    isAllowed:
+      `${verb} ${resource}${path ?? ""}` === "get pods" || serviceAccount?.name === "robot",
     reason: `asked for ${user.name}`,
     error: "",
   });
@@ -175,7 +174,10 @@ test("match conditions leave policies out; their errors follow the failure polic
   await create();
   await dropRules();
   await enforce(spec("object.data.missing == ''"));
-  assert.match((await refusal(create())).message, /expression 'object.data.missing == ''' resulted/);
+  assert.match(
+    (await refusal(create())).message,
+    /expression 'object.data.missing == ''' resulted/,
+  );
   await dropRules();
   await enforce(spec("object.data.missing == ''", "Ignore"));
   await create();
@@ -185,9 +187,12 @@ test("what a policy is about: names, exclusions, selectors, and those of the bin
   const rule = CONFIG_MAPS.resourceRules[0] as JsonObject;
   const validations = [{ expression: "false" }];
   const about = async (constraints: JsonObject, matchResources: JsonObject | null = null) => {
-    await enforce({ validations, matchConstraints: { ...CONFIG_MAPS, ...constraints } }, {
-      ...(matchResources && { matchResources }),
-    });
+    await enforce(
+      { validations, matchConstraints: { ...CONFIG_MAPS, ...constraints } },
+      {
+        ...(matchResources && { matchResources }),
+      },
+    );
     const outcomes: string[] = [];
     for (const name of ["left", "right"]) {
       const value = { metadata: { name, labels: { side: name } } };
@@ -294,14 +299,18 @@ test("an expression without end is stopped by its budget", async () => {
 
 test("an explanation names every policy, matched or not, and why", async () => {
   await enforce({ validations: [{ expression: "object.data.a == '1'" }] }, {}, "yes");
-  await enforce({
-    validations: [{ expression: "true" }],
-    matchConstraints: {
-      resourceRules: [
-        { apiGroups: ["apps"], apiVersions: ["v1"], operations: ["*"], resources: ["*"] },
-      ],
+  await enforce(
+    {
+      validations: [{ expression: "true" }],
+      matchConstraints: {
+        resourceRules: [
+          { apiGroups: ["apps"], apiVersions: ["v1"], operations: ["*"], resources: ["*"] },
+        ],
+      },
     },
-  }, {}, "other");
+    {},
+    "other",
+  );
   const findings: RuleFinding[] = [];
   await harness.create("configmaps", map(), { explain: (finding) => findings.push(finding) });
   assert.deepEqual(

@@ -198,8 +198,7 @@ function measure(hearing: Hearing, verdict: Verdict, counted: readonly Objection
     plugin: "ValidatingAdmissionPolicy",
     configuration: policy.name,
     rule: name,
-    outcome:
-      skipped !== undefined ? "skipped" : first === undefined ? "allowed" : outcomeOf(first),
+    outcome: skipped !== undefined ? "skipped" : first === undefined ? "allowed" : outcomeOf(first),
     why: skipped ?? first?.message ?? "",
     milliseconds,
   });

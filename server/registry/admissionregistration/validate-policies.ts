@@ -19,7 +19,11 @@ import {
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
-import { checkDnsLabel, checkDnsSubdomain, checkQualifiedName } from "../../api/validation-names.js";
+import {
+  checkDnsLabel,
+  checkDnsSubdomain,
+  checkQualifiedName,
+} from "../../api/validation-names.js";
 import { validateLabelSelector } from "../../api/validation-selectors.js";
 import type { Maybe } from "../../api/validation-values.js";
 import { validated } from "../generic/validated.js";
@@ -49,11 +53,11 @@ const REINVOCATIONS = ["IfNeeded", "Never"];
 const PATCH_TYPES = ["ApplyConfiguration", "JSONPatch"];
 const AUDIT_ANNOTATIONS_MAX = 20;
 const IDENTIFIER = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
-const RESERVED = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
-    " ",
-  ),
-);
+const RESERVED: ReadonlySet<string> = new Set([
+  ...["true", "false", "null", "in", "as", "break", "const", "continue", "else", "for"],
+  ...["function", "if", "import", "let", "loop", "package", "namespace", "return", "var"],
+  ...["void", "while"],
+]);
 
 /** What both kinds of policies have. */
 function validateCommon(spec: PolicySpec, environments: PolicyEnvironments, errors: FieldError[]) {
@@ -141,7 +145,10 @@ function validateValidatingPolicy(policy: StoredPolicy): FieldError[] {
   const { validations, auditAnnotations } = spec;
   if ((validations?.length ?? 0) === 0 && (auditAnnotations?.length ?? 0) === 0) {
     const why = "validations or auditAnnotations must contain at least one item";
-    errors.push(requiredValue("spec.validations", why), requiredValue("spec.auditAnnotations", why));
+    errors.push(
+      requiredValue("spec.validations", why),
+      requiredValue("spec.auditAnnotations", why),
+    );
   }
   validations?.forEach((validation, index) => {
     validateValidation(validation, `spec.validations[${index}]`, environments, errors);
@@ -151,7 +158,12 @@ function validateValidatingPolicy(policy: StoredPolicy): FieldError[] {
 }
 
 function validateValidation(
-  { expression, message, messageExpression, reason }: NonNullable<PolicySpec["validations"]>[number],
+  {
+    expression,
+    message,
+    messageExpression,
+    reason,
+  }: NonNullable<PolicySpec["validations"]>[number],
   field: string,
   { whole }: PolicyEnvironments,
   errors: FieldError[],
@@ -162,14 +174,24 @@ function validateValidation(
       const why = "must be non-empty if specified";
       errors.push(invalidValue(`${field}.messageExpression`, messageExpression, why));
     } else {
-      validateExpression(messageExpression, ["string"], `${field}.messageExpression`, whole, errors);
+      validateExpression(
+        messageExpression,
+        ["string"],
+        `${field}.messageExpression`,
+        whole,
+        errors,
+      );
     }
   }
   if (message) {
     if (message.trim() === "") {
-      errors.push(invalidValue(`${field}.message`, message, "message must be non-empty if specified"));
+      errors.push(
+        invalidValue(`${field}.message`, message, "message must be non-empty if specified"),
+      );
     } else if (message.includes("\n")) {
-      errors.push(invalidValue(`${field}.message`, message, "message must not contain line breaks"));
+      errors.push(
+        invalidValue(`${field}.message`, message, "message must not contain line breaks"),
+      );
     }
   } else if (expression.includes("\n") && !messageExpression) {
     const why = "message must be specified if expression contains line breaks";
@@ -242,12 +264,16 @@ function validateMutation(
     return;
   }
   const isPatch = patchType === "JSONPatch";
-  const [own, other] = isPatch ? ["jsonPatch", "applyConfiguration"] : ["applyConfiguration", "jsonPatch"];
+  const [own, other] = isPatch
+    ? ["jsonPatch", "applyConfiguration"]
+    : ["applyConfiguration", "jsonPatch"];
   const [written, unwanted] = isPatch
     ? [jsonPatch, applyConfiguration]
     : [applyConfiguration, jsonPatch];
   if (!written) {
-    errors.push(requiredValue(`${field}.${own}`, `must be specified when patchType is ${patchType}`));
+    errors.push(
+      requiredValue(`${field}.${own}`, `must be specified when patchType is ${patchType}`),
+    );
   } else {
     const at = `${field}.${own}.expression`;
     validateExpression(written.expression, mutationTypes(isPatch), at, whole, errors);
@@ -283,7 +309,9 @@ function validateParamRef(
       errors.push(invalidValue(`${field}.name`, name, "name and selector are mutually exclusive"));
     }
     if (/[/%]/.test(name) || name === "." || name === "..") {
-      errors.push(invalidValue(`${field}.name`, name, "may not be '.', '..' or contain '/' or '%'"));
+      errors.push(
+        invalidValue(`${field}.name`, name, "may not be '.', '..' or contain '/' or '%'"),
+      );
     }
   } else if (!selector) {
     errors.push(requiredValue(field, "one of name or selector must be specified"));

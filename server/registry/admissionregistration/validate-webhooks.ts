@@ -1,4 +1,6 @@
 /** Rules for webhook configurations: whom to ask about what, and where they are. */
+
+import { createConditionEnvironment } from "../../admission/matching/request-environment.js";
 import {
   duplicateValue,
   forbiddenField,
@@ -15,7 +17,6 @@ import {
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
 import { type Maybe, validateServicePort, type Whole } from "../../api/validation-values.js";
-import { createConditionEnvironment } from "../../admission/matching/request-environment.js";
 import type { CelEnvironment } from "../../cel/environment.js";
 import { type Rules, validated } from "../generic/validated.js";
 import { withoutOldProblems } from "./old-problems.js";
@@ -254,7 +255,9 @@ export function validateConditions(
   }
   const names = new Set<string>();
   conditions.forEach(({ name, expression }, index) => {
-    validateExpression(expression, ["bool"], `${field}[${index}].expression`, environment, errors);
+    const at = `${field}[${index}].expression`;
+    if ((expression ?? "").trim() === "") errors.push(requiredValue(at));
+    else validateExpression(expression, ["bool"], at, environment, errors);
     if (name === "") return;
     validateLabelKey(name, `${field}[${index}].name`, errors);
     if (names.has(name)) errors.push(duplicateValue(`${field}[${index}].name`, name));
