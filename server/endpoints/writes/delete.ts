@@ -19,7 +19,7 @@ import type { RequestContext } from "../../request/request-state.js";
 import { parseListOptions } from "../reads/read-options.js";
 import { answerDeleted } from "./answer-deleted.js";
 import { decodeObject, encodingOf, readBytes } from "./request-body.js";
-import { optionalBoolean, parseDryRun } from "./write-options.js";
+import { optionalBoolean, parseDryRun, remarksOf } from "./write-options.js";
 import { namespaceOf, type WriteServices } from "./write-services.js";
 
 /** What the body is taken for where it does not say. */
@@ -44,7 +44,11 @@ export async function handleDelete(
     answerDeleted(ctx, resource, representation, result);
     return;
   }
-  const result = await deleteObject(registry, { ...target, options, warn }, signal);
+  const result = await deleteObject(
+    registry,
+    { ...target, options, warn, remarks: remarksOf(ctx) },
+    signal,
+  );
   answerDeleted(ctx, resource, representation, result);
 }
 
@@ -78,7 +82,8 @@ export async function handleDeleteCollection(
   });
   const { user } = ctx.state;
   const warn = (text: string) => ctx.state.addWarning(text);
-  const target = { resource, namespace, selector, limit, options, user, warn };
+  const remarks = remarksOf(ctx);
+  const target = { resource, namespace, selector, limit, options, user, warn, remarks };
   const result = await deleteCollection(registry, target, ctx.state.signal);
   answerDeleted(ctx, resource, representation, result);
 }

@@ -12,9 +12,14 @@ import {
 import type { Naming } from "../../api/naming.js";
 import { type FieldError, invalidOptions } from "../../api/status.js";
 import { MANAGER_NAME_BYTES_MAX, managerNameOf } from "../../apply/writers.js";
-import type { FieldValidation, WriteOptions } from "../../registry/generic/registry.js";
+import type {
+  AdmissionRemarks,
+  FieldValidation,
+  WriteOptions,
+} from "../../registry/generic/registry.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
+import { MASTERS_GROUP } from "../../request/user-info.js";
 
 const FIELD_VALIDATIONS: readonly FieldValidation[] = ["Ignore", "Strict", "Warn"];
 const CONTROL_CHARACTER = /\p{C}/u;
@@ -50,6 +55,7 @@ function parseOptions(
   const options = {
     user: state.user,
     warn: (text: string) => state.addWarning(text),
+    remarks: remarksOf(ctx),
   };
   if (query.isEmpty && !isApply) {
     return {
@@ -82,6 +88,27 @@ function parseOptions(
     isDryRun,
     fieldValidation: fieldValidation ?? "Warn",
     fieldManager: manager === "" ? managerOfUserAgent(ctx) : manager,
+  };
+}
+
+/** Asks which rules that users bring were considered; the answer tells them as warnings. */
+const EXPLAIN_HEADER = "explain-admission";
+
+/** Notes for the audit record, and where somebody asks, what each rule had to say. */
+export function remarksOf({ state, headers }: RequestContext): AdmissionRemarks {
+  const annotate = (key: string, value: string) => {
+    state.audit?.annotations.set(key, value);
+  };
+  // Rules are not for everybody to read, so this is for administrators, also in another's name.
+  const { groups } = state.impersonator ?? state.user;
+  if (headers[EXPLAIN_HEADER] === undefined || !groups.includes(MASTERS_GROUP)) return { annotate };
+  return {
+    annotate,
+    explain({ plugin, configuration, rule, outcome, why, milliseconds }) {
+      const name = rule === "" ? configuration : `${configuration}/${rule}`;
+      const reason = why === "" ? "" : `: ${why}`;
+      state.addWarning(`${plugin} ${name} ${outcome} (${milliseconds.toFixed(2)} ms)${reason}`);
+    },
   };
 }
 
