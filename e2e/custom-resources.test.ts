@@ -122,6 +122,11 @@ async function patch(session: Session): Promise<void> {
     said,
     /strategic-merge-patch\+json is not supported by example\.com\/v1, Kind=Widget/,
   );
+  const labels = json({ metadata: { labels: "invalid" } });
+  assert.match(
+    await kubectl.fails(["patch", "wd", "first", "--type=merge", "-p", labels]),
+    /^The request is invalid: patch: Invalid value: "\{.*\}": json: cannot unmarshal string into Go struct field ObjectMeta\.metadata\.labels of type map\[string\]string\n$/,
+  );
 }
 
 async function apply(session: Session): Promise<void> {

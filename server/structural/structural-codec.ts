@@ -64,13 +64,15 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
   const { kind, apiVersion, structural, metadata } = options;
   const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
   const opening = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":`;
-  const refuse = (why: string) =>
+  const refuse = (failure: DecodeFailure) =>
     badRequest(
-      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`,
+      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${failure.describe()}`,
+      failure,
     );
+  const refuseFor = (why: string) => refuse(new DecodeFailure(undefined, why));
   return {
     decode(input) {
-      if (!isJsonObject(input)) throw refuse("the body is not an object");
+      if (!isJsonObject(input)) throw refuseFor("the body is not an object");
       const unknownFields: string[] = [];
       try {
         const copy =
@@ -83,8 +85,8 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
         object.apiVersion = apiVersion;
         return { object: object as unknown as ApiObject, unknownFields };
       } catch (error) {
-        if (error instanceof DecodeFailure) throw refuse(error.describe());
-        if (error instanceof RangeError) throw refuse("exceeded max depth");
+        if (error instanceof DecodeFailure) throw refuse(error);
+        if (error instanceof RangeError) throw refuseFor("exceeded max depth");
         throw error;
       }
     },
