@@ -127,7 +127,9 @@ class Estimator {
     let cost = 0;
     let size = 1;
     for (const overload of node.overloads ?? []) {
-      cost = Math.max(cost, overload.cost(sizes));
+      // Texts without a bound are hardly ever as long as a request; upstream counts them for nothing.
+      const isCounting = node.name === "size" && (sizes[0] ?? 0) > REQUEST_BYTES_MAX / 2;
+      cost = Math.max(cost, isCounting ? 0 : overload.cost(sizes));
       size = Math.max(size, overload.resultSize(sizes));
     }
     cost += this.#deepCost(node, parts);
@@ -188,15 +190,18 @@ class Estimator {
     }
   }
 
-  /** What is found is charged one by one, and a pattern that is no literal may be of any size. */
+  /** A pattern that is no literal may be of any size. */
   #patternCost(node: Call, text: number, pattern: number): number {
     const literal = (node.target === undefined ? node.args[1] : node.args[0]) ?? node;
     const value = literal.kind === "literal" ? literal.value : undefined;
     const compiled = typeof value === "string" ? this.#patterns.get(value) : undefined;
-    if (compiled !== undefined)
-      return programCost(compiled.programSize(), pattern, text) + text + 1;
+    // What is found is charged one by one; a match finds nothing.
+    const finding = node.name === "matches" ? 0 : text + 1;
+    if (compiled !== undefined) {
+      return programCost(compiled.programSize(), pattern, text) + finding;
+    }
     const making = pattern + PROGRAM_SIZE_MAX * COMPILE_COST;
-    return making + programCost(PROGRAM_SIZE_MAX, 0, text) + text + 1;
+    return making + programCost(PROGRAM_SIZE_MAX, 0, text) + finding;
   }
 
   #comprehension(node: Comprehension, scope: Scope): Estimate {

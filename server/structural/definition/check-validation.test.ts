@@ -273,6 +273,21 @@ test("rules may cost so much and no more, by what fits into the places they are 
   );
 });
 
+test("rules as widely used definitions have them are not too dear", () => {
+  const path: JsonSchema = {
+    type: "object",
+    properties: { value: { ...text, maxLength: 1024 } },
+    ...rule(`self.value.matches(r"""^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|[%][0-9a-fA-F]{2})+$""")`),
+  };
+  const matches: JsonSchema = { type: "array", maxItems: 64, items: path };
+  assert.deepEqual(problems(of({ type: "array", maxItems: 16, items: matches })), []);
+  const named = { type: "object", properties: { name: { ...text, maxLength: 253 } } };
+  const unique = rule("self.all(a, self.exists_one(b, a.name == b.name))");
+  assert.deepEqual(problems(of({ type: "array", maxItems: 64, items: named, ...unique })), []);
+  const short = rule("self.all(x, x.size() < 10)");
+  assert.deepEqual(problems(of({ type: "array", items: text, ...short })), []);
+});
+
 test("a root whose status is written by itself may not say what its parts cannot", () => {
   assert.deepEqual(problems(of(text), true), []);
   assert.match(
