@@ -18,6 +18,7 @@ import type { CommitResult, Compare, Operation } from "../../storage/kv/store.js
 import type { ApiObject } from "../api/meta.js";
 import { forbidden, type StatusError } from "../api/status.js";
 import type { ServedResource } from "../kinds/served-resource.js";
+import type { SignalSource } from "../request/lazy-signal.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { Rounds } from "./rounds.js";
 
@@ -133,9 +134,9 @@ export interface AdmissionPlugin {
 export interface Admission {
   handles(operation: AdmissionOperation, resource: AdmissionResource, subresource: string): boolean;
   /** @returns whether the object was changed. @throws {StatusError} */
-  mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean>;
+  mutate(attributes: AdmissionAttributes, signal: SignalSource): boolean | Promise<boolean>;
   /** @throws {StatusError} */
-  validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined;
+  validate(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined;
 }
 
 /** 403 in the usual words: `pods "web" is forbidden: <why>`. */

@@ -6,6 +6,7 @@
  * none. A plugin whose answer depends on what there is (quotas, webhooks) says when it changes
  * (`subscribe`), and then all plans are made anew as writes need them.
  */
+import { type SignalSource, signalOf } from "../request/lazy-signal.js";
 import type {
   Admission,
   AdmissionAttributes,
@@ -76,7 +77,7 @@ export class AdmissionChain implements Admission {
     return !this.#planOf(operation, resource, subresource).isEmpty;
   }
 
-  mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
+  mutate(attributes: AdmissionAttributes, signal: SignalSource): boolean | Promise<boolean> {
     const { operation, resource, subresource } = attributes;
     const { mutating } = this.#planOf(operation, resource, subresource);
     if (mutating.length === 0) return false;
@@ -99,7 +100,7 @@ export class AdmissionChain implements Admission {
     return this.#mutateFrom(steps, 0, changed, attributes, signal);
   }
 
-  validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined {
+  validate(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined {
     const { operation, resource, subresource } = attributes;
     const { validating } = this.#planOf(operation, resource, subresource);
     if (validating.length === 0) return undefined;
@@ -148,7 +149,7 @@ export class AdmissionChain implements Admission {
     from: number,
     before: boolean,
     attributes: AdmissionAttributes,
-    signal: AbortSignal,
+    signal: SignalSource,
   ): boolean | Promise<boolean> {
     let isChanged = before;
     for (let i = from; i < steps.length; i++) {
@@ -169,7 +170,7 @@ export class AdmissionChain implements Admission {
     steps: readonly Step[],
     from: number,
     attributes: AdmissionAttributes,
-    signal: AbortSignal,
+    signal: SignalSource,
   ): Promise<void> | undefined {
     for (let i = from; i < steps.length; i++) {
       const step = steps[i] as Step;
@@ -188,14 +189,14 @@ export class AdmissionChain implements Admission {
     { plugin, passed }: Step,
     type: Phase,
     attributes: AdmissionAttributes,
-    signal: AbortSignal,
+    signal: SignalSource,
     startedMs: number,
   ): boolean | undefined | Promise<unknown> {
     try {
       const answer =
         type === "admit"
-          ? plugin.mutate?.(attributes, signal)
-          : plugin.validate?.(attributes, signal);
+          ? plugin.mutate?.(attributes, signalOf(signal))
+          : plugin.validate?.(attributes, signalOf(signal));
       if (!(answer instanceof Promise)) passed?.observe((this.#nowMs() - startedMs) / 1000);
       return answer;
     } catch (error) {

@@ -262,7 +262,7 @@ test("S1-ERR-11: the request timeout may be short: a body that does not come is 
   await using front = await openFront({
     requestTimeoutMs: 100,
     handler: async (ctx) => {
-      await readBody(ctx.req, { signal: ctx.state.signal });
+      await readBody(ctx.req, { waiting: ctx.state });
     },
   });
   const socket = await front.connect();
@@ -305,7 +305,7 @@ test("S1-LIM-06: beyond the limit reading requests get 429, except those of admi
 test("a request's body arrives over both protocols; too large a one is a 413", async () => {
   await using front = await openFront({
     handler: async (ctx) => {
-      const body = await readBody(ctx.req, { signal: ctx.state.signal });
+      const body = await readBody(ctx.req, { waiting: ctx.state });
       ctx.body = String(body.length);
     },
   });

@@ -20,7 +20,7 @@ const PATIENCE_MS = 40;
 async function openFuzzedFront(): Promise<Front> {
   return await openFront({
     handler: async (ctx) => {
-      const body = await readBody(ctx.req, { signal: ctx.state.signal });
+      const body = await readBody(ctx.req, { waiting: ctx.state });
       ctx.body = `${ctx.state.info.verb} ${body.length}`;
     },
   });

@@ -6,3 +6,11 @@
 export interface LazySignal {
   readonly signal: AbortSignal;
 }
+
+/** What may have to wait takes either; a request's own state is the lazy one. */
+export type SignalSource = AbortSignal | LazySignal;
+
+/** Where there is something to wait for. */
+export function signalOf(source: SignalSource): AbortSignal {
+  return source instanceof AbortSignal ? source : source.signal;
+}

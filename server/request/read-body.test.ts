@@ -7,10 +7,10 @@ import { BODY_BYTES_MAX, readBody } from "./read-body.js";
 import type { RequestContext } from "./request-state.js";
 import { openTestServer } from "./testing/test-server.js";
 
-const never = new AbortController().signal;
+const never = new AbortController();
 
 async function echoLength(ctx: RequestContext): Promise<void> {
-  const body = await readBody(ctx.req, { signal: never });
+  const body = await readBody(ctx.req, { waiting: never });
   ctx.body = String(body.length);
 }
 
@@ -55,7 +55,7 @@ test("a body that is encoded is a 415", async () => {
 test("a body that ends before its length is a 400 for the handler", async () => {
   let failure: Promise<unknown> | undefined;
   await using server = await openTestServer(async (ctx) => {
-    failure = readBody(ctx.req, { signal: never }).catch((error: unknown) => error);
+    failure = readBody(ctx.req, { waiting: never }).catch((error: unknown) => error);
     await failure;
   });
   const socket = await server.connect();
@@ -69,7 +69,7 @@ test("a body that ends before its length is a 400 for the handler", async () => 
 test("S1-ERR-11: a client that is too slow gets what the signal's reason says", async () => {
   const deadline = new AbortController();
   await using server = await openTestServer(async (ctx) => {
-    const reading = readBody(ctx.req, { signal: deadline.signal });
+    const reading = readBody(ctx.req, { waiting: deadline });
     deadline.abort(timeout("too slow"));
     await reading;
   });

@@ -5,15 +5,19 @@
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import { badRequest, requestEntityTooLarge, StatusError } from "../api/status.js";
+import type { LazySignal } from "./lazy-signal.js";
 
 /** Three mebibytes, the limit that clients know (S1-ERR-10). */
 export const BODY_BYTES_MAX = 3 * 1024 * 1024;
 
 export interface ReadBodyOptions {
   readonly bytesMax?: number;
-  /** Ends the wait; its reason is what the caller gets (a 504 at the request's deadline). */
-  readonly signal: AbortSignal;
+  /** Ends a long wait; its reason is what the caller gets (a 504 at the request's deadline). */
+  readonly waiting: LazySignal;
 }
+
+/** Most bodies come with their headers; a signal is made for those that do not. */
+const PATIENCE_MS = 50;
 
 const EMPTY_BODY = Buffer.alloc(0);
 
@@ -23,14 +27,13 @@ const EMPTY_BODY = Buffer.alloc(0);
  */
 export async function readBody(
   request: IncomingMessage | Http2ServerRequest,
-  { bytesMax = BODY_BYTES_MAX, signal }: ReadBodyOptions,
+  { bytesMax = BODY_BYTES_MAX, waiting }: ReadBodyOptions,
 ): Promise<Buffer> {
   refuseEncodedBody(request.headers["content-encoding"]);
   const announced = announcedLength(request.headers["content-length"]);
   if (announced !== undefined && announced > bytesMax) throw tooLarge(bytesMax);
   if (announced === 0) return EMPTY_BODY;
-  if (signal.aborted) throw signal.reason;
-  return await collect(request, bytesMax, signal);
+  return await collect(request, bytesMax, waiting);
 }
 
 function refuseEncodedBody(encoding: string | undefined): void {
@@ -60,11 +63,12 @@ function tooLarge(bytesMax: number): StatusError {
 function collect(
   request: IncomingMessage | Http2ServerRequest,
   bytesMax: number,
-  signal: AbortSignal,
+  waiting: LazySignal,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
+    let signal: AbortSignal | undefined;
 
     const onData = (chunk: Buffer) => {
       bytes += chunk.length;
@@ -76,7 +80,12 @@ function collect(
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes));
     };
     const onCut = () => fail(badRequest("the body of the request ended too early"));
-    const onAbort = () => fail(signal.reason);
+    const onAbort = () => fail(signal?.reason);
+    const patience = setTimeout(() => {
+      signal = waiting.signal;
+      if (signal.aborted) onAbort();
+      else signal.addEventListener("abort", onAbort, { once: true });
+    }, PATIENCE_MS);
     const fail = (error: unknown) => {
       detach();
       // What still arrives is thrown away, so that the client comes to read the answer; the
@@ -90,7 +99,8 @@ function collect(
       request.off("aborted", onCut);
       request.off("error", onCut);
       request.off("close", onCut);
-      signal.removeEventListener("abort", onAbort);
+      clearTimeout(patience);
+      signal?.removeEventListener("abort", onAbort);
       // A late "error" without a listener would end the process.
       request.on("error", ignore);
     };
@@ -100,7 +110,6 @@ function collect(
     request.on("aborted", onCut);
     request.on("error", onCut);
     request.on("close", onCut);
-    signal.addEventListener("abort", onAbort, { once: true });
     if (request.destroyed && !request.readableEnded) onCut();
   });
 }

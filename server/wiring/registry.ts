@@ -1,6 +1,7 @@
 /** Wiring of the registry: all that a write goes through. */
 import { systemClock } from "../../storage/base/clock.js";
 import { nextTurn } from "../../storage/base/next-turn.js";
+import { SharedDeadline } from "../../storage/base/shared-deadline.js";
 import { partitionId } from "../../storage/objects/keys.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { Config } from "../config/config.js";
@@ -27,6 +28,10 @@ export interface RegistryParts {
   readonly metrics: Metrics;
 }
 
+/** The store has deadlines of its own, which are shorter; this one ends what they do not. */
+const COMMIT_DEADLINE_MS = 60_000;
+const COMMIT_SLACK_MS = 5_000;
+
 export function createRegistry(parts: RegistryParts): Registry {
   const { config, metrics } = parts;
   const { catalog, views, authorization } = parts.access;
@@ -49,6 +54,7 @@ export function createRegistry(parts: RegistryParts): Registry {
     // Knows whether a value would be stored differently by now.
     ...(encryption !== undefined && { storedForm: encryption.store }),
     writeQueue: new WriteQueue(),
+    commitDeadline: new SharedDeadline(COMMIT_DEADLINE_MS, COMMIT_SLACK_MS),
     allocators: {
       [partitionId("", "services")]: createServiceAllocator({
         ...config.serviceRanges,

@@ -12,6 +12,7 @@ import { parseJson } from "../../codec/json.js";
 import { listKindOf, type StoredResource } from "../../kinds/served-resource.js";
 import type { WriteResult } from "../../registry/generic/registry.js";
 import type { RequestContext } from "../../request/request-state.js";
+import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { answerDocument } from "./write-services.js";
@@ -35,9 +36,7 @@ export function answerDeleted(
   const out = new ChunkWriter();
   if (document.kind === listKindOf(resource)) putList(out, resource, representation, document);
   else representation.putObject(out, readBack(resource, document));
-  ctx.status = result.status;
-  ctx.set("Content-Type", representation.contentType);
-  ctx.body = out.take();
+  sendBytes(ctx, result.status, ["Content-Type", representation.contentType], out.take());
 }
 
 function putList(

@@ -22,6 +22,7 @@ import {
   decodersOf,
   namespaceOf,
   type WriteServices,
+  waitOf,
 } from "./write-services.js";
 
 /** Of a DNS subdomain, the longest of all names. */
@@ -51,9 +52,9 @@ export async function handleCreate(
       answerDocument(ctx, representation, await compute(ctx, registry, { resource, ...sent }));
       break;
     default: {
-      const result = await createObject(registry, { resource, ...sent }, ctx.state.signal);
+      const result = await createObject(registry, { resource, ...sent }, waitOf(ctx));
       ctx.state.createdName = result.stored.metadata.name ?? "";
-      answerObject(ctx, resource, services, result);
+      answerObject(ctx, resource, representation, result);
     }
   }
 }

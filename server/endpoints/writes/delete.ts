@@ -20,7 +20,7 @@ import { parseListOptions } from "../reads/read-options.js";
 import { answerDeleted } from "./answer-deleted.js";
 import { decodeObject, encodingOf, readBytes } from "./request-body.js";
 import { optionalBoolean, parseDryRun, remarksOf } from "./write-options.js";
-import { namespaceOf, type WriteServices } from "./write-services.js";
+import { namespaceOf, type WriteServices, waitOf } from "./write-services.js";
 
 /** What the body is taken for where it does not say. */
 const OPTIONS_KIND = { group: "", version: "v1", kind: "DeleteOptions" };
@@ -32,7 +32,7 @@ export async function handleDelete(
   services: WriteServices,
 ): Promise<void> {
   const { registry, representations } = services;
-  const { info, signal, user } = ctx.state;
+  const { info, user } = ctx.state;
   const warn = (text: string) => ctx.state.addWarning(text);
   // Before anything is deleted: a form that cannot be made is refused, not discovered afterwards.
   const representation = representations.of(ctx, resource, false);
@@ -40,14 +40,14 @@ export async function handleDelete(
   const target = { resource, namespace: namespaceOf(ctx, resource), name: info.name, user };
   if (options.ignoresReadErrors === true) {
     await services.authorizeUnsafeDelete?.(ctx, resource);
-    const result = await deleteCorruptObject(registry, target, signal);
+    const result = await deleteCorruptObject(registry, target, waitOf(ctx));
     answerDeleted(ctx, resource, representation, result);
     return;
   }
   const result = await deleteObject(
     registry,
     { ...target, options, warn, remarks: remarksOf(ctx) },
-    signal,
+    waitOf(ctx),
   );
   answerDeleted(ctx, resource, representation, result);
 }
@@ -84,7 +84,7 @@ export async function handleDeleteCollection(
   const warn = (text: string) => ctx.state.addWarning(text);
   const remarks = remarksOf(ctx);
   const target = { resource, namespace, selector, limit, options, user, warn, remarks };
-  const result = await deleteCollection(registry, target, ctx.state.signal);
+  const result = await deleteCollection(registry, target, waitOf(ctx));
   answerDeleted(ctx, resource, representation, result);
 }
 

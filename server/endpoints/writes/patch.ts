@@ -8,7 +8,6 @@ import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
 import type { StrategicMerge } from "../../kinds/kind-codec.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { ObjectInput, RefuseInput } from "../../registry/generic/decode-input.js";
-import type { ObjectResult } from "../../registry/generic/registry.js";
 import { duplicateField, joinRepeatedKeys } from "../../registry/generic/strict-problems.js";
 import { applyObject } from "../../registry/write/apply.js";
 import { patchObject } from "../../registry/write/update.js";
@@ -16,7 +15,7 @@ import type { RequestContext } from "../../request/request-state.js";
 import { refuseConversion, refuseResult } from "./refused-patch.js";
 import { mediaTypeOf, parseCborBody, parseText, readBytes } from "./request-body.js";
 import { parseApplyOptions, parseWriteOptions } from "./write-options.js";
-import { answerObject, namespaceOf, type WriteServices } from "./write-services.js";
+import { answerObject, namespaceOf, type WriteServices, waitOf } from "./write-services.js";
 
 interface Patch {
   readonly apply: (current: JsonValue) => JsonValue;
@@ -55,11 +54,8 @@ export async function handlePatch(
     );
     throw unsupportedMediaType([...patchTypes, ...applyTypes]);
   }
-  const result =
-    toPatch === undefined
-      ? await apply(ctx, resource, services)
-      : await patch(ctx, resource, services, toPatch);
-  answerObject(ctx, resource, services, result);
+  if (toPatch === undefined) await apply(ctx, resource, services);
+  else await patch(ctx, resource, services, toPatch);
 }
 
 async function patch(
@@ -67,11 +63,11 @@ async function patch(
   resource: StoredResource,
   services: WriteServices,
   toPatch: PatchType,
-): Promise<ObjectResult> {
+): Promise<void> {
   const { registry, representations } = services;
   const type = mediaTypeOf(ctx);
   const options = parseWriteOptions(ctx, registry.naming, "PatchOptions");
-  representations.of(ctx, resource, false);
+  const representation = representations.of(ctx, resource, false);
   const text = (await readBytes(ctx)).toString("utf8");
   const document = parseText(text, (why) => `error decoding patch: ${why}`);
   const { apply, refuseResult } = toPatch(document, strategicMergeOf(resource));
@@ -82,7 +78,8 @@ async function patch(
     refuseResult,
     remarks: options.fieldValidation === "Ignore" ? [] : remarksOn(text, document, type),
   };
-  return await patchObject(registry, target, ctx.state.signal);
+  const result = await patchObject(registry, target, waitOf(ctx));
+  answerObject(ctx, resource, representation, result);
 }
 
 /** What a strict reader says about a patch, whatever it is applied to. */
@@ -104,10 +101,10 @@ async function apply(
   ctx: RequestContext,
   resource: StoredResource,
   services: WriteServices,
-): Promise<ObjectResult> {
+): Promise<void> {
   const { registry, representations } = services;
   const { options, force } = parseApplyOptions(ctx, registry.naming);
-  representations.of(ctx, resource, false);
+  const representation = representations.of(ctx, resource, false);
   const input = parseConfiguration(await readBytes(ctx), mediaTypeOf(ctx));
   const { repeatedKeys = [] } = input;
   if (options.fieldValidation === "Strict" && repeatedKeys.length > 0) {
@@ -121,7 +118,8 @@ async function apply(
     input,
     authorizeCreate: async () => services.authorizeCreate?.(ctx, resource),
   };
-  return await applyObject(registry, target, ctx.state.signal);
+  const result = await applyObject(registry, target, waitOf(ctx));
+  answerObject(ctx, resource, representation, result);
 }
 
 function parseConfiguration(bytes: Buffer, type: string): ObjectInput {

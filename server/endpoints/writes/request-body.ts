@@ -44,7 +44,7 @@ export function mediaTypeOf(ctx: RequestContext): string {
 export async function readBytes(ctx: RequestContext): Promise<Buffer> {
   const { state } = ctx;
   if (state.body !== undefined) return state.body;
-  const bytes = await readBody(ctx.req, { signal: state.signal });
+  const bytes = await readBody(ctx.req, { waiting: state });
   if (bytes.length > 0) state.audit?.takeRequest(() => toJsonText(bytes, mediaTypeOf(ctx)));
   state.body = bytes;
   return bytes;

@@ -11,6 +11,7 @@ import {
   decodersOf,
   namespaceOf,
   type WriteServices,
+  waitOf,
 } from "./write-services.js";
 
 /** @throws {StatusError} */
@@ -20,9 +21,9 @@ export async function handleUpdate(
   services: WriteServices,
 ): Promise<void> {
   const { registry, representations } = services;
-  const { info, signal } = ctx.state;
+  const { info } = ctx.state;
   const options = parseWriteOptions(ctx, registry.naming, "UpdateOptions");
-  representations.of(ctx, resource, false);
+  const representation = representations.of(ctx, resource, false);
   const input = await readObject(
     ctx,
     bodyKindOf(resource),
@@ -38,5 +39,5 @@ export async function handleUpdate(
     input,
     authorizeCreate: async () => services.authorizeCreate?.(ctx, resource),
   };
-  answerObject(ctx, resource, services, await updateObject(registry, target, signal));
+  answerObject(ctx, resource, representation, await updateObject(registry, target, waitOf(ctx)));
 }

@@ -14,7 +14,9 @@ import {
 } from "../../kinds/served-resource.js";
 import type { ObjectResult, Registry } from "../../registry/generic/registry.js";
 import type { Actions } from "../../registry/write/action.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import type { RequestContext } from "../../request/request-state.js";
+import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
@@ -41,6 +43,17 @@ export function namespaceOf(ctx: RequestContext, resource: ServedResource): stri
   return resource.isNamespaced ? ctx.state.info.namespace : "";
 }
 
+/**
+ * How long a write waits. Requests with little time have their own deadline wherever they wait; for all
+ * others a signal is made where something takes long.
+ */
+export function waitOf({ state }: RequestContext): SignalSource {
+  return state.deadlineMs - state.receivedAtMs < HURRY_MS ? state.signal : state;
+}
+
+/** Shorter than the store's own deadlines. */
+const HURRY_MS = 10_000;
+
 /** Version and kind that the body of a write to the resource must have. */
 export function bodyKindOf(resource: ServedResource): GroupVersionKind {
   return { ...kindVersionOf(resource), kind: resource.kind };
@@ -54,10 +67,10 @@ export function decodersOf({ decoders }: WriteServices, resource: ServedResource
 
 /** Answers with a body that is ready. */
 function answerBytes(ctx: RequestContext, status: number, bytes: Buffer): void {
-  ctx.status = status;
-  ctx.set("Content-Type", JSON_TYPE);
-  ctx.body = bytes;
+  sendBytes(ctx, status, JSON_HEADERS, bytes);
 }
+
+const JSON_HEADERS = ["Content-Type", JSON_TYPE];
 
 /** Answers with the compact JSON of any object, such as a Status, in the encoding asked for. */
 export function answerDocument(
@@ -66,20 +79,18 @@ export function answerDocument(
   { status, bytes }: { readonly status: number; readonly bytes: Buffer },
 ): void {
   ctx.state.audit?.takeResponse(() => bytes);
-  ctx.status = status;
-  ctx.set("Content-Type", representation.documentType);
-  ctx.body = representation.encodeDocument(bytes);
+  const headers = ["Content-Type", representation.documentType];
+  sendBytes(ctx, status, headers, representation.encodeDocument(bytes));
 }
 
-/** Answers with an object in the form that the client asked for. @throws {StatusError} 406 */
+/** Answers with an object in the form that the client asked for. */
 export function answerObject(
   ctx: RequestContext,
   resource: StoredResource,
-  { representations }: WriteServices,
+  representation: Representation,
   result: ObjectResult,
 ): void {
   ctx.state.audit?.takeResponse(() => result.bytes);
-  const representation = representations.of(ctx, resource, false);
   if (representation.isPlainJson) {
     answerBytes(ctx, result.status, result.bytes);
     return;
@@ -92,7 +103,5 @@ export function answerObject(
   const out = new ChunkWriter();
   // A create that was rehearsed has no version.
   representation.putObject(out, result.revision === 0 ? withoutRevision(object) : object);
-  ctx.status = result.status;
-  ctx.set("Content-Type", representation.contentType);
-  ctx.body = out.take();
+  sendBytes(ctx, result.status, ["Content-Type", representation.contentType], out.take());
 }

@@ -25,6 +25,7 @@ import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
 import type { Lifetimes } from "../../kinds/strategy.js";
+import type { LazySignal } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { PassingRules } from "../write/epochs.js";
 import type { WriteQueue } from "../write/write-queue.js";
@@ -60,6 +61,8 @@ export interface Registry {
   readonly allocators?: Readonly<Record<PartitionId, Allocator>>;
   /** Objects that are rules only for now; absent = there are none. */
   readonly passingRules?: PassingRules | undefined;
+  /** For transactions of requests that are in no hurry; absent = each has the request's own signal. */
+  readonly commitDeadline?: LazySignal;
   /** Where writers of one contested key queue up; without it they try until one by one they win. */
   readonly writeQueue?: WriteQueue;
 }

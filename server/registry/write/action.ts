@@ -2,8 +2,10 @@
  * Actions: creates that do something to stored objects and store nothing of themselves (S1-GEN-08).
  * The catalog knows them by name (ActionResource); what they do is here and in ../subresources.
  */
+
 import type { ApiObject } from "../../api/meta.js";
 import type { ActionResource } from "../../kinds/served-resource.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { Registry, WriteOptions, WriteResult } from "../generic/registry.js";
 import { admitUnstored } from "./admit.js";
 import { refresh } from "./commit.js";
@@ -35,7 +37,7 @@ export async function runAction(
   registry: Registry,
   action: ResourceAction,
   { subresource, ...request }: ActionRequest & { readonly subresource: string },
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<WriteResult> {
   const { admission } = registry;
   // Nothing of the action itself is committed, so nothing else would notice that a rule has changed.
@@ -43,5 +45,5 @@ export async function runAction(
   const target = { ...request, subresource };
   const object = await admitUnstored(admission, target, request.object, signal);
   const inner = admission === undefined ? registry : { ...registry, admission: undefined };
-  return await action.run(inner, { ...request, object }, signal);
+  return await action.run(inner, { ...request, object }, signalOf(signal));
 }

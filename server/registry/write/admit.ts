@@ -2,6 +2,7 @@
  * Between the write path and admission: what plugins are told of a write, and how an object that they
  * changed becomes one of its type again. Nothing here waits unless a plugin does.
  */
+
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type {
   Admission,
@@ -12,6 +13,7 @@ import type {
 import type { ApiObject, JsonValue, ObjectMeta } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import { SERVER_USER } from "../../request/user-info.js";
 import type { ObjectCodec } from "../../schema/object-codec.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
@@ -59,7 +61,7 @@ export function admitWrite(
   admission: Admission,
   attributes: WriteAttributes,
   make: (isChanged: boolean) => Decision,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Decision | Promise<Decision> {
   const complete = (isChanged: boolean): Decision | Promise<Decision> => {
     const decision = make(isChanged);
@@ -110,7 +112,7 @@ export function admitDelete(
   registry: Registry,
   { resource, namespace, name, options, user = SERVER_USER, warn, remarks }: DeleteTarget,
   current: StoredObject,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<void> | undefined {
   const { admission } = registry;
   if (admission?.handles("DELETE", resource, "") !== true) return undefined;
@@ -142,7 +144,7 @@ export async function admitUnstored(
   admission: Admission | undefined,
   target: Parameters<typeof attributesOf>[0],
   object: ApiObject,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<ApiObject> {
   if (admission === undefined) return object;
   const attributes = attributesOf(target, object, undefined);

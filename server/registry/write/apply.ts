@@ -2,9 +2,11 @@
  * Apply: server-side apply of a configuration to an object or a subresource. It is an update whose
  * wanted object is merged from the current one, or a create where there is none (S1-SSA-05).
  */
+
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, notFound } from "../../api/status.js";
 import { showTypeOf } from "../../apply/field-manager.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
 import { isMembers } from "../generic/fields.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
@@ -26,7 +28,7 @@ export interface ApplyTarget extends UpdateTarget {
 export async function applyObject(
   registry: Registry,
   target: ApplyTarget,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<ObjectResult> {
   const { resource, name, subresource, options, force, input } = target;
   const applied = toConfiguration(input.value, name);

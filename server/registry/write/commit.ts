@@ -1,20 +1,37 @@
 /**
  * One conditional write, and other waits of the write path for the store.
  */
+
 import { StorageError } from "../../../storage/kv/errors.js";
 import type { CommitResult, Operation, Revision, Transaction } from "../../../storage/kv/store.js";
 import type { ApiObject } from "../../api/meta.js";
+import { timeout } from "../../api/status.js";
 import { storageFailure } from "../../api/storage-failure.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { Registry } from "../generic/registry.js";
 
 /** @throws {StatusError} when the store refuses or its answer got lost */
 export async function commit(
   registry: Registry,
   transaction: Transaction,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<CommitResult> {
-  return await asStatus(registry.store.commit(transaction, signal));
+  const { store, commitDeadline } = registry;
+  // What has been sent is not called back: whether it happened would be unknown. So most writes share
+  // one signal, and none is made for them.
+  if (commitDeadline === undefined || signal instanceof AbortSignal) {
+    return await asStatus(store.commit(transaction, signalOf(signal)));
+  }
+  const shared = commitDeadline.signal;
+  try {
+    return await store.commit(transaction, shared);
+  } catch (error) {
+    if (error instanceof StorageError) throw storageFailure(error);
+    throw shared.aborted
+      ? timeout("request did not complete within the allotted timeout", 1)
+      : error;
+  }
 }
 
 /** The view with everything acknowledged before this moment. @throws {StatusError} */
@@ -34,11 +51,11 @@ export async function catchUp({ freshness }: Registry, revision: Revision): Prom
 export function putOperation(
   registry: Registry,
   { resource, key, value, object }: PutRequest,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Operation | Promise<Operation> {
   const ttlSeconds = resource.strategy.ttlSeconds?.(object, registry.lifetimes);
   if (ttlSeconds === undefined) return { type: "put", key, value };
-  return asStatus(registry.store.lease(ttlSeconds, signal)).then((lease) => {
+  return asStatus(registry.store.lease(ttlSeconds, signalOf(signal))).then((lease) => {
     return { type: "put", key, value, lease };
   });
 }

@@ -1,8 +1,10 @@
 /** Create: stores an object that is not there yet, under its name or one that is made for it. */
+
 import type { ApiObject } from "../../api/meta.js";
 import { badRequest, conflict, internalError } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput } from "../generic/decode-input.js";
 import { generateName } from "../generic/metadata.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
@@ -21,7 +23,7 @@ const GENERATED_NAMES_MAX = 8;
 export async function createObject(
   registry: Registry,
   request: CreateRequest,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<ObjectResult> {
   const { resource, namespace, options, input } = request;
   const decode = decodeOnce(resource, input, options);

@@ -5,6 +5,7 @@
  *   metadata ─► namespace ─► defaults, strategy ─► owners ─► mutate ─► validation ─► reservations
  *     ─► validate ─► is the name free?
  */
+
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import {
@@ -18,6 +19,7 @@ import {
 import { validateMetadata } from "../../api/validation-metadata.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import { joinProblems } from "../generic/join-problems.js";
 import { dedupeOwners, isDeleting, prepareMetadataForCreate } from "../generic/metadata.js";
 import { withOwnersOf } from "../generic/ownership.js";
@@ -51,7 +53,7 @@ export function decideCreate(
   target: CreateTarget,
   { served, generatedName }: NewObject,
   { current }: Seen,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { resource, namespace, options } = target;
   const { isNamespaced } = resource;

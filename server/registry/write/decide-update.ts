@@ -2,6 +2,7 @@
  * What an update would store: pure but for admission, from the current object and the one that the
  * client wants. The loop commits it, or asks again with a newer current object.
  */
+
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { spliceResourceVersion } from "../../../storage/objects/stored-object.js";
 import { deepEqual } from "../../api/deep-equal.js";
@@ -23,6 +24,7 @@ import {
   type StoredResource,
 } from "../../kinds/served-resource.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import { joinProblems } from "../generic/join-problems.js";
 import {
   dedupeOwners,
@@ -65,7 +67,7 @@ export function decideUpdate(
   target: UpdateTarget,
   current: StoredObject,
   makeNext: MakeNext,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { resource } = target;
   const before = parseCurrent(current);

@@ -12,6 +12,7 @@ import { formatGroupVersion } from "../../api/names.js";
 import type { Selector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
 import { isCustom, listKindOf, type StoredResource } from "../../kinds/served-resource.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { AdmissionRemarks, Registry, WriteResult } from "../generic/registry.js";
 import { refresh } from "./commit.js";
@@ -42,7 +43,7 @@ const CONCURRENCY_MAX = 32;
 export async function deleteCollection(
   registry: Registry,
   target: DeleteCollectionTarget,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<WriteResult> {
   warnOfDefault(target);
   await refresh(registry);
@@ -92,7 +93,7 @@ async function deleteFound(
   registry: Registry,
   target: DeleteCollectionTarget,
   object: StoredObject,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<StoredObject | undefined> {
   const { namespace, name } = object;
   const plan = planDelete(registry, { ...target, namespace, name });

@@ -6,6 +6,7 @@
  * What it held besides itself (the addresses of a Service) names its holder, and is let go of in the
  * same transaction; a reservation that cannot be read either stays, and is deleted on its own.
  */
+
 import { STOP } from "../../../storage/cache/object-tree.js";
 import type { Compare } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
@@ -16,6 +17,7 @@ import { formatGroupVersion } from "../../api/names.js";
 import { conflict, invalid, isUnreadable, notFound, unreadableObjects } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import { isMembers, valueAt } from "../generic/fields.js";
 import type { Registry, WriteResult } from "../generic/registry.js";
@@ -40,7 +42,7 @@ export interface CorruptTarget {
 export async function deleteCorruptObject(
   registry: Registry,
   target: CorruptTarget,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<WriteResult> {
   const { resource, namespace, name } = target;
   const path = objectPath(namespace, name);

@@ -2,11 +2,13 @@
  * Delete: one object. The decision is deletion.ts's; here it is committed on the condition that the
  * object is still the one that was decided about.
  */
+
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, notFound, type Status } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import type { Registry, WriteResult } from "../generic/registry.js";
 import { admitDelete } from "./admit.js";
 import { orUnreadable, parseCurrent, servedBytes, servedUnstored } from "./current.js";
@@ -20,7 +22,7 @@ import { type Outcome, runWrite, type WritePlan } from "./write.js";
 export async function deleteObject(
   registry: Registry,
   target: DeleteTarget,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<WriteResult> {
   warnOfDefault(target);
   const outcome = await runWrite(registry, planDelete(registry, target), signal);
@@ -50,7 +52,7 @@ export function decideDelete(
   registry: Registry,
   target: DeleteTarget,
   current: StoredObject,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { resource, options } = target;
   const object = parseCurrent(current);

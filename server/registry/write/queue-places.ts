@@ -8,6 +8,7 @@
 
 import { assert } from "../../../storage/base/assert.js";
 import type { StatusError } from "../../api/status.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { LeaveQueue, WriteQueue } from "./write-queue.js";
 
 export class QueuePlaces {
@@ -21,26 +22,26 @@ export class QueuePlaces {
   }
 
   /** Queues for the object where others do. @returns a wait, or undefined where there is none */
-  queueIfContested(own: string, signal: AbortSignal): Promise<void> | undefined {
+  queueIfContested(own: string, signal: SignalSource): Promise<void> | undefined {
     if (this.#queue?.isContested(own) !== true) return undefined;
     return this.queueForOwn(own, signal);
   }
 
   /** The same for a shared key. */
-  queueIfShared(shared: string, signal: AbortSignal): Promise<void> | undefined {
+  queueIfShared(shared: string, signal: SignalSource): Promise<void> | undefined {
     if (this.#queue?.isContested(shared) !== true) return undefined;
     return this.queueForShared(shared, signal);
   }
 
   /** After others were quicker. @returns undefined where it has its place already */
-  queueForOwn(key: string, signal: AbortSignal): Promise<void> | undefined {
+  queueForOwn(key: string, signal: SignalSource): Promise<void> | undefined {
     if (this.#queue === undefined || this.#own !== undefined || this.#shared !== undefined) {
       return undefined;
     }
     return this.#takeOwn(this.#queue, key, signal);
   }
 
-  queueForShared(key: string, signal: AbortSignal): Promise<void> | undefined {
+  queueForShared(key: string, signal: SignalSource): Promise<void> | undefined {
     if (this.#queue === undefined || this.#shared !== undefined) return undefined;
     return this.#takeShared(this.#queue, key, signal);
   }
@@ -51,13 +52,13 @@ export class QueuePlaces {
     this.#own?.(outage);
   }
 
-  async #takeOwn(queue: WriteQueue, key: string, signal: AbortSignal): Promise<void> {
-    const leave = await queue.enter(key, signal);
+  async #takeOwn(queue: WriteQueue, key: string, signal: SignalSource): Promise<void> {
+    const leave = await queue.enter(key, signalOf(signal));
     assert(this.#shared === undefined, "QueuesInOneOrder");
     this.#own = leave;
   }
 
-  async #takeShared(queue: WriteQueue, key: string, signal: AbortSignal): Promise<void> {
-    this.#shared = await queue.enter(key, signal);
+  async #takeShared(queue: WriteQueue, key: string, signal: SignalSource): Promise<void> {
+    this.#shared = await queue.enter(key, signalOf(signal));
   }
 }

@@ -6,6 +6,7 @@
  * A refused transaction says what each compared key holds now. Those that moved tell how far the view
  * has to come before another attempt makes sense, and whose queue to join.
  */
+
 import { assert } from "../../../storage/base/assert.js";
 import type {
   CommitResult,
@@ -15,6 +16,7 @@ import type {
   Transaction,
 } from "../../../storage/kv/store.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import type { Registry } from "../generic/registry.js";
 import { putOperation } from "./commit.js";
 import type { Decision } from "./decision.js";
@@ -36,7 +38,7 @@ const NO_SIDE_WRITES: SideWrites = Object.freeze([]);
 export function prepareTransaction(
   registry: Registry,
   decided: Decided,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Prepared | Promise<Prepared> {
   const { resource, key, decision } = decided;
   const { action, object, value } = decision;

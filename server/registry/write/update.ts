@@ -7,6 +7,7 @@ import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { badRequest, conflict, notFound } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
 import { answerCreated, decodeOnce, refuseOtherObject } from "./create.js";
@@ -36,7 +37,7 @@ export interface PatchTarget extends UpdateTarget {
 export async function updateObject(
   registry: Registry,
   target: ReplaceTarget,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<ObjectResult> {
   const { resource, name, subresource, options, input } = target;
   const decode = decodeOnce(resource, input, options);
@@ -70,7 +71,7 @@ export async function updateObject(
 export async function patchObject(
   registry: Registry,
   target: PatchTarget,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<ObjectResult> {
   const { resource, name, options, patch, refuseResult, remarks = [] } = target;
   return await changeObject(
@@ -107,7 +108,7 @@ export async function changeObject(
   registry: Registry,
   { resource, namespace, name, options }: UpdateTarget,
   decide: (seen: Seen) => Decision | Promise<Decision>,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<ObjectResult> {
   const outcome = await runWrite(
     registry,

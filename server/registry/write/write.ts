@@ -29,6 +29,7 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { StatusError } from "../../api/status.js";
 import { NotConverted } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { Registry } from "../generic/registry.js";
 import { asStatus, catchUp, commit, refresh } from "./commit.js";
 import type { Decision, Seen } from "./decision.js";
@@ -62,7 +63,7 @@ export interface WritePlan {
    * something has to be waited for; "again" where the look was at a name that is not to be had.
    * @throws {StatusError} to refuse
    */
-  decide(seen: Seen, signal: AbortSignal): Decision | "again" | Promise<Decision>;
+  decide(seen: Seen, signal: SignalSource): Decision | "again" | Promise<Decision>;
   /** What to say of a failed decision, where the current object itself may be the reason. */
   explain?(error: unknown, current: StoredObject): unknown;
   /** What the client hears when others went first too often. */
@@ -84,14 +85,14 @@ export interface Outcome {
 export async function runWrite(
   registry: Registry,
   plan: WritePlan,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<Outcome> {
   const places = new QueuePlaces(registry.writeQueue);
   let outage: StatusError | undefined;
   try {
     return await tryUntilDone(registry, plan, places, signal);
   } catch (error) {
-    outage = outageIn(error, signal);
+    outage = outageIn(error, signalOf(signal));
     throw error;
   } finally {
     places.leave(outage);
@@ -102,7 +103,7 @@ async function tryUntilDone(
   registry: Registry,
   plan: WritePlan,
   places: QueuePlaces,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<Outcome> {
   const { resource, namespace, isDryRun } = plan;
   let isProved = plan.isProved === true;
@@ -177,7 +178,7 @@ async function queueUp(
   places: QueuePlaces,
   key: string,
   { isOwnLost, lostShared }: Refusal,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): Promise<void> {
   if (lostShared !== undefined) await places.queueForShared(lostShared, signal);
   else if (isOwnLost) await places.queueForOwn(key, signal);
@@ -217,9 +218,9 @@ function isStored(
   { storedForm }: Registry,
   { action, value }: Decision,
   key: string,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): boolean | Promise<boolean> {
   if (action !== "same") return false;
   if (storedForm === undefined || value === undefined) return true;
-  return asStatus(storedForm.isStale(key, signal)).then((isStale) => !isStale);
+  return asStatus(storedForm.isStale(key, signalOf(signal))).then((isStale) => !isStale);
 }

@@ -58,9 +58,21 @@ async function send(
   const request = Object.assign(Readable.from(bytes.length > 0 ? [bytes] : []), {
     headers: sent,
     httpVersionMajor: 1,
+    method,
     socket: new EventEmitter(),
   });
-  const response = Object.assign(new EventEmitter(), { closed: false, destroyed: false });
+  const answer: { status: number; bytes: Buffer } = { status: 0, bytes: Buffer.alloc(0) };
+  const response = Object.assign(new EventEmitter(), {
+    closed: false,
+    destroyed: false,
+    getHeaderNames: () => [],
+    writeHead(status: number) {
+      answer.status = status;
+    },
+    end(body: string | Buffer, encoding?: BufferEncoding) {
+      answer.bytes = typeof body === "string" ? Buffer.from(body, encoding) : body;
+    },
+  });
   const state = new RequestState({
     auditId: "test",
     receivedAtMs: 0,
@@ -71,16 +83,14 @@ async function send(
   state.user = testUser;
   const context = {
     req: request,
+    res: response,
     state,
-    status: 0,
-    body: undefined as Buffer | undefined,
     get: (name: string) => sent[name.toLowerCase()] ?? "",
-    set() {},
   };
   const { group, version, resource, verb } = state.info;
   const handle = HANDLERS[verb as keyof typeof HANDLERS & keyof VerbHandlers];
   const served = harness.part(group, version, resource, state.info.subresource);
   await handle(context as unknown as RequestContext, served, services);
-  const answer = JSON.parse(String(context.body)) as Answer["body"];
-  return { status: context.status, body: answer, warnings: state.warnings };
+  const answered = JSON.parse(answer.bytes.toString()) as Answer["body"];
+  return { status: answer.status, body: answered, warnings: state.warnings };
 }

@@ -435,10 +435,9 @@ export async function runRandomWrite(
       case "deletecollection": {
         const labelSelector = write.force ? "app=x" : "n=1";
         const selector = compileSelector({ namespace, labelSelector });
-        const limit = isDryRun ? 0 : 1;
         return await verbs.deleteCollection(
           registry,
-          { ...doomed, selector, limit, options: deletion },
+          { ...doomed, selector, limit: 1, options: deletion },
           noSignal,
         );
       }
