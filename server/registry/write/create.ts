@@ -4,7 +4,7 @@ import type { ApiObject } from "../../api/meta.js";
 import { badRequest, conflict, internalError } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import type { SignalSource } from "../../request/lazy-signal.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput } from "../generic/decode-input.js";
 import { generateName } from "../generic/metadata.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
@@ -51,7 +51,7 @@ export async function createObject(
     signal,
   );
   if (resource.conversion?.remote === undefined) return answerCreated(resource, outcome);
-  return await withConversions(() => answerCreated(resource, outcome), signal);
+  return await withConversions(() => answerCreated(resource, outcome), signalOf(signal));
 }
 
 export interface DecodedInput {

@@ -12,7 +12,7 @@ import { formatGroupVersion } from "../../api/names.js";
 import type { Selector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
 import { isCustom, listKindOf, type StoredResource } from "../../kinds/served-resource.js";
-import type { SignalSource } from "../../request/lazy-signal.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { AdmissionRemarks, Registry, WriteResult } from "../generic/registry.js";
 import { refresh } from "./commit.js";

@@ -8,7 +8,7 @@ import type { ApiObject } from "../../api/meta.js";
 import { conflict, notFound, type Status } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import type { SignalSource } from "../../request/lazy-signal.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { Registry, WriteResult } from "../generic/registry.js";
 import { admitDelete } from "./admit.js";
 import { orUnreadable, parseCurrent, servedBytes, servedUnstored } from "./current.js";
@@ -27,7 +27,7 @@ export async function deleteObject(
   warnOfDefault(target);
   const outcome = await runWrite(registry, planDelete(registry, target), signal);
   if (target.resource.conversion?.remote === undefined) return answerDeleted(target, outcome);
-  return await withConversions(() => answerDeleted(target, outcome), signal);
+  return await withConversions(() => answerDeleted(target, outcome), signalOf(signal));
 }
 
 /** A delete for the loop. */

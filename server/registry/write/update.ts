@@ -7,7 +7,7 @@ import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { badRequest, conflict, notFound } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import type { SignalSource } from "../../request/lazy-signal.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
 import { answerCreated, decodeOnce, refuseOtherObject } from "./create.js";
@@ -125,7 +125,7 @@ export async function changeObject(
   );
   const answer = outcome.current === undefined ? answerCreated : answerUpdated;
   if (resource.conversion?.remote === undefined) return answer(resource, outcome);
-  return await withConversions(() => answer(resource, outcome), signal);
+  return await withConversions(() => answer(resource, outcome), signalOf(signal));
 }
 
 function answerUpdated(

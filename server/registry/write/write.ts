@@ -125,7 +125,7 @@ async function tryUntilDone(
       if (decision.refusal !== undefined) throw decision.refusal;
     } catch (error) {
       if (error instanceof NotConverted) {
-        await error.prepare(signal);
+        await error.prepare(signalOf(signal));
         continue;
       }
       const isFinal = isProved || !(error instanceof StatusError);
