@@ -92,7 +92,7 @@ export class AdmissionChain implements Admission {
     steps: readonly Step[],
     changed: boolean,
     attributes: AdmissionAttributes,
-    signal: AbortSignal,
+    signal: SignalSource,
   ): boolean | Promise<boolean> {
     const { rounds } = attributes;
     if (rounds?.isSecondWanted !== true) return changed;

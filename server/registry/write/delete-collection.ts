@@ -54,7 +54,7 @@ export async function deleteCollection(
   });
   const items = deleted.filter((object) => object !== undefined);
   const { resource } = target;
-  await resource.conversion?.remote?.prepare(items, signal);
+  await resource.conversion?.remote?.prepare(items, signalOf(signal));
   return { status: 200, bytes: renderList(resource, items, revision) };
 }
 
