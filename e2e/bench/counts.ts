@@ -12,10 +12,12 @@ import { type CountedServer, startCountedServer } from "./counted-server.js";
 import { Http1Connection } from "./http1-connection.js";
 import { Http2Connection } from "./http2-connection.js";
 
-const OBJECTS = 200;
+const OBJECTS = 100;
 const WARM_UP = 30;
-const WATCHERS = 20;
-const EVENTS = 20;
+/** Watchers at first, and those that join them. */
+const FEW_WATCHERS = 5;
+const MORE_WATCHERS = 100;
+const EVENTS = 15;
 const JSON_TYPE = "application/json";
 
 export type Counts = Readonly<Record<string, Counted>>;
@@ -57,8 +59,9 @@ export async function countAll(onlyGated: boolean): Promise<Counts> {
     if (name !== "create") await all(on, WARM_UP, request);
     counts[name] = await counted.count(OBJECTS, () => all(on, OBJECTS, request));
   };
-  await all(connection, WARM_UP, (i) => create(OBJECTS + i));
-  await count("create", create);
+  let created = 0;
+  await all(connection, WARM_UP, () => create(created++));
+  await count("create", () => create(created++));
   await count("get", get);
   await count("update", (i) => update(i, String(performance.now())));
   counts["watch event"] = await countEvents(counted, (i) => update(i, String(performance.now())));
@@ -66,7 +69,7 @@ export async function countAll(onlyGated: boolean): Promise<Counts> {
     await count("get, resourceVersion=0", (i) => get(i, "?resourceVersion=0"));
     const http2 = await Http2Connection.open(counted.server);
     await count("get over HTTP/2", get, http2);
-    await count("list of 230", () => ({ method: "GET", path: CONFIG_MAPS }));
+    await count("list of 430", () => ({ method: "GET", path: CONFIG_MAPS }));
     http2.close();
   }
   connection.close();
@@ -84,10 +87,10 @@ async function countEvents(
   const onData = (piece: Buffer) => {
     for (let at = piece.indexOf(10); at >= 0; at = piece.indexOf(10, at + 1)) lines++;
   };
-  const addWatchers = async () => {
+  const addWatchers = async (count: number) => {
     const state = await writer.request({ method: "GET", path: `${CONFIG_MAPS}?limit=1` });
     const version = /"resourceVersion":"(\d+)"/.exec(state.body.toString("latin1", 0, 500))?.[1];
-    for (let i = 0; i < WATCHERS; i++) {
+    for (let i = 0; i < count; i++) {
       const watcher = await Http1Connection.open(counted.server);
       const path = `${CONFIG_MAPS}?watch=1&resourceVersion=${version}`;
       watcher.request({ method: "GET", path, onData }).catch(() => {});
@@ -101,19 +104,19 @@ async function countEvents(
       while (lines < goal) await new Promise((resolve) => setTimeout(resolve, 1));
     }
   };
-  const measure = async () => {
-    await addWatchers();
+  const measure = async (added: number) => {
+    await addWatchers(added);
     // Requests on other connections may overtake those of the watchers.
     while ((await openWatches(counted)) < connections.length);
     await write(WARM_UP);
     return await counted.count(EVENTS, () => write(EVENTS));
   };
-  const few = await measure();
-  const many = await measure();
+  const few = await measure(FEW_WATCHERS);
+  const many = await measure(MORE_WATCHERS);
   for (const connection of [...connections, writer]) connection.close();
   return {
-    calls: (many.calls - few.calls) / WATCHERS,
-    bytes: (many.bytes - few.bytes) / WATCHERS,
+    calls: (many.calls - few.calls) / MORE_WATCHERS,
+    bytes: (many.bytes - few.bytes) / MORE_WATCHERS,
     collections: few.collections + many.collections,
   };
 }

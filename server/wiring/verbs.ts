@@ -23,9 +23,8 @@ import { handleCreate } from "../endpoints/writes/create.js";
 import { handleDelete, handleDeleteCollection } from "../endpoints/writes/delete.js";
 import { handlePatch } from "../endpoints/writes/patch.js";
 import { handleUpdate } from "../endpoints/writes/update.js";
-import type { CounterCell } from "../http/fast-metrics.js";
 import type { Metrics } from "../http/metrics.js";
-import type { ServedResource } from "../kinds/served-resource.js";
+import type { StoredResource } from "../kinds/served-resource.js";
 import type { Registry } from "../registry/generic/registry.js";
 import type { Actions } from "../registry/write/action.js";
 import type { RequestContext } from "../request/request-state.js";
@@ -66,7 +65,8 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
         runs: observedRuns(metrics),
       },
     }),
-    countWatchEvents: watchEventCounter(metrics),
+    watchEvents: ({ group, version, resource }: StoredResource) =>
+      metrics.watchEvents.cell(group, version, resource),
   };
   const lists = {
     ...reads,
@@ -125,19 +125,6 @@ function verbAuthorizer(authorizer: Authorizer, verb: string) {
     const attributes = { user, info: { ...info, verb } };
     const { decision, reason } = await authorizer.authorize(attributes, state);
     if (decision !== "allow") throw denial(attributes, reason);
-  };
-}
-
-/** One cell per resource: the fan-out to watchers only adds a number. */
-function watchEventCounter(metrics: Metrics): (resource: ServedResource, events: number) => void {
-  const cells = new WeakMap<ServedResource, CounterCell>();
-  return (resource, events) => {
-    let cell = cells.get(resource);
-    if (cell === undefined) {
-      cell = metrics.watchEvents.cell(resource.group, resource.version, resource.resource);
-      cells.set(resource, cell);
-    }
-    cell.value += events;
   };
 }
 

@@ -44,7 +44,7 @@ export class ObjectEvent {
   /** The state before, for watchers whose selector it matched. */
   readonly previous: StoredObject | undefined;
   readonly appendedAtMs: number;
-  #encodings: Map<string, unknown> | undefined;
+  #encodings: Map<unknown, unknown> | undefined;
   #isRecent = true;
   #departure: StoredObject | undefined;
 
@@ -77,12 +77,12 @@ export class ObjectEvent {
    * The event as it goes over the wire, by representation; made by the first watcher that needs it
    * and shared by the others. Readers check what they find, as the cache knows no encodings.
    */
-  encoding(key: string): unknown {
+  encoding(key: unknown): unknown {
     return this.#encodings?.get(key);
   }
 
   /** Shares an encoding while the event is recent; who comes later makes one for itself. */
-  keepEncoding(key: string, encoding: unknown): void {
+  keepEncoding(key: unknown, encoding: unknown): void {
     if (!this.#isRecent) return;
     this.#encodings ??= new Map();
     this.#encodings.set(key, encoding);

@@ -16,34 +16,60 @@ import { prepareObjects } from "./prepare.js";
 import { parseGetOptions } from "./read-options.js";
 import { namespaceOf, type ReadServices } from "./resource-read.js";
 
+const DONE = Promise.resolve();
+
 /** Answers with one object. @throws {StatusError} 404, 406, 500, 503, 504 */
-export async function handleGet(
+export function handleGet(
   ctx: RequestContext,
   resource: StoredResource,
-  { reader, representations, compression }: ReadServices,
+  services: ReadServices,
+): Promise<void> {
+  const representation = services.representations.of(ctx, resource, false);
+  const wanted = parseGetOptions(ctx.state.info.query);
+  const waiting = services.reader.reach(wanted, ctx.state);
+  return waiting === undefined
+    ? answer(ctx, resource, representation, services)
+    : waiting.then(() => answer(ctx, resource, representation, services));
+}
+
+/** The view holds what was asked for. */
+function answer(
+  ctx: RequestContext,
+  resource: StoredResource,
+  representation: Representation,
+  services: ReadServices,
 ): Promise<void> {
   const { info } = ctx.state;
-  const representation = representations.of(ctx, resource, false);
-  const wanted = parseGetOptions(info.query);
-  if (wanted.kind !== "any" || !reader.view.isSynced) await reader.reach(wanted, ctx.state);
-
   const path = objectPath(namespaceOf(ctx, resource), info.name);
-  const object = reader.view.partition(resource.partition).get(path);
+  const object = services.reader.view.partition(resource.partition).get(path);
   if (object === undefined) throw notFound(resource, info.name);
   if (object.corruption !== undefined) throw unreadableObjects([path]);
-  if (resource.conversion?.remote !== undefined) {
-    await prepareObjects(resource, [object], ctx.state.signal);
-  }
+  const read: Read = { resource, representation, services, object };
+  const preparing =
+    resource.conversion?.remote === undefined
+      ? undefined
+      : prepareObjects(resource, [object], ctx.state.signal);
+  return preparing === undefined ? send(ctx, read) : preparing.then(() => send(ctx, read));
+}
 
+interface Read {
+  readonly resource: StoredResource;
+  readonly representation: Representation;
+  readonly services: ReadServices;
+  readonly object: StoredObject;
+}
+
+function send(ctx: RequestContext, read: Read): Promise<void> {
+  const { resource, representation, object } = read;
+  const { compression } = read.services;
   ctx.state.audit?.takeResponse(() => servedBytes(resource)(object).bytes);
   const headers = ["Content-Type", representation.contentType];
   const body = bodyOf(representation, object);
-  // Nearly always so; a promise less.
-  if (compression === undefined || body.length < compression.minBytes) {
-    sendBytes(ctx, 200, headers, body);
-  } else {
-    await sendCompressed(ctx, 200, headers, body, compression);
+  if (compression !== undefined && body.length >= compression.minBytes) {
+    return sendCompressed(ctx, 200, headers, body, compression);
   }
+  sendBytes(ctx, 200, headers, body);
+  return DONE;
 }
 
 function bodyOf(representation: Representation, object: StoredObject): Buffer {

@@ -26,8 +26,8 @@ export interface ReadServices {
   readonly representations: RepresentationSource;
   /** Absent = get and list are never compressed (S1-NEG-18). */
   readonly compression?: ListCompression;
-  /** Counts events delivered to watchers: apiserver_watch_events_total. */
-  countWatchEvents(resource: StoredResource, events: number): void;
+  /** What counts the events delivered to a resource's watchers: apiserver_watch_events_total. */
+  watchEvents(resource: StoredResource): { value: number };
 }
 
 /** The namespace that the request is about: none for a cluster-scoped type, also for a Namespace. */

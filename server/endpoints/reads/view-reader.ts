@@ -16,33 +16,41 @@ const SHOWN_DIGITS_MAX = 40;
 export interface ViewReader {
   readonly view: RegistryView;
   /**
-   * Resolves when the view can answer.
+   * Resolves when the view can answer; undefined when it can do so now.
    * @throws {StatusError} 503 not loaded, or the store is out of reach; 504 a future version
    */
-  reach(wanted: Wanted, request: Waiting): Promise<void>;
+  reach(wanted: Wanted, request: Waiting): Promise<void> | undefined;
 }
 
 export function createViewReader(view: RegistryView, freshness: Barrier): ViewReader {
   return {
     view,
-    async reach(wanted, request) {
-      switch (wanted.kind) {
-        case "any":
-          break;
-        case "mostRecent":
-          if (!request.isFresh) await reachNow(freshness, request);
-          break;
-        case "atLeast":
-        case "exact":
-          if (view.revision < wanted.revision) {
-            await reachRevision(view, freshness, wanted, request);
-          }
-          break;
-      }
-      // Also after waiting: a defect may have struck meanwhile.
-      if (!view.isSynced) throw serviceUnavailable("the view of the registry is still loading");
+    reach(wanted, request) {
+      const waiting = wait(wanted, request);
+      if (waiting !== undefined) return waiting.then(refuseUnlessSynced);
+      refuseUnlessSynced();
+      return undefined;
     },
   };
+
+  function wait(wanted: Wanted, request: Waiting): Promise<void> | undefined {
+    switch (wanted.kind) {
+      case "any":
+        return undefined;
+      case "mostRecent":
+        return request.isFresh ? undefined : reachNow(freshness, request);
+      case "atLeast":
+      case "exact":
+        return view.revision < wanted.revision
+          ? reachRevision(view, freshness, wanted, request)
+          : undefined;
+    }
+  }
+
+  /** Also after waiting: a defect may have struck meanwhile. */
+  function refuseUnlessSynced(): void {
+    if (!view.isSynced) throw serviceUnavailable("the view of the registry is still loading");
+  }
 }
 
 async function reachRevision(

@@ -89,6 +89,8 @@ class WatchStream implements WatchSink, Tick {
   readonly #takeSeats: () => () => void;
   readonly #endsAtMs: number;
   #nextBookmarkAtMs: number;
+  /** Events sent of the resource, by all its watches. */
+  readonly #events: { value: number };
   #watcher: Watcher | undefined;
   #hasSentEvent = false;
   #isEnding = false;
@@ -104,6 +106,7 @@ class WatchStream implements WatchSink, Tick {
     this.#selector = selector;
     this.#options = options;
     this.#services = services;
+    this.#events = services.watchEvents(resource);
     const now = services.ticker.now();
     const lengthMs =
       options.timeoutSeconds === undefined || options.timeoutSeconds === 0
@@ -213,7 +216,7 @@ class WatchStream implements WatchSink, Tick {
   }
 
   #sendReady(type: EventType, object: StoredObject, event: ObjectEvent): boolean {
-    this.#services.countWatchEvents(this.resource, 1);
+    this.#events.value++;
     // A table names its columns once, in the first event (S1-TABLE-05).
     const isFirst = !this.#hasSentEvent;
     this.#hasSentEvent = true;
@@ -320,7 +323,7 @@ class WatchStream implements WatchSink, Tick {
       const key = `${this.#services.naming.groupDomain}/initial-events-end`;
       this.#putBookmark(out, revision, { [key]: "true" });
     }
-    this.#services.countWatchEvents(this.resource, count);
+    this.#events.value += count;
     const isOpen = out.length === 0 ? !this.#sink.isClosed : await stream.write(out);
     out.release();
     return isOpen && !this.#isEnding;
@@ -427,7 +430,11 @@ interface Told {
 function sharedEncoding(representation: Representation, told: Told): SharedChunk {
   const { type, object, event, isFirst } = told;
   const isDeparture = object !== event.object;
-  const key = `${representation.id}/${type}${isDeparture ? "/departure" : ""}${isFirst ? "/first" : ""}`;
+  // Nearly all are told what happened, as it happened: no text is put together for each of them.
+  const isUsual = type === event.type && !isDeparture && !isFirst;
+  const key = isUsual
+    ? representation
+    : `${representation.id}/${type}${isDeparture ? "/departure" : ""}${isFirst ? "/first" : ""}`;
   const known = event.encoding(key);
   if (known instanceof SharedChunk) return known;
   const out = new ChunkWriter();

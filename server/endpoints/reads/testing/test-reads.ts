@@ -64,7 +64,7 @@ export async function openTestReads(
       ...(options.now !== undefined && { now: options.now }),
     }),
     ...(options.compression !== undefined && { compression: options.compression }),
-    countWatchEvents() {},
+    watchEvents: () => ({ value: 0 }),
   };
   const logger: Logger = {
     ...silentLogger,

@@ -1,0 +1,38 @@
+/**
+ * The regression gate: what a get, a create, an update and a watch event cost, in calls of our own functions
+ * and in bytes of V8's heap. Counted and not timed, so it says the same on a slow machine and a fast one.
+ *
+ * A change that makes one of them dearer by a tenth fails here. Where the price is worth paying, the bound
+ * moves in the same change, whose message says why; `node dist/e2e/bench/counts.js` prints the counts. Where
+ * something became cheaper by a tenth, move it as well, or the gain can be lost again unseen.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { countAll } from "./counts.js";
+
+/** On Node 20 without optimised code, over HTTP/1.1 and the embedded store. */
+const BOUNDS: Readonly<Record<string, { readonly calls: number; readonly bytes?: number }>> = {
+  get: { calls: 288, bytes: 35_000 },
+  create: { calls: 946, bytes: 96_000 },
+  update: { calls: 1_064, bytes: 110_000 },
+  // Of its bytes most are Node's, and few: they are not the same each time.
+  "watch event": { calls: 25.2 },
+};
+const TOLERANCE = 1.1;
+/** What Node allocates by itself differs from release to release. */
+const BYTES_ARE_KNOWN = process.version.startsWith("v20.");
+
+test("a get, a create, an update and a watch event are no dearer than they were", async (t) => {
+  const counts = await countAll(true);
+  for (const [name, bound] of Object.entries(BOUNDS)) {
+    const counted = counts[name];
+    assert.ok(counted !== undefined, name);
+    const { calls, bytes } = counted;
+    t.diagnostic(`${name}: ${calls.toFixed(1)} calls, ${bytes.toFixed(0)} bytes`);
+    const change = `${name}: ${calls.toFixed(1)} calls, bound ${bound.calls}`;
+    assert.ok(calls <= bound.calls * TOLERANCE, change);
+    if (!BYTES_ARE_KNOWN || bound.bytes === undefined) continue;
+    const growth = `${name}: ${bytes.toFixed(0)} bytes of heap, bound ${bound.bytes}`;
+    assert.ok(bytes <= bound.bytes * TOLERANCE, growth);
+  }
+});
