@@ -89,6 +89,8 @@ class WatchStream implements WatchSink, Tick {
   readonly #takeSeats: () => () => void;
   readonly #endsAtMs: number;
   #nextBookmarkAtMs: number;
+  /** Converts objects of the resource elsewhere; most are not converted so. */
+  readonly #remote: ReturnType<typeof remoteOf>;
   /** Events sent of the resource, by all its watches. */
   readonly #events: { value: number };
   #watcher: Watcher | undefined;
@@ -106,6 +108,7 @@ class WatchStream implements WatchSink, Tick {
     this.#selector = selector;
     this.#options = options;
     this.#services = services;
+    this.#remote = remoteOf(resource);
     this.#events = services.watchEvents(resource);
     const now = services.ticker.now();
     const lengthMs =
@@ -171,7 +174,7 @@ class WatchStream implements WatchSink, Tick {
       this.#fail(unreadableObjects([object.path]));
       return false;
     }
-    const preparing = this.#prepare(object, event);
+    const preparing = this.#remote === undefined ? undefined : this.#prepare(object, event);
     if (preparing !== undefined) {
       this.#isPreparing = true;
       void this.#sendPrepared(preparing, type, object, event);
@@ -182,8 +185,7 @@ class WatchStream implements WatchSink, Tick {
 
   /** Converts the object together with those that come behind it. */
   #prepare(object: StoredObject, event: ObjectEvent): Promise<void> | undefined {
-    const remote = remoteOf(this.resource);
-    if (remote === undefined || remote.isReady(object)) return undefined;
+    if (this.#remote?.isReady(object) !== false) return undefined;
     const ring = this.#partition?.ring;
     const objects = [object];
     let sequence = ring?.sequenceAfter(event.revision);
