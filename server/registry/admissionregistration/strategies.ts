@@ -1,5 +1,6 @@
 /** Strategies of admissionregistration: webhook configurations and policies. */
-import type { StrategyTable } from "../../kinds/strategy.js";
+import { deepEqual } from "../../api/deep-equal.js";
+import type { ResourceStrategy, StrategyTable } from "../../kinds/strategy.js";
 import { replacedWhenSeen, specAndStatus, statusOnly } from "../generic/status-parts.js";
 import {
   validatesMutatingBinding,
@@ -12,40 +13,50 @@ import { validatesWebhooks } from "./validate-webhooks.js";
 /** All judge other writes, so they are replaced only by a client that has seen what is there. */
 export const admissionStrategies: StrategyTable = {
   "admissionregistration/mutatingwebhookconfigurations": {
-    judges: "cluster",
+    ...judgesBy("webhooks"),
     ...validatesWebhooks,
     ...replacedWhenSeen,
     generationFields: ["webhooks"],
   },
   "admissionregistration/validatingwebhookconfigurations": {
-    judges: "cluster",
+    ...judgesBy("webhooks"),
     ...validatesWebhooks,
     ...replacedWhenSeen,
     generationFields: ["webhooks"],
   },
   "admissionregistration/validatingadmissionpolicies": {
-    judges: "cluster",
+    ...judgesBy("spec"),
     ...validatesValidatingPolicy,
     ...specAndStatus,
     ...statusOnly,
     ...replacedWhenSeen,
   },
   "admissionregistration/validatingadmissionpolicybindings": {
-    judges: "cluster",
+    ...judgesBy("spec"),
     ...validatesValidatingBinding,
     ...replacedWhenSeen,
     generationFields: ["spec"],
   },
   "admissionregistration/mutatingadmissionpolicies": {
-    judges: "cluster",
+    ...judgesBy("spec"),
     ...validatesMutatingPolicy,
     ...replacedWhenSeen,
     generationFields: ["spec"],
   },
   "admissionregistration/mutatingadmissionpolicybindings": {
-    judges: "cluster",
+    ...judgesBy("spec"),
     ...validatesMutatingBinding,
     ...replacedWhenSeen,
     generationFields: ["spec"],
   },
 };
+
+/** Labels, owners and reports of a rule decide nothing, so writing them disturbs no writer. */
+function judgesBy(
+  member: "spec" | "webhooks",
+): Required<Pick<ResourceStrategy, "judges" | "judgesAlike">> {
+  return {
+    judges: "cluster",
+    judgesAlike: (next, current) => deepEqual(next[member], current[member]),
+  };
+}
