@@ -4,6 +4,7 @@
  * and undone by `heal`; nothing here knows when or why.
  */
 import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
@@ -136,6 +137,18 @@ export class Replica implements AsyncDisposable {
 
   get #preloads(): readonly string[] {
     return this.#options.preloads?.get(this.index) ?? [];
+  }
+
+  /** Path of the administrator's kubeconfig, which names this replica. */
+  get kubeconfig(): string {
+    return join(this.#dataDir, "admin.kubeconfig");
+  }
+
+  /** Ends the process in good order, as an upgrade does. @throws {AssertionError} its exit status is not 0 */
+  async stop(): Promise<void> {
+    await this.#starting;
+    await this.#server?.stop();
+    this.#server = undefined;
   }
 
   async kill(): Promise<void> {

@@ -46,6 +46,8 @@ export interface EtcdProcess extends AsyncDisposable {
 export interface EtcdCluster extends AsyncDisposable {
   readonly members: readonly EtcdProcess[];
   readonly endpoints: readonly string[];
+  /** Where each member tells its metrics: "http://127.0.0.1:2381/metrics". */
+  readonly metricsUrls: readonly string[];
   stop(): Promise<void>;
 }
 
@@ -135,6 +137,7 @@ export async function startEtcdCluster(
   return {
     members,
     endpoints: members.map((member) => member.endpoint),
+    metricsUrls: plans.map(({ metricsPort }) => `http://127.0.0.1:${metricsPort}/metrics`),
     stop,
     [Symbol.asyncDispose]: stop,
   };

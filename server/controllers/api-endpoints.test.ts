@@ -71,7 +71,7 @@ test("CARD-01: the API's Service leads to the replicas that are there, repaired 
     const ending = new AbortController();
     const common = { objects, naming, clock: systemClock, logger: silentLogger };
     const options = { ...common, address, serviceIp: "10.0.0.1" };
-    const running = runApiEndpoints(options, ending.signal);
+    const running = runApiEndpoints(options, ending.signal, noSignal);
     return async () => {
       ending.abort();
       await running;

@@ -30,9 +30,13 @@ const PORT_NAME = "https";
 /** How long a replica that ends may take to say so. */
 const FAREWELL_MS = 3_000;
 
-/** Runs until the signal aborts, then says goodbye. */
+/**
+ * Runs until `leaving` aborts, then says goodbye; ends without a word when `signal` does, as nothing
+ * of the registry is at work any more.
+ */
 export async function runApiEndpoints(
   options: ApiEndpointsOptions,
+  leaving: AbortSignal,
   signal: AbortSignal,
 ): Promise<void> {
   const { naming, logger } = options;
@@ -48,8 +52,10 @@ export async function runApiEndpoints(
     return RENEW_MS;
   };
   const name = "api-endpoints";
-  await runSyncLoop({ ...options, name, watches, intervalMs: RENEW_MS, sync }, signal);
-  const farewell = AbortSignal.timeout(FAREWELL_MS);
+  const either = AbortSignal.any([leaving, signal]);
+  await runSyncLoop({ ...options, name, watches, intervalMs: RENEW_MS, sync }, either);
+  if (signal.aborted) return;
+  const farewell = AbortSignal.any([signal, AbortSignal.timeout(FAREWELL_MS)]);
   try {
     await lease.release(farewell);
     await wanted.apply(lease.others(), farewell);

@@ -38,8 +38,8 @@ export class Presence {
       serviceIp: firstServiceAddress(range),
     };
     const { lifecycle } = serving;
-    const signal = AbortSignal.any([this.#ending.signal, lifecycle.signal]);
-    this.#left = runApiEndpoints(options, signal).catch((error: unknown) => {
+    const running = runApiEndpoints(options, this.#ending.signal, lifecycle.signal);
+    this.#left = running.catch((error: unknown) => {
       logger.error({ err: error }, "the endpoints of the API are not kept");
     });
     lifecycle.spawn("API endpoints", () => this.#left);

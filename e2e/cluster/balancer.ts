@@ -1,0 +1,83 @@
+/**
+ * HAProxy before the replicas of a harness: deploy/haproxy.cfg, as people run it, with the ports of this
+ * machine put in.
+ */
+import { readFile, writeFile } from "node:fs/promises";
+import { createConnection } from "node:net";
+import { join } from "node:path";
+import { makeTempDir } from "../harness/temp-dir.js";
+import { Child, freePort } from "../tools/child.js";
+import { repositoryRoot, requireTool } from "../tools/find-tool.js";
+
+export interface Balancer extends AsyncDisposable {
+  readonly url: string;
+  /** Connections open now, by replica, as the balancer counts them. */
+  connections(): Promise<number[]>;
+  /** Ends it at once and starts it again on the same port: all connections break. */
+  restart(): Promise<void>;
+}
+
+export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
+  const path = await requireTool("haproxy");
+  const folder = await makeTempDir("haproxy");
+  const port = await freePort();
+  const socket = join(folder.path, "admin.sock");
+  const file = join(folder.path, "haproxy.cfg");
+  const text = await readFile(join(repositoryRoot(), "deploy", "haproxy.cfg"), "utf8");
+  await writeFile(file, localConfig(text, { port, ports, socket }));
+  const start = async () => {
+    const child = new Child(path, ["-db", "-f", file]);
+    await child.waitUntilReady(async () => (await ask(socket, "show info")).includes("Uptime"));
+    return child;
+  };
+  let child = await start();
+  return {
+    url: `https://127.0.0.1:${port}`,
+    async connections() {
+      const lines = (await ask(socket, "show stat")).split("\n").map((line) => line.split(","));
+      // proxy, server, queue, maximum of it, current sessions
+      return ports.map((_, index) => {
+        const line = lines.find(
+          ([proxy, server]) => proxy === "replicas" && server === `r${index}`,
+        );
+        return Number(line?.[4] ?? 0);
+      });
+    },
+    async restart() {
+      await child.end("SIGKILL");
+      child = await start();
+    },
+    async [Symbol.asyncDispose]() {
+      await child.end("SIGTERM");
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function localConfig(
+  text: string,
+  { port, ports, socket }: { port: number; ports: readonly number[]; socket: string },
+): string {
+  const servers = ports.map((one, index) => `  server r${index} 127.0.0.1:${one}`).join("\n");
+  return (
+    text
+      .replace(/^global$/m, `global\n  stats socket ${socket} mode 600 level admin`)
+      .replace(/bind :\d+/, `bind 127.0.0.1:${port}`)
+      .replace("inter 1s", "inter 200ms")
+      // Each connection needs two descriptors, of which a test has few.
+      .replace(/maxconn \d+/, "maxconn 1000")
+      .replace(/(?: {2}server .*\n)+/, `${servers}\n`)
+  );
+}
+
+function ask(path: string, command: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const socket = createConnection(path, () => socket.write(`${command}\n`));
+    socket.on("data", (chunk) => {
+      text += String(chunk);
+    });
+    socket.once("end", () => resolve(text));
+    socket.once("error", reject);
+  });
+}

@@ -1,0 +1,95 @@
+/** A run as people watch it: a screen that is drawn anew each second on a terminal, plain lines elsewhere. */
+import type { Progress, ScenarioReport } from "./run-scenario.js";
+import type { Topology } from "./topology.js";
+
+const CLEAR = "\x1b[2J\x1b[H";
+/** Seconds that the little graph shows. */
+const GRAPH_SECONDS = 60;
+const BARS = " ▁▂▃▄▅▆▇█";
+/** Plain lines come less often. */
+const LINE_EVERY = 5;
+
+export interface View {
+  progress(progress: Progress): void;
+  done(report: ScenarioReport): void;
+}
+
+export function openView(topology: Topology, output: NodeJS.WriteStream): View {
+  const finished: string[] = [];
+  const done = (report: ScenarioReport) => {
+    const line = verdictLine(report);
+    finished.push(line);
+    output.write(`${line}\n`);
+  };
+  if (!output.isTTY) {
+    return {
+      done,
+      progress({ scenario, seconds, faults }) {
+        const last = seconds.at(-2);
+        if (last === undefined || last.at % LINE_EVERY !== 0) return;
+        const active = faults.filter(({ to }) => to === undefined).map(({ verb }) => verb);
+        output.write(`${scenario.name} ${last.at} s: ${numbers(last)} ${active.join(", ")}\n`);
+      },
+    };
+  }
+  return {
+    done,
+    progress({ scenario, seconds, faults, violations }) {
+      const recent = seconds.slice(-GRAPH_SECONDS - 1, -1);
+      const top = Math.max(1, ...recent.map(({ good }) => good));
+      const graph = (of: (second: (typeof recent)[number]) => number) =>
+        recent.map((second) => BARS[Math.ceil((of(second) / top) * (BARS.length - 1))]).join("");
+      const active = faults.filter(({ to }) => to === undefined).map(({ verb }) => verb);
+      const last = recent.at(-1);
+      output.write(
+        [
+          `${CLEAR}${topology.url}  ${describe(topology)}`,
+          "",
+          `${scenario.name}: ${scenario.promise}`,
+          `fault now: ${active.join(", ") || "none"}`,
+          "",
+          `succeeded ${graph(({ good }) => good)}`,
+          `failed    ${graph(({ failed }) => failed)}`,
+          last === undefined ? "" : numbers(last),
+          `guarantees broken: ${violations.length}${violations
+            .slice(0, 3)
+            .map((text) => `\n  ${text}`)
+            .join("")}`,
+          "",
+          ...finished,
+          "",
+        ].join("\n"),
+      );
+    },
+  };
+}
+
+export function describe({
+  replicas,
+  cluster,
+  balancer,
+  redis,
+  prometheus,
+  missing,
+}: Topology): string {
+  const parts = [
+    `${replicas.length} replicas`,
+    `${cluster.etcd?.members.length ?? 0} etcd members`,
+    ...(balancer === undefined ? [] : ["HAProxy"]),
+    ...(redis === undefined ? [] : ["Redis"]),
+    ...(prometheus === undefined ? [] : ["Prometheus"]),
+  ];
+  const without = missing.length === 0 ? "" : ` (not to be had: ${missing.join(", ")})`;
+  return parts.join(", ") + without;
+}
+
+function numbers({ good, failed, p99Ms, stalenessMs }: Progress["seconds"][number]): string {
+  const ms = (value: number | undefined) => (value === undefined ? "-" : `${value.toFixed(1)} ms`);
+  return `${good} good, ${failed} failed, p99 ${ms(p99Ms)}, events late by ${ms(stalenessMs)}`;
+}
+
+function verdictLine({ scenario, result, recoverySeconds, broken }: ScenarioReport): string {
+  const numbersText = `${result.operations} requests, ${result.failures} failed, ${result.relists} relists, recovered after ${recoverySeconds?.toFixed(1) ?? "-"} s`;
+  const verdict = broken.length === 0 ? "kept  " : "BROKEN";
+  return [`${verdict} ${scenario.name}: ${numbersText}`, ...broken.slice(0, 5)].join("\n         ");
+}

@@ -1,0 +1,178 @@
+/**
+ * What is below deploy/. No container engine runs here: the Dockerfile's own steps are taken in a clean
+ * directory, and what they leave is started as the image would start it; the compose file is read and
+ * held against what it refers to.
+ */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { parse } from "yaml";
+import { parseCommandLine } from "../server/config/command-line.js";
+import { makeTempDir } from "./harness/temp-dir.js";
+import { missingHelm } from "./helm/chart.js";
+import { renderManifests } from "./helm/manifests.js";
+import { Child, freePort } from "./tools/child.js";
+import { findTool, repositoryRoot } from "./tools/find-tool.js";
+
+const ROOT = repositoryRoot();
+const DEPLOY = join(ROOT, "deploy");
+const read = (name: string) => readFile(join(DEPLOY, name), "utf8");
+const run = promisify(execFile);
+
+interface Stage {
+  readonly name: string;
+  readonly lines: readonly { readonly word: string; readonly rest: string }[];
+}
+
+function parseStages(text: string): Stage[] {
+  const stages: { name: string; lines: { word: string; rest: string }[] }[] = [];
+  for (const line of text.split("\n")) {
+    const [, word = "", rest = ""] = /^([A-Z]+) (.*)$/.exec(line) ?? [];
+    if (word === "FROM") stages.push({ name: / AS (\S+)$/.exec(rest)?.[1] ?? "", lines: [] });
+    else if (word !== "") stages.at(-1)?.lines.push({ word, rest });
+  }
+  return stages;
+}
+
+test("the Dockerfile's steps leave a server that starts, is healthy, and ends by the signal", async (t) => {
+  const [build, dependencies, image] = parseStages(await read("Dockerfile"));
+  assert.ok(build && dependencies && image);
+  await using folder = await makeTempDir("image");
+  const source = join(folder.path, "src");
+  const target = join(folder.path, "opt-keelson");
+  await mkdir(source);
+  await mkdir(target);
+  for (const { word, rest } of build.lines) {
+    if (word === "COPY") {
+      const [, ...parts] = rest.split(" ").reverse();
+      for (const part of parts) await cp(join(ROOT, part), join(source, part), { recursive: true });
+    }
+    if (word !== "RUN") continue;
+    // What the registry would give is here already.
+    if (rest.startsWith("npm ci")) await run("ln", ["-s", join(ROOT, "node_modules"), source]);
+    else await run("sh", ["-ec", rest], { cwd: source });
+  }
+  const tests = (await readdir(join(source, "dist"), { recursive: true })).filter((path) =>
+    /\.test\.|testing|e2e/.test(path),
+  );
+  assert.deepEqual(tests, [], "the image has nothing of the tests");
+  const copies = image.lines.filter(({ word }) => word === "COPY").map(({ rest }) => rest);
+  for (const copy of copies) {
+    const [, from = "", to = ""] = /^--from=\S+ \/src\/(\S+) (\S+)$/.exec(copy) ?? [];
+    await cp(join(source, from), join(target, to === "./" ? from : to), {
+      recursive: true,
+      verbatimSymlinks: true,
+    });
+  }
+  const { stdout } = await run("du", ["-sk", join(target, "dist")]);
+  t.diagnostic(`dist of the image: ${stdout.split("\t")[0]} KiB`);
+
+  const of = (word: string) =>
+    image.lines.filter((line) => line.word === word).map(({ rest }) => rest);
+  assert.deepEqual(of("USER"), ["65532:65532"]);
+  assert.deepEqual(of("STOPSIGNAL"), ["SIGTERM"]);
+  const [entry] = of("ENTRYPOINT").map((text) => JSON.parse(text) as string[]);
+  assert.deepEqual(entry, ["keelson"]);
+  const command = (JSON.parse(of("CMD")[0] ?? "[]") as string[]).map((arg) =>
+    arg.replace("/var/lib/keelson", join(folder.path, "data")).replace("0.0.0.0", "127.0.0.1"),
+  );
+  const port = await freePort();
+  const main = join(target, "dist", "server", "main.js");
+  const child = new Child(
+    process.execPath,
+    [main, ...command, `--secure-port=${port}`],
+    folder.path,
+  );
+  await child.waitUntilReady(async () => child.output.includes(" ready"));
+  const check = JSON.parse(
+    /CMD (\[.*\])$/.exec(of("HEALTHCHECK")[0] ?? "")?.[1] ?? "[]",
+  ) as string[];
+  const environment = (value: string) => ({ env: { ...process.env, KEELSON_PORT: value } });
+  await run(process.execPath, check.slice(1), environment(String(port)));
+  await assert.rejects(run(process.execPath, check.slice(1), environment("1")));
+  await child.end("SIGTERM");
+  assert.equal(child.exitCode, 0);
+});
+
+test("the compose file refers to files, volumes and services that are there, with flags that are known", async () => {
+  const compose = parse(await read("compose.yaml"), { merge: true });
+  const services: [string, Record<string, unknown>][] = Object.entries(compose.services);
+  const names = services.map(([name]) => name);
+  for (const [name, service] of services) {
+    for (const other of (service.depends_on as string[] | undefined) ?? [])
+      assert.ok(names.includes(other), other);
+    for (const volume of (service.volumes as string[] | undefined) ?? []) {
+      const [from = ""] = volume.split(":");
+      const isThere = from.startsWith(".")
+        ? existsSync(join(DEPLOY, from))
+        : from in compose.volumes;
+      assert.ok(isThere, `${name}: ${volume}`);
+    }
+    for (const { source } of (service.configs as { source: string }[] | undefined) ?? []) {
+      assert.ok(source in compose.configs, `${name}: ${source}`);
+    }
+    if (!name.startsWith("keelson")) continue;
+    const command = (service.command as string[]).filter(
+      (arg) => !arg.startsWith("--token-auth-file"),
+    );
+    assert.equal(parseCommandLine(command).action, "run", command.join(" "));
+    assert.ok(
+      JSON.stringify(service.command).includes("--token-auth-file=/etc/keelson/tokens.csv"),
+    );
+  }
+  // The balancer and Prometheus know the replicas and members by the names of their services.
+  const haproxy = await read("haproxy.cfg");
+  const prometheus = parse(await read("prometheus.yml"));
+  const targets: string[] = prometheus.scrape_configs.flatMap(
+    ({ static_configs }: { static_configs: { targets: string[] }[] }) =>
+      static_configs.flatMap(({ targets: all }) => all),
+  );
+  for (const name of names.filter((one) => /^(keelson|etcd)-/.test(one))) {
+    assert.ok(
+      targets.some((target) => target.startsWith(`${name}:`)),
+      name,
+    );
+    if (name.startsWith("keelson"))
+      assert.match(haproxy, new RegExp(`server ${name} ${name}:6443`));
+  }
+});
+
+test("HAProxy takes the configuration", {
+  skip: (await findTool("haproxy")) === undefined && "HAProxy is not to be had",
+}, async () => {
+  const path = await findTool("haproxy");
+  // Names of replicas are known inside the compose network only.
+  await using folder = await makeTempDir("haproxy");
+  const text = (await read("haproxy.cfg")).replace(/keelson-\d:6443/g, "127.0.0.1:6443");
+  const file = join(folder.path, "haproxy.cfg");
+  await writeFile(file, text);
+  await run(path ?? "", ["-c", "-f", file]);
+});
+
+test("systemd's units start the command with flags that are known, and give it time to end", async () => {
+  for (const name of await readdir(join(DEPLOY, "systemd"))) {
+    const unit = await read(join("systemd", name));
+    const [, line = ""] = /^ExecStart=\S*keelson (.*)$/m.exec(unit) ?? [];
+    const etcd = "--etcd-servers=http://127.0.0.1:2379";
+    const args = line
+      .replace(/\$\{STATE_DIRECTORY\}/, "/tmp/x")
+      .replace("$KEELSON_FLAGS", etcd)
+      .split(" ");
+    assert.equal(parseCommandLine(args).action, "run", name);
+    assert.match(unit, /^TimeoutStopSec=120s$/m);
+    assert.match(unit, /^Restart=always$/m);
+  }
+});
+
+test("the plain manifests are what the chart renders", {
+  skip: await missingHelm("helm-4"),
+}, async () => {
+  const hint = "build, then node dist/e2e/helm/write-manifests.js";
+  for (const [name, text] of Object.entries(await renderManifests("helm-4"))) {
+    assert.equal(await read(join("kustomize", name)), text, hint);
+  }
+});
