@@ -21,6 +21,7 @@ export interface Tick {
 export class WatchTicker {
   readonly #clock: Clock;
   readonly #watches = new Set<Tick>();
+  #isOver = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -36,14 +37,17 @@ export class WatchTicker {
 
   add(watch: Tick): void {
     this.#watches.add(watch);
+    // Whoever comes back on a connection that is still open would hold up the end until it is cut.
+    if (this.#isOver) setImmediate(() => this.#end(watch));
   }
 
   remove(watch: Tick): void {
     this.#watches.delete(watch);
   }
 
-  /** Ends all watches cleanly, for a shutdown (S1-WATCH-27). */
+  /** Ends all watches cleanly, for a shutdown (S1-WATCH-27), and those that are opened from now on. */
   endAll(): void {
+    this.#isOver = true;
     for (const watch of this.#watches) this.#end(watch);
   }
 
