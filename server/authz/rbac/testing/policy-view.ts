@@ -2,11 +2,13 @@
  * PolicyView: real partitions of the four kinds, without a store: tests put and delete roles and
  * bindings, and what follows the partitions is told as it is by the feed.
  */
+
 import { DEFAULT_RING_LIMITS } from "../../../../storage/cache/event-ring.js";
 import { ObjectTree } from "../../../../storage/cache/object-tree.js";
 import { Partition } from "../../../../storage/cache/partition.js";
 import { Retention } from "../../../../storage/cache/retention.js";
 import { type Revision, toRevision } from "../../../../storage/kv/store.js";
+import { ByteArena } from "../../../../storage/objects/byte-arena.js";
 import { objectPath, type PartitionId, partitionId } from "../../../../storage/objects/keys.js";
 import {
   decodeStoredObject,
@@ -51,6 +53,7 @@ export interface TestBinding {
 
 export class PolicyView implements ObservedView {
   revision = toRevision(1);
+  readonly arena = new ByteArena();
   readonly index: RbacIndex;
   readonly authorizer: RbacAuthorizer;
   readonly #partitions = new Map<PartitionId, Partition>();
