@@ -169,7 +169,7 @@ const TABLES: readonly [args: string, header: string, row: string][] = [
   [
     "flowschemas",
     "NAME PRIORITYLEVEL MATCHINGPRECEDENCE DISTINGUISHERMETHOD AGE MISSINGPL",
-    `flow slow-lane 900 ByUser ${SECONDS} \\?`,
+    `flow slow-lane 900 ByUser ${SECONDS} False`,
   ],
   [
     "prioritylevelconfigurations",
