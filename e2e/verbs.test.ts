@@ -165,9 +165,8 @@ async function exercise(
 function whenMarked(client: HttpsClient, path: string): Promise<ApiObject> {
   return eventually("a control loop has written the status", async () => {
     const { object } = (await client.get(path)).expect(200);
-    return object.status !== undefined && Object.keys(object.status).length > 0
-      ? object
-      : undefined;
+    const status = object.status as object | undefined;
+    return status !== undefined && Object.keys(status).length > 0 ? object : undefined;
   });
 }
 

@@ -43,9 +43,10 @@ import { outageIn } from "./write-queue.js";
 
 /**
  * Attempts of one write. Each that fails means that another write to the same went through, or that a
- * rule changed; writers of one replica queue up, so this is about writers of other replicas.
+ * rule changed; writers of one replica queue up, so this is about writers of other replicas. Services
+ * that race for the last addresses of a range need the most: an attempt each that is lost.
  */
-const ATTEMPTS_MAX = 100;
+const ATTEMPTS_MAX = 200;
 
 /** What a write is about, and what its verb makes of it. */
 export interface WritePlan {
