@@ -85,6 +85,7 @@ async function send(
     req: request,
     res: response,
     state,
+    headers: sent,
     get: (name: string) => sent[name.toLowerCase()] ?? "",
   };
   const { group, version, resource, verb } = state.info;
