@@ -13,6 +13,7 @@ import { startEtcd } from "./tools/etcd.js";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+const FLOW_SCHEMAS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 /** Control loops would write as well, and so would leases. */
 const NO_LOOPS = ["--run-controllers=false", "--endpoint-reconciler-type=none"];
 
@@ -33,6 +34,10 @@ test("CARD-02: every write is one transaction of etcd, and its revision is the o
   // What a replica writes of its own accord, at its start.
   await eventually("the replica has published whom it trusts", async () => {
     return (await client.get(TRUST)).status === 200;
+  });
+  await eventually("the default flow schemas are made and marked", async () => {
+    const { items } = await client.get(FLOW_SCHEMAS);
+    return items.length === 13 && items.every(({ status }) => status !== undefined);
   });
   const transactions = () => countedBy(etcd.endpoint, callsOf("Txn"));
   await using store = await openEtcdStore(

@@ -192,3 +192,12 @@ function scanRepeated(text: string): RepeatedKey[] {
   }
   return found;
 }
+
+/**
+ * For messages: text as it is, anything else as JSON. Not `String(value)`, which an object with a
+ * member `toString` makes throw.
+ */
+export function jsonToText(value: JsonValue | undefined): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : stringifyJson(value);
+}

@@ -2,8 +2,10 @@
  * ConversionReview: the question to a conversion webhook and what is believed of its answer. A webhook
  * may change everything but what an object is: of its metadata only labels and annotations count.
  */
+
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { jsonToText } from "../codec/json.js";
 
 /** The answer is none, or not to be believed; the message is for the client. */
 export class ConversionFailure extends Error {
@@ -34,7 +36,7 @@ export function readReview(answer: JsonValue, question: ReviewQuestion): readonl
   const apiVersion = `${group}/${version}`;
   if (!isJsonObject(answer)) throw new ConversionFailure("expected a ConversionReview");
   if (answer.kind !== "ConversionReview" || answer.apiVersion !== apiVersion) {
-    const got = `${String(answer.apiVersion)}, Kind=${String(answer.kind)}`;
+    const got = `${jsonToText(answer.apiVersion)}, Kind=${jsonToText(answer.kind)}`;
     throw new ConversionFailure(
       `expected webhook response of ${apiVersion}, Kind=ConversionReview, got ${got}`,
     );

@@ -73,6 +73,20 @@ async function create(name: string, finalizers: string[] = []): Promise<void> {
   await send("POST", CONFIG_MAPS, { metadata: { name, finalizers } });
 }
 
+test("options of another kind are refused in words, whatever stands for the kind", async () => {
+  await create("odd");
+  for (const body of [
+    { kind: [{ toString: null }] },
+    { kind: { toString: 1, valueOf: {} } },
+    { dryRun: [{ toString: null }] },
+  ]) {
+    await assert.rejects(
+      send("DELETE", `${CONFIG_MAPS}/odd`, body),
+      (error) => error instanceof StatusError && [400, 422].includes(error.code),
+    );
+  }
+});
+
 test("S1-DEL-01: options come as JSON, as YAML, as Protobuf, or in the query", async () => {
   const options = { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: "Orphan" };
   const encoded = protobuf.forKind("", "v1", "DeleteOptions")?.encodeObject(options);

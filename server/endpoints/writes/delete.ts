@@ -4,6 +4,7 @@ import { invalidValue } from "../../api/field-errors.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { badRequest, type FieldError, invalidOptions } from "../../api/status.js";
+import { jsonToText } from "../../codec/json.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { deleteObject } from "../../registry/write/delete.js";
 import { deleteCollection } from "../../registry/write/delete-collection.js";
@@ -132,7 +133,7 @@ function fromBody(body: JsonValue, errors: FieldError[]): RawDeleteOptions {
   const kind = options.kind ?? "DeleteOptions";
   if (kind !== "DeleteOptions") {
     throw badRequest(
-      `decoded object cannot be converted to DeleteOptions: it is a ${String(kind)}`,
+      `decoded object cannot be converted to DeleteOptions: it is a ${jsonToText(kind)}`,
     );
   }
   const preconditions = present(options.preconditions);
@@ -151,10 +152,7 @@ function fromBody(body: JsonValue, errors: FieldError[]): RawDeleteOptions {
       preconditions === undefined
         ? undefined
         : toPreconditions(requireObject(preconditions, "preconditions")),
-    isDryRun: parseDryRun(
-      dryRun.map((value) => (typeof value === "string" ? value : String(value))),
-      errors,
-    ),
+    isDryRun: parseDryRun(dryRun.map(jsonToText), errors),
   };
 }
 

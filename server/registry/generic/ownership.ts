@@ -15,6 +15,7 @@ import {
   type Write,
 } from "../../apply/field-manager.js";
 import { resetFieldsOf } from "../../apply/writers.js";
+import { jsonToText } from "../../codec/json.js";
 import type { Conversion } from "../../kinds/conversion.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
 import { remembered } from "../../kinds/remembered.js";
@@ -144,7 +145,7 @@ function ofMain(resource: StoredResource, main: MainResource, applied: JsonObjec
   const expected = formatGroupVersion(kindVersionOf(resource));
   const { status: _, ...rest } = applied;
   if (rest.apiVersion !== expected || rest.kind !== resource.kind) {
-    const sent = `${String(rest.apiVersion ?? "")}, Kind=${String(rest.kind ?? "")}`;
+    const sent = `${jsonToText(rest.apiVersion ?? "")}, Kind=${jsonToText(rest.kind ?? "")}`;
     throw badRequest(`invalid object type: ${sent}`);
   }
   return { ...rest, apiVersion: formatGroupVersion(main), kind: main.kind };
