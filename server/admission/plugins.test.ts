@@ -24,6 +24,10 @@ test("docs/admission.md names all plugins, in order, and says truly which are on
       may: async () => false,
     }),
     { name: "ServiceAccount" },
+    { name: "MutatingAdmissionPolicy" },
+    { name: "MutatingAdmissionWebhook" },
+    { name: "ValidatingAdmissionPolicy" },
+    { name: "ValidatingAdmissionWebhook" },
     { name: "ResourceQuota" },
   ];
   const page = readFileSync(join(findRoot(), "docs/admission.md"), "utf8");
