@@ -137,6 +137,19 @@ async function eventually(isTrue: () => boolean): Promise<void> {
   }
 }
 
+test("a wait for a revision ends when the view follows nothing any more", async () => {
+  const { view, lifecycle } = openView(new ScriptedStore());
+  await view.start(lifecycle, lifecycle.signal);
+  const early = view.waitForRevision(toRevision(1_000), new AbortController().signal);
+  await lifecycle[Symbol.asyncDispose]();
+
+  await assert.rejects(early, /shutting down/);
+  await assert.rejects(
+    view.waitForRevision(toRevision(1_000), new AbortController().signal),
+    /shutting down/,
+  );
+});
+
 test("a view loads all pages at one revision and then follows the feed", async () => {
   const store = new ScriptedStore();
   store.kvs = Array.from({ length: 4_500 }, (_, i) => configMap(String(i).padStart(5, "0"), 5));

@@ -326,6 +326,7 @@ export class RegistryView implements PartitionHost {
   }
 
   async #runFeed(signal: AbortSignal): Promise<void> {
+    signal.addEventListener("abort", () => this.#waiters.end(signal.reason), { once: true });
     while (!signal.aborted) {
       try {
         const watch = { prefix: this.keys.prefix, after: this.#revision };

@@ -7,10 +7,13 @@ import type { Revision } from "../kv/store.js";
 interface Waiter {
   readonly revision: Revision;
   readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
 }
 
 export class RevisionWaiters {
   #waiters = new Set<Waiter>();
+  /** Why nobody will ever be told any more. */
+  #ended: unknown;
 
   get size(): number {
     return this.#waiters.size;
@@ -20,6 +23,7 @@ export class RevisionWaiters {
   wait(revision: Revision, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
+      if (this.#ended !== undefined) return reject(this.#ended);
       const onAbort = () => {
         this.#waiters.delete(waiter);
         reject(signal.reason);
@@ -29,6 +33,10 @@ export class RevisionWaiters {
         resolve: () => {
           signal.removeEventListener("abort", onAbort);
           resolve();
+        },
+        reject: (reason: unknown) => {
+          signal.removeEventListener("abort", onAbort);
+          reject(reason);
         },
       };
       this.#waiters.add(waiter);
@@ -43,5 +51,12 @@ export class RevisionWaiters {
       this.#waiters.delete(waiter);
       waiter.resolve();
     }
+  }
+
+  /** The view follows nothing any more: who waits, and who comes later, would wait in vain. */
+  end(reason: unknown): void {
+    this.#ended = reason;
+    for (const waiter of this.#waiters) waiter.reject(reason);
+    this.#waiters.clear();
   }
 }
