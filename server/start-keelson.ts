@@ -165,28 +165,32 @@ async function startChild(
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
     await ended;
   };
+  const asking = new AbortController();
   try {
     const folder =
       args.find((arg) => arg.startsWith("--data-dir="))?.slice("--data-dir=".length) ?? "";
     const failed = ended.then(() => {
       throw new Error(complaint.trim() || "the API ended at its start");
     });
-    await within(Promise.race([untilReady(folder), failed]), deadlineMs);
+    await within(Promise.race([untilReady(folder, asking.signal), failed]), deadlineMs);
   } catch (error) {
     kill();
     await ended;
     throw error;
+  } finally {
+    asking.abort();
   }
   return stop;
 }
 
-async function untilReady(folder: string): Promise<void> {
+/** @param signal ends the asking; without it a child that never gets ready would be asked forever */
+async function untilReady(folder: string, signal: AbortSignal): Promise<void> {
   const { get } = await import("node:https");
-  for (;;) {
+  while (!signal.aborted) {
     try {
       const { url, ca, cert, key } = await readAccess(folder);
       const status = await new Promise((resolve, reject) => {
-        const request = get(`${url}/readyz`, { ca, cert, key }, (response) => {
+        const request = get(`${url}/readyz`, { ca, cert, key, signal }, (response) => {
           response.resume();
           resolve(response.statusCode);
         });
