@@ -12,7 +12,7 @@ import { duplicateField, joinRepeatedKeys } from "../../registry/generic/strict-
 import { applyObject } from "../../registry/write/apply.js";
 import { patchObject } from "../../registry/write/update.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { refuseConversion, refuseResult } from "./refused-patch.js";
+import { refuseConversion, refuseHidden, refuseResult } from "./refused-patch.js";
 import { mediaTypeOf, parseCborBody, parseText, readBytes } from "./request-body.js";
 import { parseApplyOptions, parseWriteOptions } from "./write-options.js";
 import { answerObject, namespaceOf, type WriteServices, waitOf } from "./write-services.js";
@@ -75,11 +75,15 @@ async function patch(
     ...targetOf(ctx, resource),
     options,
     patch: apply,
-    refuseResult,
+    refuseResult: isConfidential(resource) ? refuseHidden : refuseResult,
     remarks: options.fieldValidation === "Ignore" ? [] : remarksOn(text, document, type),
   };
   const result = await patchObject(registry, target, waitOf(ctx));
   answerObject(ctx, resource, representation, result);
+}
+
+function isConfidential({ group, resource }: StoredResource): boolean {
+  return group === "" && resource === "secrets";
 }
 
 /** What a strict reader says about a patch, whatever it is applied to. */

@@ -27,12 +27,13 @@ const STRATEGIC = "application/strategic-merge-patch+json";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const SECRETS = "/api/v1/namespaces/default/secrets";
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 
 before(async () => {
   await send("POST", "/api/v1/namespaces", { metadata: { name: "default" } });
   const containers = [{ name: "c", image: "i" }];
   await send("POST", PODS, { metadata: { name: "p" }, spec: { containers } });
-  await send("POST", SECRETS, { metadata: { name: "s" } });
+  await send("POST", CONFIG_MAPS, { metadata: { name: "c" } });
 });
 after(() => harness[Symbol.asyncDispose]());
 
@@ -104,9 +105,26 @@ for (const [patch, why] of conversions) {
   });
 }
 
+test("S1-PATCH-11: the refusal of a Secret's patch says why, and shows neither patch nor data", async () => {
+  const secret = { metadata: { name: "known" }, data: { stored: "c3RvcmVk" } };
+  await send("POST", SECRETS, secret);
+  const operations = [{ op: "add", path: "/data/k", value: "a" }];
+  for (const [type, patch] of [
+    [STRATEGIC, { data: { k: "a" } }],
+    [MERGE, { data: { k: "a" } }],
+    [JSON_PATCH, operations],
+  ] as const) {
+    const { code, message } = await refusal(`${SECRETS}/known`, type, patch);
+    const why = "illegal base64 data at input byte 0";
+    assert.equal(code, 422);
+    assert.equal(message, ` "" is invalid: patch: Invalid value: "(hidden)": ${why}`);
+  }
+});
+
 test("S1-PATCH-11: base64 that is none says so in each kind of patch's words", async () => {
-  const patch = { data: { k: "a" } };
-  const said = async (type: string) => (await refusal(`${SECRETS}/s`, type, patch)).message ?? "";
+  const url = `${CONFIG_MAPS}/c`;
+  const said = async (type: string) =>
+    (await refusal(url, type, { binaryData: { k: "a" } })).message ?? "";
   const why = "illegal base64 data at input byte 0";
   assert.match(await said(STRATEGIC), new RegExp(`": error decoding from json: ${why}$`));
   assert.match(await said(MERGE), new RegExp(`": ${why}$`));

@@ -24,6 +24,14 @@ export function refuseConversion(patch: JsonValue): RefuseInput {
   return (failure) => invalidPatch(printValue(patch), failure.describeConversion());
 }
 
+/**
+ * Of Secrets: neither object nor patch is shown, as answers go into logs and who may patch a Secret
+ * need not be allowed to read it (S1-PATCH-11, a deviation).
+ */
+export function refuseHidden(): RefuseInput {
+  return (failure) => invalidPatch("(hidden)", failure.describe());
+}
+
 function invalidPatch(shown: string, why: string): StatusError {
   const value = shown.length > SHOWN_CHARS_MAX ? `${shown.slice(0, SHOWN_CHARS_MAX)}...` : shown;
   return invalid({ group: "", kind: "" }, "", [invalidValue("patch", value, why)]);
