@@ -97,12 +97,10 @@ function currentOf(write: RandomWrite): JsonObject {
 
 /** The answer without what differs between one run and the next. */
 function comparable(answer: WriteResult | StatusError): unknown {
-  if (answer instanceof StatusError) return answer.status;
-  const text = answer.bytes.toString();
-  return [
-    answer.status,
-    text.replace(/,?"resourceVersion":"\d+"/g, "").replace(/[0-9a-f-]{36}|gen-\w{5}/g, "_"),
-  ];
+  const isRefused = answer instanceof StatusError;
+  const text = isRefused ? JSON.stringify(answer.status) : answer.bytes.toString();
+  const said = text.replace(/,?"resourceVersion":"\d+"/g, "");
+  return [isRefused ? "refused" : answer.status, said.replace(/[0-9a-f-]{36}|gen-\w{5}/g, "_")];
 }
 
 test(`random writes (seed ${SEED}) answer what is stored, and store nothing when refused or dry`, async () => {
