@@ -27,7 +27,8 @@ export interface LeaseLockOptions {
   readonly identity: string;
 }
 
-interface LeaseObject extends ApiObject {
+/** The Lease of group coordination, as far as locks and replicas use it. */
+export interface LeaseObject extends ApiObject {
   spec?: {
     holderIdentity?: string;
     leaseDurationSeconds?: number;

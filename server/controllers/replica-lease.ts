@@ -12,9 +12,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { Clock } from "../../storage/base/clock.js";
-import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
-import { formatMicroTime } from "./lease-lock.js";
+import { formatMicroTime, type LeaseObject } from "./lease-lock.js";
 import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 
@@ -35,15 +34,6 @@ export interface ReplicaLeaseOptions {
   readonly naming: Naming;
   readonly clock: Clock;
   readonly address: ReplicaAddress;
-}
-
-interface LeaseObject extends ApiObject {
-  spec?: {
-    holderIdentity?: string;
-    leaseDurationSeconds?: number;
-    acquireTime?: string;
-    renewTime?: string;
-  };
 }
 
 interface Seen {
