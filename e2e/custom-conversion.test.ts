@@ -248,4 +248,31 @@ describe("conversion by webhook", () => {
     (await client.delete(V1 ?? "")).expect(200);
     assert.deepEqual((await client.get(V2 ?? "")).expect(200).items, []);
   });
+
+  test("a webhook behind a Service is looked for on the ports that the Service has", async () => {
+    await create(V2, "v2", "behind", { address: "x:1" });
+    const spec = { clusterIP: "None", ports: [{ port: 443 }] };
+    const service = { metadata: { name: "converter" }, spec };
+    (await client.post("/api/v1/namespaces/default/services", service)).expect(201);
+    const failureOf = async (port: number) => {
+      const reference = { namespace: "default", name: "converter", port };
+      const clientConfig = { url: null, service: reference };
+      const body = JSON.stringify({ spec: { conversion: { webhook: { clientConfig } } } });
+      const headers = { "content-type": "application/merge-patch+json" };
+      const path = `${DEFINITIONS}/hosts.example.com`;
+      (await client.request(path, { method: "PATCH", headers, body })).expect(200);
+      return (await client.get(`${V1}/behind`)).expect(500).object.message;
+    };
+    const asked = 'Post "https://converter.default.svc';
+    assert.ok(
+      String(await failureOf(444)).endsWith(
+        `${asked}:444/": no service port 444 found for service "converter"`,
+      ),
+    );
+    assert.ok(
+      String(await failureOf(443)).endsWith(
+        `${asked}:443/": no endpoints available for service "converter"`,
+      ),
+    );
+  });
 });

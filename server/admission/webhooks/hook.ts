@@ -3,6 +3,7 @@ import type { ApiObject } from "../../api/meta.js";
 import type { LabelSelector } from "../../api/validation-selectors.js";
 import type { Maybe } from "../../api/validation-values.js";
 import type { CelEnvironment } from "../../cel/environment.js";
+import type { WebhookClientConfig } from "../../client/webhook-places.js";
 import {
   type Condition,
   compileConditions,
@@ -11,23 +12,10 @@ import {
 import type { MatchCriteria } from "../matching/criteria-index.js";
 import type { ResourceRule } from "../matching/resource-rules.js";
 
-/** Where a webhook is, as it is written. */
-export interface HookClientConfig {
-  readonly url?: Maybe<string>;
-  readonly service?: Maybe<{
-    readonly namespace: string;
-    readonly name: string;
-    readonly path?: Maybe<string>;
-    readonly port?: Maybe<number>;
-  }>;
-  /** PEM, in base64. */
-  readonly caBundle?: Maybe<string>;
-}
-
 /** As configurations are stored, with defaults. */
 interface WrittenHook {
   readonly name: string;
-  readonly clientConfig?: Maybe<HookClientConfig>;
+  readonly clientConfig?: Maybe<WebhookClientConfig>;
   readonly rules?: Maybe<readonly ResourceRule[]>;
   readonly failurePolicy?: Maybe<string>;
   readonly matchPolicy?: Maybe<string>;
@@ -47,7 +35,7 @@ export interface Hook {
   readonly name: string;
   /** Tells it apart from all others of its kind of configuration. */
   readonly id: string;
-  readonly clientConfig: HookClientConfig;
+  readonly clientConfig: WebhookClientConfig;
   readonly ignoresFailures: boolean;
   readonly hasNoSideEffects: boolean;
   readonly timeoutMs: number;

@@ -4,23 +4,22 @@
  * followed, and nothing is tried again, except on a kept connection that broke before it was used.
  */
 import { randomUUID } from "node:crypto";
-import { LRUCache } from "lru-cache";
 import type { Naming } from "../../api/naming.js";
-import type { CredentialSource } from "../../client/credentials.js";
-import { HttpsClient, TransportError } from "../../client/https-client.js";
-import type { Address, ServiceReference } from "../../client/service-address.js";
+import { type IncomingResponse, TransportError } from "../../client/https-client.js";
+import {
+  type WebhookPlace,
+  WebhookPlaces,
+  type WebhookPlacesOptions,
+} from "../../client/webhook-places.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import type { WriteSubject } from "../matching/write-subject.js";
 import { CallFailure, describeHttpError, describeTransportError } from "./failures.js";
-import type { Hook, HookClientConfig } from "./hook.js";
+import type { Hook } from "./hook.js";
 import { type ReviewAnswer, type ReviewText, readReview, writeReview } from "./review.js";
 
-export interface WebhookCallerOptions {
+export interface WebhookCallerOptions
+  extends Pick<WebhookPlacesOptions, "resolve" | "credentialsFor"> {
   readonly naming: Naming;
-  /** Where a service is reached now. @throws {TransportError} */
-  resolve(service: ServiceReference): Address;
-  /** Who this server is to a host such as "hook.team.svc:443"; nobody unless given. */
-  readonly credentialsFor?: (host: string) => CredentialSource | undefined;
 }
 
 /** A call's answer, and what was asked. */
@@ -29,32 +28,21 @@ export interface Answered {
   readonly answer: ReviewAnswer;
 }
 
-/** Places that connections are kept to; those used least are closed. */
-const CLIENTS_MAX = 1_000;
+const PLACES_MAX = 1_000;
 /** A patch of the largest object that there may be, in base64, and then some. */
 const RESPONSE_BYTES_MAX = 4 * 1024 * 1024;
-const TIMEOUT_DEFAULT_MS = 30_000;
-const PORT_DEFAULT = 443;
-
-const NOTHING = Object.freeze({});
-const NO_CREDENTIALS: CredentialSource = { current: () => NOTHING, rejected() {} };
-
-interface Place {
-  readonly client: HttpsClient;
-  /** Shown in errors, without query. */
-  readonly url: string;
-  readonly path: string;
-}
 
 export class WebhookCaller {
-  readonly #options: WebhookCallerOptions;
-  readonly #places = new LRUCache<string, Place>({
-    max: CLIENTS_MAX,
-    dispose: ({ client }) => client.close(),
-  });
+  readonly #naming: Naming;
+  readonly #places: WebhookPlaces;
 
-  constructor(options: WebhookCallerOptions) {
-    this.#options = options;
+  constructor({ naming, ...options }: WebhookCallerOptions) {
+    this.#naming = naming;
+    this.#places = new WebhookPlaces({
+      ...options,
+      placesMax: PLACES_MAX,
+      responseBytesMax: RESPONSE_BYTES_MAX,
+    });
   }
 
   /** @throws {CallFailure} */
@@ -70,8 +58,8 @@ export class WebhookCaller {
       const why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
       throw new CallFailure(name, `could not create admission objects: ${why}`);
     }
-    const { naming } = this.#options;
-    const sent = writeReview(subject, resource, reviewVersion, { naming, uid: randomUUID() });
+    const named = { naming: this.#naming, uid: randomUUID() };
+    const sent = writeReview(subject, resource, reviewVersion, named);
     const place = this.#placeOf(hook);
     const query = `?timeout=${Math.ceil(timeoutMs / 1000)}s`;
     const post = {
@@ -84,7 +72,7 @@ export class WebhookCaller {
     };
     const fail = (why: string, cause?: unknown) =>
       new CallFailure(name, `failed to call webhook: ${why}`, cause);
-    let response: Awaited<ReturnType<HttpsClient["request"]>>;
+    let response: IncomingResponse;
     try {
       response = await place.client.request(post, signal);
     } catch (error) {
@@ -103,45 +91,15 @@ export class WebhookCaller {
 
   /** Closes idle connections; calls under way end by themselves. */
   close(): void {
-    this.#places.clear();
+    this.#places.close();
   }
 
-  #placeOf({ name, clientConfig }: Hook): Place {
-    const key = JSON.stringify(clientConfig);
-    const known = this.#places.get(key);
-    if (known !== undefined) return known;
+  #placeOf({ name, clientConfig }: Hook): WebhookPlace {
     try {
-      const place = this.#open(clientConfig);
-      this.#places.set(key, place);
-      return place;
+      return this.#places.of(clientConfig);
     } catch (error) {
       const why = (error as Error).message;
       throw new CallFailure(name, `could not get REST client: ${why}`, error);
     }
-  }
-
-  #open({ url, service, caBundle }: HookClientConfig): Place {
-    const ca = caBundle ? Buffer.from(caBundle, "base64").toString("utf8") : undefined;
-    let target: URL;
-    let address: (() => Address) | undefined;
-    if (service) {
-      const { namespace, name, path, port } = service;
-      const reference = { namespace, name, port: port ?? PORT_DEFAULT };
-      target = new URL(`https://${name}.${namespace}.svc:${reference.port}`);
-      target.pathname = path ?? "/";
-      address = () => this.#options.resolve(reference);
-    } else {
-      target = new URL(url ?? "");
-    }
-    const host = `${target.hostname}:${target.port || PORT_DEFAULT}`;
-    const client = new HttpsClient({
-      endpoint: { server: target.origin, ca, serverName: undefined, isInsecure: false },
-      credentials: this.#options.credentialsFor?.(host) ?? NO_CREDENTIALS,
-      timeoutMs: TIMEOUT_DEFAULT_MS,
-      responseBytesMax: RESPONSE_BYTES_MAX,
-      ...(address !== undefined && { address }),
-    });
-    const path = target.pathname;
-    return { client, url: `https://${host}${path}`, path };
   }
 }

@@ -1,0 +1,101 @@
+/**
+ * WebhookPlaces: how webhooks that users name are reached, by URL or as a Service of the cluster, over
+ * connections that are kept for each place. Where a Service is reached is asked for each request.
+ */
+import { LRUCache } from "lru-cache";
+import type { CredentialSource } from "./credentials.js";
+import { HttpsClient } from "./https-client.js";
+import type { Address, ServiceReference } from "./service-address.js";
+
+/** Where a webhook is, as configurations and definitions write it. */
+export interface WebhookClientConfig {
+  readonly url?: string | null | undefined;
+  readonly service?:
+    | {
+        readonly namespace: string;
+        readonly name: string;
+        readonly path?: string | null | undefined;
+        readonly port?: number | bigint | null | undefined;
+      }
+    | null
+    | undefined;
+  /** PEM, in base64. */
+  readonly caBundle?: string | null | undefined;
+}
+
+export interface WebhookPlacesOptions {
+  /** Where a service is reached now. @throws {TransportError} */
+  resolve(service: ServiceReference): Address;
+  /** Who this server is to a host such as "hook.team.svc:443"; nobody unless given. */
+  readonly credentialsFor?: ((host: string) => CredentialSource | undefined) | undefined;
+  /** Places that connections are kept to; those used least are closed. */
+  readonly placesMax: number;
+  readonly responseBytesMax: number;
+}
+
+export interface WebhookPlace {
+  readonly client: HttpsClient;
+  /** Shown in errors, without query. */
+  readonly url: string;
+  readonly path: string;
+}
+
+const TIMEOUT_DEFAULT_MS = 30_000;
+const PORT_DEFAULT = 443;
+
+const NOTHING = Object.freeze({});
+const NO_CREDENTIALS: CredentialSource = { current: () => NOTHING, rejected() {} };
+
+export class WebhookPlaces {
+  readonly #options: WebhookPlacesOptions;
+  readonly #places: LRUCache<string, WebhookPlace>;
+
+  constructor(options: WebhookPlacesOptions) {
+    this.#options = options;
+    this.#places = new LRUCache({
+      max: options.placesMax,
+      dispose: ({ client }) => client.close(),
+    });
+  }
+
+  /** @throws {Error} the URL or the authorities cannot be read */
+  of(config: WebhookClientConfig): WebhookPlace {
+    const key = JSON.stringify(config);
+    let place = this.#places.get(key);
+    if (place === undefined) {
+      place = this.#open(config);
+      this.#places.set(key, place);
+    }
+    return place;
+  }
+
+  /** Closes idle connections; calls under way end by themselves. */
+  close(): void {
+    this.#places.clear();
+  }
+
+  #open({ url, service, caBundle }: WebhookClientConfig): WebhookPlace {
+    const { resolve, credentialsFor, responseBytesMax } = this.#options;
+    const ca = caBundle ? Buffer.from(caBundle, "base64").toString("utf8") : undefined;
+    let target: URL;
+    let address: (() => Address) | undefined;
+    if (service) {
+      const { namespace, name, path, port } = service;
+      const reference = { namespace, name, port: Number(port ?? PORT_DEFAULT) };
+      target = new URL(`https://${name}.${namespace}.svc:${reference.port}`);
+      target.pathname = path ?? "/";
+      address = () => resolve(reference);
+    } else {
+      target = new URL(url ?? "");
+    }
+    const host = `${target.hostname}:${target.port || PORT_DEFAULT}`;
+    const client = new HttpsClient({
+      endpoint: { server: target.origin, ca, serverName: undefined, isInsecure: false },
+      credentials: credentialsFor?.(host) ?? NO_CREDENTIALS,
+      timeoutMs: TIMEOUT_DEFAULT_MS,
+      responseBytesMax,
+      ...(address !== undefined && { address }),
+    });
+    return { client, url: `https://${host}${target.pathname}`, path: target.pathname };
+  }
+}
