@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { readBuildInfo } from "../server/build-info.js";
 import { parseCommandLine } from "../server/config/command-line.js";
+import { createSilentLog } from "../server/create-logger.js";
 import { openReplica } from "../server/wiring/replica.js";
 import { systemClock } from "../storage/base/clock.js";
 import { silentLogger } from "../storage/base/logger.js";
@@ -65,7 +66,10 @@ for (const { title, flags, message } of STEPS) {
 
     const commandLine = parseCommandLine(args);
     assert.ok(commandLine.action === "run");
-    await assert.rejects(openReplica(commandLine.config, readBuildInfo({}), silentLogger), message);
+    await assert.rejects(
+      openReplica(commandLine.config, readBuildInfo({}), createSilentLog()),
+      message,
+    );
     const directory = join(dataDir, "store");
     const store = await openEmbeddedStore({ directory, clock: systemClock, logger: silentLogger });
     await store[Symbol.asyncDispose]();

@@ -1,18 +1,48 @@
 /**
- * The process's logger: pino on standard error, as JSON for collectors or as text for people. Nothing
- * else of ours knows pino.
+ * The process's log: pino on standard error, as JSON for collectors or as text for people, and how talkative
+ * it is. Nothing else of ours knows pino.
  */
 import { destination, pino } from "pino";
-import type { Logger } from "../storage/base/logger.js";
+import { type LogFields, type Logger, silentLogger } from "../storage/base/logger.js";
 import type { Config } from "./config/config.js";
+import { Verbosity } from "./request/verbosity.js";
 
-export function createLogger({ logLevel, logFormat }: Config): Logger {
+/** The logger, and what changes how much of it is written. */
+export interface Log {
+  readonly logger: Logger;
+  readonly verbosity: Verbosity;
+}
+
+export function createLog({ logLevel, loggingFormat, verbosity: value }: Config): Log {
   // Standard error, so that what is printed for people stays apart from what is logged.
   const stream = destination({ dest: 2, sync: true });
   const formatters = { level: (label: string) => ({ level: label }) };
   const timestamp = pino.stdTimeFunctions.isoTime;
   const base = { level: logLevel, base: null, timestamp, formatters };
-  return pino(base, logFormat === "json" ? stream : textStream(stream));
+  const writer = pino(base, loggingFormat === "json" ? stream : textStream(stream));
+  const verbosity = new Verbosity(logLevel, (level) => {
+    writer.level = level;
+  });
+  verbosity.value = value;
+  return { logger: loggerOver(writer, {}), verbosity };
+}
+
+/** For who wants nothing logged. */
+export function createSilentLog(): Log {
+  return { logger: silentLogger, verbosity: new Verbosity("error", () => {}) };
+}
+
+type Writer = Pick<ReturnType<typeof pino>, "debug" | "info" | "warn" | "error">;
+
+/** pino's own children keep the level that they were born with; ours follow. */
+function loggerOver(writer: Writer, own: LogFields): Logger {
+  return {
+    debug: (fields, message) => writer.debug({ ...own, ...fields }, message),
+    info: (fields, message) => writer.info({ ...own, ...fields }, message),
+    warn: (fields, message) => writer.warn({ ...own, ...fields }, message),
+    error: (fields, message) => writer.error({ ...own, ...fields }, message),
+    child: (fields) => loggerOver(writer, { ...own, ...fields }),
+  };
 }
 
 /** pino's JSON lines as one readable line each: time, level, message, the rest. */

@@ -9,7 +9,7 @@ import { oneLine } from "../storage/base/one-line.js";
 import { readBuildInfo } from "./build-info.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
-import { createLogger } from "./create-logger.js";
+import { createLog } from "./create-logger.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
 import { runControlLoops } from "./wiring/control-loops.js";
 import { openReplica, type Replica } from "./wiring/replica.js";
@@ -38,11 +38,12 @@ async function main(): Promise<void> {
 
 async function serve(config: Config, startedAtMs: number): Promise<void> {
   const build = readBuildInfo(process.env);
-  const logger = createLogger(config);
+  const log = createLog(config);
+  const { logger } = log;
   for (const warning of config.warnings) logger.warn({}, warning);
   let replica: Replica;
   try {
-    replica = await openReplica(config, build, logger);
+    replica = await openReplica(config, build, log);
   } catch (error) {
     fail(`keelson: ${oneLine(error)}`);
     return;
@@ -60,7 +61,7 @@ async function serve(config: Config, startedAtMs: number): Promise<void> {
 }
 
 async function controllers(config: Config): Promise<void> {
-  const logger = createLogger(config);
+  const { logger } = createLog(config);
   for (const warning of config.warnings) logger.warn({}, warning);
   const ending = new AbortController();
   for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => ending.abort());

@@ -12,10 +12,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse, stringify } from "yaml";
-import { silentLogger } from "../storage/base/logger.js";
 import { readBuildInfo } from "./build-info.js";
 import { parseCommandLine } from "./config/command-line.js";
-import { createLogger } from "./create-logger.js";
+import { createLog, createSilentLog } from "./create-logger.js";
 import { openReplica } from "./wiring/replica.js";
 
 export interface KeelsonUser {
@@ -133,7 +132,7 @@ async function startHere(
   const replica = await openReplica(
     config,
     readBuildInfo(process.env),
-    logs ? createLogger(config) : silentLogger,
+    logs ? createLog(config) : createSilentLog(),
   );
   const stop = () => replica.shutDown();
   try {

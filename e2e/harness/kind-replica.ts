@@ -5,6 +5,7 @@
  */
 import { join } from "node:path";
 import { parseCommandLine } from "../../server/config/command-line.js";
+import { createSilentLog } from "../../server/create-logger.js";
 import { Metrics } from "../../server/http/metrics.js";
 import { withCustom } from "../../server/kinds/catalog.js";
 import type { LiveCatalog } from "../../server/kinds/live-catalog.js";
@@ -61,8 +62,9 @@ export function openKindReplica(options: {
     const parts = { ...common, security, serverAddress };
     const access = opened.use(await openAccess(parts));
     observeKinds(access, facts);
+    const { verbosity } = createSilentLog();
     const build = { version: "0.0.0", commit: "", buildDate: "" };
-    const serving = opened.use(await openServing({ ...parts, build, access }));
+    const serving = opened.use(await openServing({ ...parts, build, verbosity, access }));
     const url = `https://127.0.0.1:${serving.listener.port}`;
     const started = await startReplica({ ...parts, access, serving, url });
     await started.ready;

@@ -6,6 +6,7 @@
 import type { Naming } from "../api/naming.js";
 import type { Status } from "../api/status.js";
 import type { RequestInfo } from "../request/request-info.js";
+import { recordedUri } from "../request/shown-uri.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { Deprecation } from "../schema/lifecycle.js";
 import type { AuditLevel, AuditStage } from "./policy.js";
@@ -54,7 +55,7 @@ export function toAuditEvent(
     level,
     auditID: request.auditId,
     stage,
-    requestURI: withoutCredentials(request.uri),
+    requestURI: recordedUri(request.uri),
     verb: info?.verb || request.method.toLowerCase(),
     user: user === undefined ? {} : toUser(user),
     ...(impersonated !== undefined && { impersonatedUser: toUser(impersonated) }),
@@ -119,11 +120,6 @@ function toReference(info: RequestInfo, createdName: string): Record<string, unk
     apiVersion: version,
     ...(subresource !== "" && { subresource }),
   };
-}
-
-/** Some clients put a token into the query; it is never one that we read, but it may be a real one. */
-function withoutCredentials(uri: string): string {
-  return uri.replace(/([?&](?:access_token|token)=)[^&]*/gi, "$1-");
 }
 
 /** RFC 3339 with six digits, as the API writes micro times. */

@@ -153,8 +153,10 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     auditWebhookTruncateEnabled: false,
     auditWebhookTruncateMaxEventSize: 102_400,
     verbosity: 0,
+    loggingFormat: "text",
     logLevel: "info",
-    logFormat: "text",
+    vmodule: "",
+    profiling: true,
   });
   assert.equal(features.WatchList, true);
   assert.deepEqual(serviceRanges.nodePortRange, { first: 30_000, last: 32_767 });
@@ -186,7 +188,7 @@ test("flags are taken in all forms that Go programs take them", () => {
     [config.securePort, config.requestTimeoutMs, config.anonymousAuth, config.runControllers],
     [7443, 330_000, false, true],
   );
-  assert.deepEqual([config.logLevel, config.etcdPrefix], ["debug", "/keelson"]);
+  assert.deepEqual([config.verbosity, config.etcdPrefix], [4, "/keelson"]);
   assert.deepEqual([config.bindAddress, config.isEmbedded], ["0.0.0.0", false]);
   assert.equal(config.naming.groupDomain, "acme.io");
   assert.equal(config.watchCacheBytesMax, 2 ** 30);
@@ -269,7 +271,14 @@ test("what is unknown, badly written or impossible is refused in one line", () =
       ["--anonymous-auth=maybe"],
       'invalid value for --anonymous-auth: "maybe" is neither true nor false',
     ],
-    [["--log-format=xml"], 'invalid value for --log-format: "xml" is not one of: text, json'],
+    [
+      ["--vmodule=etcd3=5"],
+      "--vmodule: verbosity by patterns of Go source files has no meaning here; use --v",
+    ],
+    [
+      ["--logging-format=xml"],
+      'invalid value for --logging-format: "xml" is not one of: text, json',
+    ],
     [
       ["--storage-media-type=application/vnd.kubernetes.protobuf"],
       'invalid value for --storage-media-type: "application/vnd.kubernetes.protobuf" is not one of: application/json, application/cbor',

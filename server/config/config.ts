@@ -8,6 +8,7 @@ import { type IpBlock, parseBlock } from "../api/ip-address.js";
 import { createNaming, type Naming } from "../api/naming.js";
 import { toServiceAccountSettings } from "../authn/service-account/settings.js";
 import { CONTROLLERS, unknownController } from "../controllers/controller-names.js";
+import type { LogLevel } from "../request/verbosity.js";
 import { API_RELEASE, type EffectiveReleases, formatRelease } from "../schema/lifecycle.js";
 import { effectiveReleases } from "./effective-release.js";
 import { type Features, resolveFeatures } from "./feature-gates.js";
@@ -35,13 +36,10 @@ export interface Config extends Omit<FlagSettings, "logLevel"> {
   readonly serviceRanges: ServiceRanges;
   /** Whether the state is in the embedded store. */
   readonly isEmbedded: boolean;
-  readonly logLevel: "debug" | "info" | "warn" | "error";
+  readonly logLevel: LogLevel;
   /** What the operator should know, one line each; main logs them. */
   readonly warnings: readonly string[];
 }
-
-/** Verbosity from which debug messages show. */
-const DEBUG_VERBOSITY = 4;
 
 const PORT_MAX = 65_535;
 
@@ -61,6 +59,7 @@ export function createConfig(
   checkRuntimeConfig(settings);
   checkAuthorization(settings, given);
   checkFiles(settings);
+  checkLogging(settings);
   checkControllers(settings);
   const naming = createNaming(settings.vendor);
   toServiceAccountSettings(settings, naming);
@@ -89,13 +88,8 @@ export function createConfig(
     warnings: Object.freeze(warnings),
     bindAddress: settings.bindAddress || (isEmbedded ? "127.0.0.1" : "0.0.0.0"),
     etcdPrefix: `/${settings.etcdPrefix.replace(/^\/+|\/+$/g, "")}`,
-    logLevel: logLevelOf(settings),
+    logLevel: settings.logLevel as LogLevel,
   });
-}
-
-function logLevelOf({ logLevel, verbosity }: FlagSettings): Config["logLevel"] {
-  if (logLevel !== "") return logLevel as Config["logLevel"];
-  return verbosity >= DEBUG_VERBOSITY ? "debug" : "info";
 }
 
 function checkStorage(command: Command, settings: FlagSettings): void {
@@ -187,6 +181,14 @@ function checkAuthorization(
       throw new RangeError(`--${FLAGS[key].name} needs --authorization-webhook-cache-redis`);
     }
   }
+}
+
+/** Whoever sets it expects more lines than they would get. */
+function checkLogging({ vmodule }: FlagSettings): void {
+  if (vmodule === "") return;
+  throw new RangeError(
+    "--vmodule: verbosity by patterns of Go source files has no meaning here; use --v",
+  );
 }
 
 function checkControllers({ controllers }: FlagSettings): void {

@@ -6,6 +6,7 @@
 import { ACCESS_FLAGS } from "./access-flags.js";
 import { AUDIT_FLAGS } from "./audit-flags.js";
 import { type FlagDefinition, SERVE_ONLY } from "./flag-definition.js";
+import { LOGGING_FLAGS } from "./logging-flags.js";
 
 export const FLAGS = {
   dataDir: {
@@ -400,33 +401,7 @@ export const FLAGS = {
     help: "Whether services of APIServices and webhooks are reached at their endpoints, and not at cluster addresses.",
   },
   ...AUDIT_FLAGS,
-  verbosity: {
-    name: "v",
-    shorthand: "v",
-    type: "integer",
-    default: "0",
-    min: 0,
-    max: 10,
-    section: "Logging",
-    help: "Verbosity by number: 4 and more is debug.",
-  },
-  logLevel: {
-    name: "log-level",
-    type: "string",
-    default: "",
-    defaultHelp: "info, or what --v says",
-    oneOf: ["", "debug", "info", "warn", "error"],
-    section: "Logging",
-    help: "The least important messages that are logged: debug, info, warn or error.",
-  },
-  logFormat: {
-    name: "log-format",
-    type: "string",
-    default: "text",
-    oneOf: ["text", "json"],
-    section: "Logging",
-    help: "text for people, json for collectors.",
-  },
+  ...LOGGING_FLAGS,
 } as const satisfies Record<string, FlagDefinition>;
 
 export type FlagKey = keyof typeof FLAGS;

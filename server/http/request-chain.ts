@@ -9,6 +9,7 @@ import type { Authenticator } from "../authn/authenticator.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
+import type { Verbosity } from "../request/verbosity.js";
 import { withAccessLog } from "./access-log.js";
 import type { AuditSteps } from "./audit.js";
 import { withAuthentication } from "./authentication.js";
@@ -24,8 +25,8 @@ import type { StatusEncoder } from "./status-response.js";
 
 export interface RequestChainParts {
   readonly logger: Logger;
-  /** Whether successful requests are logged too (at debug level). */
-  readonly logsSuccess: boolean;
+  /** Whether every request has a line, now. */
+  readonly verbosity: Pick<Verbosity, "logsRequests">;
   readonly metrics: Metrics;
   readonly encodeStatus: StatusEncoder;
   readonly authenticator: Authenticator;
@@ -57,7 +58,7 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
     withRequestState(),
     // Outside of recovery, so that both see the code that the client gets, also for a 500.
     ...(parts.audit === undefined ? [] : [parts.audit.outer]),
-    withAccessLog({ logger, logsSuccess: parts.logsSuccess }),
+    withAccessLog({ logger, verbosity: parts.verbosity }),
     withRequestMetrics({ metrics, isServed: parts.isServed }),
     // Everything below may throw.
     withRecovery({ logger, metrics, encodeStatus: parts.encodeStatus }),

@@ -12,6 +12,7 @@ import { type Features, gatesIn } from "../config/feature-gates.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import { MetricRegistry } from "../http/metric-registry.js";
 import { Metrics } from "../http/metrics.js";
+import type { Verbosity } from "../request/verbosity.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { loadFacts } from "../types/load-facts.js";
 import { openAccess } from "./access.js";
@@ -34,12 +35,22 @@ export interface Replica extends AsyncDisposable {
   shutDown(): Promise<void>;
 }
 
+/** Where a replica says what it does, and how much of it. */
+export interface ReplicaLog {
+  readonly logger: Logger;
+  readonly verbosity: Verbosity;
+}
+
 /**
  * Builds and starts a replica. The port is open when it returns; `ready` follows when the view is
  * loaded. When it fails, nothing of it is left open.
  * @throws {Error} with one clear message: port taken, store unreachable or in use, bad files
  */
-export function openReplica(config: Config, build: BuildInfo, logger: Logger): Promise<Replica> {
+export function openReplica(
+  config: Config,
+  build: BuildInfo,
+  { logger, verbosity }: ReplicaLog,
+): Promise<Replica> {
   growHeapSlowly();
   return openAll(async (opened) => {
     const facts = loadFacts(config.naming);
@@ -52,7 +63,7 @@ export function openReplica(config: Config, build: BuildInfo, logger: Logger): P
     const security = await createSecurity(config, logger, storage.readAuthorities, deadline);
     const upToAccess = { ...common, security, storage, serverAddress };
     const access = opened.use(await openAccess(upToAccess));
-    const serving = opened.use(await openServing({ ...upToAccess, build, access }));
+    const serving = opened.use(await openServing({ ...upToAccess, build, verbosity, access }));
     listening = serving;
     const url = `https://${reachableHost(config)}:${serving.listener.port}`;
     const started = await startReplica({ ...upToAccess, access, serving, url });

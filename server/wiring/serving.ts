@@ -14,6 +14,7 @@ import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
 import { createStatusEncoder } from "../endpoints/representations/status-encoder.js";
 import { createApplication } from "../http/application.js";
 import { createAuditSteps } from "../http/audit.js";
+import { withDebugFlags } from "../http/debug-flags.js";
 import { withFreshCredentials, withFreshPolicy } from "../http/freshness.js";
 import { Health } from "../http/health.js";
 import { withImpersonation } from "../http/impersonation.js";
@@ -24,6 +25,7 @@ import { requestChain } from "../http/request-chain.js";
 import { createRoutes } from "../http/routes.js";
 import { withWebSocketBearer } from "../http/web-socket-bearer.js";
 import type { Registry } from "../registry/generic/registry.js";
+import type { Verbosity } from "../request/verbosity.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
 import { type Aggregation, createAggregation } from "./aggregation.js";
@@ -58,6 +60,7 @@ export interface ServingParts {
   readonly facts: Facts;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  readonly verbosity: Verbosity;
   readonly security: Security;
   readonly storage: OpenedStore;
   readonly access: Access;
@@ -159,7 +162,7 @@ function createChain(parts: ChainParts) {
   });
   return requestChain({
     logger,
-    logsSuccess: config.logLevel === "debug",
+    verbosity: parts.verbosity,
     metrics,
     encodeStatus: createStatusEncoder(naming, negotiatorOf(config), protobuf),
     audit: audit && createAuditSteps(audit.recorder),
@@ -175,7 +178,10 @@ function createChain(parts: ChainParts) {
     ],
     requestTimeoutMs: config.requestTimeoutMs,
     isServed: (info) => isServedPath(catalog.current, info) || aggregation.isServed(info),
-    beforeRoutes: [aggregation.middleware],
+    beforeRoutes: [
+      aggregation.middleware,
+      ...(config.profiling ? [withDebugFlags(parts.verbosity)] : []),
+    ],
     routes: createRoutes({
       health,
       metrics,

@@ -212,7 +212,7 @@ encryption: {file: encryption.yaml, flag: encryption-provider-config, reloads: t
 {{- end }}
 - --vendor={{ .Values.server.vendor }}
 - --log-level={{ .Values.server.logLevel }}
-- --log-format={{ .Values.server.logFormat }}
+- --logging-format={{ .Values.server.logFormat }}
 {{- $contents := include "keelson.configurationContents" . | fromYaml }}
 {{- if hasKey $contents "encryption" }}
 - --encryption-provider-config=/etc/keelson/configuration/encryption.yaml

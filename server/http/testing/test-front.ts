@@ -123,7 +123,7 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
   metrics.observeInFlight(() => inFlightLimits);
   const chain = requestChain({
     logger,
-    logsSuccess: true,
+    verbosity: { logsRequests: true },
     metrics,
     encodeStatus: encodeStatusAsJson,
     authenticator: new UnionAuthenticator(

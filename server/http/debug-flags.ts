@@ -1,0 +1,43 @@
+/**
+ * Flags that change while the process runs: PUT /debug/flags/v with a number as the body. Authorized as any
+ * other path that is no resource; there only with --profiling.
+ */
+import { readBody } from "../request/read-body.js";
+import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import { VERBOSITY_MAX, type Verbosity } from "../request/verbosity.js";
+
+const BODY_BYTES_MAX = 64;
+
+export const DEBUG_FLAGS_PATHS = ["/debug/flags", "/debug/flags/", "/debug/flags/v"] as const;
+
+/** Answers its own paths and passes on all others. */
+export function withDebugFlags(verbosity: Pick<Verbosity, "value">): RequestMiddleware {
+  return async function debugFlags(ctx, next) {
+    const { path } = ctx.state.info;
+    if (path === "/debug/flags" || path === "/debug/flags/") answer(ctx, 200, "v");
+    else if (path === "/debug/flags/v") await setVerbosity(ctx, verbosity);
+    else await next();
+  };
+}
+
+async function setVerbosity(
+  ctx: RequestContext,
+  verbosity: Pick<Verbosity, "value">,
+): Promise<void> {
+  if (ctx.method !== "PUT") return answer(ctx, 406, "unsupported http method");
+  const body = await readBody(ctx.req, { bytesMax: BODY_BYTES_MAX, waiting: ctx.state });
+  const text = body.toString("utf8").trim();
+  const value = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value <= VERBOSITY_MAX)) {
+    const why = `not a number from 0 to ${VERBOSITY_MAX}`;
+    return answer(ctx, 400, `failed set klog.logging.verbosity ${JSON.stringify(text)}: ${why}`);
+  }
+  verbosity.value = value;
+  answer(ctx, 200, `successfully set klog.logging.verbosity to ${value}`);
+}
+
+function answer(ctx: RequestContext, status: number, text: string): void {
+  ctx.status = status;
+  ctx.set("Content-Type", "text/plain");
+  ctx.body = `${text}\n`;
+}
