@@ -74,6 +74,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     responseCompressionMinBytes: 1400,
     livezGracePeriodMs: 0,
     shutdownDelayMs: 0,
+    shutdownSendRetryAfter: false,
     shutdownGracePeriodMs: 60_000,
     shutdownWatchTerminationGracePeriodMs: 0,
     clientCaFile: "",

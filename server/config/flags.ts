@@ -272,7 +272,15 @@ export const FLAGS = {
     min: 0,
     section: "Serving",
     commands: SERVE_ONLY,
-    help: "How long the server goes on serving after it was told to end, with /readyz failing, so that load balancers notice.",
+    help: "How long the server goes on serving after it was told to end, with /readyz failing, so that load balancers notice. Its clients are asked to open their next connection elsewhere meanwhile.",
+  },
+  shutdownSendRetryAfter: {
+    name: "shutdown-send-retry-after",
+    type: "boolean",
+    default: "false",
+    section: "Serving",
+    commands: SERVE_ONLY,
+    help: "After that the server listens until the requests under way are finished, and answers new ones 429 with Retry-After; otherwise it stops to listen at once.",
   },
   shutdownGracePeriodMs: {
     name: "shutdown-grace-period",

@@ -6,20 +6,16 @@
  * itself. Client certificates are asked for and not insisted on: what they are worth is decided per
  * request. Nothing that a client sends ends the process.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
-import {
-  createServer as createHttp2Server,
-  type Http2ServerRequest,
-  type ServerHttp2Session,
-} from "node:http2";
+import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
 import { createServer as createHttpsServer, type Server } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { assert } from "../../storage/base/assert.js";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { RequestListener } from "./application.js";
 import { answerClientError, answerConnect } from "./client-error.js";
+import { Connections } from "./connections.js";
 import type { Metrics } from "./metrics.js";
 import { answerUpgrade } from "./upgrade.js";
 
@@ -66,17 +62,16 @@ export interface ListenerOptions {
 
 export class Listener {
   readonly #server: Server;
-  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #connections: Connections;
   readonly #sockets = new Set<Socket>();
   /** Connections whose TLS handshake is not finished, by the client's address and port. */
   readonly #handshakes = new Map<string, Socket>();
-  readonly #http1Sockets = new Set<TLSSocket>();
   readonly #clock: Clock;
-  #isClosing = false;
 
   private constructor(server: Server, clock: Clock) {
     this.#server = server;
     this.#clock = clock;
+    this.#connections = new Connections(clock);
   }
 
   /** Opens the port. @throws {Error} EADDRINUSE, EACCES and the like */
@@ -84,14 +79,18 @@ export class Listener {
     const server = createServer(options);
     const listener = new Listener(server, options.clock);
     const { goawayChance } = options;
+    const connections = listener.#connections;
     const handle: RequestListener = (request, response) => {
-      // Tells the client not to use the connection again; HTTP/2 has GOAWAY for that.
-      if (listener.#isClosing) response.shouldKeepAlive = false;
-      else if (goawayChance > 0 && Math.random() < goawayChance) sendAway(request, response);
+      if (!connections.begin(request, response)) {
+        request.socket.destroy();
+        return;
+      }
+      if (goawayChance > 0 && Math.random() < goawayChance) connections.sendAway(request, response);
       onRequest(request, response);
     };
     server.on("request", handle);
     server.on("upgrade", (request, socket, head) => {
+      connections.forget(socket as TLSSocket);
       answerUpgrade(request, socket as TLSSocket, head, handle);
     });
     listener.#dispatch(options, handle);
@@ -128,37 +127,51 @@ export class Listener {
     this.#server.setSecureContext(secureContext(credentials));
   }
 
-  /**
-   * Stops accepting, lets what is under way finish for at most `graceMs`, then cuts the rest.
-   * Idle connections close at once.
-   */
-  async close(graceMs: number): Promise<void> {
-    this.#isClosing = true;
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const session of this.#sessions) session.close();
-    // Who has not even said hello has nothing under way.
-    for (const socket of this.#handshakes.values()) socket.destroy();
-    // Connections that have sent nothing yet do not count as idle for node.
-    for (const socket of this.#http1Sockets) if (socket.bytesRead === 0) socket.destroy();
-    const until = new AbortController();
-    const cut = this.#cutAfter(graceMs, until.signal);
-    await closed;
-    until.abort();
-    await cut;
+  /** Goes on serving, and asks every client to take its next request elsewhere. */
+  leave(): void {
+    this.#connections.leave();
   }
 
-  async #cutAfter(graceMs: number, signal: AbortSignal): Promise<void> {
-    const cutAtMs = this.#clock.monotonic() + graceMs;
+  /**
+   * Stops accepting, lets what is under way finish for at most `graceMs`, then cuts the rest. Connections
+   * on which nothing is under way close once they have been quiet for `quietMs`, counted from `leave`.
+   */
+  async close(graceMs: number, quietMs = 0): Promise<void> {
+    this.#connections.leave();
+    // Not the https server's own, which closes idle connections at once, whatever is on its way to them.
+    const closed = new Promise<void>((resolve) => {
+      NetServer.prototype.close.call(this.#server, () => resolve());
+    });
+    const until = new AbortController();
+    const ends = this.#endConnections({ graceMs, quietMs, signal: until.signal });
+    await closed;
+    until.abort();
+    await ends;
+    // Ends its timer as well.
+    this.#server.close();
+  }
+
+  async #endConnections({ graceMs, quietMs, signal }: Ending): Promise<void> {
+    const begunAtMs = this.#clock.monotonic();
+    const cutAtMs = begunAtMs + graceMs;
+    // The first look may be what begins the quiet.
+    await this.#connections.closeQuiet(quietMs);
     try {
-      while (this.#clock.monotonic() < cutAtMs) {
+      do {
+        if (this.#clock.monotonic() - begunAtMs >= quietMs) this.#cutHandshakes();
+        await this.#connections.closeQuiet(quietMs);
         await this.#clock.sleep(Math.min(CLOSE_POLL_MS, graceMs), signal);
-        this.#server.closeIdleConnections();
-      }
+      } while (this.#clock.monotonic() < cutAtMs);
     } catch {
       return; // Everything is closed.
     }
     // Below TLS, so that connections in the middle of their handshake end too.
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Who has not even said hello has nothing under way. */
+  #cutHandshakes(): void {
+    for (const socket of this.#handshakes.values()) socket.destroy();
   }
 
   /** Sends each new connection to the protocol that it chose. */
@@ -186,8 +199,7 @@ export class Listener {
       this.#handshakes.delete(peerOf(socket));
       if (socket.alpnProtocol === "h2") http2.emit("connection", socket);
       else {
-        this.#http1Sockets.add(socket);
-        socket.once("close", () => this.#http1Sockets.delete(socket));
+        this.#connections.addHttp1(socket);
         toHttp1.call(server, socket);
         keepParsing(socket);
       }
@@ -196,8 +208,7 @@ export class Listener {
 
   #track(session: ServerHttp2Session): void {
     let streams = 0;
-    this.#sessions.add(session);
-    session.on("close", () => this.#sessions.delete(session));
+    this.#connections.addHttp2(session);
     session.on("stream", (stream) => {
       streams++;
       stream.once("close", () => {
@@ -208,14 +219,14 @@ export class Listener {
       // A quiet watch is not idle.
       if (streams === 0) session.close();
     });
-    if (this.#isClosing) session.close();
   }
 }
 
-/** What is under way on the connection goes on; the next request comes on another one. */
-function sendAway(request: IncomingMessage, response: ServerResponse): void {
-  if (request.httpVersionMajor < 2) response.shouldKeepAlive = false;
-  else (request as unknown as Http2ServerRequest).stream.session?.close();
+interface Ending {
+  readonly graceMs: number;
+  readonly quietMs: number;
+  /** Aborted when all connections have ended. */
+  readonly signal: AbortSignal;
 }
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {

@@ -78,10 +78,15 @@ export function openReplica(
       ready: started.ready,
       async shutDown() {
         const { signal } = serving.lifecycle;
-        serving.refuseReadiness();
+        const { shutdownGracePeriodMs, shutdownWatchTerminationGracePeriodMs } = config;
+        serving.leave();
         await started.withdraw();
         await systemClock.sleep(config.shutdownDelayMs, signal);
-        await serving.ticker.endAllOver(config.shutdownWatchTerminationGracePeriodMs, signal);
+        if (config.shutdownSendRetryAfter) serving.refuseRequests();
+        await serving.ticker.endAllOver(shutdownWatchTerminationGracePeriodMs, signal);
+        if (config.shutdownSendRetryAfter) {
+          await serving.waitForRequests(shutdownGracePeriodMs, signal);
+        }
         await close();
       },
       [Symbol.asyncDispose]: close,

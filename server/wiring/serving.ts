@@ -23,8 +23,10 @@ import { Listener } from "../http/listener.js";
 import type { Metrics } from "../http/metrics.js";
 import { requestChain } from "../http/request-chain.js";
 import { createRoutes } from "../http/routes.js";
+import { withShutdownRefusal } from "../http/shutdown-refusal.js";
 import { withWebSocketBearer } from "../http/web-socket-bearer.js";
 import type { Registry } from "../registry/generic/registry.js";
+import type { RequestMiddleware } from "../request/request-state.js";
 import type { Verbosity } from "../request/verbosity.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
@@ -41,6 +43,10 @@ import { observeStorage } from "./storage-metrics.js";
 import type { OpenedStore } from "./store.js";
 import { createVerbs, negotiatorOf } from "./verbs.js";
 
+/** An idle connection is closed once it has been quiet for the delay of a shutdown, at most this long. */
+const QUIET_MS_MAX = 1_000;
+const REQUESTS_POLL_MS = 20;
+
 export interface Serving extends AsyncDisposable {
   readonly listener: Listener;
   readonly registry: Registry;
@@ -50,8 +56,12 @@ export interface Serving extends AsyncDisposable {
   /** Of background work: it ends after the last request, which may need it. */
   readonly lifecycle: Lifecycle;
   readonly aggregation: Aggregation;
-  /** Readiness fails from now on, and nothing else changes. */
-  refuseReadiness(): void;
+  /** Readiness fails from now on, and clients are asked to open their next connection elsewhere. */
+  leave(): void;
+  /** With --shutdown-send-retry-after, once the delay is over: new requests are told to come again. */
+  refuseRequests(): void;
+  /** Resolves when no request is under way that is not long-running, or `deadlineMs` is over. */
+  waitForRequests(deadlineMs: number, signal: AbortSignal): Promise<void>;
 }
 
 export interface ServingParts {
@@ -75,6 +85,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const { livezGracePeriodMs, requestTimeoutMs } = config;
     const health = new Health({ logger, clock: systemClock, livezGracePeriodMs });
     let isEnding = false;
+    let isRefusing = false;
     addChecks(health, access.views, () => isEnding);
     const registry = createRegistry(parts);
     observeStorage(metrics, access.views);
@@ -91,8 +102,11 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     flowControl?.spawn(lifecycle);
     const { freshness } = access.views;
     const aggregation = createAggregation({ config, view, catalog, freshness, logger });
-    const common = { ...parts, health, registry, audit, flowControl, ticker };
-    const chain = createChain({ ...common, aggregation });
+    const inFlightLimits = createInFlightLimits(config, flowControl);
+    metrics.observeInFlight(() => inFlightLimits);
+    const common = { ...parts, health, registry, audit, flowControl, inFlightLimits, ticker };
+    const refusal = config.shutdownSendRetryAfter ? [withShutdownRefusal(() => isRefusing)] : [];
+    const chain = createChain({ ...common, aggregation, refusal });
     const listener = await Listener.open(
       {
         host: config.bindAddress,
@@ -106,7 +120,8 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       },
       createApplication(chain, logger),
     );
-    opened.defer(() => listener.close(config.shutdownGracePeriodMs));
+    const quietMs = Math.min(config.shutdownDelayMs, QUIET_MS_MAX);
+    opened.defer(() => listener.close(config.shutdownGracePeriodMs, quietMs));
     opened.defer(() => ticker.endAll());
     return {
       listener,
@@ -115,8 +130,19 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       ticker,
       lifecycle,
       aggregation,
-      refuseReadiness() {
+      leave() {
         isEnding = true;
+        listener.leave();
+      },
+      refuseRequests() {
+        isRefusing = true;
+      },
+      async waitForRequests(deadlineMs, signal) {
+        const endsAtMs = systemClock.monotonic() + deadlineMs;
+        const underWay = () => inFlightLimits.readOnly + inFlightLimits.mutating;
+        while (underWay() > 0 && systemClock.monotonic() < endsAtMs) {
+          await systemClock.sleep(REQUESTS_POLL_MS, signal);
+        }
       },
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
     };
@@ -129,24 +155,28 @@ interface ChainParts extends ServingParts {
   readonly audit: Audit | undefined;
   readonly flowControl: FlowControlStep | undefined;
   readonly aggregation: Aggregation;
+  readonly inFlightLimits: InFlightLimits;
   readonly ticker: WatchTicker;
+  readonly refusal: readonly RequestMiddleware[];
+}
+
+/** Where flow control bounds the requests at work, they are only counted. */
+function createInFlightLimits(config: Config, flowControl: FlowControlStep | undefined) {
+  const isBounded = flowControl === undefined;
+  return new InFlightLimits({
+    readOnlyMax: isBounded ? config.maxRequestsInflight : 0,
+    mutatingMax: isBounded ? config.maxMutatingRequestsInflight : 0,
+  });
 }
 
 function createChain(parts: ChainParts) {
   const { config, facts, metrics, logger, storage, audit, flowControl, aggregation } = parts;
-  const { health, registry, ticker } = parts;
+  const { health, registry, ticker, inFlightLimits } = parts;
   const { catalog, views, authentication, authorization } = parts.access;
   const { naming } = config;
   const { freshness } = views;
   const { authorizer, impersonation } = authorization;
   const protobuf = createProtobufCodecs(facts);
-  // Where flow control bounds the requests at work, they are only counted.
-  const isBounded = flowControl === undefined;
-  const inFlightLimits = new InFlightLimits({
-    readOnlyMax: isBounded ? config.maxRequestsInflight : 0,
-    mutatingMax: isBounded ? config.maxMutatingRequestsInflight : 0,
-  });
-  metrics.observeInFlight(() => inFlightLimits);
   const documents = createDocuments({ ...parts, catalog, freshness, address: parts.serverAddress });
   const verbs = createVerbs({
     config,
@@ -170,7 +200,11 @@ function createChain(parts: ChainParts) {
     isIdentityHeader: (name) => authentication.isIdentityHeader(name),
     authorizer,
     inFlightLimits,
-    beforeAuthentication: [withWebSocketBearer(naming), withFreshCredentials(freshness)],
+    beforeAuthentication: [
+      ...parts.refusal,
+      withWebSocketBearer(naming),
+      withFreshCredentials(freshness),
+    ],
     beforeAuthorization: [
       withFreshPolicy(freshness),
       withImpersonation(impersonation),

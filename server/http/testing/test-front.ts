@@ -61,6 +61,7 @@ export interface FrontOptions {
   /** PEM: named to clients in the handshake besides our own. */
   readonly otherAuthorities?: string;
   readonly authorizer?: Authorizer;
+  readonly beforeAuthentication?: readonly RequestMiddleware[];
   readonly beforeAuthorization?: readonly RequestMiddleware[];
 }
 
@@ -135,6 +136,9 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
       PUBLIC_PATHS,
       ...(options.authorizer === undefined ? [] : [options.authorizer]),
     ]),
+    ...(options.beforeAuthentication !== undefined && {
+      beforeAuthentication: options.beforeAuthentication,
+    }),
     ...(options.beforeAuthorization !== undefined && {
       beforeAuthorization: options.beforeAuthorization,
     }),
