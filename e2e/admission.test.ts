@@ -8,6 +8,7 @@ import {
   type AdmissionHook,
   openAdmissionHook,
 } from "../server/admission/testing/admission-webhook.js";
+import { eventually } from "./harness/eventually.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
@@ -88,10 +89,10 @@ describe("rules that users bring", () => {
     let stale = 0;
     for (let round = 1; round <= ROUNDS; round++) {
       const [here, there] = round % 2 === 0 ? [a, b] : [b, a];
-      const current = (await there.get(`${policies}/round`)).expect(200).object;
-      const spec = current.spec as { validations: object[] };
-      spec.validations = [{ expression: expression(round), message: "old" }];
-      (await here.put(`${policies}/round`, current)).expect(200);
+      // Without a version: the status of a policy is written behind each change of it.
+      const body = { spec: { validations: [{ expression: expression(round), message: "old" }] } };
+      const headers = { "content-type": "application/merge-patch+json" };
+      (await here.request(`${policies}/round`, { method: "PATCH", body, headers })).expect(200);
       const data = (value: number) => ({ round: String(value) });
       const late = await there.post(CONFIG_MAPS, configMap(`late-${round}`, data(round - 1)));
       if (late.status !== 422) stale++;
@@ -99,6 +100,57 @@ describe("rules that users bring", () => {
       good.expect(201, `round ${round}`);
     }
     assert.equal(stale, 0, "writes judged by an older rule");
+  });
+
+  test("the types of a policy are checked for each generation, by built-in and custom schemas", async () => {
+    const [client] = servers.map((server) => server.client);
+    assert.ok(client !== undefined);
+    const properties = { spec: { type: "object", properties: { doors: { type: "integer" } } } };
+    const names = { plural: "cars", singular: "car", kind: "Car" };
+    const schema = { openAPIV3Schema: { type: "object", properties } };
+    const versions = [{ name: "v1", served: true, storage: true, schema }];
+    const spec = { group: "example.com", scope: "Cluster", names, versions };
+    const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    (await client.post(definitions, { metadata: { name: "cars.example.com" }, spec })).expect(201);
+    await eventually("cars are served", async () =>
+      (await client.get("/apis/example.com/v1/cars")).expect(200),
+    );
+
+    const checked = policy("checked", "object.spec.doors > 1 && object.data.a == 'b'", "no");
+    const { spec: written } = checked as { spec: { matchConstraints: object } };
+    const about = { ...rule, apiGroups: ["", "example.com"], resources: ["configmaps", "cars"] };
+    written.matchConstraints = { resourceRules: [about] };
+    const policies = `${RULES}/validatingadmissionpolicies`;
+    (await client.post(policies, checked)).expect(201);
+    const untilChecked = (generation: number) =>
+      eventually("the policy is checked", async () => {
+        const { object } = (await client.get(`${policies}/checked`)).expect(200);
+        const { status } = object as { status?: { observedGeneration?: number } };
+        assert.equal(status?.observedGeneration, generation);
+        return object;
+      });
+    const first = await untilChecked(1);
+    const shown = " | object.spec.doors > 1 && object.data.a == 'b'";
+    assert.deepEqual(first.status, {
+      observedGeneration: 1,
+      typeChecking: {
+        expressionWarnings: [
+          {
+            fieldRef: "spec.validations[0].expression",
+            warning: [
+              "/v1, Kind=ConfigMap: ERROR: <input>:1:7: undefined field 'spec'",
+              `${shown}\n | ......^\n`,
+              "example.com/v1, Kind=Car: ERROR: <input>:1:32: undefined field 'data'",
+              `${shown}\n | ...............................^\n`,
+            ].join("\n"),
+          },
+        ],
+      },
+    });
+    const { spec: current } = first as unknown as { spec: { validations: object[] } };
+    current.validations = [{ expression: "object.metadata.name != ''" }];
+    (await client.put(`${policies}/checked`, first)).expect(200);
+    assert.deepEqual((await untilChecked(2)).status, { observedGeneration: 2, typeChecking: {} });
   });
 
   test("kubectl shows warnings and refusals of policies and webhooks", {

@@ -1,9 +1,10 @@
 /**
  * Checks a syntax tree against the variables, types and functions of an environment: finds out the
- * type of every node, and which overloads each call may mean. The first problem ends it. Writes
- * `type`, `overloads` and the like into the nodes, nothing else.
+ * type of every node, and which overloads each call may mean. A node with a problem is dyn for the
+ * nodes around it, so that all problems of a text are found at once. Writes `type`, `overloads` and
+ * the like into the nodes, nothing else.
  */
-import { CelCompileError, Failure } from "./errors.js";
+import { CelCompileError, Failure, type Problem } from "./errors.js";
 import type { FunctionTable } from "./function-table.js";
 import type { Overload } from "./overloads.js";
 import type { LiteralPatterns } from "./regex.js";
@@ -64,6 +65,7 @@ class Checker {
   readonly #environment: CheckerEnvironment;
   readonly #inference = new Inference();
   readonly #nodes: Node[] = [];
+  readonly #problems: Problem[] = [];
 
   constructor(source: string, environment: CheckerEnvironment) {
     this.#source = source;
@@ -72,6 +74,10 @@ class Checker {
 
   run(root: Node): Type {
     this.#check(root, new Map());
+    const [first, ...others] = this.#problems.sort((one, other) => one.offset - other.offset);
+    if (first !== undefined) {
+      throw new CelCompileError(first.problem, this.#source, first.offset, others);
+    }
     // What one place leaves open another may decide: the last word is said when all are seen.
     for (const node of this.#nodes) node.type = this.#inference.resolve(node.type ?? DYN, true);
     return root.type ?? DYN;
@@ -118,7 +124,7 @@ class Checker {
     if (type !== undefined) return type;
     const named = this.#environment.types.get(node.name);
     if (named === undefined) {
-      throw this.#error(`undeclared reference to '${node.name}' (in container '')`, node);
+      return this.#problem(`undeclared reference to '${node.name}' (in container '')`, node);
     }
     node.typeName = node.name;
     return { kind: "type", of: named };
@@ -156,11 +162,13 @@ class Checker {
       case "named": {
         const field = target.fields?.get(node.field);
         if (field !== undefined) return field;
-        if (target.fields !== undefined) throw this.#error(`undefined field '${node.field}'`, node);
+        if (target.fields !== undefined) {
+          return this.#problem(`undefined field '${node.field}'`, node);
+        }
         break;
       }
     }
-    throw this.#error(
+    return this.#problem(
       `type '${formatType(this.#inference.resolve(target))}' does not support field selection`,
       node,
     );
@@ -187,11 +195,11 @@ class Checker {
       }
     }
     const isMethod = target !== undefined;
-    if (!functions.has(name, isMethod)) {
-      throw this.#error(`undeclared reference to '${name}' (in container '')`, node);
-    }
     const all = isMethod ? [target, ...args] : args;
     const types = all.map((arg) => this.#check(arg, scope));
+    if (!functions.has(name, isMethod)) {
+      return this.#problem(`undeclared reference to '${name}' (in container '')`, node);
+    }
     const result = this.#resolve(node, name, functions.find(name, isMethod), types);
     if (REGEX_FUNCTIONS.has(name)) this.#checkPattern(name, all[1]);
     return result;
@@ -207,7 +215,7 @@ class Checker {
       const shown = types.map((type) => formatType(this.#inference.resolve(type)));
       const receiver = node.target !== undefined && node.isNamespaced !== true ? shown.shift() : "";
       const form = receiver === "" ? `(${shown.join(", ")})` : `${receiver}.(${shown.join(", ")})`;
-      throw this.#error(`found no matching overload for '${name}' applied to '${form}'`, node);
+      return this.#problem(`found no matching overload for '${name}' applied to '${form}'`, node);
     }
     node.overloads = fitting;
     if (others.length === 0) return this.#apply(only, types) ?? DYN;
@@ -234,8 +242,8 @@ class Checker {
     try {
       this.#environment.patterns.add(pattern.value);
     } catch (error) {
-      if (error instanceof Failure) throw this.#error(`invalid ${name} argument`, pattern);
-      throw error;
+      if (!(error instanceof Failure)) throw error;
+      this.#problem(`invalid ${name} argument`, pattern);
     }
   }
 
@@ -257,7 +265,7 @@ class Checker {
     const { name } = node;
     const shape = this.#environment.structs?.(name);
     if (shape === undefined) {
-      throw this.#error(`undeclared reference to '${name}' (in container '')`, node);
+      return this.#problem(`undeclared reference to '${name}' (in container '')`, node);
     }
     for (const { name: field, value, isOptional } of node.fields) {
       const found = this.#check(value, scope);
@@ -266,11 +274,14 @@ class Checker {
         shape === "nested"
           ? nestedType(name, field, this.#inference.resolve(type))
           : shape.get(field);
-      if (expected === undefined) throw this.#error(`undefined field '${field}'`, value);
+      if (expected === undefined) {
+        this.#problem(`undefined field '${field}'`, value);
+        continue;
+      }
       if (this.#inference.assign([type], [expected])) continue;
       const got = formatType(this.#inference.resolve(type));
       const wanted = formatType(expected);
-      throw this.#error(
+      this.#problem(
         `expected type of field '${field}' is '${wanted}' but provided type is '${got}'`,
         value,
       );
@@ -284,8 +295,8 @@ class Checker {
       resolved.kind === "dyn" ||
       resolved.kind === "var" ||
       (resolved.kind === "simple" && KEY_TYPES.has(resolved.name));
-    if (!isKey) throw this.#error(`unsupported map key type: ${formatType(resolved)}`, node);
-    return type;
+    if (isKey) return type;
+    return this.#problem(`unsupported map key type: ${formatType(resolved)}`, node);
   }
 
   /** The type that all nodes have in common: dyn when they differ. */
@@ -336,7 +347,7 @@ class Checker {
         const key = this.#inference.fresh();
         const value = this.#inference.fresh();
         if (this.#inference.assign([body], [mapOf(key, value)])) return mapOf(key, value);
-        throw this.#mismatch("map", body, node.body);
+        return this.#mismatch("map", body, node.body);
       }
       case "sortBy":
         return listOf(types[0] ?? DYN);
@@ -355,10 +366,11 @@ class Checker {
       case "var":
         return [DYN, DYN];
     }
-    throw this.#error(
+    this.#problem(
       `expression of type '${formatType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
       node.range,
     );
+    return [DYN, DYN];
   }
 
   #bind(node: Bind, scope: Scope): Type {
@@ -368,26 +380,28 @@ class Checker {
     }
     const inner = this.#inference.fresh();
     if (!this.#inference.assign([value], [optionalOf(inner)])) {
-      throw this.#mismatch("optional_type", value, node.value);
+      this.#mismatch("optional_type", value, node.value);
     }
     const body = this.#check(node.body, new Map(scope).set(node.variable, inner));
     if (node.macro === "optMap") return optionalOf(body);
     const result = this.#inference.fresh();
     if (this.#inference.assign([body], [optionalOf(result)])) return optionalOf(result);
-    throw this.#mismatch("optional_type", body, node.body);
+    return this.#mismatch("optional_type", body, node.body);
   }
 
   #expectBool(type: Type, node: Node): void {
-    if (!this.#inference.assign([type], [BOOL])) throw this.#mismatch("bool", type, node);
+    if (!this.#inference.assign([type], [BOOL])) this.#mismatch("bool", type, node);
   }
 
-  #mismatch(expected: string, type: Type, node: Node): CelCompileError {
+  #mismatch(expected: string, type: Type, node: Node): Type {
     const found = formatType(this.#inference.resolve(type));
-    return this.#error(`expected type '${expected}' but found '${found}'`, node);
+    return this.#problem(`expected type '${expected}' but found '${found}'`, node);
   }
 
-  #error(problem: string, node: Node): CelCompileError {
-    return new CelCompileError(problem, this.#source, node.offset);
+  /** Notes it. @returns what the node counts as: anything may be done with it */
+  #problem(problem: string, { offset }: Node): Type {
+    this.#problems.push({ problem, offset });
+    return DYN;
   }
 }
 

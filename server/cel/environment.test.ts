@@ -48,6 +48,30 @@ function compileError(source: string, expected: readonly CelType[] = ["dyn"]): C
   throw new assert.AssertionError({ message: `${source} compiles` });
 }
 
+test("all problems of a text are found at once, in the order of their places", () => {
+  const { compile } = createCelEnvironment({ variables: { n: "int" } });
+  const problems = (source: string) => {
+    try {
+      compile(source, ["dyn"]);
+      return [];
+    } catch (error) {
+      assert.ok(error instanceof CelCompileError, String(error));
+      return error.message.split("\n").filter((line) => line.startsWith("ERROR"));
+    }
+  };
+  assert.deepEqual(problems("a + n + 'b' + nothing(c) ? [1].all(x, x) : {1.5: d}.e"), [
+    "ERROR: <input>:1:1: undeclared reference to 'a' (in container '')",
+    "ERROR: <input>:1:7: found no matching overload for '_+_' applied to '(int, string)'",
+    "ERROR: <input>:1:22: undeclared reference to 'nothing' (in container '')",
+    "ERROR: <input>:1:23: undeclared reference to 'c' (in container '')",
+    "ERROR: <input>:1:39: expected type 'bool' but found 'int'",
+    "ERROR: <input>:1:45: unsupported map key type: double",
+    "ERROR: <input>:1:50: undeclared reference to 'd' (in container '')",
+  ]);
+  const many = Array.from({ length: 150 }, (_, index) => `x${index}`).join(" + ");
+  assert.throws(() => compile(many, ["dyn"]), /\n50 more errors were truncated$/);
+});
+
 test("S2-AUTHC-17: claims are a map of anything, and a claim that is not there is an error", () => {
   const claims = { sub: "jane", email_verified: true, groups: ["a", "b"], exp: 1700000000 };
   assert.equal(evaluate("claims.sub + '@x'", { claims }), "jane@x");

@@ -4,6 +4,12 @@
  * swallow them by the thousand; the outermost call turns them into `CelEvaluationError`.
  */
 
+export interface Problem {
+  /** What is wrong, without place and excerpt. */
+  readonly problem: string;
+  readonly offset: number;
+}
+
 /** The text is no expression of its environment. Lines and columns count from one. */
 export class CelCompileError extends Error {
   readonly line: number;
@@ -11,10 +17,14 @@ export class CelCompileError extends Error {
   /** What is wrong, without place and excerpt. */
   readonly problem: string;
 
-  constructor(problem: string, source: string, offset: number) {
-    const { line, column, text } = locate(source, offset);
-    const excerpt = `\n | ${text}\n | ${".".repeat(Math.min(column, EXCERPT_MAX) - 1)}^`;
-    super(`ERROR: <input>:${line}:${column}: ${problem}${excerpt}`);
+  /** @param others further problems, in the order of their places; the message has them as well */
+  constructor(problem: string, source: string, offset: number, others: readonly Problem[] = []) {
+    const { line, column } = locate(source, offset);
+    const shown = [{ problem, offset }, ...others].slice(0, PROBLEMS_MAX);
+    const texts = shown.map((one) => describe(one, source));
+    const left = others.length + 1 - shown.length;
+    if (left > 0) texts.push(`${left} more errors were truncated`);
+    super(texts.join("\n"));
     this.name = "CelCompileError";
     this.problem = problem;
     this.line = line;
@@ -55,8 +65,17 @@ export class BudgetExceeded {
   }
 }
 
-/** How much of a line an error quotes. */
-const EXCERPT_MAX = 200;
+/** Problems that one message shows; the existing server's limit, as is the next. */
+const PROBLEMS_MAX = 100;
+/** Longer lines are not quoted. */
+const EXCERPT_MAX = 16_384;
+
+function describe({ problem, offset }: Problem, source: string): string {
+  const { line, column, text } = locate(source, offset);
+  const head = `ERROR: <input>:${line}:${column}: ${problem}`;
+  if (text.length > EXCERPT_MAX) return head;
+  return `${head}\n | ${text.replaceAll("\t", " ")}\n | ${".".repeat(column - 1)}^`;
+}
 
 function locate(
   source: string,
@@ -69,6 +88,6 @@ function locate(
   return {
     line: before.split("\n").length,
     column: [...source.slice(start, offset)].length + 1,
-    text: text.length > EXCERPT_MAX ? `${text.slice(0, EXCERPT_MAX)}...` : text,
+    text,
   };
 }

@@ -17,6 +17,7 @@ export const CONTROLLERS = {
   "root-ca-cert-publisher": "root-ca-certificate-publisher-controller",
   tokencleaner: "token-cleaner-controller",
   bootstrapsigner: "bootstrap-signer-controller",
+  "validatingadmissionpolicy-status": "validatingadmissionpolicy-status-controller",
 } as const satisfies Readonly<Record<string, string>>;
 
 export type ControllerName = keyof typeof CONTROLLERS;

@@ -20,6 +20,7 @@
  *   job-ttl-controller.ts             deletes Jobs that ended long ago
  *   resource-quotas.ts                counts what quotas bound
  *   role-aggregation.ts               writes the rules of aggregated roles
+ *   policy-status.ts                  checks the types of policies; policy-type-checker.ts: how
  *   token-secret-controller.ts        Secrets that hold tokens of service accounts
  *   bootstrap-signer.ts, token-cleaner.ts   what bootstrap tokens sign, and their end
  *

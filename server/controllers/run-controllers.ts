@@ -16,6 +16,8 @@ import { LeaseLock } from "./lease-lock.js";
 import { runNamespaceController } from "./namespace-controller.js";
 import { runNamespaceDefault } from "./namespace-default-controller.js";
 import type { ObjectsApi } from "./objects-api.js";
+import { runPolicyStatus } from "./policy-status.js";
+import type { PublishedTypes } from "./published-types.js";
 import { runResourceQuotas } from "./resource-quotas.js";
 import { runRoleAggregation } from "./role-aggregation.js";
 import { defaultServiceAccount, rootAuthorityMap } from "./service-account-defaults.js";
@@ -34,6 +36,8 @@ export interface ControllersOptions {
   readonly controllers?: readonly string[];
   /** What is served now, for its APIServices; without it none are made. */
   readonly servedGroupVersions?: () => readonly LocalGroupVersion[];
+  /** Types of what is served, to check policies against; without them none are checked. */
+  readonly published?: PublishedTypes;
   /** For the loops of service accounts; without it they do not run. */
   readonly serviceAccounts?: {
     readonly issuer: TokenIssuer;
@@ -75,6 +79,9 @@ export async function runControllers(
       isOn("clusterrole-aggregation") && runRoleAggregation(parts, leading),
       isOn("tokencleaner") && runTokenCleaner(parts, leading),
       isOn("bootstrapsigner") && runBootstrapSigner(parts, leading),
+      options.published !== undefined &&
+        isOn("validatingadmissionpolicy-status") &&
+        runPolicyStatus({ ...parts, published: options.published }, leading),
       options.servedGroupVersions !== undefined &&
         runApiServices({ ...parts, served: options.servedGroupVersions }, leading),
       runServiceAccounts({ ...parts, isOn }, options.serviceAccounts, leading),

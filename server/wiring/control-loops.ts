@@ -7,6 +7,7 @@ import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import { enabledResources } from "../config/runtime-config.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
+import { createPublishedTypes } from "../controllers/published-types.js";
 import { runControllers } from "../controllers/run-controllers.js";
 import type { CustomKinds } from "../extensions/custom-kinds.js";
 import { Metrics } from "../http/metrics.js";
@@ -82,6 +83,7 @@ export async function runControlLoops(
         serviceAccounts,
         controllers,
         servedGroupVersions: served,
+        published: createPublishedTypes(facts, catalog),
       },
       signal,
     );

@@ -7,6 +7,7 @@ import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
 import { ensureClusterInfo } from "../controllers/cluster-info.js";
 import { runFlowControlDefaults } from "../controllers/flow-control-defaults.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
+import { createPublishedTypes } from "../controllers/published-types.js";
 import { runControllers } from "../controllers/run-controllers.js";
 import { ensureSystemNamespaces, runSystemNamespaces } from "../controllers/system-namespaces.js";
 import { ensureSystemPriorityClasses } from "../controllers/system-priority-classes.js";
@@ -131,8 +132,8 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
   if (!config.runControllers) return;
   const serviceAccounts = { issuer: storage.tokenKeys.issuer, rootAuthority };
   const { controllers } = config;
-  const served = () => servedGroupVersions(registry.catalog.current, parts.facts);
-  lifecycle.spawn("controllers", (until) =>
-    runControllers({ ...loops, serviceAccounts, controllers, servedGroupVersions: served }, until),
-  );
+  const servedNow = () => servedGroupVersions(registry.catalog.current, parts.facts);
+  const published = createPublishedTypes(parts.facts, registry.catalog);
+  const own = { serviceAccounts, controllers, servedGroupVersions: servedNow, published };
+  lifecycle.spawn("controllers", (until) => runControllers({ ...loops, ...own }, until));
 }

@@ -7,7 +7,7 @@ import type { ApiObject } from "../../api/meta.js";
 import type { LabelSelector } from "../../api/validation-selectors.js";
 import type { Maybe } from "../../api/validation-values.js";
 import type { CelEnvironment, CelObjectType, CelProgram, CelType } from "../../cel/environment.js";
-import { parseType } from "../../cel/types.js";
+import { DYN, parseType, type Type } from "../../cel/types.js";
 import {
   type Condition,
   compileConditions,
@@ -178,6 +178,12 @@ export function mutationTypes(isPatch: boolean): readonly CelType[] {
   return isPatch ? [list, { list: "dyn" }] : [{ known: parseType("Object") }];
 }
 
+/** What expressions of one policy see beside what all see, or with other types. */
+export interface PolicyDeclarations {
+  readonly variables: Readonly<Record<string, CelType>>;
+  readonly types: readonly CelObjectType[];
+}
+
 /**
  * The environments of one policy: match conditions see no variables, each variable sees those before
  * it with the types that they turned out to have, and everything else sees all.
@@ -185,14 +191,15 @@ export function mutationTypes(isPatch: boolean): readonly CelType[] {
 export class PolicyEnvironments {
   readonly conditions: CelEnvironment;
   readonly variables: readonly Variable[];
-  readonly #own: Readonly<Record<string, CelType>>;
+  readonly #own: PolicyDeclarations;
   readonly #hasMutations: boolean;
   #whole: CelEnvironment | undefined;
 
-  constructor({ paramKind, variables, mutations }: PolicySpec) {
-    this.#own = paramKind ? { params: "dyn" } : {};
+  /** @param own default: objects of any type */
+  constructor({ paramKind, variables, mutations }: PolicySpec, own?: PolicyDeclarations) {
+    this.#own = own ?? { variables: paramKind ? { params: "dyn" } : {}, types: [] };
     this.#hasMutations = (mutations?.length ?? 0) > 0;
-    this.conditions = this.#create(this.#own);
+    this.conditions = this.#create(this.#own.variables);
     const made: Variable[] = [];
     for (const { name, expression } of variables ?? []) {
       const before = [...made];
@@ -211,15 +218,30 @@ export class PolicyEnvironments {
     const fields = Object.fromEntries(
       variables.map(({ name, program }): [string, CelType] => {
         const compiled = program();
-        return [name, compiled instanceof Error ? "dyn" : { known: compiled.type }];
+        return [name, compiled instanceof Error ? "dyn" : { known: typeOfVariable(compiled.type) }];
       }),
     );
     const type = { name: VARIABLES_TYPE, fields };
-    return this.#create({ ...this.#own, variables: { object: VARIABLES_TYPE } }, [type]);
+    const variable = { object: VARIABLES_TYPE };
+    return this.#create({ ...this.#own.variables, variables: variable }, [type]);
   }
 
-  #create(own: Readonly<Record<string, CelType>>, types: readonly CelObjectType[] = []) {
-    return createPolicyEnvironment(own, types, this.#hasMutations);
+  #create(variables: Readonly<Record<string, CelType>>, types: readonly CelObjectType[] = []) {
+    return createPolicyEnvironment(variables, [...this.#own.types, ...types], this.#hasMutations);
+  }
+}
+
+/** Objects are of any type in variables, as on the existing server; values of CEL's own keep theirs. */
+function typeOfVariable(type: Type): Type {
+  switch (type.kind) {
+    case "simple":
+      return type;
+    case "list":
+      return { kind: "list", element: typeOfVariable(type.element) };
+    case "map":
+      return { kind: "map", key: typeOfVariable(type.key), value: typeOfVariable(type.value) };
+    default:
+      return DYN;
   }
 }
 
