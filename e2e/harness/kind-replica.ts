@@ -38,7 +38,8 @@ export interface KindReplica extends AsyncDisposable {
 /** The embedded store, for replicas of this process to share. */
 export async function openSharedStore(dataDir: string): Promise<OpenedStore> {
   const metrics = new Metrics();
-  const parts = { config: configOf(dataDir, []), metrics, logger: silentLogger };
+  const config = configOf(dataDir, []);
+  const parts = { config, facts: loadFacts(config.naming), metrics, logger: silentLogger };
   return await openStore(parts, AbortSignal.timeout(10_000));
 }
 

@@ -65,3 +65,9 @@ export function createNaming(vendor: string): Naming {
         : factsGroup,
   });
 }
+
+/** "rbac.authorization" of the group that the vendor's domain stands behind; others as they are. */
+export function withoutDomain(naming: Naming, group: string): string {
+  const domain = `.${naming.groupDomain}`;
+  return group.endsWith(domain) ? group.slice(0, -domain.length) : group;
+}

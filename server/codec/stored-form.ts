@@ -26,6 +26,7 @@ export function createStoredForm({ isCbor, isObject }: StoredFormOptions): Value
       if (!isSelfDescribed(value) || !isObject(key)) return value;
       return Buffer.from(stringifyJson(parseCbor(value)), "utf8");
     },
+    isStale: (key, value) => isObject(key) && isSelfDescribed(value) !== isCbor,
   };
 }
 

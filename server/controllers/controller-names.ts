@@ -18,6 +18,7 @@ export const CONTROLLERS = {
   tokencleaner: "token-cleaner-controller",
   bootstrapsigner: "bootstrap-signer-controller",
   "validatingadmissionpolicy-status": "validatingadmissionpolicy-status-controller",
+  "storage-version-migrator": "storage-version-migrator-controller",
 } as const satisfies Readonly<Record<string, string>>;
 
 export type ControllerName = keyof typeof CONTROLLERS;

@@ -22,6 +22,7 @@
  *   role-aggregation.ts               writes the rules of aggregated roles
  *   policy-status.ts                  checks the types of policies; policy-type-checker.ts: how
  *   token-secret-controller.ts        Secrets that hold tokens of service accounts
+ *   storage-migrator.ts               gives stored objects the form of today; stored-objects.ts: how they lie
  *   bootstrap-signer.ts, token-cleaner.ts   what bootstrap tokens sign, and their end
  *
  * Loops that keep one thing right are a runSyncLoop (sync-loop.ts); those with many objects have a

@@ -21,6 +21,8 @@ import type { PublishedTypes } from "./published-types.js";
 import { runResourceQuotas } from "./resource-quotas.js";
 import { runRoleAggregation } from "./role-aggregation.js";
 import { defaultServiceAccount, rootAuthorityMap } from "./service-account-defaults.js";
+import { type MigrationMetrics, runStorageMigrator } from "./storage-migrator.js";
+import type { StoredObjects } from "./stored-objects.js";
 import { ensureSystemNamespaces } from "./system-namespaces.js";
 import { runTokenCleaner } from "./token-cleaner.js";
 import { runTokenSecretController } from "./token-secret-controller.js";
@@ -38,6 +40,8 @@ export interface ControllersOptions {
   readonly servedGroupVersions?: () => readonly LocalGroupVersion[];
   /** Types of what is served, to check policies against; without them none are checked. */
   readonly published?: PublishedTypes;
+  /** For migrations of what is stored; without it there are none. */
+  readonly storage?: { readonly stored: StoredObjects; readonly migrations: MigrationMetrics };
   /** For the loops of service accounts; without it they do not run. */
   readonly serviceAccounts?: {
     readonly issuer: TokenIssuer;
@@ -84,6 +88,12 @@ export async function runControllers(
         runPolicyStatus({ ...parts, published: options.published }, leading),
       options.servedGroupVersions !== undefined &&
         runApiServices({ ...parts, served: options.servedGroupVersions }, leading),
+      options.storage !== undefined &&
+        isOn("storage-version-migrator") &&
+        runStorageMigrator(
+          { ...parts, stored: options.storage.stored, metrics: options.storage.migrations },
+          leading,
+        ),
       runServiceAccounts({ ...parts, isOn }, options.serviceAccounts, leading),
       // With no loop on, it would give the lock back and take it again without end.
       untilAborted(leading),

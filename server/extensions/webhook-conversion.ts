@@ -46,6 +46,10 @@ export function convertsByWebhook(options: WebhookConversionOptions): Conversion
   return {
     toStored: (served) => readBy(storedCodec, converter.convert(served, storedVersion)),
     fromStored: (stored) => readBy(codec, converter.convert(stored, servedVersion)),
+    renew: (stored) =>
+      stored.apiVersion === storedVersion
+        ? stored
+        : readBy(storedCodec, converter.convert(stored, storedVersion)),
     ofView,
     remote: {
       isReady: (object) =>

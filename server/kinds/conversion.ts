@@ -14,7 +14,13 @@ export interface Conversion {
   toStored(served: ApiObject): ApiObject;
   /** @throws {NotConverted} */
   fromStored(stored: ApiObject): ApiObject;
-  /** The same for what the view holds, where most of it is served as it is; remembers what is not. */
+  /**
+   * What was stored in another version or under an older schema, as it would be stored today: writes
+   * compare with that, or each would seem to change what has only another form. Absent = all of it is
+   * as it would be stored. @throws {NotConverted}
+   */
+  renew?(stored: ApiObject): ApiObject;
+  /** As `fromStored` for what the view holds, where most of it is served as it is; remembers what is not. */
   ofView?(stored: StoredObject): StoredObject;
   /** Set where somebody else converts. */
   readonly remote?: RemoteConversion;

@@ -5,7 +5,7 @@
  */
 import { assert } from "../../storage/base/assert.js";
 import type { GroupVersion } from "../api/names.js";
-import type { Naming } from "../api/naming.js";
+import { type Naming, withoutDomain } from "../api/naming.js";
 import { type Catalog, createCatalog } from "../kinds/catalog.js";
 import type { KindCodec, KindCodecs } from "../kinds/kind-codec.js";
 import {
@@ -136,10 +136,4 @@ function withDeprecation(fact: ResourceFact, release: Release): ResourceFact {
 
 function pathOf({ group, version, resource }: ResourceFact): string {
   return `${group}/${version}/${resource}`;
-}
-
-/** "rbac.authorization" of the group that the vendor's domain stands behind; others as they are. */
-function withoutDomain(naming: Naming, group: string): string {
-  const domain = `.${naming.groupDomain}`;
-  return group.endsWith(domain) ? group.slice(0, -domain.length) : group;
 }

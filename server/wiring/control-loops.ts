@@ -19,6 +19,7 @@ import { loadFacts } from "../types/load-facts.js";
 import { followDefinitions } from "./custom-kinds.js";
 import { servedGroupVersions } from "./served-group-versions.js";
 import { createViews } from "./storage.js";
+import { createStorageMigrations } from "./storage-migrations.js";
 import { openStore, STORE_START_MS } from "./store.js";
 
 /**
@@ -45,7 +46,7 @@ export async function runControlLoops(
   const catalog = new LiveCatalog(builtIn);
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(STORE_START_MS)]);
   const metrics = new Metrics();
-  await using storage = await openStore({ config, metrics, logger }, deadline);
+  await using storage = await openStore({ config, facts, metrics, logger }, deadline);
   const { store, encryption, tokenKeys } = storage;
   await using lifecycle = new Lifecycle(logger);
   const { view, freshness } = createViews(config, store, catalog, logger);
@@ -84,6 +85,7 @@ export async function runControlLoops(
         controllers,
         servedGroupVersions: served,
         published: createPublishedTypes(facts, catalog),
+        storage: createStorageMigrations(registry, storage, metrics),
       },
       signal,
     );

@@ -22,6 +22,7 @@ import type { Security } from "./security.js";
 import { servedGroupVersions } from "./served-group-versions.js";
 import type { Serving } from "./serving.js";
 import { spawnCompactor } from "./storage.js";
+import { createStorageMigrations } from "./storage-migrations.js";
 import type { OpenedStore } from "./store.js";
 
 export interface StartParts {
@@ -134,6 +135,12 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
   const { controllers } = config;
   const servedNow = () => servedGroupVersions(registry.catalog.current, parts.facts);
   const published = createPublishedTypes(parts.facts, registry.catalog);
-  const own = { serviceAccounts, controllers, servedGroupVersions: servedNow, published };
+  const own = {
+    serviceAccounts,
+    controllers,
+    servedGroupVersions: servedNow,
+    published,
+    storage: createStorageMigrations(registry, storage, parts.metrics),
+  };
   lifecycle.spawn("controllers", (until) => runControllers({ ...loops, ...own }, until));
 }

@@ -5,9 +5,11 @@
  */
 import { openAll } from "../../storage/base/cleanup.js";
 import type { Logger } from "../../storage/base/logger.js";
+import type { ConvertingStore } from "../../storage/kv/converting-store.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
+import type { Facts } from "../schema/model.js";
 import { createReadAuthorities, type ReadAuthorities } from "./authorities.js";
 import { type Encryption, openEncryption } from "./encryption.js";
 import { openPlainStore } from "./storage.js";
@@ -19,6 +21,8 @@ export const STORE_START_MS = 10_000;
 
 export interface OpenedStore extends AsyncDisposable {
   readonly store: RevisionedStore;
+  /** Says of each value how it lies in the store. */
+  readonly stored: Pick<ConvertingStore, "inspect">;
   /** Undefined when nothing is encrypted. */
   readonly encryption: Encryption | undefined;
   readonly tokenKeys: TokenKeys;
@@ -27,6 +31,7 @@ export interface OpenedStore extends AsyncDisposable {
 
 export interface StoreParts {
   readonly config: Config;
+  readonly facts: Facts;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
@@ -34,13 +39,14 @@ export interface StoreParts {
 /** @throws {Error} with one line: store unreachable or in use, a file that cannot be used */
 export function openStore(parts: StoreParts, signal: AbortSignal): Promise<OpenedStore> {
   return openAll(async (opened) => {
-    const { config, metrics, logger } = parts;
+    const { config, facts, metrics, logger } = parts;
     const plainStore = opened.use(await openPlainStore(config, logger, metrics, signal));
     const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
-    const store = withStoredForm(config, encryption?.store ?? plainStore);
+    const store = withStoredForm(config, facts, encryption?.store ?? plainStore);
     const tokenKeys = await openTokenKeys({ config, store, logger }, signal);
     return {
       store,
+      stored: store,
       encryption,
       tokenKeys,
       readAuthorities: createReadAuthorities({ config, store, logger }),

@@ -1,16 +1,50 @@
-/** Wiring of the form of objects in the store (--storage-media-type); before encryption seals them. */
-import { ConvertingStore } from "../../storage/kv/converting-store.js";
+/**
+ * Wiring of the form of objects in the store: JSON or CBOR (--storage-media-type), and in which of its
+ * versions an object is stored; before encryption seals them.
+ */
+import { ConvertingStore, type ValueConversion } from "../../storage/kv/converting-store.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { KeySpace } from "../../storage/objects/keys.js";
 import { createStoredForm } from "../codec/stored-form.js";
 import type { Config } from "../config/config.js";
+import { createFactsCodecs } from "../kinds/facts-codecs.js";
+import { createStoredVersions } from "../registry/stored-versions.js";
+import type { Facts } from "../schema/model.js";
 
-/** Also reads what an earlier setting has written. */
-export function withStoredForm(config: Config, store: RevisionedStore): RevisionedStore {
+/** Also reads what an earlier setting, or an earlier release, has written. */
+export function withStoredForm(
+  config: Config,
+  facts: Facts,
+  store: RevisionedStore,
+): ConvertingStore {
   const keys = new KeySpace(config.etcdPrefix);
-  const conversion = createStoredForm({
+  const form = createStoredForm({
     isCbor: config.storageMediaType === "application/cbor",
     isObject: (key) => keys.parse(key) !== undefined,
   });
+  const versions = createStoredVersions({
+    naming: config.naming,
+    facts,
+    codecs: () => createFactsCodecs(facts),
+    partitionOf: (key) => keys.partitionOf(key),
+  });
+  const conversion: ValueConversion = {
+    toStored: form.toStored,
+    fromStored: (key, value) => versions.toCurrent(key, form.fromStored(key, value)),
+    isStale(key, value) {
+      if (form.isStale?.(key, value) === true) return true;
+      return versions.isOlder(key, readable(form, key, value));
+    },
+  };
   return new ConvertingStore(store, conversion);
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function readable(form: ValueConversion, key: string, value: Buffer): Buffer {
+  try {
+    return form.fromStored(key, value);
+  } catch {
+    return NOTHING;
+  }
 }

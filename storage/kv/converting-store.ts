@@ -24,6 +24,13 @@ export interface ValueConversion {
   toStored(key: string, value: Uint8Array): Uint8Array;
   /** @throws {Error} for a value that cannot be read, with a message that quotes nothing of it */
   fromStored(key: string, value: Buffer): Buffer;
+  /** Whether `toStored` would give what this value says another form; absent = never. Never throws. */
+  isStale?(key: string, value: Buffer): boolean;
+}
+
+/** Values as they are above, and the keys of those that would be stored differently by now. */
+export interface InspectedRange extends RangeResult {
+  readonly stale: ReadonlySet<string>;
 }
 
 export class ConvertingStore implements RevisionedStore {
@@ -47,6 +54,20 @@ export class ConvertingStore implements RevisionedStore {
   async range(request: RangeRequest, signal: AbortSignal): Promise<RangeResult> {
     const result = await this.#store.range(request, signal);
     return { ...result, kvs: result.kvs.map((kv) => this.#read(kv)) };
+  }
+
+  /** As `range`, with what no reader sees: which values lie in the store in an outdated form. */
+  async inspect(request: RangeRequest, signal: AbortSignal): Promise<InspectedRange> {
+    const store = this.#store;
+    const below: RangeResult & Partial<InspectedRange> =
+      store instanceof ConvertingStore
+        ? await store.inspect(request, signal)
+        : await store.range(request, signal);
+    const stale = new Set(below.stale);
+    for (const { key, value } of below.kvs) {
+      if (this.#conversion.isStale?.(key, value) === true) stale.add(key);
+    }
+    return { ...below, kvs: below.kvs.map((kv) => this.#read(kv)), stale };
   }
 
   async commit(transaction: Transaction, signal: AbortSignal): Promise<CommitResult> {

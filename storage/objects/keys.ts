@@ -61,18 +61,23 @@ export class KeySpace {
     return key.startsWith(EPOCHS, this.prefix.length) ? key.slice(start) : undefined;
   }
 
-  /** undefined for a key that is not an object's, such as one of our own bookkeeping. */
-  parse(key: string): ParsedKey | undefined {
+  /** The partition that a key would be in if it is an object's; undefined for one that cannot be. */
+  partitionOf(key: string): PartitionId | undefined {
     if (!key.startsWith(this.prefix)) return undefined;
     const groupEnd = key.indexOf("/", this.prefix.length);
-    if (groupEnd < 0) return undefined;
-    const resourceEnd = key.indexOf("/", groupEnd + 1);
-    if (resourceEnd < 0) return undefined;
-    const path = key.slice(resourceEnd + 1);
+    const resourceEnd = groupEnd < 0 ? -1 : key.indexOf("/", groupEnd + 1);
+    return resourceEnd < 0 ? undefined : key.slice(this.prefix.length, resourceEnd);
+  }
+
+  /** undefined for a key that is not an object's, such as one of our own bookkeeping. */
+  parse(key: string): ParsedKey | undefined {
+    const partition = this.partitionOf(key);
+    if (partition === undefined) return undefined;
+    const path = key.slice(this.prefix.length + partition.length + 1);
     const slash = path.indexOf("/");
     if (path === "" || path.indexOf("/", slash + 1) > slash) return undefined;
     return {
-      partition: key.slice(this.prefix.length, resourceEnd),
+      partition,
       path,
       namespace: slash < 0 ? "" : path.slice(0, slash),
       name: path.slice(slash + 1),

@@ -70,7 +70,7 @@ export function decideUpdate(
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { resource } = target;
-  const before = parseCurrent(current);
+  const before = storedToday(resource, current);
   const served = makeNext(
     () => servedObject(resource, current),
     () => parseCurrent(current),
@@ -155,7 +155,7 @@ function contextOf(
 function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision {
   const { target, current } = step;
   const { resource } = target;
-  const before = parseCurrent(current);
+  const before = storedToday(resource, current);
   const codec = isOwnShape(resource) ? resource.codec : resource.storedCodec;
   const sent = reform(codec, changed);
   keepIdentity(sent.metadata, before.metadata);
@@ -215,6 +215,12 @@ function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[])
       ? !known.some((old) => old.field === field && old.message === message)
       : !isRestSame,
   );
+}
+
+/** The current object as the stored version and its schema are now: a copy of its own. */
+function storedToday({ conversion }: StoredResource, current: StoredObject): ApiObject {
+  const stored = parseCurrent(current);
+  return conversion?.renew === undefined ? stored : conversion.renew(stored);
 }
 
 /** The current object for a patch to work on: a copy of its own. */

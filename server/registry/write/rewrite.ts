@@ -1,0 +1,77 @@
+/**
+ * Rewrite: stores an object again as it would be stored today (its version, its schema, its encryption),
+ * and says what it says unchanged. Nobody is asked: admission judges changes, and this is none.
+ *
+ *   look ─► make it of itself ─► differs from what lies there? ─► put, on condition of what was seen
+ *                                          │ no, or somebody else has just written it ─► nothing
+ */
+import type { Revision } from "../../../storage/kv/store.js";
+import { conflict, notFound, StatusError } from "../../api/status.js";
+import type { MainResource } from "../../kinds/served-resource.js";
+import { SERVER_USER } from "../../request/user-info.js";
+import type { Registry, WriteOptions } from "../generic/registry.js";
+import { orUnreadable, parseCurrent } from "./current.js";
+import { decideUpdate } from "./decide-update.js";
+import type { Decision, Seen } from "./decision.js";
+import { runWrite } from "./write.js";
+
+export interface RewriteTarget {
+  /** In its stored version. */
+  readonly resource: MainResource;
+  readonly namespace: string;
+  readonly name: string;
+  /** Whether it lies in the store in a form of which nothing is to be seen above the store. */
+  readonly isStale: boolean;
+}
+
+/** "kept": it was as it should be, or somebody has written it meanwhile. */
+export type Rewritten = "rewritten" | "kept" | "gone";
+
+/** The view must be fresh. @throws {StatusError} it cannot be read, or is nothing that could be stored today */
+export async function rewriteObject(
+  registry: Registry,
+  { resource, namespace, name, isStale }: RewriteTarget,
+  signal: AbortSignal,
+): Promise<Rewritten> {
+  const { admission: _admission, ...unasked } = registry;
+  const target = { resource, namespace, name, subresource: "", options: OPTIONS };
+  let seenAt: Revision | undefined;
+  const decide = async ({ current }: Seen): Promise<Decision> => {
+    if (current === undefined) throw notFound(resource, name);
+    seenAt ??= current.revision;
+    if (current.revision !== seenAt) return { action: "same", object: parseCurrent(current) };
+    const made = decideUpdate(unasked, target, current, (served) => served(), signal);
+    const decision = made instanceof Promise ? await made : made;
+    if (decision.action !== "same") return decision;
+    // Without its text, nobody looks once more at how it is stored.
+    return isStale ? { ...decision, action: "put" } : { action: "same", object: decision.object };
+  };
+  try {
+    const { isStored } = await runWrite(
+      registry,
+      {
+        resource,
+        namespace,
+        isDryRun: false,
+        isProved: true,
+        name: () => name,
+        decide,
+        explain: (error, current) => orUnreadable(error, resource, current),
+        lost: () => conflict(resource, name),
+      },
+      signal,
+    );
+    return isStored ? "rewritten" : "kept";
+  } catch (error) {
+    if (error instanceof StatusError && error.code === 404) return "gone";
+    throw error;
+  }
+}
+
+const OPTIONS: WriteOptions = Object.freeze({
+  isDryRun: false,
+  fieldManager: "storage-version-migrator-controller",
+  fieldValidation: "Ignore",
+  user: SERVER_USER,
+  warn() {},
+});
