@@ -10,12 +10,12 @@ import { createStoredVersions } from "./stored-versions.js";
 const naming = createNaming("kubernetes");
 const facts = loadFacts(naming);
 const keys = new KeySpace("/registry");
-let codecsMade = 0;
+const made = { codecs: 0 };
 const versions = createStoredVersions({
   naming,
   facts,
   codecs() {
-    codecsMade++;
+    made.codecs++;
     return createFactsCodecs(facts);
   },
   partitionOf: (key) => keys.partitionOf(key),
@@ -40,7 +40,7 @@ test("S2-DEP-04: what is stored in the present version is the value itself, and 
   }
   const plain = objectText("ConfigMap", "v9", {});
   assert.equal(versions.toCurrent("/registry/core/configmaps/default/s", plain), plain);
-  assert.equal(codecsMade, 0);
+  assert.equal(made.codecs, 0);
 });
 
 test("S2-DEP-04: every version that the release knows is read as the one that it stores", () => {
