@@ -3,7 +3,11 @@
  * refusals, and a rule that is changed through one replica judges the next write through the other.
  */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import {
   type AdmissionHook,
   openAdmissionHook,
@@ -54,6 +58,21 @@ const configMap = (name: string, data: object) => ({
   metadata: { name },
   data,
 });
+
+const MAIN = fileURLToPath(new URL("../server/main.js", import.meta.url));
+
+/** Runs `keelson explain-admission` on objects. */
+async function explain({ kubeconfig }: ServerProcess, objects: object, ...args: string[]) {
+  const command = [MAIN, "explain-admission", "-f", "-", "--kubeconfig", kubeconfig, ...args];
+  const child = spawn(process.execPath, command);
+  child.stdin.end(JSON.stringify(objects));
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "close") as Promise<[number]>,
+  ]);
+  return { stdout, stderr, code };
+}
 
 describe("rules that users bring", () => {
   const servers: ServerProcess[] = [];
@@ -216,5 +235,109 @@ describe("rules that users bring", () => {
     const said = String(explained.headers.warning);
     assert.match(said, /ValidatingAdmissionPolicy denies\/denies allowed/);
     assert.match(said, /ValidatingAdmissionWebhook hooked\/hook.example.com skipped/);
+  });
+
+  test("keelson explain-admission shows every rule that was considered, and changes nothing", async () => {
+    const [server] = servers;
+    assert.ok(server !== undefined && hook !== undefined);
+    const { client } = server;
+    const post = async (path: string, body: object) => (await client.post(path, body)).expect(201);
+    const rbac = "rbac.authorization.k8s.io";
+    await post(`/apis/${rbac}/v1/namespaces/default/rolebindings`, {
+      metadata: { name: "devs" },
+      roleRef: { apiGroup: rbac, kind: "ClusterRole", name: "edit" },
+      subjects: [{ apiGroup: rbac, kind: "Group", name: "devs" }],
+    });
+    await post(
+      `${RULES}/validatingadmissionpolicies`,
+      policy("exp", "object.data.exp == 'no'", 'not"so"'),
+    );
+    await post(`${RULES}/validatingadmissionpolicybindings`, binding("exp", "Deny"));
+    await post(`${RULES}/validatingadmissionpolicies`, policy("unbound", "true", "x"));
+    const patch = [{ op: "add", path: "/data/more", value: "1" }];
+    hook.respond = () => ({
+      allowed: true,
+      patchType: "JSONPatch",
+      patch: Buffer.from(JSON.stringify(patch)).toString("base64"),
+      warnings: ["changed it"],
+    });
+    await post(`${RULES}/mutatingwebhookconfigurations`, {
+      metadata: { name: "changes" },
+      webhooks: [
+        {
+          name: "changes.example.com",
+          clientConfig: hook.clientConfig(),
+          rules: [{ ...rule, operations: ["CREATE", "UPDATE"] }],
+          matchConditions: [{ name: "mine", expression: "'exp' in object.data" }],
+          sideEffects: "None",
+          admissionReviewVersions: ["v1"],
+        },
+      ],
+    });
+    const jane = ["--as", "jane", "--as-group=devs", "--as-group", "others"];
+
+    const taken = await explain(server, configMap("exp", { exp: "no" }), ...jane, "-o", "json");
+    assert.equal(taken.code, 0, taken.stderr);
+    const { items } = JSON.parse(taken.stdout) as {
+      items: { rules: Record<string, unknown>[]; object: { data: object } }[];
+    };
+    const [item] = items;
+    const told = item?.rules.map(({ milliseconds: _, ...finding }) => finding) ?? [];
+    const find = (configuration: string, outcome: string) =>
+      told.find((one) => one.configuration === configuration && one.outcome === outcome);
+    assert.deepEqual(find("changes", "changed"), {
+      plugin: "MutatingAdmissionWebhook",
+      configuration: "changes",
+      rule: "changes.example.com",
+      outcome: "changed",
+      why: JSON.stringify(patch),
+    });
+    assert.equal(find("exp", "allowed")?.rule, "exp");
+    assert.equal(find("unbound", "skipped")?.why, "it has no binding");
+    assert.deepEqual(item?.object.data, { exp: "no", more: "1" });
+
+    const refused = await explain(server, configMap("exp", { exp: "yes" }), ...jane);
+    assert.equal(refused.code, 1, refused.stderr);
+    const lines = refused.stdout.split("\n");
+    assert.match(
+      lines[0] ?? "",
+      /^CREATE configmaps default\/exp as jane: would be refused \(422\): configmaps "exp" is forbidden: ValidatingAdmissionPolicy 'exp' with binding 'exp' denied request: not"so"$/,
+    );
+    assert.equal(lines[1], "Warning: changed it");
+    assert.match(lines[3] ?? "", /^PLUGIN +CONFIGURATION +RULE +OUTCOME +TIME +WHY$/);
+    assert.match(
+      refused.stdout,
+      /\nValidatingAdmissionPolicy +exp +exp +refused +\d+\.\d\dms +.*not"so"\n/,
+    );
+    (await client.get(`${CONFIG_MAPS}/exp`)).expect(404);
+
+    // What is there is updated, or deleted where that is asked for.
+    await post(CONFIG_MAPS, configMap("there", { a: "1" }));
+    const both = {
+      kind: "List",
+      items: [configMap("there", { exp: "1" }), configMap("absent", { exp: "no" })],
+    };
+    const several = await explain(server, both);
+    assert.equal(several.code, 0, several.stderr);
+    assert.match(several.stdout, /^UPDATE configmaps default\/there: would be taken\n/);
+    assert.match(several.stdout, /\nCREATE configmaps default\/absent: would be taken\n/);
+    const deleted = await explain(server, configMap("there", {}), "--operation=delete");
+    assert.match(deleted.stdout, /^DELETE configmaps default\/there: would be taken\n/);
+    (await client.get(`${CONFIG_MAPS}/there`)).expect(200);
+
+    const unauthorized = await explain(server, configMap("x", {}), "--as=nobody");
+    assert.equal(unauthorized.code, 1);
+    assert.match(unauthorized.stdout, /would be refused \(403\): .*cannot create resource/);
+    const unknown = await explain(server, { apiVersion: "v1", kind: "Nothing" });
+    assert.deepEqual(
+      [unknown.code, unknown.stderr],
+      [2, "keelson: the server has no kind Nothing in v1\n"],
+    );
+    const stored = await client.request(CONFIG_MAPS, {
+      method: "POST",
+      headers: { "explain-admission": "json" },
+      body: configMap("x", {}),
+    });
+    assert.equal(stored.status, 400);
   });
 });

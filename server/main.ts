@@ -1,16 +1,18 @@
 #!/usr/bin/env node
 /**
  * The command `keelson`: reads the command line, starts a replica or the control loops, says where
- * they are, and ends them on SIGTERM or SIGINT. Whatever is wrong with flags or start is one line on
- * stderr and exit status 1.
+ * they are, and ends them on SIGTERM or SIGINT; or asks a server (`explain-admission`). Whatever is
+ * wrong with flags or start is one line on stderr and exit status 1.
  */
 import type { Logger } from "../storage/base/logger.js";
 import { oneLine } from "../storage/base/one-line.js";
 import { readBuildInfo } from "./build-info.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
+import type { ExplainOptions } from "./config/explain-options.js";
 import { createLog } from "./create-logger.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
+import { explainAdmission } from "./explain/explain-admission.js";
 import { runControlLoops } from "./wiring/control-loops.js";
 import { openReplica, type Replica } from "./wiring/replica.js";
 
@@ -29,6 +31,9 @@ async function main(): Promise<void> {
       return;
     case "refuse":
       fail(commandLine.message);
+      return;
+    case "explain":
+      await explain(commandLine.options);
       return;
     case "run":
       if (commandLine.config.command === "serve") await serve(commandLine.config, startedAtMs);
@@ -73,6 +78,20 @@ async function controllers(config: Config): Promise<void> {
     if (!ending.signal.aborted) fail(`keelson: ${oneLine(error)}`);
   } finally {
     clearInterval(heartbeat);
+  }
+}
+
+/** Exit status 2 where nobody could be asked. */
+async function explain(options: ExplainOptions): Promise<void> {
+  const ending = new AbortController();
+  for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => ending.abort());
+  try {
+    const { output, exitCode } = await explainAdmission(options, ending.signal);
+    process.stdout.write(output);
+    process.exitCode = exitCode;
+  } catch (error) {
+    fail(`keelson: ${oneLine(error)}`);
+    process.exitCode = 2;
   }
 }
 

@@ -30,7 +30,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["server/aggregation", "server/controllers", "server/extensions"],
   ["server/http"],
   ["server/config"],
-  ["server/wiring"],
+  ["server/explain", "server/wiring"],
   ["server"],
 ];
 

@@ -37,7 +37,8 @@ export interface OutgoingRequest {
   readonly method: string;
   /** Appended to the server's path; "" asks the exact address of the configuration. */
   readonly path: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  /** Several values are several lines. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: string | Buffer;
   /** Whether it may be sent once more when a kept connection broke before the answer. */
   readonly isReplayable?: boolean;

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type CommandLine, parseCommandLine } from "./command-line.js";
 import type { Config } from "./config.js";
+import { EXPLAIN_HELP } from "./explain-options.js";
 import type { FlagDefinition } from "./flag-definition.js";
 import { FLAGS } from "./flags.js";
 import { renderFlagsDocument, renderHelp } from "./help.js";
@@ -255,7 +256,7 @@ test("what is unknown, badly written or impossible is refused in one line", () =
   for (const [args, expected] of [
     [["--moon"], "unknown flag: --moon"],
     [["-x"], "unknown flag: -x"],
-    [["moon"], 'unknown command "moon", expected serve or controllers'],
+    [["moon"], 'unknown command "moon", expected serve or controllers or explain-admission'],
     [["serve", "extra"], 'unexpected argument "extra"'],
     [["--secure-port"], "flag needs an argument: --secure-port"],
     [["--secure-port=x"], 'invalid value for --secure-port: "x" is not an integer'],
@@ -390,4 +391,67 @@ test("S2-PROXY-04: headers of a proxy without its authority are worth a warning"
   const [warning, ...others] = configOf("--requestheader-username-headers=X-Remote-User").warnings;
   assert.match(String(warning), /^--requestheader-username-headers does nothing without/);
   assert.deepEqual(others, []);
+});
+
+test("explain-admission has flags of its own", () => {
+  const optionsOf = (...args: string[]) => {
+    const parsed = parseCommandLine(["explain-admission", ...args]);
+    return parsed.action === "explain" ? parsed.options : parsed;
+  };
+  const plain = {
+    file: "a.yaml",
+    kubeconfig: undefined,
+    context: undefined,
+    server: undefined,
+    namespace: undefined,
+    operation: undefined,
+    as: { user: undefined, uid: undefined, groups: [] },
+    output: "table",
+  };
+  assert.deepEqual(optionsOf("-f", "a.yaml"), plain);
+  assert.deepEqual(
+    optionsOf(
+      ...[
+        "--filename=-",
+        "--as=jane",
+        "--as-group",
+        "a",
+        "--as-group=b,c",
+        "--as-uid=7",
+        "-o=json",
+      ],
+      ...["-n", "team", "--operation", "delete", "--server=https://a:1", "--context=c"],
+      "--kubeconfig=/k",
+    ),
+    {
+      file: "-",
+      kubeconfig: "/k",
+      context: "c",
+      server: "https://a:1",
+      namespace: "team",
+      operation: "DELETE",
+      as: { user: "jane", uid: "7", groups: ["a", "b,c"] },
+      output: "json",
+    },
+  );
+  assert.deepEqual(optionsOf("--help"), { action: "help", text: EXPLAIN_HELP });
+  const table: [string[], string][] = [
+    [[], "--filename must be given"],
+    [["-f"], "flag needs an argument: -f"],
+    [["-f", "a", "b"], 'unexpected argument "b"'],
+    [["-f", "a", "--secure-port=1"], "unknown flag: --secure-port"],
+    [["-f", "a", "-x", "1"], "unknown flag: -x"],
+    [["-f", "a", "--as-group=a"], "--as-group and --as-uid need --as"],
+    [
+      ["-f", "a", "-o", "yaml"],
+      'invalid value for --output: must be one of table, json, not "yaml"',
+    ],
+    [
+      ["-f", "a", "--operation=CONNECT"],
+      'invalid value for --operation: must be one of CREATE, UPDATE, DELETE, not "CONNECT"',
+    ],
+  ];
+  for (const [args, message] of table) {
+    assert.deepEqual(optionsOf(...args), { action: "refuse", message: `keelson: ${message}` });
+  }
 });

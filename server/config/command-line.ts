@@ -4,6 +4,7 @@
  * is printed here: the result says what main should do.
  */
 import { type Config, createConfig, type FlagSettings } from "./config.js";
+import { EXPLAIN_HELP, type ExplainOptions, parseExplainOptions } from "./explain-options.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
 import { toFlagValue } from "./flag-values.js";
 import { FLAGS, type FlagKey } from "./flags.js";
@@ -11,6 +12,7 @@ import { renderHelp } from "./help.js";
 
 export type CommandLine =
   | { readonly action: "run"; readonly config: Config }
+  | { readonly action: "explain"; readonly options: ExplainOptions }
   /** Print to stdout, exit 0. */
   | { readonly action: "help"; readonly text: string }
   | { readonly action: "version" }
@@ -18,6 +20,8 @@ export type CommandLine =
   | { readonly action: "refuse"; readonly message: string };
 
 const COMMANDS: readonly Command[] = ["serve", "controllers"];
+/** Not a server: it has flags of its own. */
+const EXPLAIN = "explain-admission";
 const DEFAULT_COMMAND: Command = "serve";
 const HELP_FLAGS = ["--help", "-h"];
 
@@ -26,10 +30,13 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
   const [first, ...others] = args;
   if (first === "help") return { action: "help", text: renderHelp() };
   if (first === "version") return { action: "version" };
+  if (first === EXPLAIN) return parseExplain(others);
   const hasCommand = first !== undefined && !first.startsWith("-");
   const command = hasCommand ? COMMANDS.find((name) => name === first) : DEFAULT_COMMAND;
   if (command === undefined) {
-    return refuse(`unknown command ${JSON.stringify(first)}, expected ${COMMANDS.join(" or ")}`);
+    return refuse(
+      `unknown command ${JSON.stringify(first)}, expected ${[...COMMANDS, EXPLAIN].join(" or ")}`,
+    );
   }
   const rest = hasCommand ? others : args;
   if (rest.some((arg) => HELP_FLAGS.includes(arg))) {
@@ -40,6 +47,16 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
     const given = collect(rest, command);
     const config = createConfig(command, toSettings(given), new Set(given.keys()));
     return { action: "run", config };
+  } catch (error) {
+    if (error instanceof RangeError) return refuse(error.message);
+    throw error;
+  }
+}
+
+function parseExplain(args: readonly string[]): CommandLine {
+  if (args.some((arg) => HELP_FLAGS.includes(arg))) return { action: "help", text: EXPLAIN_HELP };
+  try {
+    return { action: "explain", options: parseExplainOptions(args) };
   } catch (error) {
     if (error instanceof RangeError) return refuse(error.message);
     throw error;

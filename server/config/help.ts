@@ -11,6 +11,8 @@ const USAGE = `keelson: a Kubernetes-compatible resource API server
 Usage:
   keelson [serve] [flags]      run a replica of the API server
   keelson controllers [flags]  run only the control loops, on the same etcd
+  keelson explain-admission -f object.yaml
+                               what the rules of a cluster say to a write; has flags of its own
   keelson --version            print the version
   keelson [command] --help     print the flags
 `;

@@ -66,6 +66,8 @@ export class RequestState {
   failure: Status | undefined;
   /** What the audit log wants of the request; undefined = nothing but its metadata. */
   audit: AuditCapture | undefined;
+  /** What rules had to say of the write, for who asked to be answered with that. */
+  findings: object[] | undefined;
   /** The view holds everything that was acknowledged before this request. */
   isFresh = false;
   /** The body, once somebody has read it: a request may be handled again. */

@@ -21,6 +21,7 @@ import { createRepresentationSource } from "../endpoints/representations/represe
 import { createPrinters } from "../endpoints/tables/printers.js";
 import { handleCreate } from "../endpoints/writes/create.js";
 import { handleDelete, handleDeleteCollection } from "../endpoints/writes/delete.js";
+import { explained } from "../endpoints/writes/explanation.js";
 import { handlePatch } from "../endpoints/writes/patch.js";
 import { handleUpdate } from "../endpoints/writes/update.js";
 import type { Metrics } from "../http/metrics.js";
@@ -107,11 +108,11 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     watch: (ctx, resource) => handleWatch(ctx, resource, watches),
     computed: (ctx, resource) =>
       handleComputed(ctx, resource, { sources: parts.sources, representations }),
-    create: (ctx, resource) => handleCreate(ctx, resource, writes),
-    update: (ctx, resource) => handleUpdate(ctx, resource, writes),
-    patch: (ctx, resource) => handlePatch(ctx, resource, writes),
-    delete: (ctx, resource) => handleDelete(ctx, resource, writes),
-    deletecollection: (ctx, resource) => handleDeleteCollection(ctx, resource, writes),
+    create: explained((ctx, resource) => handleCreate(ctx, resource, writes)),
+    update: explained((ctx, resource) => handleUpdate(ctx, resource, writes)),
+    patch: explained((ctx, resource) => handlePatch(ctx, resource, writes)),
+    delete: explained((ctx, resource) => handleDelete(ctx, resource, writes)),
+    deletecollection: explained((ctx, resource) => handleDeleteCollection(ctx, resource, writes)),
   };
 }
 

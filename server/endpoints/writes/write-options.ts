@@ -19,7 +19,7 @@ import type {
 } from "../../registry/generic/registry.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { MASTERS_GROUP } from "../../request/user-info.js";
+import { wantsExplanation } from "./explanation.js";
 
 const FIELD_VALIDATIONS: readonly FieldValidation[] = ["Ignore", "Strict", "Warn"];
 const CONTROL_CHARACTER = /\p{C}/u;
@@ -91,17 +91,15 @@ function parseOptions(
   };
 }
 
-/** Asks which rules that users bring were considered; the answer tells them as warnings. */
-const EXPLAIN_HEADER = "explain-admission";
-
 /** Notes for the audit record, and where somebody asks, what each rule had to say. */
-export function remarksOf({ state, headers }: RequestContext): AdmissionRemarks {
+export function remarksOf(ctx: RequestContext): AdmissionRemarks {
+  const { state } = ctx;
   const annotate = (key: string, value: string) => {
     state.audit?.annotations.set(key, value);
   };
-  // Rules are not for everybody to read, so this is for administrators, also in another's name.
-  const { groups } = state.impersonator ?? state.user;
-  if (headers[EXPLAIN_HEADER] === undefined || !groups.includes(MASTERS_GROUP)) return { annotate };
+  if (!wantsExplanation(ctx)) return { annotate };
+  const { findings } = state;
+  if (findings !== undefined) return { annotate, explain: (finding) => findings.push(finding) };
   return {
     annotate,
     explain({ plugin, configuration, rule, outcome, why, milliseconds }) {

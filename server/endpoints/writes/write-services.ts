@@ -20,6 +20,7 @@ import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
+import { answerExplanation } from "./explanation.js";
 import type { ObjectDecoders } from "./request-body.js";
 
 export interface WriteServices {
@@ -79,6 +80,10 @@ export function answerDocument(
   { status, bytes }: { readonly status: number; readonly bytes: Buffer },
 ): void {
   ctx.state.audit?.takeResponse(() => bytes);
+  if (ctx.state.findings !== undefined) {
+    answerExplanation(ctx, bytes);
+    return;
+  }
   const headers = ["Content-Type", representation.documentType];
   sendBytes(ctx, status, headers, representation.encodeDocument(bytes));
 }
@@ -91,6 +96,10 @@ export function answerObject(
   result: ObjectResult,
 ): void {
   ctx.state.audit?.takeResponse(() => result.bytes);
+  if (ctx.state.findings !== undefined) {
+    answerExplanation(ctx, result.bytes);
+    return;
+  }
   if (representation.isPlainJson) {
     answerBytes(ctx, result.status, result.bytes);
     return;

@@ -1,0 +1,86 @@
+/**
+ * `keelson explain-admission`: rehearses writes on a server and shows what the rules that users bring had
+ * to say to each (docs/admission.md). Run by main; reads the client's configuration, changes nothing.
+ */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { text as textOf } from "node:stream/consumers";
+import { systemClock } from "../../storage/base/clock.js";
+import type { JsonObject } from "../api/meta.js";
+import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
+import { readClientConfig } from "../client/client-config.js";
+import type { HttpsClient } from "../client/https-client.js";
+import { openClient } from "../client/open-client.js";
+import { parseYaml } from "../codec/yaml.js";
+import { splitYamlDocuments } from "../codec/yaml-documents.js";
+import type { ExplainOptions } from "../config/explain-options.js";
+import { type Explained, formatExplanations } from "./format-explanations.js";
+import { Rehearsals } from "./rehearsals.js";
+
+/** Of one request: webhooks may take half a minute each. */
+const REQUEST_TIMEOUT_MS = 120_000;
+/** A thousand rules and the largest object. */
+const RESPONSE_BYTES_MAX = 16 * 1024 * 1024;
+
+/** @returns the exit status. @throws {Error} nobody could be asked, in one line */
+export async function explainAdmission(
+  options: ExplainOptions,
+  signal: AbortSignal,
+): Promise<{ readonly output: string; readonly exitCode: number }> {
+  const objects = readObjects(await readSource(options.file));
+  const client = await connect(options);
+  try {
+    const rehearsals = new Rehearsals(client, options);
+    const explained: Explained[] = [];
+    for (const object of objects) explained.push(await rehearsals.rehearse(object, signal));
+    const output =
+      options.output === "json"
+        ? `${JSON.stringify({ kind: "AdmissionExplanationList", items: explained }, null, 2)}\n`
+        : formatExplanations(explained);
+    const isRefused = explained.some(({ status }) => status !== undefined);
+    return { output, exitCode: isRefused ? 1 : 0 };
+  } finally {
+    client.close();
+  }
+}
+
+async function readSource(file: string): Promise<string> {
+  return file === "-" ? await textOf(process.stdin) : await readFile(file, "utf8");
+}
+
+/** The objects of all documents; lists are their items. @throws {Error} */
+function readObjects(text: string): readonly JsonObject[] {
+  const objects = splitYamlDocuments(text).flatMap((document) => {
+    const { value } = parseYaml(document);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new Error("the file holds something that is no object");
+    }
+    return value.kind === "List" ? ((value.items ?? []) as JsonObject[]) : [value];
+  });
+  if (objects.length === 0) throw new Error("the file holds no object");
+  return objects;
+}
+
+async function connect({ kubeconfig, context, server }: ExplainOptions): Promise<HttpsClient> {
+  const path = kubeconfig ?? usualConfig();
+  const naming = createNaming(DEFAULT_VENDOR);
+  const config = await readClientConfig(path, {
+    naming,
+    ...(context !== undefined && { context }),
+  });
+  return openClient(server === undefined ? config : { ...config, server }, {
+    clock: systemClock,
+    timeoutMs: REQUEST_TIMEOUT_MS,
+    responseBytesMax: RESPONSE_BYTES_MAX,
+    userAgent: "keelson-explain-admission",
+  });
+}
+
+/** Of several files in the variable, the first that is there. */
+function usualConfig(): string {
+  const named = (process.env.KUBECONFIG ?? "").split(delimiter).filter((path) => path !== "");
+  const usual = join(homedir(), ".kube", "config");
+  return named.find((path) => existsSync(path)) ?? named[0] ?? usual;
+}
