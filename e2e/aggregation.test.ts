@@ -73,6 +73,18 @@ test("requests for another server's kinds are passed on as the user who asks, an
     /widgets .*wd .*Widget/,
   );
   assert.match(await kubectl.ok(["explain", "widget.spec.size"]), /How large it is/);
+  // Older clients read one document of everything.
+  const document = await eventually("version 2 of OpenAPI has them too", async () => {
+    const { text } = (await one.client.get("/openapi/v2")).expect(200);
+    const { paths, definitions } = JSON.parse(text);
+    return "com.example.shop.v1.Widget" in definitions && { paths, definitions };
+  });
+  assert.ok("/apis/shop.example.com/v1/namespaces/{namespace}/widgets/{name}" in document.paths);
+  assert.ok("/apis/apps/v1/deployments" in document.paths);
+  assert.equal("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta_v2" in document.definitions, false);
+  const protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+  const encoded = (await one.client.get("/openapi/v2", protobuf)).expect(200).bytes;
+  assert.ok(encoded.includes("com.example.shop.v1.Widget"));
   await kubectl.ok(["patch", "widget", "w", "--type=merge", "-p", '{"spec":{"size":4}}']);
   assert.match(await kubectl.ok(["get", "apiservices"]), /v1\.apps +Local +True/);
 

@@ -3,6 +3,7 @@
  * work in the background that keeps track of them. Stands behind authorization: who may not ask here
  * asks nobody.
  */
+import { once } from "node:events";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
@@ -12,10 +13,11 @@ import type { CatalogSource } from "../kinds/live-catalog.js";
 import { type Barrier, reachNow } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
-import type { ApiServices, Availability, RemoteEntry } from "./api-services.js";
+import type { ApiServices, Availability, RemoteService } from "./api-services.js";
 import { passOn } from "./proxy.js";
 import type { RemoteDocuments } from "./remote-documents.js";
 import type { RemoteServers } from "./remote-server.js";
+import type { RemoteSpecs } from "./remote-specs.js";
 import type { AllServedGroups } from "./served-groups.js";
 import { UnreachableService } from "./service-address.js";
 
@@ -23,6 +25,7 @@ export interface AggregationParts {
   readonly services: ApiServices;
   readonly servers: RemoteServers;
   readonly documents: RemoteDocuments;
+  readonly specs: RemoteSpecs;
   readonly groups: AllServedGroups;
   readonly catalog: CatalogSource;
   readonly freshness: Barrier;
@@ -73,42 +76,78 @@ function groupVersionOf(info: RequestInfo): GroupVersion | undefined {
 /** Tells somebody what was found out of a service. */
 export type ReportAvailability = (name: string, availability: Availability) => Promise<void>;
 
-/** Looks at all services, at an interval and when one changes. Runs until the signal aborts. */
+/**
+ * Looks at each service, at an interval and when it changes, in a loop of its own: one that does not answer
+ * delays no other. Runs until the signal aborts.
+ */
 export async function runAggregation(
   parts: AggregationParts,
   report: ReportAvailability,
   signal: AbortSignal,
 ): Promise<void> {
-  const { services, servers, documents, groups, clock } = parts;
-  let wake = () => {};
-  services.subscribe(() => {
+  const { services, servers, documents, specs, groups } = parts;
+  const loops = new Map<RemoteService, Loop>();
+  const follow = () => {
+    if (signal.aborted) return;
     const current = new Set(services.all.map(({ service }) => service));
     servers.keepOnly(current);
     documents.keepOnly(current);
+    specs.keepOnly([...current]);
     groups.changed();
-    wake();
-  });
-  while (!signal.aborted) {
-    const changed = new Promise<void>((resolve) => {
-      wake = resolve;
-    });
-    const looks = await Promise.all(services.all.map((entry) => look(parts, entry, report)));
-    const intervalMs = looks.every(Boolean) ? LOOK_INTERVAL_MS : RETRY_INTERVAL_MS;
-    const ended = new AbortController();
-    const waits = AbortSignal.any([signal, ended.signal]);
-    await Promise.race([clock.sleep(intervalMs, waits).catch(() => {}), changed]);
-    ended.abort();
-  }
+    for (const [service, loop] of loops) {
+      if (current.has(service)) continue;
+      loop.stop.abort(GONE);
+      loops.delete(service);
+    }
+    for (const service of current) {
+      if (loops.has(service)) continue;
+      const stop = new AbortController();
+      const until = AbortSignal.any([signal, stop.signal]);
+      loops.set(service, { stop, ended: followService(parts, service, report, until) });
+    }
+  };
+  services.subscribe(follow);
+  follow();
+  if (!signal.aborted) await once(signal, "abort");
+  await Promise.all([...loops.values()].map(({ ended }) => ended));
   servers.close();
+}
+
+interface Loop {
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+}
+
+const GONE = "the service is gone, or another one";
+
+/** Never rejects. */
+async function followService(
+  parts: AggregationParts,
+  service: RemoteService,
+  report: ReportAvailability,
+  signal: AbortSignal,
+): Promise<void> {
+  const { specs, services, clock } = parts;
+  while (!signal.aborted) {
+    const isGood = await look(parts, service, report);
+    if (isGood && !signal.aborted) {
+      const all = services.all.map((entry) => entry.service);
+      await specs.refresh(service, all);
+    }
+    await clock.sleep(isGood ? LOOK_INTERVAL_MS : RETRY_INTERVAL_MS, signal).catch(() => {});
+  }
 }
 
 /** @returns whether it answers as it should */
 async function look(
-  { servers, documents, groups, logger }: AggregationParts,
-  { service, availability }: RemoteEntry,
+  { services, servers, documents, groups, logger }: AggregationParts,
+  service: RemoteService,
   report: ReportAvailability,
 ): Promise<boolean> {
   const found = await examine();
+  const entry = services.find(service.group, service.version);
+  if (entry?.service !== service) return false;
+  const { availability } = entry;
   const isSame =
     availability?.isAvailable === found.isAvailable &&
     availability.reason === found.reason &&

@@ -26,7 +26,16 @@ const DOCUMENT_BYTES_MAX = 16 * 1024 * 1024;
 
 interface Known {
   readonly etag: string;
+  readonly openApiEtag: string;
   readonly publication: RemotePublication;
+}
+
+/** An answer as it came; 304 where the tag that was sent still holds. */
+export interface Fetched {
+  readonly status: number;
+  /** "" = it has none. */
+  readonly etag: string;
+  readonly body: string;
 }
 
 export class RemoteDocuments {
@@ -52,17 +61,24 @@ export class RemoteDocuments {
     const known = this.#known.get(service);
     const path = `/apis/${formatGroupVersion(service)}`;
     try {
-      const answer = await this.#get(remote, path, known?.etag);
-      if (answer.status === 304 && known !== undefined) return this.#mark(service, "Current");
-      if (answer.status !== 200) throw new Error(`${path}: status ${answer.status}`);
-      const served = toServed(service, JSON.parse(answer.body) as ResourceList);
-      const openApiHash = await this.#openApiHash(remote).catch(() => undefined);
-      const publication = { served: { ...served, freshness: "Current" as const }, openApiHash };
+      const answer = await this.fetch(remote, path, known?.etag ?? "");
+      const isKnown = answer.status === 304 && known !== undefined;
+      if (!isKnown && answer.status !== 200) throw new Error(`${path}: status ${answer.status}`);
+      const served = isKnown
+        ? known.publication.served
+        : toServed(service, JSON.parse(answer.body) as ResourceList);
+      const openApi = await this.#openApi(remote, known).catch(() => known ?? NO_OPEN_API);
+      const publication = {
+        served: { ...served, freshness: "Current" as const },
+        openApiHash: openApi.publication.openApiHash,
+      };
+      const { etag } = isKnown ? known : answer;
       const isSame =
         known !== undefined && JSON.stringify(known.publication) === JSON.stringify(publication);
-      if (isSame) return false;
-      this.#known.set(service, { etag: answer.etag, publication });
-      return true;
+      const { openApiEtag } = openApi;
+      const kept = isSame ? known.publication : publication;
+      this.#known.set(service, { etag, openApiEtag, publication: kept });
+      return !isSame;
     } catch (error) {
       this.#mark(service, "Stale");
       throw error;
@@ -77,21 +93,25 @@ export class RemoteDocuments {
     return true;
   }
 
-  async #openApiHash(remote: RemoteServer): Promise<string | undefined> {
+  /** The hash of its part of version 3; a change of that changes no list of resources. */
+  async #openApi(remote: RemoteServer, known: Known | undefined): Promise<KnownOpenApi> {
+    const answer = await this.fetch(remote, "/openapi/v3", known?.openApiEtag ?? "");
+    if (answer.status === 304 && known !== undefined) return known;
+    if (answer.status !== 200) return NO_OPEN_API;
     const key = `apis/${formatGroupVersion(remote.service)}`;
-    const answer = await this.#get(remote, "/openapi/v3", undefined);
-    if (answer.status !== 200) return undefined;
     const { paths } = JSON.parse(answer.body) as {
       paths?: Record<string, { serverRelativeURL?: string }>;
     };
-    return /[?&]hash=([^&]*)/.exec(paths?.[key]?.serverRelativeURL ?? "")?.[1];
+    const openApiHash = /[?&]hash=([^&]*)/.exec(paths?.[key]?.serverRelativeURL ?? "")?.[1];
+    return { openApiEtag: answer.etag, publication: { openApiHash } };
   }
 
-  async #get(remote: RemoteServer, path: string, etag: string | undefined) {
+  /** @throws {Error} when it does not answer in time, or with too much */
+  async fetch(remote: RemoteServer, path: string, etag: string): Promise<Fetched> {
     const headers = forwardedHeaders({
       headers: {
         accept: "application/json",
-        ...(etag !== undefined && etag !== "" && { "if-none-match": etag }),
+        ...(etag !== "" && { "if-none-match": etag }),
       },
       user: ASKER,
       auditId: "",
@@ -125,6 +145,13 @@ export class RemoteDocuments {
     }
   }
 }
+
+/** What is known of its OpenAPI. */
+type KnownOpenApi = Pick<Known, "openApiEtag"> & {
+  readonly publication: Pick<RemotePublication, "openApiHash">;
+};
+
+const NO_OPEN_API: KnownOpenApi = { openApiEtag: "", publication: { openApiHash: undefined } };
 
 interface ResourceList {
   readonly kind?: string;

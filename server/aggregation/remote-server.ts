@@ -31,6 +31,7 @@ export class RemoteServer {
   readonly service: RemoteService;
   readonly #options: RemoteServerOptions;
   readonly #pools = new Map<string, Pool>();
+  #isClosed = false;
 
   constructor(options: RemoteServerOptions) {
     this.service = options.service;
@@ -39,6 +40,7 @@ export class RemoteServer {
 
   /** The pool to use now. @throws {UnreachableService} */
   pool(): Pool {
+    if (this.#isClosed) throw new Error("the service is not there any more");
     const address = this.#options.locate();
     const { certificate, key } = this.#options.identity();
     const host = address.host.includes(":") ? `[${address.host}]` : address.host;
@@ -69,6 +71,7 @@ export class RemoteServer {
 
   /** Requests under way end with their connections. */
   close(): void {
+    this.#isClosed = true;
     for (const pool of this.#pools.values()) void pool.destroy();
     this.#pools.clear();
   }

@@ -12,6 +12,7 @@ import { runAggregation, withAggregation } from "../aggregation/aggregation.js";
 import { ApiServices } from "../aggregation/api-services.js";
 import { RemoteDocuments } from "../aggregation/remote-documents.js";
 import { type ProxyIdentity, RemoteServer, RemoteServers } from "../aggregation/remote-server.js";
+import { RemoteSpecs } from "../aggregation/remote-specs.js";
 import { AllServedGroups } from "../aggregation/served-groups.js";
 import { locate, type ServiceView } from "../aggregation/service-address.js";
 import { formatGroupVersion } from "../api/names.js";
@@ -19,6 +20,7 @@ import type { Config } from "../config/config.js";
 import { reportAvailability } from "../controllers/api-service-loop.js";
 import { isLostRace } from "../controllers/lost-race.js";
 import type { ObjectsApi } from "../controllers/objects-api.js";
+import type { RemoteSpec } from "../endpoints/openapi/merge-v2.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { Barrier } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
@@ -30,6 +32,8 @@ export interface Aggregation {
   readonly groups: AllServedGroups;
   /** Parts of OpenAPI v3 that others have: key and hash. */
   readonly openApiParts: () => ReadonlyMap<string, string>;
+  /** What others add to the document of OpenAPI v2. */
+  readonly openApiSpecs: () => readonly RemoteSpec[];
   /** Whether a path names something that another server says it serves. */
   isServed(info: RequestInfo): boolean;
   /** Keeps track of the services, and says in their status how they are. */
@@ -69,6 +73,12 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
       }),
   );
   const documents = new RemoteDocuments();
+  const specs = new RemoteSpecs({
+    fetch: (remote, path, etag) => documents.fetch(remote, path, etag),
+    serverOf: (service) => servers.of(service),
+    clock: systemClock,
+    logger,
+  });
   const groups = new AllServedGroups({
     local: catalog,
     remote: () => services.all,
@@ -79,6 +89,7 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
     services,
     servers,
     documents,
+    specs,
     groups,
     catalog,
     freshness,
@@ -96,6 +107,7 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
       }
       return found;
     },
+    openApiSpecs: () => specs.current,
     isServed({ group, version, resource, subresource }) {
       const entry = services.find(group, version);
       const facts = entry && documents.of(entry.service)?.served.facts;

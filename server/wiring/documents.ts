@@ -22,7 +22,7 @@ export interface DocumentParts {
   readonly health: Health;
   readonly address: () => string;
   /** Local and remote kinds; and the parts of OpenAPI that others have. */
-  readonly aggregation: Pick<Aggregation, "groups" | "openApiParts">;
+  readonly aggregation: Pick<Aggregation, "groups" | "openApiParts" | "openApiSpecs">;
 }
 
 export function createDocuments(parts: DocumentParts): Record<string, DocumentHandler> {
@@ -51,6 +51,7 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
   const openApi = createOpenApi({
     ...served,
     remoteParts: aggregation.openApiParts,
+    remoteSpecs: aggregation.openApiSpecs,
     builtIn: catalog.current.groups.flatMap(({ versions }) => versions),
     title: "Keelson",
     apiVersion: formatApiVersion(build),

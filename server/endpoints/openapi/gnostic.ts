@@ -16,6 +16,7 @@ type Encoder = (writer: ProtobufWriter, number: number, value: JsonValue) => voi
 type Members = Readonly<Record<string, readonly [number, Encoder]>>;
 
 const LENGTH_DELIMITED = 2;
+const FIXED_64 = 1;
 
 const text: Encoder = (writer, number, value) => {
   writer.uint32(tagOf(number)).string(String(value));
@@ -24,6 +25,14 @@ const text: Encoder = (writer, number, value) => {
 const flag: Encoder = (writer, number, value) => {
   // proto3 leaves out what is false.
   if (value === true) writer.uint32(number << 3).bool(true);
+};
+
+const decimal: Encoder = (writer, number, value) => {
+  writer.uint32((number << 3) | FIXED_64).double(Number(value));
+};
+
+const count: Encoder = (writer, number, value) => {
+  writer.uint32(number << 3).int64(Number(value));
 };
 
 /** A scalar kept as it is: `Any{yaml}`. */
@@ -100,8 +109,22 @@ const schema2: Encoder = message(
   () => ({
     $ref: [1, text],
     format: [2, text],
+    title: [3, text],
     description: [4, text],
     default: [5, any],
+    multipleOf: [6, decimal],
+    maximum: [7, decimal],
+    exclusiveMaximum: [8, flag],
+    minimum: [9, decimal],
+    exclusiveMinimum: [10, flag],
+    maxLength: [11, count],
+    minLength: [12, count],
+    pattern: [13, text],
+    maxItems: [14, count],
+    minItems: [15, count],
+    uniqueItems: [16, flag],
+    maxProperties: [17, count],
+    minProperties: [18, count],
     required: [19, repeated(text)],
     enum: [20, repeated(any)],
     additionalProperties: [21, within(1, schema2)],
@@ -109,6 +132,8 @@ const schema2: Encoder = message(
     items: [23, within(1, schema2)],
     allOf: [24, repeated(schema2)],
     properties: [25, within(1, entries(schema2))],
+    readOnly: [27, flag],
+    example: [30, any],
   }),
   31,
 );
@@ -132,6 +157,10 @@ const queryParameter = message(
     description: [3, text],
     name: [4, text],
     type: [6, text],
+    format: [7, text],
+    default: [10, any],
+    uniqueItems: [20, flag],
+    enum: [21, repeated(any)],
   }),
   23,
 );
@@ -142,6 +171,10 @@ const pathParameter = message(
     description: [3, text],
     name: [4, text],
     type: [5, text],
+    format: [6, text],
+    default: [9, any],
+    uniqueItems: [19, flag],
+    enum: [20, repeated(any)],
   }),
   22,
 );
@@ -170,6 +203,7 @@ const response2 = message(() => ({ description: [1, text], schema: [2, within(1,
 const operation2 = message(
   () => ({
     tags: [1, repeated(text)],
+    summary: [2, text],
     description: [3, text],
     operationId: [5, text],
     produces: [6, repeated(text)],
@@ -177,6 +211,7 @@ const operation2 = message(
     parameters: [8, repeated(parametersItem2)],
     responses: [9, within(1, entries(within(1, response2)))],
     schemes: [10, repeated(text)],
+    deprecated: [11, flag],
   }),
   13,
 );

@@ -5,7 +5,8 @@
  *
  * Every document is of the catalog that is current when the request comes, built on first use and kept
  * as bytes: at most two encodings of the v2 document and of each part. Concurrent first requests share
- * one build. A change makes anew the v2 document, the list of parts, and the parts that it is about.
+ * one build. A change makes anew the v2 document, the list of parts, and the parts that it is about. What
+ * other servers serve is in the v2 document (merge-v2.ts) and in the list of parts.
  */
 import { notAcceptable } from "../../api/status.js";
 import { remembered } from "../../kinds/remembered.js";
@@ -30,10 +31,12 @@ import {
   type OpenApiSource,
 } from "./documents.js";
 import { encodeGnostic } from "./gnostic.js";
+import { mergeV2, type RemoteSpec } from "./merge-v2.js";
 import type { OpenApiVersion } from "./schema-object.js";
 
 const JSON_TYPE = "application/json";
 const NO_PARTS: ReadonlyMap<string, string> = new Map();
+const NO_SPECS: readonly RemoteSpec[] = Object.freeze([]);
 const V2_PATH = "/openapi/v2";
 const V3_PATH = "/openapi/v3";
 
@@ -64,11 +67,13 @@ export type OpenApiOptions = OpenApiSource &
   Pick<ServedResources, "catalog"> & {
     /** Parts that other servers have, by key, with their hashes; requests for them do not come here. */
     readonly remoteParts?: () => ReadonlyMap<string, string>;
+    /** What they add to the v2 document: the same list as long as that is the same. */
+    readonly remoteSpecs?: () => readonly RemoteSpec[];
   };
 
 /** What one catalog has. */
 interface Documents {
-  readonly v2: Encodings;
+  v2(specs: readonly RemoteSpec[]): Encodings;
   readonly parts: ReadonlyMap<string, Encodings>;
   root(): Promise<Document>;
 }
@@ -76,6 +81,7 @@ interface Documents {
 export function createOpenApi({
   catalog,
   remoteParts = () => NO_PARTS,
+  remoteSpecs = () => NO_SPECS,
   ...source
 }: OpenApiOptions): OpenApi {
   const ofCatalog = new WeakMap<ServedGroups, Documents>();
@@ -94,9 +100,13 @@ export function createOpenApi({
     const parts = new Map(
       documentParts(source, served).map((part) => [part.key, partOf(part)] as const),
     );
+    const merged = new WeakMap<readonly RemoteSpec[], Encodings>();
     let root: Promise<Document> | undefined;
     return {
-      v2: createEncodings("v2", () => buildV2Document(source, served)),
+      v2: (specs) =>
+        remembered(merged, specs, () =>
+          createEncodings("v2", async () => mergeV2(await buildV2Document(source, served), specs)),
+        ),
       parts,
       root() {
         const forget = () => {
@@ -121,7 +131,8 @@ export function createOpenApi({
       const { current } = catalog;
       const documents = remembered(ofCatalog, current, () => createDocuments(current));
       if (path === V2_PATH) {
-        return respond(await documents.v2.get(chooseEncoding("v2", headers.accept)), headers);
+        const encodings = documents.v2(remoteSpecs());
+        return respond(await encodings.get(chooseEncoding("v2", headers.accept)), headers);
       }
       if (path === V3_PATH || path === `${V3_PATH}/`) {
         const root = await documents.root();

@@ -1,0 +1,127 @@
+/**
+ * RemoteSpecs: the parts of OpenAPI v2 that the servers behind APIServices add to ours. Each server is
+ * asked for its document once for all of its group-versions, by ETag; of what it says only the parts below
+ * the group-versions that are its own are kept. A server that fails, or says what cannot be published,
+ * leaves what it said last.
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { oneLine } from "../../storage/base/one-line.js";
+import type { JsonValue } from "../api/meta.js";
+import { formatGroupVersion } from "../api/names.js";
+import { encodeGnostic } from "../endpoints/openapi/gnostic.js";
+import { partBelow, type RemoteSpec } from "../endpoints/openapi/merge-v2.js";
+import type { SchemaObject } from "../endpoints/openapi/schema-object.js";
+import type { RemoteService } from "./api-services.js";
+import type { Fetched } from "./remote-documents.js";
+import type { RemoteServer } from "./remote-server.js";
+
+const PATH = "/openapi/v2";
+/** Each group-version of a server has it asked; the first of them in so long a time really does. */
+const ASKED_AGAIN_MS = 15_000;
+
+/** What one server said of its group-versions. */
+interface Known {
+  readonly services: readonly RemoteService[];
+  readonly askedAtMs: number;
+  readonly etag: string;
+  readonly specs: ReadonlyMap<RemoteService, RemoteSpec>;
+}
+
+export interface RemoteSpecsOptions {
+  /** @throws {Error} when it does not answer in time */
+  readonly fetch: (remote: RemoteServer, path: string, etag: string) => Promise<Fetched>;
+  readonly serverOf: (service: RemoteService) => RemoteServer;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export class RemoteSpecs {
+  readonly #options: RemoteSpecsOptions;
+  /** By where the server is. */
+  readonly #known = new Map<string, Known>();
+  #current: readonly RemoteSpec[] = [];
+
+  constructor(options: RemoteSpecsOptions) {
+    this.#options = options;
+  }
+
+  /** In the order of the services; the same list as long as nothing changes. */
+  get current(): readonly RemoteSpec[] {
+    return this.#current;
+  }
+
+  /**
+   * Asks the server of a service, unless it has been asked just now for another group-version. Never rejects.
+   * @param services all that there are
+   */
+  async refresh(service: RemoteService, services: readonly RemoteService[]): Promise<void> {
+    const key = serverKey(service);
+    const own = services.filter((one) => serverKey(one) === key);
+    try {
+      await this.#refreshServer(key, own);
+    } catch (error) {
+      const fields = { apiService: service.name, err: oneLine(error) };
+      this.#options.logger.debug(fields, "an API service has no OpenAPI v2 to publish");
+      return;
+    }
+    this.keepOnly(services);
+  }
+
+  /** What others said is published no more. */
+  keepOnly(services: readonly RemoteService[]): void {
+    const servers = new Set(services.map(serverKey));
+    for (const server of this.#known.keys()) if (!servers.has(server)) this.#known.delete(server);
+    const specs = services
+      .map((service) => this.#known.get(serverKey(service))?.specs.get(service))
+      .filter((spec) => spec !== undefined);
+    const isSame =
+      specs.length === this.#current.length &&
+      specs.every((spec, index) => spec === this.#current[index]);
+    if (!isSame) this.#current = specs;
+  }
+
+  async #refreshServer(server: string, services: readonly RemoteService[]): Promise<void> {
+    const [first] = services;
+    if (first === undefined) return;
+    const { fetch, serverOf, clock } = this.#options;
+    const known = this.#known.get(server);
+    const isSame =
+      known?.services.length === services.length &&
+      known.services.every((service, index) => service === services[index]);
+    const nowMs = clock.monotonic();
+    if (isSame && nowMs - known.askedAtMs < ASKED_AGAIN_MS) return;
+    const answer = await fetch(serverOf(first), PATH, isSame ? known.etag : "");
+    if (isSame) this.#known.set(server, { ...known, askedAtMs: nowMs });
+    if (isSame && (answer.status === 304 || (answer.etag !== "" && answer.etag === known.etag))) {
+      return;
+    }
+    if (answer.status !== 200) throw new Error(`${PATH}: status ${answer.status}`);
+    const document = JSON.parse(answer.body) as JsonValue;
+    const specs = new Map<RemoteService, RemoteSpec>();
+    for (const service of services) {
+      const spec = partBelow(document, `/apis/${formatGroupVersion(service)}/`);
+      await checkPublishable(spec);
+      specs.set(service, spec);
+    }
+    this.#known.set(server, { services, askedAtMs: nowMs, etag: answer.etag, specs });
+  }
+}
+
+/** @throws {Error} for a part that has no Protobuf form: it would take the whole document's away */
+async function checkPublishable({ paths, definitions, parameters }: RemoteSpec): Promise<void> {
+  const head = { parameters: Object.fromEntries(parameters) };
+  const schemas = definitions as unknown as ReadonlyMap<string, SchemaObject>;
+  await encodeGnostic({ version: "v2", head, paths, schemas });
+}
+
+/** Services with one key are of one server, which is to be believed alike. */
+function serverKey({
+  namespace,
+  service,
+  port,
+  caBundle,
+  skipsVerification,
+}: RemoteService): string {
+  return JSON.stringify([namespace, service, port, caBundle, skipsVerification]);
+}

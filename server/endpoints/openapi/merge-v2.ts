@@ -1,0 +1,192 @@
+/**
+ * The v2 document of OpenAPI with the parts of other servers: their paths, and the definitions and shared
+ * parameters that those refer to. What the document has already stays; a definition of the same name that
+ * says something else, or refers to one that does, gets another name.
+ *
+ *   ours     Widget {size}, Meta        theirs   Widget {color, Meta}, Meta (the same)
+ *   merged   Widget {size}, Meta, Widget_v2 {color, Meta}
+ */
+import { deepEqual } from "../../api/deep-equal.js";
+import type { JsonObject, JsonValue } from "../../api/meta.js";
+import type { OpenApiDocument } from "./documents.js";
+import type { SchemaObject } from "./schema-object.js";
+
+/** What one group-version of another server adds; never changed. */
+export interface RemoteSpec {
+  readonly paths: ReadonlyMap<string, JsonObject>;
+  readonly definitions: ReadonlyMap<string, JsonObject>;
+  readonly parameters: ReadonlyMap<string, JsonObject>;
+}
+
+const KINDS = "x-kubernetes-group-version-kind";
+const DEFINITIONS = "#/definitions/";
+const PARAMETERS = "#/parameters/";
+
+/**
+ * The part of a document that is below a path, with all that it refers to.
+ * @throws {Error} for what is no v2 document
+ */
+export function partBelow(document: JsonValue, prefix: string): RemoteSpec {
+  const { swagger, paths, definitions = {}, parameters = {} } = membersOf(document);
+  if (swagger !== "2.0") throw new Error("not a document of OpenAPI v2");
+  const kept = Object.entries(membersOf(paths)).filter(
+    ([path]) => path === prefix.slice(0, -1) || path.startsWith(prefix),
+  );
+  const found = {
+    paths: new Map(kept.map(([path, item]) => [path, membersOf(item)])),
+    definitions: new Map<string, JsonObject>(),
+    parameters: new Map<string, JsonObject>(),
+  };
+  const all = { definitions: membersOf(definitions), parameters: membersOf(parameters) };
+  const waiting: JsonValue[] = [...found.paths.values()];
+  const take = (kind: "definitions" | "parameters", name: string) => {
+    if (found[kind].has(name) || !Object.hasOwn(all[kind], name)) return;
+    const referred = membersOf(all[kind][name]);
+    found[kind].set(name, referred);
+    waiting.push(referred);
+  };
+  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
+    for (const reference of referencesOf(value)) {
+      if (reference.startsWith(DEFINITIONS)) {
+        take("definitions", reference.slice(DEFINITIONS.length));
+      } else if (reference.startsWith(PARAMETERS)) {
+        take("parameters", reference.slice(PARAMETERS.length));
+      }
+    }
+  }
+  return found;
+}
+
+/** The document with those parts; earlier ones have their names first. */
+export function mergeV2(document: OpenApiDocument, specs: readonly RemoteSpec[]): OpenApiDocument {
+  const paths = new Map(document.paths);
+  const definitions = new Map(document.schemas as ReadonlyMap<string, object>) as Shared;
+  const parameters: Shared = new Map(
+    Object.entries(membersOf(document.head.parameters ?? {})).map(([name, one]) => [
+      name,
+      membersOf(one),
+    ]),
+  );
+  for (const spec of specs) {
+    const names: Renamed = {
+      [DEFINITIONS]: newNames(spec.definitions, definitions, DEFINITIONS),
+      [PARAMETERS]: new Map(),
+    };
+    const renamed = (value: JsonObject) => renameIn(value, names) as JsonObject;
+    names[PARAMETERS] = newNames(spec.parameters, parameters, PARAMETERS, renamed);
+    add(spec.definitions, definitions, names[DEFINITIONS], renamed);
+    add(spec.parameters, parameters, names[PARAMETERS], renamed);
+    for (const [path, item] of spec.paths) {
+      if (!paths.has(path)) paths.set(path, renamed(item));
+    }
+  }
+  return {
+    ...document,
+    head: { ...document.head, parameters: Object.fromEntries(sorted(parameters)) },
+    paths: new Map(sorted(paths)),
+    schemas: new Map(sorted(definitions)) as unknown as ReadonlyMap<string, SchemaObject>,
+  };
+}
+
+type Shared = Map<string, JsonObject>;
+
+/** By what references to it begin with: new names of what cannot keep its own. */
+interface Renamed {
+  [DEFINITIONS]: ReadonlyMap<string, string>;
+  [PARAMETERS]: ReadonlyMap<string, string>;
+}
+
+/** For each that clashes with another of its name. */
+function newNames(
+  own: ReadonlyMap<string, JsonObject>,
+  taken: Shared,
+  kind: string,
+  renamed = (value: JsonObject) => value,
+): ReadonlyMap<string, string> {
+  const clashing = new Set<string>();
+  for (const [name, value] of own) {
+    const other = taken.get(name);
+    if (other !== undefined && !isAlike(renamed(value), other)) clashing.add(name);
+  }
+  const isMoved = (value: JsonObject) =>
+    [...referencesOf(value)].some(
+      (reference) => reference.startsWith(kind) && clashing.has(reference.slice(kind.length)),
+    );
+  for (let before = -1; clashing.size > before; ) {
+    before = clashing.size;
+    for (const [name, value] of own) {
+      if (taken.has(name) && !clashing.has(name) && isMoved(value)) clashing.add(name);
+    }
+  }
+  const names = new Map<string, string>();
+  for (const name of clashing) {
+    let number = 2;
+    while (taken.has(`${name}_v${number}`) || own.has(`${name}_v${number}`)) number++;
+    names.set(name, `${name}_v${number}`);
+  }
+  return names;
+}
+
+function add(
+  own: ReadonlyMap<string, JsonObject>,
+  taken: Shared,
+  names: ReadonlyMap<string, string>,
+  renamed: (value: JsonObject) => JsonObject,
+): void {
+  for (const [name, value] of own) {
+    const known = names.has(name) ? undefined : taken.get(name);
+    if (known === undefined) taken.set(names.get(name) ?? name, renamed(value));
+    else taken.set(name, withKindsOf(known, value));
+  }
+}
+
+/** Two servers may publish one type as kinds of theirs. */
+function isAlike(a: JsonObject, b: JsonObject): boolean {
+  return deepEqual({ ...a, [KINDS]: null }, { ...b, [KINDS]: null });
+}
+
+function withKindsOf(known: JsonObject, other: JsonObject): JsonObject {
+  const [before, more] = [known[KINDS], other[KINDS]].map((kinds) =>
+    Array.isArray(kinds) ? kinds : [],
+  );
+  const added = (more ?? []).filter((one) => !before?.some((kind) => deepEqual(kind, one)));
+  return added.length === 0 ? known : { ...known, [KINDS]: [...(before ?? []), ...added] };
+}
+
+function* referencesOf(value: JsonValue | undefined): Generator<string, void> {
+  if (typeof value !== "object" || value === null) return;
+  for (const [member, inner] of Object.entries(value)) {
+    if (member === "$ref" && typeof inner === "string") yield inner;
+    else yield* referencesOf(inner);
+  }
+}
+
+function renameIn(value: JsonValue, names: Renamed): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => renameIn(item, names));
+  return Object.fromEntries(
+    Object.entries(value).map(([member, inner]) => {
+      const isReference = member === "$ref" && typeof inner === "string";
+      return [member, isReference ? renameReference(inner, names) : renameIn(inner ?? null, names)];
+    }),
+  );
+}
+
+function renameReference(reference: string, names: Renamed): string {
+  for (const kind of [DEFINITIONS, PARAMETERS] as const) {
+    if (!reference.startsWith(kind)) continue;
+    const name = names[kind].get(reference.slice(kind.length));
+    return name === undefined ? reference : kind + name;
+  }
+  return reference;
+}
+
+function sorted<Value>(entries: Iterable<[string, Value]>): [string, Value][] {
+  return [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** @throws {Error} for what is no object */
+function membersOf(value: JsonValue | undefined): JsonObject {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new Error("an object is missing");
+}
