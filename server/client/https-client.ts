@@ -2,17 +2,13 @@
  * HttpsClient: requests to one server (an API server or a webhook) over connections that are kept
  * alive, with a deadline and a bound on the answer's size. Knows bytes and credentials, not reviews.
  *
- * Connections belong to a client certificate: when the certificate changes, idle connections are
+ * Connections belong to a client certificate and an address: when the certificate changes, idle ones are
  * closed, busy ones end with their request, and the next request makes a new handshake (S2-EXEC-09).
  */
-import {
-  type ClientRequest,
-  Agent as HttpAgent,
-  type IncomingMessage,
-  request as requestHttp,
-} from "node:http";
-import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import { createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
+import { LRUCache } from "lru-cache";
+import { type Dispatcher, errors, Pool } from "undici";
+import { nextTurn } from "../../storage/base/next-turn.js";
 import type { ClusterEndpoint } from "./client-config.js";
 import type { CredentialSource, Credentials } from "./credentials.js";
 
@@ -48,7 +44,7 @@ export interface OutgoingRequest {
 
 export interface IncomingResponse {
   readonly status: number;
-  readonly headers: IncomingMessage["headers"];
+  readonly headers: Dispatcher.ResponseData["headers"];
   readonly body: Buffer;
 }
 
@@ -69,8 +65,8 @@ export class TransportError extends Error {
 const RESPONSE_BYTES_MAX = 1024 * 1024;
 /** Connections to one server; further requests wait for one, within their deadline. */
 const CONNECTIONS_MAX = 256;
-/** Idle connections that are kept. */
-const IDLE_CONNECTIONS_MAX = 32;
+/** Addresses whose connections are kept: endpoints of a service come and go. */
+const ADDRESSES_MAX = 16;
 /** An idle connection is closed before typical servers and load balancers (60 s and more) do. */
 const IDLE_TIMEOUT_MS = 30_000;
 
@@ -78,8 +74,10 @@ export class HttpsClient {
   readonly #options: HttpsClientOptions;
   readonly #url: URL;
   readonly #basePath: string;
-  #agent: HttpsAgent | HttpAgent | undefined;
+  /** By origin. */
+  readonly #pools = new LRUCache<string, Pool>({ max: ADDRESSES_MAX, dispose: retire });
   #certificate: Credentials["certificate"];
+  #secureContext: SecureContext | undefined;
 
   constructor(options: HttpsClientOptions) {
     this.#options = options;
@@ -95,144 +93,118 @@ export class HttpsClient {
   async request(outgoing: OutgoingRequest, signal: AbortSignal): Promise<IncomingResponse> {
     const deadlineMs = performance.now() + (outgoing.timeoutMs ?? this.#options.timeoutMs);
     const credentials = await this.#options.credentials.current(signal);
-    const agent = this.#agentFor(credentials);
+    this.#use(credentials);
     for (let attempt = 0; ; attempt++) {
       const remainingMs = deadlineMs - performance.now();
       try {
-        const answer = await this.#send(outgoing, credentials, agent, remainingMs, signal);
+        const answer = await this.#send(outgoing, credentials, remainingMs, signal);
         if (answer.status === 401) this.#options.credentials.rejected(credentials);
         return answer;
       } catch (error) {
-        // The server closed a kept connection in the moment in which we wrote to it.
-        const isStale = error instanceof StaleConnection;
+        const failure = toTransportError(error);
+        // The server may have closed a kept connection in the moment in which we wrote to it.
+        const isStale = failure.kind === "reset";
         if (isStale && attempt === 0 && outgoing.isReplayable === true) continue;
-        throw isStale ? error.cause : error;
+        throw failure;
       }
     }
   }
 
   /** Closes idle connections; requests under way end by themselves. */
   close(): void {
-    if (this.#agent !== undefined) retire(this.#agent);
-    this.#agent = undefined;
+    this.#pools.clear();
   }
 
-  #agentFor({ certificate }: Credentials): HttpsAgent | HttpAgent {
+  #use({ certificate }: Credentials): void {
     const known = this.#certificate;
-    if (
-      this.#agent !== undefined &&
-      known?.cert === certificate?.cert &&
-      known?.key === certificate?.key
-    ) {
-      return this.#agent;
-    }
+    if (known?.cert === certificate?.cert && known?.key === certificate?.key) return;
     this.close();
     this.#certificate = certificate;
-    this.#agent = this.#createAgent(certificate);
-    return this.#agent;
+    this.#secureContext = undefined;
   }
 
-  #createAgent(certificate: Credentials["certificate"]): HttpsAgent | HttpAgent {
-    const { endpoint, defaultAuthorities } = this.#options;
+  /** Connections to where the server is now. @throws {Error} nowhere */
+  #pool(): Pool {
+    const { protocol, host } = this.#url;
+    const other = this.#options.address?.();
+    const origin =
+      other === undefined
+        ? `${protocol}//${host}`
+        : `${protocol}//${hostPort(other.host, other.port)}`;
+    let pool = this.#pools.get(origin);
+    if (pool === undefined) {
+      pool = new Pool(origin, {
+        connections: CONNECTIONS_MAX,
+        pipelining: 1,
+        keepAliveTimeout: IDLE_TIMEOUT_MS,
+        // A request has one deadline, from its start to the end of its answer.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        ...(protocol === "https:" && { connect: this.#tlsOptions() }),
+      });
+      this.#pools.set(origin, pool);
+    }
+    return pool;
+  }
+
+  #tlsOptions() {
+    const { endpoint, defaultAuthorities, address } = this.#options;
     const { serverName, isInsecure } = endpoint;
     const ca = endpoint.ca ?? defaultAuthorities;
-    const pool = {
-      keepAlive: true,
-      maxSockets: CONNECTIONS_MAX,
-      maxFreeSockets: IDLE_CONNECTIONS_MAX,
-      timeout: IDLE_TIMEOUT_MS,
-      scheduling: "lifo" as const,
-    };
-    if (this.#url.protocol === "http:") return new HttpAgent(pool);
-    return new HttpsAgent({
-      ...pool,
-      // Made once: an agent would put certificates and key into a name that it looks up each time.
-      secureContext: secureContextOf({
-        minVersion: "TLSv1.2",
-        ...(ca === undefined ? {} : { ca: [ca].flat() }),
-        ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
-      }),
-      rejectUnauthorized: !isInsecure,
-      // An address that is asked for each request is nobody's name.
-      ...(serverName === undefined && this.#options.address === undefined
-        ? {}
-        : { servername: serverName ?? this.#url.hostname }),
+    const certificate = this.#certificate;
+    // Made once: each connection would parse all certificates again.
+    this.#secureContext ??= secureContextOf({
+      minVersion: "TLSv1.2",
+      ...(ca === undefined ? {} : { ca: [ca].flat() }),
+      ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
     });
+    // An address that is asked for each request is nobody's name.
+    const name = serverName ?? (address === undefined ? undefined : this.#url.hostname);
+    return {
+      timeout: 0,
+      secureContext: this.#secureContext,
+      rejectUnauthorized: !isInsecure,
+      ...(name !== undefined && { servername: name }),
+    };
   }
 
-  #send(
-    outgoing: OutgoingRequest,
-    credentials: Credentials,
-    agent: HttpsAgent | HttpAgent,
+  async #send(
+    { method, path, body, headers }: OutgoingRequest,
+    { authorization }: Credentials,
     timeoutMs: number,
     signal: AbortSignal,
   ): Promise<IncomingResponse> {
-    const { method, path, body, headers } = outgoing;
-    const { userAgent = "keelson", responseBytesMax = RESPONSE_BYTES_MAX } = this.#options;
-    const bytes = typeof body === "string" ? Buffer.from(body, "utf8") : body;
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(new TransportError("canceled", "the request was canceled"));
-      const send = this.#url.protocol === "http:" ? requestHttp : requestHttps;
-      let request: ClientRequest;
-      try {
-        const other = this.#options.address?.();
-        request = send({
-          agent,
-          host: other?.host ?? this.#url.hostname.replace(/^\[|\]$/g, ""),
-          port: other?.port ?? (this.#url.port === "" ? undefined : this.#url.port),
-          method,
-          path: joinPaths(this.#basePath, path),
-          headers: {
-            "user-agent": userAgent,
-            accept: "application/json",
-            ...(other === undefined ? {} : { host: this.#url.host }),
-            ...headers,
-            ...(bytes === undefined ? {} : { "content-length": bytes.length }),
-            ...(credentials.authorization === undefined
-              ? {}
-              : { authorization: credentials.authorization }),
-          },
-        });
-      } catch (error) {
-        if (error instanceof TransportError) return reject(error);
-        // A certificate or key that TLS cannot read, or a header that HTTP does not allow.
-        const why = (error as NodeJS.ErrnoException).code ?? "invalid";
-        return reject(new TransportError("connection", `the request cannot be sent: ${why}`));
-      }
-      const fail = (error: unknown) => {
-        cleanUp();
-        reject(error);
-        request.destroy();
-      };
-      const timer = setTimeout(
-        () => fail(new TransportError("timeout", "no answer before the deadline")),
-        Math.max(0, timeoutMs),
-      );
-      const onAbort = () => fail(new TransportError("canceled", "the request was canceled"));
-      const cleanUp = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", onAbort);
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-      request.on("error", (error) => {
-        const failure = toTransportError(error);
-        fail(request.reusedSocket ? new StaleConnection(failure) : failure);
+    const { userAgent = "keelson", responseBytesMax = RESPONSE_BYTES_MAX, address } = this.#options;
+    const ended = new AbortController();
+    const cancel = () => ended.abort(new TransportError("canceled", "the request was canceled"));
+    if (signal.aborted) cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+    const timer = setTimeout(
+      () => ended.abort(new TransportError("timeout", "no answer before the deadline")),
+      Math.max(0, timeoutMs),
+    );
+    try {
+      const answer = await this.#pool().request({
+        method: method as Dispatcher.HttpMethod,
+        path: joinPaths(this.#basePath, path),
+        headers: {
+          "user-agent": userAgent,
+          accept: "application/json",
+          ...(address === undefined ? {} : { host: this.#url.host }),
+          ...(headers as Record<string, string | string[]> | undefined),
+          ...(authorization === undefined ? {} : { authorization }),
+        },
+        body: body ?? null,
+        signal: ended.signal,
       });
-      request.once("response", (response) => {
-        collect(response, responseBytesMax).then(
-          (collected) => {
-            cleanUp();
-            resolve({
-              status: response.statusCode ?? 0,
-              headers: response.headers,
-              body: collected,
-            });
-          },
-          (error: unknown) => fail(error),
-        );
-      });
-      request.end(bytes);
-    });
+      const collected = await collect(answer.body, responseBytesMax);
+      // A connection is free a turn after its answer has ended; asked before, the pool opens another one.
+      await nextTurn();
+      return { status: answer.statusCode, headers: answer.headers, body: collected };
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", cancel);
+    }
   }
 }
 
@@ -246,37 +218,35 @@ function secureContextOf(options: SecureContextOptions): SecureContext {
   }
 }
 
-/** A kept connection broke before it answered: the request may be sent once more. */
-class StaleConnection extends Error {
-  constructor(cause: TransportError) {
-    super(cause.message, { cause });
-  }
-}
-
-async function collect(response: IncomingMessage, bytesMax: number): Promise<Buffer> {
+async function collect(body: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > bytesMax) {
-        throw new TransportError("too-large", `the answer has more than ${bytesMax} bytes`);
-      }
-      chunks.push(chunk);
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > bytesMax) {
+      throw new TransportError("too-large", `the answer has more than ${bytesMax} bytes`);
     }
-  } catch (error) {
-    throw error instanceof TransportError ? error : toTransportError(error);
+    chunks.push(chunk);
   }
   return Buffer.concat(chunks, length);
 }
 
 function toTransportError(error: unknown): TransportError {
+  if (error instanceof TransportError) return error;
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === "ECONNRESET" || code === "EPIPE") {
+  if (error instanceof errors.SocketError || code === "ECONNRESET" || code === "EPIPE") {
     return new TransportError("reset", "the connection was closed before the answer", error);
   }
   if (code === "ETIMEDOUT") return new TransportError("timeout", "the server cannot be reached");
+  // A header that HTTP does not allow: its value may be in the message.
+  if (error instanceof errors.InvalidArgumentError) {
+    return new TransportError("connection", `the request cannot be sent: ${code}`);
+  }
   return new TransportError("connection", `connection failed: ${message || code}`, error);
+}
+
+function hostPort(host: string, port: number): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 function joinPaths(base: string, path: string): string {
@@ -285,9 +255,6 @@ function joinPaths(base: string, path: string): string {
 }
 
 /** Ends idle connections now and the others after their request. */
-function retire(agent: HttpsAgent | HttpAgent): void {
-  agent.maxFreeSockets = 0;
-  for (const sockets of Object.values(agent.freeSockets)) {
-    for (const socket of sockets ?? []) socket.destroy();
-  }
+function retire(pool: Pool): void {
+  void pool.close();
 }

@@ -18,6 +18,7 @@ import {
 } from "../../api/validation-selectors.js";
 import { type Maybe, validateServicePort, type Whole } from "../../api/validation-values.js";
 import type { CelEnvironment } from "../../cel/environment.js";
+import type { WebhookClientConfig } from "../../client/webhook-places.js";
 import { type Rules, validated } from "../generic/validated.js";
 import { withoutOldProblems } from "./old-problems.js";
 import { validateExpression } from "./validate-expression.js";
@@ -28,7 +29,7 @@ interface Configuration extends ApiObject {
 
 interface Webhook {
   readonly name: string;
-  readonly clientConfig?: Maybe<ClientConfig>;
+  readonly clientConfig?: Maybe<WebhookClientConfig>;
   readonly rules?: Maybe<readonly Rule[]>;
   readonly namespaceSelector?: Maybe<LabelSelector>;
   readonly objectSelector?: Maybe<LabelSelector>;
@@ -38,16 +39,6 @@ interface Webhook {
   readonly matchConditions?: Maybe<
     readonly { readonly name: string; readonly expression: string }[]
   >;
-}
-
-export interface ClientConfig {
-  readonly url?: Maybe<string>;
-  readonly service?: Maybe<{
-    readonly namespace: string;
-    readonly name: string;
-    readonly path?: Maybe<string>;
-    readonly port?: Maybe<Whole>;
-  }>;
 }
 
 interface Rule {
@@ -177,7 +168,7 @@ function validateResources(
 
 /** Where a webhook is: at a URL, or behind a Service. */
 export function validateClientConfig(
-  { url, service }: ClientConfig,
+  { url, service }: WebhookClientConfig,
   field: string,
   errors: FieldError[],
 ): void {

@@ -4,9 +4,9 @@
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { Maybe } from "../../api/validation-values.js";
+import type { WebhookClientConfig } from "../../client/webhook-places.js";
 import type { ColumnDefinition, Subresources } from "../../structural/definition/check-version.js";
 import type { JsonSchema } from "../../structural/json-schema.js";
-import type { ClientConfig } from "../admissionregistration/validate-webhooks.js";
 
 export interface Definition extends ApiObject {
   spec?: DefinitionSpec;
@@ -46,14 +46,9 @@ export interface DefinitionVersion {
 export interface DefinitionConversion {
   readonly strategy?: string;
   readonly webhook?: Maybe<{
-    readonly clientConfig?: Maybe<ConversionClientConfig>;
+    readonly clientConfig?: Maybe<WebhookClientConfig>;
     readonly conversionReviewVersions?: Maybe<readonly string[]>;
   }>;
-}
-
-/** Where a conversion webhook is; the bundle is base64 of PEM. */
-export interface ConversionClientConfig extends ClientConfig {
-  readonly caBundle?: Maybe<string>;
 }
 
 export interface DefinitionStatus {
