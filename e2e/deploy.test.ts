@@ -56,10 +56,6 @@ test("the Dockerfile's steps leave a server that starts, is healthy, and ends by
     if (rest.startsWith("npm ci")) await run("ln", ["-s", join(ROOT, "node_modules"), source]);
     else await run("sh", ["-ec", rest], { cwd: source });
   }
-  const tests = (await readdir(join(source, "dist"), { recursive: true })).filter((path) =>
-    /\.test\.|testing|e2e/.test(path),
-  );
-  assert.deepEqual(tests, [], "the image has nothing of the tests");
   const copies = image.lines.filter(({ word }) => word === "COPY").map(({ rest }) => rest);
   for (const copy of copies) {
     const [, from = "", to = ""] = /^--from=\S+ \/src\/(\S+) (\S+)$/.exec(copy) ?? [];
@@ -68,6 +64,10 @@ test("the Dockerfile's steps leave a server that starts, is healthy, and ends by
       verbatimSymlinks: true,
     });
   }
+  const tests = (await readdir(join(target, "dist"), { recursive: true })).filter((path) =>
+    /\.test\.|testing|e2e/.test(path),
+  );
+  assert.deepEqual(tests, [], "the image has nothing of the tests");
   const { stdout } = await run("du", ["-sk", join(target, "dist")]);
   t.diagnostic(`dist of the image: ${stdout.split("\t")[0]} KiB`);
 
@@ -81,7 +81,7 @@ test("the Dockerfile's steps leave a server that starts, is healthy, and ends by
     arg.replace("/var/lib/keelson", join(folder.path, "data")).replace("0.0.0.0", "127.0.0.1"),
   );
   const port = await freePort();
-  const main = join(target, "dist", "server", "main.js");
+  const main = join(target, "dist", "bundle", "main.js");
   const child = new Child(
     process.execPath,
     [main, ...command, `--secure-port=${port}`],

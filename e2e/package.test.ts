@@ -34,8 +34,8 @@ async function installPackage(): Promise<TempDir & { readonly files: readonly st
     await symlink(join(REPOSITORY, "node_modules", name), join(modules, name));
   }
   // As npm does with commands.
-  await chmod(join(modules, "keelson", "dist", "server", "main.js"), 0o755);
-  await symlink("../keelson/dist/server/main.js", join(modules, ".bin", "keelson"));
+  await chmod(join(modules, "keelson", "dist", "bundle", "main.js"), 0o755);
+  await symlink("../keelson/dist/bundle/main.js", join(modules, ".bin", "keelson"));
   await writeFile(join(folder.path, "package.json"), '{"type":"module"}');
   return { ...folder, path: folder.path, files: packed.files.map(({ path }) => path) };
 }

@@ -5,10 +5,10 @@
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { openEtcdStore } from "../../storage/etcd/etcd-store.js";
+import { COMMAND_OF_MODULES } from "../harness/command.js";
 import { eventually } from "../harness/eventually.js";
 import { type Credentials, HttpsClient } from "../harness/https-client.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
@@ -40,9 +40,6 @@ export interface Cluster extends AsyncDisposable {
 
 /** The histories know all writes: no loop puts objects of its own among them. */
 const FLAGS = ["--controllers=*,-root-ca-cert-publisher"];
-
-/** The emitted main.js: this file is dist/e2e/consistency/cluster.js. */
-const MAIN = fileURLToPath(new URL("../../server/main.js", import.meta.url));
 
 const PREFIX = "/registry";
 const COMPACT_DEADLINE_MS = 5_000;
@@ -177,7 +174,8 @@ export class Replica implements AsyncDisposable {
       return;
     }
     const imports = this.#preloads.map((module) => `--import=${module}`);
-    this.#broken = new Child(process.execPath, [...imports, MAIN, "serve", ...this.#flags]);
+    const args = [...imports, COMMAND_OF_MODULES, "serve", ...this.#flags];
+    this.#broken = new Child(process.execPath, args);
   }
 
   pause(): void {

@@ -1,5 +1,5 @@
 /**
- * A real server process: `node dist/server/main.js serve` in a folder of its own, on a free port,
+ * A real server process: `node dist/bundle/main.js serve` in a folder of its own, on a free port,
  * over the embedded store or a given etcd. It is tied to this process by a pipe: when the test ends
  * in whatever way, also by SIGKILL, a small shell beside the server kills it.
  */
@@ -8,8 +8,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
+import { COMMAND, COMMAND_OF_MODULES } from "./command.js";
 import { eventually, HopelessError, within } from "./eventually.js";
 import { type Credentials, HttpsClient } from "./https-client.js";
 import { makeTempDir } from "./temp-dir.js";
@@ -53,9 +53,6 @@ export interface ServerProcess extends AsyncDisposable {
   waitForExit(): Promise<number | null>;
 }
 
-/** The emitted main.js: this file is dist/e2e/harness/server-process.js. */
-const MAIN = fileURLToPath(new URL("../../server/main.js", import.meta.url));
-
 const READY_DEADLINE_MS = 30_000;
 const EXIT_DEADLINE_MS = 30_000;
 /** The tail of the logs that is kept. */
@@ -69,9 +66,10 @@ const WATCHED =
 export async function startServer(options: ServerOptions = {}): Promise<ServerProcess> {
   const tempDir = options.dataDir === undefined ? await makeTempDir("server") : undefined;
   const dataDir = options.dataDir ?? tempDir?.path ?? "";
+  const { nodeFlags = [] } = options;
   const args = [
-    ...(options.nodeFlags ?? []),
-    MAIN,
+    ...nodeFlags,
+    nodeFlags.some((flag) => flag.startsWith("--import=")) ? COMMAND_OF_MODULES : COMMAND,
     "serve",
     `--data-dir=${dataDir}`,
     `--secure-port=${options.port ?? 0}`,
@@ -97,7 +95,7 @@ export async function startServer(options: ServerOptions = {}): Promise<ServerPr
 export async function runServer(
   args: readonly string[],
 ): Promise<{ readonly code: number | null; readonly output: string }> {
-  const running = new RunningProgram(process.execPath, [MAIN, ...args]);
+  const running = new RunningProgram(process.execPath, [COMMAND, ...args]);
   const code = await running.waitForExit();
   return { code, output: running.output };
 }

@@ -6,6 +6,7 @@
 import { randomInt } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { COMMAND } from "../harness/command.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { Child } from "../tools/child.js";
 import { requireTool } from "../tools/find-tool.js";
@@ -13,7 +14,6 @@ import { REPOSITORY, type Rendered } from "./chart.js";
 
 /** Where the image has the project. */
 const IMAGE_ROOT = "/opt/keelson";
-const MAIN = join(REPOSITORY, "dist", "server", "main.js");
 
 export interface PodPlan {
   // biome-ignore lint/suspicious/noExplicitAny: a pod's spec as the template gives it
@@ -131,7 +131,7 @@ function environmentOf(
 async function programOf(name: string): Promise<string[]> {
   switch (name) {
     case "keelson":
-      return [process.execPath, MAIN];
+      return [process.execPath, COMMAND];
     case "node":
       return [process.execPath];
     case "etcd":

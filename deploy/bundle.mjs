@@ -1,0 +1,56 @@
+/**
+ * The second half of `npm run build`: copies the facts beside the emitted modules, and makes two
+ * files of a thousand, `dist/bundle/main.js` (the command) and `dist/bundle/start-keelson.js` (the
+ * package), with the parts that only some starts need in files of their own. Finding, reading and
+ * linking a thousand modules takes a second of CPU at every start; docs/performance.md has figures.
+ *
+ * The emitted modules in `dist/server` stay what tests and tools import.
+ */
+import { cpSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
+const DIST = join(ROOT, "dist");
+const OUT = join(DIST, "bundle");
+const ENTRIES = ["main.js", "start-keelson.js"].map((name) => join(DIST, "server", name));
+
+/** Packages that have native code, or read files of their own. */
+const EXTERNAL = ["lmdb", "cbor-extract", "bufferutil", "utf-8-validate", "etcd3", "@grpc/*"];
+
+/** Modules that read files beside them go on reading them there. Entries stay beside each other. */
+const filesStayWhereTheyAre = {
+  name: "files-stay-where-they-are",
+  setup({ onLoad }) {
+    onLoad({ filter: /\/dist\/(server|storage)\/.*\.js$/ }, ({ path }) => {
+      const text = readFileSync(path, "utf8");
+      if (ENTRIES.includes(path) || !text.includes("import.meta.url")) return undefined;
+      const place = relative(OUT, path).split(sep).join("/");
+      const url = `new URL(${JSON.stringify(place)}, import.meta.url).href`;
+      return { contents: text.replaceAll("import.meta.url", url), loader: "js" };
+    });
+  },
+};
+
+cpSync(join(ROOT, "server/types/facts"), join(DIST, "server/types/facts"), { recursive: true });
+rmSync(OUT, { recursive: true, force: true });
+await build({
+  entryPoints: ENTRIES,
+  outdir: OUT,
+  bundle: true,
+  splitting: true,
+  platform: "node",
+  format: "esm",
+  target: "node20",
+  external: EXTERNAL,
+  plugins: [filesStayWhereTheyAre],
+  // CommonJS packages ask for Node's own modules by `require`.
+  banner: {
+    js: 'import { createRequire as createBundleRequire } from "node:module";\nconst require = createBundleRequire(import.meta.url);',
+  },
+  sourcemap: true,
+  sourcesContent: false,
+  legalComments: "linked",
+  logLevel: "warning",
+});
