@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 import { eventually } from "./harness/eventually.js";
+import { grantEverybody } from "./harness/grant-everybody.js";
 import { type ApiObject, HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { startEtcd } from "./tools/etcd.js";
@@ -65,22 +66,19 @@ test("a tenant that fills its level is refused on every replica at once, others 
   const etcdFlags = [`--etcd-servers=${etcd.endpoint}`, "--run-controllers=false"];
   await using one = await startServer({ flags: [...etcdFlags, "--max-requests-inflight=20"] });
   await using two = await startServer({ flags: [...etcdFlags, "--max-requests-inflight=20"] });
-  await grantReading(one.client);
-  for (let i = 0; i < 12; i++) {
-    const map = { metadata: { name: `large-${i}` }, data: { text: LARGE } };
-    (await one.client.post(MAPS, map)).expect(201);
-  }
+  await grantEverybody(one.client, "edit");
+  (await one.client.post(MAPS, { metadata: { name: "large-0" } })).expect(201);
 
   (await one.client.post(LEVELS, levelOf("tiny", "Reject"))).expect(201);
   (await one.client.post(SCHEMAS, schemaOf("jane", "tiny", "jane"))).expect(201);
-  // Her list holds the level's seats for as long as she does not read it.
-  using stalled = await openStalledList(two, JANE);
+  // Her write holds the level's seat for as long as its body has not come.
+  using stalled = await openUnfinishedWrite(two, JANE);
   const refused = await two.client.request(`${MAPS}/large-0`, { headers: JANE });
   refused.expect(429);
   assert.equal(refused.headers["retry-after"], "1");
   assert.match(
     String(refused.object.message),
-    /^Too many requests, please try again later: priority level "tiny", flow schema "jane", concurrency-limit: \d+ of \d+ seats in use/,
+    /^Too many requests, please try again later: priority level "tiny", flow schema "jane", concurrency-limit: 1 of 1 seats in use, your share is 1.0, 0 of the 0 requests that wait are yours, about \d+\.\d s/,
   );
   const other = { ...JANE, "impersonate-user": "john" };
   (await two.client.request(`${MAPS}/large-0`, { headers: other })).expect(200);
@@ -111,7 +109,7 @@ test("with --enable-priority-and-fairness=false the two numbers bound requests, 
     flags: ["--enable-priority-and-fairness=false", "--max-requests-inflight=1"],
   });
   const { client } = server;
-  await grantReading(client);
+  await grantEverybody(client, "view");
   for (let i = 0; i < 12; i++) {
     const map = { metadata: { name: `large-${i}` }, data: { text: LARGE } };
     (await client.post(MAPS, map)).expect(201);
@@ -193,16 +191,23 @@ function schemaOf(name: string, level: string, user: string): ApiObject {
   };
 }
 
-async function grantReading(client: HttpsClient): Promise<void> {
-  const binding = {
-    metadata: { name: "everybody-reads" },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
-    subjects: [
-      { apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: "system:authenticated" },
-    ],
-  };
-  const path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-  (await client.post(path, binding)).expect(201);
+/** Begins a write whose body does not come. */
+async function openUnfinishedWrite(
+  server: Pick<ServerProcess, "port" | "credentials" | "client">,
+  identity: Readonly<Record<string, string>>,
+): Promise<{ readonly socket: TLSSocket } & Disposable> {
+  const options = { host: "127.0.0.1", port: server.port, ...server.credentials };
+  const socket = connect({ ...options, ALPNProtocols: ["http/1.1"] });
+  await once(socket, "secureConnect");
+  const headers = Object.entries(identity).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(
+    `POST ${MAPS} HTTP/1.1\r\nHost: localhost\r\n${headers.join("")}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`,
+  );
+  await eventually("it has its seat", async () => {
+    const { text } = await server.client.get("/metrics");
+    return /current_executing_seats\{priority_level="tiny",flow_schema="jane"\} 1/.test(text);
+  });
+  return { socket, [Symbol.dispose]: () => socket.destroy() };
 }
 
 /** Asks for more than fits into buffers and does not read it. */

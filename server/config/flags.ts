@@ -247,6 +247,15 @@ export const FLAGS = {
     commands: SERVE_ONLY,
     help: "Requests share the sum of both numbers by flow schemas and priority levels, fairly; false = the two numbers alone.",
   },
+  answerMemoryBytesMax: {
+    name: "answer-memory-bytes",
+    type: "bytes",
+    default: "64Mi",
+    min: 1024 * 1024,
+    section: "Serving",
+    commands: SERVE_ONLY,
+    help: "Memory for lists, large objects and bodies under way beside what the view holds; who finds none waits, then gets 429. One user may take as much as is left free.",
+  },
   responseCompressionMinBytes: {
     name: "response-compression-min-bytes",
     type: "bytes",

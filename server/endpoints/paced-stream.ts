@@ -1,19 +1,46 @@
 /**
  * PacedStream: writes chunks at the client's pace. While the transport is full the writer waits, so
  * memory holds one chunk per response, however large the list is (S1-NEG-16).
+ *
+ * A client that stalls does not keep a seat of flow control from others, as nobody works for it; what
+ * its answer holds is bounded by the memory of answers. A client that has not read on when patience is
+ * at its end is cut off, so that the state which it was reading can go.
  */
+import type { RequestContext } from "../request/request-state.js";
 import type { ResponseSink } from "../response/sink.js";
 import type { ChunkWriter } from "./chunk-writer.js";
 
 /** Smaller pieces are copied, so that the chunk's memory is free at once. */
 const COPIED_BYTES_MAX = 16 * 1024;
+/** A client that takes longer for a chunk has stalled. */
+const STALLED_AFTER_MS = 1_000;
+
+export interface Pace {
+  /** How long the client may take for the next chunk. */
+  patienceMs(): number;
+  /** It has not read for a while; called at most once for a chunk. */
+  stalled(): void;
+}
+
+/** setTimeout takes 31 bits. */
+const PATIENCE_MS_MAX = 2 ** 31 - 1;
+
+/** The pace of an answer that ends at the deadline of its request. */
+export function listPace({ state }: Pick<RequestContext, "state">): Pace {
+  return {
+    patienceMs: () => Math.min(PATIENCE_MS_MAX, state.deadlineMs - performance.now()),
+    stalled: () => state.seats?.release(),
+  };
+}
 
 export class PacedStream {
   readonly #sink: ResponseSink;
+  readonly #pace: Pace;
   #wake: (() => void) | undefined;
 
-  constructor(sink: ResponseSink) {
+  constructor(sink: ResponseSink, pace: Pace) {
     this.#sink = sink;
+    this.#pace = pace;
     const wake = () => this.#wake?.();
     sink.onDrain(wake);
     sink.onClose(wake);
@@ -44,8 +71,17 @@ export class PacedStream {
   #drained(): Promise<void> {
     if (this.#sink.isClosed || this.#sink.writableLength === 0) return Promise.resolve();
     return new Promise((resolve) => {
+      const patienceMs = Math.max(0, this.#pace.patienceMs());
+      const cut = () => this.#sink.destroy();
+      const lose = () => {
+        this.#pace.stalled();
+        timer = setTimeout(cut, patienceMs - STALLED_AFTER_MS);
+      };
+      const isShort = patienceMs <= STALLED_AFTER_MS;
+      let timer = isShort ? setTimeout(cut, patienceMs) : setTimeout(lose, STALLED_AFTER_MS);
       this.#wake = () => {
         this.#wake = undefined;
+        clearTimeout(timer);
         resolve();
       };
     });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { CollectionSize } from "../../storage/cache/namespace-sizes.js";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
 import { parseRequestInfo } from "../request/request-info.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
@@ -13,7 +14,7 @@ import {
   toLevelSetting,
   toSchemaSetting,
 } from "./settings.js";
-import { listWidth, watcherWork } from "./width.js";
+import { bodyMemory, listMemory, listWidth, objectMemory, watcherWork } from "./width.js";
 
 const naming = createNaming(DEFAULT_VENDOR);
 const mandatory = settingsOf(mandatoryObjects(naming));
@@ -139,7 +140,7 @@ test("a refusal names level, schema, queue and expected wait", () => {
   assert.equal(entry.denial.reason, "concurrency-limit");
   assert.match(
     entry.denial.text,
-    /^priority level "catch-all", flow schema "catch-all", concurrency-limit: 1 of 1 seats in use, 0 requests wait, about 0\.0 s$/,
+    /^priority level "catch-all", flow schema "catch-all", concurrency-limit: 1 of 1 seats in use, your share is 1\.0, 0 of the 0 requests that wait are yours, about 0\.0 s$/,
   );
 });
 
@@ -196,19 +197,42 @@ test("a schema of a level that is not there matches nothing", () => {
 });
 
 test("a list is as wide as what it would send, everything else is one seat", () => {
-  const collection = { size: 10_000, objectBytes: 10_000_000 };
+  const sizes: Readonly<Record<string, CollectionSize>> = {
+    "": { size: 20_000, bytes: 30_000_000 },
+    shop: { size: 10_000, bytes: 10_000_000 },
+  };
   const width = (method: string, path: string) =>
-    listWidth(parseRequestInfo(method, path), () => collection);
+    listWidth(parseRequestInfo(method, path), (namespace) => sizes[namespace]);
 
   assert.equal(width("GET", PODS), 100);
+  assert.equal(width("GET", "/api/v1/pods"), 300);
+  assert.equal(width("GET", "/api/v1/namespaces/empty/pods"), 1);
   assert.equal(width("GET", `${PODS}?limit=500`), 5);
   assert.equal(width("GET", `${PODS}?limit=50000`), 100);
   assert.equal(width("GET", `${PODS}?fieldSelector=metadata.name%3Da`), 1);
   assert.equal(width("GET", `${PODS}?watch=1&sendInitialEvents=true`), 100);
-  assert.equal(width("GET", `${PODS}?watch=1`), 1);
+  assert.equal(width("GET", `${PODS}?watch=1`), 100);
+  assert.equal(width("GET", `${PODS}?watch=1&resourceVersion=7`), 1);
   assert.equal(width("DELETE", PODS), 100);
   assert.equal(width("POST", PODS), 1);
   assert.deepEqual([0, 9, 10, 500].map(watcherWork), [0, 0, 0.005, 0.25]);
+});
+
+test("an answer claims what it holds at most, and small ones claim nothing", () => {
+  const memory = (path: string, bytes: number, isKept = false, method = "GET") =>
+    listMemory(parseRequestInfo(method, path), () => ({ size: 1_000, bytes }), isKept);
+  const largest = 3 * 288 * 1024;
+
+  assert.equal(memory(PODS, 60_000), 0);
+  assert.equal(memory(PODS, 100_000), 400_000);
+  assert.equal(memory(PODS, 10 ** 9), largest);
+  assert.equal(memory(`${PODS}?limit=10`, 5_000_000), 0);
+  assert.equal(memory(`${PODS}?watch=1&sendInitialEvents=true`, 10 ** 9), largest);
+  assert.equal(memory(`${PODS}?watch=1&resourceVersion=7`, 10 ** 9), 0);
+  assert.equal(memory(PODS, 10 ** 7, true), 4 * 10 ** 7, "the audit log keeps it as a whole");
+  assert.equal(memory(PODS, 10 ** 7, false, "DELETE"), 4 * 10 ** 7);
+  assert.deepEqual([1_000, 10 ** 6, undefined].map(bodyMemory), [0, 4 * 10 ** 6, 2 ** 20]);
+  assert.deepEqual([1_000, 10 ** 6].map(objectMemory), [0, 2 * 10 ** 6]);
 });
 
 test("one request takes no more than a part of its level", () => {

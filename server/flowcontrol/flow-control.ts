@@ -179,7 +179,12 @@ export class FlowControl {
     if (entered instanceof Waiter) {
       return { type: "waiting", wait: (signal) => this.#wait(entered, schema, signal) };
     }
-    return { type: "denied", denial: this.#deny(schema, entered) };
+    return { type: "denied", denial: this.#deny(schema, flow, entered) };
+  }
+
+  /** Whether the request belongs to a level that never refuses. */
+  isExempt(user: UserInfo, info: RequestInfo): boolean {
+    return this.#schemaOf(user, info).level.setting.isExempt;
   }
 
   /** Whether anybody waits, so that somebody has to look at the clock. */
@@ -267,18 +272,23 @@ export class FlowControl {
     const isSeated = outcome instanceof Seats;
     const seconds = Math.max(0, nowMs - waiter.sinceMs) / 1000;
     times.waited(isSeated, seconds);
-    return isSeated ? new HeldSeats(outcome, schema, nowMs) : this.#deny(schema, outcome);
+    return isSeated
+      ? new HeldSeats(outcome, schema, nowMs)
+      : this.#deny(schema, waiter.flow, outcome);
   }
 
-  #deny({ setting, level, counts }: Schema, reason: Refusal): Denial {
+  #deny({ setting, level, counts }: Schema, flow: string, reason: Refusal): Denial {
     counts.rejected[reason] = (counts.rejected[reason] ?? 0) + 1;
     const { set } = level;
-    const waitSeconds = set.expectedWaitSeconds;
+    const { queue, waiting, shareSeats, expectedWaitSeconds } = set.standingOf(flow);
+    const inQueue = queue === undefined ? "" : `queue ${queue}, `;
     const text =
-      `priority level "${level.setting.name}", flow schema "${setting.name}", ${reason}: ` +
-      `${set.seatsInUse} of ${level.current} seats in use, ${set.waiting} requests wait, ` +
-      `about ${waitSeconds.toFixed(1)} s`;
-    return { reason, text, retryAfterSeconds: Math.min(30, Math.max(1, Math.ceil(waitSeconds))) };
+      `priority level "${level.setting.name}", flow schema "${setting.name}", ${inQueue}${reason}: ` +
+      `${set.seatsInUse} of ${level.current} seats in use, your share is ${shareSeats.toFixed(1)}, ` +
+      `${waiting} of the ${set.waiting} requests that wait are yours, ` +
+      `about ${expectedWaitSeconds.toFixed(1)} s`;
+    const retryAfterSeconds = Math.min(30, Math.max(1, Math.ceil(expectedWaitSeconds)));
+    return { reason, text, retryAfterSeconds };
   }
 
   #putLevel(setting: LevelSetting, nowMs: number): void {

@@ -34,6 +34,20 @@ export interface Queuing {
   readonly queueLengthLimit: number;
 }
 
+/** Of a flow in its level. */
+export interface Standing {
+  /** Undefined where nobody waits. */
+  readonly queue: number | undefined;
+  /** Its requests that wait. */
+  readonly waiting: number;
+  /** Seats that are its, as long as others want theirs. */
+  readonly shareSeats: number;
+  /** For one more of its requests. */
+  readonly expectedWaitSeconds: number;
+}
+
+/** A flow among many more flows than seats still gets on. */
+const SHARE_MIN = 0.01;
 /** Seconds that a request is expected to take, until it has ended. */
 const GUESSED_SECONDS = 0.003;
 /** How much the last request counts in the mean of what requests take. */
@@ -270,9 +284,21 @@ export class QueueSet {
     this.#startWaiting(nowMs);
   }
 
-  /** How long the last of those that wait will, by what requests took of late. */
-  get expectedWaitSeconds(): number {
-    return this.#limit > 0 ? (this.#waiting * this.#meanSeatSeconds) / this.#limit : 0;
+  /** How a flow stands: where its next request would wait, what its share is, and how long it would take. */
+  standingOf(name: string): Standing {
+    const waiting = this.#flows.get(name)?.waiting.length ?? 0;
+    const shareSeats = this.#limit / Math.max(1, this.#flows.size);
+    const work = (waiting + 1) * this.#meanSeatSeconds;
+    return {
+      queue: this.#queuing === undefined ? undefined : this.#chooseQueue(name, this.#queuing),
+      waiting,
+      shareSeats,
+      // All of its requests by its share; never longer than everybody's by all seats.
+      expectedWaitSeconds: Math.min(
+        work / Math.max(shareSeats, SHARE_MIN),
+        ((this.#waiting + 1) * this.#meanSeatSeconds) / Math.max(1, this.#limit),
+      ),
+    };
   }
 
   /** For people who debug: the flows with somebody in them. */

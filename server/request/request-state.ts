@@ -41,6 +41,22 @@ export interface HeldSeats {
   release(): void;
 }
 
+/** Memory that a request claimed for its body and its answer; given back when the answer is over. */
+export interface HeldMemory {
+  /** The claim turned out to be another one. */
+  resize(bytes: number): void;
+  release(): void;
+}
+
+/** For answers whose size shows only when they are made. */
+export interface AnswerKeeper {
+  /**
+   * Claims memory for an answer of so many bytes, until it is over. A promise only where there is none.
+   * @throws {StatusError} 429
+   */
+  hold(ctx: RequestContext, bytes: number): Promise<void> | undefined;
+}
+
 export class RequestState {
   /** Monotonic milliseconds at which the request's headers were complete. */
   readonly receivedAtMs: number;
@@ -60,6 +76,10 @@ export class RequestState {
   place: FlowPlace | undefined;
   /** Seats of flow control, given back when the handler is done. */
   seats: HeldSeats | undefined;
+  /** Bounds the memory of answers; undefined = nobody does. */
+  answers: AnswerKeeper | undefined;
+  /** What the request holds of it. */
+  memory: HeldMemory | undefined;
   /** A defect of ours ended it. */
   hasDefect = false;
   /** The Status that the request was refused with; for audit. */

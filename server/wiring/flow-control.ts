@@ -27,9 +27,13 @@ import type { DocumentHandler } from "../http/routes.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
+import type { UserInfo } from "../request/user-info.js";
+import { partitionOf, sizesOf } from "./listed-sizes.js";
 
 export interface FlowControlStep {
   readonly middleware: RequestMiddleware;
+  /** Whether the request belongs to a level that never refuses. */
+  readonly isExempt: (user: UserInfo, info: RequestInfo) => boolean;
   /** Pages for people who debug, by path. */
   readonly documents: Readonly<Record<string, DocumentHandler>>;
   /** Lets limits follow the demand. */
@@ -46,7 +50,7 @@ export function createFlowControl(options: {
   readonly catalog: CatalogSource;
   readonly metrics: Metrics;
 }): FlowControlStep | undefined {
-  const { config, view, catalog, metrics } = options;
+  const { config, view, metrics } = options;
   const { maxRequestsInflight, maxMutatingRequestsInflight, naming } = config;
   const seats = maxRequestsInflight + maxMutatingRequestsInflight;
   if (!config.enablePriorityAndFairness || seats === 0) return undefined;
@@ -70,15 +74,13 @@ export function createFlowControl(options: {
   const partition = (resource: string) => view.partition(partitionId(group, resource));
   partition("prioritylevelconfigurations").observe(keep(levels, toLevelSetting, apply));
   partition("flowschemas").observe(keep(schemas, toSchemaSetting, apply));
-  const partitionOf = (info: RequestInfo) => {
-    const resource = catalog.current.findMain(info.group, info.version, info.resource);
-    return resource && view.partition(resource.partition);
-  };
+  const sizeOf = sizesOf(options);
   return {
+    isExempt: (user, info) => flowControl.isExempt(user, info),
     middleware: withFlowControl({
       flowControl,
-      widthOf: (info) => listWidth(info, () => partitionOf(info)),
-      workAfter: (info) => watcherWork(partitionOf(info)?.watchers ?? 0),
+      widthOf: (info) => listWidth(info, (namespace) => sizeOf(info, namespace)),
+      workAfter: (info) => watcherWork(partitionOf(options, info)?.watchers ?? 0),
       metrics,
     }),
     documents: dumpDocuments(flowControl),

@@ -31,6 +31,7 @@ import type { Verbosity } from "../request/verbosity.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
 import { type Aggregation, createAggregation } from "./aggregation.js";
+import { createAnswerMemory } from "./answer-memory.js";
 import { type Audit, openAudit } from "./audit.js";
 import { createSources } from "./computed-sources.js";
 import { createDocuments } from "./documents.js";
@@ -104,7 +105,9 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const aggregation = createAggregation({ config, view, catalog, freshness, logger });
     const inFlightLimits = createInFlightLimits(config, flowControl);
     metrics.observeInFlight(() => inFlightLimits);
-    const common = { ...parts, health, registry, audit, flowControl, inFlightLimits, ticker };
+    const answerMemory = createAnswerMemory({ config, view, catalog, metrics, flowControl });
+    const bounds = { flowControl, inFlightLimits, answerMemory };
+    const common = { ...parts, ...bounds, health, registry, audit, ticker };
     const refusal = config.shutdownSendRetryAfter ? [withShutdownRefusal(() => isRefusing)] : [];
     const chain = createChain({ ...common, aggregation, refusal });
     const listener = await Listener.open(
@@ -154,6 +157,7 @@ interface ChainParts extends ServingParts {
   readonly registry: Registry;
   readonly audit: Audit | undefined;
   readonly flowControl: FlowControlStep | undefined;
+  readonly answerMemory: RequestMiddleware;
   readonly aggregation: Aggregation;
   readonly inFlightLimits: InFlightLimits;
   readonly ticker: WatchTicker;
@@ -208,6 +212,8 @@ function createChain(parts: ChainParts) {
     beforeAuthorization: [
       withFreshPolicy(freshness),
       withImpersonation(impersonation),
+      // Before seats, as nobody sits on one while waiting for memory.
+      parts.answerMemory,
       ...(flowControl === undefined ? [] : [flowControl.middleware]),
     ],
     requestTimeoutMs: config.requestTimeoutMs,

@@ -9,6 +9,7 @@ import type { ByteArena } from "../objects/byte-arena.js";
 import type { PartitionId } from "../objects/keys.js";
 import { type FieldExtractor, type StoredObject, withRevision } from "../objects/stored-object.js";
 import { EventRing, ObjectEvent } from "./event-ring.js";
+import { type CollectionSize, NamespaceSizes } from "./namespace-sizes.js";
 import { ObjectTree, STOP } from "./object-tree.js";
 import type { Retained, Retention } from "./retention.js";
 import { SnapshotShelf } from "./snapshot-shelf.js";
@@ -62,6 +63,7 @@ export class Partition implements WatcherHost, Retained {
   readonly #observers: PartitionObserver[] = [];
   #traits: PartitionTraits;
   #tree = new ObjectTree();
+  readonly #sizes = new NamespaceSizes();
   #ring: EventRing;
 
   constructor(options: {
@@ -100,6 +102,11 @@ export class Partition implements WatcherHost, Retained {
   /** Bytes of all current objects. */
   get objectBytes(): number {
     return this.#tree.bytes;
+  }
+
+  /** Of the current objects. @param namespace "" = all */
+  sizeIn(namespace: string): CollectionSize {
+    return namespace === "" ? this.#tree : this.#sizes.of(namespace);
   }
 
   /** Paths of the objects that cannot be read. */
@@ -205,6 +212,7 @@ export class Partition implements WatcherHost, Retained {
   put(object: StoredObject, nowMs: number): void {
     const previous = this.#tree.set(object);
     assert(previous === undefined || object.revision > previous.revision, "Unique");
+    this.#sizes.put(object, previous);
     object.moveTo(this.#host.arena);
     if (previous !== undefined) this.#host.arena.dropped(previous);
     const type = previous === undefined ? "ADDED" : "MODIFIED";
@@ -216,6 +224,7 @@ export class Partition implements WatcherHost, Retained {
   delete(path: string, revision: Revision, nowMs: number): void {
     const previous = this.#tree.delete(path);
     if (previous === undefined) return;
+    this.#sizes.delete(previous);
     this.#host.arena.dropped(previous);
     for (const observer of this.#observers) observer.deleted(previous);
     const last = withRevision(previous, revision);
@@ -233,6 +242,10 @@ export class Partition implements WatcherHost, Retained {
     const watchers = [...this.#index.all()];
     this.#traits = traits;
     this.#tree = tree;
+    this.#sizes.clear();
+    tree.visit("", "", (object): undefined => {
+      this.#sizes.put(object, undefined);
+    });
     for (const observer of this.#observers) observer.replaced(tree);
     this.#ring.clear();
     this.#ring = this.#openRing(floor);

@@ -12,7 +12,7 @@ import { GZIP_HEAD, GzipMember, type GzipPiece, storePiece } from "../../respons
 import { openSink } from "../../response/response-sink.js";
 import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
-import { PacedStream } from "../paced-stream.js";
+import { listPace, PacedStream } from "../paced-stream.js";
 import type { ListMetadata } from "../representation.js";
 import { RunGatherer } from "./compressed-runs.js";
 import { LargeListCount } from "./large-list-count.js";
@@ -142,7 +142,7 @@ export class CompressedListBody implements ListBody {
       for (let i = 0; i < GZIP_HEADERS.length; i += 2) {
         headers[GZIP_HEADERS[i] as string] = GZIP_HEADERS[i + 1] as string;
       }
-      this.#stream = new PacedStream(openSink(ctx, { status: 200, headers }));
+      this.#stream = new PacedStream(openSink(ctx, { status: 200, headers }), listPace(ctx));
     }
     return this.#stream.write(this.#out);
   }

@@ -60,6 +60,13 @@ interface Read {
 }
 
 function send(ctx: RequestContext, read: Read): Promise<void> {
+  const { object } = read;
+  // Undefined for nearly all: only large answers are worth it.
+  const holding = ctx.state.answers?.hold(ctx, object.length);
+  return holding === undefined ? deliver(ctx, read) : holding.then(() => deliver(ctx, read));
+}
+
+function deliver(ctx: RequestContext, read: Read): Promise<void> {
   const { resource, representation, object } = read;
   const { compression } = read.services;
   ctx.state.audit?.takeResponse(() => servedBytes(resource)(object).bytes);

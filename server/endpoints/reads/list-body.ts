@@ -9,7 +9,7 @@ import { acceptsGzip } from "../../response/compression.js";
 import { openSink } from "../../response/response-sink.js";
 import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
-import { PacedStream } from "../paced-stream.js";
+import { listPace, PacedStream } from "../paced-stream.js";
 import type { ListMetadata } from "../representation.js";
 import { LIST_FOOT, objectForm } from "../representations/json-form.js";
 import { CompressedListBody } from "./compressed-list-body.js";
@@ -86,7 +86,7 @@ class PlainListBody implements ListBody {
     const { ctx, representation } = this.#listing;
     this.#count.add(this.#out.length);
     const headers = { "Content-Type": representation.contentType };
-    this.#stream ??= new PacedStream(openSink(ctx, { status: 200, headers }));
+    this.#stream ??= new PacedStream(openSink(ctx, { status: 200, headers }), listPace(ctx));
     return this.#stream.write(this.#out);
   }
 

@@ -10,6 +10,9 @@ import { openListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
 import { prepareObjects } from "./prepare.js";
 
+/** The objects themselves, and what their chunks take. */
+const HELD_PER_BYTE = 2;
+
 /** @param limit more than zero @throws {StatusError} 410, 500, 503 */
 export async function readHistoricalPage(
   listing: Listing,
@@ -26,8 +29,10 @@ export async function readHistoricalPage(
       if (objects.length < limit) continue;
       const remaining = page.remaining + page.objects.length - index - 1;
       // With a selector nobody knows whether one more matches: the next page may be empty.
+      holdObjects(listing, objects);
       return { objects, hasMore: remaining > 0, remaining };
     }
+    holdObjects(listing, objects);
   }
   return { objects, hasMore: false, remaining: 0 };
 }
@@ -39,6 +44,7 @@ export async function sendAllFromHistory(listing: Listing, start: Start): Promis
   const body = openListBody(listing, { resourceVersion }, await sumOfItems(listing, start));
   // What fails after the first chunk cuts the answer, so that nobody takes it for complete.
   for await (const { objects } of storePages(listing, start, () => 0)) {
+    holdObjects(listing, objects);
     for (const object of objects) {
       if (!selector.matches(object)) continue;
       body.put(object);
@@ -80,6 +86,11 @@ async function* storePages(
     after = page.objects.at(-1)?.path ?? after;
     if (!page.hasMore || page.objects.length === 0) return;
   }
+}
+
+/** The view does not hold these objects, so that they count as well as what is sent of them. */
+function holdObjects({ ctx }: Listing, objects: readonly StoredObject[]): void {
+  ctx.state.memory?.resize(HELD_PER_BYTE * objects.reduce((sum, { length }) => sum + length, 0));
 }
 
 function refuseUnreadable(objects: readonly StoredObject[]): void {

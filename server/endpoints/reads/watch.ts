@@ -21,7 +21,7 @@ import { expired, internalError, StatusError, unreadableObjects } from "../../ap
 import { isCurrent } from "../../kinds/catalog.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import type { RequestContext } from "../../request/request-state.js";
+import type { HeldMemory, RequestContext } from "../../request/request-state.js";
 import { openSink } from "../../response/response-sink.js";
 import { type ResponseSink, SharedChunk } from "../../response/sink.js";
 import type { WebSocketOptions } from "../../response/web-socket-sink.js";
@@ -39,6 +39,8 @@ const BOOKMARK_INTERVAL_MS = 60_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 /** A stream that cannot be ended cleanly, because its client does not read, is cut after this. */
 const CUT_AFTER_MS = 10_000;
+/** How long a client may take for a chunk of the initial events. */
+const CHUNK_PATIENCE_MS = 60_000;
 
 export interface WatchServices extends ReadServices, StreamingLists {
   readonly ticker: WatchTicker;
@@ -85,8 +87,10 @@ class WatchStream implements WatchSink, Tick {
   readonly #selector: Selector;
   readonly #options: WatchOptions;
   readonly #services: WatchServices;
-  /** Keeps the seats of flow control until the initial events are sent. */
+  /** Keeps the seats of flow control until the initial events are sent, or their reader stalls. */
   readonly #takeSeats: () => () => void;
+  /** What the initial events hold of the memory of answers. */
+  readonly #memory: HeldMemory | undefined;
   readonly #endsAtMs: number;
   #nextBookmarkAtMs: number;
   /** Converts objects of the resource elsewhere; most are not converted so. */
@@ -103,6 +107,7 @@ class WatchStream implements WatchSink, Tick {
 
   constructor({ ctx, resource, representation, selector, options, services }: StreamOptions) {
     this.#takeSeats = () => ctx.state.takeSeats();
+    this.#memory = ctx.state.memory;
     this.resource = resource;
     this.#representation = representation;
     this.#selector = selector;
@@ -157,13 +162,15 @@ class WatchStream implements WatchSink, Tick {
     }
     if (this.#options.sendsInitialEvents) {
       const releaseSeats = this.#takeSeats();
-      void this.#sendState(snapshot).then((isOpen) => {
+      void this.#sendState(snapshot, releaseSeats).then((isOpen) => {
         releaseSeats();
+        this.#memory?.release();
         if (!isOpen) return;
         this.#sink.onDrain(() => this.#resume());
         watcher.resume();
       });
     } else {
+      this.#memory?.release();
       watcher.resume();
     }
   }
@@ -301,8 +308,8 @@ class WatchStream implements WatchSink, Tick {
   }
 
   /** All objects as ADDED events, then the bookmark that says so. False: the client is gone. */
-  async #sendState({ tree, revision }: Snapshot): Promise<boolean> {
-    const stream = new PacedStream(this.#sink);
+  async #sendState({ tree, revision }: Snapshot, stalled: () => void): Promise<boolean> {
+    const stream = new PacedStream(this.#sink, { patienceMs: () => CHUNK_PATIENCE_MS, stalled });
     const out = new ChunkWriter(this.#services.chunks);
     const { namespace, matches } = this.#selector;
     if (remoteOf(this.resource) !== undefined && !(await this.#prepareState(tree))) return false;

@@ -11,6 +11,7 @@ import { findDuplicateKeys, parseJson, stringifyJson } from "../../codec/json.js
 import { JsonSyntaxError } from "../../codec/json-parser.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
+import { bodyMemory } from "../../flowcontrol/width.js";
 import type { ObjectInput } from "../../registry/generic/decode-input.js";
 import type { FieldValidation } from "../../registry/generic/registry.js";
 import { readBody } from "../../request/read-body.js";
@@ -45,6 +46,10 @@ export async function readBytes(ctx: RequestContext): Promise<Buffer> {
   const { state } = ctx;
   if (state.body !== undefined) return state.body;
   const bytes = await readBody(ctx.req, { waiting: state });
+  // Claimed by a guess where the client did not say.
+  if (ctx.req.headers["content-length"] === undefined) {
+    state.memory?.resize(bodyMemory(bytes.length));
+  }
   if (bytes.length > 0) state.audit?.takeRequest(() => toJsonText(bytes, mediaTypeOf(ctx)));
   state.body = bytes;
   return bytes;

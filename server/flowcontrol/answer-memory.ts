@@ -1,0 +1,259 @@
+/**
+ * AnswerMemory: the memory that answers under way take beyond what the view holds anyway, such as the
+ * chunks of a list that a slow client has not read yet. What is large claims it before it begins, and
+ * gives it back when the last byte has gone; who finds none waits.
+ *
+ * A flow may hold as much as it leaves free. One alone gets half of all, two get a third each, so that
+ * however much somebody takes there is room for the next flow without a share set aside for it:
+ *
+ *     64 MiB, claims of 8      a a a a    a holds 32 and leaves 32
+ *     a wants 8                waits: it would hold 40 and leave 24
+ *     b wants 8                begins: b 8, free 24
+ *     b wants 8                begins: b 16, free 16; another one of b would wait
+ *
+ * Who waits is served in the order of arrival. A flow that waits for itself holds up nobody else; a
+ * claim that waits for others is not overtaken, so a large one comes to its turn. Where nothing is
+ * held any claim begins, however large it is.
+ */
+import { assert } from "../../storage/base/assert.js";
+
+/** Claims that wait at most; a flow may have as many of them as it leaves places. */
+const WAITING_MAX = 4_096;
+/** How much the last claim counts in the mean time for which claims are held. */
+const MEAN_WEIGHT = 0.05;
+const GUESSED_HELD_SECONDS = 0.1;
+const RETRY_AFTER_SECONDS_MAX = 30;
+const MEBIBYTE = 2 ** 20;
+
+/** Why a claim was refused; the words are those of the metric. */
+export type MemoryRefusal = "queue-full" | "time-out" | "cancelled";
+
+export interface Claim {
+  /** Who asks; all claims of a name share what one may hold. */
+  readonly flow: string;
+  readonly bytes: number;
+  /** Counted, and never refused. */
+  readonly isExempt: boolean;
+}
+
+export interface MemoryDenial {
+  readonly reason: MemoryRefusal;
+  readonly text: string;
+  readonly retryAfterSeconds: number;
+}
+
+/** What somebody holds and waits for; dropped when it is neither. */
+class Account {
+  readonly flow: string;
+  heldBytes = 0;
+  waiting = 0;
+
+  constructor(flow: string) {
+    this.flow = flow;
+  }
+}
+
+interface Waiter {
+  readonly account: Account;
+  readonly bytes: number;
+  settle(outcome: HeldBytes | MemoryRefusal): void;
+}
+
+/** Memory of one answer; given back once. */
+export class HeldBytes {
+  readonly #owner: AnswerMemory;
+  readonly #account: Account;
+  readonly #sinceMs: number;
+  #bytes: number;
+  #isHeld = true;
+
+  constructor(owner: AnswerMemory, account: Account, bytes: number, sinceMs: number) {
+    this.#owner = owner;
+    this.#account = account;
+    this.#bytes = bytes;
+    this.#sinceMs = sinceMs;
+  }
+
+  /** It turned out to be another number of bytes; nobody is stopped who has begun. */
+  resize(bytes: number): void {
+    if (!this.#isHeld) return;
+    const difference = bytes - this.#bytes;
+    this.#bytes = bytes;
+    this.#owner.giveBack(this.#account, -difference);
+  }
+
+  release(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#owner.noteHeld((performance.now() - this.#sinceMs) / 1000);
+    this.#owner.giveBack(this.#account, this.#bytes);
+  }
+}
+
+export interface AnswerMemoryOptions {
+  readonly bytesMax: number;
+  /** How long a claim may wait. */
+  readonly patienceMs: number;
+}
+
+export class AnswerMemory {
+  readonly bytesMax: number;
+  readonly #patienceMs: number;
+  readonly #accounts = new Map<string, Account>();
+  /** In the order of arrival. */
+  readonly #waiters: Waiter[] = [];
+  readonly #refused = new Map<MemoryRefusal, number>();
+  #bytes = 0;
+  #waitingBytes = 0;
+  #meanHeldSeconds = GUESSED_HELD_SECONDS;
+
+  constructor({ bytesMax, patienceMs }: AnswerMemoryOptions) {
+    assert(bytesMax > 0, "AnswersHaveMemory");
+    this.bytesMax = bytesMax;
+    this.#patienceMs = patienceMs;
+  }
+
+  /** Held by all answers under way. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get waiting(): number {
+    return this.#waiters.length;
+  }
+
+  get refused(): ReadonlyMap<MemoryRefusal, number> {
+    return this.#refused;
+  }
+
+  /**
+   * A promise only where the claim has to wait.
+   * @param signal asked for by those who wait; ends the wait
+   */
+  claim(
+    { flow, bytes, isExempt }: Claim,
+    signal: () => AbortSignal,
+  ): HeldBytes | MemoryDenial | Promise<HeldBytes | MemoryDenial> {
+    const account = this.#accountOf(flow);
+    if (isExempt || (this.#waiters.length === 0 && this.#mayBegin(account, bytes) === "yes")) {
+      return this.#hold(account, bytes);
+    }
+    if (account.waiting >= WAITING_MAX - this.#waiters.length) {
+      return this.#deny(account, "queue-full");
+    }
+    return this.#wait(account, bytes, signal());
+  }
+
+  /** Called by `HeldBytes` alone. */
+  giveBack(account: Account, bytes: number): void {
+    this.#bytes -= bytes;
+    account.heldBytes -= bytes;
+    assert(this.#bytes >= 0 && account.heldBytes >= 0, "AnswerBytesNotNegative");
+    this.#keepOrDrop(account);
+    this.#serve();
+  }
+
+  /** Called by `HeldBytes` alone. */
+  noteHeld(seconds: number): void {
+    this.#meanHeldSeconds += MEAN_WEIGHT * (Math.max(0, seconds) - this.#meanHeldSeconds);
+  }
+
+  #wait(account: Account, bytes: number, signal: AbortSignal): Promise<HeldBytes | MemoryDenial> {
+    return new Promise((resolve) => {
+      const leave = (reason: MemoryRefusal) => {
+        this.#remove(this.#waiters.indexOf(waiter));
+        waiter.settle(reason);
+        this.#serve();
+      };
+      const cancel = () => leave("cancelled");
+      const patience = setTimeout(leave, this.#patienceMs, "time-out" satisfies MemoryRefusal);
+      patience.unref();
+      const waiter: Waiter = {
+        account,
+        bytes,
+        settle: (outcome) => {
+          clearTimeout(patience);
+          signal.removeEventListener("abort", cancel);
+          resolve(outcome instanceof HeldBytes ? outcome : this.#deny(account, outcome));
+        },
+      };
+      this.#waiters.push(waiter);
+      account.waiting++;
+      this.#waitingBytes += bytes;
+      if (signal.aborted) cancel();
+      else signal.addEventListener("abort", cancel, { once: true });
+      this.#serve();
+    });
+  }
+
+  /** Lets those begin for whom there is memory now. */
+  #serve(): void {
+    const waitForThemselves = new Set<Account>();
+    for (let at = 0; at < this.#waiters.length; ) {
+      const waiter = this.#waiters[at] as Waiter;
+      const { account, bytes } = waiter;
+      const answer = waitForThemselves.has(account) ? "own" : this.#mayBegin(account, bytes);
+      if (answer === "others") return;
+      if (answer === "own") {
+        waitForThemselves.add(account);
+        at++;
+        continue;
+      }
+      this.#remove(at);
+      waiter.settle(this.#hold(account, bytes));
+    }
+  }
+
+  /** Otherwise what it waits for: what its own flow holds, or what the others do. */
+  #mayBegin(account: Account, bytes: number): "yes" | "own" | "others" {
+    if (this.#bytes === 0) return "yes";
+    if (account.heldBytes + bytes <= this.bytesMax - this.#bytes) return "yes";
+    return account.heldBytes > 0 ? "own" : "others";
+  }
+
+  #hold(account: Account, bytes: number): HeldBytes {
+    this.#bytes += bytes;
+    account.heldBytes += bytes;
+    return new HeldBytes(this, account, bytes, performance.now());
+  }
+
+  #remove(at: number): void {
+    const [waiter] = this.#waiters.splice(at, 1);
+    assert(waiter !== undefined, "ClaimWaits");
+    waiter.account.waiting--;
+    this.#waitingBytes -= waiter.bytes;
+    assert(this.#waitingBytes >= 0, "WaitingBytesNotNegative");
+  }
+
+  #deny(account: Account, reason: MemoryRefusal): MemoryDenial {
+    this.#refused.set(reason, (this.#refused.get(reason) ?? 0) + 1);
+    const seconds = this.#meanHeldSeconds * (1 + this.#waitingBytes / this.bytesMax);
+    const text =
+      `memory of answers, ${reason}: ${JSON.stringify(account.flow)} holds ` +
+      `${mebibytes(account.heldBytes)} and all together ${mebibytes(this.#bytes)} of ` +
+      `${mebibytes(this.bytesMax)} MiB, ${this.#waiters.length} requests wait, ` +
+      `about ${seconds.toFixed(1)} s`;
+    this.#keepOrDrop(account);
+    const retryAfterSeconds = Math.min(RETRY_AFTER_SECONDS_MAX, Math.max(1, Math.ceil(seconds)));
+    return { reason, text, retryAfterSeconds };
+  }
+
+  #accountOf(flow: string): Account {
+    let account = this.#accounts.get(flow);
+    if (account === undefined) {
+      account = new Account(flow);
+      this.#accounts.set(flow, account);
+    }
+    return account;
+  }
+
+  #keepOrDrop(account: Account): void {
+    const { flow, heldBytes, waiting } = account;
+    if (heldBytes === 0 && waiting === 0) this.#accounts.delete(flow);
+    else this.#accounts.set(flow, account);
+  }
+}
+
+function mebibytes(bytes: number): string {
+  return (bytes / MEBIBYTE).toFixed(1);
+}

@@ -1,0 +1,63 @@
+/**
+ * Wiring of the memory of answers: the view knows what a list will send before it begins; who is exempt
+ * is said by priority and fairness, or, where the flags leave it to two numbers, by the group of those
+ * whom these do not bound.
+ */
+import type { RegistryView } from "../../storage/cache/registry-view.js";
+import type { Config } from "../config/config.js";
+import { AnswerMemory } from "../flowcontrol/answer-memory.js";
+import { listMemory } from "../flowcontrol/width.js";
+import { withAnswerMemory } from "../http/answer-memory.js";
+import type { Metrics } from "../http/metrics.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+import { MASTERS_GROUP } from "../request/user-info.js";
+import type { FlowControlStep } from "./flow-control.js";
+import { sizesOf } from "./listed-sizes.js";
+
+/** How long a request may wait for memory, as a part of its deadline: as for seats. */
+const PATIENCE_PART = 1 / 4;
+const NAME = "apiserver_answer_memory";
+
+export function createAnswerMemory(options: {
+  readonly config: Config;
+  readonly view: RegistryView;
+  readonly catalog: CatalogSource;
+  readonly metrics: Metrics;
+  readonly flowControl: FlowControlStep | undefined;
+}): RequestMiddleware {
+  const { config, metrics, flowControl } = options;
+  const memory = new AnswerMemory({
+    bytesMax: config.answerMemoryBytesMax,
+    patienceMs: config.requestTimeoutMs * PATIENCE_PART,
+  });
+  observe(metrics, memory);
+  const sizeOf = sizesOf(options);
+  return withAnswerMemory({
+    memory,
+    listMemory: (info, isKept) => listMemory(info, (namespace) => sizeOf(info, namespace), isKept),
+    isExempt: flowControl?.isExempt ?? ((user) => user.groups.includes(MASTERS_GROUP)),
+    metrics,
+  });
+}
+
+function observe(metrics: Metrics, memory: AnswerMemory): void {
+  const gauges: readonly [string, string, () => number][] = [
+    ["bytes", "Memory that answers and bodies under way have claimed.", () => memory.bytes],
+    ["limit_bytes", "What they may claim together.", () => memory.bytesMax],
+    ["waiting_requests", "Requests that wait for memory.", () => memory.waiting],
+  ];
+  for (const [name, help, read] of gauges) {
+    metrics.gauge({ name: `${NAME}_${name}`, help, labelNames: [] }, (set) => set(read()));
+  }
+  metrics.gauge(
+    {
+      name: `${NAME}_rejected_requests_total`,
+      help: "Requests that got no memory for their answer.",
+      labelNames: ["reason"],
+    },
+    (set) => {
+      for (const [reason, count] of memory.refused) set(count, reason);
+    },
+  );
+}

@@ -1,0 +1,46 @@
+/**
+ * NamespaceSizes: how many objects of a partition each namespace has, and of how many bytes, so that
+ * what a list will cost is known without a walk. Kept by the feed's writes; of a partition without
+ * namespaces there is one entry.
+ */
+import { assert } from "../base/assert.js";
+import type { StoredObject } from "../objects/stored-object.js";
+
+export interface CollectionSize {
+  readonly size: number;
+  readonly bytes: number;
+}
+
+const NOTHING: CollectionSize = Object.freeze({ size: 0, bytes: 0 });
+
+export class NamespaceSizes {
+  readonly #sizes = new Map<string, { size: number; bytes: number }>();
+
+  of(namespace: string): CollectionSize {
+    return this.#sizes.get(namespace) ?? NOTHING;
+  }
+
+  clear(): void {
+    this.#sizes.clear();
+  }
+
+  /** @param previous what it replaces, of the same namespace */
+  put({ namespace, length }: StoredObject, previous: StoredObject | undefined): void {
+    const known = this.#sizes.get(namespace);
+    if (known === undefined) {
+      this.#sizes.set(namespace, { size: 1, bytes: length });
+      return;
+    }
+    known.bytes += length - (previous?.length ?? 0);
+    if (previous === undefined) known.size++;
+  }
+
+  delete({ namespace, length }: StoredObject): void {
+    const known = this.#sizes.get(namespace);
+    assert(known !== undefined, "NamespaceOfObjectIsCounted");
+    known.size--;
+    known.bytes -= length;
+    assert(known.size > 0 || known.bytes === 0, "NamespaceBytesAreCounted");
+    if (known.size === 0) this.#sizes.delete(namespace);
+  }
+}
