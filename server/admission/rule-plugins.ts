@@ -20,7 +20,13 @@ export interface RulePlugins {
   };
 }
 
-export function createRules(context: RuleContext, caller: WebhookCaller): RulePlugins {
+/** Who asks webhooks; the two phases may be somebody else to them. */
+export interface WebhookCallers {
+  readonly mutating: WebhookCaller;
+  readonly validating: WebhookCaller;
+}
+
+export function createRules(context: RuleContext, callers: WebhookCallers): RulePlugins {
   const validating = new ValidatingPolicies(context);
   const mutating = new MutatingPolicies(context);
   const uses = new ParameterUses(
@@ -32,9 +38,9 @@ export function createRules(context: RuleContext, caller: WebhookCaller): RulePl
   return {
     plugins: [
       mutating,
-      new MutatingWebhooks(context, caller),
+      new MutatingWebhooks(context, callers.mutating),
       validating,
-      new ValidatingWebhooks(context, caller),
+      new ValidatingWebhooks(context, callers.validating),
     ],
     passingRules: {
       scopeOf: (partition, namespace, name) =>

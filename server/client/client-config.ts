@@ -99,6 +99,35 @@ export async function parseClientConfig(
   }
 }
 
+/** All users of a file, and that of its current context; clusters do not matter. @throws {ClientConfigError} */
+export function parseClientUsers(
+  text: string,
+  { path, naming }: ClientConfigOptions & { readonly path: string },
+): { readonly users: ReadonlyMap<string, ClientUser>; readonly current: ClientUser | undefined } {
+  try {
+    const file = membersOf(parseYaml(text).value, "");
+    const surroundings = {
+      directory: dirname(path),
+      naming,
+      cluster: {},
+      endpoint: { server: "", ca: undefined, serverName: undefined, isInsecure: false },
+    };
+    const users = new Map<string, ClientUser>();
+    for (const entry of Array.isArray(file.users) ? file.users : []) {
+      const name = optionalText(membersOf(entry, "users"), "name", "users") ?? "";
+      const user = users.has(name) ? undefined : namedEntry(file, "users", name, "user");
+      if (user !== undefined) users.set(name, readUser(user, name, surroundings));
+    }
+    const context = optionalText(file, "current-context");
+    const chosen = context === undefined ? {} : namedEntry(file, "contexts", context, "context");
+    return { users, current: users.get(optionalText(chosen ?? {}, "user") ?? "") };
+  } catch (error) {
+    throw new ClientConfigError(`${path}: invalid configuration: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
 /** `[{name, [member]: {...}}]`: the entry of that name. The first one counts, as for other clients. */
 function namedEntry(
   file: Members,

@@ -25,7 +25,7 @@ export function openClient(config: ClientConfig, options: OpenClientOptions): Ht
 }
 
 /** A plug-in is asked only by users without any other credential. */
-function createCredentials(
+export function createCredentials(
   user: ClientUser,
   clock: Clock,
   environment: ExecEnvironment,

@@ -329,6 +329,14 @@ export const ACCESS_FLAGS = {
     commands: SERVE_ONLY,
     help: "Certificate authorities (PEM) that vouch for that Redis.",
   },
+  admissionControlConfigFile: {
+    name: "admission-control-config-file",
+    type: "file",
+    default: "",
+    section: "Admission",
+    commands: SERVE_ONLY,
+    help: "AdmissionConfiguration: credentials for webhooks, and directories of rules in files.",
+  },
   enableAdmissionPlugins: {
     name: "enable-admission-plugins",
     type: "strings",

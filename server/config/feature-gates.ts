@@ -111,6 +111,12 @@ export const FEATURE_GATES = {
     isLocked: true,
     help: "Watch events that only say how far the watch has come.",
   },
+  ManifestBasedAdmissionControlConfig: {
+    stage: "ALPHA",
+    default: false,
+    help: "Webhooks and admission policies from files, by the AdmissionConfiguration.",
+    earlier: [{ before: "1.36", default: false }],
+  },
   WatchList: {
     stage: "BETA",
     default: true,

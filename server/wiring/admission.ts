@@ -6,6 +6,7 @@ import { createDefaultPlugins, type PermissionQuestion } from "../admission/defa
 import { choosePlugins } from "../admission/plugins.js";
 import { ResourceQuota } from "../admission/quota/resource-quota.js";
 import { ServiceAccountAdmission } from "../admission/service-account.js";
+import { ReservedNames } from "../admission/static/reserved-names.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
@@ -46,7 +47,9 @@ export function createAdmission(parts: AdmissionParts): Admission {
     new ResourceQuota({ view, fresh, naming, clock: systemClock }),
   ];
   const choice = { enabled: enableAdmissionPlugins, disabled: disableAdmissionPlugins };
-  return new AdmissionChain([...choosePlugins(plugins, choice), ...authorization.guards], {
+  const isReserved = config.features.ManifestBasedAdmissionControlConfig;
+  const guards = [new ReservedNames(naming, isReserved), ...authorization.guards];
+  return new AdmissionChain([...choosePlugins(plugins, choice), ...guards], {
     nowMs: () => performance.now(),
     observer: observeAdmission(metrics),
   });

@@ -17,6 +17,7 @@ import type { Registry } from "../registry/generic/registry.js";
 import { WriteQueue } from "../registry/write/write-queue.js";
 import type { Access } from "./access.js";
 import { createAdmission } from "./admission.js";
+import type { AdmissionFiles } from "./admission-files.js";
 import { createRulePlugins } from "./rules.js";
 import { isGateEnabled } from "./served-catalog.js";
 import type { OpenedStore } from "./store.js";
@@ -26,6 +27,7 @@ export interface RegistryParts {
   readonly storage: Pick<OpenedStore, "store" | "encryption">;
   readonly access: Access;
   readonly metrics: Metrics;
+  readonly admissionFiles: AdmissionFiles;
 }
 
 /** The store has deadlines of its own, which are shorter; this one ends what they do not. */
@@ -37,7 +39,8 @@ export function createRegistry(parts: RegistryParts): Registry {
   const { catalog, views, authorization } = parts.access;
   const { store, encryption } = parts.storage;
   const { naming } = config;
-  const ruleParts = { config, catalog, views, authorization, metrics };
+  const files = parts.admissionFiles;
+  const ruleParts = { config, catalog, views, authorization, metrics, files };
   const { plugins, passingRules } = createRulePlugins(ruleParts);
   return {
     catalog,

@@ -5,6 +5,7 @@
 import type { AskForPermission } from "../admission/matching/authorizer-answers.js";
 import type { RuleContext, RuleMetrics } from "../admission/matching/rule-context.js";
 import { createRules, type RulePlugins } from "../admission/rule-plugins.js";
+import type { RulePlugin } from "../admission/static/admission-configuration.js";
 import { WebhookCaller } from "../admission/webhooks/webhook-caller.js";
 import type { Authorizer, Verdict } from "../authz/authorizer.js";
 import { resolveService } from "../client/service-address.js";
@@ -13,6 +14,7 @@ import type { Metrics } from "../http/metrics.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import { parseQuery } from "../request/query.js";
 import { createUser } from "../request/user-info.js";
+import type { AdmissionFiles } from "./admission-files.js";
 import type { Authorization } from "./authorization.js";
 import type { Views } from "./storage.js";
 
@@ -22,10 +24,11 @@ export interface RuleParts {
   readonly views: Pick<Views, "view">;
   readonly authorization: Pick<Authorization, "authorizer">;
   readonly metrics: Metrics;
+  readonly files: Pick<AdmissionFiles, "manifests" | "credentials">;
 }
 
 export function createRulePlugins(parts: RuleParts): RulePlugins {
-  const { config, catalog, views, authorization, metrics } = parts;
+  const { config, catalog, views, authorization, metrics, files } = parts;
   const { naming } = config;
   const { view } = views;
   const context: RuleContext = {
@@ -35,13 +38,19 @@ export function createRulePlugins(parts: RuleParts): RulePlugins {
     ask: asksFor(authorization.authorizer),
     nowMs: () => performance.now(),
     metrics: createRuleMetrics(metrics),
+    ...(files.manifests !== undefined && { manifests: files.manifests }),
   };
   const usesEndpoints = config.enableAggregatorRouting;
-  const caller = new WebhookCaller({
-    naming,
-    resolve: (service) => resolveService({ view, naming, usesEndpoints }, service),
+  const callerOf = (plugin: RulePlugin) =>
+    new WebhookCaller({
+      naming,
+      resolve: (service) => resolveService({ view, naming, usesEndpoints }, service),
+      credentialsFor: files.credentials.get(plugin),
+    });
+  return createRules(context, {
+    mutating: callerOf("MutatingAdmissionWebhook"),
+    validating: callerOf("ValidatingAdmissionWebhook"),
   });
-  return createRules(context, caller);
 }
 
 function asksFor(authorizer: Authorizer): AskForPermission {

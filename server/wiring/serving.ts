@@ -30,6 +30,7 @@ import type { RequestMiddleware } from "../request/request-state.js";
 import type { Verbosity } from "../request/verbosity.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
+import { openAdmissionFiles } from "./admission-files.js";
 import { type Aggregation, createAggregation } from "./aggregation.js";
 import { createAnswerMemory } from "./answer-memory.js";
 import { type Audit, openAudit } from "./audit.js";
@@ -88,14 +89,16 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     let isEnding = false;
     let isRefusing = false;
     addChecks(health, access.views, () => isEnding);
-    const registry = createRegistry(parts);
+    const { catalog } = access;
+    const admissionFiles = await openAdmissionFiles({ config, catalog, metrics, logger });
+    const registry = createRegistry({ ...parts, admissionFiles });
     observeStorage(metrics, access.views);
     const audit = await openAudit(config, metrics, logger);
     if (audit !== undefined) opened.use(audit);
     const lifecycle = opened.use(new Lifecycle(logger));
     audit?.spawn(lifecycle);
+    admissionFiles.spawn(lifecycle);
     const ticker = new WatchTicker(systemClock);
-    const { catalog } = access;
     // A turn later: what changed in this one is delivered first.
     catalog.subscribe(() => setImmediate(() => ticker.finishOutdated(catalog.current)));
     const { view } = access.views;

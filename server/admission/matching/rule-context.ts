@@ -7,6 +7,7 @@ import { forbidden, type StatusError } from "../../api/status.js";
 import type { Catalog } from "../../kinds/catalog.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import type { AdmissionAttributes, AdmissionOperation, RuleFinding } from "../admission.js";
+import type { ManifestSource } from "../static/manifest-source.js";
 import type { AdmissionView } from "../stored-objects.js";
 import { type AskForPermission, AuthorizerAnswers } from "./authorizer-answers.js";
 import { type Condition, type ConditionsVerdict, evaluateConditions } from "./conditions.js";
@@ -21,6 +22,8 @@ export interface RuleContext {
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   readonly metrics: RuleMetrics;
+  /** Rules that come from files; default: there are none. */
+  readonly manifests?: ManifestSource;
 }
 
 export type AdmissionStep = "admit" | "validate";
@@ -62,7 +65,7 @@ export interface ConditionsOf {
   readonly operation: AdmissionOperation;
 }
 
-/** Kinds that no such rule judges, as it could make itself irremovable. */
+/** Kinds that no rule of the API judges, as it could make itself irremovable. Those of files do. */
 const EXEMPT: ReadonlySet<string> = new Set([
   "validatingwebhookconfigurations",
   "mutatingwebhookconfigurations",
@@ -72,7 +75,7 @@ const EXEMPT: ReadonlySet<string> = new Set([
   "mutatingadmissionpolicybindings",
 ]);
 
-/** Whether rules that users bring have no say about the resource. */
+/** Whether rules that users bring have no say about the resource, unless they come from files. */
 export function isExempt(
   naming: Naming,
   { group, resource }: { readonly group: string; readonly resource: string },

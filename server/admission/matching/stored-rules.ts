@@ -1,29 +1,50 @@
 /**
  * StoredRules: what one kind of configuration says now, as an index. Fed by the view in the turn of
- * the feed; what changed is read again when somebody next asks, so a burst of changes costs once.
+ * the feed; what changed is read again when somebody next asks, so a burst of changes costs once. Rules
+ * that come from files stand before those of the API, and alone where the API's have no say.
  */
 import type { Partition } from "../../../storage/cache/partition.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Catalog } from "../../kinds/catalog.js";
+import type { ManifestSource } from "../static/manifest-source.js";
 import { CriteriaIndex, type Entry } from "./criteria-index.js";
 
-/** What one stored object says; an empty list for what it is not about. */
-export type ReadRules<T> = (object: ApiObject) => readonly Entry<T>[];
+/** What one object says, which is stored or comes from a file; an empty list for what it is not about. */
+export type ReadRules<T> = (object: ApiObject, isStatic: boolean) => readonly Entry<T>[];
+
+export interface StoredRulesOptions<T> {
+  readonly partition: Pick<Partition, "observe">;
+  readonly read: ReadRules<T>;
+  readonly catalog: () => Catalog;
+  readonly manifests: Pick<ManifestSource, "of" | "subscribe">;
+  /** Of the configurations, such as "validatingadmissionpolicies". */
+  readonly resource: string;
+}
+
+interface StaticEntries<T> {
+  readonly catalog: Catalog;
+  readonly objects: readonly ApiObject[];
+  readonly index: CriteriaIndex<T>;
+}
 
 export class StoredRules<T> {
   readonly #read: ReadRules<T>;
   readonly #catalog: () => Catalog;
+  readonly #manifests: () => readonly ApiObject[];
   /** By name; undefined = to be read. */
   readonly #objects = new Map<string, StoredObject>();
   readonly #rules = new WeakMap<StoredObject, readonly Entry<T>[]>();
   readonly #listeners: (() => void)[] = [];
   #index: CriteriaIndex<T> | undefined;
   #catalogSeen: Catalog | undefined;
+  #static: StaticEntries<T> | undefined;
 
-  constructor(partition: Pick<Partition, "observe">, read: ReadRules<T>, catalog: () => Catalog) {
+  constructor({ partition, read, catalog, manifests, resource }: StoredRulesOptions<T>) {
     this.#read = read;
     this.#catalog = catalog;
+    this.#manifests = () => manifests.of(resource);
+    manifests.subscribe(() => this.#changed());
     partition.observe({
       replaced: (tree) => {
         this.#objects.clear();
@@ -44,11 +65,33 @@ export class StoredRules<T> {
     });
   }
 
-  get size(): number {
-    return this.#objects.size;
+  /** Objects that there are. @param isExempt rules of the API have no say */
+  count(isExempt: boolean): number {
+    return this.#manifests().length + (isExempt ? 0 : this.#objects.size);
   }
 
-  /** In the order of names, and within an object in its own. */
+  indexFor(isExempt: boolean): CriteriaIndex<T> {
+    return isExempt ? this.staticIndex : this.index;
+  }
+
+  /** Of rules from files alone. */
+  get staticIndex(): CriteriaIndex<T> {
+    const catalog = this.#catalog();
+    const objects = this.#manifests();
+    const known = this.#static;
+    if (known !== undefined && known.catalog === catalog && known.objects === objects) {
+      return known.index;
+    }
+    const isSame = known?.objects === objects;
+    const entries = isSame
+      ? known.index.entries
+      : objects.flatMap((object) => this.#read(object, true));
+    const index = new CriteriaIndex(entries, this.#catalog);
+    this.#static = { catalog, objects, index };
+    return index;
+  }
+
+  /** Those of files first, each in the order of names, and within an object in its own. */
   get index(): CriteriaIndex<T> {
     const catalog = this.#catalog();
     // Another catalog may know other versions of what rules name.
@@ -56,7 +99,7 @@ export class StoredRules<T> {
       this.#catalogSeen = catalog;
       const sorted = [...this.#objects.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
       this.#index = new CriteriaIndex(
-        sorted.flatMap((object) => this.#rulesOf(object)),
+        [...this.staticIndex.entries, ...sorted.flatMap((object) => this.#rulesOf(object))],
         this.#catalog,
       );
     }
@@ -73,7 +116,9 @@ export class StoredRules<T> {
     let rules = this.#rules.get(object);
     if (rules === undefined) {
       const isReadable = object.corruption === undefined;
-      rules = isReadable ? this.#read(JSON.parse(object.bytes.toString("utf8")) as ApiObject) : [];
+      rules = isReadable
+        ? this.#read(JSON.parse(object.bytes.toString("utf8")) as ApiObject, false)
+        : [];
       this.#rules.set(object, rules);
     }
     return rules;

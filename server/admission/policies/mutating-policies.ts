@@ -16,7 +16,7 @@ import type {
 } from "../admission.js";
 import { whenAnswered } from "../matching/authorizer-answers.js";
 import type { Candidate } from "../matching/criteria-index.js";
-import { Hearing, isExempt, type RuleContext } from "../matching/rule-context.js";
+import { Hearing, type RuleContext } from "../matching/rule-context.js";
 import { decodeServed, fromServed } from "../matching/write-subject.js";
 import { Rounds } from "../rounds.js";
 import { applyMutation, toPlainJson } from "./apply-mutation.js";
@@ -40,10 +40,9 @@ export class MutatingPolicies implements AdmissionPlugin {
   }
 
   handles(operation: AdmissionOperation, resource: AdmissionResource): boolean {
-    const { naming } = this.#context;
     // There is nothing to change about a delete.
-    if (operation === "DELETE" || this.#set.isEmpty) return false;
-    return !isExempt(naming, resource) && !isExcluded(naming, resource);
+    if (operation === "DELETE" || isExcluded(this.#context.naming, resource)) return false;
+    return !this.#set.isEmptyFor(resource);
   }
 
   subscribe(changed: () => void): void {
@@ -109,7 +108,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     const one = (at: number, before: boolean): boolean | Promise<boolean> => {
       const binding = bindings[at];
       if (binding === undefined) return before;
-      const id = `${policy.name}/${binding.name}`;
+      const id = `${policy.isStatic ? "manifest/" : ""}${policy.name}/${binding.name}`;
       if (rounds.isSecond && !memory.isDue(id)) return one(at + 1, before);
       const settle = (changed: boolean): boolean | Promise<boolean> => {
         if (changed) {

@@ -3,12 +3,15 @@
  * about a write. A policy without a binding is about nothing.
  */
 import { partitionId } from "../../../storage/objects/keys.js";
+import type { ApiObject } from "../../api/meta.js";
+import type { Catalog } from "../../kinds/catalog.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import type { AdmissionAttributes } from "../admission.js";
-import { type Candidate, CriteriaIndex, match } from "../matching/criteria-index.js";
-import type { RuleContext } from "../matching/rule-context.js";
+import { type Candidate, CriteriaIndex, type Entry, match } from "../matching/criteria-index.js";
+import { isExempt, type RuleContext } from "../matching/rule-context.js";
 import { StoredRules } from "../matching/stored-rules.js";
 import type { WriteSubject } from "../matching/write-subject.js";
+import { NO_MANIFESTS } from "../static/manifest-source.js";
 import type { ParamUse } from "./params.js";
 import { type Binding, type Policy, readBinding, readPolicy } from "./policy.js";
 
@@ -30,7 +33,9 @@ export interface Unmatched {
 interface Current {
   readonly policiesSeen: CriteriaIndex<Policy>;
   readonly bindingsSeen: CriteriaIndex<Binding>;
+  /** Those with a binding. */
   readonly policies: CriteriaIndex<Policy>;
+  /** By place: those of files bind policies of files, and others others. */
   readonly bindings: ReadonlyMap<string, CriteriaIndex<Binding>>;
 }
 
@@ -40,42 +45,46 @@ export class PolicySet {
   readonly #bindings: StoredRules<Binding>;
   readonly #plugin: string;
   #current: Current | undefined;
+  /** Of rules from files alone. */
+  #static: Current | undefined;
 
   constructor(context: RuleContext, kind: "validating" | "mutating", plugin: string) {
-    const { view, naming, catalog } = context;
-    const partition = (resource: string) =>
-      view.partition(partitionId(`admissionregistration.${naming.groupDomain}`, resource));
-    const current = () => catalog.current;
+    const { view, naming, manifests = NO_MANIFESTS } = context;
+    const catalog = () => context.catalog.current;
+    const group = `admissionregistration.${naming.groupDomain}`;
+    const rules = <T extends Policy | Binding>(
+      resource: string,
+      read: (object: ApiObject, isStatic: boolean) => T,
+    ) =>
+      new StoredRules<T>({
+        partition: view.partition(partitionId(group, resource)),
+        read: (object, isStatic) => {
+          const value = read(object, isStatic);
+          return [{ criteria: value.criteria, value }];
+        },
+        catalog,
+        manifests,
+        resource,
+      });
     this.#context = context;
     this.#plugin = plugin;
-    this.#policies = new StoredRules(
-      partition(`${kind}admissionpolicies`),
-      (object) => {
-        const policy = readPolicy(object);
-        return [{ criteria: policy.criteria, value: policy }];
-      },
-      current,
-    );
-    this.#bindings = new StoredRules(
-      partition(`${kind}admissionpolicybindings`),
-      (object) => {
-        const binding = readBinding(object);
-        return [{ criteria: binding.criteria, value: binding }];
-      },
-      current,
-    );
+    this.#policies = rules(`${kind}admissionpolicies`, readPolicy);
+    this.#bindings = rules(`${kind}admissionpolicybindings`, readBinding);
   }
 
-  get isEmpty(): boolean {
-    return this.#policies.size === 0 || this.#bindings.size === 0;
+  /** Whether no policy can be about the resource. */
+  isEmptyFor(resource: Parameters<typeof isExempt>[1]): boolean {
+    const isExemptHere = isExempt(this.#context.naming, resource);
+    return this.#policies.count(isExemptHere) === 0 || this.#bindings.count(isExemptHere) === 0;
   }
 
   /** The parameters that bindings name. */
   paramUses(): ParamUse[] {
-    const { policies, bindings } = this.#index();
-    return policies.entries.flatMap(({ value: { name, paramKind: kind } }) => {
+    const { policies, bindings } = this.#index(false);
+    return policies.entries.flatMap(({ value: policy }) => {
+      const { paramKind: kind } = policy;
       if (kind === undefined) return [];
-      const bound = bindings.get(name)?.entries ?? [];
+      const bound = bindings.get(placeOf(policy, policy.name))?.entries ?? [];
       return bound.flatMap(({ value: { paramRef: ref } }) =>
         ref === undefined ? [] : [{ kind, ref }],
       );
@@ -88,12 +97,12 @@ export class PolicySet {
   }
 
   hasAny({ operation, subresource }: AdmissionAttributes, served: ServedResource): boolean {
-    return this.#index().policies.hasAny(operation, served, subresource);
+    return this.#indexFor(served).policies.hasAny(operation, served, subresource);
   }
 
   /** Policies that may be about the write, in the order of their names. */
   candidates(subject: WriteSubject): readonly Candidate<Policy>[] {
-    return this.#index().policies.candidates(subject);
+    return this.#indexFor(subject.served).policies.candidates(subject);
   }
 
   /** @returns undefined = not about it */
@@ -107,11 +116,12 @@ export class PolicySet {
     }
     const bindings: Binding[] = [];
     const errors: Unmatched[] = [];
-    for (const one of this.#index().bindings.get(policy.name)?.candidates(subject) ?? []) {
+    const { bindings: bound } = this.#indexFor(subject.served);
+    for (const one of bound.get(placeOf(policy, policy.name))?.candidates(subject) ?? []) {
       const binding = one.value;
-      const bound = tryMatch(one, subject);
-      if (bound instanceof Error) errors.push({ policy, binding, error: bound });
-      else if (bound !== undefined) bindings.push(binding);
+      const way = tryMatch(one, subject);
+      if (way instanceof Error) errors.push({ policy, binding, error: way });
+      else if (way !== undefined) bindings.push(binding);
       else
         this.#skip(
           subject,
@@ -126,9 +136,9 @@ export class PolicySet {
   /** For requests that want to know: names what the index leaves out. */
   explainOthers(subject: WriteSubject): void {
     if (subject.attributes.explain === undefined) return;
-    const { policies } = this.#index();
+    const { policies, policiesSeen } = this.#indexFor(subject.served);
     const considered = new Set(policies.candidates(subject).map(({ value }) => value));
-    for (const { value } of this.#policies.index.entries) {
+    for (const { value } of policiesSeen.entries) {
       if (considered.has(value)) continue;
       const isBound = policies.entries.some((entry) => entry.value === value);
       const why = isBound ? "not about such requests by its matchConstraints" : "it has no binding";
@@ -141,34 +151,50 @@ export class PolicySet {
     attributes.explain?.({ plugin, configuration, rule, outcome: "skipped", why, milliseconds: 0 });
   }
 
+  #indexFor(served: ServedResource): Current {
+    return this.#index(isExempt(this.#context.naming, served));
+  }
+
   /** Made again when policies or bindings are others. */
-  #index(): Current {
-    const policiesSeen = this.#policies.index;
-    const bindingsSeen = this.#bindings.index;
-    const known = this.#current;
+  #index(isExemptHere: boolean): Current {
+    const known = isExemptHere ? this.#static : this.#current;
+    const policiesSeen = this.#policies.indexFor(isExemptHere);
+    const bindingsSeen = this.#bindings.indexFor(isExemptHere);
     if (known?.policiesSeen === policiesSeen && known.bindingsSeen === bindingsSeen) return known;
-    const catalog = () => this.#context.catalog.current;
-    const grouped = new Map<string, (typeof bindingsSeen.entries)[number][]>();
-    for (const entry of bindingsSeen.entries) {
-      const { policyName } = entry.value;
-      const sharing = grouped.get(policyName);
-      if (sharing === undefined) grouped.set(policyName, [entry]);
-      else sharing.push(entry);
-    }
-    const made: Current = {
-      policiesSeen,
-      bindingsSeen,
-      policies: new CriteriaIndex(
-        policiesSeen.entries.filter(({ value }) => grouped.has(value.name)),
-        catalog,
-      ),
-      bindings: new Map(
-        [...grouped].map(([name, entries]) => [name, new CriteriaIndex(entries, catalog)]),
-      ),
-    };
-    this.#current = made;
+    const made = bind(policiesSeen, bindingsSeen, () => this.#context.catalog.current);
+    if (isExemptHere) this.#static = made;
+    else this.#current = made;
     return made;
   }
+}
+
+function bind(
+  policiesSeen: CriteriaIndex<Policy>,
+  bindingsSeen: CriteriaIndex<Binding>,
+  catalog: () => Catalog,
+): Current {
+  const grouped = new Map<string, Entry<Binding>[]>();
+  for (const entry of bindingsSeen.entries) {
+    const place = placeOf(entry.value, entry.value.policyName);
+    const sharing = grouped.get(place);
+    if (sharing === undefined) grouped.set(place, [entry]);
+    else sharing.push(entry);
+  }
+  return {
+    policiesSeen,
+    bindingsSeen,
+    policies: new CriteriaIndex(
+      policiesSeen.entries.filter(({ value }) => grouped.has(placeOf(value, value.name))),
+      catalog,
+    ),
+    bindings: new Map(
+      [...grouped].map(([place, entries]) => [place, new CriteriaIndex(entries, catalog)]),
+    ),
+  };
+}
+
+function placeOf({ isStatic }: Policy | Binding, policyName: string): string {
+  return isStatic ? `manifest/${policyName}` : policyName;
 }
 
 function tryMatch<T>(

@@ -98,6 +98,8 @@ export interface Mutation {
 
 export interface Policy {
   readonly name: string;
+  /** Whether it comes from a file. */
+  readonly isStatic: boolean;
   readonly criteria: MatchCriteria;
   readonly ignoresFailures: boolean;
   readonly paramKind: ParamKind | undefined;
@@ -118,6 +120,8 @@ export interface ParamRef {
 
 export interface Binding {
   readonly name: string;
+  /** Whether it comes from a file; then it binds policies from files. */
+  readonly isStatic: boolean;
   readonly policyName: string;
   readonly paramRef: ParamRef | undefined;
   readonly criteria: MatchCriteria;
@@ -129,7 +133,7 @@ const REASON_DEFAULT = "Invalid";
 export const STRING_OR_NULL: readonly CelType[] = ["string", { known: parseType("null") }];
 const VARIABLES_TYPE = "kubernetes.variables";
 
-export function readPolicy(object: ApiObject): Policy {
+export function readPolicy(object: ApiObject, isStatic = false): Policy {
   const { metadata } = object;
   const spec = ((object as unknown as { spec?: PolicySpec }).spec ?? {}) as PolicySpec;
   const environments = new PolicyEnvironments(spec);
@@ -147,6 +151,7 @@ export function readPolicy(object: ApiObject): Policy {
   });
   return {
     name: metadata.name ?? "",
+    isStatic,
     criteria: criteriaOf(spec.matchConstraints),
     ignoresFailures: spec.failurePolicy === "Ignore",
     paramKind: spec.paramKind ?? undefined,
@@ -245,7 +250,7 @@ function typeOfVariable(type: Type): Type {
   }
 }
 
-export function readBinding(object: ApiObject): Binding {
+export function readBinding(object: ApiObject, isStatic = false): Binding {
   const { metadata, spec = {} } = object as unknown as {
     readonly metadata: ApiObject["metadata"];
     readonly spec?: {
@@ -257,6 +262,7 @@ export function readBinding(object: ApiObject): Binding {
   };
   return {
     name: metadata.name ?? "",
+    isStatic,
     policyName: spec.policyName ?? "",
     paramRef: spec.paramRef ?? undefined,
     criteria: criteriaOf(spec.matchResources),

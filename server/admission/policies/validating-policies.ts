@@ -13,7 +13,7 @@ import type {
   AdmissionResource,
 } from "../admission.js";
 import { whenAnswered } from "../matching/authorizer-answers.js";
-import { Hearing, isExempt, type RuleContext } from "../matching/rule-context.js";
+import { Hearing, type RuleContext } from "../matching/rule-context.js";
 import { Evaluation, type Findings, type Objection } from "./evaluation.js";
 import { isExcluded } from "./excluded.js";
 import { ParamFinder, type ParamUse } from "./params.js";
@@ -45,8 +45,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
   }
 
   handles(_operation: AdmissionOperation, resource: AdmissionResource): boolean {
-    const { naming } = this.#context;
-    return !this.#set.isEmpty && !isExempt(naming, resource) && !isExcluded(naming, resource);
+    return !isExcluded(this.#context.naming, resource) && !this.#set.isEmptyFor(resource);
   }
 
   subscribe(changed: () => void): void {

@@ -49,8 +49,12 @@ export interface Hook {
 const TIMEOUT_SECONDS_DEFAULT = 10;
 const REVIEW_VERSIONS: readonly ReviewVersion[] = ["v1", "v1beta1"];
 
-/** The webhooks of a stored configuration, in order. */
-export function readHooks(configuration: ApiObject, environment: CelEnvironment): Hook[] {
+/** The webhooks of a configuration, in order. @param isStatic it comes from a file */
+export function readHooks(
+  configuration: ApiObject,
+  environment: CelEnvironment,
+  isStatic: boolean,
+): Hook[] {
   const { metadata, webhooks } = configuration as ApiObject & {
     readonly webhooks?: Maybe<readonly WrittenHook[]>;
   };
@@ -58,7 +62,7 @@ export function readHooks(configuration: ApiObject, environment: CelEnvironment)
   return (webhooks ?? []).map((hook) => ({
     configuration: owner,
     name: hook.name,
-    id: `${owner}/${hook.name}`,
+    id: `${isStatic ? "manifest/" : ""}${owner}/${hook.name}`,
     clientConfig: hook.clientConfig ?? {},
     ignoresFailures: hook.failurePolicy === "Ignore",
     hasNoSideEffects: hook.sideEffects === "None" || hook.sideEffects === "NoneOnDryRun",

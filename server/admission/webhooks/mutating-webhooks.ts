@@ -41,7 +41,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
   }
 
   handles(_operation: AdmissionOperation, resource: AdmissionResource): boolean {
-    return this.#rules.size > 0 && !isExempt(this.#context.naming, resource);
+    return this.#rules.count(isExempt(this.#context.naming, resource)) > 0;
   }
 
   subscribe(changed: () => void): void {
@@ -51,7 +51,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
   mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
     const { served, operation, subresource } = attributes;
     if (served === undefined) return false;
-    const { index } = this.#rules;
+    const index = this.#rules.indexFor(isExempt(this.#context.naming, served));
     explainOthers(this.#context, index, attributes, served, this.name);
     if (!index.hasAny(operation, served, subresource)) return false;
     const hearing = new Hearing(this.#context, attributes, served, signal);

@@ -12,6 +12,7 @@ import type {
 import { createConditionEnvironment } from "../matching/request-environment.js";
 import { Hearing, isExempt, type RuleContext } from "../matching/rule-context.js";
 import { StoredRules } from "../matching/stored-rules.js";
+import { NO_MANIFESTS } from "../static/manifest-source.js";
 import { explainOthers } from "./explain-others.js";
 import { type Hook, readHooks } from "./hook.js";
 import { type Asker, askWebhook, type Invocation, invocationOf } from "./invocation.js";
@@ -31,7 +32,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
   }
 
   handles(_operation: AdmissionOperation, resource: AdmissionResource): boolean {
-    return this.#rules.size > 0 && !isExempt(this.#context.naming, resource);
+    return this.#rules.count(isExempt(this.#context.naming, resource)) > 0;
   }
 
   subscribe(changed: () => void): void {
@@ -41,7 +42,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
   validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined {
     const { served, operation, subresource } = attributes;
     if (served === undefined) return undefined;
-    const { index } = this.#rules;
+    const index = this.#rules.indexFor(isExempt(this.#context.naming, served));
     explainOthers(this.#context, index, attributes, served, this.name);
     if (!index.hasAny(operation, served, subresource)) return undefined;
     const hearing = new Hearing(this.#context, attributes, served, signal);
@@ -70,15 +71,20 @@ export class ValidatingWebhooks implements AdmissionPlugin {
 
 /** The webhooks of one kind of configuration. */
 export function rulesOf(context: RuleContext, resource: string): StoredRules<Hook> {
-  const { view, naming, catalog } = context;
+  const { view, naming, catalog, manifests = NO_MANIFESTS } = context;
   const environment = createConditionEnvironment();
   const partition = view.partition(
     partitionId(`admissionregistration.${naming.groupDomain}`, resource),
   );
-  return new StoredRules(
+  return new StoredRules({
     partition,
-    (object) =>
-      readHooks(object, environment).map((hook) => ({ criteria: hook.criteria, value: hook })),
-    () => catalog.current,
-  );
+    read: (object, isStatic) =>
+      readHooks(object, environment, isStatic).map((hook) => ({
+        criteria: hook.criteria,
+        value: hook,
+      })),
+    catalog: () => catalog.current,
+    manifests,
+    resource,
+  });
 }

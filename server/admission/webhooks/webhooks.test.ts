@@ -399,6 +399,7 @@ test("a webhook of older times that has side effects makes the dry run fail (S1-
       webhooks: [webhook({ sideEffects: "Some" })],
     },
     createConditionEnvironment(),
+    false,
   );
   assert.equal(read?.hasNoSideEffects, false);
   const resource = harness.base.resource("", "v1", "configmaps");

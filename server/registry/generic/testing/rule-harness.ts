@@ -65,7 +65,7 @@ export function createRulesFor(
     naming,
     resolve: (service) => resolveService({ view, naming, usesEndpoints: true }, service),
   });
-  return createRules(whole, caller);
+  return createRules(whole, { mutating: caller, validating: caller });
 }
 
 export async function openRuleHarness(

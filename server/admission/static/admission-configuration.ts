@@ -1,0 +1,153 @@
+/**
+ * AdmissionConfiguration: the file of `--admission-control-config-file`, which says for single plugins
+ * what flags do not: who this server is to webhooks, and where rules lie that come from files.
+ * Read and checked here; nothing that it names is opened.
+ */
+import { dirname, isAbsolute, join } from "node:path";
+import type { Naming } from "../../api/naming.js";
+import { type Members, membersOf, optionalText } from "../../client/members.js";
+import { parseYaml } from "../../codec/yaml.js";
+
+/** Plugins that judge by rules of users, and the kind of their configurations. */
+const CONFIGURATION_KINDS = {
+  MutatingAdmissionPolicy: "MutatingAdmissionPolicyConfiguration",
+  MutatingAdmissionWebhook: "WebhookAdmissionConfiguration",
+  ValidatingAdmissionPolicy: "ValidatingAdmissionPolicyConfiguration",
+  ValidatingAdmissionWebhook: "WebhookAdmissionConfiguration",
+} as const;
+
+export type RulePlugin = keyof typeof CONFIGURATION_KINDS;
+
+export const RULE_PLUGINS = Object.keys(CONFIGURATION_KINDS) as readonly RulePlugin[];
+
+export interface RulePluginConfiguration {
+  /** Absolute; "" = none. */
+  readonly kubeConfigFile: string;
+  /** Absolute; "" = none. */
+  readonly staticManifestsDir: string;
+}
+
+export type AdmissionConfiguration = ReadonlyMap<RulePlugin, RulePluginConfiguration>;
+
+/** The file is not usable; one line that names it. */
+export class AdmissionConfigurationError extends Error {
+  override readonly name = "AdmissionConfigurationError";
+}
+
+export interface ConfigurationSurroundings {
+  readonly naming: Naming;
+  /** Reads a file that the configuration names. @throws {Error} */
+  readonly readText: (path: string) => string;
+  /** Whether rules may come from files. */
+  readonly allowsManifests: boolean;
+}
+
+/** @throws {AdmissionConfigurationError} */
+export function parseAdmissionConfiguration(
+  path: string,
+  surroundings: ConfigurationSurroundings,
+): AdmissionConfiguration {
+  try {
+    return readPlugins(parse(surroundings.readText(path)), dirname(path), surroundings);
+  } catch (error) {
+    const why = (error as Error).message.replace(/\s+/g, " ");
+    throw new AdmissionConfigurationError(`${path}: ${why}`, { cause: error });
+  }
+}
+
+function readPlugins(
+  file: Members,
+  directory: string,
+  surroundings: ConfigurationSurroundings,
+): AdmissionConfiguration {
+  const { groupDomain } = surroundings.naming;
+  const versions = [`apiserver.config.${groupDomain}/v1`, `apiserver.${groupDomain}/v1alpha1`];
+  refuseOtherType(file, versions, "AdmissionConfiguration");
+  refuseUnknown(file, ["apiVersion", "kind", "plugins"], "");
+  const plugins = file.plugins ?? [];
+  if (!Array.isArray(plugins)) throw new Error("plugins: expected a list");
+  const found = new Map<RulePlugin, RulePluginConfiguration>();
+  for (const [index, entry] of plugins.entries()) {
+    const where = `plugins[${index}]`;
+    const plugin = membersOf(entry, where);
+    refuseUnknown(plugin, ["name", "path", "configuration"], where);
+    const name = optionalText(plugin, "name", where) ?? "";
+    if (!isRulePlugin(name)) {
+      throw new Error(
+        `${where}.name: ${JSON.stringify(name)} takes no configuration here; ${RULE_PLUGINS.join(", ")} do`,
+      );
+    }
+    if (found.has(name)) throw new Error(`${where}.name: ${name} stands there twice`);
+    const configuration = configurationOf(plugin, where, directory, surroundings);
+    if (configuration === undefined) continue;
+    found.set(name, readConfiguration(configuration, `${where}.configuration`, name, surroundings));
+  }
+  return found;
+}
+
+/** Written in place, or in a file beside this one. */
+function configurationOf(
+  plugin: Members,
+  where: string,
+  directory: string,
+  { readText }: ConfigurationSurroundings,
+): Members | undefined {
+  if (plugin.configuration !== undefined && plugin.configuration !== null) {
+    return membersOf(plugin.configuration, `${where}.configuration`);
+  }
+  const path = optionalText(plugin, "path", where) ?? "";
+  if (path === "") return undefined;
+  return parse(readText(isAbsolute(path) ? path : join(directory, path)));
+}
+
+function readConfiguration(
+  configuration: Members,
+  where: string,
+  plugin: RulePlugin,
+  { naming, allowsManifests }: ConfigurationSurroundings,
+): RulePluginConfiguration {
+  const kind = CONFIGURATION_KINDS[plugin];
+  const isWebhook = kind === "WebhookAdmissionConfiguration";
+  refuseOtherType(configuration, [`apiserver.config.${naming.groupDomain}/v1`], kind);
+  const own = isWebhook ? ["kubeConfigFile"] : [];
+  refuseUnknown(configuration, ["apiVersion", "kind", "staticManifestsDir", ...own], where);
+  const pathOf = (member: string): string => {
+    const path = optionalText(configuration, member, where) ?? "";
+    if (path === "" || isAbsolute(path)) return path;
+    const value = JSON.stringify(path);
+    throw new Error(`${where}.${member}: Invalid value: ${value}: must be an absolute file path`);
+  };
+  const staticManifestsDir = pathOf("staticManifestsDir");
+  if (staticManifestsDir !== "" && !allowsManifests) {
+    const gate = "requires the ManifestBasedAdmissionControlConfig feature gate to be enabled";
+    throw new Error(`${where}.staticManifestsDir: Forbidden: staticManifestsDir ${gate}`);
+  }
+  return { kubeConfigFile: isWebhook ? pathOf("kubeConfigFile") : "", staticManifestsDir };
+}
+
+function parse(text: string): Members {
+  const { value, repeatedKeys } = parseYaml(text);
+  const [repeated] = repeatedKeys;
+  if (repeated !== undefined) throw new Error(repeated);
+  return membersOf(value, "");
+}
+
+function refuseOtherType(file: Members, versions: readonly string[], kind: string): void {
+  const { apiVersion, kind: found } = file;
+  if (found === kind && versions.includes(String(apiVersion))) return;
+  const written = `${JSON.stringify(found)} of ${JSON.stringify(apiVersion)}`;
+  throw new Error(`expected ${kind} of ${versions.join(" or ")}, not ${written}`);
+}
+
+function refuseUnknown(members: Members, known: readonly string[], where: string): void {
+  const unknown = Object.keys(members).find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new Error(
+      `unknown field ${JSON.stringify(where === "" ? unknown : `${where}.${unknown}`)}`,
+    );
+  }
+}
+
+function isRulePlugin(name: string): name is RulePlugin {
+  return (RULE_PLUGINS as readonly string[]).includes(name);
+}

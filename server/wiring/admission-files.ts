@@ -1,0 +1,125 @@
+/**
+ * Wiring of what admission reads from files: the configuration of its plugins, rules that are in force
+ * on this replica whatever the API says, and who it is to webhooks.
+ */
+import { readFileSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import {
+  type AdmissionConfiguration,
+  parseAdmissionConfiguration,
+  type RulePlugin,
+} from "../admission/static/admission-configuration.js";
+import { type CredentialsByHost, readWebhookUsers } from "../client/webhook-users.js";
+import type { Config } from "../config/config.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
+import {
+  type ManifestMetrics,
+  StaticRules,
+} from "../registry/admissionregistration/static-rules.js";
+import type { MetricFamilies } from "../request/metric-families.js";
+import { serverIdHash } from "./authentication.js";
+
+export interface AdmissionFiles {
+  /** undefined = no rules come from files. */
+  readonly manifests: StaticRules | undefined;
+  /** By the plugin that asks webhooks. */
+  readonly credentials: ReadonlyMap<RulePlugin, CredentialsByHost>;
+  spawn(lifecycle: Lifecycle): void;
+}
+
+export interface AdmissionFilesParts {
+  readonly config: Config;
+  readonly catalog: CatalogSource;
+  readonly metrics: MetricFamilies;
+  readonly logger: Logger;
+}
+
+/** @throws {Error} with one line: a file that cannot be used */
+export async function openAdmissionFiles(parts: AdmissionFilesParts): Promise<AdmissionFiles> {
+  const { config, catalog, metrics, logger } = parts;
+  const { naming, features, admissionControlConfigFile: path } = config;
+  const configuration: AdmissionConfiguration =
+    path === ""
+      ? new Map()
+      : parseAdmissionConfiguration(path, {
+          naming,
+          readText: (file) => readFileSync(file, "utf8"),
+          allowsManifests: features.ManifestBasedAdmissionControlConfig,
+        });
+  const clock = systemClock;
+  const credentials = new Map<RulePlugin, CredentialsByHost>();
+  const directories = new Map<RulePlugin, string>();
+  for (const [plugin, { kubeConfigFile, staticManifestsDir }] of configuration) {
+    if (kubeConfigFile !== "") {
+      credentials.set(plugin, await readWebhookUsers(kubeConfigFile, { naming, clock }));
+    }
+    if (staticManifestsDir === "") continue;
+    await requireDirectory(staticManifestsDir);
+    directories.set(plugin, staticManifestsDir);
+  }
+  const common = { naming, catalog, clock, logger };
+  const manifests =
+    directories.size === 0
+      ? undefined
+      : await StaticRules.open({ ...common, directories, metrics: createManifestMetrics(metrics) });
+  return {
+    manifests,
+    credentials,
+    spawn(lifecycle) {
+      if (manifests === undefined) return;
+      lifecycle.spawn("admission manifests", (signal) => manifests.run(signal));
+    },
+  };
+}
+
+async function requireDirectory(path: string): Promise<void> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`staticManifestsDir ${path}: unable to read: ${error.code}`);
+  });
+  if (!found.isDirectory()) throw new Error(`staticManifestsDir ${path}: must be a directory`);
+}
+
+/** In upstream's names. */
+function createManifestMetrics(metrics: MetricFamilies): ManifestMetrics {
+  const id = serverIdHash();
+  const controller = "apiserver_manifest_admission_config_controller";
+  const labelNames = ["status", "plugin", "apiserver_id_hash"];
+  const reloads = metrics.counter({
+    name: `${controller}_automatic_reloads_total`,
+    help: "Loads of admission manifests, by status, plugin and replica.",
+    labelNames,
+  });
+  const lastMs = new Map<string, readonly [number, string, RulePlugin]>();
+  metrics.gauge(
+    {
+      name: `${controller}_automatic_reload_last_timestamp_seconds`,
+      help: "Time of the last load of admission manifests, by status, plugin and replica.",
+      labelNames,
+    },
+    (set) => {
+      for (const [ms, status, plugin] of lastMs.values()) set(ms / 1000, status, plugin, id);
+    },
+  );
+  const hashes = new Map<RulePlugin, string>();
+  metrics.gauge(
+    {
+      name: `${controller}_last_config_info`,
+      help: "The admission manifests in force, by plugin, replica and hash.",
+      labelNames: ["plugin", "apiserver_id_hash", "hash"],
+    },
+    (set) => {
+      for (const [plugin, hash] of hashes) set(1, plugin, id, hash);
+    },
+  );
+  return {
+    reloaded(plugin, isGood) {
+      const status = isGood ? "success" : "failure";
+      reloads.add(1, status, plugin, id);
+      lastMs.set(`${status}/${plugin}`, [systemClock.now(), status, plugin]);
+    },
+    configured: (plugin, hash) => hashes.set(plugin, hash),
+  };
+}
