@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { requireTool } from "../tools/find-tool.js";
 import { eventually } from "./eventually.js";
 import { makeTempDir } from "./temp-dir.js";
@@ -22,11 +23,21 @@ export interface RunningKubectl extends AsyncDisposable {
 /** One call takes a fraction of a second; more than this means that it hangs. */
 const TIMEOUT_MS = 30_000;
 
+/** Gives a program a terminal; of util-linux. */
+const SCRIPT = "/usr/bin/script";
+
+/** Whether programs can be given a terminal here. */
+export function hasTerminals(): boolean {
+  return process.platform === "linux" && existsSync(SCRIPT);
+}
+
 export class Kubectl implements AsyncDisposable {
   readonly #path: string;
   readonly #home: string;
   readonly #kubeconfig: string;
   readonly #dispose: () => PromiseLike<void>;
+  /** Settings of kubectl's own; an undefined one is not there. */
+  readonly env: Record<string, string | undefined> = {};
   readonly #running = new Set<ChildProcess>();
 
   private constructor(
@@ -49,7 +60,10 @@ export class Kubectl implements AsyncDisposable {
 
   /** Runs to the end and hands out what came of it. */
   async run(args: readonly string[], input?: string): Promise<KubectlResult> {
-    const child = this.#spawn(args);
+    return await this.#finish(this.#spawn(args), input);
+  }
+
+  async #finish(child: ChildProcess, input?: string): Promise<KubectlResult> {
     const timer = setTimeout(() => child.kill("SIGKILL"), TIMEOUT_MS);
     const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
     child.stdin?.on("error", () => {});
@@ -57,6 +71,13 @@ export class Kubectl implements AsyncDisposable {
     await once(child, "close");
     clearTimeout(timer);
     return { code: child.exitCode, stdout: stdout(), stderr: stderr() };
+  }
+
+  /** As run, at a terminal of its own; what it reads is typed there. */
+  async atTerminal(args: readonly string[], typed: string): Promise<KubectlResult> {
+    const command = [this.#path, ...args].map((one) => `'${one}'`).join(" ");
+    const child = this.#spawnProgram(SCRIPT, ["-qec", command, "/dev/null"]);
+    return await this.#finish(child, typed);
   }
 
   /** As run, for what must succeed. @throws {AssertionError} with its words; gives its output */
@@ -110,13 +131,18 @@ export class Kubectl implements AsyncDisposable {
   }
 
   #spawn(args: readonly string[]): ChildProcess {
-    const child = spawn(this.#path, [...args], {
+    return this.#spawnProgram(this.#path, args);
+  }
+
+  #spawnProgram(program: string, args: readonly string[]): ChildProcess {
+    const child = spawn(program, [...args], {
       stdio: ["pipe", "pipe", "pipe"],
       env: {
         // kubectl needs a PATH and nothing else of our environment.
         PATH: process.env.PATH ?? "",
         HOME: this.#home,
         KUBECONFIG: this.#kubeconfig,
+        ...this.env,
       },
     });
     this.#running.add(child);

@@ -2,78 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ServedGroupVersion } from "../endpoints/discovery/served.js";
-import { createUser } from "../request/user-info.js";
 import { ApiServices } from "./api-services.js";
-import { answerHeaders, forwardedHeaders } from "./forwarded-headers.js";
 import { AllServedGroups } from "./served-groups.js";
 import { locate, type ServiceView, UnreachableService } from "./service-address.js";
-
-const user = createUser({
-  name: "jané",
-  uid: "7",
-  groups: ["a", "b"],
-  extra: { "example.com/scopes": ["x"] },
-});
-
-test("who asks is said in the headers of a front proxy, and nothing that the client said of it", () => {
-  const pairs = forwardedHeaders({
-    headers: {
-      ":path": "/x",
-      accept: "application/json",
-      authorization: "Bearer secret",
-      "x-remote-user": "root",
-      "impersonate-user": "root",
-      "x-forwarded-for": "10.0.0.1",
-      connection: "close, x-mine",
-      "x-mine": "1",
-      te: "trailers",
-      "set-cookie": ["a", "b"],
-    },
-    user,
-    auditId: "id",
-    remoteAddress: "10.0.0.2",
-    host: "api.example.com",
-    uri: "/apis/x",
-  });
-
-  assert.deepEqual(toPairs(pairs), [
-    ["accept", "application/json"],
-    ["set-cookie", "a"],
-    ["set-cookie", "b"],
-    ["X-Remote-User", Buffer.from("jané").toString("latin1")],
-    ["X-Remote-Uid", "7"],
-    ["X-Remote-Group", "a"],
-    ["X-Remote-Group", "b"],
-    ["X-Remote-Extra-example.com%2Fscopes", "x"],
-    ["X-Forwarded-For", "10.0.0.1, 10.0.0.2"],
-    ["X-Forwarded-Host", "api.example.com"],
-    ["X-Forwarded-Proto", "https"],
-    ["X-Forwarded-Uri", "/apis/x"],
-    ["Audit-Id", "id"],
-  ]);
-});
-
-test("a header of several lines cannot be made of a name", () => {
-  const evil = createUser({ name: "a\r\nX-Remote-Group: system:masters" });
-  const pairs = forwardedHeaders({
-    headers: {},
-    user: evil,
-    auditId: "",
-    remoteAddress: "",
-    host: "",
-    uri: "",
-  });
-
-  assert.equal(pairs[1], "aX-Remote-Group: system:masters");
-});
-
-test("of an answer, what belongs to the connection stays behind", () => {
-  const raw = ["Content-Type", "a/b", "Connection", "X-Own", "X-Own", "1", "Keep-Alive", "5"];
-
-  assert.deepEqual(answerHeaders([...raw, "Audit-Id", "theirs"].map((text) => Buffer.from(text))), [
-    ["Content-Type", "a/b"],
-  ]);
-});
 
 test("services follow their objects, in order of precedence, and stay the same value while nothing changes", () => {
   const services = new ApiServices();
@@ -187,12 +118,6 @@ test("published groups are local and remote ones, and what did not change is the
   ]);
   assert.equal(groups.current, groups.current);
 });
-
-function toPairs(flat: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = [];
-  for (let i = 0; i < flat.length; i += 2) pairs.push([flat[i] ?? "", flat[i + 1] ?? ""]);
-  return pairs;
-}
 
 function apiService(group: string, groupPriority: number, priority: number, version = "v1") {
   return {

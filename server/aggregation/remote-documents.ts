@@ -5,10 +5,10 @@
  */
 import { formatGroupVersion } from "../api/names.js";
 import type { ServedGroupVersion } from "../endpoints/discovery/served.js";
+import { userHeaders } from "../proxy/forwarded-headers.js";
 import { createUser, MASTERS_GROUP } from "../request/user-info.js";
 import type { ResourceFact } from "../schema/model.js";
 import type { RemoteService } from "./api-services.js";
-import { forwardedHeaders } from "./forwarded-headers.js";
 import type { RemoteServer } from "./remote-server.js";
 
 /** What one service says of one group-version. */
@@ -108,17 +108,8 @@ export class RemoteDocuments {
 
   /** @throws {Error} when it does not answer in time, or with too much */
   async fetch(remote: RemoteServer, path: string, etag: string): Promise<Fetched> {
-    const headers = forwardedHeaders({
-      headers: {
-        accept: "application/json",
-        ...(etag !== "" && { "if-none-match": etag }),
-      },
-      user: ASKER,
-      auditId: "",
-      remoteAddress: "",
-      host: "",
-      uri: path,
-    });
+    const headers = ["accept", "application/json", ...userHeaders(ASKER)];
+    if (etag !== "") headers.push("if-none-match", etag);
     const ended = new AbortController();
     const timer = setTimeout(() => ended.abort(new Error(`${path}: no answer`)), TIMEOUT_MS);
     try {

@@ -1,36 +1,30 @@
 /**
- * RemoteServer: connections to the server behind one APIService. Pools are made when they are needed,
- * one per address, and closed when the service's specification changes or nobody used them for a while.
+ * RemoteServer: connections to the server behind one APIService, one pool per address, closed when the
+ * service's specification changes.
  */
-import { Pool } from "undici";
+import type { Pool } from "undici";
+import { type ClientIdentity, ConnectionPools } from "../proxy/connection-pools.js";
 import type { RemoteService } from "./api-services.js";
 import type { ServiceAddress } from "./service-address.js";
-
-/** The certificate by which services know this server; "" = it has none. */
-export interface ProxyIdentity {
-  readonly certificate: string;
-  readonly key: string;
-}
 
 export interface RemoteServerOptions {
   readonly service: RemoteService;
   /** @throws {UnreachableService} */
   readonly locate: () => ServiceAddress;
-  readonly identity: () => ProxyIdentity;
+  readonly identity: () => ClientIdentity;
 }
 
-/** Requests at the same time to one address, each on a connection of its own. */
-const CONNECTIONS_MAX = 256;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** How long a kept connection waits for the next request. */
-const KEEP_ALIVE_MS = 30_000;
 /** Addresses whose pools are kept: endpoints come and go. */
 const POOLS_MAX = 16;
 
 export class RemoteServer {
   readonly service: RemoteService;
   readonly #options: RemoteServerOptions;
-  readonly #pools = new Map<string, Pool>();
+  readonly #pools = new ConnectionPools({
+    placesMax: POOLS_MAX,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+  });
   #isClosed = false;
 
   constructor(options: RemoteServerOptions) {
@@ -41,47 +35,17 @@ export class RemoteServer {
   /** The pool to use now. @throws {UnreachableService} */
   pool(): Pool {
     if (this.#isClosed) throw new Error("the service is not there any more");
-    const address = this.#options.locate();
-    const { certificate, key } = this.#options.identity();
-    const host = address.host.includes(":") ? `[${address.host}]` : address.host;
-    const origin = `https://${host}:${address.port}`;
-    const id = `${origin}\n${certificate}`;
-    const known = this.#pools.get(id);
-    if (known !== undefined) return known;
-    if (this.#pools.size >= POOLS_MAX) this.#closeOldest();
+    const { host, port, serverName } = this.#options.locate();
     const { caBundle, skipsVerification } = this.service;
-    const pool = new Pool(origin, {
-      connections: CONNECTIONS_MAX,
-      pipelining: 1,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      // Watches may be silent for as long as they like; requests have deadlines of their own.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: {
-        timeout: CONNECT_TIMEOUT_MS,
-        servername: address.serverName,
-        rejectUnauthorized: !skipsVerification,
-        ...(caBundle === "" ? {} : { ca: caBundle }),
-        ...(certificate === "" ? {} : { cert: certificate, key }),
-      },
-    });
-    this.#pools.set(id, pool);
-    return pool;
+    const identity = this.#options.identity();
+    const tls = { serverName, skipsVerification, authorities: caBundle, identity };
+    return this.#pools.of({ scheme: "https", host, port, tls });
   }
 
   /** Requests under way end with their connections. */
   close(): void {
     this.#isClosed = true;
-    for (const pool of this.#pools.values()) void pool.destroy();
-    this.#pools.clear();
-  }
-
-  #closeOldest(): void {
-    const [oldest] = this.#pools;
-    if (oldest === undefined) return;
-    this.#pools.delete(oldest[0]);
-    // What is under way may end.
-    void oldest[1].close();
+    this.#pools.close();
   }
 }
 

@@ -331,6 +331,21 @@ export function evictionUnsupported(message: string): StatusError {
   return failure({ code: 500, message });
 }
 
+/** 500 without a reason: a node's agent was not reached. */
+export function nodeUnreachable(message: string, cause?: unknown): StatusError {
+  return failure({ code: 500, message, cause });
+}
+
+/** What another server answered, as said by the one that asked it. */
+export function relayedFailure(
+  code: number,
+  reason: string | undefined,
+  message: string,
+  details: StatusDetails,
+): StatusError {
+  return failure({ code, ...(reason !== undefined && { reason }), message, details });
+}
+
 /** 500: our own defect or a failure that the client cannot mend. */
 export function internalError(message: string, cause?: unknown): StatusError {
   return failure({

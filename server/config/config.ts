@@ -121,6 +121,7 @@ function checkStorage(command: Command, settings: FlagSettings): void {
 function checkServing(settings: FlagSettings): void {
   requireBoth(settings, "tlsCertFile", "tlsPrivateKeyFile");
   requireBoth(settings, "proxyClientCertFile", "proxyClientKeyFile");
+  requireBoth(settings, "kubeletClientCertificate", "kubeletClientKey");
   const { advertiseAddress, bindAddress } = settings;
   if (bindAddress !== "" && isIP(bindAddress) === 0) {
     throw new RangeError(`--bind-address: ${JSON.stringify(bindAddress)} is not an IP address`);

@@ -48,6 +48,12 @@ export const FEATURE_GATES = {
     default: false,
     help: "Deleting objects that can not be read any more.",
   },
+  AuthorizePodWebsocketUpgradeCreatePermission: {
+    stage: "BETA",
+    default: true,
+    help: "WebSockets to exec, attach and portforward need the permission to create as well.",
+    earlier: [{ before: "1.35", default: false }],
+  },
   CBORServingAndStorage: {
     stage: "ALPHA",
     default: false,
@@ -80,11 +86,27 @@ export const FEATURE_GATES = {
     help: "The declared rules decide instead of the handwritten ones.",
   },
   DryRun: { stage: "GA", default: true, isLocked: true, help: "Writes that change nothing." },
+  ExtendWebSocketsToKubelet: {
+    stage: "BETA",
+    default: true,
+    help: "WebSockets go through to node agents that say they take them.",
+    earlier: [{ before: "1.36", default: false }],
+  },
   ListFromCacheSnapshot: {
     stage: "BETA",
     default: true,
     help: "Lists at an exact version from snapshots in memory.",
     earlier: [{ before: "1.34", stage: "ALPHA", default: false }],
+  },
+  PodLogsQuerySplitStreams: {
+    stage: "ALPHA",
+    default: false,
+    help: "The parameter stream of logs: standard output and standard error apart.",
+  },
+  PortForwardWebsockets: {
+    stage: "BETA",
+    default: true,
+    help: "Forwarded ports in a tunnel through a WebSocket.",
   },
   RemainingItemCount: {
     stage: "GA",
@@ -104,6 +126,11 @@ export const FEATURE_GATES = {
     default: true,
     help: "The field egressSelectorType of issuers in --authentication-config.",
     earlier: [{ before: "1.34", default: false }],
+  },
+  TranslateStreamCloseWebsocketRequests: {
+    stage: "BETA",
+    default: true,
+    help: "WebSockets of exec and attach are translated for node agents that take none.",
   },
   WatchBookmark: {
     stage: "GA",

@@ -7,6 +7,7 @@ import type { Catalog } from "../kinds/catalog.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import {
   type ComputedResource,
+  type ConnectResource,
   type CreatableResource,
   isStored,
   type RootResource,
@@ -32,6 +33,8 @@ export interface VerbHandlers {
   readonly create: VerbHandler<CreatableResource>;
   /** get and list of what is stored nowhere. */
   readonly computed: VerbHandler<ComputedResource>;
+  /** All verbs of what leads to a node, a pod or a service. */
+  readonly connect: VerbHandler<ConnectResource>;
   readonly update: VerbHandler;
   readonly patch: VerbHandler;
   readonly delete: VerbHandler;
@@ -95,14 +98,19 @@ async function handle(
   refuseBadPath(resource, info);
   refuseCreate(resource, info);
   const verbs = verbsOf(resource, info);
-  if (!verbs.includes(info.verb) || !fitsDepth(info, resource)) throw methodNotAllowed();
   const target = subresourceOf(resource, info.subresource);
+  // A method without a verb goes through a proxy like the others; who may everything may that.
+  const isPassed = target.form === "connect" && target.isProxy && info.method === "OPTIONS";
+  if (!isPassed && !(verbs.includes(info.verb) && fitsDepth(info, resource))) {
+    throw methodNotAllowed();
+  }
   if (target.fact.deprecation !== undefined) state.noteDeprecation(target.fact.deprecation);
   if (target.form === "computed") return await handlers.computed(ctx, target);
+  if (target.form === "connect") return await handlers.connect(ctx, target);
   if (info.verb === "create") return await handlers.create(ctx, target);
-  const handler = handlers[info.verb as Exclude<keyof VerbHandlers, "create" | "computed">] as
-    | VerbHandler
-    | undefined;
+  const handler = handlers[
+    info.verb as Exclude<keyof VerbHandlers, "create" | "computed" | "connect">
+  ] as VerbHandler | undefined;
   if (handler === undefined || !isStored(target)) throw methodNotAllowed();
   await handler(ctx, target);
 }
@@ -132,7 +140,9 @@ function hasSubresource(resource: RootResource, subresource: string): boolean {
 
 function refuseBadPath(resource: RootResource, info: RequestInfo): void {
   const { namespace, depth } = info;
-  if (depth > 3) throw routeNotFound();
+  const target = subresourceOf(resource, info.subresource);
+  const goesOn = target.form === "connect" && target.isProxy;
+  if (depth > 3 && !goesOn) throw routeNotFound();
   if (!resource.isNamespaced && namespace !== "" && !isNamespaceItself(info)) throw routeNotFound();
   // One object of a namespaced type cannot be named without its namespace.
   const isOneObject = depth > 1 && info.name !== "";

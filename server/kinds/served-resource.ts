@@ -1,12 +1,13 @@
 /**
  * ServedResource: one thing that a path can name under one group-version, with everything that the
- * verbs need to serve it. There are five forms:
+ * verbs need to serve it. There are six forms:
  *
  *   main      objects that are stored                              pods, deployments
  *   part      a subresource that is a part of a stored object      pods/resize, deployments/scale
  *   action    a create that does something to stored objects       pods/eviction, bindings
  *   virtual   a create that computes an answer                     subjectaccessreviews
  *   computed  objects that are made when somebody reads them       componentstatuses
+ *   connect   a way to a node, pod or service                      pods/exec, services/proxy
  *
  * All are immutable, and a changed definition makes new ones: what is derived of a resource may be
  * kept by its identity, and is forgotten with it. How objects are written is the registry's.
@@ -23,10 +24,15 @@ import type { KindCodec } from "./kind-codec.js";
 import type { ResourceStrategy, StrategyContext } from "./strategy.js";
 import type { TablePrinter } from "./table-printer.js";
 
-export type ServedResource = StoredResource | ActionResource | VirtualResource | ComputedResource;
+export type ServedResource =
+  | StoredResource
+  | ActionResource
+  | VirtualResource
+  | ComputedResource
+  | ConnectResource;
 
 /** What can be created, whether or not that stores anything. */
-export type CreatableResource = Exclude<ServedResource, ComputedResource>;
+export type CreatableResource = Exclude<ServedResource, ComputedResource | ConnectResource>;
 
 /** What reads and writes of objects work on. */
 export type StoredResource = MainResource | PartResource;
@@ -94,11 +100,19 @@ export interface ComputedResource extends Resource {
   readonly source: string;
 }
 
+export interface ConnectResource extends Resource {
+  readonly form: "connect";
+  /** What the handlers know it by: "/pods/exec". */
+  readonly connector: string;
+  /** Whether the path goes on behind it, and every method goes through. */
+  readonly isProxy: boolean;
+}
+
 /** One subresource in discovery, and what its requests work on. */
 export interface Subresource {
   readonly fact: ResourceFact;
   /** The main resource itself where the subresource has its shape and rules, as `status` does. */
-  readonly resource: StoredResource | ActionResource;
+  readonly resource: StoredResource | ActionResource | ConnectResource;
 }
 
 /** What updates and patches of a subresource do to the object that it is a part of (S1-CRUD-08). */
@@ -140,6 +154,7 @@ export interface SubresourceDefinition {
   /** Absent (and no action) = a part as stored, such as `status`. */
   readonly part?: SubresourcePart;
   readonly action?: string;
+  readonly connector?: string;
 }
 
 /** How a resource with stored objects is defined. */
@@ -191,9 +206,10 @@ export function createMainResource(definition: MainDefinition): MainResource {
 
 function createSubresource(
   main: MainResource,
-  { fact, codec = main.codec, conversion, part, action }: SubresourceDefinition,
-): StoredResource | ActionResource {
+  { fact, codec = main.codec, conversion, part, action, connector }: SubresourceDefinition,
+): StoredResource | ActionResource | ConnectResource {
   if (action !== undefined) return createActionResource(fact, codec, action);
+  if (connector !== undefined) return createConnectResource(fact, codec, connector);
   if (part === undefined) return main;
   const { id: _id, isCustom: _isCustom, isStoredVersion: _isStoredVersion, ...common } = main;
   return Object.freeze({
@@ -214,6 +230,15 @@ export function createActionResource(
   action: string,
 ): ActionResource {
   return Object.freeze({ form: "action", ...namesOf(fact), codec, action });
+}
+
+function createConnectResource(
+  fact: ResourceFact,
+  codec: KindCodec,
+  connector: string,
+): ConnectResource {
+  const isProxy = fact.subresource === "proxy";
+  return Object.freeze({ form: "connect", ...namesOf(fact), codec, connector, isProxy });
 }
 
 export function createVirtualResource(

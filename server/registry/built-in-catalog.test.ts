@@ -119,9 +119,14 @@ test("subresources are served where they have an implementation", () => {
   assert.deepEqual(names("apps", "deployments"), ["scale", "status"]);
   assert.deepEqual(names("", "configmaps"), []);
   assert.deepEqual(names("", "pods"), [
+    "attach",
     "binding",
     "ephemeralcontainers",
     "eviction",
+    "exec",
+    "log",
+    "portforward",
+    "proxy",
     "resize",
     "status",
   ]);

@@ -23,7 +23,7 @@ import type { Facts, ResourceFact } from "../schema/model.js";
 import { type DefinitionSource, definitionStrategy } from "./apiextensions/definition-strategy.js";
 import { createConversions } from "./conversions.js";
 import { STRATEGIES } from "./groups.js";
-import { ACTIONS, PARTS } from "./subresources/subresources.js";
+import { ACTIONS, CONNECTORS, PARTS } from "./subresources/subresources.js";
 
 export interface BuiltInOptions {
   readonly naming: Naming;
@@ -94,6 +94,7 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
     const full = `${name}/${subresource}`;
     const codec = () => codecOf(fact.kindGroupVersion ?? fact, fact.kind);
     if (actions.has(full)) return { fact, codec: codec(), action: full };
+    if (CONNECTORS.has(full)) return { fact, codec: optionsCodec(codec()), connector: full };
     const definition = PARTS[full];
     if (definition !== undefined) return { fact, codec: codec(), ...definition };
     const isPlain =
@@ -125,6 +126,18 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
         .filter((definition) => definition !== undefined),
     });
   };
+}
+
+/** Options have no metadata; those who decide on them meet it in all that they decide on. */
+function optionsCodec(codec: KindCodec): KindCodec {
+  return Object.freeze({
+    ...codec,
+    decode(input) {
+      const decoded = codec.decode(input);
+      decoded.object.metadata ??= {};
+      return decoded;
+    },
+  } satisfies KindCodec);
 }
 
 function withDeprecation(fact: ResourceFact, release: Release): ResourceFact {

@@ -35,7 +35,7 @@ export function openWebSocketSink(
   upgrade: Upgrade,
   options: WebSocketOptions,
 ): ResponseSink {
-  refuseForeignOrigin(ctx, options);
+  refuseForeignOrigin(ctx, options.bearerProtocolPrefix);
   const socket = acceptWebSocket(ctx, upgrade, options);
   ctx.status = 101;
   ctx.respond = false;
@@ -46,10 +46,7 @@ export function openWebSocketSink(
  * A page of another site can make a browser open a WebSocket, and the browser shows its user's
  * certificate. Who brings a token did so knowingly.
  */
-function refuseForeignOrigin(
-  ctx: RequestContext,
-  { bearerProtocolPrefix }: WebSocketOptions,
-): void {
+export function refuseForeignOrigin(ctx: RequestContext, bearerProtocolPrefix: string): void {
   const { origin, host, authorization } = ctx.req.headers;
   const protocols = ctx.req.headers["sec-websocket-protocol"] ?? "";
   if (origin === undefined || authorization !== undefined) return;

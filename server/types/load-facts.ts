@@ -67,7 +67,7 @@ function createModel(
     },
     kind(group: string, version: string, kind: string): StructType | undefined {
       const type = byGroupVersion.get(formatGroupVersion({ group, version }))?.types.get(kind);
-      return type?.form === "struct" && type.isKind ? type : undefined;
+      return type?.form === "struct" && (type.isKind || type.isOptions) ? type : undefined;
     },
   });
 }

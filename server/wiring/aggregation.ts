@@ -2,7 +2,6 @@
  * Wiring of aggregation: which APIServices there are, how their servers are reached, and who is told
  * how they are.
  */
-import { readFileSync } from "node:fs";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -11,7 +10,7 @@ import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
 import { runAggregation, withAggregation } from "../aggregation/aggregation.js";
 import { ApiServices } from "../aggregation/api-services.js";
 import { RemoteDocuments } from "../aggregation/remote-documents.js";
-import { type ProxyIdentity, RemoteServer, RemoteServers } from "../aggregation/remote-server.js";
+import { RemoteServer, RemoteServers } from "../aggregation/remote-server.js";
 import { RemoteSpecs } from "../aggregation/remote-specs.js";
 import { AllServedGroups } from "../aggregation/served-groups.js";
 import { locate, type ServiceView } from "../aggregation/service-address.js";
@@ -25,6 +24,7 @@ import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { Barrier } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
+import { identityReader } from "./client-identity.js";
 
 export interface Aggregation {
   readonly middleware: RequestMiddleware;
@@ -56,7 +56,7 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
   view
     .partition(partitionId(`apiregistration.${naming.groupDomain}`, "apiservices"))
     .observe(services);
-  const identity = identityReader(config);
+  const identity = identityReader(config.proxyClientCertFile, config.proxyClientKeyFile);
   const serviceView = viewOf(view);
   const servers = new RemoteServers(
     (service) =>
@@ -136,24 +136,6 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
         ),
       );
     },
-  };
-}
-
-/** Read anew for each new connection pool, so that a renewed certificate is used. */
-function identityReader({ proxyClientCertFile, proxyClientKeyFile }: Config): () => ProxyIdentity {
-  const none = { certificate: "", key: "" };
-  if (proxyClientCertFile === "") return () => none;
-  let last: ProxyIdentity = none;
-  return () => {
-    try {
-      const [certificate, key] = [proxyClientCertFile, proxyClientKeyFile].map((file) =>
-        readFileSync(file, "utf8"),
-      );
-      last = { certificate: certificate ?? "", key: key ?? "" };
-    } catch {
-      // A file that is just being replaced: the last good one stays.
-    }
-    return last;
   };
 }
 

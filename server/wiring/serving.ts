@@ -9,7 +9,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import { createProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
-import { isServedPath, withResourceVerbs } from "../endpoints/dispatch.js";
+import { isServedPath, type VerbHandlers, withResourceVerbs } from "../endpoints/dispatch.js";
 import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
 import { createStatusEncoder } from "../endpoints/representations/status-encoder.js";
 import { createApplication } from "../http/application.js";
@@ -35,6 +35,7 @@ import { type Aggregation, createAggregation } from "./aggregation.js";
 import { createAnswerMemory } from "./answer-memory.js";
 import { type Audit, openAudit } from "./audit.js";
 import { createSources } from "./computed-sources.js";
+import { createConnecting } from "./connect.js";
 import { createDocuments } from "./documents.js";
 import { createFlowControl, type FlowControlStep } from "./flow-control.js";
 import { createRegistry } from "./registry.js";
@@ -43,7 +44,7 @@ import { createActions } from "./served-catalog.js";
 import type { Views } from "./storage.js";
 import { observeStorage } from "./storage-metrics.js";
 import type { OpenedStore } from "./store.js";
-import { createVerbs, negotiatorOf } from "./verbs.js";
+import { createVerbs, negotiatorOf, verbAuthorizer } from "./verbs.js";
 
 /** An idle connection is closed once it has been quiet for the delay of a shutdown, at most this long. */
 const QUIET_MS_MAX = 1_000;
@@ -109,8 +110,12 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const inFlightLimits = createInFlightLimits(config, flowControl);
     metrics.observeInFlight(() => inFlightLimits);
     const answerMemory = createAnswerMemory({ config, view, catalog, metrics, flowControl });
+    const authorizeCreate = verbAuthorizer(access.authorization.authorizer, "create");
+    const connecting = createConnecting({ config, registry, freshness, metrics, authorizeCreate });
+    opened.defer(() => connecting.close());
+    const connect = connecting.handler;
     const bounds = { flowControl, inFlightLimits, answerMemory };
-    const common = { ...parts, ...bounds, health, registry, audit, ticker };
+    const common = { ...parts, ...bounds, health, registry, audit, ticker, connect };
     const refusal = config.shutdownSendRetryAfter ? [withShutdownRefusal(() => isRefusing)] : [];
     const chain = createChain({ ...common, aggregation, refusal });
     const listener = await Listener.open(
@@ -164,6 +169,7 @@ interface ChainParts extends ServingParts {
   readonly aggregation: Aggregation;
   readonly inFlightLimits: InFlightLimits;
   readonly ticker: WatchTicker;
+  readonly connect: VerbHandlers["connect"];
   readonly refusal: readonly RequestMiddleware[];
 }
 
@@ -196,6 +202,7 @@ function createChain(parts: ChainParts) {
     metrics,
     ticker,
     logger,
+    connect: parts.connect,
   });
   return requestChain({
     logger,

@@ -46,6 +46,7 @@ export interface VerbParts {
   readonly metrics: Metrics;
   readonly ticker: WatchTicker;
   readonly logger: Logger;
+  readonly connect: VerbHandlers["connect"];
 }
 
 export function createVerbs(parts: VerbParts): VerbHandlers {
@@ -108,6 +109,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     watch: (ctx, resource) => handleWatch(ctx, resource, watches),
     computed: (ctx, resource) =>
       handleComputed(ctx, resource, { sources: parts.sources, representations }),
+    connect: parts.connect,
     create: explained((ctx, resource) => handleCreate(ctx, resource, writes)),
     update: explained((ctx, resource) => handleUpdate(ctx, resource, writes)),
     patch: explained((ctx, resource) => handlePatch(ctx, resource, writes)),
@@ -120,7 +122,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
  * Asks for a permission besides the one of the request's own verb: to create by a PUT (S1-GEN-18),
  * to delete what cannot be read (S1-UNS-03).
  */
-function verbAuthorizer(authorizer: Authorizer, verb: string) {
+export function verbAuthorizer(authorizer: Authorizer, verb: string) {
   return async ({ state }: RequestContext): Promise<void> => {
     const { user, info } = state;
     const attributes = { user, info: { ...info, verb } };

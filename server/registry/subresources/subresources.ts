@@ -18,6 +18,17 @@ export const PARTS: Readonly<Record<string, PartDefinition>> = Object.freeze({
   "certificates/certificatesigningrequests/approval": approval,
 });
 
+/** Ways to nodes, pods and services, named like parts. What they do is server/connect's. */
+export const CONNECTORS: ReadonlySet<string> = new Set([
+  "/nodes/proxy",
+  "/pods/attach",
+  "/pods/exec",
+  "/pods/log",
+  "/pods/portforward",
+  "/pods/proxy",
+  "/services/proxy",
+]);
+
 /** Named like parts; "group/resource" for an action by itself. */
 export const ACTIONS: Actions = Object.freeze({
   "/bindings": binding,

@@ -1,7 +1,7 @@
 /**
  * The headers of a request that is passed on, and of its answer. What belongs to one connection stays
- * behind (RFC 9110 section 7.6.1); who asks is said in the headers of a front proxy, and whatever the
- * client said of that itself is left out.
+ * behind (RFC 9110 section 7.6.1), and so does whatever the client said of who asks. Servers that
+ * decide by it are told in the headers of a front proxy.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { UserInfo } from "../request/user-info.js";
@@ -18,25 +18,35 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
+const PROTOCOLS = "sec-websocket-protocol";
+const BEARER_PROTOCOL = /^base64url\.bearer\.authorization\./;
+
 export interface ForwardedRequest {
   readonly headers: IncomingHttpHeaders;
-  readonly user: UserInfo;
   readonly auditId: string;
   readonly remoteAddress: string;
-  /** As the client addressed us. */
-  readonly host: string;
-  readonly uri: string;
 }
 
 /** Pairs of name and value, as undici takes them: name, value, name, value, ... */
 export function forwardedHeaders(request: ForwardedRequest): string[] {
-  const { headers, user, auditId, remoteAddress, host, uri } = request;
+  const { headers, auditId, remoteAddress } = request;
   const dropped = connectionHeaders(headers.connection);
   const pairs: string[] = [];
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || isOurs(name) || dropped.has(name)) continue;
-    for (const one of Array.isArray(value) ? value : [value]) pairs.push(name, one);
+    for (const one of Array.isArray(value) ? value : [value]) {
+      pairs.push(name, name === PROTOCOLS ? withoutTokens(one) : one);
+    }
   }
+  const before = headers["x-forwarded-for"];
+  pairs.push("X-Forwarded-For", [before, remoteAddress].flat().filter(Boolean).join(", "));
+  pairs.push("Audit-Id", auditId);
+  return pairs;
+}
+
+/** Says who asks, for servers that believe us. */
+export function userHeaders(user: UserInfo): string[] {
+  const pairs: string[] = [];
   pairs.push("X-Remote-User", encodeValue(user.name));
   if (user.uid !== "") pairs.push("X-Remote-Uid", encodeValue(user.uid));
   for (const group of user.groups) pairs.push("X-Remote-Group", encodeValue(group));
@@ -44,10 +54,6 @@ export function forwardedHeaders(request: ForwardedRequest): string[] {
     const name = `X-Remote-Extra-${encodeKey(key)}`;
     for (const value of values) pairs.push(name, encodeValue(value));
   }
-  const before = headers["x-forwarded-for"];
-  pairs.push("X-Forwarded-For", [before, remoteAddress].flat().filter(Boolean).join(", "));
-  pairs.push("X-Forwarded-Host", host, "X-Forwarded-Proto", "https", "X-Forwarded-Uri", uri);
-  pairs.push("Audit-Id", auditId);
   return pairs;
 }
 
@@ -64,6 +70,15 @@ export function answerHeaders(raw: readonly (Buffer | string)[]): [string, strin
     const lower = name.toLowerCase();
     return !HOP_BY_HOP.has(lower) && !dropped.has(lower) && lower !== "audit-id";
   });
+}
+
+/** The token of a browser is ours to see, and nobody else's. */
+function withoutTokens(protocols: string): string {
+  return protocols
+    .split(",")
+    .map((protocol) => protocol.trim())
+    .filter((protocol) => !BEARER_PROTOCOL.test(protocol))
+    .join(", ");
 }
 
 /** Says nothing that this server has not found out itself. */

@@ -1,0 +1,92 @@
+/**
+ * Connecting to nodes, pods and services: what leads a client to a process, and not to an object.
+ *
+ *   GET  .../pods/web/log            logs.ts      the agent of the pod's node is asked, its answer streams
+ *   POST .../pods/web/exec           streams.ts   the agent is asked for another protocol, as the client did
+ *   GET  .../pods/web/attach                        SPDY, WebSocket       bytes go through as they are
+ *   GET  .../pods/web/portforward                   WebSocket, SPDY       translate.ts, tunnel.ts
+ *   ANY  .../services/web/proxy/x    proxies.ts   the request goes on to a pod, or to the agent
+ *
+ * Requests come authorized. All but logs are admitted (CONNECT) with their options as the object; where
+ * to go is decided by the view as it is now. Connections and what they need are server/proxy's.
+ */
+import type { AdmissionAttributes } from "../admission/admission.js";
+import type { ApiObject } from "../api/meta.js";
+import { formatGroupVersion } from "../api/names.js";
+import { badRequest } from "../api/status.js";
+import { remarksOf } from "../endpoints/writes/write-options.js";
+import type { ConnectResource } from "../kinds/served-resource.js";
+import { reachNow } from "../request/reach-now.js";
+import type { RequestContext } from "../request/request-state.js";
+import type { ConnectServices } from "./connect-services.js";
+import { sendLog } from "./logs.js";
+import { portForwardOptions, type StreamOptions, streamOptions } from "./options.js";
+import { proxiedPath, proxyToNode, proxyToPod, proxyToService } from "./proxies.js";
+import { connectToPorts, connectToProcess } from "./streams.js";
+
+/** @throws {StatusError} and what ends the request */
+export async function handleConnect(
+  ctx: RequestContext,
+  resource: ConnectResource,
+  services: ConnectServices,
+): Promise<void> {
+  const { state } = ctx;
+  const { query, subresource } = state.info;
+  if (!state.isFresh) await reachNow(services.freshness, state);
+  if (resource.connector === "/pods/log") return await sendLog(ctx, services);
+  if (query.has("dryRun")) throw badRequest("dryRun is not supported");
+  const admitted = <Options extends object>(options: Options) =>
+    admit(ctx, resource, options, services);
+  switch (resource.connector) {
+    case "/pods/exec":
+    case "/pods/attach": {
+      const isExec = subresource === "exec";
+      // Before anybody else is asked: by a WebSocket, the request's own verb only reads.
+      await services.authorizeCreate?.(ctx);
+      const options: StreamOptions = await admitted(streamOptions(query, isExec));
+      return await connectToProcess(ctx, options, services);
+    }
+    case "/pods/portforward": {
+      await services.authorizeCreate?.(ctx);
+      return await connectToPorts(ctx, await admitted(portForwardOptions(query)), services);
+    }
+    case "/pods/proxy":
+      return await proxyToPod(ctx, await admitted(proxiedPath(state.info)), services);
+    case "/services/proxy":
+      return await proxyToService(ctx, await admitted(proxiedPath(state.info)), services);
+    default:
+      return await proxyToNode(ctx, await admitted(proxiedPath(state.info)), services);
+  }
+}
+
+/** @returns the options as admission left them. @throws {StatusError} */
+async function admit<Options extends object>(
+  ctx: RequestContext,
+  resource: ConnectResource,
+  options: Options,
+  { admission }: ConnectServices,
+): Promise<Options> {
+  const { state } = ctx;
+  const { info, user } = state;
+  if (admission?.handles("CONNECT", resource, info.subresource) !== true) return options;
+  const { kind, group, version } = resource;
+  const apiVersion = formatGroupVersion({ group, version });
+  const attributes: AdmissionAttributes & { object: ApiObject } = {
+    operation: "CONNECT",
+    resource,
+    served: resource,
+    subresource: info.subresource,
+    namespace: info.namespace,
+    name: info.name,
+    object: { kind, apiVersion, metadata: {}, ...options },
+    oldObject: undefined,
+    options: { isDryRun: false },
+    user,
+    warn: (text) => state.addWarning(text),
+    ...remarksOf(ctx),
+  };
+  await admission.mutate(attributes, state);
+  await admission.validate(attributes, state);
+  // What plugins leave is of the resource's type again: their patches go through its codec.
+  return attributes.object as unknown as Options;
+}

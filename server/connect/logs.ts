@@ -1,0 +1,60 @@
+/** pods/log: a container's log, as the agent of its node gives it, without waiting for more of it. */
+import { invalid } from "../api/status.js";
+import { sendAnswer } from "../proxy/pass-request.js";
+import type { RequestContext } from "../request/request-state.js";
+import { answeredFailure, unreachedAgent } from "./agent-failures.js";
+import type { ConnectServices } from "./connect-services.js";
+import { type LogOptions, logOptions, logParameters, problemsOfLogOptions } from "./log-options.js";
+import { containerOf, podNamed } from "./targets.js";
+
+/** Of an answer that is no log: words for people. */
+const REFUSAL_BYTES_MAX = 10 * 1024;
+
+/** @throws {StatusError} */
+export async function sendLog(ctx: RequestContext, services: ConnectServices): Promise<void> {
+  const { info, signal } = ctx.state;
+  const { splitsLogs } = services.features;
+  const options = logOptions(info.query, splitsLogs);
+  const problems = problemsOfLogOptions(options);
+  if (problems.length > 0) throw invalid({ group: "", kind: "PodLogOptions" }, info.name, problems);
+  const pod = podNamed(services.view, info.namespace, info.name);
+  const container = containerOf(pod, options.container);
+  const nodeName = pod.spec?.nodeName ?? "";
+  if (nodeName === "") {
+    // Nothing has run yet, so that nothing was logged.
+    ctx.status = 204;
+    return;
+  }
+  const kubelet = services.kubelets.of(nodeName);
+  const path = `/containerLogs/${info.namespace}/${info.name}/${container}${queryOf(options, splitsLogs)}`;
+  const where = `Get "https://${kubelet.host}:${kubelet.port}${path}"`;
+  try {
+    const pool = kubelet.pool({ skipsVerification: options.skipsVerification });
+    const answer = await pool.request({ method: "GET", path, signal });
+    const { statusCode, body } = answer;
+    if (statusCode < 200 || statusCode > 206) {
+      const text = await readSome(body);
+      throw answeredFailure(statusCode, text, info.name);
+    }
+    sendAnswer(ctx, { status: 200, headers: [["Content-Type", "text/plain"]], body });
+  } catch (error) {
+    throw unreachedAgent(error, signal, where);
+  }
+}
+
+function queryOf(options: LogOptions, splitsLogs: boolean): string {
+  const parameters = logParameters(options, splitsLogs);
+  return parameters === "" ? "" : `?${parameters}`;
+}
+
+/** The beginning of a body; the rest is not waited for. */
+async function readSome(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= REFUSAL_BYTES_MAX) break;
+  }
+  return Buffer.concat(chunks).subarray(0, REFUSAL_BYTES_MAX).toString("utf8");
+}

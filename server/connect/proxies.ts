@@ -1,0 +1,179 @@
+/**
+ * proxy of pods, services and nodes: any request goes on to what listens there. The path is what stands
+ * behind `proxy`, cleaned, so that it does not lead out of the place; answers that name places of their
+ * own are changed so that they lead through here again (rewrite.ts). Redirects are the client's affair.
+ *
+ * Names are `name`, `name:port` or `scheme:name:port`. Certificates of pods are not verified: they are
+ * reached by address, and nobody issues certificates for those.
+ */
+import { posix } from "node:path";
+import type { Pool } from "undici";
+import { badRequest, StatusError, serviceUnavailable } from "../api/status.js";
+import { NO_IDENTITY } from "../proxy/connection-pools.js";
+import { describeFailure } from "../proxy/failures.js";
+import { forwardedHeaders } from "../proxy/forwarded-headers.js";
+import { passRequest } from "../proxy/pass-request.js";
+import { openUpgrade, passOutcome } from "../proxy/pass-upgrade.js";
+import type { RequestInfo } from "../request/request-info.js";
+import type { RequestContext } from "../request/request-state.js";
+import { upgradeTo } from "../request/upgrade.js";
+import type { ConnectServices } from "./connect-services.js";
+import type { ProxyOptions } from "./options.js";
+import {
+  isProxyable,
+  locatePod,
+  locateService,
+  type ProxyName,
+  parseProxyName,
+} from "./proxy-places.js";
+import { rewriteAnswer } from "./rewrite.js";
+
+/** Where a request goes. */
+interface Backend {
+  readonly pool: Pool;
+  /** "10.1.2.3:8080", as answers name it. */
+  readonly host: string;
+}
+
+const INSECURE = Object.freeze({
+  skipsVerification: true,
+  authorities: "",
+  identity: NO_IDENTITY,
+});
+
+/** What stands behind `proxy` in the path: with its slashes, "" when there is nothing. */
+export function proxiedPath({ subpath, path }: RequestInfo): ProxyOptions {
+  const rest = path.endsWith("/") && !subpath.endsWith("/") ? `${subpath}/` : subpath;
+  return rest === "" ? {} : { path: rest };
+}
+
+/** @throws {StatusError} */
+export async function proxyToPod(
+  ctx: RequestContext,
+  options: ProxyOptions,
+  services: ConnectServices,
+): Promise<void> {
+  const { namespace } = ctx.state.info;
+  const name = nameOf(ctx, "pod");
+  const place = locatePod(services.view, namespace, name);
+  await pass(ctx, options, backendAt(services, name, place));
+}
+
+/** @throws {StatusError} */
+export async function proxyToService(
+  ctx: RequestContext,
+  options: ProxyOptions,
+  services: ConnectServices,
+): Promise<void> {
+  const { namespace } = ctx.state.info;
+  const name = nameOf(ctx, "service");
+  const place = locateService(services, namespace, name, ctx.state.info.name);
+  await pass(ctx, options, backendAt(services, name, place));
+}
+
+/** To the agent; by another port, to whatever listens there. @throws {StatusError} */
+export async function proxyToNode(
+  ctx: RequestContext,
+  options: ProxyOptions,
+  services: ConnectServices,
+): Promise<void> {
+  const name = nameOf(ctx, "node");
+  const kubelet = services.kubelets.of(name.name);
+  const { host } = kubelet;
+  if (name.port === "" || name.port === String(kubelet.port)) {
+    const pool = kubelet.pool();
+    return await pass(ctx, options, { pool, host: `${host}:${kubelet.port}` });
+  }
+  if (!isProxyable(host)) throw badRequest("address not allowed");
+  await pass(ctx, options, backendAt(services, name, { host, port: portNumber(name) }));
+}
+
+function nameOf(ctx: RequestContext, what: string): ProxyName {
+  const asked = ctx.state.info.name;
+  const name = parseProxyName(asked);
+  if (name === undefined) throw badRequest(`invalid ${what} request ${JSON.stringify(asked)}`);
+  return name;
+}
+
+function portNumber({ port }: ProxyName): number {
+  const number = Number(port);
+  if (!/^\d+$/.test(port) || number < 1 || number > 65_535) {
+    throw serviceUnavailable(`error trying to reach service: unknown port ${JSON.stringify(port)}`);
+  }
+  return number;
+}
+
+function backendAt(
+  { pools }: ConnectServices,
+  { scheme }: ProxyName,
+  { host, port }: { readonly host: string; readonly port: number },
+): Backend {
+  const tls = scheme === "https" && { tls: INSECURE };
+  return { pool: pools.of({ scheme, host, port, ...tls }), host: `${host}:${port}` };
+}
+
+async function pass(
+  ctx: RequestContext,
+  { path: asked = "" }: ProxyOptions,
+  { pool, host }: Backend,
+): Promise<void> {
+  const { state, req } = ctx;
+  const { info, signal } = state;
+  const upgrade = upgradeTo(req);
+  const query = queryOf(req.url ?? "");
+  const isRead = ctx.method === "GET" || ctx.method === "HEAD";
+  if (asked === "" && upgrade === undefined && isRead) {
+    // Relative links of what is there would lead elsewhere.
+    ctx.status = 301;
+    ctx.set("Location", `${encodePath(info.path)}/${query}`);
+    ctx.body = null;
+    // Koa takes an empty body for another status.
+    ctx.status = 301;
+    return;
+  }
+  const path = `${encodePath(posix.join("/", asked))}${query}`;
+  const headers = [
+    ...forwardedHeaders({
+      headers: req.headers,
+      auditId: state.auditId,
+      remoteAddress: req.socket?.remoteAddress ?? "",
+    }),
+    ...["host", ctx.host, "X-Forwarded-Uri", encodePath(info.path)],
+  ];
+  try {
+    if (upgrade !== undefined) {
+      const { protocol } = upgrade;
+      const request = { pool, method: ctx.method, path, headers, protocol, signal };
+      return passOutcome(ctx, upgrade, await openUpgrade(request));
+    }
+    const places = { base: encodePath(baseOf(info)), hosts: [host, ctx.host] };
+    await passRequest(ctx, { pool, path, headers, change: rewriteAnswer(places) });
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (ctx.headerSent || error instanceof StatusError) throw error;
+    throw serviceUnavailable(`error trying to reach service: ${describeFailure(error)}`);
+  }
+}
+
+/** The path up to `proxy`. */
+function baseOf({
+  apiPrefix,
+  version,
+  namespace,
+  resource,
+  name,
+  subresource,
+}: RequestInfo): string {
+  const scope = namespace === "" ? "" : `/namespaces/${namespace}`;
+  return `/${apiPrefix}/${version}${scope}/${resource}/${name}/${subresource}`;
+}
+
+function queryOf(url: string): string {
+  const start = url.indexOf("?");
+  return start === -1 ? "" : url.slice(start);
+}
+
+/** Of a decoded path. */
+function encodePath(path: string): string {
+  return encodeURI(path).replaceAll("?", "%3F").replaceAll("#", "%23");
+}

@@ -1,0 +1,240 @@
+/**
+ * The channels of a WebSocket (v5.channel) as streams of SPDY, for agents that do not take WebSockets.
+ *
+ *   WebSocket                          SPDY to the agent
+ *   0 stdin      {0, bytes}      ─►    stream "stdin"
+ *   1 stdout     {1, bytes}      ◄─    stream "stdout"
+ *   2 stderr     {2, bytes}      ◄─    stream "stderr"
+ *   3 error      {3, Status}     ◄─    stream "error": how it ended; the last message
+ *   4 resize     {4, size}       ─►    stream "resize"
+ *   255 close    {255, 0}        ─►    the end of "stdin"
+ *
+ * The client's WebSocket is opened first: from then on failures are told on the error channel. Who is
+ * slow on one side is waited for on the other; when the client goes, so does the agent's connection.
+ */
+import type { WebSocket } from "ws";
+import type { Naming } from "../api/naming.js";
+import { internalError, type Status, StatusError } from "../api/status.js";
+import { describeFailure } from "../proxy/failures.js";
+import { openUpgrade, type UpgradeOutcome, type UpgradeRequest } from "../proxy/pass-upgrade.js";
+import type { RequestContext } from "../request/request-state.js";
+import type { Upgrade } from "../request/upgrade.js";
+import { SpdySession, type SpdyStream } from "../spdy/session.js";
+import type { StreamOptions } from "./options.js";
+import { acceptWebSocket, bytesOf, sendMessage } from "./server-web-socket.js";
+
+export interface Translation {
+  readonly naming: Naming;
+  /** How the agent is asked. */
+  readonly asked: UpgradeRequest;
+  /** Told the code of what became of it. */
+  readonly onEnd: (code: number) => void;
+}
+
+const CHANNEL = Object.freeze({ stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 });
+
+/** How long the agent may take for the streams of one connection. */
+const STREAMS_TIMEOUT_MS = 30_000;
+/** Of what is told at the end. */
+const STATUS_BYTES_MAX = 64 * 1024;
+/** RFC 6455 section 7.4.1: a normal closure. */
+const CLOSE_NORMAL = 1000;
+/** How long the client may take to agree that it is over. */
+const CLOSE_TIMEOUT_MS = 5_000;
+
+/** Of a status that a process gave with its end. */
+const NON_ZERO_EXIT = "NonZeroExitCode";
+
+/** Returns when it is over. @throws {StatusError} 400, when the client's side cannot be opened */
+export async function translate(
+  ctx: RequestContext,
+  upgrade: Upgrade,
+  options: StreamOptions,
+  { naming, asked, onEnd }: Translation,
+): Promise<void> {
+  let client: WebSocket;
+  try {
+    client = acceptWebSocket(ctx, upgrade, `v5.channel.${naming.groupDomain}`);
+  } catch (error) {
+    onEnd(400);
+    throw error;
+  }
+  const inbox = new Inbox(client);
+  // What a client waits for that has nothing to say.
+  const first = options.stdout ? "stdout" : options.stderr ? "stderr" : "error";
+  void sendMessage(client, Buffer.from([CHANNEL[first]]));
+  let end: { status: object; code: number };
+  try {
+    end = await run(client, inbox, options, { naming, asked });
+  } catch (error) {
+    const told =
+      error instanceof StatusError
+        ? error
+        : internalError(error instanceof Error ? describeFailure(error) : String(error));
+    end = { status: told.status, code: told.code };
+  }
+  onEnd(end.code);
+  await sendMessage(client, Buffer.from([CHANNEL.error]), Buffer.from(JSON.stringify(end.status)));
+  client.close(CLOSE_NORMAL);
+  const timer = setTimeout(() => client.terminate(), CLOSE_TIMEOUT_MS);
+  client.once("close", () => clearTimeout(timer));
+}
+
+async function run(
+  client: WebSocket,
+  inbox: Inbox,
+  options: StreamOptions,
+  { naming, asked }: Pick<Translation, "naming" | "asked">,
+): Promise<{ status: object; code: number }> {
+  const version = `v4.channel.${naming.groupDomain}`;
+  const headers = [...asked.headers, "x-stream-protocol-version", version];
+  const outcome = await openUpgrade({ ...asked, headers });
+  if (outcome.type === "answered") throw refusalOf(outcome);
+  const session = new SpdySession(outcome.socket, { isClient: true });
+  const cut = () => session.destroy();
+  client.once("close", cut);
+  if (client.readyState !== client.OPEN) cut();
+  const timer = setTimeout(cut, STREAMS_TIMEOUT_MS);
+  try {
+    const open = (streamtype: string) => session.open({ streamtype });
+    const error = await open("error");
+    const ended = readStatus(error);
+    // Whoever fails first is who is heard; this one may come later.
+    ended.catch(() => {});
+    const { tty } = options;
+    // All of them before any data, which could keep the agent from seeing the next.
+    const stdin = options.stdin ? await open("stdin") : undefined;
+    const stdout = options.stdout ? await open("stdout") : undefined;
+    // A terminal has one output.
+    const stderr = options.stderr && !tty ? await open("stderr") : undefined;
+    const resize = tty ? await open("resize") : undefined;
+    clearTimeout(timer);
+    inbox.deliver(CHANNEL.stdin, stdin);
+    inbox.deliver(CHANNEL.resize, resize);
+    await Promise.all([
+      stdout && passOutput(stdout, CHANNEL.stdout, client),
+      stderr && passOutput(stderr, CHANNEL.stderr, client),
+    ]);
+    return await ended;
+  } finally {
+    clearTimeout(timer);
+    client.off("close", cut);
+    session.close();
+  }
+}
+
+/**
+ * What the client says, from the first message on: it is not listened to faster than its streams take
+ * it, and not at all before they are there.
+ */
+class Inbox {
+  readonly #client: WebSocket;
+  readonly #streams = new Map<number, SpdyStream | undefined>();
+  readonly #waiting: Buffer[] = [];
+
+  constructor(client: WebSocket) {
+    this.#client = client;
+    client.on("message", (message) => {
+      this.#waiting.push(bytesOf(message));
+      this.#work();
+    });
+  }
+
+  /** Where messages of a channel go; undefined = they are thrown away. */
+  deliver(channel: number, stream: SpdyStream | undefined): void {
+    this.#streams.set(channel, stream);
+    stream?.on("drain", () => this.#work());
+    stream?.resume();
+    this.#work();
+  }
+
+  #work(): void {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      const [channel = 0, closed] = next;
+      const isClose = channel === CHANNEL.close;
+      const meant = isClose ? (closed ?? 0) : channel;
+      const isKnown = meant === CHANNEL.stdin || meant === CHANNEL.resize;
+      const stream = this.#streams.get(meant);
+      const mustWait = isKnown && (!this.#streams.has(meant) || stream?.writableNeedDrain === true);
+      if (mustWait) {
+        // What was received already still comes; it is bounded by what a socket reads at once.
+        this.#client.pause();
+        return;
+      }
+      this.#waiting.shift();
+      if (stream === undefined || stream.writableEnded || stream.destroyed) continue;
+      if (isClose) stream.end();
+      else if (next.length > 1) stream.write(next.subarray(1));
+    }
+    this.#client.resume();
+  }
+}
+
+/** Resolves at the output's end. */
+function passOutput(stream: SpdyStream, channel: number, client: WebSocket): Promise<void> {
+  const head = Buffer.from([channel]);
+  // Nothing is said on it.
+  stream.end();
+  return new Promise((resolve, reject) => {
+    stream.on("data", (chunk: Buffer) => {
+      stream.pause();
+      void sendMessage(client, head, chunk).then(() => stream.resume());
+    });
+    stream.once("end", resolve);
+    stream.once("error", reject);
+    stream.once("close", resolve);
+  });
+}
+
+/** How the process ended; nothing = well. */
+function readStatus(stream: SpdyStream): Promise<{ status: object; code: number }> {
+  stream.end();
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    stream.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= STATUS_BYTES_MAX) chunks.push(chunk);
+    });
+    stream.once("end", () => {
+      try {
+        resolve(statusOf(Buffer.concat(chunks).toString("utf8")));
+      } catch (error) {
+        reject(error);
+      }
+    });
+    stream.once("error", (error) => {
+      reject(new Error(`error reading from error stream: ${error.message}`));
+    });
+  });
+}
+
+const SUCCESS = Object.freeze({ metadata: {}, status: "Success" });
+
+function statusOf(text: string): { status: object; code: number } {
+  if (text === "") return { status: SUCCESS, code: 200 };
+  let status: Partial<Status>;
+  try {
+    status = JSON.parse(text) as Partial<Status>;
+  } catch {
+    throw new Error(`error stream protocol error: unknown error (${text.slice(0, 200)})`);
+  }
+  if (status.status === "Success") return { status: SUCCESS, code: 200 };
+  // A process that fails has been run as it was asked for.
+  const code = status.reason === NON_ZERO_EXIT ? 200 : (status.code ?? 500);
+  return { status, code };
+}
+
+/** Why the agent did not agree, in its own words where it answered with a Status. */
+function refusalOf({ body }: Extract<UpgradeOutcome, { type: "answered" }>): StatusError {
+  const text = body.toString("utf8").trim();
+  try {
+    const status = JSON.parse(text) as Partial<Status>;
+    if (status.kind === "Status" && typeof status.code === "number") {
+      return new StatusError(status as Status);
+    }
+  } catch {
+    // Words.
+  }
+  return internalError(`unable to upgrade connection: ${text}`);
+}

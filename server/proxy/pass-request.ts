@@ -1,0 +1,81 @@
+/**
+ * Passing one request on: bodies of both sides stream with back-pressure, nothing that was sent is sent
+ * again, redirects are the client's affair, and when the client goes the other side hears of it.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Pool } from "undici";
+import type { RequestContext } from "../request/request-state.js";
+import { answerHeaders } from "./forwarded-headers.js";
+
+export interface PassedRequest {
+  readonly pool: Pool;
+  /** With the query, percent-encoded. */
+  readonly path: string;
+  /** Pairs of name and value, as forwardedHeaders makes them. */
+  readonly headers: readonly string[];
+  /** Makes another answer of what was received. */
+  readonly change?: (answer: PassedAnswer) => PassedAnswer;
+}
+
+export interface PassedAnswer {
+  readonly status: number;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: Readable;
+}
+
+/** @throws {Error} of undici and of the network, before an answer is begun; the signal's reason */
+export async function passRequest(ctx: RequestContext, passed: PassedRequest): Promise<void> {
+  const { req, state } = ctx;
+  const headers = [...passed.headers];
+  const hasBody = carriesBody(req);
+  const length = req.headers["content-length"];
+  if (hasBody && length !== undefined) headers.push("content-length", length);
+  const answer = await passed.pool.request({
+    method: ctx.method as "GET",
+    path: passed.path,
+    headers,
+    body: hasBody ? (req as IncomingMessage) : null,
+    responseHeaders: "raw",
+    signal: state.signal,
+  });
+  const received: PassedAnswer = {
+    status: answer.statusCode,
+    headers: answerHeaders(answer.headers as unknown as (Buffer | string)[]),
+    body: answer.body,
+  };
+  sendAnswer(ctx, passed.change?.(received) ?? received);
+}
+
+/** Begins the answer; what comes of it streams on by itself. */
+export function sendAnswer(ctx: RequestContext, { status, headers, body }: PassedAnswer): void {
+  const { res, state } = ctx;
+  ctx.respond = false;
+  res.statusCode = status;
+  const byName = new Map<string, string[]>();
+  for (const [name, value] of headers) {
+    const known = byName.get(name);
+    if (known === undefined) byName.set(name, [value]);
+    else known.push(value);
+  }
+  for (const [name, values] of byName) {
+    res.setHeader(name, values.length === 1 ? (values[0] as string) : values);
+  }
+  res.setHeader("Audit-Id", state.auditId);
+  // A watch has headers long before its first event.
+  res.flushHeaders();
+  body.on("data", (chunk: Buffer) => {
+    state.bytesSent += chunk.length;
+  });
+  // A handler is done when its answer is under way; a broken one is cut, so that nobody takes it for whole.
+  void pipeline(body, res).catch(() => res.destroy());
+}
+
+function carriesBody(request: IncomingMessage | Http2ServerRequest): boolean {
+  const length = request.headers["content-length"];
+  if (length !== undefined) return length !== "0";
+  if (request.httpVersionMajor < 2) return request.headers["transfer-encoding"] !== undefined;
+  return !(request as Http2ServerRequest).stream.endAfterHeaders;
+}

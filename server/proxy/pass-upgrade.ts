@@ -1,0 +1,137 @@
+/**
+ * Passing an upgrade on: the other side is asked for the protocol first. When it agrees, the client
+ * hears so and bytes go both ways; otherwise the client gets the other side's answer.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Socket } from "node:net";
+import { type Duplex, Readable } from "node:stream";
+import type { Dispatcher, Pool } from "undici";
+import type { RequestContext } from "../request/request-state.js";
+import type { Upgrade } from "../request/upgrade.js";
+import { answerHeaders } from "./forwarded-headers.js";
+import { sendAnswer } from "./pass-request.js";
+
+export interface UpgradeRequest {
+  readonly pool: Pool;
+  readonly method: string;
+  readonly path: string;
+  /** Pairs of name and value, without those that ask for the upgrade. */
+  readonly headers: readonly string[];
+  readonly protocol: string;
+  readonly signal: AbortSignal;
+}
+
+export type UpgradeOutcome =
+  | {
+      readonly type: "agreed";
+      readonly headers: IncomingHttpHeaders;
+      readonly socket: Duplex;
+    }
+  | {
+      readonly type: "answered";
+      readonly status: number;
+      readonly headers: readonly (readonly [string, string])[];
+      readonly body: Buffer;
+    };
+
+/** Of an answer that is no agreement: words for people. What is more is left out. */
+const ANSWER_BYTES_MAX = 64 * 1024;
+/** How long the other side may take to begin what was asked for; runtimes of containers are slow. */
+const ANSWER_TIMEOUT_MS = 120_000;
+/** How long the second half of a connection may go on after the first has ended. */
+const LINGER_MS = 10_000;
+
+/** @throws {Error} of undici and of the network; the signal's reason */
+export function openUpgrade(request: UpgradeRequest): Promise<UpgradeOutcome> {
+  const { pool, method, path, headers, protocol, signal } = request;
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let kept = 0;
+    let answer: { status: number; headers: [string, string][] } | undefined;
+    let abort = () => reject(signal.reason);
+    const onAbort = () => abort();
+    const settle = (what: () => void) => {
+      signal.removeEventListener("abort", onAbort);
+      what();
+    };
+    signal.addEventListener("abort", onAbort);
+    if (signal.aborted) return settle(abort);
+    const options = { method: method as "GET", path, headers: [...headers] };
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart(controller) {
+        abort = () => controller.abort(signal.reason as Error);
+        if (signal.aborted) abort();
+      },
+      onRequestUpgrade(_controller, _status, received, socket) {
+        socket.on("error", () => {});
+        settle(() => resolve({ type: "agreed", headers: received, socket }));
+      },
+      onResponseStart(controller, status) {
+        const raw = (controller as unknown as { rawHeaders: (Buffer | string)[] }).rawHeaders;
+        answer = { status, headers: answerHeaders(raw) };
+      },
+      onResponseData(_controller, chunk) {
+        const room = ANSWER_BYTES_MAX - kept;
+        if (room > 0) chunks.push(Buffer.from(chunk.subarray(0, room)));
+        kept += chunk.length;
+      },
+      onResponseEnd() {
+        const { status, headers: received } = answer ?? { status: 502, headers: [] };
+        const body = Buffer.concat(chunks);
+        settle(() => resolve({ type: "answered", status, headers: received, body }));
+      },
+      onResponseError(_controller, error) {
+        settle(() => reject(signal.aborted ? signal.reason : error));
+      },
+    };
+    const timeouts = { headersTimeout: ANSWER_TIMEOUT_MS, bodyTimeout: LINGER_MS };
+    pool.dispatch({ ...options, ...timeouts, upgrade: protocol }, handler);
+  });
+}
+
+/** Gives the client what the other side said, and joins the two when that was yes. */
+export function passOutcome(
+  ctx: RequestContext,
+  { socket, head }: Pick<Upgrade, "socket" | "head">,
+  outcome: UpgradeOutcome,
+): void {
+  if (outcome.type === "answered") {
+    const { status, headers, body } = outcome;
+    sendAnswer(ctx, {
+      status,
+      headers: headers.filter(([name]) => name.toLowerCase() !== "content-length"),
+      body: Readable.from(body.length === 0 ? [] : [body]),
+    });
+    return;
+  }
+  ctx.status = 101;
+  ctx.respond = false;
+  const lines = Object.entries(outcome.headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [value].flat().map((one) => `${name}: ${one}`),
+  );
+  lines.push(`Audit-Id: ${ctx.state.auditId}`);
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join("\r\n")}\r\n\r\n`);
+  if (head.length > 0) outcome.socket.write(head);
+  joinSockets(socket, outcome.socket);
+}
+
+/** Bytes go both ways until both sides have ended; an error on one ends the other. */
+export function joinSockets(client: Socket | Duplex, server: Duplex): void {
+  let timer: NodeJS.Timeout | undefined;
+  if ("setTimeout" in client) client.setTimeout(0);
+  const cut = () => {
+    clearTimeout(timer);
+    client.destroy();
+    server.destroy();
+  };
+  const linger = () => {
+    timer ??= setTimeout(cut, LINGER_MS);
+  };
+  for (const side of [client, server]) side.on("error", cut).on("close", cut).once("end", linger);
+  if (client.destroyed || server.destroyed) {
+    cut();
+    return;
+  }
+  client.pipe(server);
+  server.pipe(client);
+}

@@ -1,0 +1,106 @@
+/** Wiring of what connects to nodes, pods and services: certificates, connections, counters. */
+import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
+import type { Config } from "../config/config.js";
+import { handleConnect } from "../connect/connect.js";
+import type { ConnectCounts, ConnectServices } from "../connect/connect-services.js";
+import { Kubelets } from "../connect/kubelets.js";
+import type { VerbHandlers } from "../endpoints/dispatch.js";
+import type { Metrics } from "../http/metrics.js";
+import { ConnectionPools } from "../proxy/connection-pools.js";
+import type { Registry } from "../registry/generic/registry.js";
+import type { RequestContext } from "../request/request-state.js";
+import { fileReader, identityReader } from "./client-identity.js";
+
+export interface Connecting {
+  readonly handler: VerbHandlers["connect"];
+  /** Ends what is open to nodes and pods. */
+  close(): void;
+}
+
+export interface ConnectingParts {
+  readonly config: Config;
+  readonly registry: Registry;
+  readonly freshness: FreshnessBarrier;
+  readonly metrics: Metrics;
+  /** Asks for the permission to create what the request names. @throws {StatusError} 403 */
+  readonly authorizeCreate: (ctx: RequestContext) => Promise<void>;
+}
+
+/** Pods, and ports of nodes, whose connections are kept. */
+const PLACES_MAX = 1_000;
+/** To pods; upstream waits as long. */
+const CONNECT_TIMEOUT_MS = 30_000;
+
+export function createConnecting(parts: ConnectingParts): Connecting {
+  const { config, registry, freshness, metrics, authorizeCreate } = parts;
+  const { features, kubeletCertificateAuthority: authority } = config;
+  const kubelets = new Kubelets({
+    view: registry.view,
+    preferredAddressTypes: config.kubeletPreferredAddressTypes,
+    defaultPort: config.kubeletPort,
+    connectTimeoutMs: config.kubeletTimeoutMs,
+    authorities: authority === "" ? () => "" : fileReader(authority),
+    identity: identityReader(config.kubeletClientCertificate, config.kubeletClientKey),
+  });
+  const pools = new ConnectionPools({
+    placesMax: PLACES_MAX,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+  });
+  const services: ConnectServices = {
+    naming: registry.naming,
+    view: registry.view,
+    freshness,
+    admission: registry.admission,
+    kubelets,
+    pools,
+    ...(features.AuthorizePodWebsocketUpgradeCreatePermission && { authorizeCreate }),
+    features: {
+      translates: features.TranslateStreamCloseWebsocketRequests,
+      tunnels: features.PortForwardWebsockets,
+      extendsWebSockets: features.ExtendWebSocketsToKubelet,
+      splitsLogs: features.PodLogsQuerySplitStreams,
+    },
+    counts: createCounts(metrics),
+  };
+  metrics.gauge(
+    {
+      name: "apiserver_connected_places",
+      help: "Places whose connections are kept: agents of nodes, and pods that are proxied to.",
+      labelNames: ["type"],
+    },
+    (set) => {
+      set(kubelets.size, "node");
+      set(pools.size, "pod");
+    },
+  );
+  return {
+    handler: (ctx, resource) => handleConnect(ctx, resource, services),
+    close() {
+      kubelets.close();
+      pools.close();
+    },
+  };
+}
+
+function createCounts(metrics: Metrics): ConnectCounts {
+  const webSockets = metrics.counter({
+    name: "apiserver_websocket_streaming_requests_total",
+    help: "WebSocket streaming requests (exec/attach/portforward) by subresource and by who handles them: proxied_to_kubelet, or translated_at_apiserver.",
+    labelNames: ["subresource", "proxy_type"],
+  });
+  const translated = metrics.counter({
+    name: "apiserver_stream_translator_requests_total",
+    help: "Requests that were handled by the translation of WebSockets to SPDY, by the code of their end.",
+    labelNames: ["code"],
+  });
+  const tunneled = metrics.counter({
+    name: "apiserver_stream_tunnel_requests_total",
+    help: "Requests that were handled by tunnels of SPDY through WebSockets, by the code of their beginning.",
+    labelNames: ["code"],
+  });
+  return {
+    webSocket: (subresource, way) => webSockets.add(1, subresource, way),
+    translated: (code) => translated.add(1, String(code)),
+    tunneled: (code) => tunneled.add(1, String(code)),
+  };
+}
