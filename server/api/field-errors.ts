@@ -12,6 +12,11 @@ export function invalidValue(field: string, value: unknown, why: string): FieldE
   };
 }
 
+/** A value that is wrong and too large to be shown. */
+export function invalidWhole(field: string, why: string): FieldError {
+  return { reason: "FieldValueInvalid", field, message: `Invalid value: ${why}` };
+}
+
 export function requiredValue(field: string, why = ""): FieldError {
   return {
     reason: "FieldValueRequired",
@@ -36,7 +41,7 @@ export function tooLongValue(field: string, bytesMax: number): FieldError {
   return {
     reason: "FieldValueTooLong",
     field,
-    message: `Too long: may not be more than ${bytesMax} bytes`,
+    message: `Too long: may not be more than ${bytesMax} ${bytesMax === 1 ? "byte" : "bytes"}`,
   };
 }
 
@@ -62,6 +67,11 @@ export function notFoundValue(field: string, value: unknown, why = ""): FieldErr
   };
 }
 
+/** What a client cannot mend by itself, told of a field all the same. */
+export function internalProblem(field: string, why: string): FieldError {
+  return { reason: "InternalError", field, message: `Internal error: ${why}` };
+}
+
 export function tooManyItems(field: string, count: number, max: number): FieldError {
   return {
     reason: "FieldValueTooMany",
@@ -70,10 +80,15 @@ export function tooManyItems(field: string, count: number, max: number): FieldEr
   };
 }
 
-/** How messages show a value: JSON, with `null` for nothing. */
+/** How messages show a value: JSON, with `null` for nothing, and no markup in what is not a text. */
 function showValue(value: unknown): string {
   if (value === undefined || value === null) return "null";
-  return JSON.stringify(value, (_key, item: unknown) =>
+  const text = JSON.stringify(value, (_key, item: unknown) =>
     typeof item === "bigint" ? Number(item) : item,
   );
+  return typeof value === "object" ? text.replace(/[<>&]/g, escaped) : text;
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

@@ -14,6 +14,8 @@ interface Bound {
   readonly size: number;
   /** A text or a number: comparing it ends with its own size. */
   readonly isScalar?: true;
+  /** Part of a variable, so that it and all that is in it came with one request. */
+  readonly isGiven?: true;
   /** Of elements, or of the values of a map. */
   readonly element: () => Bound;
   readonly field: (name: string) => Bound;
@@ -252,24 +254,31 @@ class Estimator {
     switch (type.kind) {
       case "list": {
         const element = part(type.element, `${path}[]`);
-        return { size, element, field: element };
+        return { size, isGiven: true, element, field: element };
       }
       case "map": {
         const element = part(type.value, `${path}[]`);
         // A key that has a bound of its own has its name in the path.
-        return { size, element, field: (name) => this.#ofType(type.value, `${path}.${name}`) };
+        return {
+          size,
+          isGiven: true,
+          element,
+          field: (name) => this.#ofType(type.value, `${path}.${name}`),
+        };
       }
       case "optional":
         return this.#ofType(type.value, path);
       case "named":
         return {
           size,
+          isGiven: true,
           element: () => this.#ofType(DYN, `${path}[]`),
           field: (name) => this.#ofType(type.fields?.get(name) ?? DYN, `${path}.${name}`),
         };
       case "dyn":
         return {
           size,
+          isGiven: true,
           element: () => this.#ofType(DYN, `${path}[]`),
           field: (name) => this.#ofType(DYN, `${path}.${name}`),
         };
@@ -361,10 +370,11 @@ const CONTENTS_DEPTH_MAX = 3;
 
 function contents(bound: Bound, depth = 0): number {
   if (bound.isScalar || bound.size <= 1 || depth >= CONTENTS_DEPTH_MAX) return bound.size;
-  return Math.min(times(bound.size, 1 + contents(bound.element(), depth + 1)), CONTENTS_MAX);
+  const whole = times(bound.size, 1 + contents(bound.element(), depth + 1));
+  return Math.min(whole, bound.isGiven ? REQUEST_BYTES_MAX : CONTENTS_MAX);
 }
 
-/** Comparing ends where the content of one request ends, however it is nested. */
+/** What an expression makes of the content of one request, however it is nested. */
 const CONTENTS_MAX = 4 * REQUEST_BYTES_MAX;
 
 function total(parts: readonly Estimate[]): number {

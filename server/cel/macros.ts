@@ -88,7 +88,7 @@ function expandHas(args: readonly Node[], offset: number, fail: Fail): Node | un
   if (arg.kind !== "select" || arg.isTest) {
     throw fail("invalid argument to has() macro", arg.offset ?? offset);
   }
-  return { ...arg, isTest: true };
+  return { ...arg, isTest: true, offset };
 }
 
 function variableName(node: Node, fail: Fail): string {

@@ -33,6 +33,10 @@ const LEVELS: readonly ReadonlySet<string>[] = [
   new Set(["*", "/", "%"]),
 ];
 
+/** All that an expression can begin with, as the grammar's own parser tells it. */
+const EXPRESSION_START =
+  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+
 /** @throws {CelCompileError} */
 export function parse(source: string): Node {
   if (source.length > EXPRESSION_LENGTH_MAX) {
@@ -211,7 +215,7 @@ class Parser {
       if (name.kind !== "name") throw this.#unexpected("a name");
       return this.#name(name.text, name.isQuoted, true, token.offset);
     }
-    throw this.#unexpected("an expression");
+    throw this.#unexpected(EXPRESSION_START);
   }
 
   #literal(value: bigint | number | string | Uint8Array | object, offset: number): Node {
@@ -221,9 +225,9 @@ class Parser {
   }
 
   #name(text: string, isQuoted: boolean, isAbsolute: boolean, offset: number): Node {
-    if (isQuoted) throw this.#unexpected("an expression");
+    if (isQuoted) throw this.#unexpected(EXPRESSION_START);
     if (RESERVED.has(text)) throw this.#lexer.error(`reserved identifier: ${text}`, offset);
-    if (text === "in") throw this.#unexpected("an expression");
+    if (text === "in") throw this.#unexpected(EXPRESSION_START);
     this.#advance();
     if (KEYWORDS.has(text) && !isAbsolute) {
       const value = text === "null" ? null : text === "true";

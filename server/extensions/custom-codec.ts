@@ -79,7 +79,7 @@ export function createCustomCodecs({ model }: Facts): CustomCodecs {
         applyDefaults: (object) => compiledOf(kind).codec.applyDefaults(object),
         // The rules of a schema are asked of the object as it will be stored: by the strategy.
         validate: () => [],
-        judge: (object, current) => compiledOf(kind).codec.validate(object, current),
+        judge: (object, current, warn) => compiledOf(kind).codec.validate(object, current, warn),
         encode: (object) => compiledOf(kind).codec.encode(object),
         mergeSchema: () => compiledOf(kind).mergeSchema(),
         strategicMerge: () => undefined,

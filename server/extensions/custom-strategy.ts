@@ -6,7 +6,7 @@ import type { FieldExtractor } from "../../storage/objects/stored-object.js";
 import { invalidValue } from "../api/field-errors.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
-import type { ResourceStrategy } from "../kinds/strategy.js";
+import type { ResourceStrategy, StrategyContext } from "../kinds/strategy.js";
 import { statusOnly } from "../registry/generic/status-parts.js";
 import type { Subresources } from "../structural/definition/check-version.js";
 import { valueAt } from "../structural/field-path.js";
@@ -33,8 +33,8 @@ export function customStrategy(options: CustomStrategyOptions): ResourceStrategy
   const { codec, subresources, generationFields } = options;
   const hasStatus = Boolean(subresources.status);
   const { toServed = (object: ApiObject) => object } = options;
-  const judge = (next: ApiObject, current?: ApiObject): FieldError[] => [
-    ...codec.judge(toServed(next), current && toServed(current)),
+  const judge = (next: ApiObject, { warn }: StrategyContext, current?: ApiObject): FieldError[] => [
+    ...codec.judge(toServed(next), current && toServed(current), warn),
     ...checkReplicas(next, subresources),
   ];
   return {
@@ -48,8 +48,8 @@ export function customStrategy(options: CustomStrategyOptions): ResourceStrategy
     prepareForUpdate(next, current, context) {
       if (hasStatus) statusOnly.prepareForUpdate?.(next, current, context);
     },
-    validate: (next) => judge(next),
-    validateUpdate: (next, current) => judge(next, current),
+    validate: (next, context) => judge(next, context),
+    validateUpdate: (next, current, context) => judge(next, context, current),
   };
 }
 

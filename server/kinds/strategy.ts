@@ -18,6 +18,8 @@ export interface StrategyContext {
   readonly subresource: string;
   readonly naming: Naming;
   readonly user: UserInfo;
+  /** Tells the client what it should know, beside the answer. */
+  warn(text: string): void;
 }
 
 /** Functions may change the object that they are given, and nothing else. */
@@ -52,6 +54,10 @@ export interface ResourceStrategy {
   readonly garbageCollection?: "background" | "orphan" | "unsupported";
   /** Told to who deletes without such a policy, where what happens may surprise. */
   readonly defaultPropagationWarning?: string;
+  /** Fields of which the rules of the strategy tell alone, whatever the facts find there. */
+  readonly ownFields?: RegExp;
+  /** What a client should know of an object that is accepted; `current` is undefined for a new one. */
+  warnings?(next: ApiObject, current: ApiObject | undefined): readonly string[];
   /**
    * Top-level fields (or "metadata.annotations") whose change moves `metadata.generation`; absent =
    * the type has no generation, empty = it stays 1 (S1-META-19).

@@ -13,6 +13,7 @@ const context: StrategyContext = {
   subresource: "",
   naming: createNaming("kubernetes"),
   user: createUser({ name: "ann", uid: "7", groups: ["dev"] }),
+  warn() {},
 };
 const onStatus = { ...context, subresource: "status" };
 

@@ -195,7 +195,8 @@ function eitherCodec(
   const codecOf = (value: JsonValue) => pick(value) ?? main;
   return {
     typeName: main.typeName,
-    decode: (value, unknown) => codecOf(value).decode(value, unknown),
+    // What is unknown in it is dropped and not told: its own parser is not asked to be strict.
+    decode: (value) => codecOf(value).decode(value, []),
     encode: (value) => codecOf(value).encode(value),
     isEmpty: () => false,
     zero: () => null,

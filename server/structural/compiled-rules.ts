@@ -48,9 +48,15 @@ export function compileRules(
   const withOptional = lazily(() => environmentOf({ optional: self }));
   return node.rules.map((rule): CompiledRule => {
     const environment = rule.optionalOldSelf === true ? withOptional() : plain();
-    const compiled = attempt(() => environment.compile(rule.rule, ["bool"]));
+    const compiled = attempt(
+      () => environment.compile(rule.rule, ["bool"]),
+      "cel expression must evaluate to a bool",
+    );
     const text = rule.messageExpression?.trim() ?? "";
-    const message = text === "" ? undefined : attempt(() => environment.compile(text, ["string"]));
+    const hasMessage = text !== "" && compiled.program !== undefined;
+    const message = !hasMessage
+      ? undefined
+      : attempt(() => environment.compile(text, ["string"]), "must evaluate to a string");
     return {
       rule,
       ...compiled,
@@ -70,7 +76,11 @@ function lazily<T>(make: () => T): () => T {
   };
 }
 
-function attempt(compile: () => CelProgram): {
+/** @param typeProblem told of an expression that gives a value of another type */
+function attempt(
+  compile: () => CelProgram,
+  typeProblem: string,
+): {
   readonly program: CelProgram | undefined;
   readonly problem: string | undefined;
 } {
@@ -78,7 +88,9 @@ function attempt(compile: () => CelProgram): {
     return { program: compile(), problem: undefined };
   } catch (error) {
     if (!(error instanceof CelCompileError)) throw error;
-    return { program: undefined, problem: `compilation failed: ${error.message}` };
+    const isOfOtherType = error.problem.startsWith("must evaluate to");
+    const problem = isOfOtherType ? typeProblem : `compilation failed: ${error.message}`;
+    return { program: undefined, problem };
   }
 }
 

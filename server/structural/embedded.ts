@@ -35,9 +35,14 @@ function eachEmbedded(
     for (const [name, member] of Object.entries(value)) {
       const known = memberOf(node, name);
       if (typeof known !== "object" || member === undefined) continue;
-      eachEmbedded(member, known, path === "" ? name : `${path}.${name}`, visit);
+      const at = node.properties.has(name) ? join(path, name) : `${path}[${name}]`;
+      eachEmbedded(member, known, at, visit);
     }
   }
+}
+
+function join(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
 }
 
 /**
@@ -112,7 +117,7 @@ function checkText(
   errors: FieldError[],
 ): value is string {
   if (value === undefined) {
-    errors.push(requiredValue(path, "must not be empty"));
+    errors.push(requiredValue(path));
     return false;
   }
   if (typeof value !== "string") {

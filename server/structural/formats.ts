@@ -37,6 +37,7 @@ const matches =
   (text) =>
     text.length <= LENGTH_MAX && pattern.test(text);
 
+/** By name, without the dashes that may stand in it. */
 const FORMATS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["bsonobjectid", matches(/^[0-9a-fA-F]{24}$/)],
   ["uri", isRequestUri],
@@ -65,14 +66,24 @@ const FORMATS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["date", isDate],
   ["duration", isDuration],
   ["datetime", isDateTime],
-  ["date-time", isDateTime],
-  ["k8s-short-name", (text) => checkDnsLabel(text).length === 0],
-  ["k8s-long-name", (text) => checkDnsSubdomain(text).length === 0],
+  ["k8sshortname", (text) => checkDnsLabel(text).length === 0],
+  ["k8slongname", (text) => checkDnsSubdomain(text).length === 0],
 ]);
 
 /** The check of a format; undefined for those that are ignored. */
 export function formatCheck(format: string): Check | undefined {
-  return FORMATS.get(format) ?? FORMATS.get(format.replaceAll("-", ""));
+  return FORMATS.get(format.replaceAll("-", ""));
+}
+
+const NUMBER_FORMATS: Readonly<Record<string, readonly string[]>> = {
+  integer: ["int32", "int64"],
+  number: ["float", "double"],
+};
+
+/** Whether a format is one that values of the type are held to, or known to say nothing more. */
+export function isKnownFormat(format: string, type: string): boolean {
+  if (type === "" || type === "string") return formatCheck(format) !== undefined;
+  return NUMBER_FORMATS[type]?.includes(format) === true;
 }
 
 function isRequestUri(text: string): boolean {

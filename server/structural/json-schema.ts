@@ -105,3 +105,45 @@ function childSchemas(schema: JsonSchema): readonly JsonSchema[] {
     ...Object.values(schema.dependencies ?? {}).filter(isSchema),
   ];
 }
+
+/** Keywords that no structural schema has. */
+const UNSUPPORTED = [
+  "id",
+  "schema",
+  "$ref",
+  "patternProperties",
+  "dependencies",
+  "additionalItems",
+  "definitions",
+] as const;
+
+/**
+ * Why a schema can have no structure at all, whatever else is wrong with it; undefined where it can.
+ * Told by itself only where no keyword is told of.
+ */
+export function structureProblem(schema: JsonSchema): string | undefined {
+  let problem: string | undefined;
+  someSchema(schema, (one) => {
+    problem ??= ownStructureProblem(one);
+    return problem !== undefined;
+  });
+  return problem;
+}
+
+function ownStructureProblem(schema: JsonSchema): string | undefined {
+  for (const keyword of UNSUPPORTED) {
+    const value: unknown = keyword === "schema" ? schema.$schema : schema[keyword];
+    if (isFilled(value)) return `OpenAPIV3Schema '${keyword}' is not supported`;
+  }
+  if (itemSchemas(schema).length > 0) {
+    return "OpenAPIV3Schema 'items' must be a schema, but is an array";
+  }
+  return schema["x-kubernetes-preserve-unknown-fields"] === false
+    ? "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
+    : undefined;
+}
+
+function isFilled(value: unknown): boolean {
+  if (value === undefined || value === null || value === "") return false;
+  return typeof value !== "object" || Object.keys(value).length > 0;
+}

@@ -8,6 +8,7 @@ import {
   duplicateValue,
   forbiddenField,
   invalidValue,
+  invalidWhole,
   requiredValue,
 } from "../api/field-errors.js";
 import { isJsonObject } from "../api/json-object.js";
@@ -26,7 +27,11 @@ export const OBJECT_COST_MAX = 10_000_000;
 export type RuleCheck = (
   object: JsonValue,
   old: JsonValue | undefined,
-  path?: string,
+  options?: {
+    readonly path?: string;
+    /** Is told what is wrong and may stay, as it was so before. */
+    readonly warn?: ((text: string) => void) | undefined;
+  },
 ) => FieldError[];
 
 export interface RuleCheckOptions {
@@ -41,34 +46,39 @@ export function createRuleCheck(
   root: Structural,
   { isResource = true, ratchets = true }: RuleCheckOptions = {},
 ): RuleCheck {
-  const compiled = new Map<Structural, readonly CompiledRule[]>();
-  const rulesOf = (node: Structural, hasMetadata: boolean): readonly CompiledRule[] => {
+  const compiled = new Map<Structural, readonly CompiledRule[] | "untyped">();
+  const rulesOf: RulesOf = (node, hasMetadata) => {
     let rules = compiled.get(node);
     if (rules === undefined) {
-      rules = node.rules.length === 0 ? [] : (compileRules(node, hasMetadata) ?? []);
+      rules = node.rules.length === 0 ? [] : (compileRules(node, hasMetadata) ?? "untyped");
       compiled.set(node, rules);
     }
     return rules;
   };
-  return (object, old, path = "") => {
-    const run = new Run(rulesOf, ratchets);
+  return (object, old, { path = "", warn } = {}) => {
+    const run = new Run(rulesOf, ratchets, warn);
     run.check(object, old, root, isResource, path);
     return run.errors;
   };
 }
 
+/** "untyped": the place has rules, but no type that they could be asked of. */
+type RulesOf = (node: Structural, isResource: boolean) => readonly CompiledRule[] | "untyped";
+
+const UNTYPED =
+  "rule compiler initialization error: failed to convert to declType for CEL validation rules";
+
 class Run {
   readonly errors: FieldError[] = [];
-  readonly #rulesOf: (node: Structural, isResource: boolean) => readonly CompiledRule[];
+  readonly #rulesOf: RulesOf;
   readonly #ratchets: boolean;
+  readonly #warn: ((text: string) => void) | undefined;
   #budget = OBJECT_COST_MAX;
   /** Set when the budget is used up, or a single evaluation was stopped: no further rule is asked. */
   #isOver = false;
 
-  constructor(
-    rulesOf: (node: Structural, isResource: boolean) => readonly CompiledRule[],
-    ratchets: boolean,
-  ) {
+  constructor(rulesOf: RulesOf, ratchets: boolean, warn?: (text: string) => void) {
+    this.#warn = warn;
     this.#rulesOf = rulesOf;
     this.#ratchets = ratchets;
   }
@@ -82,7 +92,12 @@ class Run {
   ): void {
     if (!node.has.rules || this.#isOver) return;
     if (node.rules.length > 0 && value !== null) {
-      for (const rule of this.#rulesOf(node, isResource)) {
+      const rules = this.#rulesOf(node, isResource);
+      if (rules === "untyped") {
+        this.errors.push(invalidValue(path === "" ? WHOLE : path, node.type, UNTYPED));
+        return;
+      }
+      for (const rule of rules) {
         this.#ask(rule, value, old, node, path);
         if (this.#isOver) return;
       }
@@ -127,8 +142,8 @@ class Run {
     const refuse = (field: string, error: FieldError) => {
       // What was wrong before and has not changed is no reason to refuse a change elsewhere.
       const mayStay = this.#ratchets && !usesOldSelf && old !== undefined;
-      if (mayStay && deepEqual(self, old)) return;
-      this.errors.push({ ...error, field });
+      if (mayStay && deepEqual(self, old)) this.#warn?.(`${field}: ${error.message}`);
+      else this.errors.push({ ...error, field });
     };
     const at = path === "" ? WHOLE : path;
     if (program === undefined) {
@@ -145,7 +160,9 @@ class Run {
     if (outcome === true) return;
     const field = pathOf(path, compiled.fieldPath);
     const message = this.#message(compiled, bindings);
-    if (!this.#isOver) refuse(field, errorFor(rule.reason, field, shown, message));
+    const isWhole = shown === "object" || shown === "array";
+    const failed = isWhole ? undefined : self;
+    if (!this.#isOver) refuse(field, errorFor(rule.reason, field, failed, message));
   }
 
   #evaluate(
@@ -204,10 +221,11 @@ function pathOf(path: string, below: string): string {
   return whole.startsWith(".") ? whole.slice(1) : whole;
 }
 
+/** @param value that the rule is about; undefined where it is not shown */
 function errorFor(
   reason: string | undefined,
   field: string,
-  shown: string,
+  value: JsonValue | undefined,
   message: string,
 ): FieldError {
   switch (reason) {
@@ -216,8 +234,12 @@ function errorFor(
     case "FieldValueForbidden":
       return forbiddenField(field, message);
     case "FieldValueDuplicate":
-      return duplicateValue(field, shown);
+      return value === undefined
+        ? { reason, field, message: "Duplicate value" }
+        : duplicateValue(field, value);
     default:
-      return invalidValue(field, shown, message);
+      return value === undefined
+        ? invalidWhole(field, message)
+        : invalidValue(field, value, message);
   }
 }

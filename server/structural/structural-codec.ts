@@ -33,8 +33,11 @@ export interface StructuralCodec {
   };
   /** In place. */
   applyDefaults(object: ApiObject): void;
-  /** Given the object that it replaces, what was wrong before and is unchanged is left alone. */
-  validate(object: ApiObject, current?: ApiObject): FieldError[];
+  /**
+   * Given the object that it replaces, what was wrong before and is unchanged is left alone.
+   * @param warn is told of rules that are left alone so
+   */
+  validate(object: ApiObject, current?: ApiObject, warn?: (text: string) => void): FieldError[];
   /** Canonical JSON text without trailing newline. */
   encode(object: ApiObject): string;
 }
@@ -127,7 +130,7 @@ function readMetadata(
 function createValidation(structural: Structural): StructuralCodec["validate"] {
   const check = compileValidator(structural.schema);
   const checkRules = structural.has.rules ? createRuleCheck(structural) : undefined;
-  return (object, current) => {
+  return (object, current, warn) => {
     const next = object as unknown as JsonObject;
     const old = current as unknown as JsonObject | undefined;
     let findings = new Findings();
@@ -148,7 +151,7 @@ function createValidation(structural: Structural): StructuralCodec["validate"] {
     if (checkRules === undefined) return errors;
     if (errors.some(({ reason }) => BLOCKING.has(reason))) {
       errors.push(invalidValue(WHOLE, null, NOT_ASKED));
-    } else errors.push(...checkRules(next, old));
+    } else errors.push(...checkRules(next, old, { warn }));
     return errors;
   };
 }

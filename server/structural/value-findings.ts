@@ -56,11 +56,16 @@ export class Findings {
 
   /** With `base` before the path of every error; texts name fields from the value on. */
   toErrors(base = ""): FieldError[] {
-    return this.#problems.map(({ path, toError }) => {
+    const errors = new Map<string, FieldError>();
+    for (const { path, toError } of this.#problems) {
       const name = path.startsWith(".") ? path.slice(1) : path;
-      const field = base === "" ? name : base + path;
-      return toError(name, field === "" ? WHOLE : field);
-    });
+      const place = base === "" ? name : base + path;
+      const error = toError(name, place === "" ? WHOLE : place);
+      const field = error.field === WHOLE && base !== "" ? base : error.field;
+      // Several alternatives may miss the same.
+      errors.set(`${field}: ${error.message}`, { ...error, field });
+    }
+    return [...errors.values()];
   }
 }
 

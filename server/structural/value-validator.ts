@@ -13,14 +13,14 @@ import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
 import { oldItems } from "./correlation.js";
-import { formatCheck } from "./formats.js";
+import { formatCheck, isKnownFormat } from "./formats.js";
 import { additionalSchema, itemSchema, type JsonSchema } from "./json-schema.js";
 import { compileJunctors } from "./junctors.js";
 import { identityOf } from "./list-types.js";
+import { numberCheck } from "./number-check.js";
 import { compilePattern } from "./pattern.js";
 import {
   type Check,
-  goFloat,
   missing,
   notAmong,
   outOfBounds,
@@ -75,23 +75,32 @@ function typeOf(value: JsonValue): string {
 
 function typeCheck(schema: JsonSchema): Check {
   const isIntOrString = schema["x-kubernetes-int-or-string"] === true;
-  const wanted = isIntOrString ? "integer,string" : (schema.type ?? "");
+  const { type: own = "", format = "" } = schema;
+  const wanted = own === "" && isIntOrString ? "integer,string" : own;
   const types = new Set(wanted === "" ? [] : wanted.split(","));
   // Every integer is a number.
   if (types.has("number")) types.add("integer");
   const isNullable = schema.nullable === true;
   const isAny = types.size === 0;
   // A text that has a format is the format's matter, whatever the type says.
-  const isFormatted =
-    formatCheck(schema.format ?? "") !== undefined && !types.has("number") && !types.has("integer");
+  const hasFormat = isKnownFormat(format, own);
+  const isFormatted = hasFormat && !types.has("number") && !types.has("integer");
   return (value, findings) => {
     findings.matches++;
     const type = typeOf(value);
     if (isAny || types.has(type)) return;
     if (value === null && isNullable) return;
-    if (isFormatted && (type === "string" || type === "array")) return;
-    findings.add(wrongType(wanted, type));
+    const isText = type === "string" || type === "array";
+    if (isFormatted && isText) return;
+    // Of other values the format is told, beside the one that they have themselves.
+    if (hasFormat && !isText && value !== null) findings.add(wrongType(format, formatOf(type)));
+    else findings.add(wrongType(wanted, type));
   };
+}
+
+function formatOf(type: string): string {
+  if (type === "integer") return "int64";
+  return type === "number" ? "float64" : "";
 }
 
 function textCheck(schema: JsonSchema): Check | undefined {
@@ -102,13 +111,12 @@ function textCheck(schema: JsonSchema): Check | undefined {
   return (value, findings) => {
     if (typeof value !== "string") return;
     findings.matches++;
+    // Of length and pattern the first that is wrong is told.
     if (maxLength !== undefined && value.length > maxLength && lengthOf(value) > maxLength) {
       findings.add(tooLong(maxLength));
-    }
-    if (minLength !== undefined && lengthOf(value) < minLength) {
+    } else if (minLength !== undefined && lengthOf(value) < minLength) {
       findings.add(outOfBounds(value, `be at least ${minLength} chars long`));
-    }
-    if (matches !== undefined && !matches(value)) {
+    } else if (matches !== undefined && !matches(value)) {
       findings.add(outOfBounds(value, `match '${pattern}'`));
     }
     if (hasFormat !== undefined && !hasFormat(value)) findings.add(wrongType(format, value));
@@ -123,35 +131,6 @@ function lengthOf(text: string): number {
     if (code >= 0xd800 && code < 0xdc00) length--;
   }
   return length;
-}
-
-function numberCheck(schema: JsonSchema): Check | undefined {
-  const { minimum, maximum, multipleOf } = schema;
-  const { exclusiveMinimum = false, exclusiveMaximum = false } = schema;
-  if (minimum === undefined && maximum === undefined && multipleOf === undefined) return;
-  return (value, findings) => {
-    if (typeof value !== "number" && typeof value !== "bigint") return;
-    findings.matches++;
-    if (multipleOf !== undefined && !isMultiple(value, multipleOf)) {
-      findings.add(outOfBounds(value, `be a multiple of ${goFloat(multipleOf)}`));
-    }
-    if (maximum !== undefined && (exclusiveMaximum ? value >= maximum : value > maximum)) {
-      const bound = exclusiveMaximum ? "less than" : "less than or equal to";
-      findings.add(outOfBounds(value, `be ${bound} ${goFloat(maximum)}`));
-    }
-    if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
-      const bound = exclusiveMinimum ? "greater than" : "greater than or equal to";
-      findings.add(outOfBounds(value, `be ${bound} ${goFloat(minimum)}`));
-    }
-  };
-}
-
-function isMultiple(value: number | bigint, factor: number): boolean {
-  if (factor <= 0) return true;
-  if (typeof value === "bigint" && Number.isInteger(factor)) return value % BigInt(factor) === 0n;
-  if (Number.isInteger(value) && Number.isInteger(factor)) return Number(value) % factor === 0;
-  // As the existing API has it: the quotient of two floats, whole or not.
-  return Number.isInteger(Number(value) / factor);
 }
 
 function enumCheck({ enum: allowed }: JsonSchema): Check | undefined {
@@ -210,10 +189,10 @@ function objectCheck(schema: JsonSchema): Check | undefined {
     if (minProperties !== undefined || maxProperties !== undefined) {
       const count = Object.keys(value).length;
       if (minProperties !== undefined && count < minProperties) {
-        return findings.add(outOfBounds(count, `have at least ${minProperties} properties`));
+        findings.add(outOfBounds(count, `have at least ${minProperties} properties`));
       }
       if (maxProperties !== undefined && count > maxProperties) {
-        return findings.add(tooMany(count, maxProperties));
+        findings.add(tooMany(count, maxProperties));
       }
     }
     const olds = mayCorrelate && old !== undefined && isJsonObject(old) ? old : undefined;

@@ -12,6 +12,7 @@ import { formatTime } from "../generic/metadata.js";
 import { statusOnly } from "../generic/status-parts.js";
 import { type Definition, isConditionTrue } from "./definition.js";
 import { Conditions, condition, type NameHolder, statusOf } from "./definition-status.js";
+import { formatWarnings } from "./format-warnings.js";
 import { validatesDefinition } from "./validate-definition.js";
 
 /** The definitions that there are, as the view has them. */
@@ -53,6 +54,9 @@ export function definitionStrategy(
   };
   return {
     ...validatesDefinition,
+    // Versions that share a schema share its errors: under the spec, where the facts do not look.
+    ownFields: /^spec\.versions\[\d+\]\.schema\./,
+    warnings: (next, current) => formatWarnings(next, current),
     allowUnconditionalUpdate: false,
     generationFields: ["spec"],
     judges: "cluster",

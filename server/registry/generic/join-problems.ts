@@ -12,14 +12,17 @@ export interface Problems {
   readonly metadata: readonly FieldError[];
   /** What the strategy says. */
   readonly own: readonly FieldError[];
+  /** Fields of which only the strategy tells, under paths of its own. */
+  readonly ownFields?: RegExp | undefined;
 }
 
 /** Above this many comparisons of paths the order of items is nobody's concern any more. */
 const COMPARISONS_MAX = 10_000;
 
 export function joinProblems(problems: Problems): FieldError[] {
-  const { metadata } = problems;
-  const facts = problems.facts.slice(0, CAUSES_MAX);
+  const { metadata, ownFields } = problems;
+  const known = ownFields && problems.facts.filter(({ field }) => !ownFields.test(field));
+  const facts = (known ?? problems.facts).slice(0, CAUSES_MAX);
   const own = problems.own.slice(0, CAUSES_MAX);
   if (facts.length === 0) return [...metadata, ...own];
   if (own.length === 0) return [...metadata, ...facts];

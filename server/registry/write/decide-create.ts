@@ -159,10 +159,11 @@ function finish(
     namespaceFinalizer: registry.naming.namespaceFinalizer,
   });
   const own = strategy.validate?.(object, strategyContext(registry, options)) ?? [];
-  const found = joinProblems({ facts: errors, metadata, own });
+  const found = joinProblems({ facts: errors, metadata, own, ownFields: strategy.ownFields });
   const write = { next: object, current: undefined };
   const problems = registry.declarative?.judge(resource, write, found) ?? found;
   if (problems.length > 0) throw invalid(resource, object.metadata.name ?? "", problems);
+  for (const text of strategy.warnings?.(object, undefined) ?? []) options.warn(text);
   const { change, refusal } = reserve(registry, resource, object, undefined);
   return {
     action: "put",
@@ -173,8 +174,10 @@ function finish(
   };
 }
 
-function strategyContext(registry: Registry, { user }: WriteOptions): StrategyContext {
-  return { nowMs: registry.clock.now(), subresource: "", naming: registry.naming, user };
+function strategyContext(registry: Registry, options: WriteOptions): StrategyContext {
+  const { clock, naming } = registry;
+  const warn = (text: string) => options.warn(text);
+  return { nowMs: clock.now(), subresource: "", naming, user: options.user, warn };
 }
 
 function nameTaken(

@@ -145,7 +145,8 @@ function contextOf(
   { clock, naming }: Registry,
   { subresource, options }: UpdateTarget,
 ): StrategyContext {
-  return { nowMs: clock.now(), subresource, naming, user: options.user };
+  const warn = (text: string) => options.warn(text);
+  return { nowMs: clock.now(), subresource, naming, user: options.user, warn };
 }
 
 /**
@@ -179,11 +180,14 @@ function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): 
   ];
   const rules = part ?? { validate: strategy.validateUpdate };
   const own = rules.validate?.(next, before, context) ?? [];
-  const errors = joinProblems({ facts, metadata, own });
+  const errors = joinProblems({ facts, metadata, own, ownFields: strategy.ownFields });
   const declarative = subresource === "" ? registry.declarative : undefined;
   const news = errors.length === 0 ? errors : newProblems(step, next, errors);
   const problems = declarative?.judge(resource, { next, current: before }, news) ?? news;
   if (problems.length > 0) throw invalid(resource, target.name, problems);
+  if (subresource === "") {
+    for (const text of strategy.warnings?.(next, before) ?? []) target.options.warn(text);
+  }
   const { change, refusal } = reserve(registry, resource, next, before);
   const encoded = encodeNext(target, next, before, current);
   if (encoded.action !== "remove") return { ...encoded, reservations: change, refusal };

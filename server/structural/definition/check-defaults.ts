@@ -40,11 +40,7 @@ function checkNode(
     const { items } = node;
     checkNode(items, items.isEmbedded, false, `${path}.items`, requiresPruned, errors);
   }
-  if (typeof node.additional === "object") {
-    const { additional } = node;
-    const at = `${path}.additionalProperties`;
-    checkNode(additional, additional.isEmbedded, isInsideMeta, at, requiresPruned, errors);
-  }
+  // Not those of additionalProperties: the existing API does not look at them.
   for (const [name, property] of node.properties) {
     const isMeta = isInsideMeta || (isResource && META_MEMBERS.has(name));
     const at = `${path}.properties[${name}]`;
@@ -58,19 +54,26 @@ function checkDefault(
   path: string,
   requiresPruned: boolean,
 ): FieldError[] {
-  if (requiresPruned && !isPruned(value, node)) {
-    return [invalidValue(path, value, "must not have unknown fields")];
-  }
-  const findings = new Findings();
-  compileValidator(node.schema)(value, findings);
-  if (findings.size > 0) return findings.toErrors(path);
-  const errors = validateEmbedded(value, node).map((error) => ({
+  const unknown =
+    requiresPruned && !isPruned(value, node)
+      ? [invalidValue(path, value, "must not have unknown fields")]
+      : [];
+  const metadata = validateEmbedded(value, node).map((error) => ({
     ...error,
     field: `${path}.${error.field.replace(/^\./, "")}`,
   }));
+  return [...unknown, ...(metadata.length > 0 ? metadata : checkValue(node, value, path))];
+}
+
+function checkValue(node: Structural, value: JsonValue, path: string): FieldError[] {
+  const findings = new Findings();
+  compileValidator(node.schema)(value, findings);
+  if (findings.size > 0) return findings.toErrors(path);
+  const errors: FieldError[] = [];
   validateListTypes(value, node, path, errors);
   if (errors.length > 0 || !node.has.rules) return errors;
-  // A default is there from the start, so that it replaces itself.
+  // A default may be there from the start, so that it replaces itself, or come where nothing was.
   const check = createRuleCheck(node, { isResource: node.isEmbedded, ratchets: false });
-  return check(value, value, path);
+  const found = check(value, value, { path });
+  return found.length > 0 ? found : check(value, undefined, { path });
 }

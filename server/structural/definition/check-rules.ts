@@ -3,10 +3,10 @@
  * no more, in the worst object that fits into a request: one evaluation, times how often its place can
  * occur in one object.
  */
-import { forbiddenField, invalidValue } from "../../api/field-errors.js";
+import { forbiddenField, internalProblem, invalidValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import { compileRules } from "../compiled-rules.js";
-import type { JsonSchema } from "../json-schema.js";
+import type { JsonSchema, ValidationRule } from "../json-schema.js";
 import { bytesMinOf, countMax } from "../rule-types.js";
 import { type Structural, toStructural } from "../structural.js";
 
@@ -78,7 +78,7 @@ export function checkRules(schema: JsonSchema, context: RuleContext): FieldError
   const { path, isResource, cost } = context;
   const node: Structural = toStructural(schema);
   const compiled = compileRules(node, isResource);
-  if (compiled === undefined) return [];
+  if (compiled === undefined) return [internalProblem(`${path}.x-kubernetes-validations`, NO_TYPE)];
   const fitting = countMax(bytesMinOf(node, isResource));
   const count = Number.isFinite(cost.count) ? cost.count : fitting;
   const errors: FieldError[] = [];
@@ -91,14 +91,14 @@ export function checkRules(schema: JsonSchema, context: RuleContext): FieldError
   compiled.forEach(({ rule, program, problem, message, messageProblem, usesOldSelf }, index) => {
     const at = `${path}.x-kubernetes-validations[${index}]`;
     if (program === undefined) {
-      errors.push(invalidValue(`${at}.rule`, rule, problem ?? "compilation failed"));
+      errors.push(invalidValue(`${at}.rule`, shownRule(rule), problem ?? "compilation failed"));
     } else {
       const whole = times(program.estimatedCostMax, count);
       estimate(`${at}.rule`, "estimated rule cost", whole);
     }
     if (messageProblem !== undefined) {
       const why = `messageExpression ${messageProblem}`;
-      errors.push(invalidValue(`${at}.messageExpression`, rule, why));
+      errors.push(invalidValue(`${at}.messageExpression`, shownRule(rule), why));
     } else if (message !== undefined) {
       const what = "estimated messageExpression cost";
       estimate(`${at}.messageExpression`, what, message.estimatedCostMax);
@@ -112,6 +112,21 @@ export function checkRules(schema: JsonSchema, context: RuleContext): FieldError
     }
   });
   return errors;
+}
+
+const NO_TYPE =
+  "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
+
+/** A rule as messages show it: all members, named as the existing API has them inside. */
+function shownRule(rule: ValidationRule): object {
+  return {
+    Rule: rule.rule,
+    Message: rule.message ?? "",
+    MessageExpression: rule.messageExpression ?? "",
+    Reason: rule.reason ?? null,
+    FieldPath: rule.fieldPath ?? "",
+    OptionalOldSelf: rule.optionalOldSelf ?? null,
+  };
 }
 
 function overBudget(what: string, cost: number, max: number): string {

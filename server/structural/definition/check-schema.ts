@@ -16,6 +16,7 @@ import {
   itemSchema,
   itemSchemas,
   type JsonSchema,
+  structureProblem,
   type ValidationRule,
 } from "../json-schema.js";
 import { META_MEMBERS, toStructural } from "../structural.js";
@@ -378,6 +379,7 @@ function checkRuleText(
 }
 
 function isFieldPath(text: string, schema: JsonSchema): boolean {
+  if (structureProblem(schema) !== undefined) return true;
   try {
     parseFieldPath(text, toStructural(schema));
     return true;

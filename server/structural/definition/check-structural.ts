@@ -16,7 +16,8 @@ const INT_OR_STRING = [{ type: "integer" }, { type: "string" }];
 export function checkStructural(schema: JsonSchema, path: string): FieldError[] {
   const errors: FieldError[] = [];
   checkInvariants(schema, "root", path, errors);
-  checkCompleteness(schema, path, errors);
+  // Only the root's junctors are asked, as the existing API does: those below may speak of more.
+  checkJunctorParts(schema, schema, path, path, errors);
   const textOf = ({ field, message }: FieldError) => `${field}: ${message}`;
   return errors.sort((a, b) => (textOf(a) < textOf(b) ? -1 : textOf(a) > textOf(b) ? 1 : 0));
 }
@@ -192,7 +193,6 @@ const FORBIDDEN_NESTED: readonly (readonly [keyof JsonSchema, string])[] = [
   ["title", "must be empty to be structural"],
   ["description", "must be empty to be structural"],
   ["nullable", "must be false to be structural"],
-  ["externalDocs", "must be undefined to be structural"],
   ["x-kubernetes-preserve-unknown-fields", "must be false to be structural"],
   ["x-kubernetes-embedded-resource", "must be false to be structural"],
   ["x-kubernetes-int-or-string", "must be false to be structural"],
@@ -224,24 +224,11 @@ function checkNested(schema: JsonSchema, context: JunctorContext, errors: FieldE
 }
 
 function isSet(value: unknown): boolean {
-  if (value === undefined || value === false || value === "") return false;
+  if (value === undefined || value === null || value === false || value === "") return false;
   return !(Array.isArray(value) && value.length === 0);
 }
 
 /** Whatever junctors speak of has to be said outside of them. */
-function checkCompleteness(schema: JsonSchema, path: string, errors: FieldError[]): void {
-  checkJunctorParts(schema, schema, path, path, errors);
-  const items = itemSchema(schema);
-  const additional = additionalSchema(schema);
-  if (items !== undefined) checkCompleteness(items, `${path}.items`, errors);
-  if (additional !== undefined) {
-    checkCompleteness(additional, `${path}.additionalProperties`, errors);
-  }
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    checkCompleteness(property, `${path}.properties[${name}]`, errors);
-  }
-}
-
 function checkJunctorParts(
   nested: JsonSchema,
   outer: JsonSchema,

@@ -21,6 +21,40 @@ const rule = (text: string, more: object = {}) => ({
 type Case = readonly [schema: JsonSchema, ...problems: readonly string[]];
 
 const CASES: Readonly<Record<string, readonly Case[]>> = {
+  "schemas that have no structure at all": [
+    // Nothing is told of types that are missing, as no keyword is looked at twice.
+    [of({ definitions: { a: text } }), `${X}.definitions: Forbidden: definitions is not supported`],
+    [of({ items: [{}] }), `${X}.items: Forbidden: items must be a schema object and not an array`],
+    [
+      of({ type: "array", "x-kubernetes-preserve-unknown-fields": false }),
+      `${X}.x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined`,
+    ],
+  ],
+  "rules that no type is there for": [
+    [
+      of({
+        "x-kubernetes-preserve-unknown-fields": true,
+        "x-kubernetes-validations": [{ rule: "true" }],
+      }),
+      `${X}.x-kubernetes-validations: Internal error: internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations`,
+    ],
+    [
+      of({ ...text, "x-kubernetes-validations": [{ rule: "self", messageExpression: "1" }] }),
+      `${X}.x-kubernetes-validations[0].rule: Invalid value: {"Rule":"self","Message":"","MessageExpression":"1","Reason":null,"FieldPath":"","OptionalOldSelf":null}: cel expression must evaluate to a bool`,
+    ],
+  ],
+  "defaults in places": [
+    // Those below additionalProperties are never looked at.
+    [of({ type: "object", additionalProperties: { ...text, default: 5 } })],
+    [
+      of({
+        ...text,
+        default: "b",
+        "x-kubernetes-validations": [{ rule: "oldSelf.hasValue()", optionalOldSelf: true }],
+      }),
+      `${X}.default: Invalid value: "b": failed rule: oldSelf.hasValue()`,
+    ],
+  ],
   structure: [
     [of(text)],
     [{ properties: { x: text } }, "s.type: Required value: must not be empty at the root"],
@@ -67,12 +101,19 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
         properties: { a: text },
         oneOf: [{ required: ["a"] }, { properties: { b: {} } }],
       }),
-      `${X}.properties[b]: Required value: because it is defined in ${X}.oneOf[1].properties[b]`,
+      // Only junctors of the root are asked about fields that are not there.
     ],
     [
-      of({ ...text, not: { items: { pattern: "a" } } }),
-      `${X}.items: Required value: because it is defined in ${X}.not.items`,
+      {
+        type: "object",
+        properties: { a: { type: "array", items: text } },
+        oneOf: [{ properties: { a: { items: { pattern: "a" } } } }, { properties: { b: {} } }],
+        not: { properties: { a: { properties: { c: {} } } } },
+      },
+      "s.properties[a].properties[c]: Required value: because it is defined in s.not.properties[a].properties[c]",
+      "s.properties[b]: Required value: because it is defined in s.oneOf[1].properties[b]",
     ],
+    [of({ ...text, not: { items: { pattern: "a" } } })],
   ],
   metadata: [
     [{ type: "object", properties: { metadata: { type: "object", properties: { name: text } } } }],
@@ -181,7 +222,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ],
     [
       of({ ...text, default: "b", ...rule("self == 'a'") }),
-      `${X}.default: Invalid value: "string": failed rule: self == 'a'`,
+      `${X}.default: Invalid value: "b": failed rule: self == 'a'`,
     ],
     [
       { type: "object", properties: { kind: { ...text, default: "K" } } },
@@ -236,7 +277,7 @@ test("a rule that does not compile is refused with the place of its mistake", ()
   assert.deepEqual(others, []);
   assert.match(
     problem,
-    /^s\.properties\[x\]\.x-kubernetes-validations\[0\]\.rule: Invalid value: \{"rule":"self == 'a'"\}: compilation failed: ERROR: <input>:1:6: found no matching overload/,
+    /^s\.properties\[x\]\.x-kubernetes-validations\[0\]\.rule: Invalid value: \{"Rule":"self == 'a'","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null\}: compilation failed: ERROR: <input>:1:6: found no matching overload/,
   );
 });
 

@@ -4,7 +4,7 @@
  */
 import { forbiddenField, invalidValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
-import type { JsonSchema } from "../json-schema.js";
+import { type JsonSchema, structureProblem } from "../json-schema.js";
 import { toStructural } from "../structural.js";
 import { compileValidator } from "../value-validator.js";
 import { checkDefaults } from "./check-defaults.js";
@@ -56,7 +56,8 @@ export function checkValidation(
   }
   const total = new CostTotal();
   let cost: CostContext | undefined;
-  if (strictness.requiresStructural) {
+  const unstructured = strictness.requiresStructural ? structureProblem(schema) : undefined;
+  if (strictness.requiresStructural && unstructured === undefined) {
     const found = checkStructural(schema, path);
     const defaults =
       found.length > 0
@@ -66,6 +67,9 @@ export function checkValidation(
     if (found.length === 0 && defaults.length === 0) cost = new CostContext(total);
   }
   errors.push(...checkSchema(schema, path, strictness, cost), ...total.toErrors(path));
+  if (errors.length === 0 && unstructured !== undefined) {
+    errors.push(invalidValue(path, "", unstructured));
+  }
   if (errors.length === 0) {
     const problem = validatorProblem(schema);
     if (problem !== undefined) errors.push(invalidValue(path, "", problem));

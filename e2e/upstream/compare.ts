@@ -1,0 +1,94 @@
+/**
+ * One request to both peers, and in which parts the answers differ. Left out is what differs by nature:
+ * times, uids, revisions, and the order of errors, which the existing API takes from maps.
+ */
+import type { Answer, HttpsClient, RequestOptions } from "../harness/https-client.js";
+import type { Peers } from "./peers.js";
+
+export interface Difference {
+  readonly request: string;
+  readonly ours: unknown;
+  readonly theirs: unknown;
+  readonly sent?: unknown;
+}
+
+/** @returns undefined where both say the same */
+export async function compare(
+  { ours, theirs }: Peers,
+  path: string,
+  options: RequestOptions = {},
+): Promise<{ readonly status: number; readonly difference?: Difference }> {
+  const ask = async (client: HttpsClient) => plain(await send(client, path, options));
+  const [mine, peer] = await Promise.all([ask(ours), ask(theirs)]);
+  const status = (peer as { status: number }).status;
+  if (canonical(mine) === canonical(peer)) return { status };
+  const request = `${options.method ?? "GET"} ${path}`;
+  return { status, difference: { request, ours: mine, theirs: peer } };
+}
+
+/** Who replaces an object names the version that it has, which each peer counts by itself. */
+async function send(client: HttpsClient, path: string, options: RequestOptions): Promise<Answer> {
+  const { body } = options;
+  if (options.method !== "PUT" || typeof body !== "object")
+    return await client.request(path, options);
+  const current = await client.get(path.replace(/\?.*/, ""));
+  const { resourceVersion = "" } = current.status === 200 ? current.object.metadata : {};
+  const sent = body as { metadata: object };
+  return await client.request(path, {
+    ...options,
+    body: { ...sent, metadata: { ...sent.metadata, resourceVersion } },
+  });
+}
+
+/** What counts of an answer. */
+function plain(answer: Answer): object {
+  const warnings = [answer.headers.warning ?? []].flat().join(", ");
+  const body = answer.text.startsWith("{") ? (JSON.parse(answer.text) as JsonObject) : answer.text;
+  const shown = typeof body === "string" ? body : withoutNature(body);
+  return { status: answer.status, warnings, body: shown };
+}
+
+interface JsonObject {
+  kind?: string;
+  metadata?: Record<string, unknown>;
+  message?: string;
+  details?: { causes?: { message?: string; field?: string }[] };
+  [member: string]: unknown;
+}
+
+function withoutNature(body: JsonObject): unknown {
+  if (body.kind === "Status") return plainStatus(body);
+  // A status is worked out later there, and an empty token is told.
+  const { status, ...rest } = body;
+  const kept = body.kind === "CustomResourceDefinition" ? rest : { ...rest, status };
+  return JSON.parse(JSON.stringify(kept), (name, value: unknown) => {
+    if (name === "continue" && value === "") return undefined;
+    if (["uid", "resourceVersion", "creationTimestamp", "managedFields"].includes(name))
+      return undefined;
+    return ["lastTransitionTime", "time"].includes(name) ? "T" : value;
+  });
+}
+
+function plainStatus(status: JsonObject): unknown {
+  const { causes } = status.details ?? {};
+  if (causes === undefined) return status;
+  const sorted = causes
+    .map(({ message = "", ...cause }) => JSON.stringify({ ...cause, message: shown(message) }))
+    .sort();
+  // The message of the whole has them all again, in the order in which they came.
+  return { ...status, message: "", details: { ...status.details, causes: sorted } };
+}
+
+/** Without what the compiler of expressions says: that is another one, with words of its own. */
+function shown(message: string): string {
+  return message.replace(/(?<=(?:compilation failed|no such overload)).*/s, "");
+}
+
+/** JSON with sorted members. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_name, one: unknown) =>
+    one !== null && typeof one === "object" && !Array.isArray(one)
+      ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : one,
+  );
+}

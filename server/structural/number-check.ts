@@ -1,0 +1,120 @@
+/**
+ * Bounds and factors of numbers, as the existing API's validators have them. Where a bound is one of
+ * the numbers that the type has, an integer is compared as integers are, with the bound cut to one;
+ * where it is not (a fraction beside `type: integer`), that is told, and floats are compared.
+ */
+import { invalidValue } from "../api/field-errors.js";
+import type { JsonSchema } from "./json-schema.js";
+import { type Check, goFloat, outOfBounds, WHOLE } from "./value-findings.js";
+
+const INT64_MAX = 2 ** 63;
+const FLOAT32_MAX = 3.4028235677973366e38;
+/** As far as two floats may be apart that mean one integer. */
+const EPSILON = 1e-9;
+
+type Compare = (value: number | bigint, bound: number) => boolean;
+
+export function numberCheck(schema: JsonSchema): Check | undefined {
+  const { type = "", format = "", minimum, maximum, multipleOf } = schema;
+  const { exclusiveMinimum = false, exclusiveMaximum = false } = schema;
+  const hasRange = type === "integer" || format === "float";
+  if (!hasRange && [minimum, maximum, multipleOf].every((bound) => bound === undefined)) return;
+  const parts = [
+    hasRange ? rangeCheck(schema) : undefined,
+    multipleOf === undefined ? undefined : factorCheck(schema, multipleOf),
+    minimum === undefined
+      ? undefined
+      : boundCheck(schema, "Minimum boundary", minimum, {
+          isBeyond: exclusiveMinimum ? (value, min) => value <= min : (value, min) => value < min,
+          words: exclusiveMinimum ? "greater than" : "greater than or equal to",
+        }),
+    maximum === undefined
+      ? undefined
+      : boundCheck(schema, "Maximum boundary", maximum, {
+          isBeyond: exclusiveMaximum ? (value, max) => value >= max : (value, max) => value > max,
+          words: exclusiveMaximum ? "less than" : "less than or equal to",
+        }),
+  ].filter((part) => part !== undefined);
+  return (value, findings) => {
+    if (typeof value !== "number" && typeof value !== "bigint") return;
+    findings.matches++;
+    for (const part of parts) part(value, findings);
+  };
+}
+
+/** Whether a number is one that the type and the format have. */
+function fits(value: number | bigint, { type, format }: JsonSchema): boolean {
+  const number = Number(value);
+  if (type === "integer") {
+    const max = format === "int32" ? 2 ** 31 : INT64_MAX;
+    return Number.isInteger(number) && number >= -max && number < max;
+  }
+  return format !== "float" || Math.abs(number) <= FLOAT32_MAX;
+}
+
+function rangeCheck(schema: JsonSchema): Check {
+  return (value, findings) => {
+    if (!fits(value as number, schema)) findings.add(notOfType("Checked", schema));
+  };
+}
+
+function notOfType(what: string, { type = "", format = "" }: JsonSchema) {
+  const wanted = format === "" ? `${type} (default format)` : `${type} with format ${format}`;
+  return (name: string) =>
+    invalidValue(WHOLE, "", `${what} value must be of type ${wanted} in ${name}`);
+}
+
+function isWhole(value: number | bigint): boolean {
+  return typeof value === "bigint" || Number.isInteger(value);
+}
+
+function boundCheck(
+  schema: JsonSchema,
+  what: string,
+  bound: number,
+  { isBeyond, words }: { isBeyond: Compare; words: string },
+): Check {
+  const boundFits = fits(bound, schema);
+  const cut = Math.trunc(bound);
+  return (value, findings) => {
+    const number = value as number | bigint;
+    if (!boundFits) findings.add(notOfType(what, schema));
+    const isInteger = boundFits && isWhole(number);
+    if (!isBeyond(number, isInteger ? cut : bound)) return;
+    const shown = isInteger ? String(cut) : goFloat(bound);
+    findings.add(outOfBounds(value, `be ${words} ${shown}`));
+  };
+}
+
+function factorCheck(schema: JsonSchema, factor: number): Check {
+  const factorFits = fits(factor, schema);
+  return (value, findings) => {
+    const number = value as number | bigint;
+    if (!factorFits) findings.add(notOfType("MultipleOf", schema));
+    const isInteger = factorFits && isWhole(number);
+    const used = isInteger ? Math.trunc(factor) : factor;
+    const shown = isInteger ? String(used) : goFloat(used);
+    if (used <= 0) findings.add(notPositive(used, shown));
+    else if (!(isInteger ? isMultiple(number, used) : isFloatMultiple(Number(number), used))) {
+      findings.add(outOfBounds(value, `be a multiple of ${shown}`));
+    }
+  };
+}
+
+function notPositive(factor: number, shown: string) {
+  return (name: string, field: string) => {
+    const why = `factor MultipleOf declared for ${name} must be positive: ${shown}`;
+    return invalidValue(field, factor, why);
+  };
+}
+
+function isMultiple(value: number | bigint, factor: number): boolean {
+  return typeof value === "bigint" ? value % BigInt(factor) === 0n : value % factor === 0;
+}
+
+function isFloatMultiple(value: number, factor: number): boolean {
+  const times = factor < 1 ? (1 / factor) * value : value / factor;
+  if (!Number.isFinite(times) || Math.abs(times) > Number.MAX_SAFE_INTEGER) return false;
+  const apart = Math.abs(times - Math.trunc(times));
+  return apart === 0 || apart / (Math.abs(times) + Math.abs(Math.trunc(times))) < EPSILON;
+}
