@@ -18,8 +18,8 @@ export interface StrategyContext {
   readonly subresource: string;
   readonly naming: Naming;
   readonly user: UserInfo;
-  /** Tells the client what it should know, beside the answer. */
-  warn(text: string): void;
+  /** Tells the client what it should know, beside the answer; absent where no client waits. */
+  readonly warn?: (text: string) => void;
 }
 
 /** Functions may change the object that they are given, and nothing else. */

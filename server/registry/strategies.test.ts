@@ -13,7 +13,6 @@ const context: StrategyContext = {
   subresource: "",
   naming: createNaming("kubernetes"),
   user: createUser({ name: "ann", uid: "7", groups: ["dev"] }),
-  warn() {},
 };
 const onStatus = { ...context, subresource: "status" };
 

@@ -35,7 +35,6 @@ const context: StrategyContext = {
   subresource: "",
   naming,
   user: createUser({ name: "ann", groups: ["dev"] }),
-  warn() {},
 };
 
 /** An object as tests write it: metadata is filled in. */
