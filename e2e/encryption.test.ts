@@ -17,6 +17,8 @@ import { makeTempDir } from "./harness/temp-dir.js";
 
 const SECRETS = "/api/v1/namespaces/default/secrets";
 const KEY = "/registry/core/secrets/default/db";
+/** What all replicas share beside the objects. */
+const SHARED_KEYS = ["/registry/.service-account-key", "/registry/.certificate-authorities"];
 const PASSWORD = "correct horse battery staple";
 const signal = new AbortController().signal;
 
@@ -32,7 +34,7 @@ function configuration(...providers: readonly string[]): string {
 }
 
 /** What the store holds; the embedded one can only be looked into while no server has it. */
-async function readRaw(store: StoreForTest, dataDir: string): Promise<string> {
+async function readRaw(store: StoreForTest, dataDir: string, key = KEY): Promise<string> {
   const { etcdEndpoints } = store.etcd;
   const clock = systemClock;
   const logger = silentLogger;
@@ -44,7 +46,7 @@ async function readRaw(store: StoreForTest, dataDir: string): Promise<string> {
           signal,
         );
   await using raw = opened;
-  return (await raw.get(KEY, {}, signal)).kv?.value.toString("latin1") ?? "";
+  return (await raw.get(key, {}, signal)).kv?.value.toString("latin1") ?? "";
 }
 
 async function passwordOf({ client }: ServerProcess): Promise<string> {
@@ -109,6 +111,12 @@ for (const name of STORE_NAMES) {
       });
       const after = await touch(server);
       assert.equal(await touch(server), after);
+      // Or no replica that starts later knows the others, once the old key is gone.
+      for (const key of name === "etcd" ? SHARED_KEYS : []) {
+        await eventually(`${key} is sealed with the new key`, async () =>
+          (await readRaw(store, dataDir, key)).startsWith("k8s:enc:aesgcm:v1:two:"),
+        );
+      }
       await server.kill();
     }
     assert.ok((await readRaw(store, dataDir)).startsWith("k8s:enc:aesgcm:v1:two:"));

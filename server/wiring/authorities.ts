@@ -3,8 +3,7 @@
  * is one machine's own, and has its files beside it.
  */
 import type { Logger } from "../../storage/base/logger.js";
-import { UnreadableValueError } from "../../storage/kv/shared-value.js";
-import type { RevisionedStore } from "../../storage/kv/store.js";
+import { type SharedValueStore, UnreadableValueError } from "../../storage/kv/shared-value.js";
 import type { Config } from "../config/config.js";
 import type { Authorities } from "../http/certificates.js";
 import { openSharedAuthorities } from "../http/shared-authorities.js";
@@ -19,7 +18,7 @@ export function authoritiesKeyOf({ etcdPrefix }: Config): string {
 
 export function createReadAuthorities(parts: {
   readonly config: Config;
-  readonly store: RevisionedStore;
+  readonly store: SharedValueStore;
   readonly logger: Logger;
 }): ReadAuthorities {
   const { config, store, logger } = parts;

@@ -42,14 +42,16 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
     const { config, facts, metrics, logger } = parts;
     const plainStore = opened.use(await openPlainStore(config, logger, metrics, signal));
     const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
-    const store = withStoredForm(config, facts, encryption?.store ?? plainStore);
-    const tokenKeys = await openTokenKeys({ config, store, logger }, signal);
+    // What replicas share is no object: it lies there sealed, in no other form.
+    const sealed = encryption?.store ?? plainStore;
+    const store = withStoredForm(config, facts, sealed);
+    const tokenKeys = await openTokenKeys({ config, store: sealed, logger }, signal);
     return {
       store,
       stored: store,
       encryption,
       tokenKeys,
-      readAuthorities: createReadAuthorities({ config, store, logger }),
+      readAuthorities: createReadAuthorities({ config, store: sealed, logger }),
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
     };
   });

@@ -6,8 +6,7 @@ import { readFile } from "node:fs/promises";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
-import { UnreadableValueError } from "../../storage/kv/shared-value.js";
-import type { RevisionedStore } from "../../storage/kv/store.js";
+import { type SharedValueStore, UnreadableValueError } from "../../storage/kv/shared-value.js";
 import { KeyRing } from "../authn/service-account/key-ring.js";
 import {
   type GivenKeys,
@@ -36,7 +35,7 @@ export interface TokenKeys {
 
 export interface TokenKeyParts {
   readonly config: Config;
-  readonly store: RevisionedStore;
+  readonly store: SharedValueStore;
   readonly logger: Logger;
 }
 

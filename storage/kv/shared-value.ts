@@ -6,7 +6,10 @@
 import type { KeyValue, RevisionedStore } from "./store.js";
 import { unreadableReason } from "./unreadable.js";
 
-/** A store that may keep values encrypted, with keys of its own that change. */
+/**
+ * A store that may keep values encrypted, with keys of its own that change. Not one that converts before
+ * such a store: that does not know what is stale, and nothing would be stored anew.
+ */
 export type SharedValueStore = Pick<RevisionedStore, "get" | "commit"> & {
   /** Whether the value would be stored differently today. */
   isStale?(key: string, signal: AbortSignal): Promise<boolean>;
