@@ -102,9 +102,11 @@ export class Load {
     await this.#working;
     await this.#probing;
     const client = this.#newClient();
-    const items = (await eventuallyGet(client, this.#path)).filter(({ metadata }) =>
-      metadata.name?.startsWith("counter-"),
-    );
+    const all = await eventuallyGet(client, this.#path).catch((error: unknown) => {
+      this.#violations.push(`what is stored cannot be read: ${String(error)}`);
+      return [];
+    });
+    const items = all.filter(({ metadata }) => metadata.name?.startsWith("counter-"));
     for (const item of items) {
       const name = item.metadata.name ?? "";
       const counter = this.#counters.get(name);

@@ -20,6 +20,8 @@ export interface Happened {
   readonly verb: string;
   readonly from: number;
   to: number | undefined;
+  /** What was seen meanwhile. */
+  note: string | undefined;
   problem: string | undefined;
 }
 
@@ -61,9 +63,7 @@ export async function runScenario(
     onProgress({ scenario, seconds: series.seconds(), faults, violations: load.violations });
   const telling = setInterval(tell, 1_000);
   try {
-    await Promise.all(
-      scenario.steps.map((step) => runStep(topology, step, faults, () => series.now)),
-    );
+    for (const step of scenario.steps) await runStep(topology, step, faults, () => series.now);
     const endsAt = Math.max(scenario.seconds, lastEnd(faults) + CALM_SECONDS + 1);
     await until(() => series.now >= endsAt);
     const giveUpAt = series.now + DEADLINE_SECONDS;
@@ -91,12 +91,18 @@ async function runStep(
   now: () => number,
 ): Promise<void> {
   await until(() => now() >= at);
-  const happened: Happened = { verb, from: now(), to: undefined, problem: undefined };
+  const happened: Happened = {
+    verb,
+    from: now(),
+    to: undefined,
+    note: undefined,
+    problem: undefined,
+  };
   faults.push(happened);
   try {
     const undo = await VERBS[verb]({ topology, index });
     if (lasts !== undefined) await until(() => now() >= happened.from + lasts);
-    await undo?.();
+    happened.note = (await undo?.()) ?? undefined;
   } catch (error) {
     happened.problem = String(error);
   }

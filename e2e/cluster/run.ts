@@ -67,6 +67,10 @@ async function main(): Promise<void> {
   const view = openView(topology, process.stdout);
   const reports: ScenarioReport[] = [];
   for (const scenario of wanted) {
+    if (scenario.needs === "rooms" && topology.cluster.whyNoRooms !== undefined) {
+      process.stdout.write(`left out ${scenario.name}: ${topology.cluster.whyNoRooms}\n`);
+      continue;
+    }
     const report = await runScenario(topology, scenario, size, (progress) =>
       view.progress(progress),
     );

@@ -6,7 +6,7 @@
 import type { VerbName } from "./verbs.js";
 
 export interface Step {
-  /** Seconds after the begin. */
+  /** Seconds after the begin, or when the one before is undone. */
   readonly at: number;
   readonly verb: VerbName;
   readonly index?: number;
@@ -19,6 +19,8 @@ export interface Scenario {
   /** For people, and for the report. */
   readonly promise: string;
   readonly seconds: number;
+  /** What a machine may not have. */
+  readonly needs?: "rooms";
   readonly steps: readonly Step[];
   /** Requests that may fail: none, those while a fault is on, or as many as a share. */
   readonly failuresMax: number;
@@ -100,6 +102,130 @@ export const SCENARIOS: readonly Scenario[] = [
     failuresMax: ANY,
     relistsMax: NONE,
     recoverySecondsMax: 15,
+  },
+  {
+    name: "replica-silenced",
+    promise:
+      "A replica whose packets to etcd are lost answers 503 in time, and serves again when they arrive",
+    seconds: 25,
+    steps: [{ at: 3, verb: "silence replica's way to etcd", index: 1, lasts: 10 }],
+    failuresMax: ANY,
+    relistsMax: NONE,
+    recoverySecondsMax: 5,
+  },
+  {
+    name: "slow-way-to-etcd",
+    promise: "A replica far from etcd is slow, and nothing else",
+    seconds: 18,
+    steps: [{ at: 3, verb: "slow way to etcd", index: 0, lasts: 8 }],
+    failuresMax: NONE,
+    relistsMax: NONE,
+    recoverySecondsMax: 3,
+  },
+  {
+    name: "lossy-way-to-etcd",
+    promise: "A replica that loses one packet in ten on its way to etcd is slow, and nothing else",
+    seconds: 18,
+    steps: [{ at: 3, verb: "lossy way to etcd", index: 2, lasts: 8 }],
+    failuresMax: ANY,
+    relistsMax: NONE,
+    recoverySecondsMax: 5,
+  },
+  {
+    name: "etcd-member-parted",
+    promise:
+      "A minority of etcd that nobody reaches costs the requests that were on their way to it",
+    seconds: 25,
+    needs: "rooms",
+    steps: [{ at: 3, verb: "part etcd member from everybody", index: 2, lasts: 10 }],
+    failuresMax: ANY,
+    relistsMax: NONE,
+    recoverySecondsMax: 5,
+  },
+  {
+    name: "etcd-leader-parted",
+    promise: "When nobody reaches etcd's leader the others elect one, and all goes on",
+    seconds: 25,
+    needs: "rooms",
+    steps: [{ at: 3, verb: "part etcd leader from everybody", lasts: 10 }],
+    failuresMax: ANY,
+    relistsMax: NONE,
+    recoverySecondsMax: 5,
+  },
+  {
+    name: "etcd-majority-parted",
+    promise: "A minority of etcd acknowledges nothing and reads nothing stale, however long",
+    seconds: 35,
+    needs: "rooms",
+    steps: [{ at: 3, verb: "part etcd majority from everybody", lasts: 10 }],
+    failuresMax: ANY,
+    relistsMax: NONE,
+    recoverySecondsMax: 15,
+  },
+  {
+    name: "etcd-member-replaced",
+    promise: "A member of etcd that is lost with its data is replaced while all goes on",
+    seconds: 25,
+    steps: [{ at: 3, verb: "replace etcd member", index: 0 }],
+    failuresMax: ANY,
+    relistsMax: NONE,
+    recoverySecondsMax: 5,
+  },
+  {
+    name: "disk-full",
+    promise: "A full disk of one etcd member costs the requests that were on their way to it",
+    seconds: 25,
+    needs: "rooms",
+    steps: [{ at: 3, verb: "fill disk of etcd member", index: 1, lasts: 8 }],
+    failuresMax: ANY,
+    relistsMax: NONE,
+    recoverySecondsMax: 10,
+  },
+  {
+    name: "all-disks-full",
+    promise: "When all disks are full nothing is acknowledged that is not kept",
+    seconds: 30,
+    needs: "rooms",
+    steps: [{ at: 3, verb: "fill disks of all etcd members", lasts: 8 }],
+    failuresMax: ANY,
+    relistsMax: NONE,
+    recoverySecondsMax: 15,
+  },
+  {
+    name: "rotation",
+    promise:
+      "Certificates and keys of all kinds are replaced without a restart, and nobody notices",
+    seconds: 50,
+    steps: [
+      { at: 2, verb: "rotate serving certificate" },
+      { at: 2, verb: "rotate authority of clients" },
+      { at: 2, verb: "rotate keys of service accounts" },
+      { at: 2, verb: "rotate keys of encryption" },
+      { at: 2, verb: "restart all replicas, one after the other" },
+    ],
+    failuresMax: NONE,
+    relistsMax: NONE,
+    recoverySecondsMax: 1,
+  },
+  {
+    name: "rolling-upgrade",
+    promise:
+      "Replicas of two releases serve side by side, and the change costs no list and no request",
+    seconds: 60,
+    steps: [{ at: 3, verb: "replace all replicas by an older release", lasts: 30 }],
+    failuresMax: NONE,
+    relistsMax: NONE,
+    recoverySecondsMax: 1,
+  },
+  {
+    name: "flooded",
+    promise:
+      "Load beyond what a replica can do is shed with 429 and Retry-After; probes, watches and administrators are served",
+    seconds: 25,
+    steps: [{ at: 3, verb: "flood replica", index: 0, lasts: 12 }],
+    failuresMax: NONE,
+    relistsMax: NONE,
+    recoverySecondsMax: 2,
   },
   {
     name: "etcd-full",

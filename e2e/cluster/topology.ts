@@ -9,11 +9,12 @@ import { parse, stringify } from "yaml";
 import { type Cluster, type Replica, startCluster } from "../consistency/cluster.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { makeTempDir } from "../harness/temp-dir.js";
+import type { EtcdAdmin } from "../tools/etcd-admin.js";
 import { findTool } from "../tools/find-tool.js";
 import { type RedisProcess, startRedis } from "../tools/redis.js";
 import { type Balancer, startBalancer } from "./balancer.js";
-import { type EtcdAdmin, etcdAdmin } from "./etcd-admin.js";
 import { type PrometheusProcess, startPrometheus } from "./prometheus.js";
+import { RotatingFiles } from "./rotating-files.js";
 
 export interface TopologyOptions {
   readonly replicas?: number;
@@ -22,6 +23,8 @@ export interface TopologyOptions {
   /** Default: where they are to be had. */
   readonly redis?: boolean;
   readonly prometheus?: boolean;
+  /** Default: etcd members have rooms where this machine permits it (e2e/tools/lab.ts). */
+  readonly rooms?: boolean;
 }
 
 export interface Topology extends AsyncDisposable {
@@ -33,6 +36,8 @@ export interface Topology extends AsyncDisposable {
   readonly balancer: Balancer | undefined;
   readonly redis: RedisProcess | undefined;
   readonly prometheus: PrometheusProcess | undefined;
+  /** Certificates and keys that all replicas read. */
+  readonly files: RotatingFiles;
   /** Programs that are not to be had here. */
   readonly missing: readonly string[];
   /** The administrator's, through the balancer. */
@@ -43,6 +48,9 @@ export interface Topology extends AsyncDisposable {
 
 /** Replicas serve on while the balancer notices; short, as its checks are. */
 const FLAGS = [
+  // Few seats, so that this machine can ask for more; administrators do not wait for one.
+  "--max-requests-inflight=40",
+  "--max-mutating-requests-inflight=20",
   "--shutdown-delay-duration=1s",
   "--shutdown-watch-termination-grace-period=1s",
   "--goaway-chance=0.002",
@@ -61,19 +69,22 @@ export async function startTopology(options: TopologyOptions = {}): Promise<Topo
     const wantsRedis = options.redis !== false && (await has("redis-server"));
     const redis = wantsRedis ? opened.use(await startRedis()) : undefined;
     const cache = redis === undefined ? [] : [`--authorization-webhook-cache-redis=${redis.url}`];
+    const files = opened.use(await RotatingFiles.create());
     const cluster = opened.use(
       await startCluster({
         store: "etcd",
         replicas: options.replicas ?? 3,
         etcdMembers: options.etcdMembers ?? 3,
-        flags: [...FLAGS, ...cache, ...(options.flags ?? [])],
+        flags: [...FLAGS, ...cache, ...files.flags, ...(options.flags ?? [])],
+        inRooms: options.rooms !== false,
       }),
     );
-    const { replicas, etcd } = cluster;
+    if (cluster.whyNoRooms !== undefined) missing.push(`rooms, as ${cluster.whyNoRooms}`);
+    const { replicas, etcd, etcdAdmin } = cluster;
     const ports = replicas.map(({ client }) => Number(new URL(client.url).port));
     const balancer = (await has("haproxy")) ? opened.use(await startBalancer(ports)) : undefined;
     const [first] = replicas;
-    if (first === undefined || etcd === undefined)
+    if (first === undefined || etcd === undefined || etcdAdmin === undefined)
       throw new Error("a topology has a replica and etcd");
     const url = balancer?.url ?? first.client.url;
     const { credentials } = first.client;
@@ -87,10 +98,11 @@ export async function startTopology(options: TopologyOptions = {}): Promise<Topo
       url,
       cluster,
       replicas,
-      etcd: etcdAdmin(etcd.endpoints),
+      etcd: etcdAdmin,
       balancer,
       redis,
       prometheus,
+      files,
       missing,
       kubeconfigPath,
       newClient: () => new HttpsClient(url, credentials),

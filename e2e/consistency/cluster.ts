@@ -15,7 +15,9 @@ import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { Child, freePort } from "../tools/child.js";
 import { type EtcdCluster, startEtcdCluster } from "../tools/etcd.js";
-import { startTcpProxy, type TcpProxy } from "../tools/tcp-proxy.js";
+import { type EtcdAdmin, etcdAdmin } from "../tools/etcd-admin.js";
+import { whyNoLab } from "../tools/lab.js";
+import { type LinkQuality, startTcpProxy, type TcpProxy } from "../tools/tcp-proxy.js";
 
 export interface ClusterOptions {
   readonly store: "etcd" | "embedded";
@@ -24,6 +26,8 @@ export interface ClusterOptions {
   readonly etcdMembers: number;
   /** Further flags of the server. */
   readonly flags?: readonly string[];
+  /** Each etcd member in a room of its own where this machine permits it, else beside the others. */
+  readonly inRooms?: boolean;
   /**
    * Modules that a replica loads before the server, by its index: how a test breaks the server
    * without a hook in it.
@@ -34,6 +38,9 @@ export interface ClusterOptions {
 export interface Cluster extends AsyncDisposable {
   readonly replicas: readonly Replica[];
   readonly etcd: EtcdCluster | undefined;
+  readonly etcdAdmin: EtcdAdmin | undefined;
+  /** Why members have no rooms although these were asked for. */
+  readonly whyNoRooms: string | undefined;
   /** Forgets the store's history up to now; nothing on the embedded store. */
   compact(): Promise<void>;
 }
@@ -47,7 +54,10 @@ const READY_DEADLINE_MS = 60_000;
 const IDLE_DEADLINE_MS = 5_000;
 
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
-  const etcd = options.store === "etcd" ? await startEtcdCluster(options.etcdMembers) : undefined;
+  const whyNoRooms = options.inRooms === true ? await whyNoLab() : undefined;
+  const inRooms = options.inRooms === true && whyNoRooms === undefined;
+  const etcd =
+    options.store === "etcd" ? await startEtcdCluster(options.etcdMembers, { inRooms }) : undefined;
   const count = etcd === undefined ? 1 : options.replicas;
   const replicas = Array.from(
     { length: count },
@@ -66,6 +76,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   return {
     replicas,
     etcd,
+    etcdAdmin: etcd && etcdAdmin(etcd),
+    whyNoRooms,
     compact: async () => {
       if (etcd !== undefined) await compactEtcd(etcd.endpoints);
     },
@@ -78,6 +90,13 @@ async function compactEtcd(endpoints: readonly string[]): Promise<void> {
   const options = { endpoints, prefix: PREFIX, clock: systemClock, logger: silentLogger };
   await using store = await openEtcdStore(options, deadline);
   await store.compact(await store.currentRevision(deadline), deadline);
+}
+
+/** Of another release: how a replica is upgraded, or taken back. */
+export interface Release {
+  /** The main.js of its build; default: this one's. */
+  readonly main?: string;
+  readonly flags?: readonly string[];
 }
 
 /** One server that dies and comes back on the same port, with the same data and credentials. */
@@ -96,6 +115,7 @@ export class Replica implements AsyncDisposable {
   #isStarting = false;
   #isPaused = false;
   #lastLogs = "";
+  #release: Release = {};
 
   constructor(index: number, options: ClusterOptions, etcdEndpoints: readonly string[]) {
     this.index = index;
@@ -122,6 +142,11 @@ export class Replica implements AsyncDisposable {
     return this.#client;
   }
 
+  /** Of the process that runs now; 0: there is none. */
+  get pid(): number {
+    return this.#broken?.pid ?? this.#server?.pid ?? 0;
+  }
+
   get logs(): string {
     return this.#broken?.output ?? this.#server?.logs ?? this.#lastLogs;
   }
@@ -146,6 +171,11 @@ export class Replica implements AsyncDisposable {
     await this.#starting;
     await this.#server?.stop();
     this.#server = undefined;
+  }
+
+  /** What it is from its next start on. */
+  become(release: Release): void {
+    this.#release = release;
   }
 
   async kill(): Promise<void> {
@@ -204,6 +234,21 @@ export class Replica implements AsyncDisposable {
     for (const proxy of this.#proxies) proxy.loseAnswers();
   }
 
+  /** Nothing passes between this replica and etcd, and nobody says so: as when packets are lost. */
+  silence(): void {
+    for (const proxy of this.#proxies) proxy.hold(true);
+  }
+
+  /** How good the way to etcd is from now on. */
+  setLinkQuality(quality: LinkQuality): void {
+    for (const proxy of this.#proxies) proxy.setQuality(quality);
+  }
+
+  /** Ends `silence`; what was held back arrives now. */
+  unsilence(): void {
+    for (const proxy of this.#proxies) proxy.hold(false);
+  }
+
   /** Ends `partition` and `loseAnswers`. */
   reconnect(): void {
     for (const proxy of this.#proxies) {
@@ -257,7 +302,8 @@ export class Replica implements AsyncDisposable {
       dataDir: this.#dataDir,
       port: this.#port,
       ...(etcdEndpoints.length === 0 ? {} : { etcdEndpoints }),
-      flags: [...FLAGS, ...(this.#options.flags ?? [])],
+      flags: [...FLAGS, ...(this.#options.flags ?? []), ...(this.#release.flags ?? [])],
+      ...(this.#release.main !== undefined && { main: this.#release.main }),
     });
     this.#server = server;
     this.#useCredentials(server.url, server.credentials);

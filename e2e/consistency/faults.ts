@@ -17,12 +17,32 @@ export const FAULTS = [
   "partition-compact",
   "lose-answers",
   "compact",
+  "replica-restart",
+  "silence",
+  "slow-link",
+  "lossy-link",
+  "etcd-part",
+  "etcd-disk-full",
+  "etcd-replace",
+  "etcd-move-leader",
+  "etcd-no-space",
+  "defragment",
 ] as const;
 
 export type Fault = (typeof FAULTS)[number];
 
 /** Those that make sense without etcd. */
-const EMBEDDED_FAULTS: readonly Fault[] = ["replica-kill", "replica-pause"];
+const EMBEDDED_FAULTS: readonly Fault[] = ["replica-kill", "replica-pause", "replica-restart"];
+
+/** Those that pull cables and fill disks. */
+const ROOM_FAULTS: readonly Fault[] = ["etcd-part", "etcd-disk-full"];
+
+/** Those after which there is nothing to wait for. */
+const MOMENTARY: readonly Fault[] = ["compact", "etcd-move-leader", "defragment"];
+
+/** A mobile phone in a train. */
+const SLOW_LINK = { delayMs: 60, bytesPerSecond: 200_000 };
+const LOSSY_LINK = { delayMs: 5, lossShare: 0.1 };
 
 const CALM_MS = [200, 1_500] as const;
 const TROUBLE_MS = [200, 2_500] as const;
@@ -54,9 +74,10 @@ export async function runFaults(
   run: FaultRun,
   signal: AbortSignal,
 ): Promise<void> {
-  const faults = wanted.filter(
-    (fault) => cluster.etcd !== undefined || EMBEDDED_FAULTS.includes(fault),
-  );
+  const hasRooms = cluster.etcd?.members.every(({ room }) => room !== undefined) === true;
+  const faults = wanted
+    .filter((fault) => cluster.etcd !== undefined || EMBEDDED_FAULTS.includes(fault))
+    .filter((fault) => hasRooms || !ROOM_FAULTS.includes(fault));
   while (!signal.aborted) {
     await pause(random.between(...CALM_MS), signal);
     if (signal.aborted || faults.length === 0) continue;
@@ -66,7 +87,7 @@ export async function runFaults(
     const ms = random.between(...TROUBLE_MS);
     run.counts.set(fault, (run.counts.get(fault) ?? 0) + 1);
     const target = fault.startsWith("etcd") ? `member ${member}` : `replica ${replica.index}`;
-    run.onFault(`${fault} ${fault === "compact" ? "" : target} for ${ms} ms`);
+    run.onFault(MOMENTARY.includes(fault) ? fault : `${fault} ${target} for ${ms} ms`);
     await inject(fault, { cluster, replica, member, ms, signal });
   }
 }
@@ -81,6 +102,7 @@ interface Target {
 
 async function inject(fault: Fault, target: Target): Promise<void> {
   const { cluster, replica, ms, signal } = target;
+  const { etcdAdmin: admin } = cluster;
   const member = cluster.etcd?.members[target.member];
   switch (fault) {
     case "replica-kill":
@@ -118,6 +140,47 @@ async function inject(fault: Fault, target: Target): Promise<void> {
       return;
     case "compact":
       await compact(cluster);
+      return;
+    case "replica-restart":
+      await replica.stop();
+      replica.start();
+      return;
+    case "silence":
+      replica.silence();
+      await pause(ms, signal);
+      replica.unsilence();
+      return;
+    case "slow-link":
+    case "lossy-link":
+      replica.setLinkQuality(fault === "slow-link" ? SLOW_LINK : LOSSY_LINK);
+      await pause(ms, signal);
+      replica.setLinkQuality({});
+      return;
+    case "etcd-part":
+      await member?.room?.unplug();
+      await pause(ms, signal);
+      await member?.room?.plug();
+      return;
+    case "etcd-disk-full":
+      await member?.room?.fillDisk();
+      await pause(ms, signal);
+      await member?.room?.freeDisk();
+      // It may have ended by that; then somebody starts it again.
+      await member?.restart();
+      return;
+    case "etcd-replace":
+      await admin?.replaceMember(target.member);
+      return;
+    case "etcd-move-leader":
+      await admin?.moveLeader().catch(() => {});
+      return;
+    case "etcd-no-space":
+      await admin?.raiseNoSpace();
+      await pause(ms, signal);
+      await admin?.clearNoSpace();
+      return;
+    case "defragment":
+      await admin?.defragment(target.member).catch(() => {});
   }
 }
 

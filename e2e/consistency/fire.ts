@@ -51,6 +51,7 @@ const SETTLE_DEADLINE_MS = 60_000;
 
 export async function runFire(options: FireOptions): Promise<FireReport> {
   await using cluster = await startCluster(options);
+  if (cluster.whyNoRooms !== undefined) options.log(`no rooms: ${cluster.whyNoRooms}`);
   return await new Fire(options, cluster).run();
 }
 

@@ -15,6 +15,7 @@ const OPTIONS = {
   store: { type: "string", default: "etcd" },
   replicas: { type: "string", default: "3" },
   "etcd-members": { type: "string", default: "3" },
+  "etcd-transport": { type: "string", default: "lean" },
   faults: { type: "string", default: "all" },
   "round-seconds": { type: "string", default: "30" },
   clients: { type: "string", default: "10" },
@@ -31,6 +32,7 @@ const HELP = `Usage: node dist/e2e/consistency/run.js [options]
   --store=etcd        or embedded (one replica)
   --replicas=3        servers over one etcd
   --etcd-members=3    size of the etcd cluster
+  --etcd-transport=lean  or grpc, as the flag of the server
   --faults=all        none, or a list of ${FAULTS.join(", ")}
   --round-seconds=30  work between two checks
   --clients=10        that read and write
@@ -62,6 +64,8 @@ async function main(): Promise<void> {
     roundMs: wholeNumber("round-seconds", values["round-seconds"]) * 1_000,
     replicas: wholeNumber("replicas", values.replicas),
     etcdMembers: wholeNumber("etcd-members", values["etcd-members"]),
+    inRooms: true,
+    flags: [`--etcd-transport=${values["etcd-transport"]}`],
     faults: parseFaults(values.faults),
     clients: wholeNumber("clients", values.clients),
     wanderers: wholeNumber("watchers", values.watchers),

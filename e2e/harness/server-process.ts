@@ -23,6 +23,8 @@ export interface ServerOptions {
   readonly port?: number;
   /** Further flags, such as "--shutdown-delay-duration=1s". */
   readonly flags?: readonly string[];
+  /** The main.js of another build, such as an older release's; default: this one's. */
+  readonly main?: string;
   /** Options of Node itself, such as "--cpu-prof". */
   readonly nodeFlags?: readonly string[];
 }
@@ -62,6 +64,11 @@ const LOG_CHARS_MAX = 4_000_000;
 const WATCHED =
   'exec 3<&0; (read -r line <&3 || kill -9 $$) 2>/dev/null & exec "$@" 3<&- </dev/null';
 
+/** What a module of a test replaces is replaced in modules, not in the bundle of them. */
+function commandFor(nodeFlags: readonly string[]): string {
+  return nodeFlags.some((flag) => flag.startsWith("--import=")) ? COMMAND_OF_MODULES : COMMAND;
+}
+
 /** Starts a server and waits until it is ready. @throws {Error} with its logs when it is not */
 export async function startServer(options: ServerOptions = {}): Promise<ServerProcess> {
   const tempDir = options.dataDir === undefined ? await makeTempDir("server") : undefined;
@@ -69,7 +76,7 @@ export async function startServer(options: ServerOptions = {}): Promise<ServerPr
   const { nodeFlags = [] } = options;
   const args = [
     ...nodeFlags,
-    nodeFlags.some((flag) => flag.startsWith("--import=")) ? COMMAND_OF_MODULES : COMMAND,
+    options.main ?? commandFor(nodeFlags),
     "serve",
     `--data-dir=${dataDir}`,
     `--secure-port=${options.port ?? 0}`,

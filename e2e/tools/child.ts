@@ -18,10 +18,11 @@ const STOP_TIMEOUT_MS = 5_000;
 
 /**
  * Becomes the program (exec keeps the pid) and leaves a watchdog reading our pipe. An orderly end
- * sends it a line; end of file means that the test has died: then program and data ($0) go.
+ * sends it a line; end of file means that the test has died: then program and data ($0) go. It comes
+ * as well when the program has ended by itself, whose data a test may start it on again.
  */
 const WATCHED =
-  'exec 3<&0; (read -r line <&3 || { kill -9 $$; [ -z "$0" ] || rm -rf "$0"; }) 2>/dev/null & ' +
+  'exec 3<&0; (read -r line <&3 || { kill -9 $$ && [ -n "$0" ] && rm -rf "$0"; }) 2>/dev/null & ' +
   'exec "$@" 3<&- </dev/null';
 
 export class Child {

@@ -3,13 +3,15 @@
  * with data in a temporary folder that goes away with them.
  */
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { Child, freePort } from "./child.js";
 import { findTool, type ToolName } from "./find-tool.js";
+import { openLab, type Room } from "./lab.js";
 
 /** "current" is 3.5 or newer; "oldest" is 3.4, the oldest that we support; "newest" is the newest to be had. */
 export type EtcdBinary = "oldest" | "current" | "newest";
@@ -21,6 +23,8 @@ export interface EtcdOptions {
   readonly args?: readonly string[];
   /** Serve clients over TLS with these files; `caFile` makes a client certificate compulsory. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string };
+  /** Each member in a room of its own (lab.ts), whose cable can be pulled and whose disk be full. */
+  readonly inRooms?: boolean;
 }
 
 export interface EtcdProcess extends AsyncDisposable {
@@ -41,6 +45,15 @@ export interface EtcdProcess extends AsyncDisposable {
   restart(): Promise<void>;
   /** Starts it again without waiting until it is healthy (a cluster needs a majority for that). */
   start(): Promise<void>;
+  /** Where it runs; undefined: beside everything else. */
+  readonly room: Room | undefined;
+  /** Forgets its data; it must not run. */
+  wipe(): Promise<void>;
+  /** From its next start on: as a member that was added to a cluster which runs. */
+  joinExisting(): void;
+  readonly peerUrl: string;
+  /** Makes its data that of a snapshot, for a new cluster of all members; it must not run. */
+  restore(snapshotFile: string, options: RestoreOptions): Promise<void>;
 }
 
 export interface EtcdCluster extends AsyncDisposable {
@@ -51,7 +64,14 @@ export interface EtcdCluster extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+export interface RestoreOptions {
+  /** Revisions go on above all that were ever given, and all before count as compacted. */
+  readonly bumpRevision?: boolean;
+}
+
 const PAUSE_MS_MAX = 1_000;
+/** As etcd's own documents advise: more than a cluster writes between two backups. */
+const BUMP = 1_000_000_000;
 
 /** Whether every thread of a process has stopped; where the system does not say, true. */
 function isStopped(pid: number): boolean {
@@ -105,39 +125,46 @@ export async function startEtcdCluster(
 ): Promise<EtcdCluster> {
   const path = await findTool(TOOLS[options.binary ?? "current"]);
   if (path === undefined) throw new Error("etcd is needed: see e2e/install-tools.sh");
+  const dataDirs: string[] = [];
+  while (dataDirs.length < size) dataDirs.push(await mkdtemp(join(tmpdir(), "keelson-etcd-")));
+  const lab = options.inRooms === true ? await openLab(dataDirs) : undefined;
   const plans: Plan[] = [];
-  for (let index = 0; index < size; index++) {
+  for (const [index, dataDir] of dataDirs.entries()) {
+    const room = lab?.rooms[index];
     plans.push({
       path,
       name: `m${index}`,
-      dataDir: await mkdtemp(join(tmpdir(), "keelson-etcd-")),
+      room,
+      host: room?.address ?? "127.0.0.1",
+      dataDir,
       scheme: options.tls === undefined ? "http" : "https",
       clientPort: await freePort(),
       peerPort: await freePort(),
       metricsPort: await freePort(),
     });
   }
-  const cluster = plans.map((plan) => `${plan.name}=http://127.0.0.1:${plan.peerPort}`).join(",");
+  const cluster = plans.map((plan) => `${plan.name}=${peerUrlOf(plan)}`).join(",");
   const members = plans.map((plan) => {
     const args = toArguments(plan, cluster, options);
     // A member alone has nobody to wait for before it elects itself.
     if (size === 1) args.unshift("--heartbeat-interval=20", "--election-timeout=100");
-    return new Member(plan, args);
+    return new Member(plan, args, cluster);
   });
+  const stop = async () => {
+    await Promise.all(members.map((member) => member.stop()));
+    await lab?.[Symbol.asyncDispose]();
+  };
   for (const member of members) await member.start();
   try {
     for (const member of members) await member.waitUntilHealthy();
   } catch (error) {
-    await Promise.all(members.map((member) => member.stop()));
+    await stop();
     throw error;
   }
-  const stop = async () => {
-    await Promise.all(members.map((member) => member.stop()));
-  };
   return {
     members,
     endpoints: members.map((member) => member.endpoint),
-    metricsUrls: plans.map(({ metricsPort }) => `http://127.0.0.1:${metricsPort}/metrics`),
+    metricsUrls: plans.map(({ host, metricsPort }) => `http://${host}:${metricsPort}/metrics`),
     stop,
     [Symbol.asyncDispose]: stop,
   };
@@ -146,6 +173,8 @@ export async function startEtcdCluster(
 interface Plan {
   readonly path: string;
   readonly name: string;
+  readonly room: Room | undefined;
+  readonly host: string;
   readonly dataDir: string;
   readonly scheme: "http" | "https";
   readonly clientPort: number;
@@ -159,9 +188,13 @@ const TOOLS: Readonly<Record<EtcdBinary, ToolName>> = {
   newest: "etcd-newest",
 };
 
+function peerUrlOf({ host, peerPort }: Plan): string {
+  return `http://${host}:${peerPort}`;
+}
+
 function toArguments(plan: Plan, cluster: string, options: EtcdOptions): string[] {
-  const client = `${plan.scheme}://127.0.0.1:${plan.clientPort}`;
-  const peer = `http://127.0.0.1:${plan.peerPort}`;
+  const client = `${plan.scheme}://${plan.host}:${plan.clientPort}`;
+  const peer = peerUrlOf(plan);
   const args = [
     `--name=${plan.name}`,
     `--data-dir=${plan.dataDir}`,
@@ -169,7 +202,7 @@ function toArguments(plan: Plan, cluster: string, options: EtcdOptions): string[
     `--advertise-client-urls=${client}`,
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
-    `--listen-metrics-urls=http://127.0.0.1:${plan.metricsPort}`,
+    `--listen-metrics-urls=http://${plan.host}:${plan.metricsPort}`,
     `--initial-cluster=${cluster}`,
     "--log-level=warn",
   ];
@@ -184,18 +217,33 @@ function toArguments(plan: Plan, cluster: string, options: EtcdOptions): string[
   return [...args, ...(options.args ?? [])];
 }
 
+/** The tool that restores, which packages put beside etcd. @throws {Error} it is not there */
+function etcdutlBeside(etcd: string): string {
+  const folder = dirname(etcd);
+  const candidates = [join(folder, "etcdutl"), join(folder, "..", "etcd", "usr", "bin", "etcdutl")];
+  const found = candidates.find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`there is no etcdutl beside ${etcd}`);
+  return found;
+}
+
 class Member implements EtcdProcess {
   readonly endpoint: string;
   readonly dataDir: string;
+  readonly room: Room | undefined;
+  readonly peerUrl: string;
   readonly #plan: Plan;
-  readonly #args: readonly string[];
+  readonly #cluster: string;
+  #args: readonly string[];
   #child: Child | undefined;
 
-  constructor(plan: Plan, args: readonly string[]) {
+  constructor(plan: Plan, args: readonly string[], cluster: string) {
     this.#plan = plan;
+    this.#cluster = cluster;
     this.#args = args;
     this.dataDir = plan.dataDir;
-    this.endpoint = `${plan.scheme}://127.0.0.1:${plan.clientPort}`;
+    this.room = plan.room;
+    this.peerUrl = peerUrlOf(plan);
+    this.endpoint = `${plan.scheme}://${plan.host}:${plan.clientPort}`;
   }
 
   get pid(): number {
@@ -204,11 +252,43 @@ class Member implements EtcdProcess {
 
   async start(): Promise<void> {
     await this.kill();
-    this.#child = new Child(this.#plan.path, this.#args, this.#plan.dataDir);
+    const [program = "", ...args] = this.#inRoom([this.#plan.path, ...this.#args]);
+    this.#child = new Child(program, args, this.#plan.dataDir);
+  }
+
+  joinExisting(): void {
+    this.#args = [...this.#args, "--initial-cluster-state=existing"];
+  }
+
+  async wipe(): Promise<void> {
+    await this.#run("sh", "-c", `rm -rf ${this.dataDir}/*`);
+  }
+
+  async restore(snapshotFile: string, { bumpRevision }: RestoreOptions): Promise<void> {
+    await this.wipe();
+    const { dataDir } = this;
+    const fresh = join(dataDir, "restored");
+    await this.#run(
+      etcdutlBeside(this.#plan.path),
+      ...["snapshot", "restore", snapshotFile, `--name=${this.#plan.name}`],
+      ...[`--initial-cluster=${this.#cluster}`, `--initial-advertise-peer-urls=${this.peerUrl}`],
+      ...[`--initial-cluster-token=${randomUUID()}`, `--data-dir=${fresh}`],
+      ...(bumpRevision === true ? [`--bump-revision=${BUMP}`, "--mark-compacted"] : []),
+    );
+    await this.#run("mv", join(fresh, "member"), join(dataDir, "member"));
+  }
+
+  async #run(...command: readonly string[]): Promise<void> {
+    const [program = "", ...args] = this.#inRoom(command);
+    await promisify(execFile)(program, args);
+  }
+
+  #inRoom(command: readonly string[]): readonly string[] {
+    return [...(this.room?.enter ?? []), ...command];
   }
 
   async waitUntilHealthy(): Promise<void> {
-    const url = `http://127.0.0.1:${this.#plan.metricsPort}/health`;
+    const url = `http://${this.#plan.host}:${this.#plan.metricsPort}/health`;
     await this.#child?.waitUntilReady(async () => {
       const answer = await fetch(url, { signal: AbortSignal.timeout(2_000) });
       return ((await answer.json()) as { health?: unknown }).health === "true";

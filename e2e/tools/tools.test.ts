@@ -3,11 +3,20 @@
  * leave nothing behind when the test process is killed.
  */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
+import { promisify } from "node:util";
+import { eventually } from "../harness/eventually.js";
+import { makeTempDir } from "../harness/temp-dir.js";
 import { startEtcdCluster } from "./etcd.js";
+import { openLab, whyNoLab } from "./lab.js";
 import { startRedis } from "./redis.js";
+import { startTcpProxy } from "./tcp-proxy.js";
 
 function isRunning(pid: number): boolean {
   try {
@@ -62,3 +71,100 @@ test("a killed test process takes its programs with it", async () => {
   parent.kill("SIGKILL");
   await waitUntilGone(pid);
 });
+
+test("a link may be slow, lossy or silent, and what it carries arrives whole and in order", async () => {
+  await using echo = await startEcho();
+  await using link = await startTcpProxy(echo.endpoint);
+  const socket = await connectTo(link.endpoint);
+  const sent = randomBytes(300_000);
+  const roundTrip = async () => {
+    const begunAtMs = performance.now();
+    const received: Buffer[] = [];
+    socket.write(sent);
+    for (let bytes = 0; bytes < sent.length; ) {
+      const [chunk] = (await once(socket, "data")) as [Buffer];
+      received.push(chunk);
+      bytes += chunk.length;
+    }
+    assert.ok(Buffer.concat(received).equals(sent));
+    return performance.now() - begunAtMs;
+  };
+  await roundTrip();
+  link.setQuality({ delayMs: 40 });
+  assert.ok((await roundTrip()) >= 80);
+  link.setQuality({ bytesPerSecond: 3_000_000 });
+  assert.ok((await roundTrip()) >= 100);
+  link.setQuality({ lossShare: 0.2 });
+  await roundTrip();
+  link.setQuality({});
+  link.hold(true);
+  const late = roundTrip();
+  const heldMs = 100;
+  await new Promise((resolve) => setTimeout(resolve, heldMs));
+  link.hold(false);
+  assert.ok((await late) >= heldMs);
+  socket.destroy();
+});
+
+test("a lab gives each program a cable that can be pulled, and a disk that can be full", async (t) => {
+  const whyNot = await whyNoLab();
+  if (whyNot !== undefined) {
+    t.skip(whyNot);
+    return;
+  }
+  await using folder = await makeTempDir("lab");
+  const disk = join(folder.path, "disk");
+  await mkdir(disk);
+  await using lab = await openLab([disk]);
+  const [room] = lab.rooms;
+  assert.ok(room);
+  const run = async (...command: readonly string[]) => {
+    const [program = "", ...args] = [...room.enter, ...command];
+    return await promisify(execFile)(program, args);
+  };
+  await room.fillDisk();
+  await assert.rejects(run("sh", "-c", `echo word > ${disk}/file`));
+  await room.freeDisk();
+  await run("sh", "-c", `echo word > ${disk}/file`);
+  const isReached = () => isRefused(room.address);
+  assert.ok(await isReached());
+  await room.unplug();
+  assert.equal(await isReached(), false);
+  await room.plug();
+  await eventually("the room is reached again", isReached);
+});
+
+/** Whether somebody says that nobody listens: so the packets get there and back. */
+function isRefused(host: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: 9, timeout: 500 });
+    const end = (isThere: boolean) => {
+      socket.destroy();
+      resolve(isThere);
+    };
+    socket.once("timeout", () => end(false));
+    socket.once("error", ({ message }) => end(message.includes("ECONNREFUSED")));
+  });
+}
+
+async function startEcho(): Promise<AsyncDisposable & { readonly endpoint: string }> {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.pipe(socket);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+    },
+  };
+}
+
+async function connectTo(endpoint: string): Promise<Socket> {
+  const { hostname, port } = new URL(endpoint);
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  return socket;
+}
