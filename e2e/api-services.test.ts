@@ -1,0 +1,337 @@
+/**
+ * A front server with another Keelson and a small API service of somebody else behind it: kubectl works on
+ * all of them through one address, also `kubectl top`; and whatever the service does (restarts, loses its
+ * certificate, answers late, with garbage or never), what the front serves itself goes on as before and
+ * nothing is left behind. KEELSON_TEST_LONG=1 repeats the faults and compares the CPU of requests.
+ */
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { type ApiService, openApiService } from "./harness/api-service.js";
+import { eventually, within } from "./harness/eventually.js";
+import { Kubectl } from "./harness/kubectl.js";
+import { type ServerProcess, startServer } from "./harness/server-process.js";
+import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
+import { TestAuthority } from "./harness/test-authority.js";
+
+const IS_LONG = process.env.KEELSON_TEST_LONG === "1";
+const SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices";
+const NOTES = "/apis/notes.example.com/v1/namespaces/default/notes";
+const CARS = "/apis/cars.example.com/v1/namespaces/default/cars";
+const MAPS = "/api/v1/namespaces/default/configmaps";
+
+/** Requests whose CPU is compared, without a fault and with it; of all cycles the least of both counts. */
+const MEASURED_REQUESTS = 1_000;
+const SLOWER_MAX = 0.05;
+const FAULT_CYCLES = IS_LONG ? 10 : 1;
+/** Connections that are kept to be used again, to the services that were looked at last. */
+const KEPT_FILES_MAX = 4;
+/** Of the front server, over all cycles. */
+const GROWTH_BYTES_MAX = 48 * 1024 * 1024;
+
+describe("API services of others", () => {
+  let folder: TempDir;
+  let front: ServerProcess;
+  let back: ServerProcess;
+  let service: ApiService;
+  let kubectl: Kubectl;
+
+  before(async () => {
+    folder = await makeTempDir("api-services");
+    const proxies = await TestAuthority.create("front-proxy-ca");
+    const { cert, key } = await proxies.issue({ commonName: "front-proxy-client" });
+    const file = (name: string) => join(folder.path, name);
+    await writeFile(file("ca.pem"), proxies.certificate);
+    await writeFile(file("proxy.pem"), cert);
+    await writeFile(file("proxy.key"), key);
+    const trust = [
+      `--requestheader-client-ca-file=${file("ca.pem")}`,
+      "--requestheader-username-headers=X-Remote-User",
+      "--requestheader-group-headers=X-Remote-Group",
+      "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+    ];
+    const identity = [
+      `--proxy-client-cert-file=${file("proxy.pem")}`,
+      `--proxy-client-key-file=${file("proxy.key")}`,
+    ];
+    [front, back] = await Promise.all([
+      startServer({ flags: [...trust, ...identity] }),
+      startServer({ flags: [...trust, "--run-controllers=false"] }),
+    ]);
+    await eventually("the front tells whom to believe", async () => {
+      const path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+      const { object } = await front.client.get(path);
+      return "requestheader-client-ca-file" in ((object.data as object | undefined) ?? {});
+    });
+    const serverName = "notes.default.svc";
+    service = await openApiService({ kubeconfig: front.kubeconfig, serverName });
+    kubectl = await Kubectl.open(front);
+    await publishService("notes", service.port);
+    await publishService("behind", back.port);
+    await publish("notes.example.com", "v1", "notes", service.port, service.authority);
+    await publish("metrics.k8s.io", "v1beta1", "notes", service.port, service.authority);
+    await publish("custom.metrics.k8s.io", "v1beta1", "notes", service.port, service.authority);
+    await defineCars();
+    await publish("cars.example.com", "v1", "behind", back.port);
+    for (const name of ["v1.notes.example.com", "v1beta1.metrics.k8s.io", "v1.cars.example.com"]) {
+      await isAvailable(name);
+    }
+  });
+  after(async () => {
+    await kubectl?.[Symbol.asyncDispose]();
+    await service?.[Symbol.asyncDispose]();
+    await front?.[Symbol.asyncDispose]();
+    await back?.[Symbol.asyncDispose]();
+    await folder?.[Symbol.asyncDispose]();
+  });
+
+  async function publishService(name: string, port: number): Promise<void> {
+    const spec = { type: "ExternalName", externalName: "localhost", ports: [{ port }] };
+    const path = "/api/v1/namespaces/default/services";
+    (await front.client.post(path, { metadata: { name }, spec })).expect(201);
+  }
+
+  async function publish(
+    group: string,
+    version: string,
+    name: string,
+    port: number,
+    authority?: string,
+  ): Promise<void> {
+    const trust =
+      authority === undefined
+        ? { insecureSkipTLSVerify: true }
+        : { caBundle: Buffer.from(authority).toString("base64") };
+    const spec = {
+      group,
+      version,
+      service: { namespace: "default", name, port },
+      groupPriorityMinimum: 100,
+      versionPriority: 100,
+      ...trust,
+    };
+    const metadata = { name: `${version}.${group}` };
+    (await front.client.post(SERVICES, { metadata, spec })).expect(201);
+  }
+
+  async function defineCars(): Promise<void> {
+    const properties = { wheels: { type: "integer", description: "How many it has." } };
+    const openAPIV3Schema = {
+      type: "object",
+      properties: { spec: { type: "object", properties } },
+    };
+    const definition = {
+      metadata: { name: "cars.cars.example.com" },
+      spec: {
+        group: "cars.example.com",
+        scope: "Namespaced",
+        names: { plural: "cars", kind: "Car" },
+        versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema } }],
+      },
+    };
+    const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    (await back.client.post(path, definition)).expect(201);
+  }
+
+  async function availability(name: string): Promise<string | undefined> {
+    const { status } = (await front.client.get(`${SERVICES}/${name}`)).expect(200).object as {
+      status?: { conditions?: { status: string }[] };
+    };
+    return status?.conditions?.[0]?.status;
+  }
+
+  const isAvailable = (name: string) =>
+    eventually(`${name} is available`, async () => (await availability(name)) === "True", 60_000);
+
+  test("kubectl works on the kinds of all servers through one address", async () => {
+    const note = (text: string) =>
+      `{"apiVersion":"notes.example.com/v1","kind":"Note","metadata":{"name":"n"},"spec":{"text":"${text}"}}`;
+    const car = `{"apiVersion":"cars.example.com/v1","kind":"Car","metadata":{"name":"c"},"spec":{"wheels":4}}`;
+    await kubectl.ok(["apply", "--validate=false", "-f", "-"], `${note("one")}\n${car}`);
+    await kubectl.ok(["apply", "--validate=false", "-f", "-"], note("two"));
+    assert.match(
+      await kubectl.ok(["get", "notes,cars", "-o", "name"]),
+      /^note\.notes\.example\.com\/n\ncar\.cars\.example\.com\/c\n$/,
+    );
+    const { spec } = (await front.client.get(`${NOTES}/n`)).expect(200).object;
+    assert.deepEqual(spec, { text: "two" });
+    const resources = await kubectl.ok(["api-resources"]);
+    assert.match(resources, /^notes +nt +notes\.example\.com\/v1 +true +Note$/m);
+    assert.match(resources, /^cars +cars\.example\.com\/v1 +true +Car$/m);
+    assert.match(resources, /^deployments +deploy +apps\/v1 +true +Deployment$/m);
+    assert.match(await kubectl.ok(["explain", "note.spec.text"]), /What is to be remembered/);
+    assert.match(await kubectl.ok(["explain", "car.spec.wheels"]), /How many it has/);
+
+    await using watching = kubectl.start(["get", "notes", "-w", "-o", "name"]);
+    await watching.waitFor(/notes\.example\.com\/n/);
+    await front.client.post(NOTES, { metadata: { name: "later" }, spec: { text: "x" } });
+    await watching.waitFor(/notes\.example\.com\/later/);
+  });
+
+  test("kubectl top shows what a metrics service measures, and custom metrics are there", async () => {
+    const node = { metadata: { name: "node-1" } };
+    (await front.client.post("/api/v1/nodes", node)).expect(201);
+    const status = {
+      capacity: { cpu: "2", memory: "1Gi" },
+      allocatable: { cpu: "1", memory: "512Mi" },
+    };
+    (
+      await front.client.request("/api/v1/nodes/node-1/status", {
+        method: "PATCH",
+        headers: { "content-type": "application/merge-patch+json" },
+        body: { status },
+      })
+    ).expect(200);
+    assert.match(await kubectl.ok(["top", "nodes"]), /^node-1 +250m +25% +128Mi +25%/m);
+    assert.match(await kubectl.ok(["top", "pods"]), /^web-1 +250m +128Mi/m);
+    const path = "/apis/custom.metrics.k8s.io/v1beta1/namespaces/default/pods/*/requests";
+    const { items } = JSON.parse(await kubectl.ok(["get", "--raw", path]));
+    assert.equal(items[0].value, "17");
+  });
+
+  interface Fault {
+    readonly name: string;
+    begin(): Promise<void> | void;
+    end(): Promise<void> | void;
+    /** Whether the front finds the service unavailable meanwhile. */
+    readonly isNoticed: boolean;
+  }
+
+  const ALL_FAULTS: readonly Fault[] = [
+    {
+      name: "it is restarted",
+      begin: () => service.stop(),
+      end: () => service.start(),
+      isNoticed: true,
+    },
+    {
+      name: "its certificate is nobody's",
+      begin: () => service.useCertificate("unknown"),
+      end: () => service.useCertificate("own"),
+      isNoticed: true,
+    },
+    ...(["garbage", "silent", "slow"] as const).map((manner) => ({
+      name: `it is ${manner}`,
+      begin() {
+        service.manner = manner;
+      },
+      end() {
+        service.manner = "good";
+      },
+      isNoticed: manner !== "slow",
+    })),
+  ];
+  const SHORT: ReadonlySet<string> = new Set(["it is restarted", "it is garbage", "it is silent"]);
+  const faults = ALL_FAULTS.filter(({ name }) => IS_LONG || SHORT.has(name));
+
+  /** Makes the front look again: it asks a service that is changed at once. */
+  async function touchService(round: number): Promise<void> {
+    const answer = await front.client.request(`${SERVICES}/v1.notes.example.com`, {
+      method: "PATCH",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { spec: { versionPriority: 100 + round } },
+    });
+    answer.expect(200);
+  }
+
+  /** Without those of the test's own connections, which are kept to be used again. */
+  const openFiles = () => {
+    front.client.close();
+    return readdirSync(`/proc/${front.pid}/fd`).length;
+  };
+  /** Whether no more of them close. */
+  async function isSettled(): Promise<boolean> {
+    const files = openFiles();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    return openFiles() === files;
+  }
+
+  const residentBytes = () =>
+    Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${front.pid}/status`, "utf8"))?.[1]) * 1024;
+
+  /** CPU of the front server for one request of what it serves itself, in microseconds. */
+  async function cpuOfOneRequest(): Promise<number> {
+    const cpu = async () => {
+      const { text } = (await front.client.get("/metrics")).expect(200);
+      return Number(/^process_cpu_seconds_total (\S+)/m.exec(text)?.[1]) * 1e6;
+    };
+    const before = await cpu();
+    let left = MEASURED_REQUESTS;
+    const ask = async () => {
+      while (left-- > 0) (await front.client.get(`${MAPS}/own`)).expect(200);
+    };
+    await Promise.all(Array.from({ length: 8 }, ask));
+    return ((await cpu()) - before) / MEASURED_REQUESTS;
+  }
+
+  test("whatever a service does, the front serves its own kinds as before and nothing is left behind", async () => {
+    (await front.client.post(MAPS, { metadata: { name: "own" }, data: { a: "b" } })).expect(201);
+    await eventually("connections of other tests are closed", () => isSettled());
+    const before = { files: openFiles(), bytes: residentBytes() };
+    const least = new Map<string, { well: number; fault: number }>();
+    const measure = async (name: string, state: "well" | "fault") => {
+      if (!IS_LONG) return;
+      const known = least.get(name) ?? { well: Number.MAX_VALUE, fault: Number.MAX_VALUE };
+      known[state] = Math.min(known[state], await cpuOfOneRequest());
+      least.set(name, known);
+    };
+    let round = 0;
+    for (let cycle = 0; cycle < FAULT_CYCLES; cycle++) {
+      for (const fault of faults) {
+        await measure(fault.name, "well");
+        await fault.begin();
+        // Clients keep asking for what is behind, and are answered or refused; nobody waits for ever.
+        const aside = Array.from({ length: 4 }, () =>
+          front.client.request(NOTES, { signal: AbortSignal.timeout(20_000) }).then(
+            ({ status }) => status,
+            () => "given up",
+          ),
+        );
+        await touchService(++round);
+        const asked = ["/apis", "/openapi/v3", MAPS, `${CARS}/c`].map(async (path) => {
+          (await within(`${path} while ${fault.name}`, front.client.get(path), 15_000)).expect(200);
+        });
+        await Promise.all(asked);
+        if (fault.isNoticed) {
+          await eventually(`the front sees that ${fault.name}`, async () => {
+            return (await availability("v1.notes.example.com")) === "False";
+          });
+          const refused = await front.client.get(NOTES);
+          assert.equal(refused.status, 503, fault.name);
+        } else {
+          (await front.client.get(NOTES)).expect(200);
+        }
+        await measure(fault.name, "fault");
+        await fault.end();
+        for (const answer of await Promise.all(aside)) {
+          assert.ok([200, 503, "given up"].includes(answer), `${answer} while ${fault.name}`);
+        }
+        await isAvailable("v1.notes.example.com");
+        (await front.client.get(NOTES)).expect(200);
+      }
+    }
+    let files = 0;
+    await eventually(
+      "what was opened is closed",
+      () => {
+        files = openFiles();
+        return files <= before.files + KEPT_FILES_MAX;
+      },
+      60_000,
+    ).catch((error: unknown) => assert.fail(`${files} of ${before.files} files: ${error}`));
+    const grown = residentBytes() - before.bytes;
+    assert.ok(grown < GROWTH_BYTES_MAX, `grown by ${grown} bytes`);
+    if (!IS_LONG) return;
+    const shown = [...least].map(
+      ([name, { well, fault }]) => `${name}: ${fault.toFixed(0)} µs, before ${well.toFixed(0)} µs`,
+    );
+    process.stderr.write(
+      `${shown.join("\n")}\n${files} of ${before.files} files; ${grown} bytes more\n`,
+    );
+    for (const { well, fault } of least.values()) {
+      assert.ok(fault <= well * (1 + SLOWER_MAX), shown.join("\n"));
+    }
+  });
+});
