@@ -4,12 +4,15 @@
  * not; kubectl speaks WebSocket, or SPDY as older ones do.
  */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readdir, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import fc from "fast-check";
+import { WebSocket } from "ws";
 import { eventually } from "./harness/eventually.js";
 import type { ApiObject } from "./harness/https-client.js";
 import { hasTerminals, Kubectl } from "./harness/kubectl.js";
@@ -80,7 +83,9 @@ describe("connecting to nodes", () => {
   });
 
   for (const node of ["old", "new"] as const) {
-    for (const protocol of ["WebSocket", "SPDY"] as const) {
+    // SPDY goes through to every agent in the same way.
+    const protocols = node === "old" ? (["WebSocket", "SPDY"] as const) : (["WebSocket"] as const);
+    for (const protocol of protocols) {
       test(`exec, cp, attach and port-forward work by ${protocol} on a node whose agent is ${node}`, async () => {
         const { agent, kubectl, backend, folder } = cluster;
         const isWebSocket = String(protocol === "WebSocket");
@@ -241,6 +246,8 @@ describe("connecting to nodes", () => {
       (await server.client.get(`${base}/page`)).text,
       `<a href="${base}/logs/">logs</a>`,
     );
+    const named = { headers: { host: "kubernetes.default.svc" } };
+    (await server.client.request(`${base}/healthz`, named)).expect(200);
     const moved = (await server.client.get(`${base}/moved`)).expect(302);
     assert.equal(moved.headers.location, `${base}/page`);
     for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
@@ -329,6 +336,52 @@ describe("connecting to nodes", () => {
     );
   });
 
+  test("logs come by WebSocket as well, and pages of other sites get neither logs nor processes", async () => {
+    const { agent, server } = cluster;
+    agent.log("default", "web-new", "main").lines.push("one", "two");
+    const messages: string[] = [];
+    const socket = openSocket(server, `${PODS}/web-new/log?container=main`);
+    socket.on("message", (message) => messages.push(String(message)));
+    const [code] = await once(socket, "close");
+    assert.deepEqual([messages.join(""), code], ["one\ntwo\n", 1000]);
+    const origin = "https://elsewhere.example";
+    for (const path of ["log?container=main", "exec?container=main&command=true"]) {
+      const foreign = openSocket(server, `${PODS}/web-new/${path}`, ["v5.channel.k8s.io"], {
+        origin,
+      });
+      const [, response] = (await once(foreign, "unexpected-response")) as [
+        unknown,
+        IncomingMessage,
+      ];
+      assert.equal(response.statusCode, 403, path);
+      foreign.terminate();
+    }
+  });
+
+  test("whatever a client says on its WebSocket, the server and the agent go on", async () => {
+    const { agent, server, kubectl } = cluster;
+    const path = `${PODS}/web-old/exec?container=main&command=cat&stdin=1&stdout=1`;
+    const message = fc.uint8Array({ maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(message, { maxLength: 20 }), fc.boolean(), async (said, isText) => {
+        const socket = openSocket(server, path, ["v5.channel.k8s.io"]);
+        socket.on("error", () => {});
+        await once(socket, "open");
+        for (const one of said) socket.send(isText ? String(one) : one);
+        socket.send(Buffer.from([255, 0]));
+        const closed = once(socket, "close");
+        if (said.length % 2 === 0) socket.terminate();
+        await closed;
+      }),
+      { numRuns: 30 },
+    );
+    assert.equal(
+      await kubectl.ok(["exec", "web-old", "-c", "main", "--", "echo", "fine"]),
+      "fine\n",
+    );
+    await eventually("nothing is left", () => agent.processes === 0);
+  });
+
   test("when clients go, so do their connections and processes on the other side", async () => {
     const { agent, kubectl, server } = cluster;
     const handles = async () => (await readdir(`/proc/${server.pid}/fd`)).length;
@@ -363,7 +416,32 @@ describe("connecting to nodes", () => {
       );
     });
   });
+
+  test("a server that ends does not wait for those who are connected", async () => {
+    const { agent, kubectl, server } = cluster;
+    const loop = ["sh", "-c", "echo up; exec sleep 600"];
+    await using process = kubectl.start(["exec", "-c", "main", "web-new", "--", ...loop]);
+    await using log = kubectl.start(["logs", "-f", "web-new", "-c", "side"]);
+    await Promise.all([process.waitFor(/up/), log.waitFor(/first/)]);
+    await server.stop();
+    await eventually("processes are gone", () => agent.processes === 0);
+  });
 });
+
+/** As the administrator. */
+function openSocket(
+  { url, credentials }: ServerProcess,
+  path: string,
+  protocols: readonly string[] = [],
+  headers: Readonly<Record<string, string>> = {},
+): WebSocket {
+  const socket = new WebSocket(`${url.replace("https", "wss")}${path}`, [...protocols], {
+    ...credentials,
+    headers,
+  });
+  socket.on("error", () => {});
+  return socket;
+}
 
 async function startCluster(): Promise<Cluster> {
   const folder = await makeTempDir("nodes");

@@ -6,6 +6,7 @@ import type { ConnectionPools } from "../proxy/connection-pools.js";
 import type { Barrier } from "../request/reach-now.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { Kubelets } from "./kubelets.js";
+import type { LastingAnswers } from "./lasting-answers.js";
 
 export interface ConnectServices {
   readonly naming: Naming;
@@ -22,6 +23,7 @@ export interface ConnectServices {
   readonly authorizeCreate?: (ctx: RequestContext) => Promise<void>;
   readonly features: ConnectFeatures;
   readonly counts: ConnectCounts;
+  readonly lasting: LastingAnswers;
 }
 
 export interface ConnectFeatures {

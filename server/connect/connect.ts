@@ -16,6 +16,7 @@ import { formatGroupVersion } from "../api/names.js";
 import { badRequest } from "../api/status.js";
 import { remarksOf } from "../endpoints/writes/write-options.js";
 import type { ConnectResource } from "../kinds/served-resource.js";
+import { booleanParameter } from "../request/query.js";
 import { reachNow } from "../request/reach-now.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { ConnectServices } from "./connect-services.js";
@@ -31,10 +32,22 @@ export async function handleConnect(
   services: ConnectServices,
 ): Promise<void> {
   const { state } = ctx;
-  const { query, subresource } = state.info;
+  const { query } = state.info;
   if (!state.isFresh) await reachNow(services.freshness, state);
-  if (resource.connector === "/pods/log") return await sendLog(ctx, services);
-  if (query.has("dryRun")) throw badRequest("dryRun is not supported");
+  const isLog = resource.connector === "/pods/log";
+  if (!isLog && query.has("dryRun")) throw badRequest("dryRun is not supported");
+  await (isLog ? sendLog(ctx, services) : connect(ctx, resource, services));
+  const lasts = isLog ? booleanParameter(query, "follow") : ctx.res.statusCode === 101;
+  if (lasts) services.lasting.add(ctx);
+}
+
+async function connect(
+  ctx: RequestContext,
+  resource: ConnectResource,
+  services: ConnectServices,
+): Promise<void> {
+  const { state } = ctx;
+  const { query, subresource } = state.info;
   const admitted = <Options extends object>(options: Options) =>
     admit(ctx, resource, options, services);
   switch (resource.connector) {

@@ -1,7 +1,11 @@
 /** pods/log: a container's log, as the agent of its node gives it, without waiting for more of it. */
+import type { Readable } from "node:stream";
 import { invalid } from "../api/status.js";
 import { sendAnswer } from "../proxy/pass-request.js";
 import type { RequestContext } from "../request/request-state.js";
+import { upgradeOf } from "../request/upgrade.js";
+import type { ResponseSink } from "../response/sink.js";
+import { openWebSocketSink, webSocketOptions } from "../response/web-socket-sink.js";
 import { answeredFailure, unreachedAgent } from "./agent-failures.js";
 import type { ConnectServices } from "./connect-services.js";
 import { type LogOptions, logOptions, logParameters, problemsOfLogOptions } from "./log-options.js";
@@ -36,7 +40,14 @@ export async function sendLog(ctx: RequestContext, services: ConnectServices): P
       const text = await readSome(body);
       throw answeredFailure(statusCode, text, info.name);
     }
-    sendAnswer(ctx, { status: 200, headers: [["Content-Type", "text/plain"]], body });
+    const upgrade = upgradeOf(ctx.req);
+    if (upgrade === undefined) {
+      sendAnswer(ctx, { status: 200, headers: [["Content-Type", "text/plain"]], body });
+      return;
+    }
+    // For scripts in browsers, which cannot read a body piece by piece.
+    const sink = openWebSocketSink(ctx, upgrade, webSocketOptions(services.naming));
+    void sendMessages(body, sink);
   } catch (error) {
     throw unreachedAgent(error, signal, where);
   }
@@ -45,6 +56,23 @@ export async function sendLog(ctx: RequestContext, services: ConnectServices): P
 function queryOf(options: LogOptions, splitsLogs: boolean): string {
   const parameters = logParameters(options, splitsLogs);
   return parameters === "" ? "" : `?${parameters}`;
+}
+
+/** One message for each piece; the body is not read faster than they are taken. */
+async function sendMessages(body: Readable, sink: ResponseSink): Promise<void> {
+  sink.onClose(() => body.destroy());
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      if (sink.write(chunk) || sink.isClosed) continue;
+      await new Promise<void>((resolve) => {
+        sink.onDrain(resolve);
+        sink.onClose(resolve);
+      });
+    }
+    sink.end();
+  } catch {
+    sink.destroy();
+  }
 }
 
 /** The beginning of a body; the rest is not waited for. */

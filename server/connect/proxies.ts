@@ -31,6 +31,7 @@ import { rewriteAnswer } from "./rewrite.js";
 /** Where a request goes. */
 interface Backend {
   readonly pool: Pool;
+  readonly scheme: "http" | "https";
   /** "10.1.2.3:8080", as answers name it. */
   readonly host: string;
 }
@@ -82,7 +83,8 @@ export async function proxyToNode(
   const { host } = kubelet;
   if (name.port === "" || name.port === String(kubelet.port)) {
     const pool = kubelet.pool();
-    return await pass(ctx, options, { pool, host: `${host}:${kubelet.port}` });
+    const address = `${host}:${kubelet.port}`;
+    return await pass(ctx, options, { pool, scheme: "https", host: address });
   }
   if (!isProxyable(host)) throw badRequest("address not allowed");
   await pass(ctx, options, backendAt(services, name, { host, port: portNumber(name) }));
@@ -109,13 +111,13 @@ function backendAt(
   { host, port }: { readonly host: string; readonly port: number },
 ): Backend {
   const tls = scheme === "https" && { tls: INSECURE };
-  return { pool: pools.of({ scheme, host, port, ...tls }), host: `${host}:${port}` };
+  return { pool: pools.of({ scheme, host, port, ...tls }), scheme, host: `${host}:${port}` };
 }
 
 async function pass(
   ctx: RequestContext,
   { path: asked = "" }: ProxyOptions,
-  { pool, host }: Backend,
+  { pool, scheme, host }: Backend,
 ): Promise<void> {
   const { state, req } = ctx;
   const { info, signal } = state;
@@ -138,8 +140,10 @@ async function pass(
       auditId: state.auditId,
       remoteAddress: req.socket?.remoteAddress ?? "",
     }),
-    ...["host", ctx.host, "X-Forwarded-Uri", encodePath(info.path)],
+    ...["X-Forwarded-Uri", encodePath(info.path)],
   ];
+  // With TLS, the name is the one that the certificate is for.
+  if (scheme === "http" && ctx.host !== "") headers.push("host", ctx.host);
   try {
     if (upgrade !== undefined) {
       const { protocol } = upgrade;

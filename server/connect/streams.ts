@@ -12,7 +12,7 @@ import { forwardedHeaders } from "../proxy/forwarded-headers.js";
 import { openUpgrade, passOutcome, type UpgradeRequest } from "../proxy/pass-upgrade.js";
 import type { RequestContext } from "../request/request-state.js";
 import { type Upgrade, upgradeTo } from "../request/upgrade.js";
-import { refuseForeignOrigin } from "../response/web-socket-sink.js";
+import { bearerProtocolPrefix, refuseForeignOrigin } from "../response/web-socket-sink.js";
 import { unreachedAgent } from "./agent-failures.js";
 import type { ConnectServices } from "./connect-services.js";
 import type { Kubelet } from "./kubelets.js";
@@ -54,7 +54,7 @@ export async function connectToProcess(
   if (goesThrough(kubelet, services, subresource)) {
     return await passThrough(ctx, upgrade, kubelet, path);
   }
-  await translate(ctx, upgrade, options, {
+  translate(ctx, upgrade, options, {
     naming: services.naming,
     asked: upgradeRequest(ctx, kubelet, path, { method: "POST", protocol: "SPDY/3.1" }),
     onEnd: (code) => services.counts.translated(code),
@@ -103,7 +103,7 @@ function askedUpgrade(ctx: RequestContext, { naming }: ConnectServices): AskedUp
   const upgrade = upgradeTo(ctx.req);
   if (upgrade === undefined) throw badRequest("Upgrade request required");
   if (isWebSocket(upgrade)) {
-    refuseForeignOrigin(ctx, `base64url.bearer.authorization.${naming.groupDomain}.`);
+    refuseForeignOrigin(ctx, bearerProtocolPrefix(naming.groupDomain));
   }
   return upgrade;
 }

@@ -45,20 +45,29 @@ const CLOSE_TIMEOUT_MS = 5_000;
 /** Of a status that a process gave with its end. */
 const NON_ZERO_EXIT = "NonZeroExitCode";
 
-/** Returns when it is over. @throws {StatusError} 400, when the client's side cannot be opened */
-export async function translate(
+/** Begins it; what comes goes on by itself. @throws {StatusError} 400 for what is no WebSocket */
+export function translate(
   ctx: RequestContext,
   upgrade: Upgrade,
   options: StreamOptions,
-  { naming, asked, onEnd }: Translation,
-): Promise<void> {
+  translation: Translation,
+): void {
   let client: WebSocket;
   try {
-    client = acceptWebSocket(ctx, upgrade, `v5.channel.${naming.groupDomain}`);
+    client = acceptWebSocket(ctx, upgrade, `v5.channel.${translation.naming.groupDomain}`);
   } catch (error) {
-    onEnd(400);
+    translation.onEnd(400);
     throw error;
   }
+  void serve(client, options, translation);
+}
+
+/** To the end of the process or of the client. Never rejects. */
+async function serve(
+  client: WebSocket,
+  options: StreamOptions,
+  { naming, asked, onEnd }: Translation,
+): Promise<void> {
   const inbox = new Inbox(client);
   // What a client waits for that has nothing to say.
   const first = options.stdout ? "stdout" : options.stderr ? "stderr" : "error";

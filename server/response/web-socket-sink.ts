@@ -6,6 +6,7 @@
  */
 import type { Socket } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
+import type { Naming } from "../api/naming.js";
 import { badRequest, forbiddenPath } from "../api/status.js";
 import type { RequestContext, RequestState } from "../request/request-state.js";
 import type { Upgrade } from "../request/upgrade.js";
@@ -20,6 +21,21 @@ export interface WebSocketOptions {
   readonly base64Protocol: string;
   /** Starts the name of a sub-protocol that carries a bearer token and is never chosen. */
   readonly bearerProtocolPrefix: string;
+}
+
+/** Names of the sub-protocols that clients of the existing system offer. */
+export function webSocketOptions({ groupDomain }: Naming, isText = false): WebSocketOptions {
+  return {
+    isText,
+    binaryProtocol: `binary.${groupDomain}`,
+    base64Protocol: `base64.binary.${groupDomain}`,
+    bearerProtocolPrefix: bearerProtocolPrefix(groupDomain),
+  };
+}
+
+/** Starts the name of a sub-protocol that carries a bearer token. */
+export function bearerProtocolPrefix(groupDomain: string): string {
+  return `base64url.bearer.authorization.${groupDomain}.`;
 }
 
 /** Clients have nothing to say on these. */
@@ -46,11 +62,11 @@ export function openWebSocketSink(
  * A page of another site can make a browser open a WebSocket, and the browser shows its user's
  * certificate. Who brings a token did so knowingly.
  */
-export function refuseForeignOrigin(ctx: RequestContext, bearerProtocolPrefix: string): void {
+export function refuseForeignOrigin(ctx: RequestContext, bearerPrefix: string): void {
   const { origin, host, authorization } = ctx.req.headers;
   const protocols = ctx.req.headers["sec-websocket-protocol"] ?? "";
   if (origin === undefined || authorization !== undefined) return;
-  if (protocols.split(",").some((name) => name.trim().startsWith(bearerProtocolPrefix))) return;
+  if (protocols.split(",").some((name) => name.trim().startsWith(bearerPrefix))) return;
   const isOwn = URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
   if (!isOwn) throw forbiddenPath(`origin ${JSON.stringify(origin)} is not allowed`);
 }

@@ -4,6 +4,7 @@ import type { Config } from "../config/config.js";
 import { handleConnect } from "../connect/connect.js";
 import type { ConnectCounts, ConnectServices } from "../connect/connect-services.js";
 import { Kubelets } from "../connect/kubelets.js";
+import { LastingAnswers } from "../connect/lasting-answers.js";
 import type { VerbHandlers } from "../endpoints/dispatch.js";
 import type { Metrics } from "../http/metrics.js";
 import { ConnectionPools } from "../proxy/connection-pools.js";
@@ -13,7 +14,9 @@ import { fileReader, identityReader } from "./client-identity.js";
 
 export interface Connecting {
   readonly handler: VerbHandlers["connect"];
-  /** Ends what is open to nodes and pods. */
+  /** Ends what would go on for as long as its clients like. */
+  endAll(): void;
+  /** Ends connections to nodes and pods. */
   close(): void;
 }
 
@@ -61,6 +64,7 @@ export function createConnecting(parts: ConnectingParts): Connecting {
       splitsLogs: features.PodLogsQuerySplitStreams,
     },
     counts: createCounts(metrics),
+    lasting: new LastingAnswers(),
   };
   metrics.gauge(
     {
@@ -75,6 +79,7 @@ export function createConnecting(parts: ConnectingParts): Connecting {
   );
   return {
     handler: (ctx, resource) => handleConnect(ctx, resource, services),
+    endAll: () => services.lasting.endAll(),
     close() {
       kubelets.close();
       pools.close();

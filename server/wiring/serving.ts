@@ -134,6 +134,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const quietMs = Math.min(config.shutdownDelayMs, QUIET_MS_MAX);
     opened.defer(() => listener.close(config.shutdownGracePeriodMs, quietMs));
     opened.defer(() => ticker.endAll());
+    opened.defer(() => connecting.endAll());
     return {
       listener,
       registry,

@@ -15,7 +15,6 @@ import type { Partition, Snapshot } from "../../../storage/cache/partition.js";
 import type { Watcher, WatchScope, WatchSink } from "../../../storage/cache/watcher.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
-import type { Naming } from "../../api/naming.js";
 import type { Selector } from "../../api/selectors.js";
 import { expired, internalError, StatusError, unreadableObjects } from "../../api/status.js";
 import { isCurrent } from "../../kinds/catalog.js";
@@ -24,7 +23,7 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import type { HeldMemory, RequestContext } from "../../request/request-state.js";
 import { openSink } from "../../response/response-sink.js";
 import { type ResponseSink, SharedChunk } from "../../response/sink.js";
-import type { WebSocketOptions } from "../../response/web-socket-sink.js";
+import { webSocketOptions } from "../../response/web-socket-sink.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { PacedStream } from "../paced-stream.js";
 import type { Representation } from "../representation.js";
@@ -126,7 +125,7 @@ class WatchStream implements WatchSink, Tick {
     this.#sink = openSink(ctx, {
       status: 200,
       headers: { "Content-Type": contentType },
-      webSocket: webSocketOptions(services.naming, contentType),
+      webSocket: webSocketOptions(services.naming, contentType.startsWith("application/json")),
     });
   }
 
@@ -403,16 +402,6 @@ class WatchStream implements WatchSink, Tick {
     if (nowMs < beforeEnd && next > beforeEnd) return beforeEnd;
     return next;
   }
-}
-
-/** Names of the sub-protocols that clients of the existing system offer. */
-function webSocketOptions(naming: Naming, contentType: string): WebSocketOptions {
-  return {
-    isText: contentType.startsWith("application/json"),
-    binaryProtocol: `binary.${naming.groupDomain}`,
-    base64Protocol: `base64.binary.${naming.groupDomain}`,
-    bearerProtocolPrefix: `base64url.bearer.authorization.${naming.groupDomain}.`,
-  };
 }
 
 /** The narrowest drawer of the watch index that holds everything the selector can match. */
