@@ -2,6 +2,7 @@
  * Finds an object's metadata inside its bytes, without parsing the rest: the metadata-only forms and
  * table rows are made of it.
  */
+import { assert } from "../../storage/base/assert.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { endOfObject, endOfString, endOfValue, OPEN_BRACE, QUOTE } from "../codec/json-bytes.js";
 
@@ -11,23 +12,49 @@ const CREATION_KEY = Buffer.from('"creationTimestamp":"');
 const SECONDS_TIME_CHARS = "2006-01-02T15:04:05Z".length;
 
 /** Start and end of the metadata value `{...}` in `object.bytes`. */
-export function metadataRange({ bytes, bodyOffset }: StoredObject): [start: number, end: number] {
-  const start = bytes.indexOf(METADATA_KEY, bodyOffset) + METADATA_KEY.length;
-  return [start, endOfObject(bytes, start)];
+export function metadataRange(object: StoredObject): [start: number, end: number] {
+  const { memory, start, end } = object.place;
+  const from = metadataStart(object, memory, start);
+  if (object.metadataEnd === 0) {
+    const to = endOfObject(memory, from);
+    // The text is well-formed, so its braces close in it and not in that of a neighbour.
+    assert(to <= end, "MetadataEndsInItsObject");
+    object.metadataEnd = to - start;
+  }
+  return [from - start, object.metadataEnd];
+}
+
+/** In text of ours it is the first member behind kind and apiVersion. */
+function metadataStart({ bodyOffset }: StoredObject, memory: Buffer, start: number): number {
+  const expected = start + bodyOffset;
+  const at = standsAt(memory, expected, METADATA_KEY)
+    ? expected
+    : memory.indexOf(METADATA_KEY, expected);
+  return at + METADATA_KEY.length;
+}
+
+/** Whether a short text stands at a position: for these few bytes a loop costs less than a native search. */
+export function standsAt(bytes: Buffer, at: number, text: Buffer): boolean {
+  for (let index = 0; index < text.length; index++) {
+    if (bytes[at + index] !== text[index]) return false;
+  }
+  return true;
 }
 
 /**
  * The creation time stamp as written in the metadata, which every stored object has; "" when there
  * is none. Quotes inside strings are escaped, so the key cannot be part of one.
  */
-export function creationTimestamp({ bytes, bodyOffset }: StoredObject): string {
-  const at = bytes.indexOf(CREATION_KEY, bodyOffset);
-  if (at < 0) return "";
+export function creationTimestamp(object: StoredObject): string {
+  const { memory, start, end } = object.place;
+  const at = memory.indexOf(CREATION_KEY, start + object.bodyOffset);
+  // Behind it come other objects.
+  if (at < 0 || at >= end) return "";
   const from = at + CREATION_KEY.length;
   // Times are whole seconds in UTC, so nearly always the end is known.
   const usual = from + SECONDS_TIME_CHARS;
-  const end = bytes[usual] === QUOTE ? usual : bytes.indexOf(QUOTE, from);
-  return bytes.toString("latin1", from, end);
+  const close = memory[usual] === QUOTE ? usual : memory.indexOf(QUOTE, from);
+  return memory.toString("latin1", from, close);
 }
 
 /** Start and end of the value of a member at the top of an object; undefined when it has none. */

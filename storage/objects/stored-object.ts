@@ -69,6 +69,8 @@ export class StoredObject {
   readonly labels: Labels;
   /** Why the stored value cannot be read; such an object has no bytes (S1-UNS-08). */
   readonly corruption: string | undefined;
+  /** Where in `bytes` the metadata ends, kept by the first who looked for it; 0 = nobody has. */
+  metadataEnd = 0;
   #fields: FieldValues | FieldExtractor;
   #path: string;
   #namespace: string;

@@ -9,6 +9,13 @@ const JSON_TYPE = "application/json";
 
 const NEWLINE = 0x0a;
 const COMMA = 0x2c;
+const CLOSE_BRACE = 0x7d;
+
+const eventHead = (type: string) => Buffer.from(`{"type":"${type}","object":`);
+/** Bytes, as a streaming list puts one before every object. */
+const EVENT_HEADS: ReadonlyMap<string, Buffer> = new Map(
+  ["ADDED", "MODIFIED", "DELETED"].map((type) => [type, eventHead(type)]),
+);
 
 /** Pieces of a list are two levels deep: the list, its items. */
 const ITEM_DEPTH = 2;
@@ -34,9 +41,11 @@ export function inCompactJson(form: JsonForm, contentType: string): Representati
     },
     putListFoot: (out) => out.putText(`${LIST_FOOT}\n`),
     putEvent(out, type, object, isFirst) {
-      out.putText(`{"type":"${type}","object":`);
+      const head = EVENT_HEADS.get(type) ?? eventHead(type);
+      out.putBytes(head, 0, head.length);
       form.put(out, object, isFirst);
-      out.putText("}\n");
+      out.putByte(CLOSE_BRACE);
+      out.putByte(NEWLINE);
     },
     putBookmark: (out, metadata) =>
       out.putText(`{"type":"BOOKMARK","object":${form.bookmark(metadata)}}\n`),

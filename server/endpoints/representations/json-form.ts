@@ -36,6 +36,7 @@ export interface JsonForm {
 export const LIST_FOOT = "]}";
 
 const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
 
 /**
  * Full objects. As items of a list those of built-in kinds leave out kind and apiVersion (S1-COLL-10);
@@ -95,12 +96,15 @@ export function servedBytes(resource: ServedResource): ServedBytes {
 
 /** Only metadata, by itself or as items (S1-TABLE-09, S1-TABLE-10). */
 export function metadataForm(metaVersion: string): JsonForm {
-  const start = `{"kind":"PartialObjectMetadata","apiVersion":"${metaVersion}","metadata":`;
+  const head = Buffer.from(
+    `{"kind":"PartialObjectMetadata","apiVersion":"${metaVersion}","metadata":`,
+  );
   const put = (out: ChunkWriter, object: StoredObject) => {
-    out.putText(start);
+    out.putBytes(head, 0, head.length);
     const [from, to] = metadataRange(object);
-    out.putBytes(object.bytes, from, to);
-    out.putText("}");
+    const { memory, start } = object.place;
+    out.putBytes(memory, start + from, start + to);
+    out.putByte(CLOSE_BRACE);
   };
   return {
     id: "metadata",

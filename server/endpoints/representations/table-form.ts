@@ -9,6 +9,8 @@ import type { ChunkWriter } from "../chunk-writer.js";
 import type { IncludeObject } from "../representation.js";
 import { type JsonForm, listMetadata } from "./json-form.js";
 
+const CLOSE_BRACE = 0x7d;
+
 export interface TableFormOptions {
   readonly printer: TablePrinter;
   /** "meta.k8s.io/v1" */
@@ -26,12 +28,11 @@ export function tableForm(options: TableFormOptions): JsonForm {
   const columns = JSON.stringify(printer.columns);
   const putRow = (out: ChunkWriter, object: StoredObject) => {
     const { cells, conditions } = printer.row(object, now());
-    out.putText(`{"cells":${cellsText(cells)}`);
-    if (conditions !== undefined) out.putText(`,"conditions":${JSON.stringify(conditions)}`);
-    out.putText(',"object":');
-    if (included === undefined) out.putText("null");
-    else included.put(out, object, false);
-    out.putText("}");
+    const judged = conditions === undefined ? "" : `,"conditions":${JSON.stringify(conditions)}`;
+    const shown = included === undefined ? "null" : "";
+    out.putText(`{"cells":${cellsText(cells)}${judged},"object":${shown}`);
+    included?.put(out, object, false);
+    out.putByte(CLOSE_BRACE);
   };
   return {
     id: `table/${options.includeObject}/${included?.id ?? ""}`,

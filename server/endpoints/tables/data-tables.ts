@@ -4,7 +4,13 @@
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { TablePrinter } from "../../kinds/table-printer.js";
-import { countMembers, creationTimestamp, memberRange } from "../metadata-bytes.js";
+import {
+  countMembers,
+  creationTimestamp,
+  memberRange,
+  metadataRange,
+  standsAt,
+} from "../metadata-bytes.js";
 import { AGE_COLUMN, age, NAME_COLUMN, textColumn } from "./cells.js";
 
 const DATA_COLUMN = textColumn("Data", () => "").column;
@@ -23,7 +29,8 @@ export const CONFIG_MAPS_TABLE: TablePrinter = {
   row(object, nowMs) {
     const [text, end] = countOf(object, DATA);
     // The binary data follows the data, if there is any: most often that is the object's end.
-    const isLast = end > 0 && object.bytes[end] === CLOSE_BRACE;
+    const { memory, start } = object.place;
+    const isLast = end > 0 && memory[start + end] === CLOSE_BRACE;
     const count = isLast ? text : text + countOf(object, BINARY_DATA)[0];
     return { cells: [object.name, count, ageOf(object, nowMs)] };
   },
@@ -39,9 +46,19 @@ export const SECRETS_TABLE: TablePrinter = {
 };
 
 /** The members of a map and the position after it, which is 0 where there is no such map. */
-function countOf({ bytes, bodyOffset }: StoredObject, start: Buffer): [count: number, end: number] {
-  const at = bytes.indexOf(start, bodyOffset);
-  return at < 0 ? [0, 0] : countMembers(bytes, at + start.length - 1);
+function countOf(object: StoredObject, key: Buffer): [count: number, end: number] {
+  const { memory, start, end } = object.place;
+  const [, metadataEnd] = metadataRange(object);
+  // As we write them, the data follows the metadata.
+  let at = start + metadataEnd;
+  if (!standsAt(memory, at, key)) {
+    const from = start + object.bodyOffset;
+    const found = memory.subarray(from, end).indexOf(key);
+    if (found < 0) return [0, 0];
+    at = from + found;
+  }
+  const [count, after] = countMembers(memory, at + key.length - 1);
+  return [count, after - start];
 }
 
 function ageOf(object: StoredObject, nowMs: number): string {
