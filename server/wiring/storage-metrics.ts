@@ -52,6 +52,16 @@ export function observeStorage(metrics: Metrics, { view, freshness }: Observed):
     ["apiserver_watch_cache_reloads_total", "Times the view was loaded anew.", () => view.reloads],
     ["apiserver_watch_cache_events_applied_total", "Events of the feed.", () => view.eventsApplied],
     [
+      "apiserver_watch_cache_own_writes",
+      "Writes of this replica that the feed is to bring.",
+      () => view.ownWrites.size,
+    ],
+    [
+      "apiserver_watch_cache_own_events_total",
+      "Events of the feed that were not parsed, as this replica had written them.",
+      () => view.ownWrites.taken,
+    ],
+    [
       "apiserver_freshness_requests_total",
       "Requests that had to be fresh.",
       () => freshness.counts.requests,

@@ -15,9 +15,15 @@ import { StorageError } from "../kv/errors.js";
 import type { Revision, RevisionedStore, StoreEvent, WatchBatch } from "../kv/store.js";
 import { ByteArena } from "../objects/byte-arena.js";
 import { KeySpace, type ParsedKey, type PartitionId } from "../objects/keys.js";
-import { decodeStoredObject, type StoredObject } from "../objects/stored-object.js";
+import {
+  decodeStoredObject,
+  describeEncoded,
+  type Encodable,
+  type StoredObject,
+} from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
 import { ObjectTree } from "./object-tree.js";
+import { type ExpectedWrite, OwnWrites } from "./own-writes.js";
 import { Partition, type PartitionHost, type PartitionTraits } from "./partition.js";
 import { recallHistory } from "./recall-history.js";
 import type { RecalledHistory } from "./recalled-history.js";
@@ -70,6 +76,8 @@ export class RegistryView implements PartitionHost {
   /** The partitions again, as the list that retention goes through. */
   readonly #partitionList: Partition[] = [];
   readonly #waiters = new RevisionWaiters();
+  /** What this replica is writing and the feed has not brought yet. */
+  readonly ownWrites = new OwnWrites();
   /** Woken since the last flush. */
   #awake: Watcher[] = [];
   #isFlushScheduled = false;
@@ -177,6 +185,30 @@ export class RegistryView implements PartitionHost {
   }
 
   /**
+   * Told of an object that is about to be stored, so that the feed need not parse it.
+   * @param object what the value is the text of
+   * @returns undefined where only reading can tell what it is
+   */
+  expect(key: string, value: Buffer, object: Encodable): ExpectedWrite | undefined {
+    const parsed = this.keys.parse(key);
+    assert(parsed !== undefined, "WritesObjects");
+    const encoded = describeEncoded(parsed, value, object);
+    if (encoded === undefined) return undefined;
+    const write = { key, value, encoded };
+    this.ownWrites.expect(write);
+    return write;
+  }
+
+  /** The object that an expected write has stored, as the feed brings it or has brought it. */
+  stored(write: ExpectedWrite, revision: Revision): StoredObject | undefined {
+    if (revision > this.#revision) return this.ownWrites.committed(write, revision);
+    this.ownWrites.drop(write);
+    const parsed = this.keys.parse(write.key);
+    const brought = parsed && this.#partitions.get(parsed.partition)?.get(parsed.path);
+    return brought?.revision === revision && brought.corruption === undefined ? brought : undefined;
+  }
+
+  /**
    * Resolves once the view has reached `revision`. @throws the signal's reason
    */
   waitForRevision(revision: Revision, signal: AbortSignal): Promise<void> {
@@ -265,6 +297,7 @@ export class RegistryView implements PartitionHost {
     // What was loaded may itself have changed what is known of it.
     this.takeTraits();
     this.#isSynced = true;
+    this.ownWrites.clear();
     this.#waiters.reached(revision);
     const objects = this.#partitionList.reduce((sum, { size }) => sum + size, 0);
     const durationMs = Math.round(this.#clock.monotonic() - startedAt);
@@ -379,7 +412,10 @@ export class RegistryView implements PartitionHost {
     if (event.type === "delete") {
       partition.delete(key.path, event.modRevision, nowMs);
     } else {
-      partition.put(this.#decode(key, event.kv.value, event.kv.modRevision), nowMs);
+      const { kv } = event;
+      const own = this.ownWrites.take(kv);
+      own?.takeExtractor(this.#options.traits(key.partition).extractFields);
+      partition.put(own ?? this.#decode(key, kv.value, kv.modRevision), nowMs);
     }
     if (this.retention.isOverfull) this.retention.trim(this.#partitionList, nowMs);
   }

@@ -265,6 +265,83 @@ export function decodeStoredObject(
   }
 }
 
+/** Text that JSON writes and reads back as it is. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+/** What a value is the text of. */
+export interface Encodable {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly metadata: object;
+}
+
+/** What a writer knows of a value that it has just encoded: enough to make the object without reading it. */
+export interface EncodedObject {
+  readonly path: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly labels: Labels;
+  readonly bodyOffset: number;
+}
+
+/**
+ * What is to be known of a value, from the object that it is the text of.
+ * @returns undefined where reading might say something else: then it has to be read
+ */
+export function describeEncoded(
+  key: Pick<ParsedKey, "path" | "namespace">,
+  value: Buffer,
+  object: Encodable,
+): EncodedObject | undefined {
+  const { kind, apiVersion } = object;
+  const metadata = object.metadata as Readonly<Record<string, unknown>>;
+  const { uid, labels } = metadata;
+  const head = `{"kind":"${kind}","apiVersion":"${apiVersion}",`;
+  const start = head + METADATA_START;
+  if (value.toString("latin1", 0, start.length) !== start) return undefined;
+  if (typeof uid !== "string" || uid === "" || !PLAIN.test(uid)) return undefined;
+  if (!isPlainMap(labels) || metadataProblem(metadata) !== undefined) return undefined;
+  return {
+    path: key.path,
+    namespace: key.namespace,
+    uid,
+    labels: labels === undefined ? NO_LABELS : { ...(labels as Labels) },
+    bodyOffset: head.length,
+  };
+}
+
+/**
+ * What `decodeStoredObject` makes of the value that is described. It has no selectable fields yet: they are
+ * read from its bytes for whom `takeExtractor` names.
+ */
+export function toStoredObject(
+  value: Buffer,
+  revision: Revision,
+  { path, namespace, uid, labels, bodyOffset }: EncodedObject,
+): StoredObject {
+  return new StoredObject({
+    path,
+    namespace,
+    revision,
+    bytes: spliceResourceVersion(value, uid, revision),
+    bodyOffset,
+    labels,
+    fields: NO_FIELDS,
+    corruption: undefined,
+  });
+}
+
+function isPlainMap(value: unknown): boolean {
+  if (value === undefined) return true;
+  if (!isRecord(value)) return false;
+  for (const key in value) {
+    const text = value[key];
+    if (typeof text !== "string" || key === "__proto__" || !PLAIN.test(key) || !PLAIN.test(text))
+      return false;
+  }
+  return true;
+}
+
 /** The same state under another revision: what a DELETED event carries (S1-WATCH-05). */
 export function withRevision(object: StoredObject, revision: Revision): StoredObject {
   if (object.corruption !== undefined) return object.with({ revision });

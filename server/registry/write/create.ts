@@ -8,7 +8,7 @@ import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput } from "../generic/decode-input.js";
 import { generateName } from "../generic/metadata.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
-import { servedBytes, servedUnstored } from "./current.js";
+import { servedBytes, servedCurrent, servedUnstored } from "./current.js";
 import { type CreateTarget, decideCreate } from "./decide-create.js";
 import { type Outcome, runWrite } from "./write.js";
 
@@ -107,8 +107,11 @@ export function refuseOtherObject(
 /** The answer to a create, whichever verb it came by. */
 export function answerCreated(
   resource: StoredResource,
-  { decision: { object, value }, revision, isStored }: Outcome,
+  { decision: { object, value }, revision, isStored, stored }: Outcome,
 ): ObjectResult {
+  if (stored !== undefined) {
+    return { status: 201, bytes: servedCurrent(resource, stored), stored: object, revision };
+  }
   const bytes =
     isStored && value !== undefined
       ? servedBytes(resource, value, object.metadata.uid ?? "", revision)

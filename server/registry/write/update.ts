@@ -130,10 +130,11 @@ export async function changeObject(
 
 function answerUpdated(
   resource: StoredResource,
-  { decision, current, revision, isStored }: Outcome,
+  { decision, current, revision, isStored, stored }: Outcome,
 ): ObjectResult {
   const { action, object, value } = decision;
   const result = { status: 200 as const, stored: object, revision };
+  if (stored !== undefined) return { ...result, bytes: servedCurrent(resource, stored) };
   if (isStored && value !== undefined) {
     const bytes = servedBytes(resource, value, object.metadata.uid ?? "", revision);
     return { ...result, bytes };

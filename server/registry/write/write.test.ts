@@ -141,7 +141,41 @@ test(`random writes (seed ${SEED}) answer what is stored, and store nothing when
     if (!write.isDryRun || isTwice) expectStored(write, second ?? first, where);
   }
   for (const { writeQueue } of replicas) assert.equal(writeQueue?.size, 0);
+  await expectSameViews();
 });
+
+/** What one replica knows because it wrote it, the other one has read: they are the same to the last byte. */
+async function expectSameViews(): Promise<void> {
+  const described: unknown[] = [];
+  for (const { freshness, view } of replicas) {
+    await freshness.fresh();
+    assert.ok(view.ownWrites.taken > WRITES / 20, `${view.ownWrites.taken} events were its own`);
+    assert.equal(view.ownWrites.size, 0);
+    const objects: unknown[] = [];
+    for (const { id } of [...view.partitions].sort((a, b) => (a.id < b.id ? -1 : 1))) {
+      view
+        .partition(id)
+        .snapshot()
+        .tree.visit("", "", (object) => {
+          const { path, revision, bodyOffset, labels, fields, corruption, bytes } = object;
+          const text = bytes.toString("latin1");
+          objects.push({
+            id,
+            path,
+            revision,
+            bodyOffset,
+            labels: { ...labels },
+            fields,
+            corruption,
+            text,
+          });
+          return undefined;
+        });
+    }
+    described.push(objects);
+  }
+  assert.deepEqual(described[0], described[1]);
+}
 
 /** An answer with an object is the object that everybody reads from now on. */
 function expectStored(write: RandomWrite, answer: WriteResult | StatusError, where: string): void {

@@ -23,7 +23,8 @@
  * view only moves forward, and a refused transaction proves the state that its compares found.
  */
 
-import type { Compare, Revision } from "../../../storage/kv/store.js";
+import type { ExpectedWrite } from "../../../storage/cache/own-writes.js";
+import type { CommitResult, Compare, Revision, Transaction } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { StatusError } from "../../api/status.js";
@@ -80,6 +81,8 @@ export interface Outcome {
   readonly revision: Revision;
   /** Whether a transaction was committed. */
   readonly isStored: boolean;
+  /** What it has put, where that is known without reading it. */
+  readonly stored?: StoredObject | undefined;
 }
 
 /** @throws {StatusError} */
@@ -157,18 +160,47 @@ async function tryUntilDone(
     const decided = { resource, key, compares: [own, ...seen.conditions], decision, epoch };
     const preparing = prepareTransaction(registry, decided, signal);
     const prepared = preparing instanceof Promise ? await preparing : preparing;
-    const result = await commit(registry, prepared.transaction, signal);
+    const expected = expect(registry, key, decision);
+    const result = await commitExpected(registry, prepared.transaction, expected, signal);
     const refusal = readRefusal(prepared, result);
     if (refusal === undefined) {
       // What comes next through this replica is judged by it at the first try.
       if (epoch !== undefined) await catchUp(registry, result.revision).catch(ignore);
-      return { decision, current, revision: result.revision, isStored: true };
+      const { revision } = result;
+      const stored = expected && registry.view.stored(expected, revision);
+      return { decision, current, revision, isStored: true, stored };
     }
     await queueUp(places, key, refusal, signal);
     await catchUp(registry, refusal.waitFor);
     isProved = true;
   }
   throw plan.lost();
+}
+
+/** The feed will bring what is put, and need not parse it. */
+function expect(
+  { view }: Registry,
+  key: string,
+  { action, object, value }: Decision,
+): ExpectedWrite | undefined {
+  return action === "put" && value !== undefined ? view.expect(key, value, object) : undefined;
+}
+
+/** What is refused, or whose end is unknown, is expected no longer. @throws {StatusError} */
+async function commitExpected(
+  registry: Registry,
+  transaction: Transaction,
+  expected: ExpectedWrite | undefined,
+  signal: SignalSource,
+): Promise<CommitResult> {
+  let isDone = false;
+  try {
+    const result = await commit(registry, transaction, signal);
+    isDone = result.succeeded;
+    return result;
+  } finally {
+    if (!isDone && expected !== undefined) registry.view.ownWrites.drop(expected);
+  }
 }
 
 /** The write is done: a view that does not catch up makes others wait, and not this answer fail. */
