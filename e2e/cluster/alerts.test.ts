@@ -96,7 +96,7 @@ const SLOW: readonly Case[] = [
 test("CARD-08: alerts fire by the fault that they are for, and are resolved after it", {
   skip: (await findTool("prometheus")) === undefined && "Prometheus is not to be had",
 }, async (t) => {
-  await using topology = await startTopology({ redis: false });
+  await using topology = await startTopology({ redis: false, rooms: false });
   const { prometheus } = topology;
   assert.ok(prometheus);
   await eventually("all replicas are scraped", async () => {

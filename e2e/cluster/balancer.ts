@@ -9,8 +9,16 @@ import { makeTempDir } from "../harness/temp-dir.js";
 import { Child, freePort } from "../tools/child.js";
 import { repositoryRoot, requireTool } from "../tools/find-tool.js";
 
+export interface BalancedServer {
+  readonly connections: number;
+  /** Whether it gets new ones. */
+  readonly isUp: boolean;
+}
+
 export interface Balancer extends AsyncDisposable {
   readonly url: string;
+  /** The replicas as the balancer sees them. */
+  servers(): Promise<BalancedServer[]>;
   /** Connections open now, by replica, as the balancer counts them. */
   connections(): Promise<number[]>;
   /** Ends it at once and starts it again on the same port: all connections break. */
@@ -31,18 +39,25 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
     return child;
   };
   let child = await start();
+  const servers = async () => {
+    const [head = "", ...lines] = (await ask(socket, "show stat")).split("\n");
+    const columns = head.replace(/^# /, "").split(",");
+    const rows = lines.map((line) => line.split(","));
+    const at = (name: string) => columns.indexOf(name);
+    return ports.map((_, index) => {
+      const row = rows.find(
+        (one) => one[at("pxname")] === "replicas" && one[at("svname")] === `r${index}`,
+      );
+      return {
+        connections: Number(row?.[at("scur")] ?? 0),
+        isUp: row?.[at("status")]?.startsWith("UP") === true,
+      };
+    });
+  };
   return {
     url: `https://127.0.0.1:${port}`,
-    async connections() {
-      const lines = (await ask(socket, "show stat")).split("\n").map((line) => line.split(","));
-      // proxy, server, queue, maximum of it, current sessions
-      return ports.map((_, index) => {
-        const line = lines.find(
-          ([proxy, server]) => proxy === "replicas" && server === `r${index}`,
-        );
-        return Number(line?.[4] ?? 0);
-      });
-    },
+    servers,
+    connections: async () => (await servers()).map(({ connections }) => connections),
     async restart() {
       await child.end("SIGKILL");
       child = await start();

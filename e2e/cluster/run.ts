@@ -64,7 +64,7 @@ async function main(): Promise<void> {
     clearInterval(alive);
     return;
   }
-  const view = openView(topology, process.stdout);
+  const view = openView(topology, process.stdout, wanted.length);
   const reports: ScenarioReport[] = [];
   for (const scenario of wanted) {
     if (scenario.needs === "rooms" && topology.cluster.whyNoRooms !== undefined) {

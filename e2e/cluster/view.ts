@@ -14,8 +14,10 @@ export interface View {
   done(report: ScenarioReport): void;
 }
 
-export function openView(topology: Topology, output: NodeJS.WriteStream): View {
+/** @param count of scenarios that are to come */
+export function openView(topology: Topology, output: NodeJS.WriteStream, count = 1): View {
   const finished: string[] = [];
+  const parts = new Parts(topology);
   const done = (report: ScenarioReport) => {
     const line = verdictLine(report);
     finished.push(line);
@@ -39,17 +41,24 @@ export function openView(topology: Topology, output: NodeJS.WriteStream): View {
       const top = Math.max(1, ...recent.map(({ good }) => good));
       const graph = (of: (second: (typeof recent)[number]) => number) =>
         recent.map((second) => BARS[Math.ceil((of(second) / top) * (BARS.length - 1))]).join("");
-      const active = faults.filter(({ to }) => to === undefined).map(({ verb }) => verb);
+      const slowest = Math.max(1, ...recent.map(({ p99Ms }) => p99Ms ?? 0));
+      const latency = recent
+        .map(({ p99Ms = 0 }) => BARS[Math.ceil((p99Ms / slowest) * (BARS.length - 1))])
+        .join("");
       const last = recent.at(-1);
+      parts.look();
       output.write(
         [
           `${CLEAR}${topology.url}  ${describe(topology)}`,
+          ...parts.lines,
           "",
-          `${scenario.name}: ${scenario.promise}`,
-          `fault now: ${active.join(", ") || "none"}`,
+          `scenario ${finished.length + 1} of ${count}, ${scenario.name}, second ${seconds.length - 1} of about ${scenario.seconds}`,
+          `  ${scenario.promise}`,
+          ...faults.map((fault) => `  ${faultLine(fault)}`),
           "",
           `succeeded ${graph(({ good }) => good)}`,
           `failed    ${graph(({ failed }) => failed)}`,
+          `latency   ${latency}`,
           last === undefined ? "" : numbers(last),
           `guarantees broken: ${violations.length}${violations
             .slice(0, 3)
@@ -64,6 +73,51 @@ export function openView(topology: Topology, output: NodeJS.WriteStream): View {
   };
 }
 
+/** How the processes are, as last heard: asking must not hold up the screen. */
+class Parts {
+  readonly #topology: Topology;
+  #replicas = "";
+  #members = "";
+
+  constructor(topology: Topology) {
+    this.#topology = topology;
+  }
+
+  get lines(): readonly string[] {
+    return [this.#replicas, this.#members].filter((line) => line !== "");
+  }
+
+  look(): void {
+    const { balancer, etcd } = this.#topology;
+    balancer?.servers().then(
+      (servers) => {
+        const texts = servers.map(({ isUp, connections }, index) => {
+          return `${isUp ? "●" : "○"} ${index}: ${isUp ? "" : "out, "}${connections} connections`;
+        });
+        this.#replicas = `  replicas  ${texts.join("   ")}`;
+      },
+      () => {
+        this.#replicas = "  the balancer does not answer";
+      },
+    );
+    etcd.states().then(
+      (states) => {
+        const texts = states.map((state, index) => {
+          return `${state === "silent" ? "○" : "●"} ${index}: ${state}`;
+        });
+        this.#members = `  etcd      ${texts.join("   ")}`;
+      },
+      () => {},
+    );
+  }
+}
+
+function faultLine({ verb, from, to, problem }: Progress["faults"][number]): string {
+  const times =
+    to === undefined ? `since ${from.toFixed(0)} s` : `${from.toFixed(0)} to ${to.toFixed(0)} s`;
+  return `${to === undefined ? "▶" : "·"} ${verb}, ${times}${problem === undefined ? "" : `: ${problem}`}`;
+}
+
 export function describe({
   replicas,
   cluster,
@@ -73,14 +127,18 @@ export function describe({
   missing,
 }: Topology): string {
   const parts = [
-    `${replicas.length} replicas`,
-    `${cluster.etcd?.members.length ?? 0} etcd members`,
+    counted(replicas.length, "replica"),
+    counted(cluster.etcd?.members.length ?? 0, "etcd member"),
     ...(balancer === undefined ? [] : ["HAProxy"]),
     ...(redis === undefined ? [] : ["Redis"]),
     ...(prometheus === undefined ? [] : ["Prometheus"]),
   ];
   const without = missing.length === 0 ? "" : ` (not to be had: ${missing.join(", ")})`;
   return parts.join(", ") + without;
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 function numbers({ good, failed, p99Ms, stalenessMs }: Progress["seconds"][number]): string {

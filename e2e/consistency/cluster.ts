@@ -68,7 +68,11 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     await etcd?.stop();
   };
   try {
-    for (const replica of replicas) await replica.open();
+    // The first makes what all share; the others start side by side.
+    const [first, ...others] = replicas;
+    await first?.open();
+    const opened = await Promise.allSettled(others.map((replica) => replica.open()));
+    for (const result of opened) if (result.status === "rejected") throw result.reason;
   } catch (error) {
     await close();
     throw error;

@@ -2,9 +2,13 @@
 import { writeFile } from "node:fs/promises";
 import type { EtcdCluster, RestoreOptions } from "./etcd.js";
 
+export type MemberState = "leads" | "follows" | "silent";
+
 export interface EtcdAdmin {
   /** The member that leads, by its place among the endpoints. */
   leader(): Promise<number>;
+  /** What each member says of itself; "silent" = nothing, within a moment. */
+  states(): Promise<readonly MemberState[]>;
   /** Makes another member lead. */
   moveLeader(): Promise<void>;
   defragment(index: number): Promise<void>;
@@ -116,6 +120,12 @@ export function etcdAdmin({ endpoints, members }: EtcdCluster): EtcdAdmin {
       await Promise.all(members.map((member) => member.kill()));
       for (const member of members) await member.restore(file, options);
       await Promise.all(members.map((member) => member.restart()));
+    },
+    async states() {
+      return (await statuses()).map((one) => {
+        if (one === undefined) return "silent";
+        return one.leader === one.header.member_id ? "leads" : "follows";
+      });
     },
     leader: async () => (await findLeader()).index,
     async moveLeader() {
