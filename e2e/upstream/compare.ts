@@ -19,7 +19,8 @@ export async function compare(
   options: RequestOptions = {},
 ): Promise<{ readonly status: number; readonly difference?: Difference }> {
   const ask = async (client: HttpsClient) => plain(await send(client, path, options));
-  const [mine, peer] = await Promise.all([ask(ours), ask(theirs)]);
+  const lost = (error: unknown) => ({ status: 0, error: String(error) });
+  const [mine, peer] = await Promise.all([ask(ours), ask(theirs).catch(lost)]);
   const status = (peer as { status: number }).status;
   if (canonical(mine) === canonical(peer)) return { status };
   const request = `${options.method ?? "GET"} ${path}`;

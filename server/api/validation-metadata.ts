@@ -27,7 +27,7 @@ const NAME_BYTES_MAX = 1024;
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /** Finalizers that need no domain in front. */
-const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(["orphan", "foregroundDeletion"]);
+export const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(["orphan", "foregroundDeletion"]);
 
 export interface MetadataRules {
   readonly isNamespaced: boolean;
@@ -35,6 +35,8 @@ export interface MetadataRules {
   readonly checkName?: NameCheck | undefined;
   /** The one finalizer without a domain that belongs to the namespace controller. */
   readonly namespaceFinalizer: string;
+  /** "any": also finalizers without a domain, as kinds that users bring have them. */
+  readonly finalizers?: "any" | undefined;
 }
 
 /** Everything wrong with the metadata of an object that is to be stored. */
@@ -52,7 +54,7 @@ export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): FieldE
   }
   if (meta.ownerReferences !== undefined) validateOwnerReferences(meta.ownerReferences, errors);
   if (meta.finalizers !== undefined) {
-    validateFinalizers(meta.finalizers, rules.namespaceFinalizer, errors);
+    validateFinalizers(meta.finalizers, rules, errors);
   }
   return errors;
 }
@@ -198,16 +200,17 @@ function validateOwnerReferences(
 }
 
 function validateFinalizers(
-  finalizers: readonly string[],
-  namespaceFinalizer: string,
+  names: readonly string[],
+  { namespaceFinalizer, finalizers }: MetadataRules,
   errors: FieldError[],
 ): void {
   const field = "metadata.finalizers";
-  finalizers.forEach((finalizer, index) => {
+  names.forEach((finalizer, index) => {
     const messages = checkQualifiedName(finalizer);
     for (const why of messages) errors.push(invalidValue(field, finalizer, why));
     const isStandard = STANDARD_FINALIZERS.has(finalizer) || finalizer === namespaceFinalizer;
-    if (messages.length === 0 && !isStandard && !finalizer.includes("/")) {
+    const isQualified = isStandard || finalizers === "any" || finalizer.includes("/");
+    if (messages.length === 0 && !isQualified) {
       errors.push(
         invalidValue(
           `${field}[${index}]`,
@@ -217,9 +220,9 @@ function validateFinalizers(
       );
     }
   });
-  if (finalizers.includes("orphan") && finalizers.includes("foregroundDeletion")) {
+  if (names.includes("orphan") && names.includes("foregroundDeletion")) {
     errors.push(
-      invalidValue(field, finalizers, "finalizer orphan and foregroundDeletion cannot be both set"),
+      invalidValue(field, names, "finalizer orphan and foregroundDeletion cannot be both set"),
     );
   }
 }

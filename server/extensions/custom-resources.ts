@@ -21,7 +21,6 @@ import {
 } from "../registry/apiextensions/definition.js";
 import type { ResourceFact } from "../schema/model.js";
 import type { JsonSchema } from "../structural/json-schema.js";
-import { META_MEMBERS } from "../structural/structural.js";
 import type { CustomCodec, CustomCodecs } from "./custom-codec.js";
 import { customScale } from "./custom-scale.js";
 import { customStrategy } from "./custom-strategy.js";
@@ -143,7 +142,6 @@ function createVersion(
       toServed: of.converter === undefined ? undefined : conversion?.fromStored,
       isTerminating: isConditionTrue(definition, "Terminating"),
       subresources: version.subresources ?? {},
-      generationFields: generationFieldsOf(version),
       selectableFields: selectable.map(({ jsonPath = "" }) => jsonPath),
     }),
     printer: customPrinter(version.additionalPrinterColumns ?? [], conversion?.ofView),
@@ -196,13 +194,6 @@ function deprecationOf(
   const [best] = newer;
   const usual = `${what(name)} is deprecated${best === undefined ? "" : `; use ${what(best)}`}`;
   return { deprecation: { warning: deprecationWarning ?? usual, removedRelease: "" } };
-}
-
-/** Everything but the status, where that is written by itself. */
-function generationFieldsOf({ schema, subresources }: DefinitionVersion): readonly string[] {
-  const names = Object.keys(schema?.openAPIV3Schema?.properties ?? {});
-  const hasStatus = Boolean(subresources?.status);
-  return names.filter((name) => !META_MEMBERS.has(name) && !(hasStatus && name === "status"));
 }
 
 function subresourcesOf(

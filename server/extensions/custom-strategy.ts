@@ -6,6 +6,7 @@ import type { FieldExtractor } from "../../storage/objects/stored-object.js";
 import { invalidValue } from "../api/field-errors.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
+import { STANDARD_FINALIZERS } from "../api/validation-metadata.js";
 import type { ResourceStrategy, StrategyContext } from "../kinds/strategy.js";
 import { statusOnly } from "../registry/generic/status-parts.js";
 import type { Subresources } from "../structural/definition/check-version.js";
@@ -21,8 +22,6 @@ export interface CustomStrategyOptions {
   /** Whether the definition is going. */
   readonly isTerminating: boolean;
   readonly subresources: Subresources;
-  /** Top-level members whose change is a new generation. */
-  readonly generationFields: readonly string[];
   /** As the definition writes them: ".spec.color". */
   readonly selectableFields: readonly string[];
 }
@@ -30,7 +29,7 @@ export interface CustomStrategyOptions {
 const TERMINATING = "create not allowed while custom resource definition is terminating";
 
 export function customStrategy(options: CustomStrategyOptions): ResourceStrategy {
-  const { codec, subresources, generationFields } = options;
+  const { codec, subresources } = options;
   const hasStatus = Boolean(subresources.status);
   const { toServed = (object: ApiObject) => object } = options;
   const judge = (next: ApiObject, { warn }: StrategyContext, current?: ApiObject): FieldError[] => [
@@ -40,7 +39,10 @@ export function customStrategy(options: CustomStrategyOptions): ResourceStrategy
   return {
     allowUnconditionalUpdate: false,
     ...(options.isTerminating ? { refusesCreate: TERMINATING } : {}),
-    generationFields,
+    // Everything but the status, where that is written by itself.
+    generationFields: { allBut: hasStatus ? ["status"] : [] },
+    finalizers: "any",
+    warnings: finalizerWarnings,
     ...selectable(options.selectableFields),
     prepareForCreate(next) {
       if (hasStatus) delete next.status;
@@ -51,6 +53,21 @@ export function customStrategy(options: CustomStrategyOptions): ResourceStrategy
     validate: (next, context) => judge(next, context),
     validateUpdate: (next, current, context) => judge(next, context, current),
   };
+}
+
+/** Finalizers that have come and might be anybody's. */
+function finalizerWarnings(next: ApiObject, current: ApiObject | undefined): string[] {
+  const { finalizers = [] } = next.metadata;
+  const known = current?.metadata.finalizers ?? [];
+  return finalizers
+    .filter(
+      (name) => !known.includes(name) && !name.includes("/") && !STANDARD_FINALIZERS.has(name),
+    )
+    .toSorted()
+    .map((name) => {
+      const path = name.includes(".") ? " including a path (/)" : "";
+      return `metadata.finalizers: ${JSON.stringify(name)}: prefer a domain-qualified finalizer name${path} to avoid accidental conflicts with other finalizer writers`;
+    });
 }
 
 const REPLICAS_MAX = 2 ** 31 - 1;

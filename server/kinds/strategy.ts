@@ -62,9 +62,11 @@ export interface ResourceStrategy {
    * Top-level fields (or "metadata.annotations") whose change moves `metadata.generation`; absent =
    * the type has no generation, empty = it stays 1 (S1-META-19).
    */
-  readonly generationFields?: readonly string[];
+  readonly generationFields?: readonly string[] | AllFieldsBut;
   /** How names are checked. Default DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): string[];
+  /** "any": its objects may have finalizers without a domain. */
+  readonly finalizers?: "any";
   /** Selectable fields besides metadata.name and metadata.namespace: path -> value. */
   readonly selectableFields?: FieldExtractor;
   /** Names of those fields: a selector on another one is a 400. */
@@ -83,6 +85,11 @@ export interface ResourceStrategy {
   readonly judgedBy?: TopicScope;
   /** Seconds after which the store forgets the object (events); undefined = never. */
   ttlSeconds?(object: ApiObject, lifetimes: Lifetimes): number | undefined;
+}
+
+/** Top-level fields, whatever they are, but for these and those that every object has. */
+export interface AllFieldsBut {
+  readonly allBut: readonly string[];
 }
 
 /**

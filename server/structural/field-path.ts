@@ -34,16 +34,19 @@ export function parseFieldPath(text: string, root: Structural, mayBracket = true
   while (TOKEN.lastIndex < text.length) {
     const at = TOKEN.lastIndex;
     const match = TOKEN.exec(text);
-    if (match === null) throw unexpected(text, at);
+    if (match === null) {
+      throw mayBracket || text[at] !== "[" ? unexpected(text, at) : new FieldPathError(NO_BRACKETS);
+    }
     const [, dotted, single, double, index] = match;
-    if (index !== undefined || (dotted === undefined && !mayBracket)) throw unexpected(text, at);
+    if (dotted === undefined && !mayBracket) throw new FieldPathError(NO_BRACKETS);
+    if (index !== undefined) throw unexpected(text, at);
     const step = dotted ?? unescaped(single ?? double ?? "");
     if (node === "text" || node === "meta") {
-      if (node === "text" || (step !== "name" && step !== "generateName")) throw unknown(step);
+      if (node === "text" || (step !== "name" && step !== "generateName")) throw unknown();
       node = "text";
     } else {
-      const next = stepInto(node, step, steps.length === 0);
-      if (next === undefined) throw unknown(step);
+      const next = stepInto(node, step, mayBracket && steps.length === 0);
+      if (next === undefined) throw unknown();
       node = next;
     }
     shown += dotted === undefined ? `[${step}]` : `${shown === "" ? "" : "."}${step}`;
@@ -70,17 +73,19 @@ function unescaped(text: string): string {
   return text.replaceAll(/\\(.)/g, "$1");
 }
 
+const NO_BRACKETS = "array notation is not allowed";
+
 function unexpected(text: string, at: number): FieldPathError {
   const rest = text.slice(at, at + 1);
   return new FieldPathError(
     rest === "["
       ? "field path with array or map notation is not supported here"
-      : `expected [ or . but got: ${text.slice(at)}`,
+      : `expected [ or . but got: ${/^\w+|./.exec(text.slice(at))?.[0] ?? ""}`,
   );
 }
 
-function unknown(step: string): FieldPathError {
-  return new FieldPathError(`does not refer to a valid field: ${step}`);
+function unknown(): FieldPathError {
+  return new FieldPathError("does not refer to a valid field");
 }
 
 /** What a path of plain members leads to in a value; undefined = nothing. */

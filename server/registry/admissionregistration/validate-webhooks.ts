@@ -206,12 +206,14 @@ function validateUrl(text: string, field: string, errors: FieldError[]): void {
     refuse(text, "url must be a valid URL: host must be specified");
     return;
   }
-  if (url.username !== "" || url.password !== "") {
-    refuse(url.username, "user information is not permitted in the URL");
-  }
-  if (text.includes("#")) refuse(url.hash.slice(1), "fragments are not permitted in the URL");
-  if (text.includes("?"))
-    refuse(url.search.slice(1), "query parameters are not permitted in the URL");
+  const forbid = (what: string, value: string) => {
+    if (value === "") return;
+    errors.push(invalidValue(field, value, `${what} not permitted in the URL`));
+  };
+  const { username, password } = url;
+  forbid("user information is", password === "" ? username : `${username}:${password}`);
+  forbid("fragments are", url.hash.slice(1));
+  forbid("query parameters are", url.search.slice(1));
 }
 
 function validateUrlPath(path: string, field: string, errors: FieldError[]): void {

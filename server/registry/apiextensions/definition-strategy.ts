@@ -38,6 +38,10 @@ function servedOf(definition: Definition): readonly unknown[] {
   ];
 }
 
+/** Told under other paths than theirs: what versions share is told under the spec. */
+const OWN_FIELDS =
+  /^spec\.(?:conversion\.|versions\[\d+\]\.(?:name|schema|additionalPrinterColumns|selectableFields|subresources))/;
+
 export function definitionStrategy(
   definitions: DefinitionSource,
   naming: Naming,
@@ -54,8 +58,8 @@ export function definitionStrategy(
   };
   return {
     ...validatesDefinition,
-    // Versions that share a schema share its errors: under the spec, where the facts do not look.
-    ownFields: /^spec\.versions\[\d+\]\.schema\./,
+    ownFields: OWN_FIELDS,
+    finalizers: "any",
     warnings: (next, current) => formatWarnings(next, current),
     allowUnconditionalUpdate: false,
     generationFields: ["spec"],

@@ -43,6 +43,7 @@ const REVIEW_VERSIONS = ["v1", "v1beta1"];
 const definitionRules: Rules<Definition> = {
   object: () => [],
   create: (next, { naming }) => [
+    ...checkOwnName(next),
     ...checkDefinition(next, undefined, naming),
     ...checkPreservation(next, undefined),
   ],
@@ -61,10 +62,19 @@ const definitionRules: Rules<Definition> = {
   status(next) {
     const errors: FieldError[] = [];
     checkNames(next.status?.acceptedNames ?? {}, "status.acceptedNames", errors);
-    checkStoredVersions(next, errors);
+    // Which versions are stored is their business who migrate objects; the next change of the spec
+    // says what is missing.
+    const stored = next.status?.storedVersions ?? [];
+    if (stored.length === 0) errors.push(noStoredVersion(stored));
     return errors;
   },
 };
+
+function checkOwnName({ metadata, spec }: Definition): FieldError[] {
+  const { name = "" } = metadata;
+  if (name === "" || name === `${spec?.names?.plural ?? ""}.${spec?.group ?? ""}`) return [];
+  return [invalidValue("metadata.name", name, 'must be spec.names.plural+"."+spec.group')];
+}
 
 function checkDefinition(
   next: Definition,
@@ -72,12 +82,8 @@ function checkDefinition(
   naming: Naming,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  const { metadata, spec = {} } = next;
+  const { spec = {} } = next;
   const { group = "", scope = "", names } = spec;
-  if (metadata.name !== `${names?.plural ?? ""}.${group}`) {
-    const why = 'must be spec.names.plural+"."+spec.group';
-    errors.push(invalidValue("metadata.name", metadata.name, why));
-  }
   if (group !== "") checkGroup(group, "spec.group", errors);
   if (scope !== "" && !SCOPES.includes(scope)) {
     errors.push(unsupportedValue("spec.scope", scope, SCOPES));
@@ -120,7 +126,7 @@ function checkVersions(
     const at = `${field}[${index}]`;
     const { name } = version;
     names.add(name);
-    const problems = name === "" ? [] : checkDns1035Label(name);
+    const problems = checkDns1035Label(name);
     if (problems.length > 0) errors.push(invalidValue(`${at}.name`, name, problems.join(",")));
     const { deprecated = false, deprecationWarning } = version;
     checkDeprecation(deprecated, deprecationWarning, `${at}.deprecationWarning`, errors);
@@ -303,12 +309,16 @@ function checkReviewVersions(
   errors.push(invalidValue(field, versions, why));
 }
 
+function noStoredVersion(stored: readonly string[]): FieldError {
+  return invalidValue("status.storedVersions", stored, "must have at least one stored version");
+}
+
 /** What objects are stored in has to stay readable. */
 function checkStoredVersions({ spec, status }: Definition, errors: FieldError[]): void {
   const field = "status.storedVersions";
   const stored = status?.storedVersions ?? [];
   if (stored.length === 0) {
-    errors.push(invalidValue(field, stored, "must have at least one stored version"));
+    errors.push(noStoredVersion(stored));
     return;
   }
   const versions = spec?.versions ?? [];

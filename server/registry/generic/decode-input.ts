@@ -5,7 +5,7 @@
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import { badRequest, StatusError } from "../../api/status.js";
-import { kindVersionOf, type ServedResource } from "../../kinds/served-resource.js";
+import { isCustom, kindVersionOf, type ServedResource } from "../../kinds/served-resource.js";
 import { DecodeFailure } from "../../schema/value-codec.js";
 import type { WriteOptions } from "./registry.js";
 import { joinRepeatedKeys, strictProblems, type TextProblems } from "./strict-problems.js";
@@ -48,7 +48,10 @@ function decode(
   return object;
 }
 
-/** Version and kind may be left out, but not be others than the URL's (S1-META-21). */
+/**
+ * Version and kind may be left out, but not be others than the URL's (S1-META-21). Of kinds that users
+ * bring they are asked for, as nothing else says what a body is.
+ */
 function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw badRequest(
@@ -60,6 +63,11 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
   if (typeof apiVersion !== "string" || typeof kind !== "string") {
     throw badRequest(
       "couldn't get version/kind; json parse error: apiVersion and kind must be strings",
+    );
+  }
+  if (kind === "" && isCustom(resource) && resource.fact.subresource !== "scale") {
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${JSON.stringify(value).slice(0, SHOWN_CHARS_MAX)}'`,
     );
   }
   if (apiVersion !== "" && !acceptedVersions(resource).includes(apiVersion)) {
@@ -75,6 +83,9 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
     );
   }
 }
+
+/** Of a body in a message. */
+const SHOWN_CHARS_MAX = 200;
 
 /** Versions that a body may name. Those of an eviction have the same fields, and old drains send both. */
 function acceptedVersions(resource: ServedResource): string[] {

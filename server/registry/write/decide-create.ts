@@ -157,6 +157,7 @@ function finish(
     isNamespaced,
     checkName: strategy.validateName,
     namespaceFinalizer: registry.naming.namespaceFinalizer,
+    finalizers: strategy.finalizers,
   });
   const own = strategy.validate?.(object, strategyContext(registry, options)) ?? [];
   const found = joinProblems({ facts: errors, metadata, own, ownFields: strategy.ownFields });

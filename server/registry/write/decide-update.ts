@@ -23,7 +23,7 @@ import {
   partOf,
   type StoredResource,
 } from "../../kinds/served-resource.js";
-import type { StrategyContext } from "../../kinds/strategy.js";
+import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import { joinProblems } from "../generic/join-problems.js";
 import {
@@ -199,6 +199,7 @@ function metadataRules({ registry, target: { resource } }: Step): MetadataRules 
     isNamespaced: resource.isNamespaced,
     checkName: resource.strategy.validateName,
     namespaceFinalizer: registry.naming.namespaceFinalizer,
+    finalizers: resource.strategy.finalizers,
   };
 }
 
@@ -320,7 +321,7 @@ function hasNewGeneration(
   before: ApiObject,
   value: Buffer,
 ): boolean {
-  const suspects = (strategy.generationFields ?? []).filter(
+  const suspects = generationFields(strategy, next, before).filter(
     (path) => !deepEqual(fieldOf(next, path), fieldOf(before, path)),
   );
   if (suspects.length === 0) return false;
@@ -328,6 +329,19 @@ function hasNewGeneration(
   const stored = parseJson(value) as unknown as ApiObject;
   return suspects.some((path) => !deepEqual(fieldOf(stored, path), fieldOf(before, path)));
 }
+
+function generationFields(
+  { generationFields: fields = [] }: ResourceStrategy,
+  next: ApiObject,
+  before: ApiObject,
+): readonly string[] {
+  if (!("allBut" in fields)) return fields;
+  const names = new Set([...Object.keys(next), ...Object.keys(before)]);
+  for (const name of [...COMMON_FIELDS, ...fields.allBut]) names.delete(name);
+  return [...names];
+}
+
+const COMMON_FIELDS = ["kind", "apiVersion", "metadata"];
 
 function fieldOf(object: ApiObject, path: string): unknown {
   return path === "metadata.annotations" ? object.metadata.annotations : object[path];

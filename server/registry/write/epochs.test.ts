@@ -225,7 +225,7 @@ test("a write to a kind that has changed meanwhile is left to whoever dispatched
   const request = {
     resource: car,
     namespace: "shop",
-    input: inputOf({ metadata: { name: "a" } }),
+    input: inputOf({ kind: "ConfigMap", metadata: { name: "a" } }),
     options: writeOptions(),
   };
   const creating = createObject({ ...replica, catalog }, request, noSignal);
