@@ -144,22 +144,22 @@ class ChunkedSink extends BaseSink implements ResponseSink {
     return this.#socket.writableLength;
   }
 
-  write(chunk: Buffer | string | SharedChunk): boolean {
+  write(chunk: Buffer | string | SharedChunk, flushed?: () => void): boolean {
     if (this.isClosed) return false;
     const socket = this.#socket;
     if (chunk instanceof SharedChunk) {
       if (chunk.bytes.length === 0) return true;
       this.state.bytesSent += chunk.bytes.length;
-      return socket.write(chunk.framed);
+      return socket.write(chunk.framed, flushed);
     }
     const bytes = typeof chunk === "string" ? Buffer.from(chunk, "utf8") : chunk;
     if (bytes.length === 0) return true;
     this.state.bytesSent += bytes.length;
-    if (bytes.length <= FRAME_COPY_BYTES_MAX) return socket.write(frame(bytes));
+    if (bytes.length <= FRAME_COPY_BYTES_MAX) return socket.write(frame(bytes), flushed);
     socket.cork();
     socket.write(`${bytes.length.toString(16)}\r\n`, "latin1");
     socket.write(bytes);
-    const hasRoom = socket.write(CRLF);
+    const hasRoom = socket.write(CRLF, flushed);
     socket.uncork();
     return hasRoom;
   }
@@ -208,12 +208,12 @@ class StreamSink extends BaseSink implements ResponseSink {
     return this.#stream.writableLength;
   }
 
-  write(chunk: Buffer | string | SharedChunk): boolean {
+  write(chunk: Buffer | string | SharedChunk, flushed?: () => void): boolean {
     if (this.isClosed) return false;
     const piece = chunk instanceof SharedChunk ? chunk.bytes : chunk;
     if (piece.length === 0) return true;
     this.state.bytesSent += typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
-    return this.#stream.write(piece);
+    return this.#stream.write(piece, flushed);
   }
 
   writeInPlace(memory: Buffer, start: number, end: number): boolean {

@@ -7,8 +7,9 @@ export interface ResponseSink {
   /**
    * Hands one piece to the transport; an empty one is nothing. False: the transport's buffer is
    * full and `onDrain` will tell; the piece is kept all the same. After `onClose` it is dropped.
+   * @param flushed called when the operating system has it; perhaps also when it never will
    */
-  write(chunk: Buffer | string | SharedChunk): boolean;
+  write(chunk: Buffer | string | SharedChunk, flushed?: () => void): boolean;
   /**
    * As `write`, for a large piece in the middle of a memory that has FRAME_HEAD_BYTES to spare before
    * `start` and FRAME_TAIL_BYTES from `end` on, so that the frame is put around it where it is. The

@@ -150,13 +150,13 @@ class WebSocketSink implements ResponseSink {
     return this.write(memory.subarray(start, end));
   }
 
-  write(chunk: Buffer | string | SharedChunk): boolean {
+  write(chunk: Buffer | string | SharedChunk, flushed?: () => void): boolean {
     if (this.#isClosed || this.#webSocket.readyState !== this.#webSocket.OPEN) return false;
     const bytes = toBuffer(chunk);
     if (bytes.length === 0) return true;
     this.#state.bytesSent += bytes.length;
-    if (this.#isBase64) this.#webSocket.send(bytes.toString("base64"));
-    else this.#webSocket.send(bytes, { binary: !this.#isText });
+    if (this.#isBase64) this.#webSocket.send(bytes.toString("base64"), flushed);
+    else this.#webSocket.send(bytes, { binary: !this.#isText }, flushed);
     return !this.#socket.writableNeedDrain;
   }
 

@@ -44,7 +44,7 @@ export interface AccessParts {
 export function openAccess(parts: AccessParts): Promise<Access> {
   return openAll(async (opened) => {
     const { config, facts, metrics, logger, security, serverAddress } = parts;
-    const { store, tokenKeys } = parts.storage;
+    const { store, tokenKeys, feedLag } = parts.storage;
     let reviewers: Reviewers | undefined;
     const codecs = createFactsCodecs(facts, {
       isRuleGateEnabled: (gate) => isGateEnabled(config.features, gate),
@@ -62,7 +62,7 @@ export function openAccess(parts: AccessParts): Promise<Access> {
       },
     });
     const catalog = new LiveCatalog(builtIn);
-    const views = createViews(config, store, catalog, logger, metrics);
+    const views = createViews(config, store, catalog, logger, { metrics, feedLag });
     customKinds = followDefinitions({ config, facts, codecs, catalog }, views.view);
     const common = { config, view: views.view, metrics, logger };
     const installation = tokenKeys.keys.signing.id;

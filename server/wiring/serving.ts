@@ -197,6 +197,7 @@ function createChain(parts: ChainParts) {
     registry,
     freshness,
     actions: createActions(storage.tokenKeys),
+    watchLatency: storage.watchLatency,
     sources: createSources(config, views),
     protobuf,
     authorizer,

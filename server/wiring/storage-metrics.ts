@@ -148,3 +148,19 @@ export function observeBatches(metrics: Metrics): (requests: number, durationMs:
     durations.observe(durationMs / 1000);
   };
 }
+
+/** Seconds; from a memory's pace to that of a client that does not keep up. */
+const LATENCY_SECONDS = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60,
+] as const;
+
+/** How long events take to the clients, by stage (endpoints/reads/watch-latency.ts). */
+export function createLatencyMetric(metrics: Metrics) {
+  const family = new HistogramFamily(metrics.registry, {
+    name: "apiserver_watch_event_latency_seconds",
+    help: "Time from the commit of a change until its event is with a client's socket, by stage.",
+    labelNames: ["stage"],
+    buckets: LATENCY_SECONDS,
+  });
+  return (stage: "store" | "view" | "socket" | "total") => family.cell(stage);
+}

@@ -5,6 +5,7 @@ import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "../../storage/cache/event-ring.js";
+import type { FeedLag } from "../../storage/cache/feed-lag.js";
 import { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import { RegistryView } from "../../storage/cache/registry-view.js";
 import { runCompactor } from "../../storage/kv/compactor.js";
@@ -85,7 +86,7 @@ export function createViews(
   store: RevisionedStore,
   catalog: LiveCatalog,
   logger: Logger,
-  metrics?: Metrics,
+  { metrics, feedLag }: { readonly metrics?: Metrics; readonly feedLag?: FeedLag } = {},
 ): Views {
   const clock = systemClock;
   const view = new RegistryView({
@@ -94,6 +95,7 @@ export function createViews(
     clock,
     logger,
     ringLimits: ringLimitsOf(config),
+    ...(feedLag === undefined ? {} : { feedLag }),
     traits: (partition) => catalog.current.traits(partition),
   });
   followCatalog(view, catalog);

@@ -4,15 +4,21 @@
  * authorities of certificates.
  */
 import { openAll } from "../../storage/base/cleanup.js";
+import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { FeedLag } from "../../storage/cache/feed-lag.js";
 import type { ConvertingStore } from "../../storage/kv/converting-store.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
+import { TimedStore } from "../../storage/kv/timed-store.js";
+import { KeySpace } from "../../storage/objects/keys.js";
 import type { Config } from "../config/config.js";
+import { WatchLatency } from "../endpoints/reads/watch-latency.js";
 import type { Metrics } from "../http/metrics.js";
 import type { Facts } from "../schema/model.js";
 import { createReadAuthorities, type ReadAuthorities } from "./authorities.js";
 import { type Encryption, openEncryption } from "./encryption.js";
 import { openPlainStore } from "./storage.js";
+import { createLatencyMetric } from "./storage-metrics.js";
 import { withStoredForm } from "./stored-form.js";
 import { openTokenKeys, type TokenKeys } from "./token-keys.js";
 
@@ -23,6 +29,9 @@ export interface OpenedStore extends AsyncDisposable {
   readonly store: RevisionedStore;
   /** Says of each value how it lies in the store. */
   readonly stored: Pick<ConvertingStore, "inspect">;
+  /** How long changes take to the view, and on to the clients. */
+  readonly feedLag: FeedLag;
+  readonly watchLatency: WatchLatency;
   /** Undefined when nothing is encrypted. */
   readonly encryption: Encryption | undefined;
   readonly tokenKeys: TokenKeys;
@@ -40,7 +49,12 @@ export interface StoreParts {
 export function openStore(parts: StoreParts, signal: AbortSignal): Promise<OpenedStore> {
   return openAll(async (opened) => {
     const { config, facts, metrics, logger } = parts;
-    const plainStore = opened.use(await openPlainStore(config, logger, metrics, signal));
+    const bareStore = opened.use(await openPlainStore(config, logger, metrics, signal));
+    const latency = createLatencyMetric(metrics);
+    const feedLag = new FeedLag((lagMs) => latency("store").observe(lagMs / 1000));
+    const { prefix } = new KeySpace(config.etcdPrefix);
+    const timing = { prefix, clock: systemClock, times: feedLag };
+    const plainStore = new TimedStore(bareStore, timing);
     const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
     // What replicas share is no object: it lies there sealed, in no other form.
     const sealed = encryption?.store ?? plainStore;
@@ -49,6 +63,11 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
     return {
       store,
       stored: store,
+      feedLag,
+      watchLatency: new WatchLatency(
+        { view: latency("view"), socket: latency("socket"), total: latency("total") },
+        feedLag,
+      ),
       encryption,
       tokenKeys,
       readAuthorities: createReadAuthorities({ config, store: sealed, logger }),

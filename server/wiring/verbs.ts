@@ -16,6 +16,7 @@ import { HistoricalReader } from "../endpoints/reads/historical-reader.js";
 import { handleList, LARGE_LIST_BYTES } from "../endpoints/reads/list.js";
 import { createViewReader } from "../endpoints/reads/view-reader.js";
 import { handleWatch } from "../endpoints/reads/watch.js";
+import type { WatchLatency } from "../endpoints/reads/watch-latency.js";
 import type { WatchTicker } from "../endpoints/reads/watch-ticker.js";
 import { createRepresentationSource } from "../endpoints/representations/representation-source.js";
 import { createPrinters } from "../endpoints/tables/printers.js";
@@ -45,6 +46,7 @@ export interface VerbParts {
   readonly authorizer: Authorizer;
   readonly metrics: Metrics;
   readonly ticker: WatchTicker;
+  readonly watchLatency: WatchLatency;
   readonly logger: Logger;
   readonly connect: VerbHandlers["connect"];
 }
@@ -91,6 +93,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     minRequestTimeoutMs,
     hasStreamingLists: config.features.WatchList,
     logger: parts.logger,
+    latency: parts.watchLatency,
     catalog: registry.catalog,
   };
   const writes = {

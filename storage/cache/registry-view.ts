@@ -7,6 +7,7 @@
  *
  * Wiring calls `start`; the lifecycle owns the feed's loop; readers use `partition(...)`.
  */
+
 import { assert } from "../base/assert.js";
 import type { Clock } from "../base/clock.js";
 import type { Lifecycle } from "../base/lifecycle.js";
@@ -22,6 +23,7 @@ import {
   type StoredObject,
 } from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
+import type { FeedLag } from "./feed-lag.js";
 import { ObjectTree } from "./object-tree.js";
 import { type ExpectedWrite, OwnWrites } from "./own-writes.js";
 import { Partition, type PartitionHost, type PartitionTraits } from "./partition.js";
@@ -37,6 +39,8 @@ export interface RegistryViewOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ringLimits?: RingLimits;
+  /** Told what the feed brings. */
+  readonly feedLag?: Pick<FeedLag, "arrived">;
   /** Of this moment; see `takeTraits`. */
   traits(partition: PartitionId): PartitionTraits;
 }
@@ -396,6 +400,7 @@ export class RegistryView implements PartitionHost {
     const now = this.#clock.monotonic();
     // The revision moves first: a watcher that is woken compares itself with it.
     this.#revision = batch.revision;
+    this.#options.feedLag?.arrived(batch.revision, now);
     for (const event of batch.events) this.#applyEvent(event, now);
     this.#eventsApplied += batch.events.length;
     this.#waiters.reached(batch.revision);

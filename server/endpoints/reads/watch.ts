@@ -31,6 +31,7 @@ import { PREPARED_MAX, prepareObjects, remoteOf } from "./prepare.js";
 import { parseWatchOptions, type StreamingLists, type WatchOptions } from "./read-options.js";
 import { type ReadServices, selectorOf } from "./resource-read.js";
 import { REST, visitInTurns } from "./visit-in-turns.js";
+import type { WatchLatency } from "./watch-latency.js";
 import type { Tick, WatchTicker } from "./watch-ticker.js";
 
 /** S1-WATCH-07: a bookmark about every minute, and shortly before the end. */
@@ -47,6 +48,8 @@ export interface WatchServices extends ReadServices, StreamingLists {
   readonly minRequestTimeoutMs: number;
   readonly logger: Logger;
   readonly catalog: CatalogSource;
+  /** Measures some of the deliveries; absent = none. */
+  readonly latency?: WatchLatency;
 }
 
 /** Answers with a stream of events until the client leaves, the timeout or the server's end. */
@@ -90,6 +93,7 @@ class WatchStream implements WatchSink, Tick {
   readonly #takeSeats: () => () => void;
   /** What the initial events hold of the memory of answers. */
   readonly #memory: HeldMemory | undefined;
+  readonly #openedAtMs: number;
   readonly #endsAtMs: number;
   #nextBookmarkAtMs: number;
   /** Converts objects of the resource elsewhere; most are not converted so. */
@@ -115,6 +119,7 @@ class WatchStream implements WatchSink, Tick {
     this.#remote = remoteOf(resource);
     this.#events = services.watchEvents(resource);
     const now = services.ticker.now();
+    this.#openedAtMs = now;
     const lengthMs =
       options.timeoutSeconds === undefined || options.timeoutSeconds === 0
         ? services.minRequestTimeoutMs * (1 + Math.random())
@@ -238,7 +243,7 @@ class WatchStream implements WatchSink, Tick {
       this.#fail(unreadableObjects([object.path]));
       return false;
     }
-    return this.#sink.write(encoded);
+    return this.#sink.write(encoded, this.#services.latency?.start(event, this.#openedAtMs));
   }
 
   cork(): void {
