@@ -18,7 +18,7 @@
 import { assert } from "../../storage/base/assert.js";
 
 /** Claims that wait at most; a flow may have as many of them as it leaves places. */
-const WAITING_MAX = 4_096;
+const WAITING_MAX = 512;
 /** How much the last claim counts in the mean time for which claims are held. */
 const MEAN_WEIGHT = 0.05;
 const GUESSED_HELD_SECONDS = 0.1;
