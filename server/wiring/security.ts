@@ -125,6 +125,8 @@ export async function createSecurity(
         help: "Changed certificate files, by whether they could be used.",
         labelNames: ["result"],
       });
+      // Otherwise the first failure is no increase to Prometheus, and nobody is alarmed.
+      for (const result of ["success", "failure"]) reloads.add(0, result);
       const follow = (what: string, watched: readonly string[], apply: typeof use) => {
         if (watched.length === 0) return;
         const onReload = (isGood: boolean) => reloads.add(1, isGood ? "success" : "failure");
