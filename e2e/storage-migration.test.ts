@@ -339,6 +339,43 @@ describe("migrations of what is stored", () => {
     ).expect(200);
   });
 
+  test("objects of an older schema are rewritten under the present one, and a label alone is no change of their spec", async () => {
+    const spec = (properties: object) => ({
+      group: "example.com",
+      scope: "Namespaced",
+      names: { plural: "cars", kind: "Car" },
+      versions: [versionOf("v1", true, properties)],
+    });
+    const definitionPath = `${DEFINITIONS}/cars.example.com`;
+    const metadata = { name: "cars.example.com" };
+    (await server.client.post(DEFINITIONS, { metadata, spec: spec({ name: text }) })).expect(201);
+    const cars = "/apis/example.com/v1/namespaces/default/cars";
+    for (const name of ["a", "b"]) {
+      (await server.client.post(cars, { metadata: { name }, spec: { name } })).expect(201);
+    }
+    const { object } = (await server.client.get(definitionPath)).expect(200);
+    const wheels = { type: "integer", default: 4 };
+    const changed = { ...object, spec: spec({ name: text, wheels }) };
+    (await server.client.put(definitionPath, changed)).expect(200);
+
+    const patch = { metadata: { labels: { l: "x" } } };
+    const headers = { "content-type": "application/merge-patch+json" };
+    const answer = await server.client.request(`${cars}/a`, {
+      method: "PATCH",
+      headers,
+      body: patch,
+    });
+    assert.equal(answer.expect(200).object.metadata.generation, 1);
+    assert.deepEqual(answer.object.spec, { name: "a", wheels: 4 });
+
+    await migrate("cars", "cars", "example.com");
+    await succeeds("cars");
+    const { kv } = await raw.get("/registry/example.com/cars/default/b", {}, soon());
+    const stored = JSON.parse(kv?.value.toString() ?? "{}");
+    assert.deepEqual(stored.spec, { name: "b", wheels: 4 });
+    assert.equal(stored.metadata.generation, 1);
+  });
+
   test("after a new key of encryption a migration leaves nothing that is sealed with the old one", async () => {
     for (const name of ["a", "b", "c"]) {
       const object = { metadata: { name }, stringData: { password: name } };

@@ -3,7 +3,8 @@
  * API in front of it whose word to believe about users, asks that API whether they may, and serves notes
  * (which people write), the metrics of nodes and pods, and a metric of its own. It can be told to fail.
  *
- *   notes.example.com/v1         notes            get, list, watch, create, patch, delete
+ *   notes.example.com/v1         notes            get, list, watch, create, patch, delete;
+ *                                                  "huge" is as large as HUGE_BYTES, whoever reads it
  *   metrics.k8s.io/v1beta1       nodes, pods      get, list
  *   custom.metrics.k8s.io/v1beta1  pods/requests  get
  */
@@ -11,7 +12,8 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import type { Duplex } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { AuthorizationV1Api, CoreV1Api, KubeConfig } from "@kubernetes/client-node";
 import type { ApiObject } from "./https-client.js";
 import { TestAuthority } from "./test-authority.js";
@@ -24,6 +26,8 @@ export interface ApiService extends AsyncDisposable {
   /** For the caBundle of its APIServices. */
   readonly authority: string;
   manner: Manner;
+  /** Bytes of the last huge answer that the connection has taken. */
+  readonly hugeSent: number;
   /** Requests that it was asked so far. */
   readonly requests: number;
   /** From now on its certificate is one that nobody knows, or the right one again. */
@@ -41,6 +45,7 @@ export interface ApiServiceOptions {
 }
 
 const SLOW_MS = 300;
+export const HUGE_BYTES = 128 * 1024 * 1024;
 const NOTES = "notes.example.com/v1";
 const METRICS = "metrics.k8s.io/v1beta1";
 const CUSTOM = "custom.metrics.k8s.io/v1beta1";
@@ -65,6 +70,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
   const sockets = new Set<Duplex>();
   let manner: Manner = "good";
   let requests = 0;
+  let hugeSent = 0;
   let server: Server;
   let port = 0;
 
@@ -102,6 +108,18 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
     return review.status?.allowed === true;
   }
 
+  /** In pieces, the next when there is room for it. */
+  function sendHuge(response: ServerResponse): void {
+    const piece = Buffer.alloc(HUGE_BYTES / 256, " ");
+    function* pieces() {
+      for (hugeSent = 0; hugeSent < HUGE_BYTES; hugeSent += piece.length) yield piece;
+      yield Buffer.from("{}");
+    }
+    response.writeHead(200, { "content-type": "application/json" });
+    // A client that goes is nobody's mistake.
+    pipeline(Readable.from(pieces()), response).catch(() => {});
+  }
+
   function answer(request: IncomingMessage, response: ServerResponse, body: string): void {
     const { pathname, searchParams } = new URL(request.url ?? "/", "https://x");
     const [, , group, version, ...rest] = pathname.split("/");
@@ -109,6 +127,10 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
     const groupVersion = `${group}/${version}`;
     if (groupVersion === NOTES && searchParams.has("watch")) {
       notes.watch(request, response);
+      return;
+    }
+    if (name === "huge") {
+      sendHuge(response);
       return;
     }
     const [status, object] = answerOf();
@@ -158,6 +180,12 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
       return port;
     },
     authority: authority.certificate,
+    get hugeSent() {
+      return hugeSent;
+    },
+    get requests() {
+      return requests;
+    },
     get manner() {
       return manner;
     },
@@ -165,9 +193,6 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
       manner = next;
       // What was held back stays unanswered.
       if (next === "good") cut();
-    },
-    get requests() {
-      return requests;
     },
     useCertificate(which) {
       identity = which === "own" ? own : unknown;

@@ -37,7 +37,8 @@ export function convertsOlder({ storedCodec, codec, revision }: SchemaChange): C
   return {
     toStored: (served) => served,
     fromStored: (stored) => refresh(stored as unknown as JsonValue),
-    renew: (stored) => refresh(stored as unknown as JsonValue),
+    renew: (stored, storedAt) =>
+      storedAt > revision ? stored : refresh(stored as unknown as JsonValue),
     ofView(object) {
       if (isStoredVersion && object.revision > revision) return object;
       let served = known.get(object);

@@ -5,6 +5,7 @@
  *   page of a list, object of a get, next of a watch ─► isReady? ─no─► prepare(objects) ─► served
  *   attempt of a write ─► fromStored ─► throws NotConverted ─► prepare ─► the attempt is made again
  */
+import type { Revision } from "../../storage/kv/store.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ApiObject } from "../api/meta.js";
 
@@ -17,9 +18,9 @@ export interface Conversion {
   /**
    * What was stored in another version or under an older schema, as it would be stored today: writes
    * compare with that, or each would seem to change what has only another form. Absent = all of it is
-   * as it would be stored. @throws {NotConverted}
+   * as it would be stored. @param revision at which it was stored. @throws {NotConverted}
    */
-  renew?(stored: ApiObject): ApiObject;
+  renew?(stored: ApiObject, revision: Revision): ApiObject;
   /** As `fromStored` for what the view holds, where most of it is served as it is; remembers what is not. */
   ofView?(stored: StoredObject): StoredObject;
   /** Set where somebody else converts. */

@@ -225,7 +225,7 @@ function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[])
 /** The current object as the stored version and its schema are now: a copy of its own. */
 function storedToday({ conversion }: StoredResource, current: StoredObject): ApiObject {
   const stored = parseCurrent(current);
-  return conversion?.renew === undefined ? stored : conversion.renew(stored);
+  return conversion?.renew === undefined ? stored : conversion.renew(stored, current.revision);
 }
 
 /** The current object for a patch to work on: a copy of its own. */
