@@ -12,7 +12,8 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
-import { WebSocket } from "ws";
+import { WebSocket, WebSocketServer } from "ws";
+import { jsonPatch, openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
 import { eventually } from "./harness/eventually.js";
 import type { ApiObject } from "./harness/https-client.js";
 import { hasTerminals, Kubectl } from "./harness/kubectl.js";
@@ -233,6 +234,58 @@ describe("connecting to nodes", () => {
     );
   });
 
+  test("a webhook sees the options of a connection as its object, and what it makes of them counts", async () => {
+    const { kubectl, server } = cluster;
+    await using hook = await openAdmissionHook(() =>
+      jsonPatch({ op: "replace", path: "/command", value: ["echo", "changed"] }),
+    );
+    const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+    const configuration = {
+      metadata: { name: "echo" },
+      webhooks: [
+        {
+          name: "echo.example.com",
+          clientConfig: hook.clientConfig(),
+          rules: [
+            {
+              apiGroups: [""],
+              apiVersions: ["v1"],
+              operations: ["CONNECT"],
+              resources: ["pods/exec"],
+            },
+          ],
+          sideEffects: "None",
+          admissionReviewVersions: ["v1"],
+        },
+      ],
+    };
+    (await server.client.post(configurations, configuration)).expect(201);
+    const exec = ["exec", "web-old", "-c", "main", "--", "true"];
+    assert.equal(await kubectl.ok(exec), "changed\n");
+    const [asked] = hook.requests;
+    assert.ok(asked !== undefined);
+    const { operation, name, subResource, object, oldObject, options } = asked;
+    assert.deepEqual(
+      { operation, name, subResource, object, oldObject, options },
+      {
+        operation: "CONNECT",
+        name: "web-old",
+        subResource: "exec",
+        object: {
+          kind: "PodExecOptions",
+          apiVersion: "v1",
+          stdout: true,
+          stderr: true,
+          container: "main",
+          command: ["true"],
+        },
+        oldObject: null,
+        options: null,
+      },
+    );
+    (await server.client.delete(`${configurations}/echo`)).expect(200);
+  });
+
   test("a proxy to a node leads to its agent, and its answers lead through the proxy again", async () => {
     const { server, kubectl } = cluster;
     const base = "/api/v1/nodes/old/proxy";
@@ -292,6 +345,12 @@ describe("connecting to nodes", () => {
       String((await get("services/astray/proxy/")).expect(503).object.message),
       /no endpoints available for service "astray"/,
     );
+    const socket = openSocket(server, "/api/v1/namespaces/default/services/web/proxy/echo");
+    await once(socket, "open");
+    socket.send("both ways");
+    assert.equal(String((await once(socket, "message"))[0]), "both ways");
+    socket.close();
+    await once(socket, "close");
     await using proxy = kubectl.start(["proxy", "--port=0"]);
     await proxy.waitFor(/127\.0\.0\.1:(\d+)/);
     const local = /127\.0\.0\.1:(\d+)/.exec(proxy.output)?.[1];
@@ -460,6 +519,9 @@ async function startCluster(): Promise<Cluster> {
   });
   const backend = createServer((request, response) => {
     response.end(`${request.method} ${request.url}`);
+  });
+  new WebSocketServer({ server: backend }).on("connection", (socket) => {
+    socket.on("message", (message) => socket.send(String(message)));
   });
   backend.listen(0, "0.0.0.0");
   const server = await startServer({

@@ -14,6 +14,7 @@ export interface RemoteServerOptions {
   readonly identity: () => ClientIdentity;
 }
 
+const CONNECTIONS_MAX = 256;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Addresses whose pools are kept: endpoints come and go. */
 const POOLS_MAX = 16;
@@ -24,6 +25,7 @@ export class RemoteServer {
   readonly #pools = new ConnectionPools({
     placesMax: POOLS_MAX,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    connectionsMax: CONNECTIONS_MAX,
   });
   #isClosed = false;
 

@@ -30,6 +30,8 @@ export interface Kubelet {
 
 /** Nodes whose connections are kept. */
 const NODES_MAX = 5_000;
+/** Several who follow every log of a node that is full of pods. */
+const CONNECTIONS_MAX = 2_048;
 
 export class Kubelets {
   readonly #options: KubeletsOptions;
@@ -38,7 +40,11 @@ export class Kubelets {
   constructor(options: KubeletsOptions) {
     this.#options = options;
     const { connectTimeoutMs } = options;
-    this.#pools = new ConnectionPools({ placesMax: NODES_MAX, connectTimeoutMs });
+    this.#pools = new ConnectionPools({
+      placesMax: NODES_MAX,
+      connectTimeoutMs,
+      connectionsMax: CONNECTIONS_MAX,
+    });
   }
 
   /** Nodes that there are connections to, for metrics. */

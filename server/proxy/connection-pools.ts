@@ -30,8 +30,6 @@ export interface ClientIdentity {
 
 export const NO_IDENTITY: ClientIdentity = Object.freeze({ certificate: "", key: "" });
 
-/** Requests at the same time to one place, each on a connection of its own; upgrades do not count. */
-const CONNECTIONS_MAX = 256;
 /** How long a kept connection waits for the next request. */
 const KEEP_ALIVE_MS = 30_000;
 
@@ -39,6 +37,8 @@ export interface ConnectionPoolsOptions {
   /** Places that are kept; the one that was used longest ago goes first. */
   readonly placesMax: number;
   readonly connectTimeoutMs: number;
+  /** Requests at the same time to one place; further ones wait. Upgrades count until they are agreed. */
+  readonly connectionsMax: number;
 }
 
 export class ConnectionPools {
@@ -72,15 +72,16 @@ export class ConnectionPools {
   }
 
   #open({ scheme, host, port, tls }: Place): Pool {
+    const { connectTimeoutMs, connectionsMax } = this.#options;
     const address = host.includes(":") ? `[${host}]` : host;
     return new Pool(`${scheme}://${address}:${port}`, {
-      connections: CONNECTIONS_MAX,
+      connections: connectionsMax,
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
       // Watches may be silent for as long as they like; requests have deadlines of their own.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { timeout: this.#options.connectTimeoutMs, ...(tls && tlsOptions(tls)) },
+      connect: { timeout: connectTimeoutMs, ...(tls && tlsOptions(tls)) },
     });
   }
 

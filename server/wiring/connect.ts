@@ -31,6 +31,7 @@ export interface ConnectingParts {
 
 /** Pods, and ports of nodes, whose connections are kept. */
 const PLACES_MAX = 1_000;
+const CONNECTIONS_MAX = 256;
 /** To pods; upstream waits as long. */
 const CONNECT_TIMEOUT_MS = 30_000;
 
@@ -48,6 +49,7 @@ export function createConnecting(parts: ConnectingParts): Connecting {
   const pools = new ConnectionPools({
     placesMax: PLACES_MAX,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    connectionsMax: CONNECTIONS_MAX,
   });
   const services: ConnectServices = {
     naming: registry.naming,
