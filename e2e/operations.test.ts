@@ -14,6 +14,9 @@ const CONDITIONAL = new Set([
   "apiserver_audit_waiting",
   "apiserver_encryption_config_controller_automatic_reloads_total",
   "apiserver_storage_transformation_operations_total",
+  "apiserver_tracing_spans_dropped_total",
+  "apiserver_tracing_spans_exported_total",
+  "apiserver_tracing_spans_waiting",
 ]);
 
 function firstColumn(document: string, heading: string): string[] {

@@ -63,9 +63,10 @@ export function openKindReplica(options: {
     const parts = { ...common, security, serverAddress };
     const access = opened.use(await openAccess(parts));
     observeKinds(access, facts);
+    const tracing = { steps: undefined, async [Symbol.asyncDispose]() {} };
     const { verbosity } = createSilentLog();
     const build = { version: "0.0.0", commit: "", buildDate: "" };
-    const serving = opened.use(await openServing({ ...parts, build, verbosity, access }));
+    const serving = opened.use(await openServing({ ...parts, build, verbosity, tracing, access }));
     const url = `https://127.0.0.1:${serving.listener.port}`;
     const started = await startReplica({ ...parts, access, serving, url });
     await started.ready;

@@ -6,6 +6,7 @@
  * none. A plugin whose answer depends on what there is (quotas, webhooks) says when it changes
  * (`subscribe`), and then all plans are made anew as writes need them.
  */
+import { inSpan, traceOf } from "../../storage/base/trace.js";
 import { type SignalSource, signalOf } from "../request/lazy-signal.js";
 import type {
   Admission,
@@ -192,11 +193,12 @@ export class AdmissionChain implements Admission {
     signal: SignalSource,
     startedMs: number,
   ): boolean | undefined | Promise<unknown> {
+    const waiting = signalOf(signal);
+    const trace = traceOf(signal);
     try {
-      const answer =
-        type === "admit"
-          ? plugin.mutate?.(attributes, signalOf(signal))
-          : plugin.validate?.(attributes, signalOf(signal));
+      const answer = trace?.isDetailed === true
+        ? inSpan(trace, `${plugin.name} ${type}`, () => ask(plugin, type, attributes, waiting))
+        : ask(plugin, type, attributes, waiting);
       if (!(answer instanceof Promise)) passed?.observe((this.#nowMs() - startedMs) / 1000);
       return answer;
     } catch (error) {
@@ -231,4 +233,15 @@ export class AdmissionChain implements Admission {
     const call = { plugin: name, operation, type, isRejected: true };
     this.#observer?.durations(call).observe((this.#nowMs() - startedMs) / 1000);
   }
+}
+
+function ask(
+  plugin: AdmissionPlugin,
+  type: Phase,
+  attributes: AdmissionAttributes,
+  signal: AbortSignal,
+): boolean | undefined | Promise<unknown> {
+  return type === "admit"
+    ? plugin.mutate?.(attributes, signal)
+    : plugin.validate?.(attributes, signal);
 }

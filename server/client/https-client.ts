@@ -9,6 +9,7 @@ import { createSecureContext, type SecureContext, type SecureContextOptions } fr
 import { LRUCache } from "lru-cache";
 import { type Dispatcher, errors, Pool } from "undici";
 import { nextTurn } from "../../storage/base/next-turn.js";
+import { endWith, type SpanAttributes, traceOf } from "../../storage/base/trace.js";
 import type { ClusterEndpoint } from "./client-config.js";
 import type { CredentialSource, Credentials } from "./credentials.js";
 
@@ -40,6 +41,8 @@ export interface OutgoingRequest {
   readonly isReplayable?: boolean;
   /** Instead of the client's own. */
   readonly timeoutMs?: number;
+  /** How traces call it. */
+  readonly span?: { readonly name: string; readonly attributes?: SpanAttributes };
 }
 
 export interface IncomingResponse {
@@ -91,6 +94,26 @@ export class HttpsClient {
    * @throws {Error} from the source of credentials
    */
   async request(outgoing: OutgoingRequest, signal: AbortSignal): Promise<IncomingResponse> {
+    const trace = traceOf(signal);
+    if (trace === undefined) return await this.#exchange(outgoing, signal);
+    const { name = `HTTP ${outgoing.method}`, attributes } = outgoing.span ?? {};
+    const span = trace.call(name, {
+      "http.request.method": outgoing.method,
+      "server.address": this.#url.host,
+      ...attributes,
+    });
+    const { traceparent } = span;
+    const headers = { ...outgoing.headers, ...(traceparent !== undefined && { traceparent }) };
+    return await endWith(
+      span,
+      this.#exchange({ ...outgoing, headers }, signal).then((answer) => {
+        span.set("http.response.status_code", answer.status);
+        return answer;
+      }),
+    );
+  }
+
+  async #exchange(outgoing: OutgoingRequest, signal: AbortSignal): Promise<IncomingResponse> {
     const deadlineMs = performance.now() + (outgoing.timeoutMs ?? this.#options.timeoutMs);
     const credentials = await this.#options.credentials.current(signal);
     this.#use(credentials);

@@ -102,6 +102,7 @@ export class ReviewClient {
           headers: { "content-type": "application/json" },
           body,
           isReplayable: true,
+          span: { name: `Call ${expected.kind} webhook` },
         },
         signal,
       );

@@ -2,6 +2,7 @@
  * SingleFlight: concurrent questions with one key share one answer. Each caller waits under a signal
  * of its own; the work goes on until all of them have left. Nothing is remembered afterwards.
  */
+import { carryTrace, type Trace, traceOf } from "../../storage/base/trace.js";
 
 interface Flight<T> {
   readonly promise: Promise<T>;
@@ -24,7 +25,7 @@ export class SingleFlight<T> {
     signal: AbortSignal,
   ): Promise<T> {
     signal.throwIfAborted();
-    const flight = this.#flights.get(key) ?? this.#start(key, start);
+    const flight = this.#flights.get(key) ?? this.#start(key, start, traceOf(signal));
     flight.callers++;
     return await new Promise<T>((resolve, reject) => {
       const leave = () => {
@@ -54,8 +55,14 @@ export class SingleFlight<T> {
     });
   }
 
-  #start(key: string, start: (signal: AbortSignal) => Promise<T>): Flight<T> {
+  /** @param trace of the first caller: the work is part of that */
+  #start(
+    key: string,
+    start: (signal: AbortSignal) => Promise<T>,
+    trace: Trace | undefined,
+  ): Flight<T> {
     const controller = new AbortController();
+    carryTrace(controller.signal, trace);
     const promise = start(controller.signal);
     const flight: Flight<T> = { promise, controller, callers: 0 };
     this.#flights.set(key, flight);

@@ -173,6 +173,8 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     loggingFormat: "text",
     logLevel: "info",
     vmodule: "",
+    tracingConfigFile: "",
+    slowRequestThresholdMs: 500,
     profiling: true,
   });
   assert.equal(features.WatchList, true);

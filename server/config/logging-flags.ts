@@ -35,6 +35,23 @@ export const LOGGING_FLAGS = {
     section: "Logging",
     help: "Refused unless empty: verbosity by patterns of Go source files has no meaning here; use --v.",
   },
+  tracingConfigFile: {
+    name: "tracing-config-file",
+    type: "file",
+    default: "",
+    section: "Tracing",
+    commands: SERVE_ONLY,
+    help: "TracingConfiguration (YAML): where spans of requests are exported by OTLP, and of how many requests. Without it none are.",
+  },
+  slowRequestThresholdMs: {
+    name: "slow-request-threshold",
+    type: "duration",
+    default: "500ms",
+    min: 0,
+    section: "Tracing",
+    commands: SERVE_ONLY,
+    help: "Requests that take longer, other than those that are meant to last, are logged with what they waited for. 0 = none are.",
+  },
   profiling: {
     name: "profiling",
     type: "boolean",

@@ -2,6 +2,7 @@
  * Dispatch: from RequestInfo to the verb's handler. Which paths and methods a resource has follows
  * from its facts; everything else is a clear 404 or 405 (S1-PATH-10..16).
  */
+import { inSpan } from "../../storage/base/trace.js";
 import { internalError, methodNotAllowed, routeNotFound } from "../api/status.js";
 import type { Catalog } from "../kinds/catalog.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
@@ -11,6 +12,7 @@ import {
   type CreatableResource,
   isStored,
   type RootResource,
+  type ServedResource,
   type StoredResource,
   subresourceOf,
 } from "../kinds/served-resource.js";
@@ -105,6 +107,29 @@ async function handle(
     throw methodNotAllowed();
   }
   if (target.fact.deprecation !== undefined) state.noteDeprecation(target.fact.deprecation);
+  const { trace } = state;
+  if (trace?.isDetailed !== true) return await answer(ctx, target, handlers);
+  await inSpan(trace, SPAN_NAMES[info.verb] ?? info.verb, () => answer(ctx, target, handlers));
+}
+
+/** The existing server's. */
+const SPAN_NAMES: Readonly<Record<string, string>> = {
+  get: "Get",
+  list: "List",
+  watch: "Watch",
+  create: "Create",
+  update: "Update",
+  patch: "Patch",
+  delete: "Delete",
+  deletecollection: "DeleteCollection",
+};
+
+async function answer(
+  ctx: RequestContext,
+  target: ServedResource,
+  handlers: VerbHandlers,
+): Promise<void> {
+  const { info } = ctx.state;
   if (target.form === "computed") return await handlers.computed(ctx, target);
   if (target.form === "connect") return await handlers.connect(ctx, target);
   if (info.verb === "create") return await handlers.create(ctx, target);

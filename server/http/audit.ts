@@ -52,8 +52,11 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
       const request = response || rule.level === "Request";
       state.audit = new AuditCapture({ request, response });
       const wait = recorder.record(rule, "RequestReceived", describe(ctx), undefined);
-      if (wait !== undefined && !(await wait) && recorder.isStrict) {
-        throw internalError("failed to store audit event");
+      if (wait !== undefined) {
+        const span = state.trace?.begin("audit");
+        const isRecorded = await wait;
+        span?.end();
+        if (!isRecorded && recorder.isStrict) throw internalError("failed to store audit event");
       }
       await next();
     },

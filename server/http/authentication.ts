@@ -1,6 +1,7 @@
 /** Finds out who asks; 401 when nobody vouches for the sender (S2-REQ-01). */
 import type { Http2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import { inSpan } from "../../storage/base/trace.js";
 import { unauthorized } from "../api/status.js";
 import type { Authenticator, RequestFacts } from "../authn/authenticator.js";
 import { identityHeaders } from "../authn/identity-headers.js";
@@ -24,7 +25,10 @@ export function withAuthentication(
       socket: tlsSocketOf(ctx),
       path: state.info.path,
     };
-    const answer = authenticator.authenticate(facts, state);
+    const answer =
+      state.trace?.isDetailed === true
+        ? inSpan(state.trace, "authentication", () => authenticator.authenticate(facts, state))
+        : authenticator.authenticate(facts, state);
     // No detour through a promise when the connection is known, as it nearly always is.
     if (answer instanceof Promise) return answer.then((user) => proceed(user));
     return proceed(answer);

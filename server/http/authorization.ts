@@ -1,4 +1,5 @@
 /** Asks whether the user may; 403 when not. Writes what was decided, and why, into `ctx.state`. */
+import { inSpan } from "../../storage/base/trace.js";
 import { internalError } from "../api/status.js";
 import type { AuthorizationAttributes, Authorizer, Verdict } from "../authz/authorizer.js";
 import { denial } from "../authz/denial.js";
@@ -8,7 +9,10 @@ export function withAuthorization(authorizer: Authorizer): RequestMiddleware {
   return function authorization(ctx, next) {
     const { state } = ctx;
     const attributes: AuthorizationAttributes = { user: state.user, info: state.info };
-    const answer = authorizer.authorize(attributes, state);
+    const answer =
+      state.trace?.isDetailed === true
+        ? inSpan(state.trace, "authorization", () => authorizer.authorize(attributes, state))
+        : authorizer.authorize(attributes, state);
     if (answer instanceof Promise) return answer.then((verdict) => proceed(verdict));
     return proceed(answer);
 

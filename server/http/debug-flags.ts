@@ -3,27 +3,21 @@
  * other path that is no resource; there only with --profiling.
  */
 import { readBody } from "../request/read-body.js";
-import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import type { RequestContext } from "../request/request-state.js";
 import { VERBOSITY_MAX, type Verbosity } from "../request/verbosity.js";
 
 const BODY_BYTES_MAX = 64;
 
-export const DEBUG_FLAGS_PATHS = ["/debug/flags", "/debug/flags/", "/debug/flags/v"] as const;
+const VERBOSITY_PATH = "/debug/flags/v";
 
-/** Answers its own paths and passes on all others. */
-export function withDebugFlags(verbosity: Pick<Verbosity, "value">): RequestMiddleware {
-  return async function debugFlags(ctx, next) {
-    const { path } = ctx.state.info;
-    if (path === "/debug/flags" || path === "/debug/flags/") answer(ctx, 200, "v");
-    else if (path === "/debug/flags/v") await setVerbosity(ctx, verbosity);
-    else await next();
-  };
-}
+export const DEBUG_FLAGS_PATHS = ["/debug/flags", "/debug/flags/", VERBOSITY_PATH] as const;
 
-async function setVerbosity(
+/** Answers one of the paths. */
+export async function answerDebugFlags(
   ctx: RequestContext,
   verbosity: Pick<Verbosity, "value">,
 ): Promise<void> {
+  if (ctx.state.info.path !== VERBOSITY_PATH) return answer(ctx, 200, "v");
   if (ctx.method !== "PUT") return answer(ctx, 406, "unsupported http method");
   const body = await readBody(ctx.req, { bytesMax: BODY_BYTES_MAX, waiting: ctx.state });
   const text = body.toString("utf8").trim();

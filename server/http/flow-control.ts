@@ -41,7 +41,9 @@ export function withFlowControl(parts: FlowControlParts): RequestMiddleware {
       throw refusal(entry.denial);
     } else {
       lookAtClock();
+      const span = state.trace?.begin("priorityandfairness");
       const outcome = await entry.wait(state.signal);
+      span?.end();
       if (!("release" in outcome)) {
         if (outcome.reason === "cancelled") throw reasonOf(state.signal);
         throw refusal(outcome);

@@ -7,6 +7,7 @@
  *   Impersonate-Group: dev   (any number of times)
  *   Impersonate-Extra-acme.com%2fproject: one   (any number of times)
  */
+import { inSpan } from "../../storage/base/trace.js";
 import { badRequest } from "../api/status.js";
 import type { Impersonation } from "../authz/impersonation.js";
 import {
@@ -35,14 +36,15 @@ export function withImpersonation(impersonation: Impersonation): RequestMiddlewa
     removeHeaders(req, isOurs);
     if (wanted === undefined) return next();
     const { user: requestor, info } = state;
-    return impersonation
-      .check({ user: requestor, info }, wanted, state)
-      .then(({ user, constraint }) => {
-        state.impersonator = requestor;
-        state.impersonationConstraint = constraint;
-        state.user = user;
-        return next();
-      });
+    const check = () => impersonation.check({ user: requestor, info }, wanted, state);
+    const checked =
+      state.trace?.isDetailed === true ? inSpan(state.trace, "impersonation", check) : check();
+    return checked.then(({ user, constraint }) => {
+      state.impersonator = requestor;
+      state.impersonationConstraint = constraint;
+      state.user = user;
+      return next();
+    });
   };
 }
 

@@ -22,6 +22,7 @@ import { withRequestInfo } from "./request-facts.js";
 import { withLongRunningCount, withRequestMetrics } from "./request-metrics.js";
 import { withRequestState } from "./request-start.js";
 import type { StatusEncoder } from "./status-response.js";
+import type { TracingSteps } from "./tracing.js";
 
 export interface RequestChainParts {
   readonly logger: Logger;
@@ -39,6 +40,8 @@ export interface RequestChainParts {
   readonly isServed: (info: RequestInfo) => boolean;
   /** Records what was asked and what became of it; absent = nothing is recorded. */
   readonly audit?: AuditSteps | undefined;
+  /** Records the steps of requests; absent = nobody wants to know. */
+  readonly tracing?: TracingSteps | undefined;
   /** Steps of other parts: the freshness barrier. */
   readonly beforeAuthentication?: readonly RequestMiddleware[];
   /** Steps of other parts: impersonation, flow control. */
@@ -56,6 +59,7 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
   return [
     // First, as all others write into the state: audit id, signal, warnings.
     withRequestState(),
+    ...(parts.tracing === undefined ? [] : [parts.tracing.outer]),
     // Outside of recovery, so that both see the code that the client gets, also for a 500.
     ...(parts.audit === undefined ? [] : [parts.audit.outer]),
     withAccessLog({ logger, verbosity: parts.verbosity }),
@@ -67,6 +71,8 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
     withDeadline({ requestTimeoutMs: parts.requestTimeoutMs }),
     ...(parts.beforeAuthentication ?? []),
     withAuthentication(parts.authenticator, parts.isIdentityHeader),
+    // Who may decide what is exported is known.
+    ...(parts.tracing === undefined ? [] : [parts.tracing.inner]),
     ...(parts.audit === undefined ? [] : [parts.audit.inner]),
     // The limit comes after authentication, as privileged users are exempt, and before the work.
     withInFlightLimit(parts.inFlightLimits, metrics),

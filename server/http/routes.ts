@@ -11,6 +11,8 @@ import Router from "koa-router";
 import { methodNotAllowed, routeNotFound } from "../api/status.js";
 import type { Query } from "../request/query.js";
 import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
+import type { Verbosity } from "../request/verbosity.js";
+import { answerDebugFlags, DEBUG_FLAGS_PATHS } from "./debug-flags.js";
 import type { Document } from "./document.js";
 import { HEALTH_ENDPOINTS, type Health, type HealthEndpoint } from "./health.js";
 import type { Metrics } from "./metrics.js";
@@ -26,6 +28,8 @@ export type DocumentHandler = (
 export interface RouteParts {
   readonly health: Health;
   readonly metrics: Metrics;
+  /** Changed by requests; undefined = by nobody. */
+  readonly verbosity?: Pick<Verbosity, "value"> | undefined;
   /** Exact paths, or a prefix that ends in "/*": "/version", "/openapi/v3", "/openapi/v3/*". */
   readonly documents: Readonly<Record<string, DocumentHandler>>;
 }
@@ -34,7 +38,12 @@ const READING_METHODS = ["GET", "HEAD"];
 const OTHER_METHODS = METHODS.filter((method) => !READING_METHODS.includes(method));
 
 /** Answers the known paths with GET and HEAD, refuses other methods on them, passes on the rest. */
-export function createRoutes({ health, metrics, documents }: RouteParts): RequestMiddleware {
+export function createRoutes({
+  health,
+  metrics,
+  verbosity,
+  documents,
+}: RouteParts): RequestMiddleware {
   const router = new Router<RequestState>({ sensitive: true, strict: true });
 
   const serve = (path: string, handler: DocumentHandler): void => {
@@ -61,6 +70,11 @@ export function createRoutes({ health, metrics, documents }: RouteParts): Reques
     headers: { "Content-Type": metrics.registry.contentType },
     body: await metrics.registry.metrics(),
   }));
+  if (verbosity !== undefined) {
+    for (const path of DEBUG_FLAGS_PATHS) {
+      router.register(path, METHODS, (ctx) => answerDebugFlags(ctx, verbosity));
+    }
+  }
   const paths = Object.keys(documents);
   for (const path of paths) {
     const handler = documents[path] as DocumentHandler;

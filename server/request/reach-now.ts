@@ -2,6 +2,8 @@
  * reachNow: makes a request wait until this replica's view holds everything that was acknowledged
  * before it, and notes that in the request's state, so that no later step waits again.
  */
+
+import type { Trace } from "../../storage/base/trace.js";
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import { StorageError } from "../../storage/kv/errors.js";
 import { serviceUnavailable } from "../api/status.js";
@@ -12,6 +14,7 @@ const HURRY_MS = 3_000;
 
 /** What a wait looks at: when the request has to be over. */
 export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal"> & {
+  readonly trace?: Trace | undefined;
   /** The view held everything acknowledged before the request when this was set; it stays true. */
   isFresh: boolean;
 };
@@ -24,17 +27,23 @@ export type Barrier = Pick<FreshnessBarrier, "fresh">;
  * @throws {StatusError} 503 when the store cannot say
  */
 export async function reachNow(freshness: Barrier, request: Waiting): Promise<void> {
-  const fresh = freshness.fresh();
+  const { trace } = request;
+  const span = trace?.begin("freshness");
+  const fresh = freshness.fresh(trace);
+  let failure: unknown;
   try {
     // The barrier has a deadline of its own; only a request in a greater hurry needs another.
     const isInHurry = request.deadlineMs - request.receivedAtMs < HURRY_MS;
     await (isInHurry ? orAborted(fresh, request.signal) : fresh);
     request.isFresh = true;
   } catch (error) {
+    failure = error;
     if (error instanceof StorageError) {
       throw serviceUnavailable("the store is not reachable or has no quorum; try again later");
     }
     throw error;
+  } finally {
+    span?.end(failure);
   }
 }
 

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Middleware, ParameterizedContext } from "koa";
 import { assert } from "../../storage/base/assert.js";
+import { carryTrace, type Trace } from "../../storage/base/trace.js";
 import { type Status, timeout } from "../api/status.js";
 import type { Deprecation } from "../schema/lifecycle.js";
 import type { AuditCapture } from "./audit-capture.js";
@@ -88,6 +89,8 @@ export class RequestState {
   audit: AuditCapture | undefined;
   /** What rules had to say of the write, for who asked to be answered with that. */
   findings: object[] | undefined;
+  /** The steps of the request, as its signal carries them; undefined = nobody wants to know. */
+  trace: Trace | undefined;
   /** The view holds everything that was acknowledged before this request. */
   isFresh = false;
   /** The body, once somebody has read it: a request may be handled again. */
@@ -218,6 +221,7 @@ export class RequestState {
 
   #startController(): AbortController {
     const controller = new AbortController();
+    carryTrace(controller.signal, this.trace);
     const response = this.#response;
     // A response that waits behind a pipelined one never hears of the end of its connection.
     const connection = this.#request.httpVersionMajor === 1 ? this.#request.socket : undefined;

@@ -22,6 +22,7 @@ import { createSecurity } from "./security.js";
 import { openServing, type Serving } from "./serving.js";
 import { startReplica } from "./start.js";
 import { openStore, STORE_START_MS } from "./store.js";
+import { openTracing } from "./tracing.js";
 
 export interface Replica extends AsyncDisposable {
   /** Under which this machine reaches it: "https://127.0.0.1:6443". */
@@ -58,12 +59,16 @@ export function openReplica(
     let listening: Serving | undefined;
     const serverAddress = () => formatHostPort(advertisedAddress(config), listening);
 
+    // Closed after all that makes spans.
+    const tracing = opened.use(await openTracing({ ...common, build }));
     const deadline = AbortSignal.timeout(STORE_START_MS);
     const storage = opened.use(await openStore(common, deadline));
     const security = await createSecurity(config, logger, storage.readAuthorities, deadline);
     const upToAccess = { ...common, security, storage, serverAddress };
     const access = opened.use(await openAccess(upToAccess));
-    const serving = opened.use(await openServing({ ...upToAccess, build, verbosity, access }));
+    const serving = opened.use(
+      await openServing({ ...upToAccess, build, verbosity, tracing, access }),
+    );
     listening = serving;
     const url = `https://${reachableHost(config)}:${serving.listener.port}`;
     const started = await startReplica({ ...upToAccess, access, serving, url });

@@ -14,7 +14,6 @@ import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
 import { createStatusEncoder } from "../endpoints/representations/status-encoder.js";
 import { createApplication } from "../http/application.js";
 import { createAuditSteps } from "../http/audit.js";
-import { withDebugFlags } from "../http/debug-flags.js";
 import { withFreshCredentials, withFreshPolicy } from "../http/freshness.js";
 import { Health } from "../http/health.js";
 import { withImpersonation } from "../http/impersonation.js";
@@ -44,6 +43,7 @@ import { createActions } from "./served-catalog.js";
 import type { Views } from "./storage.js";
 import { observeStorage } from "./storage-metrics.js";
 import type { OpenedStore } from "./store.js";
+import type { Tracing } from "./tracing.js";
 import { createVerbs, negotiatorOf, verbAuthorizer } from "./verbs.js";
 
 /** An idle connection is closed once it has been quiet for the delay of a shutdown, at most this long. */
@@ -74,6 +74,7 @@ export interface ServingParts {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly verbosity: Verbosity;
+  readonly tracing: Tracing;
   readonly security: Security;
   readonly storage: OpenedStore;
   readonly access: Access;
@@ -211,6 +212,7 @@ function createChain(parts: ChainParts) {
     verbosity: parts.verbosity,
     metrics,
     encodeStatus: createStatusEncoder(naming, negotiatorOf(config), protobuf),
+    tracing: parts.tracing.steps,
     audit: audit && createAuditSteps(audit.recorder),
     authenticator: authentication.authenticator,
     isIdentityHeader: (name) => authentication.isIdentityHeader(name),
@@ -230,13 +232,11 @@ function createChain(parts: ChainParts) {
     ],
     requestTimeoutMs: config.requestTimeoutMs,
     isServed: (info) => isServedPath(catalog.current, info) || aggregation.isServed(info),
-    beforeRoutes: [
-      aggregation.middleware,
-      ...(config.profiling ? [withDebugFlags(parts.verbosity)] : []),
-    ],
+    beforeRoutes: [aggregation.middleware],
     routes: createRoutes({
       health,
       metrics,
+      verbosity: config.profiling ? parts.verbosity : undefined,
       documents: { ...documents, ...authentication.documents, ...flowControl?.documents },
     }),
     handler: withResourceVerbs({ catalog, freshness, handlers: verbs }),

@@ -15,6 +15,7 @@
  */
 import type { Clock } from "../base/clock.js";
 import { SharedDeadline } from "../base/shared-deadline.js";
+import { type Trace, tracedSignal } from "../base/trace.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision, RevisionedStore } from "../kv/store.js";
 import type { RegistryView } from "./registry-view.js";
@@ -49,6 +50,8 @@ interface Batch {
   readonly promise: Promise<Revision>;
   readonly resolve: (value: Promise<Revision>) => void;
   requests: number;
+  /** Of one of its requests: the question is part of that. */
+  trace: Trace | undefined;
 }
 
 function openBatch(deadline: AbortSignal): Batch {
@@ -56,7 +59,7 @@ function openBatch(deadline: AbortSignal): Batch {
   const promise = new Promise<Revision>((done) => {
     resolve = done;
   });
-  return { deadline, promise, resolve, requests: 0 };
+  return { deadline, promise, resolve, requests: 0, trace: undefined };
 }
 
 const DEFAULT_DEADLINE_MS = 3_000;
@@ -120,7 +123,7 @@ export class FreshnessBarrier {
    * Resolves when the view holds everything acknowledged before this call; gives the revision that
    * it was proved with. @throws {StorageError} Unavailable when that takes too long
    */
-  fresh(): Promise<Revision> {
+  fresh(trace?: Trace): Promise<Revision> {
     this.counts.requests++;
     let next = this.#next;
     if (next === undefined) {
@@ -131,6 +134,7 @@ export class FreshnessBarrier {
       else if (!this.#isGuarding) void this.#guard();
     }
     next.requests++;
+    next.trace ??= trace;
     return next.promise;
   }
 
@@ -161,13 +165,13 @@ export class FreshnessBarrier {
     next.resolve(this.#runBatch(next));
   }
 
-  async #runBatch({ requests, deadline }: Batch): Promise<Revision> {
+  async #runBatch({ requests, deadline, trace }: Batch): Promise<Revision> {
     const startedAtMs = this.#clock.monotonic();
     this.#earliestMs = startedAtMs + Math.min(requests * ANSWER_MS, SPACING_MS_MAX);
     try {
       deadline.throwIfAborted();
       const seen = this.#view.revision;
-      const revision = await this.#read(startedAtMs, deadline);
+      const revision = await this.#read(startedAtMs, tracedSignal(deadline, trace));
       if (revision < seen) {
         // Another state was put in the place of the one that we know; the feed will notice, too.
         throw new StorageError("Unavailable", "the store's history went back: loading it anew");

@@ -63,6 +63,8 @@ export interface UnaryRequest {
   readonly message: Buffer;
   /** Whether the answer may be long, as that of a list: not for the lean connection. */
   readonly isLong?: boolean;
+  /** W3C Trace Context of the call; undefined = it is part of no trace. */
+  readonly traceparent?: string | undefined;
 }
 
 /** How often EndpointPool ticks a connection. */
@@ -146,9 +148,9 @@ export class EtcdConnection {
         if (answer === undefined) reject(failure);
         else resolve(answer);
       };
-      const { path, message, isLong } = request;
-      const lean = isLong ? undefined : this.#lean?.begin(path, message, token, onEnd);
-      const call = lean ?? new UnaryCall(this.#plan(path, token), message, onEnd);
+      const { path, message, isLong, traceparent } = request;
+      const lean = isLong ? undefined : this.#lean?.begin(request, token, onEnd);
+      const call = lean ?? new UnaryCall(this.#plan(path, token, traceparent), message, onEnd);
       call.ticks = ticksUsed;
       this.#calls.add(call);
       aborts.add(signal, call);
@@ -277,9 +279,13 @@ export class EtcdConnection {
   }
 
   /** @throws {RpcError} when not connected */
-  #plan(path: string, token: string | undefined): CallPlan {
+  #plan(path: string, token: string | undefined, traceparent?: string): CallPlan {
     if (this.#channel === undefined) throw notConnected(this.url);
-    return { channel: this.#channel, path, metadata: this.#metadataFor(token) };
+    const metadata = this.#metadataFor(token);
+    if (traceparent === undefined) return { channel: this.#channel, path, metadata };
+    const traced = metadata.clone();
+    traced.set("traceparent", traceparent);
+    return { channel: this.#channel, path, metadata: traced };
   }
 
   /** Made once for each token: grpc-js copies it for every call, and that is enough copying. */

@@ -13,6 +13,7 @@ import { setMaxListeners } from "node:events";
 import type { Clock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
+import { traceOf } from "../base/trace.js";
 import { StorageError } from "../kv/errors.js";
 import type {
   CommitResult,
@@ -61,6 +62,18 @@ export type EtcdTransport = "lean" | "grpc";
 
 /** One kind of call, as the metric etcd_request_duration_seconds tells them apart. */
 export type EtcdOperation = "get" | "list" | "txn" | "revision" | "lease" | "compact" | "clock";
+
+/** As etcd calls its own spans, which these are around. */
+const SPAN_NAMES: Readonly<Record<EtcdOperation, string>> = {
+  get: "etcdserverpb.KV/Range",
+  list: "etcdserverpb.KV/Range",
+  revision: "etcdserverpb.KV/Range",
+  txn: "etcdserverpb.KV/Txn",
+  clock: "etcdserverpb.KV/Txn",
+  lease: "etcdserverpb.Lease/LeaseGrant",
+  compact: "etcdserverpb.KV/Compact",
+};
+const SPAN_ATTRIBUTES = Object.freeze({ "rpc.system": "grpc" });
 
 export interface EtcdStoreOptions {
   /** "http://host:2379" or "https://host:2379"; without a scheme https when `tls` is given. */
@@ -258,9 +271,11 @@ export class EtcdStore implements RevisionedStore {
   }
 
   async currentRevision(signal: AbortSignal): Promise<Revision> {
-    const answer = await this.#measure("revision", signal, () =>
-      this.#calls.call(this.#revisionRequest, false, signal),
-    );
+    const answer = await this.#measure("revision", signal, (traceparent) => {
+      const request = this.#revisionRequest;
+      const traced = traceparent === undefined ? request : { ...request, traceparent };
+      return this.#calls.call(traced, false, signal);
+    });
     return decodeRange(answer).revision;
   }
 
@@ -334,8 +349,8 @@ export class EtcdStore implements RevisionedStore {
   ): Promise<RangeAnswer> {
     const isLong = operation === "list";
     const request = { path: RANGE_PATH, message: encodeRange(call), isLong };
-    const answer = await this.#measure(operation, signal, () =>
-      this.#calls.call(request, false, signal),
+    const answer = await this.#measure(operation, signal, (traceparent) =>
+      this.#calls.call({ ...request, traceparent }, false, signal),
     );
     return decodeRange(answer);
   }
@@ -345,9 +360,11 @@ export class EtcdStore implements RevisionedStore {
     transaction: Transaction,
     signal: AbortSignal,
   ): Promise<Buffer> {
-    const request = { path: TXN_PATH, message: encodeTxn(transaction) };
+    const message = encodeTxn(transaction);
     try {
-      return await this.#measure(operation, signal, () => this.#calls.call(request, true, signal));
+      return await this.#measure(operation, signal, (traceparent) =>
+        this.#calls.call({ path: TXN_PATH, message, traceparent }, true, signal),
+      );
     } catch (error) {
       const usesLease = transaction.operations.some((op) => op.type === "put" && op.lease);
       if (usesLease && isLeaseGone(error)) this.#leases.forgetAll();
@@ -386,23 +403,26 @@ export class EtcdStore implements RevisionedStore {
     }
   }
 
+  /** @param run gets the context of the trace that the call is part of */
   async #measure<T>(
     operation: EtcdOperation,
     signal: AbortSignal,
-    run: () => Promise<T>,
+    run: (traceparent: string | undefined) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted();
     if (this.#lifecycle.signal.aborted) throw closed();
+    const span = traceOf(signal)?.call(SPAN_NAMES[operation], SPAN_ATTRIBUTES);
     const onRequest = this.#onRequest;
-    if (onRequest === undefined) return await run();
     const startedAt = this.#clock.monotonic();
     try {
-      const result = await run();
-      onRequest(operation, this.#clock.monotonic() - startedAt);
+      const result = await run(span?.traceparent);
+      span?.end();
+      onRequest?.(operation, this.#clock.monotonic() - startedAt);
       return result;
     } catch (error) {
+      span?.end(error);
       const code = error instanceof StorageError ? error.code : "Aborted";
-      onRequest(operation, this.#clock.monotonic() - startedAt, code);
+      onRequest?.(operation, this.#clock.monotonic() - startedAt, code);
       throw error;
     }
   }

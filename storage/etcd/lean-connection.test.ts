@@ -36,7 +36,7 @@ const PATH = "/etcdserverpb.KV/Txn";
 
 function call(connection: LeanConnection, message = Buffer.from("request")): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const begun = connection.begin(PATH, message, undefined, (failure, answer) => {
+    const begun = connection.begin({ path: PATH, message }, undefined, (failure, answer) => {
       if (answer === undefined) reject(failure);
       else resolve(answer);
     });
@@ -408,7 +408,9 @@ test("a call that is given up resets its stream or is never sent", async () => {
   const reason = new Error("the client has gone");
   const ends: unknown[] = [];
   const begin = () =>
-    connection.begin(PATH, Buffer.alloc(5), "token", (failure) => ends.push(failure)) as LeanCall;
+    connection.begin({ path: PATH, message: Buffer.alloc(5) }, "token", (failure) =>
+      ends.push(failure),
+    ) as LeanCall;
   const [unsent, sent] = [begin(), begin()];
   unsent.abort(reason);
   await setImmediate();

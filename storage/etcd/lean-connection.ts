@@ -43,6 +43,14 @@ export interface LeanConnectionOptions {
   readonly onClose: (connection: LeanConnection, reason: Error) => void;
 }
 
+/** One request of a call. */
+export interface LeanRequest {
+  readonly path: string;
+  readonly message: Buffer;
+  /** W3C Trace Context of the call; undefined = it is part of no trace. */
+  readonly traceparent?: string | undefined;
+}
+
 /** The largest request that is taken, with the gRPC prefix: three frames. Larger ones are rare. */
 const REQUEST_BYTES_MAX = 3 * FRAME_BYTES_MAX;
 /** Calls open and unsent together. More than that is no turn's work: grpc-js has them wait. */
@@ -132,16 +140,17 @@ export class LeanConnection {
   }
 
   /** @returns undefined: this is not for us, grpc-js may send it */
-  begin(
-    path: string,
-    message: Buffer,
-    token: string | undefined,
-    onEnd: OnEnd,
-  ): LeanCall | undefined {
+  begin(request: LeanRequest, token: string | undefined, onEnd: OnEnd): LeanCall | undefined {
     if (this.#isClosing) return undefined;
     if (this.#open.size + this.#unsent.length >= CALLS_MAX || this.#streamsMax === 0)
       return undefined;
-    const headers = this.#headersFor(path, token);
+    const { path, message, traceparent } = request;
+    const own = this.#headersFor(path, token);
+    // Blocks keep no state, so one may follow the other.
+    const headers =
+      traceparent === undefined
+        ? own
+        : Buffer.concat([own, encodeHeaders([["traceparent", traceparent]])]);
     if (headers.length > FRAME_BYTES_MAX) return undefined;
     const call = new LeanCall({ headers, message, onEnd, giveUp: this.#giveUp });
     const { contentBytes } = call;

@@ -69,6 +69,10 @@ export class WebhookCaller {
       body: sent.body,
       isReplayable: true,
       timeoutMs,
+      span: {
+        name: `Call ${isMutating ? "mutating" : "validating"} webhook`,
+        attributes: { webhook: name, configuration: hook.configuration },
+      },
     };
     const fail = (why: string, cause?: unknown) =>
       new CallFailure(name, `failed to call webhook: ${why}`, cause);

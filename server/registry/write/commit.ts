@@ -2,6 +2,7 @@
  * One conditional write, and other waits of the write path for the store.
  */
 
+import { inSpan, tracedSignal } from "../../../storage/base/trace.js";
 import { StorageError } from "../../../storage/kv/errors.js";
 import type { CommitResult, Operation, Revision, Transaction } from "../../../storage/kv/store.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -25,7 +26,11 @@ export async function commit(
   }
   const shared = commitDeadline.signal;
   try {
-    return await store.commit(transaction, shared);
+    const { trace } = signal;
+    if (trace === undefined) return await store.commit(transaction, shared);
+    return await inSpan(trace, "commit", () =>
+      store.commit(transaction, tracedSignal(shared, trace)),
+    );
   } catch (error) {
     if (error instanceof StorageError) throw storageFailure(error);
     throw shared.aborted

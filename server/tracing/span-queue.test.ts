@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { SpanExporter } from "@opentelemetry/sdk-trace";
+import { systemClock } from "../../storage/base/clock.js";
+import { type SpanOutcome, SpanQueue } from "./span-queue.js";
+
+type Export = SpanExporter["export"];
+type EndedSpan = Parameters<Export>[0][number];
+
+function openQueue(export_: Export, options: { spansMax?: number; closeMs?: number } = {}) {
+  const counts: Record<SpanOutcome, number> = { exported: 0, full: 0, failed: 0, shutdown: 0 };
+  const failures: unknown[] = [];
+  const queue = new SpanQueue({
+    exporter: { export: export_, shutdown: async () => {} },
+    clock: systemClock,
+    onOutcome(outcome, spans) {
+      counts[outcome] += spans;
+    },
+    onFailure: (error) => failures.push(error),
+    batchMax: 10,
+    delayMs: 1,
+    exportMs: 20,
+    ...options,
+  });
+  const end = (spans: number) => {
+    for (let i = 0; i < spans; i++) queue.onEnd({} as EndedSpan);
+  };
+  return { queue, counts, failures, end };
+}
+
+test("S2-TRACE-05: spans leave in batches, one after another, and each is counted once", async () => {
+  const batches: number[] = [];
+  let open = 0;
+  const { queue, counts, end } = openQueue((spans, done) => {
+    open++;
+    assert.equal(open, 1);
+    batches.push(spans.length);
+    setImmediate(() => {
+      open--;
+      done({ code: 0 });
+    });
+  });
+  end(25);
+  await queue.shutdown();
+  end(1);
+  assert.deepEqual(batches, [10, 10, 5]);
+  assert.deepEqual(counts, { exported: 25, full: 0, failed: 0, shutdown: 1 });
+});
+
+test("S2-TRACE-05: a silent exporter loses batches after a while, what finds no room is dropped, and the end does not wait", async () => {
+  const { queue, counts, end, failures } = openQueue(() => {}, { spansMax: 15, closeMs: 10 });
+  end(20);
+  assert.deepEqual([queue.waiting, counts.full], [15, 5]);
+  const startedAtMs = performance.now();
+  await queue.shutdown();
+  assert.ok(performance.now() - startedAtMs < 1_000);
+  assert.equal(counts.full + counts.failed + counts.shutdown + counts.exported, 10 + counts.failed);
+  assert.equal(queue.waiting, 0);
+  assert.ok(failures.length <= 1);
+});
+
+test("S2-TRACE-05: failures are counted, and told of once until the next success", async () => {
+  let isBroken = true;
+  const { queue, counts, end, failures } = openQueue((_spans, done) => {
+    if (isBroken) throw new Error("broken");
+    done({ code: 0 });
+  });
+  end(20);
+  await queue.forceFlush();
+  isBroken = false;
+  end(1);
+  await queue.forceFlush();
+  isBroken = true;
+  end(1);
+  await queue.forceFlush();
+  assert.deepEqual(counts, { exported: 1, full: 0, failed: 21, shutdown: 0 });
+  assert.equal(failures.length, 2);
+});

@@ -1,0 +1,95 @@
+/**
+ * Wiring of traces: the file that says where they go, the queue before the exporter, its counters, and the
+ * log of slow requests, which needs none of that. The SDK is loaded only with a configuration.
+ */
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { type Cleanup, openAll } from "../../storage/base/cleanup.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { oneLine } from "../../storage/base/one-line.js";
+import type { Config } from "../config/config.js";
+import type { BuildInfo } from "../endpoints/discovery/version.js";
+import type { Metrics } from "../http/metrics.js";
+import { createTracingSteps, type TracingSteps } from "../http/tracing.js";
+import { parseTracingConfiguration } from "../tracing/configuration.js";
+import { RequestTracer } from "../tracing/request-tracer.js";
+import { SlowRequests } from "../tracing/slow-requests.js";
+import { SpanQueue } from "../tracing/span-queue.js";
+
+export interface Tracing extends AsyncDisposable {
+  /** Undefined when nobody wants to know anything. */
+  readonly steps: TracingSteps | undefined;
+}
+
+export interface TracingWiring {
+  readonly config: Config;
+  readonly build: BuildInfo;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+/** Closing it hands over what waits. @throws {Error} with one line: a file that is no good */
+export function openTracing(parts: TracingWiring): Promise<Tracing> {
+  return openAll(async (opened) => {
+    const { slowRequestThresholdMs: thresholdMs } = parts.config;
+    const exported = await openExport(parts, opened);
+    const isSlowLogged = thresholdMs > 0;
+    const close = () => opened[Symbol.asyncDispose]();
+    if (exported === undefined && !isSlowLogged) {
+      return { steps: undefined, [Symbol.asyncDispose]: close };
+    }
+    const tracer = exported === undefined ? undefined : new RequestTracer(exported);
+    const slowRequests = isSlowLogged
+      ? new SlowRequests({ thresholdMs, clock: systemClock, logger: parts.logger })
+      : undefined;
+    return { steps: createTracingSteps({ tracer, slowRequests }), [Symbol.asyncDispose]: close };
+  });
+}
+
+/** Undefined without a configuration. */
+async function openExport({ config, build, metrics, logger }: TracingWiring, opened: Cleanup) {
+  const { tracingConfigFile, naming } = config;
+  if (tracingConfigFile === "") return undefined;
+  const { samplingRatePerMillion, ...target } = await readConfiguration(config);
+  const { createExporter, createTracer } = await import("../tracing/exporter.js");
+  const exported = metrics.counter({
+    name: "apiserver_tracing_spans_exported_total",
+    help: "Spans that the collector has taken.",
+    labelNames: [],
+  });
+  const dropped = metrics.counter({
+    name: "apiserver_tracing_spans_dropped_total",
+    help: "Spans that were dropped, by why: full, failed or shutdown.",
+    labelNames: ["reason"],
+  });
+  const queue = new SpanQueue({
+    exporter: createExporter({ ...target, samplingRatePerMillion }),
+    clock: systemClock,
+    onOutcome(outcome, spans) {
+      if (outcome === "exported") exported.add(spans);
+      else dropped.add(spans, outcome);
+    },
+    onFailure: (error) => logger.warn({ err: oneLine(error) }, "spans cannot be exported"),
+  });
+  opened.defer(() => queue.shutdown());
+  metrics.gauge(
+    {
+      name: "apiserver_tracing_spans_waiting",
+      help: "Spans that wait for the collector.",
+      labelNames: [],
+    },
+    (set) => set(queue.waiting),
+  );
+  const identity = { name: "apiserver", version: build.version, instance: randomUUID() };
+  logger.info({ vendor: naming.vendor, ...target.exporter }, "traces are exported");
+  return { tracer: createTracer(queue, identity), samplingRatePerMillion };
+}
+
+async function readConfiguration({ tracingConfigFile: file, naming }: Config) {
+  try {
+    return parseTracingConfiguration(await readFile(file, "utf8"), naming);
+  } catch (cause) {
+    throw new Error(`--tracing-config-file: ${file}: ${(cause as Error).message}`, { cause });
+  }
+}
