@@ -196,9 +196,10 @@ export class AdmissionChain implements Admission {
     const waiting = signalOf(signal);
     const trace = traceOf(signal);
     try {
-      const answer = trace?.isDetailed === true
-        ? inSpan(trace, `${plugin.name} ${type}`, () => ask(plugin, type, attributes, waiting))
-        : ask(plugin, type, attributes, waiting);
+      const answer =
+        trace?.isDetailed === true
+          ? inSpan(trace, `${plugin.name} ${type}`, () => ask(plugin, type, attributes, waiting))
+          : ask(plugin, type, attributes, waiting);
       if (!(answer instanceof Promise)) passed?.observe((this.#nowMs() - startedMs) / 1000);
       return answer;
     } catch (error) {

@@ -66,6 +66,73 @@ test("the first rule that matches says how a request is recorded", () => {
   );
 });
 
+/** In the shape of the one that the same documentation names as what a provider runs with. */
+const PROVIDER = `${HEAD}rules:
+  - {level: None, users: ["system:kube-proxy"], verbs: [watch], resources: [{group: "", resources: [endpoints, services, services/status]}]}
+  - {level: None, userGroups: ["system:nodes"], verbs: [get], resources: [{group: "", resources: [nodes, nodes/status]}]}
+  - level: None
+    users: ["system:kube-controller-manager", "system:serviceaccount:kube-system:endpoint-controller"]
+    verbs: [get, update]
+    namespaces: [kube-system]
+    resources: [{group: "", resources: [endpoints]}]
+  - {level: None, users: ["system:kube-controller-manager"], verbs: [get, list], resources: [{group: metrics.${naming.groupDomain}}]}
+  - {level: None, nonResourceURLs: ["/healthz*", /version, "/swagger*"]}
+  - {level: None, resources: [{group: "", resources: [events]}]}
+  - level: Request
+    userGroups: ["system:nodes"]
+    verbs: [update, patch]
+    resources: [{group: "", resources: [nodes/status, pods/status]}]
+    omitStages: [RequestReceived]
+  - level: Request
+    users: ["system:serviceaccount:kube-system:namespace-controller"]
+    verbs: [deletecollection]
+    omitStages: [RequestReceived]
+  - level: Metadata
+    resources:
+      - {group: "", resources: [secrets, configmaps, serviceaccounts/token]}
+      - {group: authentication.${naming.groupDomain}, resources: [tokenreviews]}
+    omitStages: [RequestReceived]
+  - {level: Request, verbs: [get, list, watch], resources: [{group: ""}, {group: apps}], omitStages: [RequestReceived]}
+  - {level: RequestResponse, resources: [{group: ""}, {group: apps}], omitStages: [RequestReceived]}
+  - {level: Metadata, omitStages: [RequestReceived]}
+`;
+
+test("S2-REQ-09: the documentation's smallest policy records everything, and its provider's what that means to", () => {
+  const user = (name: string, ...groups: string[]) => createUser({ name, groups });
+  const node = user("system:node:a", "system:nodes");
+  const manager = user("system:kube-controller-manager");
+  const namespaces = user("system:serviceaccount:kube-system:namespace-controller");
+  const jane = user("jane");
+  const core = "/api/v1/namespaces/shop";
+  const cases: readonly [who: typeof jane, method: string, path: string, level: string][] = [
+    [user("system:kube-proxy"), "GET", "/api/v1/services?watch=1", "None"],
+    [user("system:kube-proxy"), "GET", "/api/v1/services", "Request"],
+    [node, "GET", "/api/v1/nodes/a", "None"],
+    [node, "PATCH", "/api/v1/nodes/a/status", "Request"],
+    [node, "PATCH", "/api/v1/nodes/a", "RequestResponse"],
+    [manager, "GET", "/api/v1/namespaces/kube-system/endpoints/x", "None"],
+    [manager, "GET", `${core}/endpoints/x`, "Request"],
+    [manager, "GET", `/apis/metrics.${naming.groupDomain}/v1beta1/nodes`, "None"],
+    [jane, "GET", "/healthz/etcd", "None"],
+    [jane, "POST", `${core}/events`, "None"],
+    [namespaces, "DELETE", `${core}/pods`, "Request"],
+    [jane, "DELETE", `${core}/pods`, "RequestResponse"],
+    [jane, "GET", `${core}/secrets/a`, "Metadata"],
+    [jane, "POST", `${core}/serviceaccounts/a/token`, "Metadata"],
+    [jane, "POST", `/apis/authentication.${naming.groupDomain}/v1/tokenreviews`, "Metadata"],
+    [jane, "GET", "/apis/apps/v1/deployments", "Request"],
+    [jane, "POST", "/apis/apps/v1/namespaces/shop/deployments", "RequestResponse"],
+    [jane, "GET", "/apis/batch/v1/jobs", "Metadata"],
+  ];
+  const smallest = parseAuditPolicy(`${HEAD}rules:\n- level: Metadata\n`, naming);
+  const provider = parseAuditPolicy(PROVIDER, naming);
+  for (const [who, method, path, level] of cases) {
+    const info = parseRequestInfo(method, path);
+    assert.equal(ruleFor(provider, who, info)?.level ?? "None", level, `${who.name} ${path}`);
+    assert.equal(ruleFor(smallest, who, info)?.level, "Metadata");
+  }
+});
+
 test("stages and managed fields of the whole policy hold for each rule, which may leave out more", () => {
   const { rules } = parseAuditPolicy(EXAMPLE, naming);
   const last = rules.at(-1);

@@ -31,7 +31,8 @@ export class ConversionClients implements Disposable {
       const { client, url, path } = this.#places.of(config);
       const headers = { "content-type": "application/json" };
       try {
-        const post = { method: "POST", path, headers, body, isReplayable: true };
+        const span = { name: "Call conversion webhook" };
+        const post = { method: "POST", path, headers, body, isReplayable: true, span };
         const response = await client.request(post, signal);
         const text = response.body.toString("utf8");
         if (response.status >= 200 && response.status <= 206) return text;

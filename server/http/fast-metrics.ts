@@ -26,6 +26,16 @@ interface Sample {
   readonly metricName?: string;
   readonly labels: Record<string, string | number>;
   readonly value: number;
+  /** Shown in OpenMetrics alone. */
+  readonly exemplar?: Exemplar;
+}
+
+/** One observation of a bucket, and the trace that tells more of it. */
+interface Exemplar {
+  readonly labelSet: Labels;
+  readonly value: number;
+  /** Seconds since 1970. */
+  readonly timestamp: number;
 }
 
 abstract class Family<Cell> {
@@ -149,6 +159,8 @@ export class GaugeFamily extends Family<CounterCell> {
 export class HistogramCell {
   readonly counts: Float64Array;
   readonly #bounds: readonly number[];
+  /** The last of each bucket; undefined while there was none at all. */
+  #exemplars: (Exemplar | undefined)[] | undefined;
   sum = 0;
 
   constructor(bounds: readonly number[]) {
@@ -156,12 +168,21 @@ export class HistogramCell {
     this.counts = new Float64Array(bounds.length + 1);
   }
 
-  observe(value: number): void {
+  /** @param traceId of an exported trace, which is remembered as an example of such a value */
+  observe(value: number, traceId?: string): void {
     const bounds = this.#bounds;
     let bucket = 0;
     while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket++;
     (this.counts[bucket] as number)++;
     this.sum += value;
+    if (traceId === undefined) return;
+    this.#exemplars ??= new Array<Exemplar | undefined>(bounds.length + 1).fill(undefined);
+    const timestamp = Date.now() / 1000;
+    this.#exemplars[bucket] = { labelSet: { trace_id: traceId }, value, timestamp };
+  }
+
+  exemplarOf(bucket: number): Exemplar | undefined {
+    return this.#exemplars?.[bucket];
   }
 }
 
@@ -186,7 +207,9 @@ export class HistogramFamily extends Family<HistogramCell> {
     for (let bucket = 0; bucket < cell.counts.length; bucket++) {
       total += cell.counts[bucket] as number;
       const le = this.#bounds[bucket] ?? "+Inf";
-      into.push({ metricName: `${this.name}_bucket`, labels: { ...labels, le }, value: total });
+      const exemplar = cell.exemplarOf(bucket);
+      const sample = { metricName: `${this.name}_bucket`, labels: { ...labels, le }, value: total };
+      into.push(exemplar === undefined ? sample : { ...sample, exemplar });
     }
     into.push({ metricName: `${this.name}_sum`, labels, value: cell.sum });
     into.push({ metricName: `${this.name}_count`, labels, value: total });

@@ -1,8 +1,8 @@
 /** Deprecated metrics: described as such, then hidden, then gone. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GaugeFamily } from "./fast-metrics.js";
-import { MetricRegistry } from "./metric-registry.js";
+import { CounterFamily, GaugeFamily, HistogramFamily } from "./fast-metrics.js";
+import { MetricRegistry, prefersOpenMetrics, toOpenMetrics } from "./metric-registry.js";
 import { Metrics } from "./metrics.js";
 
 const LIFE = { old_objects: { stability: "stable", deprecated: { major: 1, minor: 34 } } } as const;
@@ -35,4 +35,53 @@ test("S2-DEP-11: of this server's own metrics the older name of the object count
   const text = await metrics.registry.metrics();
   assert.match(text, /^# HELP apiserver_storage_objects \(Deprecated since 1\.34\.0\) Number of/m);
   assert.match(text, /^apiserver_storage_objects\{resource="pods"\} 2$/m);
+});
+
+test("S2-TRACE-07: OpenMetrics has the same samples under the same names, and exemplars of latencies", async () => {
+  const registry = new MetricRegistry();
+  const family = { help: "Help.", labelNames: ["verb"] };
+  new CounterFamily(registry, { ...family, name: "requests_total" }).add(2, "get");
+  new CounterFamily(registry, { ...family, name: "requests_seen" }).add(3, "get");
+  new GaugeFamily(registry, { ...family, name: "open" }, (set) => set(1, "get"));
+  const buckets = [0.1, 1];
+  const cell = new HistogramFamily(registry, { ...family, name: "seconds", buckets }).cell("get");
+  cell.observe(0.05);
+  cell.observe(0.5, "0af7651916cd43dd8448eb211c80319c");
+  const samples = (text: string) =>
+    text
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"))
+      .map((line) => line.split(" # ")[0])
+      .toSorted();
+
+  const plain = await registry.metrics();
+  const open = await toOpenMetrics(registry);
+  assert.deepEqual(samples(open), samples(plain));
+  assert.doesNotMatch(plain, /trace_id/);
+  assert.match(
+    open,
+    /^seconds_bucket\{verb="get",le="1"\} 2 # \{trace_id="0af7651916cd43dd8448eb211c80319c"\} 0\.5 \d+\.\d+$/m,
+  );
+  assert.match(open, /^seconds_bucket\{verb="get",le="0.1"\} 1$/m);
+  assert.match(open, /^# TYPE requests counter$/m);
+  assert.match(open, /^# TYPE requests_seen unknown$/m);
+  assert.ok(open.endsWith("\n# EOF\n"));
+  assert.equal(await registry.metrics(), plain, "the one format leaves nothing in the other");
+});
+
+test("S2-TRACE-07: who prefers OpenMetrics gets it", () => {
+  const prometheus =
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1";
+  assert.equal(prefersOpenMetrics(prometheus), true);
+  assert.equal(prefersOpenMetrics("application/openmetrics-text"), true);
+  for (const accept of [
+    undefined,
+    "*/*",
+    "text/plain",
+    "application/openmetrics-text;q=0",
+    "application/openmetrics-text;version=9.0",
+    "application/openmetrics-text;q=0.2,text/plain;q=0.5",
+  ]) {
+    assert.equal(prefersOpenMetrics(accept), false, accept);
+  }
 });

@@ -5,7 +5,7 @@
  *
  *   deprecated 1.34 ── shown, with the note ── 1.37 hidden, shown on demand ── 1.38 deleted
  */
-import { type Metric, Registry } from "prom-client";
+import { type Metric, type OpenMetricsContentType, Registry } from "prom-client";
 import { removableIn, type Stability } from "../schema/deprecation-policy.js";
 import { API_RELEASE, compareReleases, formatRelease, type Release } from "../schema/lifecycle.js";
 
@@ -55,13 +55,56 @@ export class MetricRegistry extends Registry {
   }
 }
 
+/**
+ * As OpenMetrics says it, with exemplars. There a counter's family is called without the `_total` of its
+ * samples; one whose name has another end keeps it, as a metric of unknown type.
+ */
+export async function toOpenMetrics(registry: Registry): Promise<string> {
+  const other = new Registry<OpenMetricsContentType>();
+  other.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+  const metrics = registry.getMetricsAsArray() as unknown as readonly Named[];
+  for (const metric of metrics) other.registerMetric(renamed(metric) as unknown as Metric);
+  return await other.metrics();
+}
+
+type Named = Pick<Metric, "get"> & { readonly name: string; readonly type: string };
+
+function renamed(metric: Named): Named {
+  const { name, type } = metric;
+  if (type !== "counter") return { name, type, get: () => metric.get() };
+  const isTotal = name.endsWith("_total");
+  const family = {
+    name: isTotal ? name.slice(0, -"_total".length) : name,
+    type: isTotal ? "counter" : "unknown",
+  };
+  return { ...family, get: async () => ({ ...(await metric.get()), ...family }) as never };
+}
+
+/** Whether a client that accepts this would rather have OpenMetrics than the older format. */
+export function prefersOpenMetrics(accept: string | undefined): boolean {
+  let open = 0;
+  let text = 0;
+  for (const range of (accept ?? "").split(",")) {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const parameterOf = (name: string) =>
+      parameters.find((parameter) => parameter.startsWith(`${name}=`))?.slice(name.length + 1);
+    const weight = Number(parameterOf("q") ?? 1);
+    if (type === "application/openmetrics-text") {
+      if (["0.0.1", "1.0.0", undefined].includes(parameterOf("version")))
+        open = Math.max(open, weight);
+    } else if (type === "text/plain" || type === "text/*") text = Math.max(text, weight);
+  }
+  return open > 0 && open >= text;
+}
+
 /** The same metric, with a description that begins with its deprecation. */
 function withNote(metric: Metric, deprecated: Release): Metric {
-  const source = metric as Metric & { readonly name: string; readonly help: string };
+  const source = metric as unknown as Named & { readonly help: string };
   const help = `(Deprecated since ${formatRelease(deprecated)}.0) ${source.help}`;
   // The registry needs of a metric its name and `get`; its type lists only prom-client's classes.
   return {
     name: source.name,
+    type: source.type,
     help,
     async get() {
       return { ...(await source.get()), help };

@@ -26,7 +26,7 @@ export function withRequestMetrics(options: {
     onResponseEnd(ctx, () => {
       const cells = metrics.requestCells(info, isApply, ctx.status);
       cells.total.value++;
-      cells.duration.observe((performance.now() - state.receivedAtMs) / 1000);
+      cells.duration.observe((performance.now() - state.receivedAtMs) / 1000, state.trace?.traceId);
       cells.responseSize?.observe(responseBytes(ctx));
       if (state.deprecation !== undefined) metrics.noteDeprecated(info, state.deprecation);
     });

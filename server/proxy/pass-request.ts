@@ -7,6 +7,7 @@ import type { Http2ServerRequest } from "node:http2";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Pool } from "undici";
+import { endWith } from "../../storage/base/trace.js";
 import type { RequestContext } from "../request/request-state.js";
 import { answerHeaders } from "./forwarded-headers.js";
 
@@ -29,11 +30,12 @@ export interface PassedAnswer {
 /** @throws {Error} of undici and of the network, before an answer is begun; the signal's reason */
 export async function passRequest(ctx: RequestContext, passed: PassedRequest): Promise<void> {
   const { req, state } = ctx;
-  const headers = [...passed.headers];
+  const span = state.trace?.call("proxy", { "http.request.method": ctx.method });
+  const headers = withContext(passed.headers, span?.traceparent);
   const hasBody = carriesBody(req);
   const length = req.headers["content-length"];
   if (hasBody && length !== undefined) headers.push("content-length", length);
-  const answer = await passed.pool.request({
+  const asked = passed.pool.request({
     method: ctx.method as "GET",
     path: passed.path,
     headers,
@@ -41,6 +43,7 @@ export async function passRequest(ctx: RequestContext, passed: PassedRequest): P
     responseHeaders: "raw",
     signal: state.signal,
   });
+  const answer = await (span === undefined ? asked : endWith(span, asked));
   const received: PassedAnswer = {
     status: answer.statusCode,
     headers: answerHeaders(answer.headers as unknown as (Buffer | string)[]),
@@ -71,6 +74,18 @@ export function sendAnswer(ctx: RequestContext, { status, headers, body }: Passe
   });
   // A handler is done when its answer is under way; a broken one is cut, so that nobody takes it for whole.
   void pipeline(body, res).catch(() => res.destroy());
+}
+
+/** A call that is part of a trace says so in the place of what the client said. */
+function withContext(headers: readonly string[], traceparent: string | undefined): string[] {
+  if (traceparent === undefined) return [...headers];
+  const others = headers.filter((_text, at) => !/^trace(parent|state)$/i.test(nameAt(headers, at)));
+  return [...others, "traceparent", traceparent];
+}
+
+/** Of the pair that a text is part of. */
+function nameAt(headers: readonly string[], at: number): string {
+  return headers[at - (at % 2)] ?? "";
 }
 
 function carriesBody(request: IncomingMessage | Http2ServerRequest): boolean {

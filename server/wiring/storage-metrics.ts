@@ -122,9 +122,13 @@ function namesOf(partition: string): { group: string; resource: string } {
 
 /** Told of every call to etcd when it is done. */
 export function observeEtcdRequests(metrics: Metrics) {
-  return (operation: string, durationMs: number, error?: string) => {
+  return (
+    operation: string,
+    durationMs: number,
+    { error, traceId }: { readonly error?: string; readonly traceId?: string | undefined },
+  ) => {
     metrics.etcdRequests.add(1, operation, "");
-    metrics.etcdRequestDuration.cell(operation, "").observe(durationMs / 1000);
+    metrics.etcdRequestDuration.cell(operation, "").observe(durationMs / 1000, traceId);
     if (error !== undefined) metrics.etcdRequestErrors.add(1, operation, "");
   };
 }

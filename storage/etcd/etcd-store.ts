@@ -75,6 +75,16 @@ const SPAN_NAMES: Readonly<Record<EtcdOperation, string>> = {
 };
 const SPAN_ATTRIBUTES = Object.freeze({ "rpc.system": "grpc" });
 
+/** What became of a call. */
+export interface EtcdCall {
+  /** The StorageError's code, or "Aborted". */
+  readonly error?: string;
+  /** Of the exported trace that it is part of. */
+  readonly traceId?: string | undefined;
+}
+
+const GOOD_CALL: EtcdCall = Object.freeze({});
+
 export interface EtcdStoreOptions {
   /** "http://host:2379" or "https://host:2379"; without a scheme https when `tls` is given. */
   readonly endpoints: readonly string[];
@@ -90,8 +100,8 @@ export interface EtcdStoreOptions {
   readonly transport?: EtcdTransport;
   /** When a silent member is given up. Default: a ping each 5.5 s, lost after 2.5 s. */
   readonly keepalive?: EtcdKeepalive;
-  /** Told of every call when it is done; `error` is the StorageError's code, or "Aborted". */
-  readonly onRequest?: (operation: EtcdOperation, durationMs: number, error?: string) => void;
+  /** Told of every call when it is done. */
+  readonly onRequest?: (operation: EtcdOperation, durationMs: number, call: EtcdCall) => void;
 }
 
 const DIAL_TIMEOUT_MS = 3_000;
@@ -411,18 +421,21 @@ export class EtcdStore implements RevisionedStore {
   ): Promise<T> {
     signal.throwIfAborted();
     if (this.#lifecycle.signal.aborted) throw closed();
-    const span = traceOf(signal)?.call(SPAN_NAMES[operation], SPAN_ATTRIBUTES);
+    const trace = traceOf(signal);
+    const span = trace?.call(SPAN_NAMES[operation], SPAN_ATTRIBUTES);
     const onRequest = this.#onRequest;
     const startedAt = this.#clock.monotonic();
     try {
       const result = await run(span?.traceparent);
       span?.end();
-      onRequest?.(operation, this.#clock.monotonic() - startedAt);
+      const call = trace === undefined ? GOOD_CALL : { traceId: trace.traceId };
+      onRequest?.(operation, this.#clock.monotonic() - startedAt, call);
       return result;
     } catch (error) {
       span?.end(error);
       const code = error instanceof StorageError ? error.code : "Aborted";
-      onRequest?.(operation, this.#clock.monotonic() - startedAt, code);
+      const call = { error: code, traceId: trace?.traceId };
+      onRequest?.(operation, this.#clock.monotonic() - startedAt, call);
       throw error;
     }
   }
