@@ -4,7 +4,7 @@
  * so that a lost write, a stale read, a gap in a watch are seen as they happen.
  */
 import { randomBytes } from "node:crypto";
-import type { HttpsClient } from "../harness/https-client.js";
+import type { Answer, HttpsClient } from "../harness/https-client.js";
 import { Reflector } from "../reads/reflector.js";
 import { Series } from "./series.js";
 
@@ -23,6 +23,8 @@ export type Violations = string[];
 export interface LoadResult {
   readonly operations: number;
   readonly failures: number;
+  /** Those of them that were told when to come again, by 429 or 503 with Retry-After: nothing has happened. */
+  readonly deferred: number;
   /** Reads that were sent again as their connection had just been closed: every client does that. */
   readonly retries: number;
   /** What failed, with how often. */
@@ -59,6 +61,7 @@ export class Load {
   #probing: Promise<void> = Promise.resolve();
   #operations = 0;
   #failures = 0;
+  #deferred = 0;
   #retries = 0;
 
   constructor(options: LoadOptions) {
@@ -130,6 +133,7 @@ export class Load {
     return {
       operations: this.#operations,
       failures: this.#failures,
+      deferred: this.#deferred,
       retries: this.#retries,
       reasons: this.#reasons,
       relists: sum(({ relists }) => relists),
@@ -222,7 +226,7 @@ export class Load {
     }
   }
 
-  async #time<T extends { readonly status: number }>(
+  async #time<T extends Pick<Answer, "status" | "headers">>(
     kind: "read" | "write",
     call: () => Promise<T>,
   ): Promise<T | undefined> {
@@ -233,6 +237,7 @@ export class Load {
       const isGood = answer.status === 200;
       this.series.operation(kind, performance.now() - begunAtMs, isGood);
       if (!isGood) this.#fail(`${kind}: status ${answer.status}`);
+      if (isDeferred(answer)) this.#deferred++;
       return answer;
     } catch (error) {
       this.series.operation(kind, performance.now() - begunAtMs, false);
@@ -254,6 +259,10 @@ export class Load {
     this.#clients.push(client);
     return client;
   }
+}
+
+function isDeferred({ status, headers }: Pick<Answer, "status" | "headers">): boolean {
+  return (status === 429 || status === 503) && headers["retry-after"] !== undefined;
 }
 
 function toBody(name: string, value: number): object {

@@ -131,7 +131,7 @@ ${
         .join("")}</ul>`
 }
 <ol>${steps.join("")}</ol>
-<p>${result.operations} requests; failed: ${toHtml(reasons || "none")}; sent again by their client: ${result.retries}. ${result.events} events in ${result.watches} watches. Connections by replica at the end: ${connections.join(", ") || "not counted"}.</p>
+<p>${result.operations} requests; failed: ${toHtml(reasons || "none")}, of which ${result.deferred} were told when to come again; sent again by their client: ${result.retries}. ${result.events} events in ${result.watches} watches. Connections by replica at the end: ${connections.join(", ") || "not counted"}.</p>
 ${PLOTS.map((plot) => figure(plot, report)).join("\n")}`;
 }
 

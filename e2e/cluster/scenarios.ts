@@ -10,7 +10,7 @@ export interface Step {
   readonly at: number;
   readonly verb: VerbName;
   readonly index?: number;
-  /** Seconds until it is undone. */
+  /** Seconds until it is undone, once it is done. */
   readonly lasts?: number;
 }
 
@@ -22,7 +22,7 @@ export interface Scenario {
   /** What a machine may not have. */
   readonly needs?: "rooms";
   readonly steps: readonly Step[];
-  /** Requests that may fail: none, those while a fault is on, or as many as a share. */
+  /** Requests that may fail without being told when to come again: none, or as many as break with what breaks. */
   readonly failuresMax: number;
   readonly relistsMax: number;
   /** From the end of the last fault until all requests succeed again. */
@@ -212,7 +212,7 @@ export const SCENARIOS: readonly Scenario[] = [
     promise:
       "Replicas of two releases serve side by side, and the change costs no list and no request",
     seconds: 60,
-    steps: [{ at: 3, verb: "replace all replicas by an older release", lasts: 30 }],
+    steps: [{ at: 3, verb: "replace all replicas by an older release", lasts: 5 }],
     failuresMax: NONE,
     relistsMax: NONE,
     recoverySecondsMax: 1,
@@ -221,8 +221,9 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "flooded",
     promise:
       "Load beyond what a replica can do is shed with 429 and Retry-After; probes, watches and administrators are served",
-    seconds: 25,
-    steps: [{ at: 3, verb: "flood replica", index: 0, lasts: 12 }],
+    seconds: 40,
+    // Who waits for memory or a seat is told to come again after 15 s.
+    steps: [{ at: 3, verb: "flood replica", index: 0, lasts: 24 }],
     failuresMax: NONE,
     relistsMax: NONE,
     recoverySecondsMax: 2,

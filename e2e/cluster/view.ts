@@ -147,7 +147,7 @@ function numbers({ good, failed, p99Ms, stalenessMs }: Progress["seconds"][numbe
 }
 
 function verdictLine({ scenario, result, recoverySeconds, broken }: ScenarioReport): string {
-  const numbersText = `${result.operations} requests, ${result.failures} failed, ${result.retries} sent again, ${result.relists} relists, recovered after ${recoverySeconds?.toFixed(1) ?? "-"} s`;
+  const numbersText = `${result.operations} requests, ${result.failures} failed (${result.deferred} told to come again), ${result.retries} sent again, ${result.relists} relists, recovered after ${recoverySeconds?.toFixed(1) ?? "-"} s`;
   const verdict = broken.length === 0 ? "kept  " : "BROKEN";
   return [`${verdict} ${scenario.name}: ${numbersText}`, ...broken.slice(0, 5)].join("\n         ");
 }
