@@ -351,7 +351,8 @@ describe("migrations of what is stored", () => {
     (await server.client.post(DEFINITIONS, { metadata, spec: spec({ name: text }) })).expect(201);
     const cars = "/apis/example.com/v1/namespaces/default/cars";
     for (const name of ["a", "b"]) {
-      (await server.client.post(cars, { metadata: { name }, spec: { name } })).expect(201);
+      const car = { apiVersion: "example.com/v1", kind: "Car", metadata: { name } };
+      (await server.client.post(cars, { ...car, spec: { name } })).expect(201);
     }
     const { object } = (await server.client.get(definitionPath)).expect(200);
     const wheels = { type: "integer", default: 4 };
