@@ -145,6 +145,7 @@ authorizationPolicy: {file: authorization-policy.jsonl, flag: authorization-poli
 tokenWebhook: {file: token-webhook.kubeconfig, flag: authentication-token-webhook-config-file, reloads: false}
 tokens: {file: tokens.csv, flag: token-auth-file, reloads: false}
 encryption: {file: encryption.yaml, flag: encryption-provider-config, reloads: true}
+tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 {{- end -}}
 
 {{/* The contents of tokens.csv: those of the values and the one that scrapes. */}}
