@@ -34,7 +34,7 @@ const STEPS: readonly (readonly [string, (session: Session) => Promise<void>])[]
 
 for (const storeName of STORE_NAMES) {
   describe(`custom resources with kubectl (${storeName})`, () => {
-    test("the life of a kind", { timeout: 60_000 }, async (t) => {
+    test("the life of a kind", { timeout: 240_000 }, async (t) => {
       await using store = await openStore(storeName);
       await using server = await startServer({ ...store.etcd, flags: ["--run-controllers"] });
       await using kubectl = await Kubectl.open(server);

@@ -408,7 +408,7 @@ async function run(peers: Peers, steps: readonly Step[], found: Difference[]): P
 }
 
 /** There a definition is in force some time after its write. */
-async function waitUntilServed({ theirs }: Peers, path: string): Promise<void> {
+export async function waitUntilServed({ theirs }: Peers, path: string): Promise<void> {
   const isWarned = path.endsWith("warned");
   await eventually(`${path} is served`, async () => {
     const { status, headers } = await theirs.get(path);
