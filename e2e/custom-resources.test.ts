@@ -26,6 +26,7 @@ const STEPS: readonly (readonly [string, (session: Session) => Promise<void>])[]
   ["S1-PATCH-06: patches, and no strategic ones", patch],
   ["S1-SSA-21, S1-SSA-22: apply by the markers of the schema", apply],
   ["scale and status are written by themselves", subresources],
+  ["a status has its defaults from the start", statusDefaults],
   ["S1-PATH-15: selectable fields, in lists and watches", select],
   ["a deprecated version is warned of", deprecate],
   ["what was stored before is served as the definition is now", change],
@@ -187,6 +188,48 @@ async function subresources(session: Session): Promise<void> {
   ]);
   assert.match(scale, /"status":\{"replicas":2,"selector":"app=x"\}/);
 }
+
+async function statusDefaults({ server: { client } }: Session): Promise<void> {
+  const status = {
+    type: "object",
+    default: { phase: "Pending" },
+    properties: { phase: { type: "string" } },
+  };
+  const openAPIV3Schema = { type: "object", properties: { status } };
+  const group = "gates.example.com";
+  const definition = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `gates.${group}` },
+    spec: {
+      group,
+      scope: "Cluster",
+      names: { plural: "gates", kind: "Gate" },
+      versions: [{ ...widgetVersion, ...BARE, schema: { openAPIV3Schema } }],
+    },
+  };
+  (await client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)).expect(
+    201,
+  );
+  const gate = {
+    apiVersion: `${group}/v1`,
+    kind: "Gate",
+    metadata: { name: "a" },
+    status: { phase: "Sent" },
+  };
+  const path = `/apis/${group}/v1/gates`;
+  const made = (await client.post(path, gate)).expect(201).object;
+  assert.deepEqual(made.status, { phase: "Pending" });
+  assert.doesNotMatch(JSON.stringify(made.metadata), /f:status/);
+  const { metadata } = made;
+  const changed = { ...gate, metadata: { ...metadata, labels: { a: "b" } } };
+  const kept = (await client.put(`${path}/a`, changed)).expect(200).object;
+  assert.deepEqual(kept.status, { phase: "Pending" });
+  assert.equal(kept.metadata.generation, 1);
+}
+
+/** Without what asks for fields of the schema. */
+const BARE = { selectableFields: [], additionalPrinterColumns: [], subresources: { status: {} } };
 
 async function select({ kubectl }: Session): Promise<void> {
   const red = ["--field-selector=spec.color=red", "-o", "name"];

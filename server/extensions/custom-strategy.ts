@@ -41,6 +41,7 @@ export function customStrategy(options: CustomStrategyOptions): ResourceStrategy
     ...(options.isTerminating ? { refusesCreate: TERMINATING } : {}),
     // Everything but the status, where that is written by itself.
     generationFields: { allBut: hasStatus ? ["status"] : [] },
+    hasStatusDefaults: hasStatus,
     finalizers: "any",
     warnings: finalizerWarnings,
     ...selectable(options.selectableFields),

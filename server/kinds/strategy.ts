@@ -65,6 +65,8 @@ export interface ResourceStrategy {
   readonly generationFields?: readonly string[] | AllFieldsBut;
   /** How names are checked. Default DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): string[];
+  /** Whether a status that is dropped from a new object may come back by defaults. */
+  readonly hasStatusDefaults?: boolean;
   /** "any": its objects may have finalizers without a domain. */
   readonly finalizers?: "any";
   /** Selectable fields besides metadata.name and metadata.namespace: path -> value. */

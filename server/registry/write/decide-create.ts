@@ -166,6 +166,8 @@ function finish(
   if (problems.length > 0) throw invalid(resource, object.metadata.name ?? "", problems);
   for (const text of strategy.warnings?.(object, undefined) ?? []) options.warn(text);
   const { change, refusal } = reserve(registry, resource, object, undefined);
+  // A status that clients may not send has its defaults all the same, and nobody owns them.
+  if (strategy.hasStatusDefaults === true) storedCodec.applyDefaults(object);
   return {
     action: "put",
     object,
