@@ -1,47 +1,30 @@
 /**
- * Connecting to nodes with the real kubectl: logs, exec, cp, attach, port-forward and proxies, to an agent
- * of the tests' own that speaks the real protocols. One node's agent takes WebSockets, the other's does
- * not; kubectl speaks WebSocket, or SPDY as older ones do.
+ * Connecting to nodes with the real kubectl: logs, exec, cp, attach and port-forward, to an agent of the
+ * tests' own that speaks the real protocols. One node's agent takes WebSockets, the other's does not;
+ * kubectl speaks WebSocket, or SPDY as older ones do.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readdir, writeFile } from "node:fs/promises";
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
-import { WebSocket, WebSocketServer } from "ws";
-import { jsonPatch, openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
 import { eventually } from "./harness/eventually.js";
-import type { ApiObject } from "./harness/https-client.js";
-import { hasTerminals, Kubectl } from "./harness/kubectl.js";
-import { NodeAgent } from "./harness/node-agent.js";
-import { type ServerProcess, startServer } from "./harness/server-process.js";
-import { makeTempDir } from "./harness/temp-dir.js";
-import { TestAuthority } from "./harness/test-authority.js";
-
-const PODS = "/api/v1/namespaces/default/pods";
-const CLIENT = "apiserver-kubelet-client";
-/** Pods are not reached at this machine's loopback addresses, here as upstream. */
-const OWN_ADDRESS = Object.values(networkInterfaces())
-  .flat()
-  .find((one) => one?.family === "IPv4" && !one.internal)?.address;
-
-interface Cluster extends AsyncDisposable {
-  readonly server: ServerProcess;
-  readonly agent: NodeAgent;
-  readonly kubectl: Kubectl;
-  /** What a pod serves: says what it was asked. */
-  readonly backend: Server;
-  readonly folder: string;
-}
+import { hasTerminals } from "./harness/kubectl.js";
+import {
+  KUBELET_CLIENT,
+  type NodeCluster,
+  openSocket,
+  PODS,
+  startNodeCluster,
+} from "./harness/node-cluster.js";
 
 describe("connecting to nodes", () => {
-  let cluster: Cluster;
+  let cluster: NodeCluster;
   before(async () => {
-    cluster = await startCluster();
+    cluster = await startNodeCluster();
   });
   after(() => cluster[Symbol.asyncDispose]());
 
@@ -50,7 +33,7 @@ describe("connecting to nodes", () => {
     const log = agent.log("default", "web-old", "main");
     log.lines.push("one", "two", "three");
     assert.equal(await kubectl.ok(["logs", "web-old", "-c", "main"]), "one\ntwo\nthree\n");
-    assert.deepEqual([...agent.clients], [CLIENT]);
+    assert.deepEqual([...agent.clients], [KUBELET_CLIENT]);
     await using follow = kubectl.start(["logs", "-f", "--tail=1", "web-old", "-c", "main"]);
     await follow.waitFor(/^three\n$/);
     log.append("four");
@@ -185,179 +168,6 @@ describe("connecting to nodes", () => {
     (await server.client.post(`${PODS}/web-old/exec/more`, "")).expect(404);
   });
 
-  test("who may only read may not connect by a WebSocket either, and admission sees CONNECT with the options", async () => {
-    const { kubectl, server } = cluster;
-    const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
-    const rules = [{ apiGroups: [""], resources: ["pods", "pods/exec"], verbs: ["get"] }];
-    (await server.client.post(`${rbac}/roles`, { metadata: { name: "reader" }, rules })).expect(
-      201,
-    );
-    const subject = { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "reader" };
-    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "reader" };
-    const binding = { metadata: { name: "reader" }, roleRef, subjects: [subject] };
-    (await server.client.post(`${rbac}/rolebindings`, binding)).expect(201);
-    const exec = ["exec", "web-new", "-c", "main", "--"];
-    assert.match(
-      await kubectl.fails(["--as=reader", ...exec, "true"]),
-      /User "reader" cannot create resource "pods\/exec"/,
-    );
-
-    const admission = "/apis/admissionregistration.k8s.io/v1";
-    const resourceRules = [
-      { apiGroups: [""], apiVersions: ["v1"], operations: ["CONNECT"], resources: ["pods/exec"] },
-    ];
-    const policy = {
-      metadata: { name: "no-rm" },
-      spec: {
-        matchConstraints: { resourceRules },
-        validations: [
-          {
-            expression:
-              "object.kind == 'PodExecOptions' && request.operation == 'CONNECT' && object.command[0] != 'rm'",
-            message: "nobody removes things",
-          },
-        ],
-      },
-    };
-    (await server.client.post(`${admission}/validatingadmissionpolicies`, policy)).expect(201);
-    const bound = {
-      metadata: { name: "no-rm" },
-      spec: { policyName: "no-rm", validationActions: ["Deny"] },
-    };
-    (await server.client.post(`${admission}/validatingadmissionpolicybindings`, bound)).expect(201);
-    await eventually("the policy is in force", async () =>
-      /nobody removes things/.test((await kubectl.run([...exec, "rm"])).stderr),
-    );
-    assert.equal(await kubectl.ok([...exec, "echo", "fine"]), "fine\n");
-    (await server.client.delete(`${admission}/validatingadmissionpolicybindings/no-rm`)).expect(
-      200,
-    );
-  });
-
-  test("a webhook sees the options of a connection as its object, and what it makes of them counts", async () => {
-    const { kubectl, server } = cluster;
-    await using hook = await openAdmissionHook(() =>
-      jsonPatch({ op: "replace", path: "/command", value: ["echo", "changed"] }),
-    );
-    const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
-    const configuration = {
-      metadata: { name: "echo" },
-      webhooks: [
-        {
-          name: "echo.example.com",
-          clientConfig: hook.clientConfig(),
-          rules: [
-            {
-              apiGroups: [""],
-              apiVersions: ["v1"],
-              operations: ["CONNECT"],
-              resources: ["pods/exec"],
-            },
-          ],
-          sideEffects: "None",
-          admissionReviewVersions: ["v1"],
-        },
-      ],
-    };
-    (await server.client.post(configurations, configuration)).expect(201);
-    const exec = ["exec", "web-old", "-c", "main", "--", "true"];
-    assert.equal(await kubectl.ok(exec), "changed\n");
-    const [asked] = hook.requests;
-    assert.ok(asked !== undefined);
-    const { operation, name, subResource, object, oldObject, options } = asked;
-    assert.deepEqual(
-      { operation, name, subResource, object, oldObject, options },
-      {
-        operation: "CONNECT",
-        name: "web-old",
-        subResource: "exec",
-        object: {
-          kind: "PodExecOptions",
-          apiVersion: "v1",
-          stdout: true,
-          stderr: true,
-          container: "main",
-          command: ["true"],
-        },
-        oldObject: null,
-        options: null,
-      },
-    );
-    (await server.client.delete(`${configurations}/echo`)).expect(200);
-  });
-
-  test("a proxy to a node leads to its agent, and its answers lead through the proxy again", async () => {
-    const { server, kubectl } = cluster;
-    const base = "/api/v1/nodes/old/proxy";
-    const echoed = (await kubectl.ok(["get", "--raw", `${base}/stats/a%20b/?x=1`])).trim();
-    const { url, headers } = JSON.parse(echoed) as { url: string; headers: Record<string, string> };
-    assert.equal(url, "/stats/a%20b/?x=1");
-    assert.equal(headers["x-forwarded-uri"], `${base}/stats/a%20b/`);
-    assert.equal(headers.authorization, undefined);
-    assert.equal((await server.client.get(base)).expect(301).headers.location, `${base}/`);
-    assert.equal(
-      (await server.client.get(`${base}/page`)).text,
-      `<a href="${base}/logs/">logs</a>`,
-    );
-    const named = { headers: { host: "kubernetes.default.svc" } };
-    (await server.client.request(`${base}/healthz`, named)).expect(200);
-    const moved = (await server.client.get(`${base}/moved`)).expect(302);
-    assert.equal(moved.headers.location, `${base}/page`);
-    for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
-      const headers = { "content-type": "text/plain" };
-      const sent = await server.client.request(`${base}/x`, { method, body: "some", headers });
-      const { method: seen, body } = sent.expect(200).object;
-      assert.deepEqual([seen, body], [method, "some"]);
-    }
-    (await server.client.get("/api/v1/nodes/none/proxy/")).expect(404);
-    (await server.client.get("/api/v1/nodes/ftp:old:1/proxy/")).expect(400);
-    assert.match(
-      await kubectl.ok(["get", "--raw", `/api/v1/nodes/https:old:/proxy/healthz`]),
-      /healthz/,
-    );
-  });
-
-  test("a proxy to a pod or service leads to where it listens, and nowhere else", {
-    skip: OWN_ADDRESS === undefined && "this machine has loopback addresses only",
-  }, async () => {
-    const { server, kubectl, backend } = cluster;
-    const { port } = backend.address() as AddressInfo;
-    const get = (path: string) => server.client.get(`/api/v1/namespaces/default/${path}`);
-    assert.equal((await get(`pods/web-old:${port}/proxy/a?b=1`)).expect(200).text, "GET /a?b=1");
-    assert.equal((await get("pods/web-old/proxy/a")).expect(200).text, "GET /a");
-    assert.equal(
-      (await get("pods/web-new/proxy/a")).expect(400).object.message,
-      "address not allowed",
-    );
-    for (const name of ["web", "web:80", "http:web:"]) {
-      assert.equal((await get(`services/${name}/proxy/a/`)).expect(200, name).text, "GET /a/");
-    }
-    assert.equal(
-      (await get("services/web:admin/proxy/")).expect(503).object.reason,
-      "ServiceUnavailable",
-    );
-    assert.match(
-      String((await get("services/web:81/proxy/")).expect(503).object.message),
-      /no service port 81 found for service "web"/,
-    );
-    // Endpoints that are no pods of here would lead this server anywhere.
-    assert.match(
-      String((await get("services/astray/proxy/")).expect(503).object.message),
-      /no endpoints available for service "astray"/,
-    );
-    const socket = openSocket(server, "/api/v1/namespaces/default/services/web/proxy/echo");
-    await once(socket, "open");
-    socket.send("both ways");
-    assert.equal(String((await once(socket, "message"))[0]), "both ways");
-    socket.close();
-    await once(socket, "close");
-    await using proxy = kubectl.start(["proxy", "--port=0"]);
-    await proxy.waitFor(/127\.0\.0\.1:(\d+)/);
-    const local = /127\.0\.0\.1:(\d+)/.exec(proxy.output)?.[1];
-    const url = `http://127.0.0.1:${local}/api/v1/namespaces/default/services/web/proxy/through`;
-    assert.equal(await (await fetch(url)).text(), "GET /through");
-  });
-
   test("discovery tells what kubectl looks for, and metrics who is served how", async () => {
     const { server } = cluster;
     const { resources } = (await server.client.get("/api/v1")).object as unknown as {
@@ -486,150 +296,3 @@ describe("connecting to nodes", () => {
     await eventually("processes are gone", () => agent.processes === 0);
   });
 });
-
-/** As the administrator. */
-function openSocket(
-  { url, credentials }: ServerProcess,
-  path: string,
-  protocols: readonly string[] = [],
-  headers: Readonly<Record<string, string>> = {},
-): WebSocket {
-  const socket = new WebSocket(`${url.replace("https", "wss")}${path}`, [...protocols], {
-    ...credentials,
-    headers,
-  });
-  socket.on("error", () => {});
-  return socket;
-}
-
-async function startCluster(): Promise<Cluster> {
-  const folder = await makeTempDir("nodes");
-  const [agents, clients] = await Promise.all([
-    TestAuthority.create("agents"),
-    TestAuthority.create("clients"),
-  ]);
-  const identity = await clients.issue({ commonName: CLIENT });
-  const file = async (name: string, text: string) => {
-    await writeFile(join(folder.path, name), text);
-    return join(folder.path, name);
-  };
-  const agent = await NodeAgent.start({
-    identity: await agents.issue({ usage: "server", hosts: ["127.0.0.1"] }),
-    clientAuthority: clients.certificate,
-  });
-  const backend = createServer((request, response) => {
-    response.end(`${request.method} ${request.url}`);
-  });
-  new WebSocketServer({ server: backend }).on("connection", (socket) => {
-    socket.on("message", (message) => socket.send(String(message)));
-  });
-  backend.listen(0, "0.0.0.0");
-  const server = await startServer({
-    flags: [
-      `--kubelet-certificate-authority=${await file("agents.pem", agents.certificate)}`,
-      `--kubelet-client-certificate=${await file("client.pem", identity.cert)}`,
-      `--kubelet-client-key=${await file("client.key", identity.key)}`,
-    ],
-  });
-  const kubectl = await Kubectl.open(server);
-  const cluster: Cluster = {
-    server,
-    agent,
-    kubectl,
-    backend,
-    folder: folder.path,
-    async [Symbol.asyncDispose]() {
-      await kubectl[Symbol.asyncDispose]();
-      await server[Symbol.asyncDispose]();
-      await agent[Symbol.asyncDispose]();
-      backend.closeAllConnections();
-      backend.close();
-      await folder[Symbol.asyncDispose]();
-    },
-  };
-  try {
-    await furnish(cluster);
-    return cluster;
-  } catch (error) {
-    await cluster[Symbol.asyncDispose]();
-    throw error;
-  }
-}
-
-async function furnish({ server, agent, backend }: Cluster): Promise<void> {
-  const { client } = server;
-  const node = async (name: string, port: number, declaredFeatures: string[]) => {
-    (await client.post("/api/v1/nodes", { metadata: { name } })).expect(201);
-    const status = {
-      addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
-      daemonEndpoints: { kubeletEndpoint: { Port: port } },
-      declaredFeatures,
-    };
-    const patch = await client.request(`/api/v1/nodes/${name}/status`, {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: { status },
-    });
-    patch.expect(200);
-  };
-  await node("old", agent.port, []);
-  await node("new", agent.port, ["ExtendWebSocketsToKubelet"]);
-  await node("lost", 1, []);
-  const { port } = backend.address() as AddressInfo;
-  const container = (name: string, containerPort?: number) => ({
-    name,
-    image: "x",
-    ...(containerPort !== undefined && { ports: [{ containerPort }] }),
-  });
-  const pod = async (name: string, spec: object, podIP?: string) => {
-    (await client.post(PODS, { metadata: { name, labels: { app: name } }, spec })).expect(201);
-    if (podIP === undefined) return;
-    const patch = await client.request(`${PODS}/${name}/status`, {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: {
-        status: {
-          phase: "Running",
-          podIP,
-          podIPs: [{ ip: podIP }],
-          conditions: [{ type: "Ready", status: "True" }],
-        },
-      },
-    });
-    patch.expect(200);
-  };
-  const containers = [container("main", port), container("side")];
-  const initContainers = [container("setup")];
-  await pod("web-old", { nodeName: "old", containers, initContainers }, OWN_ADDRESS ?? "10.0.0.1");
-  await pod("web-new", { nodeName: "new", containers }, "127.0.0.1");
-  await pod("odd-old", { nodeName: "old", containers: [container("gone")] }, "10.0.0.2");
-  await pod("odd-new", { nodeName: "new", containers: [container("gone")] }, "10.0.0.3");
-  await pod("lost", { nodeName: "lost", containers: [container("main")] });
-  await pod("waiting", { containers: [container("main")] });
-  await service(client, "web", port, "web-old");
-  await service(client, "astray", port, undefined);
-}
-
-async function service(
-  client: ServerProcess["client"],
-  name: string,
-  port: number,
-  pod: string | undefined,
-): Promise<void> {
-  const ports = [{ port: 80, targetPort: port }];
-  const made: ApiObject = { metadata: { name }, spec: { ports, selector: { app: "web" } } };
-  (await client.post("/api/v1/namespaces/default/services", made)).expect(201);
-  const targetRef = pod !== undefined && {
-    targetRef: { kind: "Pod", namespace: "default", name: pod },
-  };
-  const slice = {
-    metadata: { name, labels: { "kubernetes.io/service-name": name } },
-    addressType: "IPv4",
-    ports: [{ port }],
-    endpoints: [
-      { addresses: [OWN_ADDRESS ?? "10.0.0.1"], conditions: { ready: true }, ...targetRef },
-    ],
-  };
-  const path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
-  (await client.post(path, slice)).expect(201);
-}
