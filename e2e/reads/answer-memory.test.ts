@@ -95,7 +95,8 @@ describe("readers that ask for much and do not read", () => {
   });
 
   test("large objects and bodies claim memory too", async () => {
-    using readers = await openReaders(`${MAPS}/large-0`, as("mallory"));
+    // One object would fit into the buffers of its connection.
+    using readers = await openReaders(`${MAPS}/large-0`, as("mallory"), READERS, OBJECTS);
     const used = await eventually("memory is claimed", async () => {
       return (await metric("waiting_requests")) > 0 ? await metric("bytes") : undefined;
     });
@@ -131,11 +132,16 @@ describe("readers that ask for much and do not read", () => {
     return socket;
   }
 
-  /** Each on a connection of its own; they read no more than shows whether they were refused. */
+  /**
+   * Each on a connection of its own; they read no more than shows whether they were refused.
+   *
+   * @param times how often each asks, without waiting for an answer
+   */
   async function openReaders(
     path: string,
     headers: Readonly<Record<string, string>>,
     count = READERS,
+    times = 1,
   ) {
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     const sockets = await Promise.all(Array.from({ length: count }, openSocket));
@@ -148,9 +154,8 @@ describe("readers that ask for much and do not read", () => {
         });
       }
     });
-    for (const socket of sockets) {
-      socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n${lines.join("")}\r\n`);
-    }
+    const request = `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${lines.join("")}\r\n`;
+    for (const socket of sockets) socket.write(request.repeat(times));
     const close = () => {
       for (const socket of sockets) socket.destroy();
     };
