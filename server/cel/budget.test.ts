@@ -69,3 +69,27 @@ for (const expression of LARGE) {
     assert.ok(user + system < CPU_MICROSECONDS_MAX, `${user + system} µs`);
   });
 }
+
+test("the least cost of an expression is what it costs where it looks at as little as it may", () => {
+  const least: readonly (readonly [source: string, bindings: object])[] = [
+    ["[1, 2, 3].map(x, x + 1).size()", {}],
+    ["cel.bind(two, [1, 2], two.map(x, two.map(y, x * y))).size()", {}],
+    ["(lists.range(20) + [1]).filter(x, x > 3).size()", {}],
+    ["[1, 2, 3].all(x, x > 1)", {}],
+    ["numbers.exists(n, n > 0) && turns.size() > 0", { numbers: [], turns: [] }],
+    ["numbers.size() > 0 && lists.range(1000).exists(x, x < 0)", { numbers: [] }],
+    ["numbers.size() > 0 ? lists.range(1000) : [1]", { numbers: [] }],
+    ["{'a': 1, 'b': [2, 3]}.map(k, k)", {}],
+    ["[3, 1, 2].sortBy(x, x).map(x, x)", {}],
+  ];
+  for (const [source, given] of least) {
+    const program = environment.compile(source, ["dyn"]);
+    const { cost } = program.evaluateWithin({ ...bindings, ...given }, 1_000_000);
+    assert.ok(program.leastCost > 0 && program.leastCost <= cost, source);
+    // What functions cost by the sizes of what they are given is not counted.
+    assert.ok(
+      cost - program.leastCost <= 0.25 * cost,
+      `${source}: ${program.leastCost} of ${cost}`,
+    );
+  }
+});

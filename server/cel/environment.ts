@@ -28,6 +28,7 @@ import { STRINGS } from "./functions/strings.js";
 import { TIME } from "./functions/time.js";
 import { URLS } from "./functions/urls.js";
 import { VERSIONS } from "./functions/versions.js";
+import { leastCost } from "./least-cost.js";
 import { parse } from "./parser.js";
 import { plan } from "./planner.js";
 import { selectedPaths } from "./references.js";
@@ -107,6 +108,8 @@ export interface CelProgram {
   readonly type: Type;
   /** The most that an evaluation can cost; infinite where there is no telling. */
   readonly estimatedCostMax: number;
+  /** The least that an evaluation with a value costs. */
+  readonly leastCost: number;
   /** Whether the expression selects this path anywhere, e.g. ["claims", "email"]. */
   references(path: readonly string[]): boolean;
   /**
@@ -201,6 +204,7 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
           resultType: formatType(type),
           type,
           estimatedCostMax: estimateCost(root, { variables, limits: sizeLimits, patterns }),
+          leastCost: leastCost(root),
           references: (path) =>
             paths.some((found) => path.every((part, index) => found[index] === part)),
           evaluate: (bindings) => evaluateWithin(bindings, costLimit).value,

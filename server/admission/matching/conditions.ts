@@ -17,7 +17,7 @@ export interface Condition extends WrittenCondition {
 }
 
 /** What all conditions of one rule may cost for one write: a quarter of the budget of a policy. */
-const CONDITIONS_COST_MAX = 2_500_000;
+export const CONDITIONS_COST_MAX = 2_500_000;
 
 export type ConditionsVerdict =
   | { readonly matches: true }

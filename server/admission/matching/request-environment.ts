@@ -23,10 +23,13 @@ import { kindVersionOf, type ServedResource } from "../../kinds/served-resource.
 import type { AdmissionAttributes } from "../admission.js";
 import type { WriteSubject } from "./write-subject.js";
 
-const COMMON: Readonly<Record<string, CelType>> = {
+const OF_WRITE: Readonly<Record<string, CelType>> = {
   object: "dyn",
   oldObject: "dyn",
   request: { object: "kubernetes.AdmissionRequest" },
+};
+
+const AUTHORIZER: Readonly<Record<string, CelType>> = {
   authorizer: { known: parseType(AUTHORIZER_TYPE) },
   "authorizer.requestResource": { known: parseType(RESOURCE_CHECK_TYPE) },
 };
@@ -99,18 +102,26 @@ const TYPES: readonly CelObjectType[] = [
 
 /** Of match conditions of webhooks. */
 export function createConditionEnvironment(): CelEnvironment {
-  return createCelEnvironment({ variables: COMMON, types: TYPES });
+  return createCelEnvironment({ variables: { ...OF_WRITE, ...AUTHORIZER }, types: TYPES });
 }
 
-/** Of policies, with what the policy itself declares. */
-export function createPolicyEnvironment(
-  own: Readonly<Record<string, CelType>>,
-  ownTypes: readonly CelObjectType[] = [],
-  makesObjects = false,
-): CelEnvironment {
+/** What a policy itself declares. */
+export interface PolicyEnvironmentOptions {
+  readonly variables: Readonly<Record<string, CelType>>;
+  readonly types: readonly CelObjectType[];
+  readonly makesObjects: boolean;
+  readonly hasAuthorizer: boolean;
+}
+
+export function createPolicyEnvironment({
+  variables,
+  types,
+  makesObjects,
+  hasAuthorizer,
+}: PolicyEnvironmentOptions): CelEnvironment {
   return createCelEnvironment({
-    variables: { ...COMMON, ...NAMESPACE, ...own },
-    types: [...TYPES, ...ownTypes],
+    variables: { ...OF_WRITE, ...(hasAuthorizer && AUTHORIZER), ...NAMESPACE, ...variables },
+    types: [...TYPES, ...types],
     ...(makesObjects && { structs: mutationStructs }),
   });
 }

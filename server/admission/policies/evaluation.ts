@@ -10,9 +10,9 @@ import { rethrowAwaited } from "../matching/authorizer-answers.js";
 import type { AuditAnnotation, Compiled, Policy, Validation } from "./policy.js";
 
 /** What one evaluation of a policy may cost in all; upstream's. */
-const POLICY_COST_MAX = 10_000_000;
+export const POLICY_COST_MAX = 10_000_000;
 /** And one expression of it. */
-const EXPRESSION_COST_MAX = 1_000_000;
+export const EXPRESSION_COST_MAX = 1_000_000;
 /** Longer messages are no messages. */
 const MESSAGE_BYTES_MAX = 5 * 1024;
 const ANNOTATION_BYTES_MAX = 10 * 1024;

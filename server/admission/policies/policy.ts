@@ -139,13 +139,15 @@ export function readPolicy(object: ApiObject, isStatic = false): Policy {
   const environments = new PolicyEnvironments(spec);
   const compile = (expression: string, types: readonly CelType[]) =>
     lazily(() => environments.whole.compile(expression, types));
+  const compileMessage = (expression: string) =>
+    lazily(() => environments.messages.compile(expression, ["string"]));
   const validations = (spec.validations ?? []).map((written): Validation => {
     const { expression, message, messageExpression, reason } = written;
     return {
       expression,
       program: compile(expression, ["bool"]),
       message: message ?? "",
-      messageProgram: messageExpression ? compile(messageExpression, ["string"]) : undefined,
+      messageProgram: messageExpression ? compileMessage(messageExpression) : undefined,
       reason: reason || REASON_DEFAULT,
     };
   });
@@ -199,6 +201,7 @@ export class PolicyEnvironments {
   readonly #own: PolicyDeclarations;
   readonly #hasMutations: boolean;
   #whole: CelEnvironment | undefined;
+  #messages: CelEnvironment | undefined;
 
   /** @param own default: objects of any type */
   constructor({ paramKind, variables, mutations }: PolicySpec, own?: PolicyDeclarations) {
@@ -208,18 +211,29 @@ export class PolicyEnvironments {
     const made: Variable[] = [];
     for (const { name, expression } of variables ?? []) {
       const before = [...made];
-      const program = lazily(() => this.#withVariables(before).compile(expression, ["dyn"]));
+      const program = lazily(() =>
+        this.#withVariables(before, { hasAuthorizer: true }).compile(expression, ["dyn"]),
+      );
       made.push({ name, expression, program });
     }
     this.variables = made;
   }
 
   get whole(): CelEnvironment {
-    this.#whole ??= this.#withVariables(this.variables);
+    this.#whole ??= this.#withVariables(this.variables, { hasAuthorizer: true });
     return this.#whole;
   }
 
-  #withVariables(variables: readonly Variable[]): CelEnvironment {
+  /** Of message expressions, which ask no authorizer of their own. */
+  get messages(): CelEnvironment {
+    this.#messages ??= this.#withVariables(this.variables, { hasAuthorizer: false });
+    return this.#messages;
+  }
+
+  #withVariables(
+    variables: readonly Variable[],
+    { hasAuthorizer }: { readonly hasAuthorizer: boolean },
+  ): CelEnvironment {
     const fields = Object.fromEntries(
       variables.map(({ name, program }): [string, CelType] => {
         const compiled = program();
@@ -228,11 +242,20 @@ export class PolicyEnvironments {
     );
     const type = { name: VARIABLES_TYPE, fields };
     const variable = { object: VARIABLES_TYPE };
-    return this.#create({ ...this.#own.variables, variables: variable }, [type]);
+    return this.#create({ ...this.#own.variables, variables: variable }, [type], hasAuthorizer);
   }
 
-  #create(variables: Readonly<Record<string, CelType>>, types: readonly CelObjectType[] = []) {
-    return createPolicyEnvironment(variables, [...this.#own.types, ...types], this.#hasMutations);
+  #create(
+    variables: Readonly<Record<string, CelType>>,
+    types: readonly CelObjectType[] = [],
+    hasAuthorizer = true,
+  ) {
+    return createPolicyEnvironment({
+      variables,
+      types: [...this.#own.types, ...types],
+      makesObjects: this.#hasMutations,
+      hasAuthorizer,
+    });
   }
 }
 

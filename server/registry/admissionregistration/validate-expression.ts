@@ -1,24 +1,64 @@
-/** Expressions of rules: that they are there, and compile to what is wanted of them. */
-import { invalidValue, requiredValue } from "../../api/field-errors.js";
+/**
+ * Expressions of rules: that they are there, compile to what is wanted of them, and can be paid for.
+ *
+ * Objects have no known size here, so no upper bound of a cost would mean anything, and the existing API
+ * asks for none. What is refused is an expression that costs more than it may in every evaluation.
+ */
+import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
-import type { CelEnvironment, CelType } from "../../cel/environment.js";
+import type { CelEnvironment, CelProgram, CelType } from "../../cel/environment.js";
+import { budgetFactor } from "../../cel/over-budget.js";
 
+/** @returns the least that it takes of a budget which it shares; 0 where it does not compile */
 export function validateExpression(
   expression: Maybe<string>,
   types: readonly CelType[],
   field: string,
-  environment: CelEnvironment,
+  { environment, costMax }: { readonly environment: CelEnvironment; readonly costMax: number },
   errors: FieldError[],
-): void {
+): number {
   if ((expression ?? "").trim() === "") {
     errors.push(requiredValue(field, "expression is not specified"));
-    return;
+    return 0;
   }
+  let program: CelProgram;
   try {
-    environment.compile(expression as string, types);
+    program = environment.compile(expression as string, types);
   } catch (error) {
     const why = `compilation failed: ${(error as Error).message}`;
     errors.push(invalidValue(field, expression, why));
+    return 0;
   }
+  return validateCost(expression, program, field, costMax, errors);
+}
+
+/** @returns the least that it takes of a budget which it shares with others */
+export function validateCost(
+  expression: Maybe<string>,
+  { leastCost }: CelProgram,
+  field: string,
+  costMax: number,
+  errors: FieldError[],
+): number {
+  if (leastCost > costMax) {
+    const what = "estimated expression cost exceeds budget by factor of";
+    const why = `${what} ${budgetFactor(leastCost, costMax)} (try simplifying the expression)`;
+    errors.push(invalidValue(field, expression, why));
+  }
+  return Math.min(leastCost, costMax);
+}
+
+/** Of expressions that share one budget. @param whole what they are all together */
+export function validateTotalCost(
+  whole: string,
+  cost: number,
+  field: string,
+  costMax: number,
+  errors: FieldError[],
+): void {
+  if (cost <= costMax) return;
+  const what = `estimated expression cost total for ${whole} exceeds budget by factor of`;
+  const why = `${what} ${budgetFactor(cost, costMax)} (try simplifying the expressions)`;
+  errors.push(forbiddenField(field, why));
 }

@@ -2,6 +2,7 @@
  * Rules for admission policies and their bindings: every expression compiles in the environment that it
  * will be evaluated in, and says what is wanted of it.
  */
+import { EXPRESSION_COST_MAX, POLICY_COST_MAX } from "../../admission/policies/evaluation.js";
 import {
   mutationTypes,
   type ParamRef,
@@ -12,9 +13,9 @@ import {
 } from "../../admission/policies/policy.js";
 import {
   duplicateValue,
+  forbiddenField,
   invalidValue,
   requiredValue,
-  tooManyItems,
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -22,13 +23,14 @@ import type { FieldError } from "../../api/status.js";
 import {
   checkDnsLabel,
   checkDnsSubdomain,
+  checkPathSegmentName,
   checkQualifiedName,
 } from "../../api/validation-names.js";
 import { validateLabelSelector } from "../../api/validation-selectors.js";
 import type { Maybe } from "../../api/validation-values.js";
 import { validated } from "../generic/validated.js";
 import { withoutOldProblems } from "./old-problems.js";
-import { validateExpression } from "./validate-expression.js";
+import { validateCost, validateExpression, validateTotalCost } from "./validate-expression.js";
 import { validateConditions, validateRule } from "./validate-webhooks.js";
 
 interface StoredPolicy extends ApiObject {
@@ -52,6 +54,8 @@ const NOT_FOUND_ACTIONS = ["Allow", "Deny"];
 const REINVOCATIONS = ["IfNeeded", "Never"];
 const PATCH_TYPES = ["ApplyConfiguration", "JSONPatch"];
 const AUDIT_ANNOTATIONS_MAX = 20;
+const VALUE_EXPRESSION_BYTES_MAX = 5 * 1024;
+const WHOLE = "entire policy";
 const IDENTIFIER = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
 const RESERVED: ReadonlySet<string> = new Set([
   ...["true", "false", "null", "in", "as", "break", "const", "continue", "else", "for"],
@@ -93,6 +97,8 @@ function validateCommon(spec: PolicySpec, environments: PolicyEnvironments, erro
     if (program instanceof Error) {
       const why = `compilation failed: ${program.message}`;
       errors.push(invalidValue(`${field}.expression`, expression, why));
+    } else if (program !== undefined) {
+      validateCost(expression, program, `${field}.expression`, EXPRESSION_COST_MAX, errors);
     }
   });
 }
@@ -130,6 +136,9 @@ function validateMatchResources(
       validateRule(rule, at, errors);
       const names = new Set<string>();
       rule.resourceNames?.forEach((name, position) => {
+        for (const why of checkPathSegmentName(name, false)) {
+          errors.push(invalidValue(`${at}.resourceNames[${position}]`, name, why));
+        }
         if (names.has(name)) errors.push(duplicateValue(`${at}.resourceNames[${position}]`, name));
         names.add(name);
       });
@@ -150,10 +159,12 @@ function validateValidatingPolicy(policy: StoredPolicy): FieldError[] {
       requiredValue("spec.auditAnnotations", why),
     );
   }
+  let cost = 0;
   validations?.forEach((validation, index) => {
-    validateValidation(validation, `spec.validations[${index}]`, environments, errors);
+    cost += validateValidation(validation, `spec.validations[${index}]`, environments, errors);
   });
-  validateAnnotations(policy, environments, errors);
+  cost += validateAnnotations(policy, environments, errors);
+  validateTotalCost(WHOLE, cost, "spec.validations", POLICY_COST_MAX, errors);
   return errors;
 }
 
@@ -165,22 +176,19 @@ function validateValidation(
     reason,
   }: NonNullable<PolicySpec["validations"]>[number],
   field: string,
-  { whole }: PolicyEnvironments,
+  environments: PolicyEnvironments,
   errors: FieldError[],
-): void {
-  validateExpression(expression, ["bool"], `${field}.expression`, whole, errors);
+): number {
+  const budget = { environment: environments.whole, costMax: EXPRESSION_COST_MAX };
+  const cost = validateExpression(expression, ["bool"], `${field}.expression`, budget, errors);
   if (messageExpression !== undefined && messageExpression !== null && messageExpression !== "") {
     if (messageExpression.trim() === "") {
       const why = "must be non-empty if specified";
       errors.push(invalidValue(`${field}.messageExpression`, messageExpression, why));
     } else {
-      validateExpression(
-        messageExpression,
-        ["string"],
-        `${field}.messageExpression`,
-        whole,
-        errors,
-      );
+      const at = `${field}.messageExpression`;
+      const own = { ...budget, environment: environments.messages };
+      validateExpression(messageExpression, ["string"], at, own, errors);
     }
   }
   if (message) {
@@ -193,25 +201,25 @@ function validateValidation(
         invalidValue(`${field}.message`, message, "message must not contain line breaks"),
       );
     }
-  } else if (expression.includes("\n") && !messageExpression) {
-    const why = "message must be specified if expression contains line breaks";
-    errors.push(requiredValue(`${field}.message`, why));
   }
   if (reason && !REASONS.includes(reason)) {
     errors.push(unsupportedValue(`${field}.reason`, reason, REASONS));
   }
+  return cost;
 }
 
 function validateAnnotations(
   { metadata, spec }: StoredPolicy,
-  { whole }: PolicyEnvironments,
+  { whole: environment }: PolicyEnvironments,
   errors: FieldError[],
-): void {
+): number {
   const annotations = spec?.auditAnnotations ?? [];
   if (annotations.length > AUDIT_ANNOTATIONS_MAX) {
-    const count = annotations.length;
-    errors.push(tooManyItems("spec.auditAnnotations", count, AUDIT_ANNOTATIONS_MAX));
+    const why = `must not have more than ${AUDIT_ANNOTATIONS_MAX} auditAnnotations`;
+    errors.push(invalidValue("spec.auditAnnotations", annotations, why));
   }
+  const budget = { environment, costMax: EXPRESSION_COST_MAX };
+  let cost = 0;
   const keys = new Set<string>();
   annotations.forEach(({ key, valueExpression }, index) => {
     const field = `spec.auditAnnotations[${index}]`;
@@ -226,8 +234,12 @@ function validateAnnotations(
     if (keys.has(key)) errors.push(duplicateValue(`${field}.key`, key));
     keys.add(key);
     const at = `${field}.valueExpression`;
-    validateExpression(valueExpression, STRING_OR_NULL, at, whole, errors);
+    if (Buffer.byteLength((valueExpression ?? "").trim()) > VALUE_EXPRESSION_BYTES_MAX) {
+      const why = `must not exceed ${VALUE_EXPRESSION_BYTES_MAX} bytes in length`;
+      errors.push(requiredValue(at, why));
+    } else cost += validateExpression(valueExpression, STRING_OR_NULL, at, budget, errors);
   });
+  return cost;
 }
 
 function validateMutatingPolicy({ spec: stored }: StoredPolicy): FieldError[] {
@@ -243,25 +255,27 @@ function validateMutatingPolicy({ spec: stored }: StoredPolicy): FieldError[] {
   else if (!REINVOCATIONS.includes(reinvocationPolicy)) {
     errors.push(unsupportedValue("spec.reinvocationPolicy", reinvocationPolicy, REINVOCATIONS));
   }
+  let cost = 0;
   mutations?.forEach((mutation, index) => {
-    validateMutation(mutation, `spec.mutations[${index}]`, environments, errors);
+    cost += validateMutation(mutation, `spec.mutations[${index}]`, environments, errors);
   });
+  validateTotalCost(WHOLE, cost, "spec.mutations", POLICY_COST_MAX, errors);
   return errors;
 }
 
 function validateMutation(
   { patchType, applyConfiguration, jsonPatch }: NonNullable<PolicySpec["mutations"]>[number],
   field: string,
-  { whole }: PolicyEnvironments,
+  { whole: environment }: PolicyEnvironments,
   errors: FieldError[],
-): void {
+): number {
   if (!patchType) {
     errors.push(requiredValue(`${field}.patchType`));
-    return;
+    return 0;
   }
   if (!PATCH_TYPES.includes(patchType)) {
     errors.push(unsupportedValue(`${field}.patchType`, patchType, PATCH_TYPES));
-    return;
+    return 0;
   }
   const isPatch = patchType === "JSONPatch";
   const [own, other] = isPatch
@@ -270,18 +284,21 @@ function validateMutation(
   const [written, unwanted] = isPatch
     ? [jsonPatch, applyConfiguration]
     : [applyConfiguration, jsonPatch];
+  let cost = 0;
   if (!written) {
     errors.push(
       requiredValue(`${field}.${own}`, `must be specified when patchType is ${patchType}`),
     );
   } else {
     const at = `${field}.${own}.expression`;
-    validateExpression(written.expression, mutationTypes(isPatch), at, whole, errors);
+    const budget = { environment, costMax: EXPRESSION_COST_MAX };
+    cost = validateExpression(written.expression, mutationTypes(isPatch), at, budget, errors);
   }
   if (unwanted) {
     const why = `must not be specified when patchType is ${patchType}`;
     errors.push(invalidValue(`${field}.${other}`, "{...}", why));
   }
+  return cost;
 }
 
 function validateBinding(binding: StoredBinding, isValidating: boolean): FieldError[] {
@@ -306,12 +323,11 @@ function validateParamRef(
   const field = "spec.paramRef";
   if (name) {
     if (selector) {
-      errors.push(invalidValue(`${field}.name`, name, "name and selector are mutually exclusive"));
+      const why = "name and selector are mutually exclusive";
+      errors.push(forbiddenField(`${field}.name`, why), forbiddenField(`${field}.selector`, why));
     }
-    if (/[/%]/.test(name) || name === "." || name === "..") {
-      errors.push(
-        invalidValue(`${field}.name`, name, "may not be '.', '..' or contain '/' or '%'"),
-      );
+    for (const why of checkPathSegmentName(name, false)) {
+      errors.push(invalidValue(`${field}.name`, name, why));
     }
   } else if (!selector) {
     errors.push(requiredValue(field, "one of name or selector must be specified"));
@@ -331,7 +347,9 @@ function validateParamRef(
 
 function validateActions(actions: readonly string[], errors: FieldError[]): void {
   const field = "spec.validationActions";
-  if (actions.length === 0) errors.push(requiredValue(field));
+  if (actions.length === 0) {
+    errors.push(requiredValue(field, "at least one validation action is required"));
+  }
   actions.forEach((action, index) => {
     const at = `${field}[${index}]`;
     if (!ACTIONS.includes(action)) errors.push(unsupportedValue(at, action, ACTIONS));

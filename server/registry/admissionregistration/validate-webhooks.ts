@@ -1,11 +1,12 @@
 /** Rules for webhook configurations: whom to ask about what, and where they are. */
 
+import { CONDITIONS_COST_MAX } from "../../admission/matching/conditions.js";
 import { createConditionEnvironment } from "../../admission/matching/request-environment.js";
 import {
   duplicateValue,
-  forbiddenField,
   invalidValue,
   requiredValue,
+  tooManyItems,
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -21,7 +22,7 @@ import type { CelEnvironment } from "../../cel/environment.js";
 import type { WebhookClientConfig } from "../../client/webhook-places.js";
 import { type Rules, validated } from "../generic/validated.js";
 import { withoutOldProblems } from "./old-problems.js";
-import { validateExpression } from "./validate-expression.js";
+import { validateExpression, validateTotalCost } from "./validate-expression.js";
 
 interface Configuration extends ApiObject {
   webhooks?: Maybe<readonly Webhook[]>;
@@ -235,7 +236,7 @@ function validateUrlPath(path: string, field: string, errors: FieldError[]): voi
   });
 }
 
-/** Names, number, and that each compiles. */
+/** Names, number, that each compiles, and that all can be paid for. */
 export function validateConditions(
   conditions: NonNullable<NonNullable<Webhook["matchConditions"]>>,
   field: string,
@@ -243,19 +244,24 @@ export function validateConditions(
   errors: FieldError[],
 ): void {
   if (conditions.length > CONDITIONS_MAX) {
-    const why = `must have at most ${CONDITIONS_MAX} items`;
-    errors.push(forbiddenField(field, why));
+    errors.push(tooManyItems(field, conditions.length, CONDITIONS_MAX));
   }
+  const budget = { environment, costMax: CONDITIONS_COST_MAX };
+  let cost = 0;
   const names = new Set<string>();
   conditions.forEach(({ name, expression }, index) => {
     const at = `${field}[${index}].expression`;
     if ((expression ?? "").trim() === "") errors.push(requiredValue(at));
-    else validateExpression(expression, ["bool"], at, environment, errors);
-    if (name === "") return;
+    else cost += validateExpression(expression, ["bool"], at, budget, errors);
+    if (name === "") {
+      errors.push(requiredValue(`${field}[${index}].name`));
+      return;
+    }
     validateLabelKey(name, `${field}[${index}].name`, errors);
     if (names.has(name)) errors.push(duplicateValue(`${field}[${index}].name`, name));
     names.add(name);
   });
+  validateTotalCost("all match conditions", cost, field, CONDITIONS_COST_MAX, errors);
 }
 
 function validateReviewVersions(hook: Webhook, field: string, errors: FieldError[]): void {

@@ -3,8 +3,10 @@
  * no more, in the worst object that fits into a request: one evaluation, times how often its place can
  * occur in one object.
  */
+
 import { forbiddenField, internalProblem, invalidValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
+import { budgetFactor } from "../../cel/over-budget.js";
 import { compileRules } from "../compiled-rules.js";
 import type { JsonSchema, ValidationRule } from "../json-schema.js";
 import { bytesMinOf, countMax } from "../rule-types.js";
@@ -130,12 +132,5 @@ function shownRule(rule: ValidationRule): object {
 }
 
 function overBudget(what: string, cost: number, max: number): string {
-  const excess = cost / max;
-  const factor =
-    excess > 100
-      ? "more than 100x"
-      : excess < 1.5
-        ? `${excess.toFixed(6)}x`
-        : `${excess.toFixed(1)}x`;
-  return `${what} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
+  return `${what} exceeds budget by factor of ${budgetFactor(cost, max)} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
 }
