@@ -77,6 +77,7 @@ export class HeldBytes {
   /** It turned out to be another number of bytes; nobody is stopped who has begun. */
   resize(bytes: number): void {
     if (!this.#isHeld) return;
+    assert(Number.isInteger(bytes), "ClaimsAreWholeBytes");
     const difference = bytes - this.#bytes;
     this.#bytes = bytes;
     this.#owner.giveBack(this.#account, -difference);
@@ -134,6 +135,8 @@ export class AnswerMemory {
     { flow, bytes, isExempt }: Claim,
     signal: () => AbortSignal,
   ): HeldBytes | MemoryDenial | Promise<HeldBytes | MemoryDenial> {
+    // Parts of bytes would not add up to nothing again.
+    assert(Number.isInteger(bytes), "ClaimsAreWholeBytes");
     const account = this.#accountOf(flow);
     if (isExempt || (this.#waiters.length === 0 && this.#mayBegin(account, bytes) === "yes")) {
       return this.#hold(account, bytes);

@@ -235,6 +235,20 @@ test("an answer claims what it holds at most, and small ones claim nothing", () 
   assert.deepEqual([1_000, 10 ** 6].map(objectMemory), [0, 2 * 10 ** 6]);
 });
 
+test("a page claims whole bytes, so that what is given back is what was held", () => {
+  const sizes = [7, 30, 90, 110, 700].map((size) => ({ size, bytes: size * 31_007 + 1 }));
+
+  const claims = sizes.map((size) =>
+    listMemory(parseRequestInfo("GET", `${PODS}?limit=6`), () => size, false),
+  );
+
+  assert.ok(claims.every((bytes) => bytes > 0));
+  assert.deepEqual(
+    claims.filter((bytes) => !Number.isInteger(bytes)),
+    [],
+  );
+});
+
 test("one request takes no more than a part of its level", () => {
   const control = openControl(600);
 

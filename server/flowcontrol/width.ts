@@ -52,7 +52,7 @@ export function objectMemory(length: number): number {
   return length < CLAIMED_BYTES_MIN ? 0 : 2 * length;
 }
 
-/** Bytes of objects that a request has to look at and send; of a page, about. */
+/** Whole bytes of objects that a request has to look at and send; of a page, about. */
 function listedBytes(info: RequestInfo, collection: SizeOf): number {
   const isList = info.verb === "list" || info.verb === "deletecollection";
   if (!isList && !(info.verb === "watch" && beginsWithState(info))) return 0;
@@ -60,7 +60,7 @@ function listedBytes(info: RequestInfo, collection: SizeOf): number {
   if (info.name !== "") return 0;
   const { size = 0, bytes = 0 } = collection(info.namespace) ?? {};
   const limit = Number.parseInt(info.query.get("limit") ?? "", 10);
-  return isList && limit > 0 && limit < size ? (bytes / size) * limit : bytes;
+  return isList && limit > 0 && limit < size ? Math.ceil((bytes / size) * limit) : bytes;
 }
 
 /** Whether the watch sends all objects before it tells of changes (S1-WATCH). */
