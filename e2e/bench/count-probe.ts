@@ -17,14 +17,20 @@ export interface Counted {
   /** Bytes of V8's heap; only true when nothing was collected. */
   readonly bytes: number;
   readonly collections: number;
+  /** Calls by function, where COUNT_PROBE_FUNCTIONS asks for them. */
+  readonly functions?: Readonly<Record<string, number>>;
 }
 
 interface CoveredScript {
   readonly url: string;
-  readonly functions: readonly { readonly ranges: readonly { readonly count: number }[] }[];
+  readonly functions: readonly {
+    readonly functionName: string;
+    readonly ranges: readonly { readonly count: number; readonly startOffset: number }[];
+  }[];
 }
 
 const file = process.env.COUNT_PROBE ?? "";
+const byFunction = process.env.COUNT_PROBE_FUNCTIONS === "true";
 const session = new Session();
 const collected = { count: 0 };
 const before = { bytes: 0 };
@@ -38,7 +44,14 @@ session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false
 
 process.on("SIGUSR2", () => {
   const bytes = process.memoryUsage().heapUsed - before.bytes;
-  const counts = { bytes, collections: collected.count, calls: takeCalls() };
+  const functions = takeCalls();
+  const calls = Object.values(functions).reduce((sum, count) => sum + count, 0);
+  const counts: Counted = {
+    bytes,
+    collections: collected.count,
+    calls,
+    ...(byFunction ? { functions } : {}),
+  };
   appendFileSync(file, `${JSON.stringify(counts)}\n`);
   // What was counted until here is gone, so the next measurement begins with an empty new space.
   (globalThis as { gc?: () => void }).gc?.();
@@ -49,13 +62,21 @@ process.on("SIGUSR2", () => {
   });
 });
 
-function takeCalls(): number {
-  let calls = 0;
+/** What was called since the last time, by place. */
+function takeCalls(): Record<string, number> {
+  const calls: Record<string, number> = {};
   session.post("Profiler.takePreciseCoverage", (error, answer) => {
     if (error !== null) throw error;
     for (const { url, functions } of answer.result as readonly CoveredScript[]) {
       if (!url.includes("/dist/s")) continue;
-      for (const { ranges } of functions) calls += ranges[0]?.count ?? 0;
+      const module = url.slice(url.indexOf("/dist/") + "/dist/".length);
+      for (const { functionName, ranges } of functions) {
+        const count = ranges[0]?.count ?? 0;
+        if (count === 0) continue;
+        const name = functionName === "" ? `at ${ranges[0]?.startOffset}` : functionName;
+        const place = `${module} ${name}`;
+        calls[place] = (calls[place] ?? 0) + count;
+      }
     }
   });
   return calls;

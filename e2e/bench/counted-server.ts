@@ -64,6 +64,7 @@ export async function startCountedServer(): Promise<CountedServer> {
   return {
     server,
     async count(operations, run) {
+      let functions: Counted["functions"];
       let [calls, bytes, collections] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0];
       for (let round = 0; round < ROUNDS; round++) {
         await take();
@@ -72,15 +73,23 @@ export async function startCountedServer(): Promise<CountedServer> {
         // What runs by the clock is no part of it, however long a slow machine takes.
         const share = (performance.now() - startedAtMs) / IDLE_MS;
         const counted = await take();
+        functions = perOperation(counted.functions, operations) ?? functions;
         calls = Math.min(calls, (counted.calls - before.calls * share) / operations);
         bytes = Math.min(bytes, (counted.bytes - before.bytes * share) / operations);
         collections = Math.max(collections, counted.collections);
       }
-      return { calls, bytes, collections };
+      return { calls, bytes, collections, ...(functions === undefined ? {} : { functions }) };
     },
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
     },
   };
+}
+
+function perOperation(functions: Counted["functions"], operations: number): Counted["functions"] {
+  if (functions === undefined) return undefined;
+  return Object.fromEntries(
+    Object.entries(functions).map(([place, calls]) => [place, calls / operations]),
+  );
 }

@@ -3,6 +3,7 @@
  * another on one connection, so that nothing is shared and the counts are the same each time.
  *
  *   node dist/e2e/bench/counts.js
+ *   COUNT_PROBE_FUNCTIONS=true node dist/e2e/bench/counts.js   and which functions they call how often
  */
 import { metric } from "../promises/gauge.js";
 import { CONFIG_MAPS, configMap } from "../promises/raw-client.js";
@@ -126,8 +127,20 @@ function openWatches({ server }: CountedServer): Promise<number> {
 }
 
 if (process.argv[1]?.endsWith("/bench/counts.js")) {
-  for (const [name, { calls, bytes, collections }] of Object.entries(await countAll(false))) {
+  const counts = await countAll(false);
+  for (const [name, { calls, bytes, collections }] of Object.entries(counts)) {
     const cells = [calls.toFixed(1), bytes.toFixed(0), String(collections)];
     process.stdout.write(`${name.padEnd(26)}${cells.map((cell) => cell.padStart(10)).join("")}\n`);
   }
+  for (const [name, { functions }] of Object.entries(counts)) {
+    if (functions !== undefined) process.stdout.write(`\n${name}\n${listOf(functions)}`);
+  }
+}
+
+function listOf(functions: Readonly<Record<string, number>>): string {
+  return Object.entries(functions)
+    .filter(([, calls]) => calls >= 0.05)
+    .sort(([one, a], [other, b]) => b - a || (one < other ? -1 : 1))
+    .map(([place, calls]) => `${calls.toFixed(2).padStart(9)}  ${place}\n`)
+    .join("");
 }

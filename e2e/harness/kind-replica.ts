@@ -63,7 +63,7 @@ export function openKindReplica(options: {
     const parts = { ...common, security, serverAddress };
     const access = opened.use(await openAccess(parts));
     observeKinds(access, facts);
-    const tracing = { steps: undefined, async [Symbol.asyncDispose]() {} };
+    const tracing = { steps: {}, async [Symbol.asyncDispose]() {} };
     const { verbosity } = createSilentLog();
     const build = { version: "0.0.0", commit: "", buildDate: "" };
     const serving = opened.use(await openServing({ ...parts, build, verbosity, tracing, access }));

@@ -4,6 +4,7 @@
  * asks nobody.
  */
 import { once } from "node:events";
+import type { Next } from "koa";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
@@ -12,7 +13,7 @@ import { serviceUnavailable } from "../api/status.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import { type Barrier, reachNow } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
-import type { RequestMiddleware } from "../request/request-state.js";
+import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
 import type { ApiServices, Availability, RemoteService } from "./api-services.js";
 import { passOn } from "./proxy.js";
 import type { RemoteDocuments } from "./remote-documents.js";
@@ -44,14 +45,21 @@ export function withAggregation({
   catalog,
   freshness,
 }: AggregationParts): RequestMiddleware {
-  return async function aggregation(ctx, next) {
+  return function aggregation(ctx, next) {
+    const asked = groupVersionOf(ctx.state.info);
+    if (asked === undefined) return next();
+    const entry = services.find(asked.group, asked.version);
+    const isLocal = catalog.current.groupVersion(asked.group, asked.version) !== undefined;
+    return entry === undefined && isLocal ? next() : askOther(ctx, next, asked);
+  };
+
+  async function askOther(
+    ctx: RequestContext,
+    next: Next,
+    { group, version }: GroupVersion,
+  ): Promise<void> {
     const { state } = ctx;
-    const asked = groupVersionOf(state.info);
-    if (asked === undefined) return await next();
-    const { group, version } = asked;
     let entry = services.find(group, version);
-    const isLocal = catalog.current.groupVersion(group, version) !== undefined;
-    if (entry === undefined && isLocal) return await next();
     // It may have come, gone or changed by a write that this replica has not seen.
     if (!state.isFresh) {
       await reachNow(freshness, state);
@@ -60,7 +68,7 @@ export function withAggregation({
     if (entry === undefined) return await next();
     if (entry.availability?.isAvailable === false) throw serviceUnavailable("service unavailable");
     await passOn(ctx, servers.of(entry.service));
-  };
+  }
 }
 
 /** Of a resource, and of the document of a group-version itself. */

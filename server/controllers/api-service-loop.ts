@@ -22,11 +22,14 @@ export interface LocalGroupVersion {
 
 export interface ApiServiceLoopOptions extends LoopParts {
   readonly naming: Naming;
-  /** What is served now. */
+  /** What is served now; the same value as long as it is the same. */
   readonly served: () => readonly LocalGroupVersion[];
 }
 
-/** Definitions come and go without an APIService being written; this is how soon they are noticed. */
+/**
+ * Definitions come and go without an APIService being written; this is how soon they are noticed. As long as
+ * neither changes, nothing is looked at.
+ */
 const INTERVAL_MS = 1_000;
 
 /** Keeps them right until the signal aborts. Runs in the process that leads. */
@@ -38,24 +41,32 @@ export async function runApiServices(
   const resource = apiServicesOf(objects, naming);
   if (resource === undefined) return;
   const label = `kube-aggregator.${naming.labelDomain}/automanaged`;
+  const work = { ...parts, resource, label, signal };
+  /** What was served at the last look, since which nobody has written an APIService. */
+  let seen: readonly LocalGroupVersion[] | undefined;
   await runSyncLoop(
     {
       ...parts,
       name: "api-services",
-      watches: [{ resource, concerns: () => true }],
+      watches: [
+        {
+          resource,
+          concerns() {
+            seen = undefined;
+            return true;
+          },
+        },
+      ],
       intervalMs: INTERVAL_MS,
       async sync() {
-        const wanted = new Map(served().map((one) => [`${one.version}.${one.group}`, one]));
-        for (const existing of objects.list(resource, "")) {
-          const name = existing.metadata.name ?? "";
-          if (existing.metadata.labels?.[label] === undefined || wanted.has(name)) continue;
-          const key = { namespace: "", name };
-          const { uid } = existing.metadata;
-          const options = { propagationPolicy: "Background" as const, ...(uid && { uid }) };
-          await objects.remove(resource, key, options, signal);
-        }
-        for (const [name, one] of wanted) {
-          await ensure({ ...parts, resource, label, signal }, name, one);
+        const now = served();
+        if (now === seen) return undefined;
+        seen = now;
+        try {
+          await keepUp(work, now);
+        } catch (error) {
+          seen = undefined;
+          throw error;
         }
         return undefined;
       },
@@ -68,6 +79,20 @@ interface Work extends LoopParts {
   readonly resource: ControlledResource;
   readonly label: string;
   readonly signal: AbortSignal;
+}
+
+async function keepUp(work: Work, served: readonly LocalGroupVersion[]): Promise<void> {
+  const { objects, resource, label, signal } = work;
+  const wanted = new Map(served.map((one) => [`${one.version}.${one.group}`, one]));
+  for (const existing of objects.list(resource, "")) {
+    const name = existing.metadata.name ?? "";
+    if (existing.metadata.labels?.[label] === undefined || wanted.has(name)) continue;
+    const key = { namespace: "", name };
+    const { uid } = existing.metadata;
+    const options = { propagationPolicy: "Background" as const, ...(uid && { uid }) };
+    await objects.remove(resource, key, options, signal);
+  }
+  for (const [name, one] of wanted) await ensure(work, name, one);
 }
 
 async function ensure(

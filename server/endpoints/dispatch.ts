@@ -89,7 +89,7 @@ export function withResourceVerbs({
 /** Definitions that one write may outlive before it is decided. */
 const DEFINITION_CHANGES_MAX = 16;
 
-async function handle(
+function handle(
   ctx: RequestContext,
   resource: RootResource | undefined,
   handlers: VerbHandlers,
@@ -108,8 +108,8 @@ async function handle(
   }
   if (target.fact.deprecation !== undefined) state.noteDeprecation(target.fact.deprecation);
   const { trace } = state;
-  if (trace?.isDetailed !== true) return await answer(ctx, target, handlers);
-  await inSpan(trace, SPAN_NAMES[info.verb] ?? info.verb, () => answer(ctx, target, handlers));
+  if (trace?.isDetailed !== true) return answer(ctx, target, handlers);
+  return inSpan(trace, SPAN_NAMES[info.verb] ?? info.verb, () => answer(ctx, target, handlers));
 }
 
 /** The existing server's. */
@@ -124,20 +124,20 @@ const SPAN_NAMES: Readonly<Record<string, string>> = {
   deletecollection: "DeleteCollection",
 };
 
-async function answer(
+function answer(
   ctx: RequestContext,
   target: ServedResource,
   handlers: VerbHandlers,
 ): Promise<void> {
   const { info } = ctx.state;
-  if (target.form === "computed") return await handlers.computed(ctx, target);
-  if (target.form === "connect") return await handlers.connect(ctx, target);
-  if (info.verb === "create") return await handlers.create(ctx, target);
+  if (target.form === "computed") return handlers.computed(ctx, target);
+  if (target.form === "connect") return handlers.connect(ctx, target);
+  if (info.verb === "create") return handlers.create(ctx, target);
   const handler = handlers[
     info.verb as Exclude<keyof VerbHandlers, "create" | "computed" | "connect">
   ] as VerbHandler | undefined;
   if (handler === undefined || !isStored(target)) throw methodNotAllowed();
-  await handler(ctx, target);
+  return handler(ctx, target);
 }
 
 /** Whether a path names something that is served; metrics take labels only from those. */

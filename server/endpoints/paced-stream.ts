@@ -29,7 +29,7 @@ const PATIENCE_MS_MAX = 2 ** 31 - 1;
 export function listPace({ state }: Pick<RequestContext, "state">): Pace {
   return {
     patienceMs: () => Math.min(PATIENCE_MS_MAX, state.deadlineMs - performance.now()),
-    stalled: () => state.seats?.release(),
+    stalled: () => state.seats?.release(performance.now()),
   };
 }
 

@@ -52,6 +52,13 @@ export interface Place {
   readonly levelUid: string;
 }
 
+/** What asks for seats; told where it belongs before anything is decided. */
+export interface FlowRequest {
+  readonly user: UserInfo;
+  readonly info: RequestInfo;
+  place?: Place | undefined;
+}
+
 /** What a request may do now. */
 export type Entry =
   | { readonly type: "seated"; readonly seats: HeldSeats }
@@ -156,17 +163,12 @@ export class FlowControl {
 
   /**
    * @param width seats that the request would take; cut to what one request may take of its level
-   * @param note told where the request belongs, before anything is decided
    */
-  enter(
-    { user, info }: { readonly user: UserInfo; readonly info: RequestInfo },
-    width: number,
-    nowMs: number,
-    note: (place: Place) => void,
-  ): Entry {
+  enter(request: FlowRequest, width: number, nowMs: number): Entry {
+    const { user, info } = request;
     const schema = this.#schemaOf(user, info);
     const { setting, level } = schema;
-    note(schema.place);
+    request.place = schema.place;
     const seatsMax = Math.min(WIDTH_MAX, Math.max(1, Math.ceil(level.nominal * WIDTH_MAX_PART)));
     const seatsWanted = Math.min(Math.max(1, width), seatsMax);
     const { patienceMs } = this.#options;

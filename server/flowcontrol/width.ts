@@ -13,7 +13,7 @@ const WATCHERS_PER_SEAT = 10;
 const SECONDS_PER_EVENT = 0.005;
 
 /** Smaller answers and bodies are not worth a claim: thousands of them fit into a few megabytes. */
-const CLAIMED_BYTES_MIN = 64 * 1024;
+export const CLAIMED_BYTES_MIN = 64 * 1024;
 /** What a list holds that goes out piece by piece: its text, that compressed, and its cipher. */
 const HELD_BY_LIST_MAX = 3 * 288 * 1024;
 /** Body, its values, the object in its stored form, and the answer. */
@@ -47,9 +47,9 @@ export function bodyMemory(length: number | undefined): number {
   return bytes < CLAIMED_BYTES_MIN ? 0 : HELD_PER_BODY_BYTE * bytes;
 }
 
-/** Of one object that is answered as a whole. 0 = not worth a claim */
+/** Of one object that is answered as a whole. */
 export function objectMemory(length: number): number {
-  return length < CLAIMED_BYTES_MIN ? 0 : 2 * length;
+  return 2 * length;
 }
 
 /** Whole bytes of objects that a request has to look at and send; of a page, about. */

@@ -4,29 +4,28 @@
  * records are found. Failures of ours have lines of their own (recovery.ts).
  */
 import type { Logger } from "../../storage/base/logger.js";
-import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import type { RequestContext } from "../request/request-state.js";
 import { shownUri } from "../request/shown-uri.js";
 import type { Verbosity } from "../request/verbosity.js";
-import { onResponseEnd, responseBytes } from "./response-end.js";
+import type { EndNote } from "./request-end.js";
+import { responseBytes } from "./response-end.js";
 
 /** Longer ones are cut. */
 const USER_AGENT_CHARS_MAX = 256;
 
-export function withAccessLog(options: {
+export function accessLog(options: {
   readonly logger: Logger;
   readonly verbosity: Pick<Verbosity, "logsRequests">;
-}): RequestMiddleware {
+}): EndNote {
   const { logger, verbosity } = options;
-  return function accessLog(ctx, next) {
-    if (!verbosity.logsRequests) return next();
-    return next().then(() => onResponseEnd(ctx, () => logger.info(describe(ctx), "HTTP")));
+  return (ctx, durationMs) => {
+    if (verbosity.logsRequests) logger.info(describe(ctx, durationMs), "HTTP");
   };
 }
 
-function describe(ctx: RequestContext): Record<string, unknown> {
+function describe(ctx: RequestContext, latencyMs: number): Record<string, unknown> {
   const { state, req } = ctx;
   const info = state.infoIfKnown;
-  const latencyMs = performance.now() - state.receivedAtMs;
   const { remoteAddress = "", remotePort } = req.socket ?? {};
   return {
     verb: (info?.verb || ctx.method).toUpperCase(),

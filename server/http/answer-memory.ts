@@ -8,14 +8,10 @@
  */
 import { tooManyRequests } from "../api/status.js";
 import { type AnswerMemory, HeldBytes, type MemoryDenial } from "../flowcontrol/answer-memory.js";
-import { bodyMemory, objectMemory } from "../flowcontrol/width.js";
+import { bodyMemory, CLAIMED_BYTES_MIN, objectMemory } from "../flowcontrol/width.js";
+import { type Gate, gate } from "../request/gate.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
-import type {
-  AnswerKeeper,
-  RequestContext,
-  RequestMiddleware,
-  RequestState,
-} from "../request/request-state.js";
+import type { AnswerKeeper, RequestContext, RequestState } from "../request/request-state.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { Metrics } from "./metrics.js";
 
@@ -27,21 +23,16 @@ export interface AnswerMemoryParts {
   readonly metrics: Pick<Metrics, "countTermination">;
 }
 
-export function withAnswerMemory(parts: AnswerMemoryParts): RequestMiddleware {
+export function withAnswerMemory(parts: AnswerMemoryParts): Gate {
   const keeper: AnswerKeeper = {
-    hold(ctx, length) {
-      const bytes = objectMemory(length);
-      return bytes === 0 ? undefined : hold(ctx, bytes, parts);
-    },
+    bytesMin: CLAIMED_BYTES_MIN,
+    hold: (ctx, length) => hold(ctx, objectMemory(length), parts),
   };
-  return function answerMemory(ctx, next) {
-    const { state } = ctx;
-    state.answers = keeper;
+  return gate(function answerMemory(ctx) {
+    ctx.state.answers = keeper;
     const bytes = claimOf(ctx, parts);
-    if (bytes === 0) return next();
-    const holding = hold(ctx, bytes, parts);
-    return holding === undefined ? next() : holding.then(next);
-  };
+    return bytes === 0 ? undefined : hold(ctx, bytes, parts);
+  });
 }
 
 function claimOf(ctx: RequestContext, { listMemory }: AnswerMemoryParts): number {

@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import Koa, { type Next } from "koa";
 import type { Logger } from "../../storage/base/logger.js";
+import { type Check, isGate } from "../request/gate.js";
 import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
 
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
@@ -15,12 +16,13 @@ export function createApplication(
   logger: Logger,
 ): RequestListener {
   const app = new Koa<RequestState>();
+  const run = composeChain(chain);
   return (request, response) => {
     // A response that fails on its way has no other listener; its request sees `close`.
     response.on("error", ignore);
     response.statusCode = 404;
     const ctx = app.createContext(request, response) as RequestContext;
-    runChain(chain, ctx).then(
+    run(ctx).then(
       () => respond(ctx),
       (error: unknown) => {
         // The chain answers all errors itself, so this is a defect of the chain.
@@ -31,16 +33,44 @@ export function createApplication(
   };
 }
 
-/** Runs the steps in order, each with the way to the next. */
-async function runChain(steps: readonly RequestMiddleware[], ctx: RequestContext): Promise<void> {
-  const next = (at: number): Promise<void> => {
-    const step = steps[at];
-    // Steps that add nothing of their own throw at once; those around them are async and catch it.
-    return step === undefined
-      ? Promise.resolve()
-      : step(ctx as Parameters<typeof step>[0], (() => next(at + 1)) as Next);
+type Run = (ctx: RequestContext) => Promise<void>;
+
+/** One function of the steps in order. Gates beside one another are run in a loop, without a `next`. */
+function composeChain(steps: readonly RequestMiddleware[]): Run {
+  let run: Run = () => Promise.resolve();
+  let checks: Check[] = [];
+  for (const step of steps.toReversed()) {
+    if (isGate(step)) {
+      checks.unshift(step.check);
+      continue;
+    }
+    run = withStep(step, behind(checks, run));
+    checks = [];
+  }
+  const first = behind(checks, run);
+  // The first step may throw at once; whoever runs the chain knows only promises.
+  return async (ctx) => await first(ctx);
+}
+
+function withStep(step: RequestMiddleware, rest: Run): Run {
+  return (ctx) => step(ctx as Parameters<typeof step>[0], (() => rest(ctx)) as Next);
+}
+
+function behind(checks: readonly Check[], rest: Run): Run {
+  if (checks.length === 0) return rest;
+  const runFrom = (first: number, ctx: RequestContext): Promise<void> => {
+    for (let at = first; at < checks.length; at++) {
+      const waiting = checks[at]?.(ctx);
+      if (waiting !== undefined) return goOn(waiting, at + 1, ctx);
+    }
+    return rest(ctx);
   };
-  await next(0);
+  // A closure in the loop would cost every request a context for each of its rounds.
+  const goOn = async (waiting: Promise<void>, at: number, ctx: RequestContext) => {
+    await waiting;
+    await runFrom(at, ctx);
+  };
+  return (ctx) => runFrom(0, ctx);
 }
 
 /** Sends `ctx.body`, unless a sink or sendBytes has taken over. */

@@ -5,8 +5,9 @@ import { inSpan } from "../../storage/base/trace.js";
 import { unauthorized } from "../api/status.js";
 import type { Authenticator, RequestFacts } from "../authn/authenticator.js";
 import { identityHeaders } from "../authn/identity-headers.js";
+import { type Gate, gate } from "../request/gate.js";
 import { removeHeaders } from "../request/header-list.js";
-import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import type { RequestContext, RequestState } from "../request/request-state.js";
 import type { UserInfo } from "../request/user-info.js";
 
 /**
@@ -16,8 +17,8 @@ import type { UserInfo } from "../request/user-info.js";
 export function withAuthentication(
   authenticator: Authenticator,
   isIdentityHeader: (name: string) => boolean = identityHeaders(),
-): RequestMiddleware {
-  return function authentication(ctx, next) {
+): Gate {
+  return gate(function authentication(ctx) {
     const { req, state } = ctx;
     const facts: RequestFacts = {
       headers: req.headers,
@@ -30,16 +31,19 @@ export function withAuthentication(
         ? inSpan(state.trace, "authentication", () => authenticator.authenticate(facts, state))
         : authenticator.authenticate(facts, state);
     // No detour through a promise when the connection is known, as it nearly always is.
-    if (answer instanceof Promise) return answer.then((user) => proceed(user));
-    return proceed(answer);
+    if (answer instanceof Promise) return answer.then((user) => identify(req, state, user));
+    return identify(req, state, answer);
+  });
 
-    function proceed(user: UserInfo | undefined): Promise<void> {
-      if (user === undefined) throw unauthorized();
-      removeHeaders(req, isIdentityHeader);
-      state.user = user;
-      return next();
-    }
-  };
+  function identify(
+    req: RequestContext["req"],
+    state: RequestState,
+    user: UserInfo | undefined,
+  ): undefined {
+    if (user === undefined) throw unauthorized();
+    removeHeaders(req, isIdentityHeader);
+    state.user = user;
+  }
 }
 
 /** The connection below an HTTP/1.1 response or an HTTP/2 stream. */

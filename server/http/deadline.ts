@@ -5,23 +5,17 @@
  */
 import { badRequest } from "../api/status.js";
 import { parseDuration } from "../request/duration.js";
+import { type Gate, gate } from "../request/gate.js";
 import { isLongRunning, type RequestInfo } from "../request/request-info.js";
-import type { RequestMiddleware } from "../request/request-state.js";
 
-export function withDeadline({
-  requestTimeoutMs,
-}: {
-  requestTimeoutMs: number;
-}): RequestMiddleware {
-  return function deadline(ctx, next) {
-    const { state } = ctx;
-    if (!isLongRunning(state.info)) {
-      const askedMs = askedTimeoutMs(state.info);
-      const timeoutMs = askedMs > 0 ? Math.min(askedMs, requestTimeoutMs) : requestTimeoutMs;
-      state.deadlineMs = state.receivedAtMs + timeoutMs;
-    }
-    return next();
-  };
+export function withDeadline({ requestTimeoutMs }: { requestTimeoutMs: number }): Gate {
+  return gate(function deadline({ state }) {
+    const { info } = state;
+    if (isLongRunning(info)) return;
+    const askedMs = askedTimeoutMs(info);
+    const timeoutMs = askedMs > 0 ? Math.min(askedMs, requestTimeoutMs) : requestTimeoutMs;
+    state.deadlineMs = state.receivedAtMs + timeoutMs;
+  });
 }
 
 /** 0: the client did not say. */

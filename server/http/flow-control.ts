@@ -6,9 +6,9 @@
  * A watch gives its seats back once its initial events are sent; other long-running requests take none.
  */
 import { type StatusError, tooManyRequests } from "../api/status.js";
-import type { FlowControl, HeldSeats, Place } from "../flowcontrol/flow-control.js";
+import type { FlowControl, HeldSeats } from "../flowcontrol/flow-control.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
-import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import type { RequestMiddleware } from "../request/request-state.js";
 import type { Metrics } from "./metrics.js";
 
 /** How often those who wait are looked at, while somebody does. */
@@ -26,19 +26,16 @@ export interface FlowControlParts {
 export function withFlowControl(parts: FlowControlParts): RequestMiddleware {
   const { flowControl, widthOf, workAfter, metrics } = parts;
   const lookAtClock = clockWatcher(flowControl);
-  const noteOn = (ctx: RequestContext) => (place: Place) => {
-    ctx.state.place = place;
-  };
   return async function flowControlStep(ctx, next) {
     const { state } = ctx;
     const { info } = state;
     if (isLongRunning(info) && info.verb !== "watch") return await next();
-    const entry = flowControl.enter(state, widthOf(info), performance.now(), noteOn(ctx));
+    const entry = flowControl.enter(state, widthOf(info), performance.now());
     let seats: HeldSeats;
     if (entry.type === "seated") {
       seats = entry.seats;
     } else if (entry.type === "denied") {
-      throw refusal(entry.denial);
+      throw refusal(info, entry.denial);
     } else {
       lookAtClock();
       const span = state.trace?.begin("priorityandfairness");
@@ -46,25 +43,28 @@ export function withFlowControl(parts: FlowControlParts): RequestMiddleware {
       span?.end();
       if (!("release" in outcome)) {
         if (outcome.reason === "cancelled") throw reasonOf(state.signal);
-        throw refusal(outcome);
+        throw refusal(info, outcome);
       }
       seats = outcome;
     }
-    state.seats = { release: () => seats.release(performance.now()) };
+    state.seats = seats;
     try {
       await next();
       if (!isReadOnly(info)) seats.release(performance.now(), workAfter(info));
     } finally {
       // Undefined when a watch has taken them over.
-      state.seats?.release();
-    }
-
-    function refusal(denial: { text: string; retryAfterSeconds: number }): StatusError {
-      metrics.countTermination(info, 429);
-      const text = `Too many requests, please try again later: ${denial.text}.`;
-      return tooManyRequests(text, denial.retryAfterSeconds);
+      state.seats?.release(performance.now());
     }
   };
+
+  function refusal(
+    info: RequestInfo,
+    denial: { text: string; retryAfterSeconds: number },
+  ): StatusError {
+    metrics.countTermination(info, 429);
+    const text = `Too many requests, please try again later: ${denial.text}.`;
+    return tooManyRequests(text, denial.retryAfterSeconds);
+  }
 }
 
 /** The reason of an aborted signal is what the client hears, if it is still there. */

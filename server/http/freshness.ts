@@ -7,24 +7,25 @@
  * may do everything, so for them nothing is looked up. `resourceVersion=0` asks for whatever this
  * replica has, and is decided on that. Paths that are no resources are served without the store.
  */
+import { type Gate, gate } from "../request/gate.js";
 import { type Barrier, reachNow } from "../request/reach-now.js";
-import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import type { RequestContext } from "../request/request-state.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 
 /** Before authentication: a bearer token may be looked up. */
-export function withFreshCredentials(barrier: Barrier): RequestMiddleware {
-  return function freshCredentials(ctx, next) {
-    if (ctx.req.headers.authorization === undefined || !asksForNow(ctx)) return next();
-    return reachNow(barrier, ctx.state).then(next);
-  };
+export function withFreshCredentials(barrier: Barrier): Gate {
+  return gate(function freshCredentials(ctx) {
+    if (ctx.req.headers.authorization === undefined || !asksForNow(ctx)) return undefined;
+    return reachNow(barrier, ctx.state);
+  });
 }
 
 /** Before authorization, when the user is known. */
-export function withFreshPolicy(barrier: Barrier): RequestMiddleware {
-  return function freshPolicy(ctx, next) {
-    if (ctx.state.isFresh || !dependsOnPolicy(ctx) || !asksForNow(ctx)) return next();
-    return reachNow(barrier, ctx.state).then(next);
-  };
+export function withFreshPolicy(barrier: Barrier): Gate {
+  return gate(function freshPolicy(ctx) {
+    if (ctx.state.isFresh || !dependsOnPolicy(ctx) || !asksForNow(ctx)) return undefined;
+    return reachNow(barrier, ctx.state);
+  });
 }
 
 function asksForNow({ state: { info } }: RequestContext): boolean {

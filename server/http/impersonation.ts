@@ -10,6 +10,7 @@
 import { inSpan } from "../../storage/base/trace.js";
 import { badRequest } from "../api/status.js";
 import type { Impersonation } from "../authz/impersonation.js";
+import { type Gate, gate } from "../request/gate.js";
 import {
   decodeExtraKey,
   decodeHeaderText,
@@ -18,7 +19,6 @@ import {
   prefixedHeaderValues,
   removeHeaders,
 } from "../request/header-list.js";
-import type { RequestMiddleware } from "../request/request-state.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 
 const PREFIX = "impersonate-";
@@ -28,13 +28,13 @@ const GROUP = "impersonate-group";
 const EXTRA_PREFIX = "impersonate-extra-";
 
 /** Reads `state.user`; replaces it and sets `state.impersonator` when the client asks for it. */
-export function withImpersonation(impersonation: Impersonation): RequestMiddleware {
-  return function impersonate(ctx, next) {
+export function withImpersonation(impersonation: Impersonation): Gate {
+  return gate(function impersonate(ctx) {
     const { req, state } = ctx;
-    if (!hasAny(req.headers)) return next();
+    if (!hasAny(req.headers)) return undefined;
     const wanted = parseImpersonation(req.rawHeaders);
     removeHeaders(req, isOurs);
-    if (wanted === undefined) return next();
+    if (wanted === undefined) return undefined;
     const { user: requestor, info } = state;
     const check = () => impersonation.check({ user: requestor, info }, wanted, state);
     const checked =
@@ -43,9 +43,8 @@ export function withImpersonation(impersonation: Impersonation): RequestMiddlewa
       state.impersonator = requestor;
       state.impersonationConstraint = constraint;
       state.user = user;
-      return next();
     });
-  };
+  });
 }
 
 function hasAny(headers: object): boolean {

@@ -10,7 +10,7 @@ import type { Authorizer } from "../authz/authorizer.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import type { Verbosity } from "../request/verbosity.js";
-import { withAccessLog } from "./access-log.js";
+import { accessLog } from "./access-log.js";
 import type { AuditSteps } from "./audit.js";
 import { withAuthentication } from "./authentication.js";
 import { withAuthorization } from "./authorization.js";
@@ -18,8 +18,8 @@ import { withDeadline } from "./deadline.js";
 import { type InFlightLimits, withInFlightLimit } from "./in-flight.js";
 import type { Metrics } from "./metrics.js";
 import { withRecovery } from "./recovery.js";
+import { withLongRunningCount, withRequestEnd } from "./request-end.js";
 import { withRequestInfo } from "./request-facts.js";
-import { withLongRunningCount, withRequestMetrics } from "./request-metrics.js";
 import { withRequestState } from "./request-start.js";
 import type { StatusEncoder } from "./status-response.js";
 import type { TracingSteps } from "./tracing.js";
@@ -55,24 +55,29 @@ export interface RequestChainParts {
 }
 
 export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
-  const { logger, metrics } = parts;
+  const { logger, metrics, isServed, verbosity, tracing = {} } = parts;
+  const logRequest = accessLog({ logger, verbosity });
   return [
     // First, as all others write into the state: audit id, signal, warnings.
     withRequestState(),
-    ...(parts.tracing === undefined ? [] : [parts.tracing.outer]),
+    ...(tracing.outer === undefined ? [] : [tracing.outer]),
     // Outside of recovery, so that both see the code that the client gets, also for a 500.
     ...(parts.audit === undefined ? [] : [parts.audit.outer]),
-    withAccessLog({ logger, verbosity: parts.verbosity }),
-    withRequestMetrics({ metrics, isServed: parts.isServed }),
+    withRequestEnd({
+      metrics,
+      isServed,
+      notes: tracing.slow === undefined ? [logRequest] : [logRequest, tracing.slow],
+    }),
     // Everything below may throw.
     withRecovery({ logger, metrics, encodeStatus: parts.encodeStatus }),
     withRequestInfo(),
+    ...(tracing.waits === undefined ? [] : [tracing.waits]),
     // Before anything that can wait: authentication and authorization may ask other servers.
     withDeadline({ requestTimeoutMs: parts.requestTimeoutMs }),
     ...(parts.beforeAuthentication ?? []),
     withAuthentication(parts.authenticator, parts.isIdentityHeader),
     // Who may decide what is exported is known.
-    ...(parts.tracing === undefined ? [] : [parts.tracing.inner]),
+    ...(tracing.inner === undefined ? [] : [tracing.inner]),
     ...(parts.audit === undefined ? [] : [parts.audit.inner]),
     // The limit comes after authentication, as privileged users are exempt, and before the work.
     withInFlightLimit(parts.inFlightLimits, metrics),

@@ -1,10 +1,10 @@
 /** Reads the URL, once for everybody. */
+import { type Gate, gate } from "../request/gate.js";
 import { parseRequestInfo } from "../request/request-info.js";
-import type { RequestMiddleware } from "../request/request-state.js";
 
-export function withRequestInfo(): RequestMiddleware {
-  return function requestInfo(ctx, next) {
+export function withRequestInfo(): Gate {
+  return gate(function requestInfo(ctx) {
     ctx.state.info = parseRequestInfo(ctx.req.method ?? "", ctx.req.url ?? "/");
-    return next();
-  };
+    return undefined;
+  });
 }

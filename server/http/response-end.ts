@@ -5,9 +5,13 @@
 import type { RequestContext } from "../request/request-state.js";
 
 export function onResponseEnd(ctx: RequestContext, callback: () => void): void {
-  if (ctx.respond === false && !ctx.res.writableEnded && !ctx.res.closed)
-    ctx.res.once("close", callback);
-  else callback();
+  if (isAnswerOver(ctx)) callback();
+  else ctx.res.once("close", callback);
+}
+
+/** Asked once the handler is done. */
+export function isAnswerOver(ctx: RequestContext): boolean {
+  return ctx.respond !== false || ctx.res.writableEnded || ctx.res.closed;
 }
 
 /** Bytes of the body as far as they are known without counting them again. */

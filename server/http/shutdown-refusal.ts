@@ -5,7 +5,7 @@
  * nobody has been authenticated yet.
  */
 import { tooManyRequests } from "../api/status.js";
-import type { RequestMiddleware } from "../request/request-state.js";
+import { type Gate, gate } from "../request/gate.js";
 import { HEALTH_ENDPOINTS } from "./health.js";
 
 /** As upstream: another replica is found well within that. */
@@ -13,12 +13,12 @@ const RETRY_AFTER_SECONDS = 5;
 const OWN_USER_AGENT = "kube-apiserver/";
 const EXEMPT_PREFIXES = HEALTH_ENDPOINTS.map((name) => `/${name}`);
 
-export function withShutdownRefusal(isRefusing: () => boolean): RequestMiddleware {
-  return (ctx, next) => {
-    if (!isRefusing() || isExempt(ctx.state.info.path, ctx.headers["user-agent"])) return next();
+export function withShutdownRefusal(isRefusing: () => boolean): Gate {
+  return gate((ctx) => {
+    if (!isRefusing() || isExempt(ctx.state.info.path, ctx.headers["user-agent"])) return;
     const message = "The apiserver is shutting down, please try again later.";
     throw tooManyRequests(message, RETRY_AFTER_SECONDS);
-  };
+  });
 }
 
 function isExempt(path: string, userAgent: string | undefined): boolean {

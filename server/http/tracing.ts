@@ -1,74 +1,75 @@
 /**
  * Traces of requests: the outer step begins one and ends it with the answer; the inner one, behind
  * authentication, lets those who may decide whether it is exported. Of a request that is not sampled only what
- * it waits for is kept, for the log of slow requests, or nothing where there is none.
+ * it waits for is kept, for the log of slow requests. Each of these is in the chain only where somebody
+ * wants it.
  */
 import type { Span } from "../../storage/base/trace.js";
+import { type Gate, gate } from "../request/gate.js";
 import { isLongRunning } from "../request/request-info.js";
 import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
 import { shownUri } from "../request/shown-uri.js";
 import { RequestTrace } from "../tracing/request-trace.js";
 import type { Arrival, RequestTracer, TracedRequest } from "../tracing/request-tracer.js";
 import { describeSteps, type SlowRequests } from "../tracing/slow-requests.js";
-import { onResponseEnd } from "./response-end.js";
+import type { EndNote } from "./request-end.js";
+import { isAnswerOver, onResponseEnd } from "./response-end.js";
 
-export interface TracingParts {
-  /** Undefined = nothing is exported. */
-  readonly tracer: RequestTracer | undefined;
-  /** Undefined = slow requests are not logged. */
-  readonly slowRequests: SlowRequests | undefined;
-}
-
+/** Undefined = nothing of that is wanted. */
 export interface TracingSteps {
-  readonly outer: RequestMiddleware;
-  readonly inner: RequestMiddleware;
+  /** Around everything: requests that may be sampled. */
+  readonly outer?: RequestMiddleware;
+  /** Behind authentication. */
+  readonly inner?: Gate;
+  /** Has all others remember what they wait for. */
+  readonly waits?: Gate;
+  /** Logs those that were slow. */
+  readonly slow?: EndNote;
 }
 
-export function createTracingSteps({ tracer, slowRequests }: TracingParts): TracingSteps {
+export function createTracingSteps(tracer: RequestTracer): TracingSteps {
   const sampled = new WeakMap<RequestState, TracedRequest>();
   return {
     outer(ctx, next) {
-      const request = tracer === undefined ? undefined : startTrace(ctx, tracer);
-      if (request !== undefined) {
-        sampled.set(ctx.state, request);
-        return traced(ctx, request, next);
-      }
-      if (slowRequests === undefined) return next();
-      const trace = new RequestTrace(false);
-      ctx.state.trace = trace;
-      return next().then(() => onResponseEnd(ctx, () => noteIfSlow(ctx, trace)));
+      const request = startTrace(ctx, tracer);
+      if (request === undefined) return next();
+      sampled.set(ctx.state, request);
+      return traced(ctx, request, next);
     },
-    inner(ctx, next) {
-      const { state } = ctx;
+    inner: gate(({ state }) => {
       if (state.trace?.isDetailed === true) sampled.get(state)?.identify(state.user);
-      return next();
+    }),
+  };
+}
+
+export function createSlowRequestSteps(slowRequests: SlowRequests): TracingSteps {
+  const { thresholdMs } = slowRequests;
+  return {
+    waits: gate(({ state }) => {
+      state.trace ??= new RequestTrace(false);
+    }),
+    slow(ctx, durationMs) {
+      if (durationMs < thresholdMs) return;
+      const { infoIfKnown } = ctx.state;
+      if (infoIfKnown !== undefined && isLongRunning(infoIfKnown)) return;
+      slowRequests.log(durationMs, describe(ctx));
     },
   };
+}
 
-  async function traced(
-    ctx: RequestContext,
-    request: TracedRequest,
-    next: () => Promise<void>,
-  ): Promise<void> {
-    const { trace } = request;
-    ctx.state.trace = trace;
-    await next();
-    const isOpen = ctx.respond === false && !ctx.res.writableEnded && !ctx.res.closed;
-    const writing: Span | undefined = isOpen ? trace.begin("write response") : undefined;
-    onResponseEnd(ctx, () => {
-      writing?.end();
-      request.end({ info: ctx.state.infoIfKnown, code: codeOf(ctx) });
-      noteIfSlow(ctx, trace);
-    });
-  }
-
-  function noteIfSlow(ctx: RequestContext, trace: RequestTrace): void {
-    const { receivedAtMs, infoIfKnown } = ctx.state;
-    const durationMs = performance.now() - receivedAtMs;
-    if (slowRequests === undefined || durationMs < slowRequests.thresholdMs) return;
-    if (infoIfKnown !== undefined && isLongRunning(infoIfKnown)) return;
-    slowRequests.log(durationMs, describe(ctx, trace));
-  }
+async function traced(
+  ctx: RequestContext,
+  request: TracedRequest,
+  next: () => Promise<void>,
+): Promise<void> {
+  const { trace } = request;
+  ctx.state.trace = trace;
+  await next();
+  const writing: Span | undefined = isAnswerOver(ctx) ? undefined : trace.begin("write response");
+  onResponseEnd(ctx, () => {
+    writing?.end();
+    request.end({ info: ctx.state.infoIfKnown, code: codeOf(ctx) });
+  });
 }
 
 function startTrace(ctx: RequestContext, tracer: RequestTracer): TracedRequest | undefined {
@@ -90,16 +91,17 @@ function arrivalOf(ctx: RequestContext, traceparent: string | undefined): Arriva
   };
 }
 
-function describe(ctx: RequestContext, trace: RequestTrace) {
+function describe(ctx: RequestContext) {
   const { state, req } = ctx;
+  const { trace } = state;
   return {
     verb: (state.infoIfKnown?.verb || ctx.method).toUpperCase(),
     URI: shownUri(req.url ?? ""),
     "audit-ID": state.auditId,
     user: state.userIfKnown?.name ?? "",
     resp: codeOf(ctx),
-    ...(trace.traceId !== undefined && { traceID: trace.traceId }),
-    steps: describeSteps(trace.steps, state.receivedAtMs),
+    ...(trace?.traceId !== undefined && { traceID: trace.traceId }),
+    steps: describeSteps(trace instanceof RequestTrace ? trace.steps : [], state.receivedAtMs),
   };
 }
 

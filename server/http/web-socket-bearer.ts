@@ -5,19 +5,19 @@
  */
 import type { Naming } from "../api/naming.js";
 import { unauthorized } from "../api/status.js";
-import type { RequestMiddleware } from "../request/request-state.js";
+import { type Gate, gate } from "../request/gate.js";
 
 /** base64url without padding (RFC 4648 section 5). */
 const ENCODED = /^[A-Za-z0-9_-]+$/;
 
-export function withWebSocketBearer({ groupDomain }: Naming): RequestMiddleware {
+export function withWebSocketBearer({ groupDomain }: Naming): Gate {
   const prefix = `base64url.bearer.authorization.${groupDomain}.`;
-  return function webSocketBearer({ req }, next) {
+  return gate(function webSocketBearer({ req }) {
     const header = req.headers["sec-websocket-protocol"];
-    if (header === undefined || req.headers.authorization !== undefined) return next();
+    if (header === undefined || req.headers.authorization !== undefined) return;
     const protocols = header.split(",").map((protocol) => protocol.trim());
     const tokens = protocols.filter((protocol) => protocol.startsWith(prefix));
-    if (tokens.length === 0) return next();
+    if (tokens.length === 0) return;
     const encoded = tokens[0]?.slice(prefix.length) ?? "";
     // A client that sends nothing else could not be told which protocol was chosen.
     const isAlone = tokens.length === protocols.length;
@@ -25,6 +25,5 @@ export function withWebSocketBearer({ groupDomain }: Naming): RequestMiddleware 
     const value = `Bearer ${Buffer.from(encoded, "base64url").toString("latin1")}`;
     req.headers.authorization = value;
     req.rawHeaders.push("Authorization", value);
-    return next();
-  };
+  });
 }

@@ -39,7 +39,7 @@ export interface FlowPlace {
 
 /** Seats that flow control gave to a request; giving them back twice is harmless. */
 export interface HeldSeats {
-  release(): void;
+  release(nowMs: number): void;
 }
 
 /** Memory that a request claimed for its body and its answer; given back when the answer is over. */
@@ -51,6 +51,8 @@ export interface HeldMemory {
 
 /** For answers whose size shows only when they are made. */
 export interface AnswerKeeper {
+  /** Smaller ones are not worth asking for. */
+  readonly bytesMin: number;
   /**
    * Claims memory for an answer of so many bytes, until it is over. A promise only where there is none.
    * @throws {StatusError} 429
@@ -176,7 +178,7 @@ export class RequestState {
   takeSeats(): () => void {
     const { seats } = this;
     this.seats = undefined;
-    return () => seats?.release();
+    return () => seats?.release(performance.now());
   }
 
   get warnings(): readonly string[] {

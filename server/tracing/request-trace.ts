@@ -93,9 +93,9 @@ export class RequestTrace implements Trace {
 
   #add(name: string, kind: SpanKind, attributes: SpanAttributes | undefined): Step {
     const step = new Step(this, { name, kind, parent: this.#current, attributes });
-    this.#steps ??= [];
-    if (this.#steps.length >= STEPS_MAX) return step;
-    this.#steps.push(step);
+    if (this.#steps === undefined) this.#steps = [step];
+    else if (this.#steps.length < STEPS_MAX) this.#steps.push(step);
+    else return step;
     if (this.#sampled !== undefined) step.exportTo(this.#sampled);
     return step;
   }
@@ -143,7 +143,7 @@ export class Step implements Span {
     this.endMs = performance.now();
     this.#failure = failure;
     this.#trace.ended(this);
-    this.#endExported();
+    if (this.#exported !== undefined) this.#endExported();
   }
 
   exportTo({ tracer, root, epochOffsetMs }: Sampled): void {

@@ -10,7 +10,7 @@ import { listMemory } from "../flowcontrol/width.js";
 import { withAnswerMemory } from "../http/answer-memory.js";
 import type { Metrics } from "../http/metrics.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
-import type { RequestMiddleware } from "../request/request-state.js";
+import type { Gate } from "../request/gate.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import type { FlowControlStep } from "./flow-control.js";
 import { sizesOf } from "./listed-sizes.js";
@@ -25,7 +25,7 @@ export function createAnswerMemory(options: {
   readonly catalog: CatalogSource;
   readonly metrics: Metrics;
   readonly flowControl: FlowControlStep | undefined;
-}): RequestMiddleware {
+}): Gate {
   const { config, metrics, flowControl } = options;
   const memory = new AnswerMemory({
     bytesMax: config.answerMemoryBytesMax,

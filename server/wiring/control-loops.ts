@@ -74,7 +74,6 @@ export async function runControlLoops(
   encryption?.spawnReload({ view, reopen: (until) => tokenKeys.reopen(until), lifecycle });
   try {
     const { controllers } = config;
-    const served = () => servedGroupVersions(catalog.current, facts);
     await runControllers(
       {
         objects,
@@ -83,7 +82,7 @@ export async function runControlLoops(
         logger,
         serviceAccounts,
         controllers,
-        servedGroupVersions: served,
+        servedGroupVersions: servedGroupVersions(catalog, facts),
         published: createPublishedTypes(facts, catalog),
         storage: createStorageMigrations(registry, storage, metrics),
       },

@@ -1,17 +1,28 @@
 /** The group-versions that this server itself serves, with the precedence that their APIServices state. */
 import type { LocalGroupVersion } from "../controllers/api-service-loop.js";
 import type { Catalog } from "../kinds/catalog.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
+import { remembered } from "../kinds/remembered.js";
 import type { Facts } from "../schema/model.js";
 
 /** Of custom kinds, as upstream has them. */
 const CUSTOM_GROUP_PRIORITY = 1_000;
 const CUSTOM_VERSION_PRIORITY = 100;
 
+/** @returns what is served now, the same value as long as the catalog is the same */
 export function servedGroupVersions(
-  catalog: Catalog,
+  catalog: CatalogSource,
+  facts: Facts,
+): () => readonly LocalGroupVersion[] {
+  const known = new WeakMap<Catalog, readonly LocalGroupVersion[]>();
+  return () => remembered(known, catalog.current, () => groupVersionsOf(catalog.current, facts));
+}
+
+function groupVersionsOf(
+  { groups }: Catalog,
   { groupVersions }: Facts,
-): LocalGroupVersion[] {
-  return catalog.groups.flatMap(({ versions }) =>
+): readonly LocalGroupVersion[] {
+  return groups.flatMap(({ versions }) =>
     versions.map(({ group, version, resources }) => {
       const fact = groupVersions.find((one) => one.group === group && one.version === version);
       const isCustom = resources.every((one) => one.form === "main" && one.isCustom);

@@ -133,12 +133,11 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
   if (!config.runControllers) return;
   const serviceAccounts = { issuer: storage.tokenKeys.issuer, rootAuthority };
   const { controllers } = config;
-  const servedNow = () => servedGroupVersions(registry.catalog.current, parts.facts);
   const published = createPublishedTypes(parts.facts, registry.catalog);
   const own = {
     serviceAccounts,
     controllers,
-    servedGroupVersions: servedNow,
+    servedGroupVersions: servedGroupVersions(registry.catalog, parts.facts),
     published,
     storage: createStorageMigrations(registry, storage, parts.metrics),
   };

@@ -11,15 +11,14 @@ import { oneLine } from "../../storage/base/one-line.js";
 import type { Config } from "../config/config.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import type { Metrics } from "../http/metrics.js";
-import { createTracingSteps, type TracingSteps } from "../http/tracing.js";
+import { createSlowRequestSteps, createTracingSteps, type TracingSteps } from "../http/tracing.js";
 import { parseTracingConfiguration } from "../tracing/configuration.js";
 import { RequestTracer } from "../tracing/request-tracer.js";
 import { SlowRequests } from "../tracing/slow-requests.js";
 import { SpanQueue } from "../tracing/span-queue.js";
 
 export interface Tracing extends AsyncDisposable {
-  /** Undefined when nobody wants to know anything. */
-  readonly steps: TracingSteps | undefined;
+  readonly steps: TracingSteps;
 }
 
 export interface TracingWiring {
@@ -34,16 +33,14 @@ export function openTracing(parts: TracingWiring): Promise<Tracing> {
   return openAll(async (opened) => {
     const { slowRequestThresholdMs: thresholdMs } = parts.config;
     const exported = await openExport(parts, opened);
-    const isSlowLogged = thresholdMs > 0;
-    const close = () => opened[Symbol.asyncDispose]();
-    if (exported === undefined && !isSlowLogged) {
-      return { steps: undefined, [Symbol.asyncDispose]: close };
-    }
-    const tracer = exported === undefined ? undefined : new RequestTracer(exported);
-    const slowRequests = isSlowLogged
-      ? new SlowRequests({ thresholdMs, clock: systemClock, logger: parts.logger })
-      : undefined;
-    return { steps: createTracingSteps({ tracer, slowRequests }), [Symbol.asyncDispose]: close };
+    const slowRequests = { thresholdMs, clock: systemClock, logger: parts.logger };
+    return {
+      steps: {
+        ...(exported !== undefined && createTracingSteps(new RequestTracer(exported))),
+        ...(thresholdMs > 0 && createSlowRequestSteps(new SlowRequests(slowRequests))),
+      },
+      [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+    };
   });
 }
 

@@ -34,7 +34,8 @@ export class FeedLag {
   readonly #arrivals: Moment[] = [];
   #arrivalsSeen = 0;
   readonly #recent: number[] = [];
-  #recentMs = 0;
+  /** Undefined: to be worked out when somebody asks. */
+  #recentMs: number | undefined;
   #shortestMs = Number.POSITIVE_INFINITY;
   #shortestBeforeMs = Number.POSITIVE_INFINITY;
   #windowEndsAtMs = 0;
@@ -46,12 +47,16 @@ export class FeedLag {
 
   /** The median of the last own commits. */
   get recentMs(): number {
+    if (this.#recentMs === undefined) {
+      const inOrder = this.#recent.toSorted((a, b) => a - b);
+      this.#recentMs = inOrder[inOrder.length >> 1] ?? 0;
+    }
     return this.#recentMs;
   }
 
   /** When the revision was committed: known of own ones, else by the lag of late. */
   commitOf(revision: Revision, arrivedAtMs: number): number {
-    return this.#commits.get(revision) ?? arrivedAtMs - this.#recentMs;
+    return this.#commits.get(revision) ?? arrivedAtMs - this.recentMs;
   }
 
   /** A request to the store was answered: the shortest say what the way back takes. */
@@ -109,7 +114,6 @@ export class FeedLag {
     this.#observe(observedMs);
     this.#recent.push(observedMs);
     if (this.#recent.length > RECENT_MAX) this.#recent.shift();
-    const inOrder = this.#recent.toSorted((a, b) => a - b);
-    this.#recentMs = inOrder[inOrder.length >> 1] ?? 0;
+    this.#recentMs = undefined;
   }
 }

@@ -60,9 +60,10 @@ interface Read {
 }
 
 function send(ctx: RequestContext, read: Read): Promise<void> {
-  const { object } = read;
-  // Undefined for nearly all: only large answers are worth it.
-  const holding = ctx.state.answers?.hold(ctx, object.length);
+  const { answers } = ctx.state;
+  const { length } = read.object;
+  if (answers === undefined || length < answers.bytesMin) return deliver(ctx, read);
+  const holding = answers.hold(ctx, length);
   return holding === undefined ? deliver(ctx, read) : holding.then(() => deliver(ctx, read));
 }
 

@@ -2,7 +2,6 @@
  * The body of a write: its media type, its bytes, and the JSON value in it. Objects come as JSON,
  * YAML or Protobuf (S1-NEG-02, S1-PB-07).
  */
-import { endWith } from "../../../storage/base/trace.js";
 import type { JsonValue } from "../../api/meta.js";
 import type { GroupVersionKind } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
@@ -47,8 +46,16 @@ export async function readBytes(ctx: RequestContext): Promise<Buffer> {
   const { state } = ctx;
   if (state.body !== undefined) return state.body;
   const span = state.trace?.begin("read body");
-  const reading = readBody(ctx.req, { waiting: state });
-  const bytes = await (span === undefined ? reading : endWith(span, reading));
+  let bytes: Buffer;
+  let failure: unknown;
+  try {
+    bytes = await readBody(ctx.req, { waiting: state });
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    span?.end(failure);
+  }
   // Claimed by a guess where the client did not say.
   if (ctx.req.headers["content-length"] === undefined) {
     state.memory?.resize(bodyMemory(bytes.length));

@@ -2,7 +2,7 @@
  * One conditional write, and other waits of the write path for the store.
  */
 
-import { inSpan, tracedSignal } from "../../../storage/base/trace.js";
+import { tracedSignal } from "../../../storage/base/trace.js";
 import { StorageError } from "../../../storage/kv/errors.js";
 import type { CommitResult, Operation, Revision, Transaction } from "../../../storage/kv/store.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -25,17 +25,19 @@ export async function commit(
     return await asStatus(store.commit(transaction, signalOf(signal)));
   }
   const shared = commitDeadline.signal;
+  const { trace } = signal;
+  const span = trace?.begin("commit");
+  let failure: unknown;
   try {
-    const { trace } = signal;
-    if (trace === undefined) return await store.commit(transaction, shared);
-    return await inSpan(trace, "commit", () =>
-      store.commit(transaction, tracedSignal(shared, trace)),
-    );
+    return await store.commit(transaction, tracedSignal(shared, trace));
   } catch (error) {
+    failure = error;
     if (error instanceof StorageError) throw storageFailure(error);
     throw shared.aborted
       ? timeout("request did not complete within the allotted timeout", 1)
       : error;
+  } finally {
+    span?.end(failure);
   }
 }
 
