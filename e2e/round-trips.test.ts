@@ -40,9 +40,13 @@ const { client } = server;
 
 for (const { type, group, version } of servedKinds(facts)) {
   const resource = facts.resources.find(
-    (row) => row.kind === type.name && row.group === group && row.version === version,
+    (row) =>
+      row.kind === type.name &&
+      row.group === group &&
+      row.version === version &&
+      row.subresource === "",
   );
-  if (resource === undefined || resource.resource.includes("/")) continue;
+  if (resource === undefined) continue;
   const plural = resource.resource;
   const row = MINIMAL_OBJECTS[group === "" ? plural : `${plural}.${group}`];
   if (row === undefined) continue;
