@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { openWebhookStub, withStatus } from "../../server/client/testing/webhook-stub.js";
 import { eventually } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
+import { isLong } from "../harness/is-long.js";
 import { startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { TestAuthority } from "../harness/test-authority.js";
@@ -23,7 +24,6 @@ const QUOTA_BYTES = 32 * 2 ** 20;
 /** More than the alert waits for, and so much less than all that one more object fits. */
 const FILLED_BYTES = 0.83 * QUOTA_BYTES;
 const MAPS = "/api/v1/namespaces/default/configmaps";
-const isLong = process.env.KEELSON_TEST_LONG !== undefined;
 
 async function whyNot(): Promise<string | false> {
   if (!isLong) return "only with KEELSON_TEST_LONG";

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { eventually } from "../harness/eventually.js";
+import { isLong } from "../harness/is-long.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { findTool } from "../tools/find-tool.js";
 import { toHtmlReport, toJsonReport } from "./report.js";
@@ -17,7 +18,6 @@ import { findScenario, SCENARIOS, type Scenario } from "./scenarios.js";
 import { startTopology, type Topology } from "./topology.js";
 import { describe } from "./view.js";
 
-const isLong = process.env.KEELSON_TEST_LONG !== undefined;
 const skip = (await findTool("haproxy")) === undefined && "HAProxy is not to be had";
 const SIZE: LoadSize = isLong
   ? { writers: 40, readers: 100, watchers: 60, thinkMs: 400 }

@@ -9,10 +9,10 @@ import { after, before, test } from "node:test";
 import { type Cluster, type Replica, startCluster } from "../consistency/cluster.js";
 import { eventually } from "../harness/eventually.js";
 import type { WatchEvent } from "../harness/https-client.js";
+import { isLong } from "../harness/is-long.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { Reflector } from "../reads/reflector.js";
 
-const isLong = process.env.KEELSON_TEST_LONG !== undefined;
 const NAMESPACE = "restored";
 const PATH = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
 const RECOVERY_MS = 30_000;

@@ -58,15 +58,23 @@ const replaceAll = async ({ topology }: VerbTarget, release: Release): Promise<v
   }
 };
 
+/** So slow that every alert on latency is for it; leases of 15 s are kept alive over it all the same. */
+const CRAWLING_LINK = { delayMs: 1_400 };
 /** A far region behind a thin line, and a wire of which one packet in ten is lost. */
 const SLOW_LINK = { delayMs: 60, bytesPerSecond: 250_000 };
 const LOSSY_LINK = { delayMs: 5, lossShare: 0.1 };
+
+/** A replica that the machine gives no time again and again, and for how long at a time. */
+const STARVED_MS = 400;
+const RUNNING_MS = 200;
 
 /** An older build where the environment names its main.js; else this one as it emulates the one before. */
 const OLDER: Release =
   process.env.KEELSON_OLDER_MAIN === undefined
     ? { flags: ["--emulated-version=1.35"] }
     : { main: process.env.KEELSON_OLDER_MAIN };
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 export const VERBS = {
   "kill replica": async (target) => {
@@ -76,6 +84,29 @@ export const VERBS = {
       await replica(target).waitUntilReady();
     };
   },
+  "kill all replicas": async ({ topology }) => {
+    await Promise.all(topology.replicas.map((one) => one.kill()));
+    return async () => {
+      for (const one of topology.replicas) one.start();
+      await Promise.all(topology.replicas.map((one) => one.waitUntilReady()));
+    };
+  },
+  "starve replica": async (target) => {
+    const { pid } = replica(target);
+    const ending = new AbortController();
+    const starving = (async () => {
+      while (!ending.signal.aborted) {
+        process.kill(pid, "SIGSTOP");
+        await pause(STARVED_MS);
+        process.kill(pid, "SIGCONT");
+        await pause(RUNNING_MS);
+      }
+    })();
+    return async () => {
+      ending.abort();
+      await starving;
+    };
+  },
   "pause replica": async (target) => {
     replica(target).pause();
     return () => replica(target).resume();
@@ -83,6 +114,16 @@ export const VERBS = {
   "part replica from etcd": async (target) => {
     replica(target).partition();
     return () => replica(target).reconnect();
+  },
+  "part replica from etcd for longer than its history": async (target) => {
+    const { cluster } = target.topology;
+    replica(target).partition();
+    const other = target.topology.replicas[(target.index + 1) % target.topology.replicas.length];
+    const name = `missed-${Date.now()}`;
+    await other?.client.post("/api/v1/namespaces/default/configmaps", { metadata: { name } });
+    await cluster.compact();
+    replica(target).reconnect();
+    return undefined;
   },
   "lose etcd's answers to replica": async (target) => {
     replica(target).loseAnswers();
@@ -94,6 +135,10 @@ export const VERBS = {
   },
   "slow way to etcd": async (target) => {
     replica(target).setLinkQuality(SLOW_LINK);
+    return () => replica(target).setLinkQuality({});
+  },
+  "crawling way to etcd": async (target) => {
+    replica(target).setLinkQuality(CRAWLING_LINK);
     return () => replica(target).setLinkQuality({});
   },
   "lossy way to etcd": async (target) => {
