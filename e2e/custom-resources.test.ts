@@ -9,7 +9,7 @@ import { eventually } from "./harness/eventually.js";
 import { furnished } from "./harness/furnished-namespace.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
-import { openStore, STORE_NAMES } from "./harness/stores.js";
+import { openStore, STORE_NAMES_OF_SLOW_TESTS } from "./harness/stores.js";
 
 interface Session {
   readonly kubectl: Kubectl;
@@ -33,7 +33,7 @@ const STEPS: readonly (readonly [string, (session: Session) => Promise<void>])[]
   ["a definition takes its objects with it, and its watches end", remove],
 ];
 
-for (const storeName of STORE_NAMES) {
+for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
   describe(`custom resources with kubectl (${storeName})`, () => {
     test("the life of a kind", { timeout: 240_000 }, async (t) => {
       await using store = await openStore(storeName);

@@ -12,7 +12,7 @@ import { openEmbeddedStore } from "../storage/embedded/embedded-store.js";
 import { openEtcdStore } from "../storage/etcd/etcd-store.js";
 import { eventually } from "./harness/eventually.js";
 import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
-import { openStore, STORE_NAMES, type StoreForTest } from "./harness/stores.js";
+import { openStore, STORE_NAMES_OF_SLOW_TESTS, type StoreForTest } from "./harness/stores.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 
 const SECRETS = "/api/v1/namespaces/default/secrets";
@@ -62,7 +62,7 @@ async function touch({ client }: ServerProcess): Promise<string> {
   return String(answer.object.metadata.resourceVersion);
 }
 
-for (const name of STORE_NAMES) {
+for (const name of STORE_NAMES_OF_SLOW_TESTS) {
   test(`S1-UNS-08: secrets on ${name} are encrypted, rotated, and corrupt without their key`, async () => {
     await using store = await openStore(name);
     await using folder = await makeTempDir("encryption");

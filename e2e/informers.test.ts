@@ -9,7 +9,7 @@ import { CoreV1Api, KubeConfig, makeInformer, type V1ConfigMap } from "@kubernet
 import { eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
-import { openStore, STORE_NAMES } from "./harness/stores.js";
+import { openStore, STORE_NAMES_OF_SLOW_TESTS } from "./harness/stores.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 import { freePort } from "./tools/child.js";
 
@@ -21,7 +21,7 @@ const PATH = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
 /** A client of a server that restarts waits this long before it tries again. */
 const RETRY_MS = 50;
 
-for (const storeName of STORE_NAMES) {
+for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
   test(`S1-GEN-05, S1-WATCH-01: informers end in the server's state (${storeName})`, async () => {
     await using store = await openStore(storeName);
     await using server = await startServer(store.etcd);

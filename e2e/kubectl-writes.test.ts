@@ -11,7 +11,7 @@ import { eventually } from "./harness/eventually.js";
 import { furnished } from "./harness/furnished-namespace.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
-import { openStore, STORE_NAMES } from "./harness/stores.js";
+import { openStore, STORE_NAMES_OF_SLOW_TESTS } from "./harness/stores.js";
 
 const SIGNING = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
@@ -20,7 +20,7 @@ interface Session {
   readonly server: ServerProcess;
 }
 
-for (const storeName of STORE_NAMES) {
+for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
   describe(`kubectl writes (${storeName})`, () => {
     test("S1-GEN-03, S1-GEN-08, S1-DEL-06: parts and actions", { timeout: 60_000 }, async (t) => {
       await using store = await openStore(storeName);

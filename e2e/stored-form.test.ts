@@ -11,7 +11,7 @@ import { silentLogger } from "../storage/base/logger.js";
 import { openEmbeddedStore } from "../storage/embedded/embedded-store.js";
 import { openEtcdStore } from "../storage/etcd/etcd-store.js";
 import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
-import { openStore, STORE_NAMES, type StoreForTest } from "./harness/stores.js";
+import { openStore, STORE_NAMES_OF_SLOW_TESTS, type StoreForTest } from "./harness/stores.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
@@ -50,7 +50,7 @@ function create({ client }: ServerProcess, name: string) {
   return client.post(MAPS, { metadata: { name }, data: { text: `é😀 ${name}`, empty: "" } });
 }
 
-for (const name of STORE_NAMES) {
+for (const name of STORE_NAMES_OF_SLOW_TESTS) {
   test(`S1-PB-11, S1-FEAT-01: on ${name} objects are stored in CBOR where it is asked for, and read in any case`, async () => {
     await using store = await openStore(name);
     await using folder = await makeTempDir("stored-form");

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Answer } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
-import { openStore, STORE_NAMES, type StoreForTest } from "./harness/stores.js";
+import { openStore, STORE_NAMES_OF_SLOW_TESTS, type StoreForTest } from "./harness/stores.js";
 
 const STRANGE_NAMES: readonly string[] = [
   "\0",
@@ -58,7 +58,7 @@ const PATCHES = [
   ["application/json-patch+json", [{ op: "add", path: "/metadata/labels", value: {} }]],
 ] as const;
 
-for (const storeName of STORE_NAMES) {
+for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
   describe(`strange names on the ${storeName} store`, () => {
     let store: StoreForTest;
     let server: ServerProcess;

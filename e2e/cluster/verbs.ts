@@ -59,7 +59,7 @@ const replaceAll = async ({ topology }: VerbTarget, release: Release): Promise<v
 };
 
 /** So slow that every alert on latency is for it; leases of 15 s are kept alive over it all the same. */
-const CRAWLING_LINK = { delayMs: 1_400 };
+const CRAWLING_LINK = { delayMs: 1_100 };
 /** A far region behind a thin line, and a wire of which one packet in ten is lost. */
 const SLOW_LINK = { delayMs: 60, bytesPerSecond: 250_000 };
 const LOSSY_LINK = { delayMs: 5, lossShare: 0.1 };

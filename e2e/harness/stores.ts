@@ -1,9 +1,13 @@
 /** The two stores that every end-to-end promise is checked on. */
 import { startEtcd } from "../tools/etcd.js";
+import { isLong } from "./is-long.js";
 
 export type StoreName = "embedded" | "etcd";
 
 export const STORE_NAMES: readonly StoreName[] = ["embedded", "etcd"];
+
+/** For tests that take long: the contract suite holds the embedded store to the same all the time. */
+export const STORE_NAMES_OF_SLOW_TESTS: readonly StoreName[] = isLong ? STORE_NAMES : ["etcd"];
 
 export interface StoreForTest extends AsyncDisposable {
   readonly name: StoreName;

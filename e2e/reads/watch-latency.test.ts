@@ -9,13 +9,13 @@ import { silentLogger } from "../../storage/base/logger.js";
 import { openEtcdStore } from "../../storage/etcd/etcd-store.js";
 import type { Revision } from "../../storage/kv/store.js";
 import { eventually } from "../harness/eventually.js";
+import { isLong } from "../harness/is-long.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { openSocket, requestBytes } from "../promises/raw-client.js";
 import { startEtcd } from "../tools/etcd.js";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const WRITES = 300;
-const isLong = process.env.KEELSON_TEST_LONG !== undefined;
 /** A busy machine lets each of the processes wait for its turn. */
 const TOLERANCE_MS = isLong ? 1 : 10;
 
