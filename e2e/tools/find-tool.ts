@@ -17,7 +17,8 @@ export type ToolName =
   | "helm-4"
   | "haproxy"
   | "prometheus"
-  | "chromium";
+  | "chromium"
+  | "python-client";
 
 const found = new Map<ToolName, Promise<string | undefined>>();
 

@@ -4,6 +4,7 @@
  */
 import type { Charge } from "./comparison.js";
 import { Failure } from "./errors.js";
+import { LateObject } from "./late.js";
 import {
   formatDuration,
   formatTimestamp,
@@ -80,7 +81,7 @@ export class Adapters {
         const { members } = type;
         if (members !== undefined) return this.#makeRenamed(type, members, wrong);
         return (raw) => {
-          if (raw instanceof OpaqueValue || raw === null) return raw;
+          if (raw instanceof OpaqueValue || raw instanceof LateObject || raw === null) return raw;
           if (!isObject(raw)) throw wrong(raw);
           return new ObjectMap(raw, (key, item) => this.#field(type, key, item), type.name);
         };
@@ -175,20 +176,32 @@ function adaptDynamic(raw: unknown): Value {
     case "object":
       if (raw === null) return null;
       if (Array.isArray(raw)) return new ListValue(raw, adaptDynamic);
+      // Data is what there is most of.
+      if (isObject(raw)) return new ObjectMap(raw, adaptMember);
       if (raw instanceof Uint8Array) return raw;
       if (raw instanceof Map) return new NativeMap(raw, adaptDynamic);
       if (raw instanceof Date) return timestamp(BigInt(raw.getTime()) * 1_000_000n);
       if (isValue(raw)) return raw;
-      if (isObject(raw)) return new ObjectMap(raw, (_key, item) => adaptDynamic(item));
   }
   throw new Failure(`unsupported value: ${describe(raw)}`);
+}
+
+function adaptMember(_key: string, item: unknown): Value {
+  return adaptDynamic(item);
 }
 
 function isValue(
   raw: object,
 ): raw is Uint | Timestamp | Duration | ListValue | MapValue | OpaqueValue | Optional | TypeValue {
-  return [Uint, Timestamp, Duration, ListValue, MapValue, OpaqueValue, Optional, TypeValue].some(
-    (known) => raw instanceof known,
+  return (
+    raw instanceof MapValue ||
+    raw instanceof ListValue ||
+    raw instanceof OpaqueValue ||
+    raw instanceof Optional ||
+    raw instanceof Uint ||
+    raw instanceof Timestamp ||
+    raw instanceof Duration ||
+    raw instanceof TypeValue
   );
 }
 

@@ -52,6 +52,7 @@ import type { Value } from "./values.js";
 
 export type { StructShapes } from "./checker.js";
 export { CelCompileError, CelEvaluationError } from "./errors.js";
+export { Late, LateObject } from "./late.js";
 export type { ItemIdentity, ObjectMember } from "./types.js";
 
 /** Lists, maps (by strings) and objects are made of these. */

@@ -9,6 +9,7 @@ import { LIST_COST, MAP_COST, TURN_COST } from "./costs.js";
 import { dispatchOf } from "./dispatch.js";
 import { Failure } from "./errors.js";
 import { boolOf, noOverload, type Plan, type Step } from "./frame.js";
+import { Late } from "./late.js";
 import { noCost, type Overload } from "./overloads.js";
 import type { LiteralPatterns } from "./regex.js";
 import type {
@@ -97,7 +98,8 @@ class Planner {
       frame.spend(1);
       const known = frame.slots[own];
       if (known !== undefined) return known;
-      const raw = Object.hasOwn(frame.bindings, name) ? frame.bindings[name] : undefined;
+      const bound = Object.hasOwn(frame.bindings, name) ? frame.bindings[name] : undefined;
+      const raw = bound instanceof Late ? bound.value : bound;
       if (raw === undefined) throw new Failure(`no such attribute(s): ${name}`);
       const value = adapt(raw);
       frame.slots[own] = value;

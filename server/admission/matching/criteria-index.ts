@@ -78,7 +78,10 @@ export class CriteriaIndex<T> {
   }
 
   /** Those that may be about the write, in order. Their selectors and names are still to be asked. */
-  candidates({ attributes, served }: WriteSubject): readonly Candidate<T>[] {
+  candidates({
+    attributes,
+    served,
+  }: Pick<WriteSubject, "attributes" | "served">): readonly Candidate<T>[] {
     const { operation, subresource, object, oldObject } = attributes;
     const plan = this.#plan(operation, served, subresource);
     if (plan.byLabel.size === 0) return plan.open;

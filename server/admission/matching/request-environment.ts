@@ -11,6 +11,7 @@ import {
   type CelObjectType,
   type CelType,
   createCelEnvironment,
+  Late,
   type StructShapes,
 } from "../../cel/environment.js";
 import {
@@ -142,26 +143,30 @@ const mutationStructs: StructShapes = (name) => {
 export function bindingsOf(
   subject: WriteSubject,
   resource: ServedResource,
-  request: Readonly<Record<string, unknown>>,
-  authorizer: AuthorizerValue | undefined,
+  request: () => Readonly<Record<string, unknown>>,
+  authorizer: AuthorizerValue,
 ): Record<string, unknown> {
-  const { attributes, served, name, namespace } = subject;
-  const bindings: Record<string, unknown> = {
+  return {
     object: subject.object(resource) ?? null,
     oldObject: subject.oldObject(resource) ?? null,
-    request,
+    request: new Late(request),
+    authorizer,
+    "authorizer.requestResource": new Late(() => requestResource(subject, authorizer)),
   };
-  if (authorizer !== undefined) {
-    bindings.authorizer = authorizer;
-    bindings["authorizer.requestResource"] = authorizer.about({
-      group: served.group,
-      resource: served.resource,
-      subresource: attributes.subresource,
-      namespace,
-      name,
-    });
-  }
-  return bindings;
+}
+
+function requestResource(
+  { attributes, served, name, namespace }: WriteSubject,
+  authorizer: AuthorizerValue,
+) {
+  const { group, resource } = served;
+  return authorizer.about({
+    group,
+    resource,
+    subresource: attributes.subresource,
+    namespace,
+    name,
+  });
 }
 
 /**

@@ -102,7 +102,7 @@ export class Hearing {
 
   /** Of the variables that all rules have. */
   bindings(resource: ServedResource): Record<string, unknown> {
-    const request = requestOf(this.subject, resource, this.context.naming);
+    const request = () => requestOf(this.subject, resource, this.context.naming);
     return bindingsOf(this.subject, resource, request, this.#answers.value);
   }
 

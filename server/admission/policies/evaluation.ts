@@ -4,10 +4,16 @@
  * of it is told to the caller, as an evaluation may run again when an answer of the authorizer is there.
  */
 import type { ApiObject } from "../../api/meta.js";
-import type { CelProgram } from "../../cel/environment.js";
+import { type CelProgram, LateObject } from "../../cel/environment.js";
 import { Failure } from "../../cel/errors.js";
 import { rethrowAwaited } from "../matching/authorizer-answers.js";
-import type { AuditAnnotation, Compiled, Policy, Validation } from "./policy.js";
+import {
+  type AuditAnnotation,
+  type Compiled,
+  type Policy,
+  VARIABLES_TYPE,
+  type Validation,
+} from "./policy.js";
 
 /** What one evaluation of a policy may cost in all; upstream's. */
 export const POLICY_COST_MAX = 10_000_000;
@@ -51,13 +57,13 @@ export class Evaluation {
 
   /** @param bindings of everything but variables and parameters */
   constructor(
-    { variables, paramKind }: Policy,
+    { variables, variableNames, paramKind }: Policy,
     bindings: Readonly<Record<string, unknown>>,
     params: ApiObject | null,
   ) {
     const own: Record<string, unknown> = { ...bindings };
     if (paramKind !== undefined) own.params = params;
-    own.variables = this.#lazily(variables);
+    own.variables = this.#lazily(variables, variableNames);
     this.#bindings = own;
   }
 
@@ -67,9 +73,9 @@ export class Evaluation {
   }
 
   /** The policy sees another object from now on, and variables are evaluated anew. */
-  renew(object: unknown, { variables }: Policy): void {
+  renew(object: unknown, { variables, variableNames }: Policy): void {
     this.#bindings.object = object;
-    this.#bindings.variables = this.#lazily(variables);
+    this.#bindings.variables = this.#lazily(variables, variableNames);
   }
 
   validate({ validations, auditAnnotations }: Policy): Findings {
@@ -169,31 +175,30 @@ export class Evaluation {
   }
 
   /** An object whose members are evaluated when they are read, once. */
-  #lazily(variables: Policy["variables"]): object {
-    const made = {};
-    for (const { name, expression, program } of variables) {
-      const state: { value?: unknown; failure?: Failure } = {};
-      Object.defineProperty(made, name, {
-        enumerable: true,
-        get: () => {
-          if (state.failure !== undefined) throw state.failure;
-          if (!("value" in state)) {
-            try {
-              state.value = this.#run(expression, program, (compiled, limit) =>
-                compiled.evaluateForBinding(this.#bindings, limit),
-              );
-            } catch (error) {
-              if (!(error instanceof ExpressionError)) throw error;
-              state.failure = new Failure(
-                `composited variable "${name}" fails to evaluate: ${error.message}`,
-              );
-              throw state.failure;
-            }
-          }
-          return state.value;
-        },
-      });
+  #lazily(variables: Policy["variables"], names: readonly string[]): LateObject {
+    const known = new Map<string, { readonly value: unknown } | Failure>();
+    return new LateObject(VARIABLES_TYPE, names, (name) => {
+      let state = known.get(name);
+      if (state === undefined) {
+        state = this.#variable(name, variables);
+        known.set(name, state);
+      }
+      if (state instanceof Failure) throw state;
+      return state.value;
+    });
+  }
+
+  #variable(name: string, variables: Policy["variables"]): { readonly value: unknown } | Failure {
+    const variable = variables.find((one) => one.name === name);
+    if (variable === undefined) return { value: undefined };
+    try {
+      const value = this.#run(variable.expression, variable.program, (program, limit) =>
+        program.evaluateForBinding(this.#bindings, limit),
+      );
+      return { value };
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error;
+      return new Failure(`composited variable "${name}" fails to evaluate: ${error.message}`);
     }
-    return made;
   }
 }

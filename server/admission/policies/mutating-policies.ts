@@ -6,6 +6,7 @@
 import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
+import { Late } from "../../cel/environment.js";
 import { parseJson } from "../../codec/json.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import type {
@@ -57,11 +58,10 @@ export class MutatingPolicies implements AdmissionPlugin {
   mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
     const { served } = attributes;
     if (served === undefined) return false;
-    if (attributes.explain === undefined && !this.#set.hasAny(attributes, served)) return false;
-    const hearing = new Hearing(this.#context, attributes, served, signal);
-    this.#set.explainOthers(hearing.subject);
-    const candidates = this.#set.candidates(hearing.subject);
+    const candidates = this.#set.candidates(attributes, served);
+    if (attributes.explain !== undefined) this.#set.explainOthers(attributes, served, candidates);
     if (candidates.length === 0) return false;
+    const hearing = new Hearing(this.#context, attributes, served, signal);
     const rounds = attributes.rounds ?? new Rounds();
     attributes.rounds = rounds;
     const memory = rounds.memoryOf(this.name);
@@ -168,8 +168,9 @@ export class MutatingPolicies implements AdmissionPlugin {
     resource: ServedResource,
     object: ApiObject,
   ): ApiObject {
-    const namespaceObject = this.#params.namespaceOf(hearing.subject);
-    const bindings = { ...hearing.bindings(resource), object, namespaceObject };
+    const bindings = hearing.bindings(resource);
+    bindings.object = object;
+    bindings.namespaceObject = new Late(() => this.#params.namespaceOf(hearing.subject));
     const evaluation = new Evaluation(policy, bindings, param);
     if (policy.conditions.length > 0) {
       const rule = { name: policy.name, kind: "policy", step: "admit" } as const;

@@ -96,13 +96,15 @@ export class PolicySet {
     this.#bindings.subscribe(changed);
   }
 
-  hasAny({ operation, subresource }: AdmissionAttributes, served: ServedResource): boolean {
-    return this.#indexFor(served).policies.hasAny(operation, served, subresource);
-  }
-
   /** Policies that may be about the write, in the order of their names. */
-  candidates(subject: WriteSubject): readonly Candidate<Policy>[] {
-    return this.#indexFor(subject.served).policies.candidates(subject);
+  candidates(
+    attributes: AdmissionAttributes,
+    served: ServedResource,
+  ): readonly Candidate<Policy>[] {
+    const { policies } = this.#indexFor(served);
+    const { operation, subresource } = attributes;
+    if (!policies.hasAny(operation, served, subresource)) return [];
+    return policies.candidates({ attributes, served });
   }
 
   /** @returns undefined = not about it */
@@ -111,7 +113,12 @@ export class PolicySet {
     const found = tryMatch(candidate, subject);
     if (found instanceof Error) return [{ policy, binding: undefined, error: found }];
     if (found === undefined) {
-      this.#skip(subject, policy.name, "", "not about this write by its matchConstraints");
+      this.#skip(
+        subject.attributes,
+        policy.name,
+        "",
+        "not about this write by its matchConstraints",
+      );
       return undefined;
     }
     const bindings: Binding[] = [];
@@ -124,7 +131,7 @@ export class PolicySet {
       else if (way !== undefined) bindings.push(binding);
       else
         this.#skip(
-          subject,
+          subject.attributes,
           policy.name,
           binding.name,
           "not about this write by its matchResources",
@@ -134,19 +141,24 @@ export class PolicySet {
   }
 
   /** For requests that want to know: names what the index leaves out. */
-  explainOthers(subject: WriteSubject): void {
-    if (subject.attributes.explain === undefined) return;
-    const { policies, policiesSeen } = this.#indexFor(subject.served);
-    const considered = new Set(policies.candidates(subject).map(({ value }) => value));
+  explainOthers(
+    attributes: AdmissionAttributes,
+    served: ServedResource,
+    candidates: readonly Candidate<Policy>[],
+  ): void {
+    const { policies, policiesSeen } = this.#indexFor(served);
+    const considered = new Set(candidates.map(({ value }) => value));
+    const bound = new Set(policies.entries.map(({ value }) => value));
     for (const { value } of policiesSeen.entries) {
       if (considered.has(value)) continue;
-      const isBound = policies.entries.some((entry) => entry.value === value);
-      const why = isBound ? "not about such requests by its matchConstraints" : "it has no binding";
-      this.#skip(subject, value.name, "", why);
+      const why = bound.has(value)
+        ? "not about such requests by its matchConstraints"
+        : "it has no binding";
+      this.#skip(attributes, value.name, "", why);
     }
   }
 
-  #skip({ attributes }: WriteSubject, configuration: string, rule: string, why: string): void {
+  #skip(attributes: AdmissionAttributes, configuration: string, rule: string, why: string): void {
     const plugin = this.#plugin;
     attributes.explain?.({ plugin, configuration, rule, outcome: "skipped", why, milliseconds: 0 });
   }

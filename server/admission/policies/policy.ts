@@ -105,6 +105,7 @@ export interface Policy {
   readonly paramKind: ParamKind | undefined;
   readonly conditions: readonly Condition[];
   readonly variables: readonly Variable[];
+  readonly variableNames: readonly string[];
   readonly validations: readonly Validation[];
   readonly auditAnnotations: readonly AuditAnnotation[];
   readonly mutations: readonly Mutation[];
@@ -131,7 +132,7 @@ export interface Binding {
 const REASON_DEFAULT = "Invalid";
 /** What the expression of an audit annotation gives. */
 export const STRING_OR_NULL: readonly CelType[] = ["string", { known: parseType("null") }];
-const VARIABLES_TYPE = "kubernetes.variables";
+export const VARIABLES_TYPE = "kubernetes.variables";
 
 export function readPolicy(object: ApiObject, isStatic = false): Policy {
   const { metadata } = object;
@@ -159,6 +160,7 @@ export function readPolicy(object: ApiObject, isStatic = false): Policy {
     paramKind: spec.paramKind ?? undefined,
     conditions: compileConditions(environments.conditions, spec.matchConditions ?? []),
     variables: environments.variables,
+    variableNames: environments.variables.map(({ name }) => name),
     validations,
     auditAnnotations: (spec.auditAnnotations ?? []).map(({ key, valueExpression }) => ({
       key,

@@ -5,6 +5,7 @@
  */
 import type { ApiObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
+import { Late } from "../../cel/environment.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import type {
   AdmissionAttributes,
@@ -60,12 +61,10 @@ export class ValidatingPolicies implements AdmissionPlugin {
   validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined {
     const { served } = attributes;
     if (served === undefined) return undefined;
-    const isExplained = attributes.explain !== undefined;
-    if (!isExplained && !this.#set.hasAny(attributes, served)) return undefined;
-    const hearing = new Hearing(this.#context, attributes, served, signal);
-    this.#set.explainOthers(hearing.subject);
-    const candidates = this.#set.candidates(hearing.subject);
+    const candidates = this.#set.candidates(attributes, served);
+    if (attributes.explain !== undefined) this.#set.explainOthers(attributes, served, candidates);
     if (candidates.length === 0) return undefined;
+    const hearing = new Hearing(this.#context, attributes, served, signal);
     const verdicts: (Verdict[] | Promise<Verdict[]>)[] = [];
     for (const candidate of candidates) {
       const bound = this.#set.bind(candidate, hearing.subject);
@@ -97,8 +96,8 @@ export class ValidatingPolicies implements AdmissionPlugin {
     } catch (error) {
       return [misfit(policy, binding, error as Error)];
     }
-    const namespaceObject = this.#params.namespaceOf(subject);
-    const bindings = { ...hearing.bindings(resource), namespaceObject };
+    const bindings = hearing.bindings(resource);
+    bindings.namespaceObject = new Late(() => this.#params.namespaceOf(subject));
     return params.map((param): Verdict => {
       const startMs = nowMs();
       const evaluation = new Evaluation(policy, bindings, param);

@@ -54,13 +54,23 @@ export class MutatingWebhooks implements AdmissionPlugin {
     const index = this.#rules.indexFor(isExempt(this.#context.naming, served));
     explainOthers(this.#context, index, attributes, served, this.name);
     if (!index.hasAny(operation, served, subresource)) return false;
+    // A look ahead that saves waiting where there is nobody to wait for.
+    const candidates = index.candidates({ attributes, served });
+    if (candidates.length === 0) return false;
     const hearing = new Hearing(this.#context, attributes, served, signal);
-    const run = new MutatingRun(index, hearing, this.#caller, signal);
-    return run.isAnyoneAsked() ? run.run() : false;
+    return new MutatingRun({ index, candidates, hearing, caller: this.#caller, signal }).run();
   }
 }
 
 const ASKER: Asker = { plugin: "MutatingAdmissionWebhook", step: "admit" };
+
+interface RunOptions {
+  readonly index: CriteriaIndex<Hook>;
+  readonly candidates: readonly Candidate<Hook>[];
+  readonly hearing: Hearing;
+  readonly caller: WebhookCaller;
+  readonly signal: AbortSignal;
+}
 
 /** One pass through the webhooks. */
 class MutatingRun {
@@ -74,12 +84,7 @@ class MutatingRun {
   /** Invocations of the audit record are numbered. */
   #asked = 0;
 
-  constructor(
-    index: CriteriaIndex<Hook>,
-    hearing: Hearing,
-    caller: WebhookCaller,
-    signal: AbortSignal,
-  ) {
+  constructor({ index, candidates, hearing, caller, signal }: RunOptions) {
     const { attributes } = hearing.subject;
     attributes.rounds ??= new Rounds();
     this.#index = index;
@@ -88,12 +93,7 @@ class MutatingRun {
     this.#signal = signal;
     this.#rounds = attributes.rounds;
     this.#memory = attributes.rounds.memoryOf(ASKER.plugin);
-    this.#candidates = index.candidates(hearing.subject);
-  }
-
-  /** A look ahead that saves waiting where there is nobody to wait for. */
-  isAnyoneAsked(): boolean {
-    return this.#candidates.length > 0;
+    this.#candidates = candidates;
   }
 
   async run(): Promise<boolean> {

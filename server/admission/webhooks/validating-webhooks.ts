@@ -45,9 +45,10 @@ export class ValidatingWebhooks implements AdmissionPlugin {
     const index = this.#rules.indexFor(isExempt(this.#context.naming, served));
     explainOthers(this.#context, index, attributes, served, this.name);
     if (!index.hasAny(operation, served, subresource)) return undefined;
+    const candidates = index.candidates({ attributes, served });
+    if (candidates.length === 0) return undefined;
     const hearing = new Hearing(this.#context, attributes, served, signal);
-    const found = index
-      .candidates(hearing.subject)
+    const found = candidates
       .map((candidate) => invocationOf(hearing, candidate, this.#asker))
       .filter((invocation) => invocation !== undefined);
     return found.length === 0 ? undefined : this.#ask(hearing, found, signal);
