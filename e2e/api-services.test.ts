@@ -138,6 +138,17 @@ describe("API services of others", () => {
     (await back.client.post(path, definition)).expect(201);
   }
 
+  /** What aggregated discovery says of a group's first version: how fresh that is, and its resources. */
+  async function discovered(group: string): Promise<readonly string[]> {
+    const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    const { items } = (await front.client.get("/apis", accept)).expect(200);
+    const versions = items.find(({ metadata }) => metadata.name === group)?.versions as
+      | { freshness: string; resources?: { resource: string }[] }[]
+      | undefined;
+    const { freshness, resources = [] } = versions?.[0] ?? { freshness: "absent" };
+    return [freshness, ...resources.map(({ resource }) => resource)];
+  }
+
   async function availability(name: string): Promise<string | undefined> {
     const { status } = (await front.client.get(`${SERVICES}/${name}`)).expect(200).object as {
       status?: { conditions?: { status: string }[] };
@@ -171,6 +182,31 @@ describe("API services of others", () => {
     await watching.waitFor(/notes\.example\.com\/n/);
     await front.client.post(NOTES, { metadata: { name: "later" }, spec: { text: "x" } });
     await watching.waitFor(/notes\.example\.com\/later/);
+  });
+
+  test("groups of others stand where their services say, among those of the front", async () => {
+    const publish = async (groupPriorityMinimum: number) => {
+      const answer = await front.client.request(`${SERVICES}/v1.cars.example.com`, {
+        method: "PATCH",
+        headers: { "content-type": "application/merge-patch+json" },
+        body: { spec: { groupPriorityMinimum } },
+      });
+      answer.expect(200);
+      const { groups } = JSON.parse((await front.client.get("/apis")).expect(200).text) as {
+        groups: { name: string }[];
+      };
+      return groups.map(({ name }) => name);
+    };
+    assert.deepEqual((await publish(17_790)).slice(0, 4), [
+      "apiregistration.k8s.io",
+      "apps",
+      "cars.example.com",
+      "events.k8s.io",
+    ]);
+    assert.deepEqual(await discovered("cars.example.com"), ["Current", "cars"]);
+    assert.equal((await publish(10)).at(-1), "cars.example.com");
+    // The group of APIServices has none itself.
+    (await front.client.get(`${SERVICES}/v1.apiregistration.k8s.io`)).expect(404);
   });
 
   test("kubectl top shows what a metrics service measures, and custom metrics are there", async () => {
@@ -331,6 +367,8 @@ describe("API services of others", () => {
           });
           const refused = await front.client.get(NOTES);
           assert.equal(refused.status, 503, fault.name);
+          // It was configured anew meanwhile: what it said before is known all the same.
+          assert.deepEqual(await discovered("notes.example.com"), ["Stale", "notes"], fault.name);
         } else {
           (await front.client.get(NOTES)).expect(200);
           await Promise.all(aside);

@@ -99,6 +99,7 @@ test("published groups are local and remote ones, and what did not change is the
   const services = new ApiServices();
   const groups = new AllServedGroups({
     local,
+    precedenceOf: () => ({ groupPriority: 1_000, versionPriority: 15 }),
     remote: () => services.all,
     publicationOf: () => undefined,
   });
@@ -117,6 +118,49 @@ test("published groups are local and remote ones, and what did not change is the
     ["other", ["v1 Stale"]],
   ]);
   assert.equal(groups.current, groups.current);
+});
+
+test("groups and versions come in the order that their services state, whoever serves them", () => {
+  const version = (name: string) => ({ group: "own", version: name, resources: [], facts: [] });
+  const other = { group: "late", version: "v1", resources: [], facts: [] };
+  const local = {
+    current: {
+      groups: [
+        { name: "own", versions: [version("v2"), version("v1")] },
+        { name: "late", versions: [other] },
+      ],
+    },
+  };
+  const services = new ApiServices();
+  const groups = new AllServedGroups({
+    local,
+    precedenceOf: (one) =>
+      one.group === "own"
+        ? { groupPriority: 17_000, versionPriority: one.version === "v2" ? 30 : 15 }
+        : { groupPriority: 1_000, versionPriority: 100 },
+    remote: () => services.all,
+    publicationOf: () => undefined,
+  });
+  services.put(stored("v3.own", apiService("own", 100, 20, "v3")));
+  services.put(stored("v1.between", apiService("between", 2_000, 10)));
+  services.put(stored("v1beta1.equal", apiService("equal", 1_000, 10, "v1beta1")));
+  services.put(stored("v1.equal", apiService("equal", 900, 10)));
+  services.put(stored("v1.first", apiService("first", 20_000, 10)));
+  groups.changed();
+
+  assert.deepEqual(
+    groups.current.groups.map(({ name, versions }) => [
+      name,
+      ...versions.map((one) => one.version),
+    ]),
+    [
+      ["first", "v1"],
+      ["own", "v2", "v3", "v1"],
+      ["between", "v1"],
+      ["equal", "v1", "v1beta1"],
+      ["late", "v1"],
+    ],
+  );
 });
 
 function apiService(group: string, groupPriority: number, priority: number, version = "v1") {

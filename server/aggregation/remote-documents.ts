@@ -45,9 +45,13 @@ export class RemoteDocuments {
     return this.#known.get(service)?.publication;
   }
 
+  /** What a service said is kept when it is configured anew and is still the same server's. */
   keepOnly(services: ReadonlySet<RemoteService>): void {
-    for (const service of this.#known.keys()) {
-      if (!services.has(service)) this.#known.delete(service);
+    for (const [service, known] of this.#known) {
+      if (services.has(service)) continue;
+      this.#known.delete(service);
+      const next = [...services].find((one) => isSameServer(one, service));
+      if (next !== undefined && !this.#known.has(next)) this.#known.set(next, known);
     }
   }
 
@@ -135,6 +139,12 @@ export class RemoteDocuments {
       clearTimeout(timer);
     }
   }
+}
+
+/** Whether both are one group-version behind one service; what else is said of it may differ. */
+function isSameServer(a: RemoteService, b: RemoteService): boolean {
+  const isSameVersion = a.group === b.group && a.version === b.version;
+  return isSameVersion && a.namespace === b.namespace && a.service === b.service;
 }
 
 /** What is known of its OpenAPI. */

@@ -25,7 +25,8 @@ interface Known {
   readonly services: readonly RemoteService[];
   readonly askedAtMs: number;
   readonly etag: string;
-  readonly specs: ReadonlyMap<RemoteService, RemoteSpec>;
+  /** By the name of the service: it may be configured anew, and is the same server's. */
+  readonly specs: ReadonlyMap<string, RemoteSpec>;
 }
 
 export interface RemoteSpecsOptions {
@@ -73,7 +74,7 @@ export class RemoteSpecs {
     const servers = new Set(services.map(serverKey));
     for (const server of this.#known.keys()) if (!servers.has(server)) this.#known.delete(server);
     const specs = services
-      .map((service) => this.#known.get(serverKey(service))?.specs.get(service))
+      .map((service) => this.#known.get(serverKey(service))?.specs.get(service.name))
       .filter((spec) => spec !== undefined);
     const isSame =
       specs.length === this.#current.length &&
@@ -98,11 +99,11 @@ export class RemoteSpecs {
     }
     if (answer.status !== 200) throw new Error(`${PATH}: status ${answer.status}`);
     const document = JSON.parse(answer.body) as JsonValue;
-    const specs = new Map<RemoteService, RemoteSpec>();
+    const specs = new Map<string, RemoteSpec>();
     for (const service of services) {
       const spec = partBelow(document, `/apis/${formatGroupVersion(service)}/`);
       await checkPublishable(spec);
-      specs.set(service, spec);
+      specs.set(service.name, spec);
     }
     this.#known.set(server, { services, askedAtMs: nowMs, etag: answer.etag, specs });
   }

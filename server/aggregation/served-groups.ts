@@ -1,7 +1,10 @@
 /**
- * Local and remote kinds together, as discovery publishes them: a value that changes when the catalog
- * or what a service says changes, with the parts that did not change being the same objects.
+ * Local and remote kinds together, as discovery publishes them, in the order that their APIServices state:
+ * a value that changes when the catalog or what a service says changes, with the parts that did not
+ * change being the same objects.
  */
+import type { GroupVersion } from "../api/names.js";
+import { compareVersions } from "../api/version-order.js";
 import type {
   ServedGroup,
   ServedGroups,
@@ -10,8 +13,16 @@ import type {
 import type { RemoteEntry, RemoteService } from "./api-services.js";
 import type { RemotePublication } from "./remote-documents.js";
 
+/** What an APIService says of its place: of its group among all, of its version in the group; higher comes first. */
+export interface Precedence {
+  readonly groupPriority: number;
+  readonly versionPriority: number;
+}
+
 export interface ServedGroupsOptions {
   readonly local: { readonly current: ServedGroups };
+  /** Of a group-version that is served here. */
+  readonly precedenceOf: (groupVersion: GroupVersion) => Precedence;
   readonly remote: () => readonly RemoteEntry[];
   readonly publicationOf: (service: RemoteService) => RemotePublication | undefined;
 }
@@ -44,10 +55,15 @@ export class AllServedGroups {
   #merge(local: ServedGroups): ServedGroups {
     const remote = this.#options.remote();
     if (remote.length === 0) return local;
-    const groups = new Map<string, ServedGroupVersion[]>();
-    for (const { name, versions } of local.groups) groups.set(name, [...versions]);
+    const groups = new Map<string, Member[]>();
+    for (const { name, versions } of local.groups) {
+      groups.set(
+        name,
+        versions.map((served) => ({ served, ...this.#options.precedenceOf(served) })),
+      );
+    }
     for (const { service } of remote) {
-      const { group, version } = service;
+      const { group, version, groupPriority, versionPriority } = service;
       const said = this.#options.publicationOf(service)?.served;
       // A service that has said nothing yet is there all the same, without resources.
       const served = said ?? {
@@ -57,12 +73,13 @@ export class AllServedGroups {
         facts: [],
         freshness: "Stale" as const,
       };
-      const versions = (groups.get(group) ?? []).filter((one) => one.version !== version);
-      groups.set(group, [...versions, served]);
+      const others = (groups.get(group) ?? []).filter((one) => one.served.version !== version);
+      groups.set(group, [...others, { served, groupPriority, versionPriority }]);
     }
     const known = new Map(local.groups.map((group) => [group.name, group]));
     return {
-      groups: [...groups].map(([name, versions]): ServedGroup => {
+      groups: [...groups].sort(byGroup).map(([name, members]): ServedGroup => {
+        const versions = members.sort(byVersion).map(({ served }) => served);
         const before = known.get(name);
         const isSame =
           before?.versions.length === versions.length &&
@@ -71,4 +88,28 @@ export class AllServedGroups {
       }),
     };
   }
+}
+
+interface Member extends Precedence {
+  readonly served: ServedGroupVersion;
+}
+
+/** A group comes where the highest of its versions has it; of equals, the first by name. */
+function byGroup(
+  [a, left]: readonly [string, readonly Member[]],
+  [b, right]: readonly [string, readonly Member[]],
+): number {
+  const [mine, others] = [highest(left), highest(right)];
+  if (mine !== others) return others > mine ? 1 : -1;
+  return a < b ? -1 : 1;
+}
+
+function highest(members: readonly Member[]): number {
+  return Math.max(...members.map(({ groupPriority }) => groupPriority));
+}
+
+function byVersion(a: Member, b: Member): number {
+  return (
+    b.versionPriority - a.versionPriority || compareVersions(a.served.version, b.served.version)
+  );
 }

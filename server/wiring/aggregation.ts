@@ -24,7 +24,9 @@ import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { Barrier } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
+import type { Facts } from "../schema/model.js";
 import { identityReader } from "./client-identity.js";
+import { precedenceOf } from "./served-group-versions.js";
 
 export interface Aggregation {
   readonly middleware: RequestMiddleware;
@@ -44,13 +46,14 @@ export interface AggregationWiring {
   readonly config: Config;
   readonly view: RegistryView;
   readonly catalog: CatalogSource;
+  readonly facts: Facts;
   readonly freshness: Barrier;
   readonly logger: Logger;
 }
 
 /** Before the view has started. */
 export function createAggregation(wiring: AggregationWiring): Aggregation {
-  const { config, view, catalog, freshness, logger } = wiring;
+  const { config, view, catalog, facts, freshness, logger } = wiring;
   const { naming } = config;
   const services = new ApiServices();
   view
@@ -81,6 +84,7 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
   });
   const groups = new AllServedGroups({
     local: catalog,
+    precedenceOf: (groupVersion) => precedenceOf(groupVersion, facts),
     remote: () => services.all,
     publicationOf: (service) => documents.of(service),
   });

@@ -1,4 +1,6 @@
 /** The group-versions that this server itself serves, with the precedence that their APIServices state. */
+import type { Precedence } from "../aggregation/served-groups.js";
+import type { GroupVersion } from "../api/names.js";
 import type { LocalGroupVersion } from "../controllers/api-service-loop.js";
 import type { Catalog } from "../kinds/catalog.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
@@ -9,7 +11,23 @@ import type { Facts } from "../schema/model.js";
 const CUSTOM_GROUP_PRIORITY = 1_000;
 const CUSTOM_VERSION_PRIORITY = 100;
 
-/** @returns what is served now, the same value as long as the catalog is the same */
+/** Of groups that are always listed first: core, and the one of APIServices, which has none itself. */
+const FIRST = { groupPriority: Number.POSITIVE_INFINITY, versionPriority: 0 };
+
+/** Of a group-version that this server serves. */
+export function precedenceOf(
+  { group, version }: GroupVersion,
+  { groupVersions }: Facts,
+): Precedence {
+  const fact = groupVersions.find((one) => one.group === group && one.version === version);
+  if (fact !== undefined && (group === "" || fact.groupPriority === undefined)) return FIRST;
+  return {
+    groupPriority: fact?.groupPriority ?? CUSTOM_GROUP_PRIORITY,
+    versionPriority: fact?.versionPriority ?? CUSTOM_VERSION_PRIORITY,
+  };
+}
+
+/** @returns what is served now and has an APIService, the same value as long as the catalog is the same */
 export function servedGroupVersions(
   catalog: CatalogSource,
   facts: Facts,
@@ -23,16 +41,19 @@ function groupVersionsOf(
   { groupVersions }: Facts,
 ): readonly LocalGroupVersion[] {
   return groups.flatMap(({ versions }) =>
-    versions.map(({ group, version, resources }) => {
+    versions.flatMap(({ group, version, resources }) => {
       const fact = groupVersions.find((one) => one.group === group && one.version === version);
+      if (fact !== undefined && fact.groupPriority === undefined) return [];
       const isCustom = resources.every((one) => one.form === "main" && one.isCustom);
-      return {
-        group,
-        version,
-        groupPriority: fact?.groupPriority ?? CUSTOM_GROUP_PRIORITY,
-        versionPriority: fact?.versionPriority ?? CUSTOM_VERSION_PRIORITY,
-        isCustom,
-      };
+      return [
+        {
+          group,
+          version,
+          groupPriority: fact?.groupPriority ?? CUSTOM_GROUP_PRIORITY,
+          versionPriority: fact?.versionPriority ?? CUSTOM_VERSION_PRIORITY,
+          isCustom,
+        },
+      ];
     }),
   );
 }

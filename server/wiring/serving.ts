@@ -85,7 +85,7 @@ export interface ServingParts {
 /** The port is open when it returns. @throws {Error} port taken; an audit log that cannot be written */
 export function openServing(parts: ServingParts): Promise<Serving> {
   return openAll(async (opened) => {
-    const { config, metrics, logger, security, access } = parts;
+    const { config, facts, metrics, logger, security, access } = parts;
     const { livezGracePeriodMs, requestTimeoutMs } = config;
     const health = new Health({ logger, clock: systemClock, livezGracePeriodMs });
     let isEnding = false;
@@ -107,7 +107,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const flowControl = createFlowControl({ config, view, catalog, metrics });
     flowControl?.spawn(lifecycle);
     const { freshness } = access.views;
-    const aggregation = createAggregation({ config, view, catalog, freshness, logger });
+    const aggregation = createAggregation({ config, view, catalog, facts, freshness, logger });
     const inFlightLimits = createInFlightLimits(config, flowControl);
     metrics.observeInFlight(() => inFlightLimits);
     const answerMemory = createAnswerMemory({ config, view, catalog, metrics, flowControl });
