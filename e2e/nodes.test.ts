@@ -6,9 +6,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readdir, writeFile } from "node:fs/promises";
-import type { IncomingMessage } from "node:http";
+import { get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
 import { eventually } from "./harness/eventually.js";
@@ -66,6 +67,33 @@ describe("connecting to nodes", () => {
     assert.match(String(await words("", 500, "lost")), /^Get "https:.*ECONNREFUSED/);
   });
 
+  test("each option of kubectl logs says to the agent what is wanted", async () => {
+    const { agent, kubectl } = cluster;
+    for (const container of ["main", "side", "setup"]) {
+      agent.log("default", "web-old", container).lines.push(`of ${container}`);
+    }
+    const log = "GET /containerLogs/default/web-old";
+    for (const [options, parameters] of [
+      [["--previous"], "previous=true"],
+      [["--since=5m"], "sinceSeconds=300"],
+      [["--since-time=2024-05-06T07:08:09Z"], "sinceTime=2024-05-06T07%3A08%3A09Z"],
+      [["--limit-bytes=100", "--timestamps"], "limitBytes=100&timestamps=true"],
+      [["--tail=2", "-p", "--since=1s"], "previous=true&sinceSeconds=1&tailLines=2"],
+    ] as const) {
+      assert.equal(await kubectl.ok(["logs", "web-old", "-c", "main", ...options]), "of main\n");
+      assert.equal(agent.requests.at(-1), `${log}/main?${parameters}`);
+    }
+    // The first container is the default one; all of them are asked one by one.
+    assert.equal(await kubectl.ok(["logs", "web-old"]), "of main\n");
+    const all = ["logs", "-l", "app=web-old", "--all-containers", "--prefix", "--tail=1"];
+    assert.deepEqual((await kubectl.ok(all)).trim().split("\n").sort(), [
+      "[pod/web-old/main] of main",
+      "[pod/web-old/setup] of setup",
+      "[pod/web-old/side] of side",
+    ]);
+    for (const container of ["side", "setup"]) agent.logs.delete(`default/web-old/${container}`);
+  });
+
   for (const node of ["old", "new"] as const) {
     // SPDY goes through to every agent in the same way.
     const protocols = node === "old" ? (["WebSocket", "SPDY"] as const) : (["WebSocket"] as const);
@@ -121,6 +149,7 @@ describe("connecting to nodes", () => {
           ),
         );
         assert.deepEqual(answers, ["GET /a", "GET /b", "GET /c"]);
+        await checkManyConnections(cluster, node);
         delete kubectl.env.KUBECTL_REMOTE_COMMAND_WEBSOCKETS;
         delete kubectl.env.KUBECTL_PORT_FORWARD_WEBSOCKETS;
       });
@@ -138,6 +167,14 @@ describe("connecting to nodes", () => {
       assert.match(stdout, /got hello/);
       assert.match(stdout, /err/);
       assert.match(stdout, /size \{"Width":\d+,"Height":\d+\}/);
+
+      const started = 'echo started; read x; echo "got $x"';
+      await using process = kubectl.startAtTerminal([...args, started]);
+      await process.waitFor(/^started/m);
+      await process.resize(99, 33);
+      await process.waitFor(/size \{"Width":99,"Height":33\}/);
+      process.type("hello\n");
+      await process.waitFor(/got hello/);
     });
   }
 
@@ -296,3 +333,35 @@ describe("connecting to nodes", () => {
     await eventually("processes are gone", () => agent.processes === 0);
   });
 });
+
+/** Ports of a service are those of one of its pods; connections come and go, side by side. */
+async function checkManyConnections(
+  { kubectl, server, backend }: NodeCluster,
+  node: string,
+): Promise<void> {
+  const selected = { spec: { selector: { app: `web-${node}` } } };
+  const headers = { "content-type": "application/merge-patch+json" };
+  const patch = { method: "PATCH", headers, body: selected };
+  (await server.client.request("/api/v1/namespaces/default/services/web", patch)).expect(200);
+  await using forward = kubectl.start(["port-forward", "service/web", ":80"]);
+  await forward.waitFor(/127\.0\.0\.1:(\d+)/);
+  const port = Number(/127\.0\.0\.1:(\d+)/.exec(forward.output)?.[1]);
+  let connections = 0;
+  const count = () => connections++;
+  backend.on("connection", count);
+  const paths = Array.from({ length: 40 }, (_, index) => `/${"x".repeat(index * 150)}`);
+  const answers = await Promise.all(paths.map((path) => getAlone(port, path)));
+  backend.off("connection", count);
+  assert.deepEqual(
+    answers,
+    paths.map((path) => `GET ${path}`),
+  );
+  assert.equal(connections, paths.length);
+}
+
+/** By a connection of its own. */
+async function getAlone(port: number, path: string): Promise<string> {
+  const request = get({ host: "127.0.0.1", port, path, agent: false });
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  return await text(response);
+}

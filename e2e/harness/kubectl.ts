@@ -1,8 +1,12 @@
 /** Runs the real kubectl against a server, with a home and a cache of its own. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { requireTool } from "../tools/find-tool.js";
 import { eventually } from "./eventually.js";
 import { makeTempDir } from "./temp-dir.js";
@@ -18,6 +22,13 @@ export interface RunningKubectl extends AsyncDisposable {
   readonly output: string;
   /** Waits until its output matches. @throws {Error} with the output, when it does not */
   waitFor(pattern: RegExp): Promise<void>;
+}
+
+/** One at a terminal. */
+export interface KubectlAtTerminal extends RunningKubectl {
+  type(text: string): void;
+  /** Gives the terminal another size, of which its programs are told by a signal. */
+  resize(columns: number, rows: number): Promise<void>;
 }
 
 /** One call takes a fraction of a second; more than this means that it hangs. */
@@ -75,7 +86,7 @@ export class Kubectl implements AsyncDisposable {
 
   /** As run, at a terminal of its own; what it reads is typed there. */
   async atTerminal(args: readonly string[], typed: string): Promise<KubectlResult> {
-    const command = [this.#path, ...args].map((one) => `'${one}'`).join(" ");
+    const command = quote([this.#path, ...args]);
     const child = this.#spawnProgram(SCRIPT, ["-qec", command, "/dev/null"]);
     return await this.#finish(child, typed);
   }
@@ -101,8 +112,28 @@ export class Kubectl implements AsyncDisposable {
   /** Starts a kubectl that is ended when the result leaves its scope. */
   start(args: readonly string[]): RunningKubectl {
     const child = this.#spawn(args);
-    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
     child.stdin?.end();
+    return this.#follow(child, args);
+  }
+
+  /** As start, at a terminal of its own. */
+  startAtTerminal(args: readonly string[]): KubectlAtTerminal {
+    const name = join(this.#home, `terminal-${randomUUID()}`);
+    const command = `tty >'${name}'; exec ${quote([this.#path, ...args])}`;
+    const child = this.#spawnProgram(SCRIPT, ["-qec", command, "/dev/null"]);
+    const running = this.#follow(child, args);
+    return Object.assign(running, {
+      type: (text: string) => void child.stdin?.write(text),
+      async resize(columns: number, rows: number) {
+        const terminal = (await readFile(name, "utf8")).trim();
+        const size = ["cols", String(columns), "rows", String(rows)];
+        await promisify(execFile)("stty", ["-F", terminal, ...size]);
+      },
+    });
+  }
+
+  #follow(child: ChildProcess, args: readonly string[]): RunningKubectl {
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
     return {
       get output() {
         return stdout() + stderr();
@@ -149,6 +180,11 @@ export class Kubectl implements AsyncDisposable {
     child.once("exit", () => this.#running.delete(child));
     return child;
   }
+}
+
+/** For a shell. */
+function quote(words: readonly string[]): string {
+  return words.map((one) => `'${one}'`).join(" ");
 }
 
 function collect(stream: NodeJS.ReadableStream | null): () => string {
