@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { REMOVED } from "../server/types/testing/removed-versions.js";
 import { eventually } from "./harness/eventually.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { startServer } from "./harness/server-process.js";
@@ -21,20 +22,6 @@ const SLICES = (version: string) => `/apis/resource.k8s.io/${version}/resourcesl
 test("S2-VERS-08, S2-VERS-06: an object is one and the same in every version, whatever the shape", async () => {
   await using server = await startServer({ flags: ["--runtime-config=api/beta,api/alpha=true"] });
   const { client } = server;
-  for (const gone of [
-    "flowcontrol.apiserver.k8s.io/v1beta3",
-    "policy/v1beta1",
-    "extensions/v1beta1",
-  ]) {
-    (await client.get(`/apis/${gone}`)).expect(404, gone);
-  }
-  for (const gone of [
-    "storage.k8s.io/v1beta1/storageclasses",
-    "networking.k8s.io/v1beta1/ingresses",
-  ]) {
-    (await client.get(`/apis/${gone}`)).expect(404, gone);
-    (await client.get(`/apis/${gone.replace("v1beta1", "v1")}`)).expect(200, gone);
-  }
   const since = (await client.get(CLAIMS("v1"))).expect(200).object.metadata.resourceVersion;
   const request = { name: "gpu", deviceClassName: "gpu.example.com", adminAccess: false };
   const claim = { metadata: { name: "c" }, spec: { devices: { requests: [request] } } };
@@ -79,6 +66,41 @@ test("S2-VERS-08, S2-VERS-06: an object is one and the same in every version, wh
   const written = await client.request(`${SLICES("v1beta1")}/s`, put);
   assert.equal(written.expect(200).object.metadata.generation, stored.metadata.generation);
 });
+
+test("S2-REM-01..07: what was removed is 404 and in no discovery document, though everything is turned on, and its successor is there", async () => {
+  await using server = await startServer({ flags: ["--runtime-config=api/all=true"] });
+  const { client } = server;
+  const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+  const { items } = (await client.get("/apis", accept)).expect(200);
+  const discovered = new Set(
+    (items as unknown as DiscoveredGroup[]).flatMap(({ metadata: { name }, versions }) =>
+      versions.flatMap(({ version, resources }) =>
+        resources.map(({ resource }) => `${name}/${version} ${resource}`),
+      ),
+    ),
+  );
+  assert.ok(discovered.has("resource.k8s.io/v1beta1 resourceclaims"));
+  for (const [id, gone, now] of REMOVED) {
+    const path = `/apis/${gone.replace(" ", "/")}`;
+    (await client.get(path)).expect(404, `${id} ${gone}`);
+    (await client.post(path, {})).expect(404, `${id} ${gone}`);
+    assert.equal(discovered.has(gone), false, gone);
+    if (now === "") continue;
+    const successor = gone.replace(/\/\S+/, `/${now}`);
+    assert.ok(discovered.has(successor), successor);
+    // What is only created cannot be listed.
+    const { status } = await client.get(`/apis/${successor.replace(" ", "/")}`);
+    assert.ok([200, 405].includes(status), `${successor}: ${status}`);
+  }
+});
+
+interface DiscoveredGroup {
+  readonly metadata: { readonly name: string };
+  readonly versions: readonly {
+    readonly version: string;
+    readonly resources: readonly { readonly resource: string }[];
+  }[];
+}
 
 test("S2-DEP-15: setting a stable gate warns at the start, unless only errors are logged", async () => {
   const gate = "--feature-gates=DryRun=true";

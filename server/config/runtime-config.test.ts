@@ -1,6 +1,7 @@
 /** --runtime-config: which resources are on. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { formatGroupVersion } from "../api/names.js";
 import { createNaming } from "../api/naming.js";
 import { loadFacts } from "../types/load-facts.js";
@@ -35,6 +36,43 @@ test("S2-VERS-06: a group-version, one resource of it, a stage, or all can be tu
   );
   assert.ok(served({ "api/all": false, v1: true }).has("v1/configmaps"));
   assert.ok(!served({ "api/all": false, v1: true }).has("apps/v1/deployments"));
+});
+
+test("S2-VERS-06: in every combination of keys, the most particular one counts", () => {
+  const stageOf = new Map(facts.groupVersions.map((one) => [formatGroupVersion(one), one]));
+  /** How particular a key is for a resource; 0 = it is about something else. */
+  const weight = (key: string, groupVersion: string, resource: string): number => {
+    if (key === `${groupVersion}/${resource}`) return 4;
+    if (key === groupVersion) return 3;
+    if (key === `api/${stageOf.get(groupVersion)?.stability}`) return 2;
+    return key === "api/all" ? 1 : 0;
+  };
+  const roots = facts.resources.filter((fact) => fact.subresource === "");
+  const keys = [
+    ...["api/all", "api/ga", "api/beta", "api/alpha"],
+    ...stageOf.keys(),
+    ...roots.map((fact) => `${formatGroupVersion(fact)}/${fact.resource}`),
+  ];
+  const pairs = fc.uniqueArray(fc.tuple(fc.constantFrom(...keys), fc.boolean()), {
+    selector: ([key]) => key,
+    maxLength: 8,
+  });
+  fc.assert(
+    fc.property(pairs, (config) => {
+      const all = { ...Object.fromEntries(config), "v1/namespaces": true };
+      const on = served(all);
+      for (const fact of roots) {
+        const groupVersion = formatGroupVersion(fact);
+        const [winner] = Object.entries(all)
+          .map(([key, isOn]) => ({ isOn, weight: weight(key, groupVersion, fact.resource) }))
+          .filter((one) => one.weight > 0)
+          .sort((a, b) => b.weight - a.weight);
+        const name = `${groupVersion}/${fact.resource}`;
+        assert.equal(on.has(name), winner?.isOn ?? fact.onByDefault, name);
+      }
+    }),
+    { numRuns: 200 },
+  );
 });
 
 test("S2-VERS-06: a key that stands for nothing is refused by name", () => {

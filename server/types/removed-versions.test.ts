@@ -5,44 +5,10 @@ import type { JsonObject } from "../api/meta.js";
 import { createNaming } from "../api/naming.js";
 import { createObjectCodecs } from "../schema/object-codec.js";
 import { loadFacts } from "./load-facts.js";
+import { REMOVED } from "./testing/removed-versions.js";
 
 const facts = loadFacts(createNaming("kubernetes"));
 const codecs = createObjectCodecs(facts);
-
-/** "group/version resource" that are gone, and what is served instead. */
-const REMOVED: readonly (readonly [ids: string, gone: string, now: string])[] = [
-  ["S2-REM-01", "flowcontrol.apiserver.k8s.io/v1beta3 flowschemas", "v1"],
-  ["S2-REM-01", "flowcontrol.apiserver.k8s.io/v1beta3 prioritylevelconfigurations", "v1"],
-  ["S2-REM-02", "flowcontrol.apiserver.k8s.io/v1beta2 flowschemas", "v1"],
-  ["S2-REM-03", "storage.k8s.io/v1beta1 csistoragecapacities", "v1"],
-  ["S2-REM-04", "flowcontrol.apiserver.k8s.io/v1beta1 flowschemas", "v1"],
-  ["S2-REM-04", "autoscaling/v2beta2 horizontalpodautoscalers", "v2"],
-  ["S2-REM-05", "batch/v1beta1 cronjobs", "v1"],
-  ["S2-REM-05", "discovery.k8s.io/v1beta1 endpointslices", "v1"],
-  ["S2-REM-05", "events.k8s.io/v1beta1 events", "v1"],
-  ["S2-REM-05", "autoscaling/v2beta1 horizontalpodautoscalers", "v2"],
-  ["S2-REM-05", "policy/v1beta1 poddisruptionbudgets", "v1"],
-  ["S2-REM-05", "policy/v1beta1 podsecuritypolicies", ""],
-  ["S2-REM-05", "node.k8s.io/v1beta1 runtimeclasses", "v1"],
-  ["S2-REM-06", "admissionregistration.k8s.io/v1beta1 validatingwebhookconfigurations", "v1"],
-  ["S2-REM-06", "admissionregistration.k8s.io/v1beta1 mutatingwebhookconfigurations", "v1"],
-  ["S2-REM-06", "apiextensions.k8s.io/v1beta1 customresourcedefinitions", "v1"],
-  ["S2-REM-06", "apiregistration.k8s.io/v1beta1 apiservices", "v1"],
-  ["S2-REM-06", "authentication.k8s.io/v1beta1 tokenreviews", "v1"],
-  ["S2-REM-06", "authorization.k8s.io/v1beta1 subjectaccessreviews", "v1"],
-  ["S2-REM-06", "certificates.k8s.io/v1beta1 certificatesigningrequests", "v1"],
-  ["S2-REM-06", "coordination.k8s.io/v1beta1 leases", "v1"],
-  ["S2-REM-06", "networking.k8s.io/v1beta1 ingresses", "v1"],
-  ["S2-REM-06", "networking.k8s.io/v1beta1 ingressclasses", "v1"],
-  ["S2-REM-06", "rbac.authorization.k8s.io/v1beta1 roles", "v1"],
-  ["S2-REM-06", "scheduling.k8s.io/v1beta1 priorityclasses", "v1"],
-  ["S2-REM-06", "storage.k8s.io/v1beta1 storageclasses", "v1"],
-  ["S2-REM-06", "storage.k8s.io/v1beta1 csidrivers", "v1"],
-  ["S2-REM-07", "extensions/v1beta1 deployments", ""],
-  ["S2-REM-07", "extensions/v1beta1 networkpolicies", ""],
-  ["S2-REM-07", "apps/v1beta1 deployments", "v1"],
-  ["S2-REM-07", "apps/v1beta2 statefulsets", "v1"],
-];
 
 const servedIn = (group: string, version: string, resource: string) =>
   facts.resources.some(
