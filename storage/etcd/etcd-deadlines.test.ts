@@ -4,11 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import {
-  createServer as createHttp2Server,
-  type IncomingHttpHeaders,
-  type ServerHttp2Stream,
-} from "node:http2";
+import type { IncomingHttpHeaders } from "node:http2";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { type Clock, systemClock } from "../base/clock.js";
@@ -20,6 +16,7 @@ import type { EndpointPool } from "./endpoint-pool.js";
 import { EtcdStore, type EtcdTransport } from "./etcd-store.js";
 import type { StreamHandlers } from "./grpc-calls.js";
 import type { MemberIdentity } from "./member-identity.js";
+import { answer, startGrpcServer } from "./testing/grpc-server.js";
 import { EtcdWatch } from "./watch.js";
 
 const HOUR_MS = 3_600_000;
@@ -58,29 +55,18 @@ async function startMuteMember(): Promise<MuteMember> {
 }
 
 /** An answer to any range, of which only the revision is looked at: 7. */
-const RANGE_ANSWER = Buffer.from([0, 0, 0, 0, 4, 0x0a, 2, 0x18, 7]);
+const RANGE_ANSWER = Buffer.from([0x0a, 2, 0x18, 7]);
 
 /** Answers the greeting; what becomes of ranges is told by the caller. */
 async function startMember(onRange: (answer: () => void, headers: IncomingHttpHeaders) => void) {
-  const server = createHttp2Server();
-  server.on("session", (session) => session.on("error", () => {}));
-  server.on("stream", (stream: ServerHttp2Stream, headers) => {
-    stream.on("error", () => {});
-    const answer = () => {
-      stream.respond({ "content-type": "application/grpc" }, { waitForTrailers: true });
-      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-      stream.end(RANGE_ANSWER);
-    };
-    if (String(headers[":path"]).includes("Range")) onRange(answer, headers);
-    else answer();
+  const server = await startGrpcServer((stream, headers) => {
+    const answerRange = () => answer(stream, [RANGE_ANSWER]);
+    if (String(headers[":path"]).includes("Range")) onRange(answerRange, headers);
+    else answerRange();
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.close();
-    },
+    endpoint: `http://127.0.0.1:${server.port}`,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 

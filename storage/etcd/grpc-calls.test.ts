@@ -3,34 +3,32 @@
  * all whether the request can have been seen.
  */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { constants, createServer, type ServerHttp2Stream } from "node:http2";
-import type { AddressInfo } from "node:net";
+import type { ServerHttp2Stream } from "node:http2";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { Channel, credentials, Metadata } from "@grpc/grpc-js";
 import { StorageError } from "../kv/errors.js";
 import { toCredentials } from "./connection.js";
-import { GRPC_STATUS, RpcError } from "./errors.js";
+import { GRPC_STATUS, type RpcError } from "./errors.js";
 import { type CallPlan, StreamCall, UnaryCall } from "./grpc-calls.js";
+import {
+  answer,
+  deny,
+  failureOf,
+  OPEN_ENDS,
+  refuse,
+  startGrpcServer,
+} from "./testing/grpc-server.js";
 
 /** A channel as EtcdConnection has it, to a server that treats each call as told. */
 async function startServer(onStream: (stream: ServerHttp2Stream) => void) {
-  const server = createServer();
-  server.on("stream", (stream) => {
-    stream.on("error", () => {});
-    onStream(stream);
-  });
-  server.on("session", (session) => session.on("error", () => {}));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const { plan, close } = connect(port);
+  const server = await startGrpcServer(onStream);
+  const { plan, close } = connect(server.port);
   return {
     plan,
     [Symbol.asyncDispose]: async () => {
       close();
-      server.close();
+      await server[Symbol.asyncDispose]();
     },
   };
 }
@@ -53,27 +51,6 @@ function call(plan: CallPlan): Promise<Buffer> {
   });
 }
 
-function framed(text: string): Buffer {
-  const frame = Buffer.alloc(5 + text.length);
-  frame.writeUInt32BE(text.length, 1);
-  frame.write(text, 5);
-  return frame;
-}
-
-/** Answers with these messages and an end that is well. */
-function answer(stream: ServerHttp2Stream, messages: readonly string[]): void {
-  stream.respond({ "content-type": "application/grpc" }, { waitForTrailers: true });
-  stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-  for (const message of messages) stream.write(framed(message));
-  stream.end();
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<RpcError> {
-  const failure = await promise.catch((error: unknown) => error);
-  assert.ok(failure instanceof RpcError, String(failure));
-  return failure;
-}
-
 test("an answer comes as it was sent", async () => {
   await using server = await startServer((stream) => answer(stream, ["pong"]));
   assert.equal((await call(server.plan)).toString(), "pong");
@@ -87,21 +64,13 @@ test("a request to nobody was certainly not sent", async () => {
 });
 
 test("a refused stream was certainly not looked at", async () => {
-  await using server = await startServer((s) => s.close(constants.NGHTTP2_REFUSED_STREAM));
+  await using server = await startServer(refuse);
   const failure = await failureOf(call(server.plan));
   assert.deepEqual([failure.isSent, failure.isHarmless, failure.isTransient], [false, true, true]);
 });
 
 test("whatever else ends a call leaves it open whether the request was done", async () => {
-  const ends: readonly ((stream: ServerHttp2Stream) => void)[] = [
-    (stream) => stream.session?.destroy(),
-    (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
-    (stream) => stream.close(constants.NGHTTP2_CANCEL),
-    (stream) => stream.respond({ ":status": 503 }, { endStream: true }),
-    (stream) => stream.respond({ "grpc-status": "14" }, { endStream: true }),
-    (stream) => answer(stream, []),
-  ];
-  for (const [index, end] of ends.entries()) {
+  for (const [index, end] of OPEN_ENDS.entries()) {
     await using server = await startServer((stream) => stream.once("data", () => end(stream)));
     const failure = await failureOf(call(server.plan));
     const found = [failure.isSent, failure.isHarmless, failure.isTransient];
@@ -110,10 +79,7 @@ test("whatever else ends a call leaves it open whether the request was done", as
 });
 
 test("a refusal comes with its text", async () => {
-  await using server = await startServer((stream) => {
-    const message = encodeURIComponent("etcdserver: permission denied: ü");
-    stream.respond({ "grpc-status": "7", "grpc-message": message }, { endStream: true });
-  });
+  await using server = await startServer(deny);
   const failure = await failureOf(call(server.plan));
   assert.deepEqual([failure.status, failure.isTransient], [GRPC_STATUS.permissionDenied, false]);
   assert.match(failure.message, /permission denied/);

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { constants, createServer, type ServerHttp2Stream } from "node:http2";
+import type { ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { test } from "node:test";
@@ -31,6 +31,16 @@ import {
 } from "./http2-frames.js";
 import type { LeanCall } from "./lean-call.js";
 import { LeanConnection } from "./lean-connection.js";
+import {
+  answer,
+  DENIED_TEXT,
+  deny,
+  failureOf,
+  framed,
+  OPEN_ENDS,
+  refuse,
+  startGrpcServer,
+} from "./testing/grpc-server.js";
 
 const PATH = "/etcdserverpb.KV/Txn";
 
@@ -44,25 +54,12 @@ function call(connection: LeanConnection, message = Buffer.from("request")): Pro
   });
 }
 
-async function failureOf(promise: Promise<unknown>): Promise<RpcError> {
-  const failure = await promise.catch((error: unknown) => error);
-  assert.ok(failure instanceof RpcError, String(failure));
-  return failure;
-}
-
 // ---- servers of Node's HTTP/2 -------------------------------------------------------------------
 
 async function startServer(onStream: (stream: ServerHttp2Stream) => void, settings = {}) {
-  const server = createServer({ settings });
-  server.on("stream", (stream) => {
-    stream.on("error", () => {});
-    onStream(stream);
-  });
-  server.on("session", (session) => session.on("error", () => {}));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const server = await startGrpcServer(onStream, settings);
   const connection = await dialLean({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${server.port}`,
     tls: undefined,
     timeoutMs: 5_000,
     signal: new AbortController().signal,
@@ -74,24 +71,9 @@ async function startServer(onStream: (stream: ServerHttp2Stream) => void, settin
     connection,
     [Symbol.asyncDispose]: async () => {
       connection.destroy(new Error("the test is over"));
-      server.close();
+      await server[Symbol.asyncDispose]();
     },
   };
-}
-
-function framed(content: string | Buffer): Buffer {
-  const bytes = Buffer.from(content);
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(bytes.length, 1);
-  return Buffer.concat([prefix, bytes]);
-}
-
-/** Answers with these messages and an end that is well. */
-function answer(stream: ServerHttp2Stream, messages: readonly (string | Buffer)[]): void {
-  stream.respond({ "content-type": "application/grpc" }, { waitForTrailers: true });
-  stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-  for (const message of messages) stream.write(framed(message));
-  stream.end();
 }
 
 test("requests and answers come as they were sent, of any size that is taken", async () => {
@@ -133,21 +115,16 @@ test("many large answers one after another do not use up the connection's window
 });
 
 test("a refused stream was certainly not looked at", async () => {
-  await using server = await startServer((s) => s.close(constants.NGHTTP2_REFUSED_STREAM));
+  await using server = await startServer(refuse);
   const failure = await failureOf(call(server.connection));
   assert.deepEqual([failure.isSent, failure.isHarmless, failure.isTransient], [false, true, true]);
 });
 
 test("whatever else ends a call leaves it open whether the request was done", async () => {
-  const ends: readonly ((stream: ServerHttp2Stream) => void)[] = [
-    (stream) => stream.session?.destroy(),
-    (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
-    (stream) => stream.close(constants.NGHTTP2_CANCEL),
-    (stream) => stream.respond({ ":status": 503 }, { endStream: true }),
-    (stream) => stream.respond({ "grpc-status": "14" }, { endStream: true }),
+  const ends: typeof OPEN_ENDS = [
+    ...OPEN_ENDS,
     (stream) => stream.respond({ "grpc-status": "wild" }, { endStream: true }),
     (stream) => stream.respond({}, { endStream: true }),
-    (stream) => answer(stream, []),
     (stream) => answer(stream, ["two", "messages"]),
     (stream) => {
       stream.respond({ ":status": 200 });
@@ -163,13 +140,10 @@ test("whatever else ends a call leaves it open whether the request was done", as
 });
 
 test("a refusal comes with its text", async () => {
-  await using server = await startServer((stream) => {
-    const message = encodeURIComponent("etcdserver: permission denied: ü");
-    stream.respond({ "grpc-status": "7", "grpc-message": message }, { endStream: true });
-  });
+  await using server = await startServer(deny);
   const failure = await failureOf(call(server.connection));
   assert.deepEqual([failure.status, failure.isTransient], [GRPC_STATUS.permissionDenied, false]);
-  assert.equal(failure.message, "etcdserver: permission denied: ü");
+  assert.equal(failure.message, DENIED_TEXT);
 });
 
 test("calls wait for their turn where the peer allows few streams", async () => {
