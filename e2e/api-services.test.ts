@@ -11,9 +11,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { connect } from "node:tls";
+import { gunzipSync } from "node:zlib";
+import { WebSocket } from "ws";
 import { type ApiService, HUGE_BYTES, openApiService } from "./harness/api-service.js";
 import { eventually, within } from "./harness/eventually.js";
 import { Kubectl } from "./harness/kubectl.js";
+import { OWN_ADDRESS } from "./harness/node-cluster.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
 import { TestAuthority } from "./harness/test-authority.js";
@@ -41,6 +44,12 @@ const KEPT_FILES_MAX = 4;
 /** Of the front server, over all cycles. */
 const GROWTH_BYTES_MAX = 48 * 1024 * 1024;
 
+interface Condition {
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
 describe("API services of others", () => {
   let folder: TempDir;
   let front: ServerProcess;
@@ -67,7 +76,7 @@ describe("API services of others", () => {
       `--proxy-client-key-file=${file("proxy.key")}`,
     ];
     [front, back] = await Promise.all([
-      startServer({ flags: [...trust, ...identity] }),
+      startServer({ flags: [...trust, ...identity, "--enable-aggregator-routing"] }),
       startServer({ flags: [...trust, "--run-controllers=false"] }),
     ]);
     await eventually("the front tells whom to believe", async () => {
@@ -156,12 +165,14 @@ describe("API services of others", () => {
     return [freshness, ...resources.map(({ resource }) => resource)];
   }
 
-  async function availability(name: string): Promise<string | undefined> {
+  async function condition(name: string): Promise<Condition | undefined> {
     const { status } = (await front.client.get(`${SERVICES}/${name}`)).expect(200).object as {
-      status?: { conditions?: { status: string }[] };
+      status?: { conditions?: Condition[] };
     };
-    return status?.conditions?.[0]?.status;
+    return status?.conditions?.[0];
   }
+
+  const availability = async (name: string) => (await condition(name))?.status;
 
   const isAvailable = (name: string) =>
     eventually(`${name} is available`, async () => (await availability(name)) === "True", 60_000);
@@ -235,6 +246,61 @@ describe("API services of others", () => {
     const path = "/apis/custom.metrics.k8s.io/v1beta1/namespaces/default/pods/*/requests";
     const { items } = JSON.parse(await kubectl.ok(["get", "--raw", path]));
     assert.equal(items[0].value, "17");
+  });
+
+  test("upgrades, compressed answers and redirects come as the service gives them, and nothing is sent twice", async () => {
+    const { url, credentials, client } = front;
+    const car = { apiVersion: "cars.example.com/v1", kind: "Car" };
+    (await client.post(CARS, { ...car, metadata: { name: "seen" } })).expect(201);
+    const query = "watch=1&resourceVersion=0&fieldSelector=metadata.name%3Dseen";
+    const socket = new WebSocket(`${url.replace("https", "wss")}${CARS}?${query}`, credentials);
+    const [event] = await once(socket, "message");
+    assert.equal(JSON.parse(String(event)).object.metadata.name, "seen");
+    socket.close();
+    await once(socket, "close");
+
+    const text = "a".repeat(200_000);
+    const annotations = { text };
+    (await client.post(CARS, { ...car, metadata: { name: "long", annotations } })).expect(201);
+    const headers = { "accept-encoding": "gzip" };
+    const compressed = await client.request(`${CARS}/long`, { headers });
+    assert.equal(compressed.expect(200).headers["content-encoding"], "gzip");
+    assert.ok(gunzipSync(compressed.bytes).includes(text));
+
+    const moved = (await client.get(`${NOTES}/moved`)).expect(302);
+    assert.equal(moved.headers.location, `${NOTES}/cut`);
+    const lost = (await client.request(`${NOTES}/cut`, { method: "DELETE" })).expect(503);
+    assert.match(String(lost.object.message), /^error trying to reach service: /);
+    assert.deepEqual(service.odd, ["GET moved", "DELETE cut"]);
+  });
+
+  test("a service is reached by one of its endpoints, and is missed when it has none", {
+    skip: OWN_ADDRESS === undefined && "this machine has loopback addresses only",
+  }, async () => {
+    const path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+    const spec = { ports: [{ port: 443, targetPort: service.port }] };
+    const made = { metadata: { name: "inside" }, spec };
+    (await front.client.post("/api/v1/namespaces/default/services", made)).expect(201);
+    await publish("inside.metrics.k8s.io", "v1beta1", "inside", 443);
+    const name = "v1beta1.inside.metrics.k8s.io";
+    const hasReason = (reason: string) =>
+      eventually(`${name}: ${reason}`, async () => (await condition(name))?.reason === reason);
+    await hasReason("EndpointsNotFound");
+    const inside = "/apis/inside.metrics.k8s.io/v1beta1/anything";
+    const refused = (await front.client.get(inside)).expect(503);
+    assert.equal(refused.object.message, "service unavailable");
+    const slice = {
+      metadata: { name: "inside", labels: { "kubernetes.io/service-name": "inside" } },
+      addressType: "IPv4",
+      ports: [{ port: service.port }],
+      endpoints: [{ addresses: [OWN_ADDRESS], conditions: { ready: true } }],
+    };
+    (await front.client.post(path, slice)).expect(201);
+    // It answers, but does not know the group.
+    await hasReason("FailedDiscoveryCheck");
+    const message = String((await condition(name))?.message);
+    assert.match(message, /^failing or missing response from .*: .*status 404/);
+    (await front.client.delete(`${SERVICES}/${name}`)).expect(200);
   });
 
   test("a large answer comes as fast as the client reads it, and is held nowhere meanwhile", async () => {

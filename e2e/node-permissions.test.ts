@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { jsonPatch, openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
 import { eventually } from "./harness/eventually.js";
+import type { HttpsClient } from "./harness/https-client.js";
 import { type NodeCluster, startNodeCluster } from "./harness/node-cluster.js";
 
 describe("permission to connect", () => {
@@ -112,4 +113,70 @@ describe("permission to connect", () => {
     );
     (await server.client.delete(`${configurations}/echo`)).expect(200);
   });
+
+  test("each way to a node, pod or service is a permission of its own, by the request's verb", async () => {
+    const { server } = cluster;
+    const { client } = server;
+    await allow(client, "viewer", ["nodes/proxy", "nodes/log"], ["get"]);
+    await allow(client, "forwarder", ["services/proxy", "pods/log"], ["get", "create"]);
+    const pods = "/api/v1/namespaces/default/pods";
+    const services = "/api/v1/namespaces/default/services";
+    const log = `${pods}/web-old/log?container=main`;
+    cluster.agent.log("default", "web-old", "main");
+    for (const [user, method, path, expected] of [
+      ["viewer", "GET", "/api/v1/nodes/old/proxy/healthz", 200],
+      ["viewer", "POST", "/api/v1/nodes/old/proxy/run", /cannot create resource "nodes\/proxy"/],
+      ["viewer", "DELETE", "/api/v1/nodes/old/proxy/x", /cannot delete resource "nodes\/proxy"/],
+      ["viewer", "GET", log, /cannot get resource "pods\/log"/],
+      ["forwarder", "GET", log, 200],
+      ["forwarder", "GET", "/api/v1/nodes/old/proxy/x", /cannot get resource "nodes\/proxy"/],
+      ["forwarder", "GET", `${services}/none/proxy/x`, 404],
+      ["forwarder", "PUT", `${services}/none/proxy/x`, /cannot update resource "services\/proxy"/],
+      ["forwarder", "GET", `${pods}/web-old/proxy/x`, /cannot get resource "pods\/proxy"/],
+      ["forwarder", "POST", `${pods}/web-old/attach`, /cannot create resource "pods\/attach"/],
+      ["forwarder", "POST", `${pods}/web-old/portforward`, /cannot create resource "pods\/portf/],
+    ] as const) {
+      const headers = { "impersonate-user": user };
+      const answer = await client.request(path, { method, headers });
+      if (typeof expected === "number") answer.expect(expected, `${user} ${method} ${path}`);
+      else assert.match(String(answer.expect(403, path).object.message), expected);
+    }
+
+    // What agents of nodes ask, of those who come to them without us.
+    const isAllowed = async (user: string, subresource: string) => {
+      const attributes = { resource: "nodes", subresource, verb: "get", name: "old" };
+      const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+      const review = { spec: { user, resourceAttributes: attributes } };
+      const { status } = (await client.post(path, review)).expect(201).object;
+      return (status as { allowed: boolean }).allowed;
+    };
+    const asked = ["log", "proxy", "metrics", "stats"];
+    const answers = await Promise.all(asked.map((one) => isAllowed("viewer", one)));
+    assert.deepEqual(answers, [true, true, false, false]);
+    const binding = {
+      metadata: { name: "agents" },
+      roleRef: { ...RBAC, kind: "ClusterRole", name: "system:kubelet-api-admin" },
+      subjects: [{ ...RBAC, kind: "User", name: "front" }],
+    };
+    const bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    (await client.post(bindings, binding)).expect(201);
+    for (const one of asked) assert.equal(await isAllowed("front", one), true, one);
+  });
 });
+
+const RBAC = { apiGroup: "rbac.authorization.k8s.io" };
+
+async function allow(
+  client: HttpsClient,
+  user: string,
+  resources: readonly string[],
+  verbs: readonly string[],
+): Promise<void> {
+  const path = "/apis/rbac.authorization.k8s.io/v1";
+  const metadata = { name: `connects-${user}` };
+  const role = { metadata, rules: [{ apiGroups: [""], resources, verbs }] };
+  (await client.post(`${path}/clusterroles`, role)).expect(201);
+  const roleRef = { ...RBAC, kind: "ClusterRole", name: metadata.name };
+  const subjects = [{ ...RBAC, kind: "User", name: user }];
+  (await client.post(`${path}/clusterrolebindings`, { metadata, roleRef, subjects })).expect(201);
+}

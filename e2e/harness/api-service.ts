@@ -4,7 +4,8 @@
  * (which people write), the metrics of nodes and pods, and a metric of its own. It can be told to fail.
  *
  *   notes.example.com/v1         notes            get, list, watch, create, patch, delete;
- *                                                  "huge" is as large as HUGE_BYTES, whoever reads it
+ *                                                  "huge" is as large as HUGE_BYTES, whoever reads it,
+ *                                                  "moved" is elsewhere, "cut" ends the connection
  *   metrics.k8s.io/v1beta1       nodes, pods      get, list
  *   custom.metrics.k8s.io/v1beta1  pods/requests  get
  */
@@ -30,6 +31,8 @@ export interface ApiService extends AsyncDisposable {
   readonly hugeSent: number;
   /** Requests that it was asked so far. */
   readonly requests: number;
+  /** Those that came to what is elsewhere, or ends the connection. */
+  readonly odd: readonly string[];
   /** From now on its certificate is one that nobody knows, or the right one again. */
   useCertificate(which: "own" | "unknown"): void;
   /** Ends the listener and all connections; `start` opens the same port again. */
@@ -71,6 +74,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
   let manner: Manner = "good";
   let requests = 0;
   let hugeSent = 0;
+  const odd: string[] = [];
   let server: Server;
   let port = 0;
 
@@ -133,6 +137,12 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
       sendHuge(response);
       return;
     }
+    if (name === "moved" || name === "cut") {
+      odd.push(`${request.method} ${name}`);
+      if (name === "cut") request.socket.destroy();
+      else response.writeHead(302, { location: pathname.replace(name, "cut") }).end();
+      return;
+    }
     const [status, object] = answerOf();
     send(response, status, object);
 
@@ -160,7 +170,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
     });
-    server.listen(port, "127.0.0.1");
+    server.listen(port, "0.0.0.0");
     await once(server, "listening");
     port = (server.address() as AddressInfo).port;
   };
@@ -186,6 +196,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
     get requests() {
       return requests;
     },
+    odd,
     get manner() {
       return manner;
     },
