@@ -6,6 +6,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { eventually } from "./harness/eventually.js";
 import { grantEverybody } from "./harness/grant-everybody.js";
 import { type ApiObject, HttpsClient } from "./harness/https-client.js";
+import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { startEtcd } from "./tools/etcd.js";
 
@@ -59,6 +60,82 @@ test("the default levels and schemas are there, named in answers, and made again
   await eventually("the schema dangles", async () => (await dangling()) === "True");
   (await client.post(LEVELS, levelOf("not-there", "Queue"))).expect(201);
   await eventually("the schema has its level", async () => (await dangling()) === "False");
+});
+
+test("the documentation's examples decide about the requests that they are for, and about no others", async () => {
+  await using server = await startServer({ flags: ["--anonymous-auth=true"] });
+  const { client } = server;
+  await grantEverybody(client, "view");
+  // Health for those whom nobody knows, and lists of events by one account.
+  const strangers = schemaOf("health-for-strangers", "exempt", "");
+  strangers.spec = {
+    priorityLevelConfiguration: { name: "exempt" },
+    matchingPrecedence: 1000,
+    rules: [
+      {
+        subjects: [{ kind: "Group", group: { name: "system:unauthenticated" } }],
+        nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["/healthz", "/livez", "/readyz"] }],
+      },
+    ],
+  };
+  const events = schemaOf("list-events-default-service-account", "catch-all", "");
+  events.spec = {
+    priorityLevelConfiguration: { name: "catch-all" },
+    matchingPrecedence: 8000,
+    distinguisherMethod: { type: "ByUser" },
+    rules: [
+      {
+        subjects: [
+          { kind: "ServiceAccount", serviceAccount: { namespace: "default", name: "default" } },
+        ],
+        resourceRules: [
+          { verbs: ["list"], apiGroups: ["*"], resources: ["events"], namespaces: ["default"] },
+        ],
+      },
+    ],
+  };
+  await using kubectl = await Kubectl.open(server);
+  for (const schema of [strangers, events]) {
+    const { stdout } = await kubectl.run(["apply", "-f", "-"], JSON.stringify(schema));
+    assert.match(stdout, /created/);
+  }
+
+  const account = {
+    "impersonate-user": "system:serviceaccount:default:default",
+    "impersonate-group": "system:authenticated",
+  };
+  const items = await eventually("all are there", async () => {
+    const { items } = await client.get(SCHEMAS);
+    return items.length === 15 ? items : undefined;
+  });
+  const nameOfSchema = (answer: { readonly headers: NodeJS.Dict<string | string[]> }) => {
+    const uid = answer.headers["x-kubernetes-pf-flowschema-uid"];
+    return items.find(({ metadata }) => metadata.uid === uid)?.metadata.name;
+  };
+  const as = (path: string, headers: Record<string, string>) => client.request(path, { headers });
+  const anonymous = new HttpsClient(server.url, { ca: server.credentials.ca });
+  const namespace = "/api/v1/namespaces/default";
+  assert.deepEqual(
+    [
+      // The default schema of probes comes before, and means `get` alone.
+      nameOfSchema(await anonymous.get("/healthz")),
+      nameOfSchema(await anonymous.request("/healthz", { method: "HEAD" })),
+      nameOfSchema(await anonymous.get("/version")),
+      nameOfSchema(await as(`${namespace}/events`, account)),
+      nameOfSchema(await as("/apis/events.k8s.io/v1/namespaces/default/events", account)),
+      nameOfSchema(await as(`${namespace}/events`, JANE)),
+      nameOfSchema(await as(`${namespace}/events/x`, account)),
+      nameOfSchema(await as("/api/v1/namespaces/kube-system/events", account)),
+    ],
+    [
+      "probes",
+      "health-for-strangers",
+      "global-default",
+      ...Array(2).fill("list-events-default-service-account"),
+      ...Array(3).fill("global-default"),
+    ],
+  );
+  anonymous.close();
 });
 
 test("a tenant that fills its level is refused on every replica at once, others are not, until it is given more", async () => {

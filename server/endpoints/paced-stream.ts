@@ -6,6 +6,7 @@
  * its answer holds is bounded by the memory of answers. A client that has not read on when patience is
  * at its end is cut off, so that the state which it was reading can go.
  */
+import { nextTurn } from "../../storage/base/next-turn.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { ResponseSink } from "../response/sink.js";
 import type { ChunkWriter } from "./chunk-writer.js";
@@ -20,6 +21,8 @@ export interface Pace {
   patienceMs(): number;
   /** It has not read for a while; called at most once for a chunk. */
   stalled(): void;
+  /** The next chunk is work that others may come before; undefined = they do not. */
+  turn(): Promise<void> | undefined;
 }
 
 /** setTimeout takes 31 bits. */
@@ -30,6 +33,7 @@ export function listPace({ state }: Pick<RequestContext, "state">): Pace {
   return {
     patienceMs: () => Math.min(PATIENCE_MS_MAX, state.deadlineMs - performance.now()),
     stalled: () => state.seats?.release(performance.now()),
+    turn: () => (state.turns === undefined ? nextTurn() : state.turns.next(state)),
   };
 }
 
@@ -47,10 +51,24 @@ export class PacedStream {
   }
 
   /**
-   * Sends what `out` has gathered, and empties it. Resolves when more may come.
+   * Sends what `out` has gathered, and empties it. Resolves when more may come, and it is its turn.
    * @returns false when the client is gone
    */
   async write(out: ChunkWriter): Promise<boolean> {
+    if (!(await this.#send(out))) return false;
+    const turn = this.#pace.turn();
+    if (turn !== undefined) await turn;
+    return !this.#sink.isClosed;
+  }
+
+  /** Sends the last chunk; `out` is not used again. */
+  async end(out: ChunkWriter): Promise<void> {
+    await this.#send(out);
+    this.#sink.end();
+    out.release();
+  }
+
+  async #send(out: ChunkWriter): Promise<boolean> {
     const isCopied = out.length <= COPIED_BYTES_MAX;
     const hasRoom = isCopied ? this.#sink.write(Buffer.from(out.peek())) : out.writeTo(this.#sink);
     if (!hasRoom) await this.#drained();
@@ -59,13 +77,6 @@ export class PacedStream {
     if (isCopied || isSent) out.reset();
     else out.renew();
     return !this.#sink.isClosed;
-  }
-
-  /** Sends the last chunk; `out` is not used again. */
-  async end(out: ChunkWriter): Promise<void> {
-    await this.write(out);
-    this.#sink.end();
-    out.release();
   }
 
   #drained(): Promise<void> {

@@ -17,6 +17,7 @@ import { Classifier, flowOf } from "./classify.js";
 import type { FlowTimes, SchemaCounts, SchemaTimes } from "./flow-counts.js";
 import { QueueSet, type Refusal, Seats, Waiter } from "./queue-set.js";
 import type { LevelSetting, SchemaSetting } from "./settings.js";
+import type { TurnPlace } from "./turns.js";
 
 /** How often limits follow the demand. */
 export const ADJUST_INTERVAL_MS = 10_000;
@@ -173,7 +174,7 @@ export class FlowControl {
     const seatsWanted = Math.min(Math.max(1, width), seatsMax);
     const { patienceMs } = this.#options;
     schema.times.estimated(seatsWanted);
-    const flow = `${setting.name}\u0000${flowOf(setting, user, info)}`;
+    const flow = flowName(setting, user, info);
     const entered = level.set.enter(flow, seatsWanted, nowMs, nowMs + patienceMs);
     if (entered instanceof Seats) {
       return { type: "seated", seats: new HeldSeats(entered, schema, nowMs) };
@@ -182,6 +183,13 @@ export class FlowControl {
       return { type: "waiting", wait: (signal) => this.#wait(entered, schema, signal) };
     }
     return { type: "denied", denial: this.#deny(schema, flow, entered) };
+  }
+
+  /** Where the request belongs among those that wait for the thread; undefined: it does not wait. */
+  turnPlaceOf(user: UserInfo, info: RequestInfo): TurnPlace | undefined {
+    const { setting, level } = this.#schemaOf(user, info);
+    if (level.setting.isExempt) return undefined;
+    return { level: level.setting.name, flow: flowName(setting, user, info) };
   }
 
   /** Whether the request belongs to a level that never refuses. */
@@ -343,6 +351,10 @@ export class FlowControl {
       level.set.setLimit(level.current, nowMs);
     }
   }
+}
+
+function flowName(setting: SchemaSetting, user: UserInfo, info: RequestInfo): string {
+  return `${setting.name}\u0000${flowOf(setting, user, info)}`;
 }
 
 function newCounts(): SchemaCounts {

@@ -2,6 +2,7 @@
 import type { MetricFamilies } from "../request/metric-families.js";
 import type { FlowControl } from "./flow-control.js";
 import type { FlowTimes, SchemaCounts } from "./flow-counts.js";
+import type { Turns } from "./turns.js";
 
 const PREFIX = "apiserver_flowcontrol_";
 const WAIT_SECONDS = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30] as const;
@@ -40,7 +41,11 @@ export function createFlowTimes(families: MetricFamilies): FlowTimes {
 }
 
 /** Gauges and counters that are read from the state at each scrape. */
-export function observeFlowControl(families: MetricFamilies, flowControl: FlowControl): void {
+export function observeFlowControl(
+  families: MetricFamilies,
+  flowControl: FlowControl,
+  turns: Pick<Turns, "waiting">,
+): void {
   const byLevel = ["priority_level"];
   const bySchema = [...byLevel, "flow_schema"];
   const ofLevels = (
@@ -84,5 +89,9 @@ export function observeFlowControl(families: MetricFamilies, flowControl: FlowCo
   families.gauge(
     { name: `${PREFIX}seat_fair_frac`, help: "Fair share of the seats.", labelNames: [] },
     (set) => set(flowControl.fairShare),
+  );
+  families.gauge(
+    { name: `${PREFIX}waiting_turns`, help: "Work that waits for the thread.", labelNames: [] },
+    (set) => set(turns.waiting),
   );
 }

@@ -50,6 +50,33 @@ test("a wide request is not overtaken by narrow ones behind it for ever", () => 
   assert.equal(outcomeOf(later), undefined);
 });
 
+test("wide requests of a flow leave as many seats as they hold, which others find at once", () => {
+  const set = openSet(60);
+  const lists = Array.from({ length: 3 }, () => seated(set.enter("greedy", 10, 0, LATE)));
+  const waiters = Array.from({ length: 20 }, () => waiting(set.enter("greedy", 10, 0, LATE)));
+  assert.equal(set.seatsInUse, 30);
+
+  const small = Array.from({ length: 10 }, () => seated(set.enter("polite", 1, 1, LATE)));
+  const own = waiting(set.enter("greedy", 1, 1, LATE));
+  assert.equal(outcomeOf(own), undefined, "a flow keeps its order");
+  const other = seated(set.enter("other", 10, 1, LATE));
+  waiting(set.enter("other", 10, 1, LATE));
+  assert.equal(set.seatsInUse, 50);
+
+  for (const seats of [...small, other, ...lists]) seats.release(2);
+  assert.ok(waiters.slice(0, 2).every((waiter) => outcomeOf(waiter) instanceof Seats));
+  assert.ok(set.seatsInUse <= 40);
+  let nowMs = 3;
+  while (set.waiting > 0) {
+    const before = set.waiting;
+    for (const waiter of [...waiters, own]) {
+      const outcome = outcomeOf(waiter);
+      if (outcome instanceof Seats) outcome.release(nowMs++);
+    }
+    assert.ok(set.waiting < before, "all of them come to their turn");
+  }
+});
+
 test("a full queue refuses, and a level without queues refuses at once", () => {
   const full = new QueueSet({ queues: 1, handSize: 1, queueLengthLimit: 2 }, 0);
   full.setLimit(1, 0);

@@ -17,6 +17,10 @@
  * that fills its queues leaves most others room. Upstream also serves by queue, which gives a flow as
  * many shares as it has queues; here the share is the flow's, and its requests keep their order.
  *
+ * A wide request, such as a list, keeps its seats for long, and nobody can take them back. So wide ones
+ * of a flow hold no more seats than they leave free: one flow half of them, two a third each. Somebody
+ * else's short request finds room at once, and need not wait until a list has ended.
+ *
  * With no queues, requests that find no seat are refused at once.
  */
 import { assert } from "../../storage/base/assert.js";
@@ -66,6 +70,8 @@ class Flow {
   /** Requests at work. */
   working = 0;
   nextStart: number;
+  /** Its head is wide and waits for seats that the flow itself holds: it has no turn until then. */
+  waitsForItself = false;
   /** Its place in the order of service; an older entry of the heap is void. */
   turn: Turn | undefined;
 
@@ -175,6 +181,8 @@ export class QueueSet {
   readonly #flows = new Map<string, Flow>();
   /** Flows with somebody waiting; entries that are no flow's present turn are void. */
   readonly #turns = new MinHeap<Turn>((a, b) => a.end - b.end || a.order - b.order);
+  /** Those that wait for themselves. Each holds seats, so they are few. */
+  readonly #parked = new Set<Flow>();
   readonly #hands = new Map<string, readonly number[]>();
   readonly #demand: SeatDemand;
   #limit = 0;
@@ -234,7 +242,7 @@ export class QueueSet {
   /** @returns the seats, a wait for them, or why there are none */
   enter(name: string, width: number, nowMs: number, deadlineMs: number): Seats | Waiter | Refusal {
     this.#advance(nowMs);
-    if (this.#waiting === 0 && this.#hasRoom(width)) {
+    if (this.#mayStartAtOnce(name, width)) {
       const seats = this.#start(this.#wake(name), width, nowMs);
       this.#noteDemand(nowMs);
       return seats;
@@ -331,22 +339,50 @@ export class QueueSet {
     return this.#queueLengths[queue] ?? 0;
   }
 
+  #mayStartAtOnce(name: string, width: number): boolean {
+    if (!this.#hasRoom(width)) return false;
+    if (this.#waiting === 0 && width === 1) return true;
+    const flow = this.#flows.get(name);
+    if (flow !== undefined && this.#takesTooMuch(flow, width)) return this.#queuing === undefined;
+    // Those who wait for themselves are overtaken by everybody else.
+    return this.#waiting === 0 || (this.#nextFlow() === undefined && !flow?.waitsForItself);
+  }
+
+  /** Whether a wide request would hold more, with what its flow has, than it leaves free. */
+  #takesTooMuch({ seatsInUse }: Flow, width: number): boolean {
+    return width > 1 && seatsInUse > 0 && seatsInUse + width > this.#limit - this.#seatsInUse;
+  }
+
   /** A request wider than the level runs alone. */
   #hasRoom(width: number): boolean {
     return this.#seatsInUse + width <= this.#limit || (this.#seatsInUse === 0 && this.#limit > 0);
   }
 
   #startWaiting(nowMs: number): void {
+    for (const flow of this.#parked) this.#takeTurn(flow);
+    this.#parked.clear();
     while (this.#waiting > 0) {
       const flow = this.#nextFlow();
-      const head = flow?.waiting[0];
-      assert(flow !== undefined && head !== undefined, "WaitersHaveTurns");
+      // All that wait do so for themselves.
+      if (flow === undefined) return;
+      const head = flow.waiting[0];
+      assert(head !== undefined, "WaitersHaveTurns");
+      if (this.#takesTooMuch(flow, head.width)) {
+        this.#park(flow);
+        continue;
+      }
       // The next one waits for room even when a narrower one behind it would fit: it would starve.
       if (!this.#hasRoom(head.width)) return;
       this.#remove(flow, head);
       head.settle(this.#start(flow, head.width, nowMs));
       if (flow.waiting.length > 0) this.#takeTurn(flow);
     }
+  }
+
+  #park(flow: Flow): void {
+    flow.turn = undefined;
+    flow.waitsForItself = true;
+    this.#parked.add(flow);
   }
 
   #nextFlow(): Flow | undefined {
@@ -362,6 +398,7 @@ export class QueueSet {
   #takeTurn(flow: Flow): void {
     const [head] = flow.waiting;
     assert(head !== undefined, "TurnHasHead");
+    flow.waitsForItself = false;
     const end = flow.nextStart + head.width * GUESSED_SECONDS;
     flow.turn = { flow, end, order: this.#turnsMade++ };
     this.#turns.push(flow.turn);
@@ -392,7 +429,11 @@ export class QueueSet {
 
   #remove(flow: Flow, waiter: Waiter): void {
     flow.waiting.splice(flow.waiting.indexOf(waiter), 1);
-    if (flow.waiting.length === 0) flow.turn = undefined;
+    if (flow.waiting.length === 0) {
+      flow.turn = undefined;
+      flow.waitsForItself = false;
+      this.#parked.delete(flow);
+    }
     if (this.#counted.delete(waiter)) {
       this.#queueLengths[waiter.queue] = this.#lengthOf(waiter.queue) - 1;
     }

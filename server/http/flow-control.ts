@@ -5,17 +5,27 @@
  *
  * A watch gives its seats back once its initial events are sent; other long-running requests take none.
  */
+import { nextTurn } from "../../storage/base/next-turn.js";
 import { type StatusError, tooManyRequests } from "../api/status.js";
 import type { FlowControl, HeldSeats } from "../flowcontrol/flow-control.js";
+import type { Turns } from "../flowcontrol/turns.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
-import type { RequestMiddleware } from "../request/request-state.js";
+import type {
+  AnswerTurns,
+  RequestContext,
+  RequestMiddleware,
+  RequestState,
+} from "../request/request-state.js";
 import type { Metrics } from "./metrics.js";
 
 /** How often those who wait are looked at, while somebody does. */
 const LOOK_MS = 250;
+/** What a write has to do once its body and the store's answer are there, about. */
+const WRITE_LATER_MS = 0.5;
 
 export interface FlowControlParts {
   readonly flowControl: FlowControl;
+  readonly turns: Turns;
   /** How many seats a request takes. */
   readonly widthOf: (info: RequestInfo) => number;
   /** Seat-seconds that a write leaves behind: its watchers have to be told. */
@@ -24,18 +34,26 @@ export interface FlowControlParts {
 }
 
 export function withFlowControl(parts: FlowControlParts): RequestMiddleware {
-  const { flowControl, widthOf, workAfter, metrics } = parts;
+  const { flowControl, turns, widthOf, workAfter, metrics } = parts;
+  const answerTurns = toAnswerTurns(parts);
   const lookAtClock = clockWatcher(flowControl);
   return async function flowControlStep(ctx, next) {
     const { state } = ctx;
     const { info } = state;
     if (isLongRunning(info) && info.verb !== "watch") return await next();
-    const entry = flowControl.enter(state, widthOf(info), performance.now());
+    state.turns = answerTurns;
+    let nowMs = performance.now();
+    const laterMs = isReadOnly(info) ? 0 : WRITE_LATER_MS;
+    if (!turns.isFree(nowMs, laterMs)) {
+      await waitForTurn(ctx, parts, laterMs);
+      nowMs = performance.now();
+    }
+    const entry = flowControl.enter(state, widthOf(info), nowMs);
     let seats: HeldSeats;
     if (entry.type === "seated") {
       seats = entry.seats;
     } else if (entry.type === "denied") {
-      throw refusal(info, entry.denial);
+      throw refuse(info, entry.denial, metrics);
     } else {
       lookAtClock();
       const span = state.trace?.begin("priorityandfairness");
@@ -43,7 +61,7 @@ export function withFlowControl(parts: FlowControlParts): RequestMiddleware {
       span?.end();
       if (!("release" in outcome)) {
         if (outcome.reason === "cancelled") throw reasonOf(state.signal);
-        throw refusal(info, outcome);
+        throw refuse(info, outcome, metrics);
       }
       seats = outcome;
     }
@@ -56,15 +74,47 @@ export function withFlowControl(parts: FlowControlParts): RequestMiddleware {
       state.seats?.release(performance.now());
     }
   };
+}
 
-  function refusal(
-    info: RequestInfo,
-    denial: { text: string; retryAfterSeconds: number },
-  ): StatusError {
-    metrics.countTermination(info, 429);
-    const text = `Too many requests, please try again later: ${denial.text}.`;
-    return tooManyRequests(text, denial.retryAfterSeconds);
+function refuse(
+  info: RequestInfo,
+  denial: { readonly text: string; readonly retryAfterSeconds: number },
+  metrics: FlowControlParts["metrics"],
+): StatusError {
+  metrics.countTermination(info, 429);
+  const text = `Too many requests, please try again later: ${denial.text}.`;
+  return tooManyRequests(text, denial.retryAfterSeconds);
+}
+
+/** Exempt requests never wait. */
+async function waitForTurn(
+  { state, res }: RequestContext,
+  { flowControl, turns, metrics }: FlowControlParts,
+  laterMs: number,
+): Promise<void> {
+  const { user, info } = state;
+  const place = flowControl.turnPlaceOf(user, info);
+  if (place === undefined) return;
+  if (!turns.hasRoomFor(place)) {
+    const text = `priority level "${place.level}": ${turns.waiting} requests wait for their turn`;
+    throw refuse(info, { text, retryAfterSeconds: 1 }, metrics);
   }
+  const span = state.trace?.begin("priorityandfairness");
+  await turns.wait(place, laterMs);
+  span?.end();
+  if (res.closed || res.destroyed || performance.now() >= state.deadlineMs) {
+    state.signal.throwIfAborted();
+  }
+}
+
+function toAnswerTurns({ flowControl, turns }: FlowControlParts): AnswerTurns {
+  return {
+    next({ user, info }: RequestState) {
+      if (turns.isFree(performance.now())) return undefined;
+      const place = flowControl.turnPlaceOf(user, info);
+      return place === undefined ? nextTurn() : turns.wait(place);
+    },
+  };
 }
 
 /** The reason of an aborted signal is what the client hears, if it is still there. */

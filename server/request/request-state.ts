@@ -49,6 +49,12 @@ export interface HeldMemory {
   release(): void;
 }
 
+/** For long answers, which are made piece by piece. */
+export interface AnswerTurns {
+  /** Undefined where the next piece may be made at once. */
+  next(state: RequestState): Promise<void> | undefined;
+}
+
 /** For answers whose size shows only when they are made. */
 export interface AnswerKeeper {
   /** Smaller ones are not worth asking for. */
@@ -79,6 +85,8 @@ export class RequestState {
   place: FlowPlace | undefined;
   /** Seats of flow control, given back when the handler is done. */
   seats: HeldSeats | undefined;
+  /** Whose turn it is; undefined = whoever comes. */
+  turns: AnswerTurns | undefined;
   /** Bounds the memory of answers; undefined = nobody does. */
   answers: AnswerKeeper | undefined;
   /** What the request holds of it. */

@@ -20,6 +20,7 @@ import {
   toLevelSetting,
   toSchemaSetting,
 } from "../flowcontrol/settings.js";
+import { Turns } from "../flowcontrol/turns.js";
 import { listWidth, watcherWork } from "../flowcontrol/width.js";
 import { withFlowControl } from "../http/flow-control.js";
 import type { Metrics } from "../http/metrics.js";
@@ -65,7 +66,8 @@ export function createFlowControl(options: {
     times: createFlowTimes(metrics),
     nowMs: performance.now(),
   });
-  observeFlowControl(metrics, flowControl);
+  const turns = new Turns();
+  observeFlowControl(metrics, flowControl, turns);
   const group = `flowcontrol.apiserver.${naming.groupDomain}`;
   const levels = new Map<string, LevelSetting>();
   const schemas = new Map<string, SchemaSetting>();
@@ -79,6 +81,7 @@ export function createFlowControl(options: {
     isExempt: (user, info) => flowControl.isExempt(user, info),
     middleware: withFlowControl({
       flowControl,
+      turns,
       widthOf: (info) => listWidth(info, (namespace) => sizeOf(info, namespace)),
       workAfter: (info) => watcherWork(partitionOf(options, info)?.watchers ?? 0),
       metrics,

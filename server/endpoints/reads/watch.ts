@@ -25,7 +25,7 @@ import { openSink } from "../../response/response-sink.js";
 import { type ResponseSink, SharedChunk } from "../../response/sink.js";
 import { webSocketOptions } from "../../response/web-socket-sink.js";
 import { ChunkWriter } from "../chunk-writer.js";
-import { PacedStream } from "../paced-stream.js";
+import { listPace, PacedStream } from "../paced-stream.js";
 import type { Representation } from "../representation.js";
 import { PREPARED_MAX, prepareObjects, remoteOf } from "./prepare.js";
 import { parseWatchOptions, type StreamingLists, type WatchOptions } from "./read-options.js";
@@ -91,6 +91,8 @@ class WatchStream implements WatchSink, Tick {
   readonly #services: WatchServices;
   /** Keeps the seats of flow control until the initial events are sent, or their reader stalls. */
   readonly #takeSeats: () => () => void;
+  /** When the next chunk of them may be made. */
+  readonly #turn: () => Promise<void> | undefined;
   /** What the initial events hold of the memory of answers. */
   readonly #memory: HeldMemory | undefined;
   readonly #openedAtMs: number;
@@ -110,6 +112,7 @@ class WatchStream implements WatchSink, Tick {
 
   constructor({ ctx, resource, representation, selector, options, services }: StreamOptions) {
     this.#takeSeats = () => ctx.state.takeSeats();
+    this.#turn = listPace(ctx).turn;
     this.#memory = ctx.state.memory;
     this.resource = resource;
     this.#representation = representation;
@@ -313,7 +316,8 @@ class WatchStream implements WatchSink, Tick {
 
   /** All objects as ADDED events, then the bookmark that says so. False: the client is gone. */
   async #sendState({ tree, revision }: Snapshot, stalled: () => void): Promise<boolean> {
-    const stream = new PacedStream(this.#sink, { patienceMs: () => CHUNK_PATIENCE_MS, stalled });
+    const pace = { patienceMs: () => CHUNK_PATIENCE_MS, stalled, turn: this.#turn };
+    const stream = new PacedStream(this.#sink, pace);
     const out = new ChunkWriter(this.#services.chunks);
     const { namespace, matches } = this.#selector;
     if (remoteOf(this.resource) !== undefined && !(await this.#prepareState(tree))) return false;

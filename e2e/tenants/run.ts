@@ -1,0 +1,145 @@
+/**
+ * `node dist/e2e/tenants/run.js`: a tenant that asks for ten times its share, first lists of 10,000, then
+ * writes, then watches that begin with the state, beside three polite ones on one replica; with
+ * priority and fairness, and without. Prints how long the polite ones waited alone and beside it, and draws it.
+ *
+ *   --seconds=10                   of each part; before each the load settles
+ *   --modes=fair,unfair            --kinds=lists,writes,watches
+ *   --rate=50                      requests a second of each polite tenant
+ *   --store=etcd                   or embedded
+ *   --flags=A,B                    more for the server
+ *   --chart=docs/tenants.svg       where the drawing goes
+ *   --log=FILE --profile=DIR       keeps the server's log, a CPU profile of it
+ *
+ * Ten times its share is meant by seats: a quarter of those that the level of the tenants has by default, which
+ * for four of them is a share, times ten; lists and such watches take ten seats each. The server is alone on
+ * core 0; etcd, who measures and, behind them, the greedy tenant share core 1.
+ *
+ * Figures are printed, never asserted: they are only true with their conditions.
+ */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { getPriority, setPriority } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { cpuUs } from "../bench/cpu.js";
+import { pinGenerator, pinToServerCore } from "../bench/pin.js";
+import { type ServerProcess, startServer } from "../harness/server-process.js";
+import { metric, residentMiB } from "../promises/gauge.js";
+import { startEtcd } from "../tools/etcd.js";
+import { toChart } from "./chart.js";
+import type { GreedyCounts, GreedyKind, GreedyOrder, GreedyTarget } from "./greedy.js";
+import { startNeighbours } from "./neighbours.js";
+import { headOfTable, type Mode, type Part, rowOf } from "./part.js";
+import type { Sample } from "./polite.js";
+import { makeTenants, type Tenant } from "./tenant.js";
+
+/** Seats of the level `workload-low`, and those that a list takes, with all flags as they are. */
+const SEATS_OF_LEVEL = 245;
+const SEATS_OF_LIST = 10;
+const SHARES = 10;
+const GREEDY_OBJECTS = 10_000;
+const POLITE = { "polite-1": 200, "polite-2": 200, "polite-3": 200 };
+const SETTLE_MS = 4_000;
+const LOOK_MS = 1_000;
+/** How much less the greedy client gets of its core than those who measure. */
+const GREEDY_NICE = 15;
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "10" },
+    modes: { type: "string", default: "fair,unfair" },
+    kinds: { type: "string", default: "lists,writes,watches" },
+    rate: { type: "string", default: "50" },
+    store: { type: "string", default: "etcd" },
+    flags: { type: "string", default: "" },
+    chart: { type: "string" },
+    log: { type: "string" },
+    profile: { type: "string" },
+  },
+});
+
+function lanesOf(kind: GreedyKind): number {
+  if (kind === "none") return 0;
+  const share = SEATS_OF_LEVEL / (Object.keys(POLITE).length + 1);
+  return Math.round((share * SHARES) / (kind === "writes" ? 1 : SEATS_OF_LIST));
+}
+
+function startGreedy({ port, credentials }: ServerProcess, tenant: Tenant) {
+  const target: GreedyTarget = { port, ca: credentials.ca, tenant };
+  const child = fork(fileURLToPath(new URL("greedy.js", import.meta.url)), {
+    env: { ...process.env, GREEDY_TARGET: JSON.stringify(target) },
+  });
+  setPriority(child.pid ?? 0, Math.min(19, getPriority() + GREEDY_NICE));
+  return {
+    async obey(order: GreedyOrder): Promise<GreedyCounts> {
+      child.send(order);
+      const [counts] = (await once(child, "message")) as [GreedyCounts];
+      return counts;
+    },
+    [Symbol.dispose]: () => child.disconnect(),
+  };
+}
+
+async function measure(mode: Mode, parts: Part[]): Promise<void> {
+  await using etcd = values.store === "etcd" ? await startEtcd() : undefined;
+  await using server = await startServer({
+    ...(etcd !== undefined && { etcdEndpoints: [etcd.endpoint] }),
+    nodeFlags:
+      values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`],
+    flags: [
+      ...(mode === "fair" ? [] : ["--enable-priority-and-fairness=false"]),
+      ...values.flags.split(",").filter((flag) => flag !== ""),
+    ],
+  });
+  pinToServerCore(server.pid);
+  const tenants = await makeTenants(server.client, { greedy: GREEDY_OBJECTS, ...POLITE });
+  const [greedyTenant, ...polite] = tenants as [Tenant, ...Tenant[]];
+  using greedy = startGreedy(server, greedyTenant);
+  let samples: Sample[] = [];
+  const neighbours = await startNeighbours({
+    server,
+    tenants: polite,
+    perSecond: Number(values.rate),
+    onSample: (sample) => samples.push(sample),
+  });
+  const runPart = async (kind: GreedyKind): Promise<Part> => {
+    await greedy.obey({ kind, lanes: lanesOf(kind) });
+    await sleep(SETTLE_MS);
+    samples = [];
+    const [fromMs, cpuBefore] = [performance.now(), await cpuUs(server.pid)];
+    let [resident, answers] = [0, 0];
+    while (performance.now() < fromMs + Number(values.seconds) * 1_000) {
+      await sleep(LOOK_MS);
+      resident = Math.max(resident, await residentMiB(server.pid));
+      answers = Math.max(answers, await metric(server, "apiserver_answer_memory_bytes"));
+    }
+    const seconds = (performance.now() - fromMs) / 1_000;
+    const cpuShare = ((await cpuUs(server.pid)) - cpuBefore) / 1e6 / seconds;
+    const taken = samples;
+    samples = [];
+    const counts = await greedy.obey({ kind: "none", lanes: 0 });
+    return {
+      ...{ mode, greedy: kind, fromMs, seconds, samples: taken, counts, cpuShare, resident },
+      answers: answers / 2 ** 20,
+    };
+  };
+  for (const kind of values.kinds.split(",") as GreedyKind[]) {
+    const alone = await runPart("none");
+    process.stdout.write(rowOf(alone, undefined));
+    const beside = await runPart(kind);
+    process.stdout.write(rowOf(beside, alone));
+    parts.push(alone, beside);
+  }
+  for (const neighbour of neighbours) neighbour.stop();
+  if (values.log !== undefined) await writeFile(values.log, server.logs);
+  await server.stop();
+}
+
+pinGenerator();
+const parts: Part[] = [];
+process.stdout.write(headOfTable());
+for (const mode of values.modes.split(",") as Mode[]) await measure(mode, parts);
+if (values.chart !== undefined) await writeFile(values.chart, toChart(parts));
