@@ -3,6 +3,7 @@
 // thing that it saw working; ends with status 1 at the first that does not.
 //
 //	client-go --kubeconfig=FILE [--cbor]
+//	client-go --kubeconfig=FILE --manifests=FILE --namespace=NAME   rules of a policy controller alone
 package main
 
 import (
@@ -55,13 +56,34 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "client configuration")
 	isCBOR := flag.Bool("cbor", false, "speak CBOR instead of Protobuf")
+	manifests := flag.String("manifests", "", "rendered manifests of the policy controller")
+	under := flag.String("namespace", "", "where its rules are in force")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
-	if err := run(ctx, *kubeconfig, *isCBOR); err != nil {
+	err := error(nil)
+	if *manifests == "" {
+		err = run(ctx, *kubeconfig, *isCBOR)
+	} else {
+		err = runPolicies(ctx, *kubeconfig, *manifests, *under)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "not ok:", err)
 		os.Exit(1)
 	}
+}
+
+func runPolicies(ctx context.Context, kubeconfig, manifests, under string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS, config.Burst = -1, -1
+	if err := policies(ctx, config, manifests, under); err != nil {
+		return err
+	}
+	fmt.Println("ok - rules of a policy controller: installed, refused, warned, changed, another parameter")
+	return nil
 }
 
 type check struct {

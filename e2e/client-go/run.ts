@@ -7,8 +7,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { startServer } from "../harness/server-process.js";
+import { openAdmissionHook } from "../../server/admission/testing/admission-webhook.js";
+import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
+import { HELMS, missingHelm } from "../helm/chart.js";
+import { playWebhooks, putUnderRules, renderController } from "../helm/policy-controller.js";
 
 const REPOSITORY = fileURLToPath(new URL("../../..", import.meta.url));
 
@@ -38,8 +41,8 @@ async function main(): Promise<void> {
   await using folder = await makeTempDir("client-go");
   const program = join(folder.path, "client-go");
   process.stdout.write("building\n");
-  const source = join(REPOSITORY, "e2e/client-go/main.go");
-  await run(join(REPOSITORY, ".tools/bin/client-go"), ["build", "-o", program, source]);
+  const sources = ["main.go", "policies.go"].map((name) => join(REPOSITORY, "e2e/client-go", name));
+  await run(join(REPOSITORY, ".tools/bin/client-go"), ["build", "-o", program, ...sources]);
   await using server = await startServer({
     flags: ["--feature-gates=CBORServingAndStorage=true"],
   });
@@ -47,6 +50,25 @@ async function main(): Promise<void> {
     process.stdout.write(`\n${what}\n`);
     await run(program, [`--kubeconfig=${server.kubeconfig}`, ...args], env);
   }
+  process.stdout.write("\nrules of a policy controller\n");
+  await runPolicies(program, server);
+}
+
+/** The chart is rendered by Helm, and everything else done by the program. */
+async function runPolicies(program: string, server: ServerProcess): Promise<void> {
+  const [helm] = HELMS;
+  const missing = await missingHelm(helm);
+  if (missing !== false) {
+    process.stdout.write(`not ok: ${missing}\n`);
+    return;
+  }
+  await using hook = await openAdmissionHook();
+  playWebhooks(hook, true);
+  const namespace = "under-go";
+  await putUnderRules(server, namespace);
+  const { manifests } = await renderController(helm, "go", { server, hook }, namespace);
+  const flags = [`--manifests=${manifests}`, `--namespace=${namespace}`];
+  await run(program, [`--kubeconfig=${server.kubeconfig}`, ...flags]);
 }
 
 await main();

@@ -4,20 +4,23 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
   type AdmissionHook,
-  jsonPatch,
   openAdmissionHook,
 } from "../../server/admission/testing/admission-webhook.js";
-import { eventually } from "../harness/eventually.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { findTool } from "../tools/find-tool.js";
 import { HELMS, type HelmName, missingHelm, REPOSITORY, runHelm } from "./chart.js";
+import {
+  CONTROLLER,
+  controllerFlags,
+  playWebhooks,
+  putUnderRules,
+  renderController,
+} from "./policy-controller.js";
 
-const CONTROLLER = join(REPOSITORY, "e2e/helm/policy-controller");
 const APP = join(REPOSITORY, "e2e/helm/policed-app");
 const RULES = "/apis/admissionregistration.k8s.io/v1";
 const KINDS = [
@@ -54,26 +57,6 @@ describe("a policy controller", () => {
     await server?.[Symbol.asyncDispose]();
   });
 
-  /** The mutating webhook leaves a note, the validating one allows what `isAllowed` says. */
-  function answer(isAllowed: boolean): void {
-    hook.respond = (_request, url) => {
-      if (!url.includes("mutating"))
-        return { allowed: isAllowed, status: { message: "not today" } };
-      return jsonPatch({ op: "add", path: "/metadata/annotations", value: { seen: "yes" } });
-    };
-  }
-
-  /** Flags of the chart that lead to the webhooks; they tell each other apart by the path. */
-  function webhookFlags(): string[] {
-    const { url, caBundle } = hook.clientConfig("/") as { url: string; caBundle: string };
-    return ["--set", `webhook.url=${url}`, "--set", `webhook.caBundle=${caBundle}`];
-  }
-
-  async function underRules(namespace: string): Promise<void> {
-    const metadata = { name: namespace, labels: { rules: namespace } };
-    (await server.client.post("/api/v1/namespaces", { metadata })).expect(201);
-  }
-
   const config = async (namespace: string, name: string) => {
     const path = `/api/v1/namespaces/${namespace}/configmaps/${name}`;
     return (await server.client.get(path)).expect(200).object as unknown as Config;
@@ -94,11 +77,11 @@ describe("a policy controller", () => {
       skip: missing.get(helm) ?? false,
     }, async () => {
       const namespace = `under-${helm}`;
-      await underRules(namespace);
-      answer(true);
+      await putUnderRules(server, namespace);
+      playWebhooks(hook, true);
       const run = runner(helm, namespace, server);
-      const installed = ["install", "rules", CONTROLLER, "--set", `namespaceLabel=${namespace}`];
-      (await run([...installed, ...webhookFlags()])).succeeds();
+      const flags = controllerFlags(hook, namespace);
+      (await run(["install", "rules", CONTROLLER, ...flags])).succeeds();
       assert.equal((await left("rules")).length, 8);
 
       const first = (await run(["install", "app", APP])).succeeds();
@@ -117,13 +100,13 @@ describe("a policy controller", () => {
       (await run(more)).succeeds();
       (await run(large)).succeeds();
 
-      answer(false);
+      playWebhooks(hook, false);
       const refused = (await run(["install", "other", APP, "--set", "owner=me"])).fails();
       assert.match(
         refused,
         /admission webhook "validating.policies.example.com" denied the request: not today/,
       );
-      answer(true);
+      playWebhooks(hook, true);
 
       (await run(["rollback", "rules", "1"])).succeeds();
       assert.match((await run([...large, "--set", "owner=you"])).fails(), denial);
@@ -139,15 +122,9 @@ describe("a policy controller", () => {
       (!hasPython && "python-client is not to be had: see e2e/install-tools.sh"),
   }, async () => {
     const namespace = "under-python";
-    await underRules(namespace);
-    answer(true);
-    const run = runner(rendering, namespace, server);
-    const flags = ["--set", `namespaceLabel=${namespace}`, ...webhookFlags()];
-    // The definition is Helm's to install; a client that makes it has to wait until it is served.
-    const crds = (await run(["show", "crds", CONTROLLER])).succeeds();
-    const manifests = join(server.dataDir, "manifests.yaml");
-    await writeFile(manifests, (await run(["template", "py", CONTROLLER, ...flags])).succeeds());
-    await define(server, crds);
+    await putUnderRules(server, namespace);
+    playWebhooks(hook, true);
+    const { manifests } = await renderController(rendering, "py", { server, hook }, namespace);
     const script = join(REPOSITORY, "e2e/helm/policies.py");
     const said = await python([script, server.kubeconfig, manifests, namespace]);
     const warning = `Validation failed for ValidatingAdmissionPolicy 'py-owner' with binding 'py-owner': ${NO_OWNER}`;
@@ -189,16 +166,6 @@ function runner(helm: HelmName, namespace: string, { kubeconfig, dataDir }: Serv
     };
     return { succeeds: () => ended(true), fails: () => ended(false) };
   };
-}
-
-async function define({ client }: ServerProcess, yaml: string): Promise<void> {
-  const headers = { "content-type": "application/yaml" };
-  const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  const answer = await client.request(path, { method: "POST", headers, body: yaml });
-  assert.ok(answer.status === 201 || answer.status === 409, answer.text);
-  await eventually("limits are served", async () =>
-    (await client.get("/apis/policies.example.com/v1/entrylimits")).expect(200),
-  );
 }
 
 async function python(args: readonly string[]): Promise<string> {

@@ -130,6 +130,9 @@ test("the first refusal ends the chain with a 403 that names the object; the obs
       durations: ({ plugin, type, isRejected }) => ({
         observe: () => seen.push(`${plugin} ${type} ${isRejected}`),
       }),
+      phaseDurations: ({ operation, type, isRejected }) => ({
+        observe: () => seen.push(`whole ${operation} ${type} ${isRejected}`),
+      }),
     },
   });
   await assert.rejects(
@@ -143,7 +146,13 @@ test("the first refusal ends the chain with a 403 that names the object; the obs
     },
   );
   assert.deepEqual(log, ["a validate"]);
-  assert.deepEqual(seen.sort(), ["a validate false", "refusing validate true"]);
+  assert.deepEqual(seen.splice(0).sort(), [
+    "a validate false",
+    "refusing validate true",
+    "whole CREATE validate true",
+  ]);
+  await chain.mutate(attributes(), signal);
+  assert.ok(seen.includes("whole CREATE admit false"));
 });
 
 test("a refusal of what has no name yet says so", () => {

@@ -24,10 +24,12 @@ export interface AdmissionCall {
   readonly isRejected: boolean;
 }
 
-/** Told how long each plugin took and whether it refused; for metrics. */
+/** Told how long plugins and phases took and whether they refused; for metrics. */
 export interface AdmissionObserver {
   /** Where times of such calls go; asked once per plan, and at refusals. */
   durations(call: AdmissionCall): { observe(seconds: number): void };
+  /** The same of all plugins of a phase together. */
+  phaseDurations(phase: Omit<AdmissionCall, "plugin">): { observe(seconds: number): void };
 }
 
 export interface AdmissionChainOptions {
@@ -48,6 +50,8 @@ interface Plan {
   readonly isEmpty: boolean;
   readonly mutating: readonly Step[];
   readonly validating: readonly Step[];
+  /** Of phases in which nobody refuses. */
+  readonly passed: Readonly<Record<Phase, { observe(seconds: number): void } | undefined>>;
 }
 
 type Phase = "admit" | "validate";
@@ -80,12 +84,15 @@ export class AdmissionChain implements Admission {
 
   mutate(attributes: AdmissionAttributes, signal: SignalSource): boolean | Promise<boolean> {
     const { operation, resource, subresource } = attributes;
-    const { mutating } = this.#planOf(operation, resource, subresource);
+    const plan = this.#planOf(operation, resource, subresource);
+    const { mutating } = plan;
     if (mutating.length === 0) return false;
-    const first = this.#mutateFrom(mutating, 0, false, attributes, signal);
-    return first instanceof Promise
-      ? first.then((changed) => this.#secondRound(mutating, changed, attributes, signal))
-      : this.#secondRound(mutating, first, attributes, signal);
+    return this.#timed("admit", plan, attributes, () => {
+      const first = this.#mutateFrom(mutating, 0, false, attributes, signal);
+      return first instanceof Promise
+        ? first.then((changed) => this.#secondRound(mutating, changed, attributes, signal))
+        : this.#secondRound(mutating, first, attributes, signal);
+    });
   }
 
   /** There are two at most, so that rules which undo each other end. */
@@ -103,9 +110,43 @@ export class AdmissionChain implements Admission {
 
   validate(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined {
     const { operation, resource, subresource } = attributes;
-    const { validating } = this.#planOf(operation, resource, subresource);
+    const plan = this.#planOf(operation, resource, subresource);
+    const { validating } = plan;
     if (validating.length === 0) return undefined;
-    return this.#validateFrom(validating, 0, attributes, signal);
+    const answer = this.#timed("validate", plan, attributes, () =>
+      this.#validateFrom(validating, 0, attributes, signal),
+    );
+    return answer instanceof Promise ? answer : undefined;
+  }
+
+  /** Runs a phase and tells how long it took. */
+  #timed<T>(
+    type: Phase,
+    { passed }: Plan,
+    { operation }: AdmissionAttributes,
+    run: () => T | Promise<T>,
+  ): T | Promise<T> {
+    const startedMs = this.#nowMs();
+    const ended = (cell: { observe(seconds: number): void } | undefined) =>
+      cell?.observe((this.#nowMs() - startedMs) / 1000);
+    const refused = (error: unknown): never => {
+      ended(this.#observer?.phaseDurations({ operation, type, isRejected: true }));
+      throw error;
+    };
+    let answer: T | Promise<T>;
+    try {
+      answer = run();
+    } catch (error) {
+      return refused(error);
+    }
+    if (!(answer instanceof Promise)) {
+      ended(passed[type]);
+      return answer;
+    }
+    return answer.then((settled) => {
+      ended(passed[type]);
+      return settled;
+    }, refused);
   }
 
   #planOf(operation: AdmissionOperation, resource: AdmissionResource, subresource: string): Plan {
@@ -132,8 +173,11 @@ export class AdmissionChain implements Admission {
         const call = { plugin: plugin.name, operation, type, isRejected: false };
         return { plugin, passed: this.#observer?.durations(call) };
       });
+    const passed = (type: Phase) =>
+      this.#observer?.phaseDurations({ operation, type, isRejected: false });
     return {
       isEmpty: concerned.length === 0,
+      passed: { admit: passed("admit"), validate: passed("validate") },
       mutating: steps(
         "admit",
         concerned.filter(({ mutate }) => mutate !== undefined),

@@ -61,7 +61,14 @@ function observeAdmission(metrics: Metrics): AdmissionObserver {
     help: "Time in admission plugins, by name, operation, type and whether they refused.",
     labelNames: ["name", "operation", "rejected", "type"],
   });
+  const phases = metrics.histogram({
+    name: "apiserver_admission_step_admission_duration_seconds",
+    help: "Time in all admission plugins of a step together, by operation, type and whether they refused.",
+    labelNames: ["operation", "rejected", "type"],
+  });
   return {
+    phaseDurations: ({ operation, isRejected, type }) =>
+      phases.cell(operation, String(isRejected), type),
     durations: ({ plugin, operation, isRejected, type }) =>
       durations.cell(plugin, operation, String(isRejected), type),
   };

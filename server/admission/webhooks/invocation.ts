@@ -24,6 +24,12 @@ export interface Asker {
   readonly step: AdmissionStep;
 }
 
+/** One question of it. */
+export interface Asking extends Asker {
+  /** Which one, for the audit record: "round_0_index_1". */
+  readonly place: string;
+}
+
 /** undefined = it is not about this write. @throws {StatusError} 403, 404 */
 export function invocationOf(
   hearing: Hearing,
@@ -74,7 +80,7 @@ export async function askWebhook(
   hearing: Hearing,
   caller: WebhookCaller,
   { hook, resource }: Invocation,
-  asker: Asker,
+  asker: Asking,
   signal: AbortSignal,
 ): Promise<Asked> {
   const { subject, context } = hearing;
@@ -82,7 +88,7 @@ export async function askWebhook(
   const { metrics, nowMs } = context;
   const { name, configuration } = hook;
   const { operation } = attributes;
-  const { step, plugin } = asker;
+  const { step, plugin, place } = asker;
   const startMs = nowMs();
   const ended = (
     outcome: "allowed" | "refused" | "failed",
@@ -112,7 +118,7 @@ export async function askWebhook(
     if (hook.ignoresFailures && !signal.aborted) {
       ended("failed", 0, error.message);
       metrics.webhookFailedOpen(name, step);
-      annotateFailure(hearing, hook, step);
+      annotateFailure(hearing, hook, step, place);
       return undefined;
     }
     ended("failed", 500, error.message, "calling_webhook_error");
@@ -134,10 +140,11 @@ export async function askWebhook(
 
 function annotateFailure(
   { subject, context }: Hearing,
-  { name, configuration }: Hook,
+  { name }: Hook,
   step: AdmissionStep,
+  place: string,
 ): void {
   const phase = step === "admit" ? "mutation" : "validating";
-  const key = `failed-open.${phase}.webhook.admission.${context.naming.groupDomain}/${configuration}.${name}`;
+  const key = `failed-open.${phase}.webhook.admission.${context.naming.groupDomain}/${place}`;
   subject.attributes.annotate?.(key, name);
 }

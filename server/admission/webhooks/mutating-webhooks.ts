@@ -81,8 +81,6 @@ class MutatingRun {
   readonly #rounds: Rounds;
   readonly #memory: RoundMemory;
   #candidates: readonly Candidate<Hook>[];
-  /** Invocations of the audit record are numbered. */
-  #asked = 0;
 
   constructor({ index, candidates, hearing, caller, signal }: RunOptions) {
     const { attributes } = hearing.subject;
@@ -112,7 +110,7 @@ class MutatingRun {
       const invocation = waiting instanceof Promise ? await waiting : waiting;
       if (invocation === undefined) continue;
       if (this.#rounds.isSecond && !this.#memory.isDue(hook.id)) continue;
-      const changed = await this.#ask(invocation);
+      const changed = await this.#ask(invocation, last);
       if (changed) {
         isChanged = true;
         this.#memory.changed();
@@ -132,10 +130,19 @@ class MutatingRun {
     return object === undefined ? "" : subject.served.codec.encode(object);
   }
 
-  async #ask(invocation: Invocation): Promise<boolean> {
+  /** @param position among all webhooks, by which the audit record knows it */
+  async #ask(invocation: Invocation, position: number): Promise<boolean> {
     const { hook } = invocation;
     const { context, subject } = this.#hearing;
-    const answered = await askWebhook(this.#hearing, this.#caller, invocation, ASKER, this.#signal);
+    const place = `round_${this.#rounds.isSecond ? 1 : 0}_index_${position}`;
+    const asking = { ...ASKER, place };
+    const answered = await askWebhook(
+      this.#hearing,
+      this.#caller,
+      invocation,
+      asking,
+      this.#signal,
+    );
     if (answered === undefined) return false;
     let changed = false;
     try {
@@ -151,7 +158,7 @@ class MutatingRun {
       }
       context.metrics.webhookFailedOpen(hook.name, ASKER.step);
     }
-    this.#annotate(hook, changed, answered);
+    this.#annotate(hook, place, changed, answered);
     if (changed) {
       this.#hearing.explain({
         plugin: ASKER.plugin,
@@ -194,10 +201,14 @@ class MutatingRun {
     context.metrics.webhookRefused({ name, step: ASKER.step, operation, error, code: 500 });
   }
 
-  #annotate({ configuration, name }: Hook, mutated: boolean, { answer }: Answered): void {
+  #annotate(
+    { configuration, name }: Hook,
+    place: string,
+    mutated: boolean,
+    { answer }: Answered,
+  ): void {
     const { context, subject } = this.#hearing;
-    const round = this.#rounds.isSecond ? 1 : 0;
-    const at = `webhook.admission.${context.naming.groupDomain}/round_${round}_index_${this.#asked++}`;
+    const at = `webhook.admission.${context.naming.groupDomain}/${place}`;
     const webhook = { configuration, webhook: name };
     subject.attributes.annotate?.(`mutation.${at}`, JSON.stringify({ ...webhook, mutated }));
     if (!mutated || answer.patch === undefined) return;

@@ -60,10 +60,11 @@ export class ValidatingWebhooks implements AdmissionPlugin {
     signal: AbortSignal,
   ): Promise<void> {
     const answers = await Promise.allSettled(
-      found.map(async (waiting) => {
+      found.map(async (waiting, index) => {
         const invocation = await waiting;
         if (invocation === undefined) return;
-        await askWebhook(hearing, this.#caller, invocation, this.#asker, signal);
+        const asking = { ...this.#asker, place: `round_0_index_${index}` };
+        await askWebhook(hearing, this.#caller, invocation, asking, signal);
       }),
     );
     for (const answer of answers) if (answer.status === "rejected") throw answer.reason;

@@ -3,6 +3,9 @@
  * TLS servers, some of them hostile.
  */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer as createHttpsServer } from "node:https";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { after, afterEach, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
@@ -201,10 +204,8 @@ test("a failing webhook refuses or is passed over, by its failure policy", async
       const write = harness.create("configmaps", configMap());
       if (failurePolicy === "Ignore") {
         const { annotations } = await write;
-        assert.ok(
-          [...annotations.keys()].some((key) => key.startsWith("failed-open.")),
-          name,
-        );
+        const key = "failed-open.validating.webhook.admission.k8s.io/round_0_index_0";
+        assert.equal(annotations.get(key), "judge.example.com", name);
         continue;
       }
       const error = await refusal(write);
@@ -214,6 +215,61 @@ test("a failing webhook refuses or is passed over, by its failure policy", async
       assert.match(error.message, why);
     }
     for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
+  }
+});
+
+/** A listener of the test's own; gone with the block. */
+async function listening<T extends Server>(server: T): Promise<AsyncDisposable & { url: string }> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+test("what speaks no TLS, shows another name, or answers without end is a failure", async () => {
+  const { authority } = hook.stub;
+  const caBundle = Buffer.from(authority.cert).toString("base64");
+  const elsewhere = await authority.issueServer(["hooks.example.com"]);
+  await using garbage = await listening(createServer((socket) => socket.end("HTTP/1.1 200\r\n")));
+  await using closing = await listening(createServer((socket) => socket.destroy()));
+  await using misnamed = await listening(createHttpsServer(elsewhere, (_, to) => to.end("{}")));
+  await using endless = await listening(
+    createHttpsServer(await authority.issueServer(), (_, to) => {
+      const more = () => {
+        while (!to.destroyed && to.write(" ".repeat(2 ** 16)));
+      };
+      to.on("drain", more);
+      more();
+    }),
+  );
+  const faults: [string, RegExp][] = [
+    [garbage.url, /failed to call webhook: Post "https:/],
+    [closing.url, /failed to call webhook: Post "https:/],
+    [misnamed.url, /x509: certificate is not valid for the name/],
+    [endless.url, /the answer has more than/],
+    ["https://127.0.0.1:1/", /connect: connection refused$/],
+  ];
+  for (const failurePolicy of ["Fail", "Ignore"]) {
+    for (const [url, why] of faults) {
+      await validating({ failurePolicy, clientConfig: { url, caBundle } });
+      const write = harness.create("configmaps", configMap());
+      if (failurePolicy === "Fail") {
+        const error = await refusal(write);
+        assert.equal(error.code, 500, url);
+        assert.match(error.message, why);
+      } else await write;
+      for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
+    }
   }
 });
 
@@ -306,10 +362,26 @@ test("patches that are none are the server's error, whatever the failure policy"
     assert.equal((await refusal(harness.create("configmaps", configMap()))).code, 500);
   }
   // What is no answer at all is left to the policy.
-  hook.respond = () => ({ allowed: true, patchType: "Merge", patch: "e30=" });
-  await harness.create("configmaps", configMap());
-  hook.respond = () => ({ allowed: true, patch: "e30=" });
-  await harness.create("configmaps", configMap());
+  const unusable: [JsonObject, RegExp][] = [
+    [{ allowed: true, patchType: "Merge", patch: "e30=" }, /unsupported patch type "Merge"$/],
+    [{ allowed: true, patch: "e30=" }, /returned response.patch but not response.patchType$/],
+    [
+      { allowed: true, patchType: "JSONPatch" },
+      /returned response.patchType but not response.patch$/,
+    ],
+  ];
+  for (const [response] of unusable) {
+    hook.respond = () => response;
+    await harness.create("configmaps", configMap());
+  }
+  for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
+  await mutating({ failurePolicy: "Fail" });
+  for (const [response, why] of unusable) {
+    hook.respond = () => response;
+    const error = await refusal(harness.create("configmaps", configMap()));
+    assert.equal(error.code, 500);
+    assert.match(error.message, why);
+  }
 });
 
 test("a delete cannot be changed", async () => {
@@ -431,7 +503,7 @@ test("a webhook of older times that has side effects makes the dry run fail (S1-
     hearing,
     caller,
     { hook: read as Hook, resource },
-    { plugin: "ValidatingAdmissionWebhook", step: "validate" },
+    { plugin: "ValidatingAdmissionWebhook", step: "validate", place: "round_0_index_0" },
     noSignal,
   );
   const error = await refusal(asking);

@@ -3,7 +3,7 @@
  *
  *   look     nanoseconds of admission for a write that 0, 10 or 1,000 rules are not about
  *   create   microseconds of CPU per create with so many webhooks and policies that are not about it, and
- *            how much more that is than without any: medians of rounds
+ *            how much more that is than without admission: medians of rounds; with no rules that is chance
  *   judge    microseconds of one typical validation, alone: the least, and the median
  *
  * Half of the rules name another resource, half the same one with a label that the object has not.
@@ -16,12 +16,12 @@ import { openRuleHarness, type RuleHarness } from "../generic/testing/rule-harne
 import { attributesOf } from "./admit.js";
 
 const LOOKS = 1_000_000;
-const CREATES = 200;
-/** Creates of all sizes take turns, so that what else the machine does is the same to all. */
-const ROUNDS = 20;
+const CREATES = 50;
+/** Creates with and without admission take turns on one store, so that only admission is different. */
+const ROUNDS = 60;
 const JUDGEMENTS = 10_000;
-/** No rules twice: what differs there is chance. */
-const COUNTS = [0, 0, 10, 1_000];
+const COUNTS = [0, 10, 1_000];
+const WAYS = ["judged", "free"] as const;
 const GROUP = `admissionregistration.${createNaming(DEFAULT_VENDOR).groupDomain}/v1`;
 const made = { count: 0 };
 
@@ -113,22 +113,24 @@ for (const [index, harness] of harnesses.entries()) {
   timeLooks(harness, LOOKS / 10);
   console.log(`look, ${COUNTS[index]} rules: ${timeLooks(harness, LOOKS).toFixed(0)} ns`);
 }
-for (const harness of harnesses) await cpuPerCreate(harness);
-const rounds: number[][] = [];
-for (let round = 0; round < ROUNDS; round++) {
-  const costs: number[] = [];
-  for (let turn = 0; turn < harnesses.length; turn++) {
-    const index = (round + turn) % harnesses.length;
-    const harness = harnesses[index];
-    if (harness !== undefined) costs[index] = await cpuPerCreate(harness);
+for (const [index, harness] of harnesses.entries()) {
+  await cpuPerCreate(harness);
+  const { admission } = harness.registry;
+  const pairs: { readonly judged: number; readonly free: number }[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const cost = { judged: 0, free: 0 };
+    for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed()) {
+      Object.assign(harness.registry, { admission: way === "judged" ? admission : undefined });
+      cost[way] = await cpuPerCreate(harness);
+    }
+    pairs.push(cost);
   }
-  rounds.push(costs);
-}
-for (const [index, count] of COUNTS.entries()) {
-  const cost = median(rounds.map((costs) => costs[index] ?? 0));
-  const more = median(rounds.map((costs) => (costs[index] ?? 0) / (costs[0] ?? 1) - 1));
-  const percent = `${(more * 100).toFixed(1)} %`;
-  console.log(`create, ${count} rules: ${cost.toFixed(0)} µs of CPU, ${percent} more`);
+  Object.assign(harness.registry, { admission });
+  const cost = median(pairs.map(({ judged }) => judged));
+  const more = median(pairs.map(({ judged, free }) => judged / free - 1)) * 100;
+  console.log(
+    `create, ${COUNTS[index]} rules: ${cost.toFixed(0)} µs of CPU, ${more.toFixed(1)} % of it for them`,
+  );
 }
 const [first] = harnesses;
 if (first !== undefined) {
