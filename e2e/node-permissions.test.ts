@@ -4,7 +4,9 @@ import { after, before, describe, test } from "node:test";
 import { jsonPatch, openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
 import { eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
-import { type NodeCluster, startNodeCluster } from "./harness/node-cluster.js";
+import { NodeAgent } from "./harness/node-agent.js";
+import { type NodeCluster, PODS, startNodeCluster } from "./harness/node-cluster.js";
+import { TestAuthority } from "./harness/test-authority.js";
 
 describe("permission to connect", () => {
   let cluster: NodeCluster;
@@ -112,6 +114,35 @@ describe("permission to connect", () => {
       },
     );
     (await server.client.delete(`${configurations}/echo`)).expect(200);
+  });
+
+  test("an agent with a certificate that nobody knows is not believed, but for logs where the client says so", async () => {
+    const { server, kubectl, clientAuthority } = cluster;
+    const { client } = server;
+    const others = await TestAuthority.create("others");
+    const identity = await others.issue({ usage: "server", hosts: ["127.0.0.1"] });
+    await using stranger = await NodeAgent.start({ identity, clientAuthority });
+    (await client.post("/api/v1/nodes", { metadata: { name: "stranger" } })).expect(201);
+    const status = {
+      addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
+      daemonEndpoints: { kubeletEndpoint: { Port: stranger.port } },
+    };
+    const headers = { "content-type": "application/merge-patch+json" };
+    const patch = { method: "PATCH", headers, body: { status } };
+    (await client.request("/api/v1/nodes/stranger/status", patch)).expect(200);
+    const spec = { nodeName: "stranger", containers: [{ name: "main", image: "x" }] };
+    (await client.post(PODS, { metadata: { name: "strange" }, spec })).expect(201);
+    stranger.log("default", "strange", "main").lines.push("hello");
+    for (const args of [
+      ["logs", "strange"],
+      ["exec", "strange", "--", "true"],
+      ["get", "--raw", "/api/v1/nodes/stranger/proxy/x"],
+    ]) {
+      assert.match(await kubectl.fails(args), /unable to verify the first certificate/);
+    }
+    assert.deepEqual(stranger.requests, []);
+    const logs = ["logs", "strange", "--insecure-skip-tls-verify-backend"];
+    assert.equal(await kubectl.ok(logs), "hello\n");
   });
 
   test("each way to a node, pod or service is a permission of its own, by the request's verb", async () => {

@@ -26,6 +26,8 @@ export const OWN_ADDRESS = Object.values(networkInterfaces())
 export interface NodeCluster extends AsyncDisposable {
   readonly server: ServerProcess;
   readonly agent: NodeAgent;
+  /** PEM: by whom agents know the server. */
+  readonly clientAuthority: string;
   readonly kubectl: Kubectl;
   /** What a pod serves: says what it was asked. */
   readonly backend: Server;
@@ -80,6 +82,7 @@ export async function startNodeCluster(): Promise<NodeCluster> {
   const cluster: NodeCluster = {
     server,
     agent,
+    clientAuthority: clients.certificate,
     kubectl,
     backend,
     folder: folder.path,
