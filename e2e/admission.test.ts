@@ -1,5 +1,5 @@
 /**
- * Rules that users bring, with real clients on two replicas over one etcd: kubectl shows warnings and
+ * Rules that users bring, with real clients on three replicas over one etcd: kubectl shows warnings and
  * refusals, and a rule that is changed through one replica judges the next write through the other.
  */
 import assert from "node:assert/strict";
@@ -13,12 +13,13 @@ import {
   openAdmissionHook,
 } from "../server/admission/testing/admission-webhook.js";
 import { eventually } from "./harness/eventually.js";
+import type { HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
 
 const IS_LONG = process.env.KEELSON_TEST_LONG === "1";
-const ROUNDS = IS_LONG ? 10_000 : 150;
+const ROUNDS = IS_LONG ? 10_000 : 100;
 const RULES = "/apis/admissionregistration.k8s.io/v1";
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const API_VERSION = "admissionregistration.k8s.io/v1";
@@ -85,7 +86,9 @@ describe("rules that users bring", () => {
     hook = await openAdmissionHook();
     const etcdEndpoints = [etcd.endpoint];
     const flags = ["--run-controllers"];
-    servers.push(...(await Promise.all([0, 1].map(() => startServer({ etcdEndpoints, flags })))));
+    servers.push(
+      ...(await Promise.all([0, 1, 2].map(() => startServer({ etcdEndpoints, flags })))),
+    );
   });
   after(async () => {
     for (const one of opened) await one[Symbol.asyncDispose]();
@@ -94,30 +97,52 @@ describe("rules that users bring", () => {
     await etcd?.[Symbol.asyncDispose]();
   });
 
-  test("a policy that changes through one replica judges the next write through the other", {
+  test("a policy that changes through one replica judges the next write through the others, under fire", {
     timeout: IS_LONG ? 3_600_000 : 60_000,
   }, async () => {
-    const [a, b] = servers.map(({ client }) => client);
-    assert.ok(a !== undefined && b !== undefined);
+    const clients = servers.map(({ client }) => client);
+    const [a] = clients;
+    assert.ok(a !== undefined);
     const policies = `${RULES}/validatingadmissionpolicies`;
     const expression = (round: number) => `int(object.data.round) >= ${round}`;
     (await a.post(policies, policy("round", expression(0), "old"))).expect(201);
     (await a.post(`${RULES}/validatingadmissionpolicybindings`, binding("round", "Deny"))).expect(
       201,
     );
+    // Writers on each replica that never rest: what the policy said when they began, at least, judges them.
+    const rule = { inForce: 0, isOver: false };
     let stale = 0;
+    const fire = async (client: HttpsClient, replica: number): Promise<number> => {
+      let written = 0;
+      for (; !rule.isOver; written++) {
+        const atLeast = rule.inForce;
+        const shot = configMap(`fire-${replica}-${written}`, { round: String(atLeast - 1) });
+        if ((await client.post(CONFIG_MAPS, shot)).status !== 422) stale++;
+      }
+      return written;
+    };
+    const firing = clients.map(fire);
     for (let round = 1; round <= ROUNDS; round++) {
-      const [here, there] = round % 2 === 0 ? [a, b] : [b, a];
+      const here = clients[round % clients.length] ?? a;
+      const others = clients.filter((client) => client !== here);
       // Without a version: the status of a policy is written behind each change of it.
       const body = { spec: { validations: [{ expression: expression(round), message: "old" }] } };
       const headers = { "content-type": "application/merge-patch+json" };
       (await here.request(`${policies}/round`, { method: "PATCH", body, headers })).expect(200);
+      rule.inForce = round;
       const data = (value: number) => ({ round: String(value) });
-      const late = await there.post(CONFIG_MAPS, configMap(`late-${round}`, data(round - 1)));
-      if (late.status !== 422) stale++;
-      const good = await there.post(CONFIG_MAPS, configMap(`good-${round}`, data(round)));
-      good.expect(201, `round ${round}`);
+      await Promise.all(
+        others.map(async (there, other) => {
+          const name = `${round}-${other}`;
+          const late = await there.post(CONFIG_MAPS, configMap(`late-${name}`, data(round - 1)));
+          if (late.status !== 422) stale++;
+          const good = await there.post(CONFIG_MAPS, configMap(`good-${name}`, data(round)));
+          good.expect(201, `round ${round}`);
+        }),
+      );
     }
+    rule.isOver = true;
+    for (const written of await Promise.all(firing)) assert.ok(written > 0);
     assert.equal(stale, 0, "writes judged by an older rule");
   });
 
