@@ -137,6 +137,38 @@ describe("conversion by webhook", () => {
     assert.deepEqual((await read(`${V2}/a`)).spec, { address: "one:81" });
   });
 
+  test("what was stored before is served as the definition is now, in each version", async () => {
+    await create(V2, "v2", "old", { address: "old:1" });
+    const path = `${DEFINITIONS}/hosts.example.com`;
+    const first = await read(path);
+    const before = first.spec as { versions: object[] };
+    const [stored, ...others] = before.versions;
+    const changed = schema({ address: text, zone: { ...text, default: "west" } });
+    const next = { ...before, versions: [{ ...stored, schema: changed }, ...others] };
+    const { metadata } = (await client.put(path, { ...first, spec: next })).expect(200).object;
+
+    const spec = { address: "old:1", zone: "west" };
+    assert.deepEqual((await read(`${V2}/old`)).spec, spec);
+    const calls = hook.calls.length;
+    assert.deepEqual((await read(`${V1}/old`)).spec, { host: "old", port: 1 });
+    const asked = hook.calls.slice(calls).flatMap((call) => reviewOf(call).request.objects);
+    assert.deepEqual(specs(asked), [spec]);
+
+    const query = `?watch=1&resourceVersion=${metadata.resourceVersion}`;
+    const watches = [V1, V2].map((one) =>
+      client.watch(`${one}${query}`, AbortSignal.timeout(10_000)),
+    );
+    (await client.delete(`${V2}/old`)).expect(200);
+    for (const [index, wanted] of [{ host: "old", port: 1 }, spec].entries()) {
+      const watching = await watches[index];
+      const told = await watching?.next();
+      assert.deepEqual([told?.value?.type, told?.value?.object.spec], ["DELETED", wanted]);
+      await watching?.return();
+    }
+    const current = await read(path);
+    (await client.put(path, { ...current, spec: before })).expect(200);
+  });
+
   test("a page of a list is one call", async () => {
     for (let index = 0; index < 20; index++) {
       await create(V2, "v2", `many-${index}`, { address: `m:${index}` });

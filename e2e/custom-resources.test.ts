@@ -264,7 +264,8 @@ async function deprecate({ kubectl }: Session): Promise<void> {
 }
 
 async function change(session: Session): Promise<void> {
-  const { kubectl } = session;
+  const { kubectl, server } = session;
+  await kubectl.ok(["create", "-f", "-"], json(widget("going", { settings: { a: 1 } })));
   const spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
   const operations = [
     { op: "add", path: `${spec}/flavor`, value: { type: "string", default: "plain" } },
@@ -281,6 +282,18 @@ async function change(session: Session): Promise<void> {
   await kubectl.ok(["label", "wd", "pruned", "seen=true"]);
   assert.notEqual(await field(session, "pruned", ".metadata.resourceVersion"), before);
   assert.equal(await field(session, "pruned", ".spec.flavor"), "plain");
+  // So is what is told of one that ends, or that leaves a selector, although nobody wrote it since.
+  const path =
+    "/apis/example.com/v1/namespaces/default/widgets?watch=1&fieldSelector=metadata.name";
+  const stop = AbortSignal.timeout(10_000);
+  const from = await field(session, "going", ".metadata.resourceVersion");
+  const watching = await server.client.watch(`${path}%3Dgoing&resourceVersion=${from}`, stop);
+  await kubectl.ok(["delete", "wd", "going"]);
+  const told = await watching.next();
+  assert.ok(told.done !== true && told.value.type === "DELETED");
+  const { flavor, settings } = told.value.object.spec as { flavor?: string; settings?: object };
+  assert.deepEqual([flavor, settings], ["plain", undefined]);
+  await watching.return();
 }
 
 async function remove({ kubectl, server }: Session): Promise<void> {

@@ -15,6 +15,7 @@ interface BrokenBuild {
   readonly what: string;
   readonly preloads: readonly string[];
   readonly breaks: readonly Guarantee[];
+  readonly kind?: "custom";
 }
 
 const BROKEN: readonly BrokenBuild[] = [
@@ -35,15 +36,21 @@ const BROKEN_OTHERWISE: readonly BrokenBuild[] = [
   { what: "an event is in the log twice", preloads: ["repeated-event"], breaks: ["Unique"] },
   { what: "bookmarks run ahead", preloads: ["early-bookmark"], breaks: ["Bookmarkable"] },
   { what: "a resumed watch starts too late", preloads: ["skipping-resume"], breaks: ["Resumable"] },
+  {
+    what: "writes of a custom kind do not ask whether its definition has changed",
+    preloads: ["no-compare", "delayed-feed"],
+    breaks: ["RulesInForce"],
+    kind: "custom",
+  },
 ];
 
 /** A broken server is given so long to be found out. */
 const DURATION_MS = 40_000;
 const ROUND_MS = 4_000;
 
-for (const { what, preloads, breaks } of isLong ? [...BROKEN, ...BROKEN_OTHERWISE] : BROKEN) {
+for (const { what, preloads, breaks, kind } of isLong ? [...BROKEN, ...BROKEN_OTHERWISE] : BROKEN) {
   test(`a build in which ${what} is caught by name: ${breaks.join(", ")}`, async () => {
-    const report = await runOn(preloads, breaks);
+    const report = await runOn(preloads, breaks, kind);
     const found = guaranteesOf(report.violations);
     for (const guarantee of breaks) assert.ok(found.has(guarantee), formatReport(report));
   });
@@ -54,11 +61,16 @@ test("a replica whose feed is late breaks nothing, as its barrier waits for it",
   assert.deepEqual(report.violations, [], formatReport(report));
 });
 
-function runOn(preloads: readonly string[], breaks: readonly Guarantee[]) {
+function runOn(
+  preloads: readonly string[],
+  breaks: readonly Guarantee[],
+  kind: "custom" | "built-in" = "built-in",
+) {
   const modules = preloads.map((name) => new URL(`./broken/${name}.js`, import.meta.url).href);
   return runFire({
     seed: randomInt(2 ** 31),
     store: "etcd",
+    kind,
     replicas: 2,
     etcdMembers: 1,
     preloads: new Map([[1, modules]]),

@@ -1,4 +1,6 @@
 /** All checks of one history. */
+
+import { checkDefinitions } from "./definition-checks.js";
 import type { Guarantee, History, KeyOperation, Violation } from "./history.js";
 import { checkKey } from "./object-model.js";
 import { checkReads } from "./read-checks.js";
@@ -25,6 +27,7 @@ export function checkHistory(history: History): Verdict {
     else if (found !== undefined) violations.push(found);
   }
   violations.push(...checkReads(history, timeline), ...checkWatches(history, timeline));
+  violations.push(...checkDefinitions(history));
   return {
     violations,
     undecided,

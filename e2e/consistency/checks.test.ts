@@ -72,13 +72,29 @@ function get(name: string, version: "" | number, floor: number, shown?: KeyedSta
   return { ...timed, floor, key: `fire-a/${name}`, call: { kind: "get", version }, outcome };
 }
 
+/** Definition 2 is in force from revision 16 on. */
+const DEFINITIONS = [
+  { revision: 5, number: 1 },
+  { revision: 16, number: 2 },
+];
+
+/** As everything is told when definitions are in force at once. */
+function asJudged(item: WatchItem): WatchItem {
+  if (item.type === "BOOKMARK") return item;
+  const number = item.state.revision > 16 ? 2 : 1;
+  return { ...item, state: { ...item.state, judgedBy: { written: number, shown: [number] } } };
+}
+
 /** The names of what is broken in a history that has the truth from a witness besides. */
-function broken(parts: Partial<Pick<History, "lists" | "sessions" | "operations">>): string[] {
+function broken(
+  parts: Partial<Pick<History, "lists" | "sessions" | "operations" | "definitions">>,
+): string[] {
   const { violations } = checkHistory({
     base: { revision: 10, states: [] },
     operations: parts.operations ?? [],
     lists: parts.lists ?? [],
-    sessions: [session(TRUTH), ...(parts.sessions ?? [])],
+    sessions: [session(TRUTH.map(asJudged)), ...(parts.sessions ?? [])],
+    definitions: parts.definitions ?? [],
     surprises: [],
   });
   return [...guaranteesOf(violations)].sort();
@@ -230,3 +246,55 @@ test("a write that took effect twice breaks NoLostUpdate", () => {
   const twice = [...TRUTH.slice(0, 7), modified("x", 18, "x3"), bookmark(18)];
   assert.deepEqual(broken({ sessions: [session(twice)] }).includes("NoLostUpdate"), true);
 });
+
+const judged = (written: number, ...shown: number[]) => ({ judgedBy: { written, shown } });
+
+const JUDGED: readonly (readonly [string, readonly string[], Partial<History>])[] = [
+  [
+    "older objects, shown as the definition is now",
+    [],
+    {
+      lists: [
+        list(16, [{ ...state("x", 14, "x2", "green"), ...judged(1, 2) }]),
+        list(17, [{ ...state("x", 17, "x3"), ...judged(2, 2) }]),
+      ],
+    },
+  ],
+  [
+    "a read that shows an older definition",
+    ["RulesInForce"],
+    { lists: [list(16, [{ ...state("x", 14, "x2", "green"), ...judged(1, 1) }])] },
+  ],
+  [
+    "a write that an older definition judged",
+    ["RulesInForce"],
+    { lists: [list(17, [{ ...state("x", 17, "x3"), ...judged(1, 2) }])] },
+  ],
+  [
+    "an object with members of two definitions",
+    ["RulesInForce"],
+    { lists: [list(17, [{ ...state("x", 17, "x3"), ...judged(2, 1, 2) }])] },
+  ],
+  [
+    "the end of an older object, shown by the older definition",
+    ["RulesInForce"],
+    {
+      sessions: [
+        session(
+          [
+            { type: "DELETED", state: { ...state("y", 15, "y1"), ...judged(1, 0) } },
+            asJudged(deleted("z", 15, "z1", "green")),
+          ],
+          { kind: "resume", after: 14 },
+        ),
+      ],
+    },
+  ],
+];
+
+for (const [what, wanted, parts] of JUDGED) {
+  test(`definitions: ${what}: ${wanted.join(", ") || "fine"}`, () => {
+    const found = broken({ ...parts, definitions: DEFINITIONS });
+    assert.deepEqual(found, wanted);
+  });
+}

@@ -4,7 +4,18 @@
  * unknown; it never tries the same write again.
  */
 import type { Answer, RequestOptions } from "../harness/https-client.js";
-import { keyOf, NAMESPACES, newWriteId, objectUrl, scopeUrl, toBody, toState } from "./api.js";
+import {
+  type FireKind,
+  keyOf,
+  NAMESPACES,
+  newWriteId,
+  objectUrl,
+  scopeUrl,
+  toBody,
+  toPatch,
+  toState,
+  toWholePatch,
+} from "./api.js";
 import type { Replica } from "./cluster.js";
 import type { Call, Content, KeyedState, Outcome, Scope } from "./history.js";
 import type { Random } from "./random.js";
@@ -14,6 +25,7 @@ export const COLORS = ["red", "green", "blue"] as const;
 
 export interface ClientOptions {
   readonly name: string;
+  readonly kind: FireKind;
   readonly replicas: readonly Replica[];
   readonly recorder: Recorder;
   readonly random: Random;
@@ -114,7 +126,7 @@ export class FireClient {
     this.#count(version === "" ? "get" : version === 0 ? "get rv=0" : "get rv=n");
     const invocation = this.#recorder.invoke(this.#options.name, replica.index);
     const query = version === "" ? "" : `?resourceVersion=${version}`;
-    const sent = await this.#send(replica, objectUrl(key) + query, {});
+    const sent = await this.#send(replica, objectUrl(this.#options.kind, key) + query, {});
     // A read without an answer says nothing.
     if (sent.type === "lost") return;
     const outcome = this.#toOutcome(sent.answer, "get");
@@ -138,26 +150,31 @@ export class FireClient {
   }
 
   #sendCall(replica: Replica, key: string, call: Exclude<Call, { kind: "get" }>): Promise<Sent> {
+    const { kind } = this.#options;
+    const url = objectUrl(kind, key);
+    const patch = (part: unknown) => {
+      const headers = { "content-type": "application/merge-patch+json" };
+      return this.#send(replica, url, { method: "PATCH", body: JSON.stringify(part), headers });
+    };
     switch (call.kind) {
       case "create": {
         const [namespace = ""] = key.split("/");
-        const body = toBody(key, call.content, undefined);
-        return this.#send(replica, scopeUrl({ namespace }, {}), { method: "POST", body });
+        const body = toBody(kind, key, call.content, undefined);
+        return this.#send(replica, scopeUrl(kind, { namespace }, {}), { method: "POST", body });
       }
       case "replace": {
-        const body = toBody(key, call.content, call.base);
-        return this.#send(replica, objectUrl(key), { method: "PUT", body });
+        const isPut = call.base !== undefined || kind.isReplacedBlindly;
+        if (!isPut) return patch(toWholePatch(kind, call.content));
+        const body = toBody(kind, key, call.content, call.base);
+        return this.#send(replica, url, { method: "PUT", body });
       }
-      case "patch": {
-        const body = JSON.stringify({ data: { w: call.w, p: call.w } });
-        const headers = { "content-type": "application/merge-patch+json" };
-        return this.#send(replica, objectUrl(key), { method: "PATCH", body, headers });
-      }
+      case "patch":
+        return patch(toPatch(kind, call.w));
       case "delete": {
         const preconditions =
           call.base === undefined ? {} : { preconditions: { resourceVersion: String(call.base) } };
         const body = { apiVersion: "v1", kind: "DeleteOptions", ...preconditions };
-        return this.#send(replica, objectUrl(key), { method: "DELETE", body });
+        return this.#send(replica, url, { method: "DELETE", body });
       }
     }
   }
@@ -169,12 +186,12 @@ export class FireClient {
     const namespace = this.#random.pick(NAMESPACES);
     const color = this.#random.pick(COLORS);
     const invocation = this.#recorder.invoke(this.#options.name, replica.index);
-    const url = scopeUrl({ namespace, color }, {});
+    const url = scopeUrl(this.#options.kind, { namespace, color }, {});
     const sent = await this.#send(replica, url, { method: "DELETE" });
     const completedMs = this.#recorder.nowMs();
     const call: Call = { kind: "delete", isCollective: true };
     if (sent.type === "answer" && sent.answer.status === 200) {
-      for (const { key } of statesOf(sent.answer)) {
+      for (const { key } of this.#statesOf(sent.answer)) {
         this.#recorder.operation(invocation, { key, call, outcome: { type: "ok" } }, completedMs);
       }
       return;
@@ -231,7 +248,7 @@ export class FireClient {
     let from = replica;
     for (;;) {
       if (limit > 0) parameters.limit = String(limit);
-      const sent = await this.#send(from, scopeUrl(scope, parameters), {});
+      const sent = await this.#send(from, scopeUrl(this.#options.kind, scope, parameters), {});
       if (sent.type === "lost") return false;
       if (sent.answer.status === 410) {
         this.#options.counts.expiredLists++;
@@ -243,7 +260,7 @@ export class FireClient {
       }
       const { metadata } = sent.answer.object;
       pages.push(Number(metadata.resourceVersion));
-      items.push(...statesOf(sent.answer));
+      items.push(...this.#statesOf(sent.answer));
       const token = metadata.continue ?? "";
       if (token === "") break;
       parameters = { continue: token };
@@ -258,7 +275,7 @@ export class FireClient {
     const { status } = answer;
     if (status === 200 || status === 201) {
       if (verb === "delete") return { type: "ok" };
-      const state = toState(answer.object);
+      const state = toState(this.#options.kind, answer.object);
       return state === undefined ? undefined : { type: "ok", state };
     }
     if (status === 500) this.#recorder.surprise(`${verb}: ${status} ${answer.text.slice(0, 300)}`);
@@ -266,9 +283,11 @@ export class FireClient {
     if (status === 429) return undefined;
     const { reason, details } = answer.object as unknown as {
       reason?: string;
-      details?: { kind?: string };
+      details?: { kind?: string; name?: string };
     };
-    if (status === 404 && details?.kind !== "namespaces" && verb !== "create") {
+    // A collection, a namespace and a kind are always there; only objects come and go.
+    const isAboutObject = details?.name !== undefined && details.kind !== "namespaces";
+    if (status === 404 && isAboutObject && verb !== "create" && verb !== "list") {
       return { type: "refused", reason: "NotFound" };
     }
     if (status === 409 && reason === "AlreadyExists") {
@@ -296,6 +315,10 @@ export class FireClient {
       const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
       return { type: "lost", why: code, isNothing: code === "ECONNREFUSED" };
     }
+  }
+
+  #statesOf(answer: Answer): KeyedState[] {
+    return answer.items.flatMap((item) => toState(this.#options.kind, item) ?? []);
   }
 
   #someReplica(): Replica {
@@ -329,13 +352,6 @@ export class FireClient {
     const { operations } = this.#options.counts;
     operations.set(kind, (operations.get(kind) ?? 0) + 1);
   }
-}
-
-function statesOf(answer: Answer): KeyedState[] {
-  return answer.items.flatMap((item) => {
-    const state = toState(item);
-    return state === undefined ? [] : [state];
-  });
 }
 
 export function sleep(ms: number): Promise<void> {

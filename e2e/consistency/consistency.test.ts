@@ -1,7 +1,8 @@
 /**
  * Consistency under fire, half a minute of it: random work on three replicas over three etcd members, and
- * on one replica over the embedded store, while they are killed, paused and parted. The command for
- * longer runs is in docs/consistency.md.
+ * on one replica over the embedded store, while they are killed, paused and parted; a part of it on a
+ * custom kind whose definition changes all the time. The command for longer runs is in
+ * docs/consistency.md.
  */
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
@@ -12,6 +13,8 @@ import { type FireOptions, runFire } from "./fire.js";
 import { formatReport, hasFailed } from "./report.js";
 
 interface Plan {
+  /** Default: a built-in one. */
+  readonly kind?: "custom";
   readonly store: FireOptions["store"];
   readonly seed: number;
   readonly seconds: number;
@@ -21,21 +24,27 @@ const PLANS: readonly Plan[] = [
   { store: "etcd", seed: 2, seconds: 15 },
   { store: "etcd", seed: randomInt(2 ** 31), seconds: 15 },
   { store: "embedded", seed: randomInt(2 ** 31), seconds: 7 },
+  { store: "embedded", kind: "custom", seed: 4, seconds: 5 },
 ];
 
 const LONG_PLANS: readonly Plan[] = [
   { store: "etcd", seed: 11, seconds: 15 },
   { store: "embedded", seed: 3, seconds: 8 },
+  { store: "etcd", kind: "custom", seed: 5, seconds: 60 },
+  { store: "etcd", kind: "custom", seed: randomInt(2 ** 31), seconds: 60 },
 ];
 
-for (const { store, seed, seconds } of isLong ? [...PLANS, ...LONG_PLANS] : PLANS) {
-  test(`S1-RV-01, S1-RV-31, S1-WATCH-10: no guarantee breaks under fire (${store}, seed ${seed})`, async (t) => {
+for (const { store, kind = "built-in", seed, seconds } of isLong
+  ? [...PLANS, ...LONG_PLANS]
+  : PLANS) {
+  test(`S1-RV-01, S1-RV-31, S1-WATCH-10: no guarantee breaks under fire (${store}, ${kind}, seed ${seed})`, async (t) => {
     const lines: string[] = [];
     const report = await runFire({
       seed,
       store,
+      kind,
       durationMs: seconds * 1_000,
-      roundMs: seconds * 1_000,
+      roundMs: Math.min(seconds, 30) * 1_000,
       replicas: 3,
       etcdMembers: 3,
       faults: FAULTS,
@@ -51,6 +60,7 @@ for (const { store, seed, seconds } of isLong ? [...PLANS, ...LONG_PLANS] : PLAN
     const text = [...lines, formatReport(report)].join("\n");
     assert.ok(!hasFailed(report), text);
     assert.deepEqual(report.undecided, [], text);
+    if (kind === "custom") assert.ok(report.definitions > 1, text);
     t.diagnostic(`seed ${seed}: ${report.events} events, ${report.client.unknown} unknown writes`);
   });
 }

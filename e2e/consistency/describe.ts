@@ -1,6 +1,7 @@
 /** Operations, lists and watches as one line each, for the evidence of a violation. */
 import type {
   Content,
+  KeyedState,
   KeyOperation,
   ListOperation,
   Scope,
@@ -33,8 +34,15 @@ export function describeItem(item: WatchItem): string {
   if (item.type === "BOOKMARK") {
     return `  BOOKMARK ${item.revision}${item.isInitialEnd ? " (initial events end)" : ""}`;
   }
-  const { key, revision, content } = item.state;
-  return `  ${item.type} ${key} at ${revision}: ${contentText(content)}`;
+  return `  ${item.type} ${describeState(item.state)}`;
+}
+
+export function describeState({ key, revision, content, judgedBy }: KeyedState): string {
+  const definitions =
+    judgedBy === undefined
+      ? ""
+      : ` (stored under definition ${judgedBy.written}, shown under ${judgedBy.shown.join(" and ")})`;
+  return `${key} at ${revision}: ${contentText(content)}${definitions}`;
 }
 
 export function contentText({ w, v, p, color }: Content): string {

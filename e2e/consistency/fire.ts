@@ -4,10 +4,20 @@
  * long runs, and say early when something is wrong.
  */
 import { eventually } from "../harness/eventually.js";
-import { keyOf, NAMESPACES, newWriteId, objectUrl, scopeUrl, toBody, toState } from "./api.js";
+import {
+  CONFIG_MAPS,
+  keyOf,
+  NAMESPACES,
+  newWriteId,
+  objectUrl,
+  scopeUrl,
+  toBody,
+  toState,
+} from "./api.js";
 import { checkHistory, guaranteesOf, type Verdict } from "./check-history.js";
 import { type ClientCounts, FireClient } from "./client.js";
 import { type Cluster, type ClusterOptions, startCluster } from "./cluster.js";
+import { Definer, FLAMES } from "./definer.js";
 import { type Fault, runFaults } from "./faults.js";
 import type { Guarantee, History, KeyedState, Violation } from "./history.js";
 import { type Random, seededRandom } from "./random.js";
@@ -16,6 +26,8 @@ import { FireWatcher, type WatcherCounts } from "./watcher.js";
 
 export interface FireOptions extends ClusterOptions {
   readonly seed: number;
+  /** Whose objects the work is on; the definition of the custom kind changes all the time. */
+  readonly kind?: "built-in" | "custom";
   readonly durationMs: number;
   /** Work between two checks. */
   readonly roundMs: number;
@@ -39,6 +51,8 @@ export interface FireReport {
   readonly client: ClientCounts;
   readonly watcher: WatcherCounts;
   readonly faults: ReadonlyMap<Fault, number>;
+  /** How many definitions the kind has had; 0 of a built-in kind. */
+  readonly definitions: number;
   readonly events: number;
   readonly revisionsKnown: number;
   readonly revisionsAll: number;
@@ -59,6 +73,7 @@ class Fire {
   readonly #options: FireOptions;
   readonly #cluster: Cluster;
   readonly #random: Random;
+  readonly #definer: Definer | undefined;
   readonly #faults = new Map<Fault, number>();
   readonly #client: ClientCounts = { operations: new Map(), unknown: 0, expiredLists: 0 };
   readonly #watcher: WatcherCounts = {
@@ -75,11 +90,17 @@ class Fire {
     this.#options = options;
     this.#cluster = cluster;
     this.#random = seededRandom(options.seed);
+    if (options.kind === "custom") this.#definer = new Definer(cluster.replicas);
+  }
+
+  get #kind() {
+    return this.#definer === undefined ? CONFIG_MAPS : FLAMES;
   }
 
   async run(): Promise<FireReport> {
     const { durationMs, roundMs, log, seed, stopsAt } = this.#options;
     await this.#createNamespaces();
+    await this.#definer?.create();
     const verdicts: Verdict[] = [];
     const surprises = new Set<string>();
     let workMs = 0;
@@ -107,6 +128,7 @@ class Fire {
       client: this.#client,
       watcher: this.#watcher,
       faults: this.#faults,
+      definitions: this.#definer?.definitions.length ?? 0,
       events: sum(verdicts, (verdict) => verdict.events),
       revisionsKnown: sum(verdicts, (verdict) => verdict.revisionsKnown),
       revisionsAll: sum(verdicts, (verdict) => verdict.revisionsAll),
@@ -129,8 +151,8 @@ class Fire {
     const { replicas } = this.#cluster;
     const random = this.#random.fork(`round ${round}`);
     const base = await this.#readBase();
-    const recorder = new Recorder(base);
-    const common = { replicas, recorder, namesPerNamespace };
+    const recorder = new Recorder(base, this.#definer?.definitions);
+    const common = { replicas, recorder, namesPerNamespace, kind: this.#kind };
 
     const working = new AbortController();
     const watching = new AbortController();
@@ -152,6 +174,7 @@ class Fire {
 
     const watches = [...witnesses, ...wandering].map((watcher) => watcher.run(watching.signal));
     const work = workers.map((worker) => worker.run(working.signal));
+    const definitions = this.#definer?.run(recorder, random.fork("definer"), working.signal);
     const onFault = (text: string) => log(`    ${text}`);
     const trouble = runFaults(
       this.#cluster,
@@ -165,6 +188,7 @@ class Fire {
     clearTimeout(end);
 
     for (const replica of replicas) await replica.waitUntilReady();
+    await definitions;
     await this.#settle(recorder, workers[0], witnesses);
     watching.abort();
     await Promise.all(watches);
@@ -185,10 +209,10 @@ class Fire {
       if (replica === undefined) return false;
       const [namespace = ""] = key.split("/");
       const invocation = recorder.invoke("settle", replica.index);
-      const url = scopeUrl({ namespace }, {});
-      const answer = await replica.client.post(url, toBody(key, content, undefined));
+      const url = scopeUrl(this.#kind, { namespace }, {});
+      const answer = await replica.client.post(url, toBody(this.#kind, key, content, undefined));
       if (answer.status !== 201) return false;
-      const state = toState(answer.object);
+      const state = toState(this.#kind, answer.object);
       if (state === undefined) return false;
       const call = { kind: "create", content } as const;
       recorder.operation(invocation, { key, call, outcome: { type: "ok", state } });
@@ -206,16 +230,16 @@ class Fire {
       await worker?.list({}, { version: "", match: "", limit: 0 }, replica);
     }
     // Not part of the next round.
-    await this.#cluster.replicas[0]?.client.delete(objectUrl(key));
+    await this.#cluster.replicas[0]?.client.delete(objectUrl(this.#kind, key));
   }
 
   async #readBase(): Promise<{ readonly revision: number; readonly states: KeyedState[] }> {
     const [replica] = this.#cluster.replicas;
-    const answer = await replica?.client.get(scopeUrl({}, {}));
+    const answer = await replica?.client.get(scopeUrl(this.#kind, {}, {}));
     answer?.expect(200);
     return {
       revision: Number(answer?.object.metadata.resourceVersion),
-      states: (answer?.items ?? []).flatMap((item) => toState(item) ?? []),
+      states: (answer?.items ?? []).flatMap((item) => toState(this.#kind, item) ?? []),
     };
   }
 }

@@ -20,10 +20,29 @@ export interface Content {
   readonly color: string;
 }
 
+/**
+ * The definitions of its kind that an object met, by their number; they are told by the defaults of
+ * members that only one of them has.
+ */
+export interface JudgedBy {
+  /** By which the write was judged that stored it. */
+  readonly written: number;
+  /** By which it was shown; more than one are a mixture that nobody may see. */
+  readonly shown: readonly number[];
+}
+
+/** A definition of the workload's kind, in force for everything after its revision. */
+export interface Definition {
+  readonly revision: number;
+  readonly number: number;
+}
+
 /** An object as a reader saw it. */
 export interface ObjectState {
   readonly revision: number;
   readonly content: Content;
+  /** Of custom kinds alone. */
+  readonly judgedBy?: JudgedBy;
 }
 
 export interface KeyedState extends ObjectState {
@@ -112,6 +131,8 @@ export interface History {
   readonly operations: readonly KeyOperation[];
   readonly lists: readonly ListOperation[];
   readonly sessions: readonly WatchSession[];
+  /** All that were ever stored, by revision; none of a built-in kind. */
+  readonly definitions: readonly Definition[];
   /** Answers that nobody should get, such as 403, 500, or 404 of a namespace that exists. */
   readonly surprises: readonly string[];
 }
@@ -126,6 +147,7 @@ export type Guarantee =
   | "Bookmarkable"
   | "Fresh"
   | "NoLostUpdate"
+  | "RulesInForce"
   | "CacheEqualsStore";
 
 export interface Violation {

@@ -1,5 +1,6 @@
 /** Where clients write down what they did; keeps the newest revision that anybody has seen. */
 import type {
+  Definition,
   History,
   KeyedState,
   KeyOperation,
@@ -26,11 +27,17 @@ export class Recorder {
   readonly #lists: ListOperation[] = [];
   readonly #sessions: WatchSession[] = [];
   readonly #surprises = new Set<string>();
+  readonly #definitions: Definition[];
   #newest: number;
   #nextId = 1;
 
-  constructor(base: { readonly revision: number; readonly states: readonly KeyedState[] }) {
+  /** @param definitions those that the workload's kind has had before */
+  constructor(
+    base: { readonly revision: number; readonly states: readonly KeyedState[] },
+    definitions: readonly Definition[] = [],
+  ) {
     this.#base = base;
+    this.#definitions = [...definitions];
     this.#newest = base.revision;
   }
 
@@ -80,6 +87,11 @@ export class Recorder {
     this.#sessions.push({ ...invocation, ...what, completedMs: this.nowMs() });
   }
 
+  definition(definition: Definition): void {
+    this.#definitions.push(definition);
+    this.saw(definition.revision);
+  }
+
   /** To be called as soon as an item of a watch has arrived. */
   sawItem(item: WatchItem): void {
     this.saw(item.type === "BOOKMARK" ? item.revision : item.state.revision);
@@ -99,6 +111,7 @@ export class Recorder {
       operations: this.#operations,
       lists: this.#lists,
       sessions: this.#sessions,
+      definitions: this.#definitions,
       surprises: [...this.#surprises],
     };
   }

@@ -19,6 +19,7 @@ export function formatReport(report: FireReport): string {
     `             ${client.unknown} writes with unknown outcome, ${client.expiredLists} lists were told 410`,
     `watches      ${watcher.sessions} streams, ${watcher.resumes} resumed (${watcher.moves} on another replica), ${watcher.events} events, ${watcher.bookmarks} bookmarks`,
     `             ${watcher.expired} were told 410, ${watcher.relists} had to list again`,
+    ...(report.definitions > 0 ? [`definitions  ${report.definitions} of the kind`] : []),
     `faults       ${countsText(report.faults) || "none"}`,
     `history      ${report.events} events; ${report.revisionsKnown} of ${report.revisionsAll} revisions known without a gap`,
     ...(report.undecided.length > 0 ? [`undecided    ${report.undecided.join(", ")}`] : []),

@@ -12,6 +12,7 @@ import { formatReport, hasFailed } from "./report.js";
 const OPTIONS = {
   minutes: { type: "string", default: "10" },
   seed: { type: "string" },
+  kind: { type: "string", default: "built-in" },
   store: { type: "string", default: "etcd" },
   replicas: { type: "string", default: "3" },
   "etcd-members": { type: "string", default: "3" },
@@ -29,6 +30,7 @@ const OPTIONS = {
 const HELP = `Usage: node dist/e2e/consistency/run.js [options]
   --minutes=10        how long the work goes on (checks and recovery come on top)
   --seed=N            default: a random one, printed
+  --kind=built-in     or custom: of a kind whose definition changes all the time
   --store=etcd        or embedded (one replica)
   --replicas=3        servers over one etcd
   --etcd-members=3    size of the etcd cluster
@@ -48,7 +50,8 @@ async function main(): Promise<void> {
     process.stdout.write(HELP);
     return;
   }
-  const { store } = values;
+  const { store, kind } = values;
+  if (kind !== "built-in" && kind !== "custom") throw new TypeError(`no such kind: ${kind}`);
   if (store !== "etcd" && store !== "embedded") throw new TypeError(`no such store: ${store}`);
   const seed = values.seed === undefined ? randomInt(2 ** 31) : wholeNumber("seed", values.seed);
   const startedAt = performance.now();
@@ -59,6 +62,7 @@ async function main(): Promise<void> {
   log(`seed ${seed}`);
   const report = await runFire({
     seed,
+    kind,
     store,
     durationMs: Number(values.minutes) * 60_000,
     roundMs: wholeNumber("round-seconds", values["round-seconds"]) * 1_000,

@@ -3,7 +3,7 @@
  * revision that it was shown, on whatever replica. What it was told is written down per stream.
  */
 import type { ApiObject } from "../harness/https-client.js";
-import { NAMESPACES, scopeUrl, toItem, toState } from "./api.js";
+import { type FireKind, NAMESPACES, scopeUrl, toItem, toState } from "./api.js";
 import { COLORS, sleep } from "./client.js";
 import type { Replica } from "./cluster.js";
 import type { Scope, WatchItem, WatchSession } from "./history.js";
@@ -12,6 +12,7 @@ import type { Invocation, Recorder } from "./recorder.js";
 
 export interface WatcherOptions {
   readonly name: string;
+  readonly kind: FireKind;
   readonly replicas: readonly Replica[];
   readonly recorder: Recorder;
   readonly random: Random;
@@ -82,16 +83,17 @@ export class FireWatcher {
 
   /** The first half of "list and watch". */
   async #list(replica: Replica): Promise<boolean> {
-    const { recorder, name } = this.#options;
+    const { recorder, name, kind } = this.#options;
     const invocation = recorder.invoke(name, replica.index);
     const version = this.#random.pick(["", 0] as const);
     const parameters: Record<string, string> = version === "" ? {} : { resourceVersion: "0" };
     try {
       const signal = AbortSignal.timeout(LIST_PATIENCE_MS);
-      const answer = await replica.client.request(scopeUrl(this.#scope, parameters), { signal });
+      const url = scopeUrl(kind, this.#scope, parameters);
+      const answer = await replica.client.request(url, { signal });
       if (answer.status !== 200) return false;
       const revision = Number(answer.object.metadata.resourceVersion);
-      const items = answer.items.flatMap((item) => toState(item) ?? []);
+      const items = answer.items.flatMap((item) => toState(kind, item) ?? []);
       const scope = this.#scope;
       recorder.list(invocation, { scope, version, match: "", limit: 0, pages: [revision], items });
       this.#position = revision;
@@ -102,10 +104,11 @@ export class FireWatcher {
   }
 
   async #watch(replica: Replica, stop: AbortSignal): Promise<boolean> {
-    const { recorder, name, counts } = this.#options;
+    const { recorder, name, counts, kind } = this.#options;
     const start = this.#someStart();
     const seconds = this.#random.between(1, 6);
-    const url = scopeUrl(this.#scope, { ...parametersOf(start), timeoutSeconds: String(seconds) });
+    const parameters = { ...parametersOf(start), timeoutSeconds: String(seconds) };
+    const url = scopeUrl(kind, this.#scope, parameters);
     const silence = AbortSignal.timeout(seconds * 1_000 + SLACK_MS);
     const items: WatchItem[] = [];
     const invocation = recorder.invoke(name, replica.index);
@@ -133,11 +136,11 @@ export class FireWatcher {
     start: WatchSession["start"],
     items: WatchItem[],
   ): Promise<string> {
-    const { recorder, counts } = this.#options;
+    const { recorder, counts, kind } = this.#options;
     let isLive = start.kind === "resume";
     for await (const { type, object } of events) {
       if (type === "ERROR") return object.code === 410 ? "expired" : JSON.stringify(object);
-      const item = toItem(type, object);
+      const item = toItem(kind, type, object);
       if (item === undefined) continue;
       items.push(item);
       recorder.sawItem(item);

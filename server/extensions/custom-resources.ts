@@ -4,6 +4,7 @@
  * demand (custom-codec.ts).
  */
 import { createHash } from "node:crypto";
+import { toRevision } from "../../storage/kv/store.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { compareVersions } from "../api/version-order.js";
 import type { Conversion } from "../kinds/conversion.js";
@@ -96,13 +97,14 @@ interface VersionOf {
 /** undefined = the stored bytes are the served bytes. */
 function conversionOf(
   { stored, definition, version, storage, converter }: VersionOf,
-  codec: CustomCodec,
-  storedCodec: CustomCodec,
+  codecOf: (version: DefinitionVersion) => CustomCodec,
 ): Conversion | undefined {
+  const [codec, storedCodec] = [codecOf(version), codecOf(storage)];
   const { spec, status, metadata } = definition;
-  if (converter !== undefined) {
-    const isOnly = version === storage && (status?.storedVersions ?? []).length < 2;
-    if (isOnly) return undefined;
+  // As long as a definition is as it was made, all its objects are of its schema.
+  const hasChanged = Number(metadata.generation ?? 0) > 1;
+  const isOnly = version === storage && (status?.storedVersions ?? []).length < 2;
+  if (converter !== undefined && !isOnly) {
     const versionOf = ({ name }: DefinitionVersion) => `${spec?.group ?? ""}/${name}`;
     return convertsByWebhook({
       converter,
@@ -110,11 +112,14 @@ function conversionOf(
       storedCodec,
       servedVersion: versionOf(version),
       storedVersion: versionOf(storage),
+      codecOf: (apiVersion) => {
+        const known = spec?.versions?.find((one) => versionOf(one) === apiVersion);
+        return known && codecOf(known);
+      },
+      revision: hasChanged ? stored.revision : toRevision(0),
       kind: status?.acceptedNames?.kind ?? "",
     });
   }
-  // As long as a definition is as it was made, all its objects are of its schema.
-  const hasChanged = Number(metadata.generation ?? 0) > 1;
   if (!hasChanged && version === storage) return undefined;
   return convertsOlder({ storedCodec, codec, revision: stored.revision });
 }
@@ -129,7 +134,7 @@ function createVersion(
   const fact = factOf(definition, version, storage);
   const codec = codecOf(version);
   const storedCodec = codecOf(storage);
-  const conversion = conversionOf(of, codec, storedCodec);
+  const conversion = conversionOf(of, codecOf);
   const selectable = version.selectableFields ?? [];
   return createMainResource({
     fact,
@@ -139,7 +144,7 @@ function createVersion(
     stored: { group, version: storage.name },
     strategy: customStrategy({
       codec,
-      toServed: of.converter === undefined ? undefined : conversion?.fromStored,
+      toServed: conversion?.remote && conversion.fromStored,
       isTerminating: isConditionTrue(definition, "Terminating"),
       subresources: version.subresources ?? {},
       selectableFields: selectable.map(({ jsonPath = "" }) => jsonPath),

@@ -27,32 +27,45 @@ export interface SchemaChange {
 }
 
 export function convertsOlder({ storedCodec, codec, revision }: SchemaChange): Conversion {
-  const refresh = (stored: JsonValue): ApiObject => {
-    const { object } = storedCodec.decode(stored);
-    storedCodec.applyDefaults(object);
-    return object;
-  };
   const known = new WeakMap<StoredObject, StoredObject>();
   const isStoredVersion = codec === storedCodec;
+  const today = (stored: JsonValue) => refreshed(stored, storedCodec);
+  const renewed = (object: StoredObject) =>
+    remembered(known, object, () =>
+      reencoded(object, codec.encode(today(parseJson(object.bytes)))),
+    );
   return {
     toStored: (served) => served,
-    fromStored: (stored) => refresh(stored as unknown as JsonValue),
+    fromStored: (stored) => today(stored as unknown as JsonValue),
     renew: (stored, storedAt) =>
-      storedAt > revision ? stored : refresh(stored as unknown as JsonValue),
-    ofView(object) {
-      if (isStoredVersion && object.revision > revision) return object;
-      let served = known.get(object);
-      if (served === undefined) {
-        served = reencoded(object, codec.encode(refresh(parseJson(object.bytes))));
-        known.set(object, served);
-      }
-      return served;
-    },
+      storedAt > revision ? stored : today(stored as unknown as JsonValue),
+    ofView: (object) => (isStoredVersion && object.revision > revision ? object : renewed(object)),
+    ...(isStoredVersion && { ofEnded: renewed }),
   };
 }
 
+/** As the schema of its version has it now. */
+export function refreshed(stored: JsonValue, codec: CustomCodec): ApiObject {
+  const { object } = codec.decode(stored);
+  codec.applyDefaults(object);
+  return object;
+}
+
+export function remembered(
+  known: WeakMap<StoredObject, StoredObject>,
+  object: StoredObject,
+  make: () => StoredObject,
+): StoredObject {
+  let made = known.get(object);
+  if (made === undefined) {
+    made = make();
+    known.set(object, made);
+  }
+  return made;
+}
+
 /** The object with another text; itself where that is the same. */
-function reencoded(object: StoredObject, text: string): StoredObject {
+export function reencoded(object: StoredObject, text: string): StoredObject {
   const bytes = Buffer.from(`${text}\n`);
   if (bytes.equals(object.bytes)) return object;
   return object.with({ bytes, bodyOffset: text.indexOf('"metadata":{') });

@@ -23,6 +23,11 @@ export interface Conversion {
   renew?(stored: ApiObject, revision: Revision): ApiObject;
   /** As `fromStored` for what the view holds, where most of it is served as it is; remembers what is not. */
   ofView?(stored: StoredObject): StoredObject;
+  /**
+   * A state that has ended carries the revision of its end, which does not say under which schema it
+   * was stored: the same as it would be stored today. Absent = it is.
+   */
+  ofEnded?(stored: StoredObject): StoredObject;
   /** Set where somebody else converts. */
   readonly remote?: RemoteConversion;
 }

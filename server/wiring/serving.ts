@@ -101,8 +101,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     audit?.spawn(lifecycle);
     admissionFiles.spawn(lifecycle);
     const ticker = new WatchTicker(systemClock);
-    // A turn later: what changed in this one is delivered first.
-    catalog.subscribe(() => setImmediate(() => ticker.finishOutdated(catalog.current)));
+    catalog.subscribe((next) => ticker.finishOutdated(next));
     const { view } = access.views;
     const flowControl = createFlowControl({ config, view, catalog, metrics });
     flowControl?.spawn(lifecycle);

@@ -427,6 +427,29 @@ test("a partition that nobody serves any more sends what there is and ends its w
   assert.equal(bench.retention.ringBytes, 0);
 });
 
+test("a watcher that is to end here is sent what there is by now, and promises nothing beyond", () => {
+  const bench = new Bench();
+  const { recorder, watcher } = watch(bench, { namespace: "" }, everything);
+  bench.put("a/1");
+  watcher.endHere();
+  bench.put("a/2");
+  bench.delete("a/1");
+  assert.equal(watcher.completeRevision, undefined);
+  bench.flush();
+  bench.put("a/3");
+  bench.flush();
+  assert.equal(watcher.completeRevision, undefined);
+  watcher.finish();
+  assert.deepEqual(recorder.seen, ["ADDED a/1@2", "ended"]);
+
+  const { recorder: idle, watcher: other } = watch(bench, { namespace: "" }, everything);
+  other.endHere();
+  bench.put("a/4");
+  bench.flush();
+  other.finish();
+  assert.deepEqual(idle.seen, ["ended"]);
+});
+
 test("with other traits selectors see other fields of objects and of events, and the log goes on", () => {
   const bench = new Bench();
   bench.put("a/1", { colour: "red" });

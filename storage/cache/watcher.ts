@@ -64,6 +64,8 @@ export class Watcher {
   readonly #after: Revision;
   /** Sequence number of the first event that may have to be delivered; undefined = there is none. */
   #cursor: number | undefined;
+  /** Sequence number behind the last event that it may deliver; undefined = it goes on. */
+  #end: number | undefined;
   #isBlocked = true;
   #isClosed = false;
 
@@ -83,7 +85,7 @@ export class Watcher {
   /** The index saw the event at `sequence`, which may concern this watcher. */
   wake(sequence: number): void {
     // What lies between two wake-ups did not concern it.
-    if (this.#cursor !== undefined) return;
+    if (this.#cursor !== undefined || this.#end !== undefined) return;
     this.#cursor = sequence;
     if (!this.#isBlocked) this.#host.markAwake(this);
   }
@@ -103,7 +105,7 @@ export class Watcher {
       this.lose();
       return;
     }
-    const end = Math.min(ring.end, this.#cursor + BURST_EVENTS_MAX);
+    const end = Math.min(this.#last, this.#cursor + BURST_EVENTS_MAX);
     if (end - this.#cursor > 1) {
       this.#sink.cork();
       this.#deliverUpTo(this.#cursor, end);
@@ -120,6 +122,7 @@ export class Watcher {
    */
   get completeRevision(): Revision | undefined {
     if (this.#cursor !== undefined || this.#isBlocked || this.#isClosed) return undefined;
+    if (this.#end !== undefined) return undefined;
     const { revision } = this.#host;
     return revision < this.#after ? undefined : revision;
   }
@@ -142,6 +145,15 @@ export class Watcher {
     this.#sink.lost();
   }
 
+  /** Delivers nothing that comes from now on; `finish` is to follow. */
+  endHere(): void {
+    this.#end ??= this.#host.ring.end;
+  }
+
+  get #last(): number {
+    return this.#end ?? this.#host.ring.end;
+  }
+
   /** Ends the watcher because its partition goes, after what it can still be sent. */
   finish(): void {
     while (this.#cursor !== undefined && !this.#isBlocked && !this.#isClosed) this.deliver();
@@ -156,10 +168,10 @@ export class Watcher {
       const event = ring.at(sequence);
       if (event.revision <= this.#after || this.#offer(event)) continue;
       this.#isBlocked = true;
-      this.#cursor = sequence + 1 < ring.end ? sequence + 1 : undefined;
+      this.#cursor = sequence + 1 < this.#last ? sequence + 1 : undefined;
       return;
     }
-    this.#cursor = end < ring.end ? end : undefined;
+    this.#cursor = end < this.#last ? end : undefined;
   }
 
   /** @returns false when the sink became full; the event itself was taken */

@@ -11,7 +11,7 @@ test("S1-WATCH-27: a watch that is opened while the server goes down is ended as
     const end = () => {
       ended.push(name);
     };
-    ticker.add({ resource: {} as Tick["resource"], tick() {}, finish() {}, end });
+    ticker.add({ resource: {} as Tick["resource"], tick() {}, endHere() {}, finish() {}, end });
   };
   open("before");
   ticker.endAll();

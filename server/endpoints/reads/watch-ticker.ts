@@ -12,7 +12,9 @@ const TICK_MS = 200;
 export interface Tick {
   readonly resource: StoredResource;
   tick(nowMs: number): void;
-  /** Such objects are served no more, or in another way: ends after what there is. */
+  /** Such objects are served no more, or in another way: nothing that comes from now on is told. */
+  endHere(): void;
+  /** Ends after what there is to tell. */
   finish(): void;
   /** The server is going down. */
   end(): void;
@@ -65,9 +67,20 @@ export class WatchTicker {
     this.endAll();
   }
 
-  /** Ends the watches of what the catalog no longer has, or has in another form. */
+  /**
+   * Ends the watches of what the catalog no longer has, or has in another form. To be called in the
+   * turn in which the catalog changes: what comes behind the change would be told as things were
+   * before it.
+   */
   finishOutdated(catalog: Catalog): void {
-    for (const watch of this.#watches) if (!isCurrent(catalog, watch.resource)) watch.finish();
+    const outdated: Tick[] = [];
+    for (const watch of this.#watches)
+      if (!isCurrent(catalog, watch.resource)) outdated.push(watch);
+    for (const watch of outdated) watch.endHere();
+    // A turn later: the feed does not wait for them to be told what there is.
+    setImmediate(() => {
+      for (const watch of outdated) watch.finish();
+    });
   }
 
   #end(watch: Tick): void {

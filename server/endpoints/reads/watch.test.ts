@@ -163,7 +163,7 @@ test("S1-WATCH-27: watches end at once, or spread over the time that they are gi
   const ended: number[] = [];
   const open = (count: number) => {
     for (let i = 0; i < count; i++) {
-      ticker.add({ resource, tick() {}, finish() {}, end: () => ended.push(i) });
+      ticker.add({ resource, tick() {}, endHere() {}, finish() {}, end: () => ended.push(i) });
     }
   };
   open(10);

@@ -182,7 +182,8 @@ class WatchStream implements WatchSink, Tick {
     }
   }
 
-  send(type: EventType, object: StoredObject, event: ObjectEvent): boolean {
+  send(type: EventType, told: StoredObject, event: ObjectEvent): boolean {
+    const object = type === "DELETED" ? this.#ended(told) : told;
     if (object.corruption !== undefined) {
       this.#watcher?.close();
       this.#fail(unreadableObjects([object.path]));
@@ -197,6 +198,12 @@ class WatchStream implements WatchSink, Tick {
     return this.#sendReady(type, object, event);
   }
 
+  /** The last state of what is gone, which may have been stored under an older schema. */
+  #ended(object: StoredObject): StoredObject {
+    if (object.corruption !== undefined) return object;
+    return this.resource.conversion?.ofEnded?.(object) ?? object;
+  }
+
   /** Converts the object together with those that come behind it. */
   #prepare(object: StoredObject, event: ObjectEvent): Promise<void> | undefined {
     if (this.#remote?.isReady(object) !== false) return undefined;
@@ -205,7 +212,8 @@ class WatchStream implements WatchSink, Tick {
     let sequence = ring?.sequenceAfter(event.revision);
     while (ring !== undefined && sequence !== undefined && sequence < ring.end) {
       if (objects.length === PREPARED_MAX) break;
-      objects.push(ring.at(sequence++).object);
+      const next = ring.at(sequence++);
+      objects.push(next.type === "DELETED" ? this.#ended(next.object) : next.object);
     }
     return prepareObjects(this.resource, objects, this.#closed.signal);
   }
@@ -263,6 +271,10 @@ class WatchStream implements WatchSink, Tick {
 
   ended(): void {
     this.end();
+  }
+
+  endHere(): void {
+    this.#watcher?.endHere();
   }
 
   finish(): void {
