@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { REMOVED } from "../server/types/testing/removed-versions.js";
+import { createNaming, DEFAULT_VENDOR } from "../server/api/naming.js";
+import { removedVersions } from "../server/types/testing/removed-versions.js";
 import { eventually } from "./harness/eventually.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { startServer } from "./harness/server-process.js";
@@ -80,7 +81,7 @@ test("S2-REM-01..07: what was removed is 404 and in no discovery document, thoug
     ),
   );
   assert.ok(discovered.has("resource.k8s.io/v1beta1 resourceclaims"));
-  for (const [id, gone, now] of REMOVED) {
+  for (const [id, gone, now] of removedVersions(createNaming(DEFAULT_VENDOR))) {
     const path = `/apis/${gone.replace(" ", "/")}`;
     (await client.get(path)).expect(404, `${id} ${gone}`);
     (await client.post(path, {})).expect(404, `${id} ${gone}`);

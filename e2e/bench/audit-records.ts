@@ -28,20 +28,22 @@ type Phase = "takes" | "stalls" | "fails";
 const PHASES: readonly Phase[] = ["takes", "stalls", "takes", "fails"];
 
 await using folder = await makeTempDir("audit-records");
-let phase: Phase = "takes";
-let taken = 0;
+const webhookIs: { phase: Phase; taken: number; repeated: number } = {
+  phase: "takes",
+  taken: 0,
+  repeated: 0,
+};
 const ids = new Set<string>();
-let repeated = 0;
 await using stub = await openWebhookStub(async (call) => {
-  while (phase === "stalls") await sleep(50);
-  if (phase === "fails") return { status: 500 };
+  while (webhookIs.phase === "stalls") await sleep(50);
+  if (webhookIs.phase === "fails") return { status: 500 };
   for (const { auditID, stage } of (
     call.body as unknown as { items: { auditID: string; stage: string }[] }
   ).items) {
     const key = `${auditID}/${stage}`;
-    if (ids.has(key)) repeated++;
+    if (ids.has(key)) webhookIs.repeated++;
     ids.add(key);
-    taken++;
+    webhookIs.taken++;
   }
   stub.calls.length = 0;
   return { status: 200 };
@@ -60,23 +62,22 @@ await using server = await startServer({
     "--run-controllers=false",
   ],
 });
-let asked = 0;
+const progress = { asked: 0, phases: 0 };
 const lane = async () => {
   const connection = await Http1Connection.open(server);
-  while (asked * 2 < RECORDS) {
-    asked++;
+  while (progress.asked * 2 < RECORDS) {
+    progress.asked++;
     await connection.request({ method: "GET", path: "/version" });
   }
   connection.close();
 };
 const begunMs = performance.now();
-let turn = 0;
 const turning = setInterval(() => {
-  phase = PHASES[++turn % PHASES.length] ?? "takes";
+  webhookIs.phase = PHASES[++progress.phases % PHASES.length] ?? "takes";
 }, PHASE_MS);
 await Promise.all(Array.from({ length: LANES }, lane));
 clearInterval(turning);
-phase = "takes";
+webhookIs.phase = "takes";
 const seconds = (performance.now() - begunMs) / 1_000;
 
 const counts = await eventually(
@@ -95,6 +96,8 @@ const counts = await eventually(
 );
 await server.stop();
 const { made, recorded, full, failed } = counts;
+const { asked } = progress;
+const { taken, repeated } = webhookIs;
 const isExact =
   made === 2 * asked && made === recorded + full + failed && taken === recorded && repeated === 0;
 const facts = { seconds: Math.round(seconds), asked, ...counts, taken, repeated, isExact };
