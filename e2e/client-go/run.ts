@@ -41,7 +41,9 @@ async function main(): Promise<void> {
   await using folder = await makeTempDir("client-go");
   const program = join(folder.path, "client-go");
   process.stdout.write("building\n");
-  const sources = ["main.go", "policies.go"].map((name) => join(REPOSITORY, "e2e/client-go", name));
+  const sources = ["main.go", "policies.go", "custom-kinds.go"].map((name) =>
+    join(REPOSITORY, "e2e/client-go", name),
+  );
   await run(join(REPOSITORY, ".tools/bin/client-go"), ["build", "-o", program, ...sources]);
   await using server = await startServer({
     flags: ["--feature-gates=CBORServingAndStorage=true"],

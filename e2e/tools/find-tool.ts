@@ -13,6 +13,8 @@ export type ToolName =
   | "etcd-newest"
   | "redis-server"
   | "kubectl"
+  | "kubectl-newest"
+  | "ruby-client"
   | "helm-3"
   | "helm-4"
   | "haproxy"
