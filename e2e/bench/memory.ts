@@ -4,6 +4,7 @@
  *
  *   node dist/e2e/bench/memory.js              all of it: a few minutes
  *   node dist/e2e/bench/memory.js start 10000  some of it: start, 10000, 100000, suite
+ *     --bare   as `node main.js` starts it, without what the command and the image set for memory
  *
  * `code` is the program and its libraries as mapped from files, `heap` what V8 has taken of which `used`
  * is in use, `buffers` what V8 knows of outside its heap; `rest` is what is left: stacks, machine code, the
@@ -11,6 +12,8 @@
  * and are part of the buffers.
  */
 import { readFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { shippedStart } from "../harness/command.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { fill } from "../promises/raw-client.js";
 import { type EtcdProcess, startEtcd } from "../tools/etcd.js";
@@ -21,6 +24,15 @@ import { SCENARIOS } from "./scenarios.js";
 const MIB = 2 ** 20;
 /** After which a server that has nothing to do has given back what it does not need. */
 const IDLE_MS = 35_000;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { bare: { type: "boolean", default: false } },
+});
+const shipped = shippedStart();
+const nodeFlags = values.bare ? [] : shipped.nodeFlags;
+// Servers have the environment of this process.
+if (!values.bare) Object.assign(process.env, shipped.environment);
 
 const COLUMNS = [
   "resident",
@@ -80,7 +92,7 @@ const idle = () => new Promise((resolve) => setTimeout(resolve, IDLE_MS));
 
 /** On etcd, as the embedded store's file would count as the server's memory. */
 async function filled(etcd: EtcdProcess, objects: number): Promise<ServerProcess> {
-  const onEtcd = { etcdEndpoints: [etcd.endpoint] };
+  const onEtcd = { etcdEndpoints: [etcd.endpoint], nodeFlags };
   const writer = await startServer(onEtcd);
   await fill(writer, { to: objects });
   await writer.stop();
@@ -89,7 +101,7 @@ async function filled(etcd: EtcdProcess, objects: number): Promise<ServerProcess
 
 async function afterStart(): Promise<void> {
   await using etcd = await startEtcd();
-  await using server = await startServer({ etcdEndpoints: [etcd.endpoint] });
+  await using server = await startServer({ etcdEndpoints: [etcd.endpoint], nodeFlags });
   await show("empty, after the start", server);
 }
 
@@ -104,7 +116,7 @@ async function afterLoading(objects: number): Promise<void> {
 async function afterSuite(): Promise<void> {
   const objects = 10_000;
   await using etcd = await startEtcd();
-  await using server = await startServer({ etcdEndpoints: [etcd.endpoint] });
+  await using server = await startServer({ etcdEndpoints: [etcd.endpoint], nodeFlags });
   await fill(server, { to: objects });
   await show("10000 objects written", server);
   const bench = {
@@ -127,9 +139,8 @@ const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   suite: afterSuite,
 };
 
-const asked = process.argv.slice(2);
 print("MiB", COLUMNS);
-for (const name of asked.length > 0 ? asked : Object.keys(PARTS)) {
+for (const name of positionals.length > 0 ? positionals : Object.keys(PARTS)) {
   const part = PARTS[name];
   if (part === undefined) throw new Error(`unknown part ${name}`);
   await part();

@@ -6,10 +6,12 @@
  *   node dist/e2e/bench/run.js get list watch           some of them
  *     --profile=DIR       keeps a CPU profile of the server there, for the developer tools of a browser
  *     --store=embedded  --protocols=h2  --seconds=3  --objects=10000  --watchers=500
+ *     --bare              without what the command and the image set for memory
  *
  * Figures are printed, never asserted: they are only true with their conditions.
  */
 import { parseArgs } from "node:util";
+import { shippedStart } from "../harness/command.js";
 import { startServer } from "../harness/server-process.js";
 import { residentMiB } from "../promises/gauge.js";
 import { fill } from "../promises/raw-client.js";
@@ -36,6 +38,7 @@ const { values, positionals } = parseArgs({
     objects: { type: "string", default: "10000" },
     watchers: { type: "string", default: "500" },
     profile: { type: "string" },
+    bare: { type: "boolean", default: false },
   },
 });
 const seconds = Number(values.seconds);
@@ -45,10 +48,15 @@ const protocols = values.protocols.split(",");
 
 pinGenerator();
 const units = await measureUnits(seconds, watchers);
+const shipped = shippedStart();
+// Servers have the environment of this process.
+if (!values.bare) Object.assign(process.env, shipped.environment);
+const profiling =
+  values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`];
 await using etcd = values.store === "etcd" ? await startEtcd() : undefined;
 await using server = await startServer({
   ...(etcd === undefined ? {} : { etcdEndpoints: [etcd.endpoint] }),
-  nodeFlags: values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`],
+  nodeFlags: values.bare ? profiling : [...shipped.nodeFlags, ...profiling],
 });
 pinToServerCore(server.pid);
 await fill(server, { to: objects });

@@ -144,6 +144,31 @@ const remove: Scenario = (bench) => {
   return measured(bench, once(bench, WRITES, 200, request));
 };
 
+/** Of objects that were made for it. */
+const deleteCollection: Scenario = async (bench) => {
+  const from = bench.objects + 2 * WRITES;
+  const request = (index: number): BenchRequest => {
+    const text = configMap(nameOf(from + index), 1024);
+    const object = JSON.parse(text) as { metadata: { labels?: object } };
+    object.metadata.labels = { bench: "gone" };
+    return {
+      method: "POST",
+      path: CONFIG_MAPS,
+      headers: { Accept: JSON_TYPE, "Content-Type": JSON_TYPE },
+      body: JSON.stringify(object),
+    };
+  };
+  await once(bench, WRITES, 201, request)();
+  const connection = await bench.open();
+  const path = `${CONFIG_MAPS}?labelSelector=bench%3Dgone`;
+  const cost = await measured(bench, async () => {
+    expectStatus(await connection.request({ method: "DELETE", path }), 200);
+    return WRITES;
+  });
+  connection.close();
+  return cost;
+};
+
 const update: Scenario = (bench) => {
   const request = (index: number): BenchRequest => ({
     method: "PUT",
@@ -303,6 +328,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   update,
   patch,
   delete: remove,
+  deletecollection: deleteCollection,
 };
 
 /** Which of the bare server's figures a scenario is divided by. */

@@ -48,7 +48,7 @@ function answer(
   const preparing =
     resource.conversion?.remote === undefined
       ? undefined
-      : prepareObjects(resource, [object], ctx.state.signal);
+      : prepareObjects(resource, [object], ctx.state);
   return preparing === undefined ? send(ctx, read) : preparing.then(() => send(ctx, read));
 }
 

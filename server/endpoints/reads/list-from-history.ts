@@ -80,7 +80,7 @@ async function* storePages(
     const range = { resource, namespace, after, revision, limit: objectsMax() };
     const page = await services.history.page(range, ctx.state.signal);
     refuseUnreadable(page.objects);
-    const preparing = prepareObjects(resource, page.objects, ctx.state.signal);
+    const preparing = prepareObjects(resource, page.objects, ctx.state);
     if (preparing !== undefined) await preparing;
     yield page;
     after = page.objects.at(-1)?.path ?? after;

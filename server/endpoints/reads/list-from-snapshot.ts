@@ -79,7 +79,7 @@ async function prepareAll(
     return undefined;
   });
   for (let at = 0; at < objects.length; at += PREPARED_MAX) {
-    await prepareObjects(resource, objects.slice(at, at + PREPARED_MAX), ctx.state.signal);
+    await prepareObjects(resource, objects.slice(at, at + PREPARED_MAX), ctx.state);
   }
 }
 

@@ -70,7 +70,7 @@ async function sendPage(listing: Listing, start: Start, limit: number): Promise<
   if (page.hasMore && tree !== undefined && services.usesSnapshots !== false) {
     services.reader.view.partition(resource.partition).keep({ revision, tree });
   }
-  const preparing = prepareObjects(resource, page.objects, listing.ctx.state.signal);
+  const preparing = prepareObjects(resource, page.objects, listing.ctx.state);
   if (preparing !== undefined) await preparing;
   let itemsBytes = 0;
   for (const object of page.objects) itemsBytes += representation.itemBytes?.(object) ?? 0;
