@@ -105,13 +105,14 @@ export class Watcher {
       this.lose();
       return;
     }
-    const end = Math.min(this.#last, this.#cursor + BURST_EVENTS_MAX);
+    const last = this.#end ?? ring.end;
+    const end = Math.min(last, this.#cursor + BURST_EVENTS_MAX);
     if (end - this.#cursor > 1) {
       this.#sink.cork();
-      this.#deliverUpTo(this.#cursor, end);
+      this.#deliverUpTo(this.#cursor, end, last);
       this.#sink.uncork();
     } else {
-      this.#deliverUpTo(this.#cursor, end);
+      this.#deliverUpTo(this.#cursor, end, last);
     }
     if (this.#cursor !== undefined && !this.#isBlocked) this.#host.markAwake(this);
   }
@@ -150,10 +151,6 @@ export class Watcher {
     this.#end ??= this.#host.ring.end;
   }
 
-  get #last(): number {
-    return this.#end ?? this.#host.ring.end;
-  }
-
   /** Ends the watcher because its partition goes, after what it can still be sent. */
   finish(): void {
     while (this.#cursor !== undefined && !this.#isBlocked && !this.#isClosed) this.deliver();
@@ -162,16 +159,17 @@ export class Watcher {
     this.#sink.ended();
   }
 
-  #deliverUpTo(start: number, end: number): void {
+  /** @param last behind the last event that may be delivered at all */
+  #deliverUpTo(start: number, end: number, last: number): void {
     const { ring } = this.#host;
     for (let sequence = start; sequence < end; sequence++) {
       const event = ring.at(sequence);
       if (event.revision <= this.#after || this.#offer(event)) continue;
       this.#isBlocked = true;
-      this.#cursor = sequence + 1 < this.#last ? sequence + 1 : undefined;
+      this.#cursor = sequence + 1 < last ? sequence + 1 : undefined;
       return;
     }
-    this.#cursor = end < this.#last ? end : undefined;
+    this.#cursor = end < last ? end : undefined;
   }
 
   /** @returns false when the sink became full; the event itself was taken */
