@@ -17,6 +17,7 @@ import type { RequestListener } from "./application.js";
 import { answerClientError, answerConnect } from "./client-error.js";
 import { Connections } from "./connections.js";
 import type { Metrics } from "./metrics.js";
+import { closeWithConnection } from "./queued-responses.js";
 import { answerUpgrade } from "./upgrade.js";
 
 /** Long selectors and tokens fit; a flood of headers does not. Upstream has 1 MiB. */
@@ -88,7 +89,10 @@ export class Listener {
       if (goawayChance > 0 && Math.random() < goawayChance) connections.sendAway(request, response);
       onRequest(request, response);
     };
-    server.on("request", handle);
+    server.on("request", (request, response) => {
+      if (response.socket === null) closeWithConnection(request.socket, response);
+      handle(request, response);
+    });
     server.on("upgrade", (request, socket, head) => {
       connections.forget(socket as TLSSocket);
       answerUpgrade(request, socket as TLSSocket, head, handle);
