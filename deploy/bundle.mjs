@@ -33,19 +33,6 @@ const filesStayWhereTheyAre = {
   },
 };
 
-/** Of undici's index, which has a browser's fetch, sockets and caches in it, this server uses two names. */
-const onlyWhatIsUsedOfUndici = {
-  name: "only-what-is-used-of-undici",
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^undici$/ }, ({ path }) => ({ path, namespace: "parts" }));
-    onLoad({ filter: /^undici$/, namespace: "parts" }, () => ({
-      contents: `export { default as Pool } from "undici/lib/dispatcher/pool.js";
-export { default as errors } from "undici/lib/core/errors.js";`,
-      resolveDir: ROOT,
-    }));
-  },
-};
-
 cpSync(join(ROOT, "server/types/facts"), join(DIST, "server/types/facts"), { recursive: true });
 rmSync(OUT, { recursive: true, force: true });
 await build({
@@ -57,7 +44,7 @@ await build({
   format: "esm",
   target: "node20",
   external: EXTERNAL,
-  plugins: [filesStayWhereTheyAre, onlyWhatIsUsedOfUndici],
+  plugins: [filesStayWhereTheyAre],
   // CommonJS packages ask for Node's own modules by `require`.
   banner: {
     js: 'import { createRequire as createBundleRequire } from "node:module";\nconst require = createBundleRequire(import.meta.url);',
