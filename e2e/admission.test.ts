@@ -60,6 +60,17 @@ const configMap = (name: string, data: object) => ({
   data,
 });
 
+/** A webhook of a configuration, about what the rule says. */
+function webhook(name: string, hook: AdmissionHook, about: Partial<typeof rule>): object {
+  return {
+    name,
+    clientConfig: hook.clientConfig(),
+    rules: [{ ...rule, ...about }],
+    sideEffects: "None",
+    admissionReviewVersions: ["v1"],
+  };
+}
+
 const MAIN = fileURLToPath(new URL("../server/main.js", import.meta.url));
 
 /** Runs `keelson explain-admission` on objects. */
@@ -144,6 +155,7 @@ describe("rules that users bring", () => {
     rule.isOver = true;
     for (const written of await Promise.all(firing)) assert.ok(written > 0);
     assert.equal(stale, 0, "writes judged by an older rule");
+    (await a.delete(`${policies}/round`)).expect(200);
   });
 
   test("the types of a policy are checked for each generation, by built-in and custom schemas", async () => {
@@ -197,6 +209,89 @@ describe("rules that users bring", () => {
     assert.deepEqual((await untilChecked(2)).status, { observedGeneration: 2, typeChecking: {} });
   });
 
+  test("each object of a collection that is deleted is asked about, and one refusal ends it", async () => {
+    const [client] = servers.map((server) => server.client);
+    assert.ok(client !== undefined && hook !== undefined);
+    (await client.post("/api/v1/namespaces", { metadata: { name: "asked" } })).expect(201);
+    const labelled = (name: string) => ({ metadata: { name, labels: { mine: "yes" } } });
+    const collection = CONFIG_MAPS.replace("default", "asked");
+    for (const name of ["a", "b", "c"]) (await client.post(collection, labelled(name))).expect(201);
+    const all = `${collection}?labelSelector=${"mine%3Dyes"}`;
+    const names = async () => (await client.get(all)).items.map(({ metadata }) => metadata.name);
+    const deletions = {
+      ...webhook("deletions.example.com", hook, { operations: ["DELETE"] }),
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "asked" } },
+    };
+    const configuration = { metadata: { name: "deletions" }, webhooks: [deletions] };
+    (await client.post(`${RULES}/validatingwebhookconfigurations`, configuration)).expect(201);
+
+    hook.respond = ({ name }) => ({ allowed: name !== "b", status: { message: "b stays" } });
+    const refused = (await client.delete(all)).expect(400);
+    assert.match(refused.text, /\\"deletions.example.com\\" denied the request: b stays/);
+    assert.ok((await names()).includes("b"));
+
+    hook.respond = () => ({ allowed: true });
+    hook.requests.length = 0;
+    const left = await names();
+    (await client.delete(all)).expect(200);
+    assert.deepEqual(await names(), []);
+    assert.deepEqual(hook.requests.map(({ name }) => name).sort(), left.sort());
+    for (const { operation, object, oldObject, options } of hook.requests) {
+      assert.equal(operation, "DELETE");
+      assert.equal(object, null);
+      assert.equal((oldObject as { kind?: string }).kind, "ConfigMap");
+      assert.equal((options as { kind?: string }).kind, "DeleteOptions");
+    }
+  });
+
+  test("a webhook that dies under fire costs its failure policy, and nothing else", async () => {
+    await using dying = await openAdmissionHook();
+    const [client] = servers.map((server) => server.client);
+    assert.ok(client !== undefined);
+    const webhooks = (["Ignore", "Fail"] as const).map((failurePolicy) => ({
+      ...webhook(`${failurePolicy.toLowerCase()}.example.com`, dying, rule),
+      failurePolicy,
+      objectSelector: { matchLabels: { failure: failurePolicy } },
+    }));
+    const configuration = { metadata: { name: "dying" }, webhooks };
+    (await client.post(`${RULES}/validatingwebhookconfigurations`, configuration)).expect(201);
+    const fire = { isOver: false, isDead: false };
+    const writers = servers.map(async ({ client }, replica) => {
+      const after = { Ignore: 0, Fail: 0, none: 0 };
+      for (let shot = 0; !fire.isOver; shot++) {
+        for (const failure of ["Ignore", "Fail", "none"] as const) {
+          const wasDead = fire.isDead;
+          const metadata = {
+            name: `${failure.toLowerCase()}-${replica}-${shot}`,
+            labels: { failure },
+          };
+          const answer = await client.post(CONFIG_MAPS, { ...configMap("", {}), metadata });
+          if (failure !== "Fail" || !fire.isDead) answer.expect(201, failure);
+          else if (wasDead) {
+            answer.expect(500);
+            assert.match(answer.text, /failed calling webhook \\"fail.example.com\\"/);
+          }
+          if (wasDead) after[failure]++;
+        }
+      }
+      return after;
+    });
+    const judged = Promise.all(writers);
+    judged.catch(() => {});
+    const ofIgnore = `${CONFIG_MAPS}?labelSelector=failure%3DIgnore`;
+    const written = async () => (await client.get(ofIgnore)).items.length;
+    try {
+      await eventually("the webhook is asked", () => dying.requests.length > 20);
+      fire.isDead = true;
+      await dying[Symbol.asyncDispose]();
+      const atDeath = await written();
+      await eventually("writers go on", async () => (await written()) > atDeath + 20);
+    } finally {
+      fire.isOver = true;
+    }
+    for (const counts of await judged) assert.ok(Math.min(...Object.values(counts)) > 0);
+  });
+
   test("kubectl shows warnings and refusals of policies and webhooks", {
     timeout: 60_000,
   }, async () => {
@@ -220,12 +315,8 @@ describe("rules that users bring", () => {
         metadata: { name: "hooked" },
         webhooks: [
           {
-            name: "hook.example.com",
-            clientConfig: hook.clientConfig(),
-            rules: [rule],
+            ...webhook("hook.example.com", hook, rule),
             matchConditions: [{ name: "mine", expression: "'hooked' in object.data" }],
-            sideEffects: "None",
-            admissionReviewVersions: ["v1"],
           },
         ],
       },
@@ -290,12 +381,8 @@ describe("rules that users bring", () => {
       metadata: { name: "changes" },
       webhooks: [
         {
-          name: "changes.example.com",
-          clientConfig: hook.clientConfig(),
-          rules: [{ ...rule, operations: ["CREATE", "UPDATE"] }],
+          ...webhook("changes.example.com", hook, { operations: ["CREATE", "UPDATE"] }),
           matchConditions: [{ name: "mine", expression: "'exp' in object.data" }],
-          sideEffects: "None",
-          admissionReviewVersions: ["v1"],
         },
       ],
     });
