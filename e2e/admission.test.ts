@@ -7,11 +7,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import {
   type AdmissionHook,
   openAdmissionHook,
 } from "../server/admission/testing/admission-webhook.js";
+import { COMMAND } from "./harness/command.js";
 import { eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
@@ -19,7 +19,7 @@ import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
 
 const IS_LONG = process.env.KEELSON_TEST_LONG === "1";
-const ROUNDS = IS_LONG ? 10_000 : 100;
+const ROUNDS = IS_LONG ? 10_000 : 40;
 const RULES = "/apis/admissionregistration.k8s.io/v1";
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const API_VERSION = "admissionregistration.k8s.io/v1";
@@ -71,11 +71,9 @@ function webhook(name: string, hook: AdmissionHook, about: Partial<typeof rule>)
   };
 }
 
-const MAIN = fileURLToPath(new URL("../server/main.js", import.meta.url));
-
 /** Runs `keelson explain-admission` on objects. */
 async function explain({ kubeconfig }: ServerProcess, objects: object, ...args: string[]) {
-  const command = [MAIN, "explain-admission", "-f", "-", "--kubeconfig", kubeconfig, ...args];
+  const command = [COMMAND, "explain-admission", "-f", "-", "--kubeconfig", kubeconfig, ...args];
   const child = spawn(process.execPath, command);
   child.stdin.end(JSON.stringify(objects));
   const [stdout, stderr, [code]] = await Promise.all([

@@ -12,7 +12,7 @@ import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
 
 const IS_LONG = process.env.KEELSON_TEST_LONG === "1";
-const ROUNDS = IS_LONG ? 10_000 : 120;
+const ROUNDS = IS_LONG ? 10_000 : 60;
 /** Rounds under way at once: a replica is never quiet while another round asks it. */
 const LANES = 4;
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
