@@ -14,7 +14,7 @@ import { type FuzzRequest, RequestFuzzer } from "./harness/request-fuzzer.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 
 const SEED = Number(process.env.KEELSON_FUZZ_SEED ?? Date.now() % 1_000_000);
-const REQUESTS = Number(process.env.KEELSON_FUZZ_REQUESTS ?? 30_000);
+const REQUESTS = Number(process.env.KEELSON_FUZZ_REQUESTS ?? 20_000);
 /** Of these so many are broken below HTTP: each costs a connection. */
 const BROKEN_REQUESTS = Math.round(REQUESTS / 50);
 const CONNECTIONS = 8;
