@@ -96,7 +96,7 @@ function ofComprehension(node: Comprehension, scope: Scope): Least {
   const isSettledEarly = macro === "all" || macro === "exists";
   const turns = isSettledEarly ? Math.min(1, range.size) : range.size;
   const keepsAll = macro === "sortBy" || (KEEPING.has(macro) && filter === undefined);
-  return { cost: range.cost + (turns === 0 ? 0 : turns * each), size: keepsAll ? range.size : 0 };
+  return { cost: range.cost + turns * each, size: keepsAll ? range.size : 0 };
 }
 
 const KEEPING: ReadonlySet<string> = new Set(["map", "transformList", "transformMap"]);
