@@ -11,7 +11,13 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Selector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
-import { isCustom, listKindOf, type StoredResource } from "../../kinds/served-resource.js";
+import { isCurrent } from "../../kinds/catalog.js";
+import {
+  isCustom,
+  isStored,
+  listKindOf,
+  type StoredResource,
+} from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { AdmissionRemarks, Registry, WriteResult } from "../generic/registry.js";
@@ -19,6 +25,7 @@ import { refresh } from "./commit.js";
 import { servedCurrent } from "./current.js";
 import { planDelete, warnOfDefault } from "./delete.js";
 import type { DeleteOptions } from "./delete-options.js";
+import { OutdatedKind } from "./outdated-kind.js";
 import { runWrite } from "./write.js";
 
 export interface DeleteCollectionTarget {
@@ -53,7 +60,7 @@ export async function deleteCollection(
     deleted[index] = await deleteFound(registry, target, object, signal);
   });
   const items = deleted.filter((object) => object !== undefined);
-  const { resource } = target;
+  const resource = redefined(registry, target.resource);
   await resource.conversion?.remote?.prepare(items, signalOf(signal));
   return { status: 200, bytes: renderList(resource, items, revision) };
 }
@@ -96,16 +103,33 @@ async function deleteFound(
   signal: SignalSource,
 ): Promise<StoredObject | undefined> {
   const { namespace, name } = object;
-  const plan = planDelete(registry, { ...target, namespace, name });
-  try {
-    // The view was brought up to date before the selector was asked.
-    await runWrite(registry, { ...plan, isProved: true }, signal);
-    return object;
-  } catch (error) {
-    // Somebody else was faster: that is what was wanted.
-    if (error instanceof StatusError && error.code === 404) return undefined;
-    throw error;
+  for (let changes = 0; ; changes++) {
+    const resource = redefined(registry, target.resource);
+    const plan = planDelete(registry, { ...target, resource, namespace, name });
+    try {
+      // The view was brought up to date before the selector was asked.
+      await runWrite(registry, { ...plan, isProved: true }, signal);
+      return object;
+    } catch (error) {
+      // Somebody else was faster: that is what was wanted.
+      if (error instanceof StatusError && error.code === 404) return undefined;
+      if (!(error instanceof OutdatedKind) || changes === DEFINITION_CHANGES_MAX) throw error;
+    }
   }
+}
+
+/** Definitions that one deletion may outlive. */
+const DEFINITION_CHANGES_MAX = 16;
+
+/**
+ * The resource as it is now, where its definition has changed: who dispatched the request would begin
+ * anew, and know nothing of what is deleted already. What is gone stays as it was, and is refused.
+ */
+function redefined({ catalog }: Registry, resource: StoredResource): StoredResource {
+  const { group, version, resource: plural } = resource;
+  if (isCurrent(catalog.current, resource)) return resource;
+  const found = catalog.current.find(group, version, plural);
+  return found !== undefined && isStored(found) ? found : resource;
 }
 
 const NEWLINE_BYTES = 1;

@@ -9,6 +9,7 @@ import { AdmissionChain } from "../../admission/chain.js";
 import { LimitRanger } from "../../admission/limit-ranger.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
+import { compileSelector } from "../../api/selectors.js";
 import { withCustom } from "../../kinds/catalog.js";
 import { LiveCatalog } from "../../kinds/live-catalog.js";
 import type { Registry } from "../generic/registry.js";
@@ -20,6 +21,7 @@ import {
 } from "../generic/testing/registry-harness.js";
 import { createObject } from "./create.js";
 import { deleteObject } from "./delete.js";
+import { deleteCollection } from "./delete-collection.js";
 import { OutdatedKind } from "./outdated-kind.js";
 import { patchObject } from "./update.js";
 
@@ -208,15 +210,16 @@ test("many rules at once through three replicas are all stored, and nobody queue
   for (const { writeQueue } of replicas) assert.equal(writeQueue?.size, 0);
 });
 
+const car = {
+  ...harness.resource("", "v1", "configmaps"),
+  group: "example.com",
+  resource: "cars",
+  partition: "example.com/cars",
+  isCustom: true,
+};
+
 test("a write to a kind that has changed meanwhile is left to whoever dispatched it", async () => {
   const { current } = registry.catalog;
-  const car = {
-    ...harness.resource("", "v1", "configmaps"),
-    group: "example.com",
-    resource: "cars",
-    partition: "example.com/cars",
-    isCustom: true,
-  };
   const catalog = new LiveCatalog(withCustom(current, [car]));
   const replica = await overtaken(async () => {
     await create(HOOKS, "mutatingwebhookconfigurations", WEBHOOKS, "");
@@ -231,6 +234,26 @@ test("a write to a kind that has changed meanwhile is left to whoever dispatched
   const creating = createObject({ ...replica, catalog }, request, noSignal);
   await assert.rejects(creating, OutdatedKind);
   assert.equal(replica.tries.length, 1);
+  await freshness.fresh();
+  assert.equal(view.partition(car.partition).size, 0);
+});
+
+test("a collection whose kind changes while it goes is answered with all that went", async () => {
+  const { current } = registry.catalog;
+  const catalog = new LiveCatalog(withCustom(current, [car]));
+  const options = writeOptions();
+  for (let index = 0; index < 40; index++) {
+    const input = inputOf({ kind: "ConfigMap", metadata: { name: `car${index}` } });
+    const request = { resource: car, namespace: "shop", input, options };
+    await createObject({ ...registry, catalog }, request, noSignal);
+  }
+  const replica = await overtaken(async () => {
+    catalog.replace(withCustom(current, [{ ...car }]));
+  });
+  const selector = compileSelector({ namespace: "shop" });
+  const target = { resource: car, namespace: "shop", selector, options: { isDryRun: false } };
+  const { bytes } = await deleteCollection({ ...replica, catalog }, target, noSignal);
+  assert.equal(JSON.parse(bytes.toString()).items.length, 40);
   await freshness.fresh();
   assert.equal(view.partition(car.partition).size, 0);
 });
