@@ -103,8 +103,8 @@ export class ObjectEvent {
 /** Objects, maps and array slots around an event's bytes, as measured with 100,000 of them. */
 const EVENT_OVERHEAD_BYTES = 400;
 
-/** Events retired in one turn: a few milliseconds. */
-const RETIRED_MAX = 5_000;
+/** What retiring an event costs at least, as so many bytes to compare. */
+const RETIRING_BYTES_MIN = 2 * 1024;
 
 /** Array slots that may stay empty at the front before the array is compacted. */
 const SLACK = 1024;
@@ -224,15 +224,20 @@ export class EventRing {
   /**
    * Lets go of the encodings of the events before a time, and keeps their past versions as differences.
    * @param past where those are put
+   * @param bytes about how many to look at
+   * @returns how many were; all of them or more: there may be more to do
    */
-  retireBefore(timeMs: number, past: BytePlacer): void {
+  retireBefore(timeMs: number, past: BytePlacer, bytes: number): number {
     this.#firstRecent = Math.max(this.#firstRecent, this.#first);
-    for (let turns = 0; this.#firstRecent < this.end && turns < RETIRED_MAX; turns++) {
+    let seen = 0;
+    while (seen < bytes && this.#firstRecent < this.end) {
       const event = this.at(this.#firstRecent);
-      if (event.appendedAtMs >= timeMs) return;
+      if (event.appendedAtMs >= timeMs) break;
+      seen += Math.max(event.object.length, RETIRING_BYTES_MIN);
       this.#retire(event, past);
       this.#firstRecent++;
     }
+    return seen;
   }
 
   #retire(event: ObjectEvent, past: BytePlacer): void {

@@ -12,6 +12,7 @@ import { assert } from "../base/assert.js";
 import type { Clock } from "../base/clock.js";
 import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
+import { nextTurn } from "../base/next-turn.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision, RevisionedStore, StoreEvent, WatchBatch } from "../kv/store.js";
 import { ByteArena } from "../objects/byte-arena.js";
@@ -62,8 +63,10 @@ const LOAD_PAGE_KEYS = 5_000;
 const RESTART_DELAY_MS = 200;
 /** Partitions that went are remembered one by one up to this number, and then all together. */
 const RETIRED_MAX = 1_000;
-/** Objects looked at in one turn for sparse slabs: a few milliseconds. */
-const SWEPT_OBJECTS = 20_000;
+/** Objects looked at in one turn for sparse slabs: less than a millisecond, unless many have to move. */
+const SWEPT_OBJECTS = 1_000;
+/** Such turns after each trim. */
+const SWEEPS = 20;
 /** How often old events are dropped. */
 const TRIM_INTERVAL_MS = 1_000;
 
@@ -434,7 +437,6 @@ export class RegistryView implements PartitionHost {
 
   /** A stretch of all objects at a time; the next call goes on behind it. */
   #emptySparseSlabs(): void {
-    if (!this.#arena.isWasteful) return;
     const { index, after } = this.#swept;
     const partition = this.#partitionList[index];
     const next = partition?.emptySparseSlabs(after, SWEPT_OBJECTS);
@@ -457,8 +459,14 @@ export class RegistryView implements PartitionHost {
   async #runTrimming(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#clock.sleep(TRIM_INTERVAL_MS, signal);
-      this.retention.trim(this.#partitionList, this.#clock.monotonic());
-      this.#emptySparseSlabs();
+      const nowMs = this.#clock.monotonic();
+      this.retention.trim(this.#partitionList, nowMs);
+      // In slices, as requests wait for the same thread.
+      while (this.retention.retire(this.#partitionList, nowMs)) await nextTurn();
+      for (let sweep = 0; sweep < SWEEPS && this.#arena.isWasteful; sweep++) {
+        this.#emptySparseSlabs();
+        await nextTurn();
+      }
     }
   }
 }

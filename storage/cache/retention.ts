@@ -17,6 +17,8 @@ import type { EventRing, ObjectEvent, RingLimits } from "./event-ring.js";
 const REFILL_SHARE = 0.95;
 /** Watchers that keep up have been told after this time; encodings are not shared for longer. */
 const ENCODINGS_KEPT_MS = 2_000;
+/** About a millisecond of work. */
+const RETIRED_BYTES_AT_ONCE = 64 * 1024;
 
 /** What retention sees of a partition. */
 export interface Retained {
@@ -91,7 +93,6 @@ export class Retention {
     for (const partition of all) {
       const { ring } = partition;
       while ((ring.oldestAtMs ?? nowMs) < nowMs - maxAgeMs) ring.dropOldest();
-      ring.retireBefore(nowMs - ENCODINGS_KEPT_MS, this.past);
       partition.evictSnapshotsBefore(nowMs - maxAgeMs);
     }
     if (this.#ringBytes > bytesMax) this.#dropOldest(all, bytesMax, nowMs - minAgeMs);
@@ -101,6 +102,20 @@ export class Retention {
     this.#evictSnapshots(all);
     for (const partition of this.#touched) partition.loseOutrunWatchers();
     this.#touched.clear();
+  }
+
+  /**
+   * Keeps what watchers have been told of in less memory, a few events at a time: those
+   * of a busy second, all at once, would hold up everybody for a tenth of one.
+   * @returns whether there may be more
+   */
+  retire(all: readonly Retained[], nowMs: number): boolean {
+    let bytes = RETIRED_BYTES_AT_ONCE;
+    for (const { ring } of all) {
+      bytes -= ring.retireBefore(nowMs - ENCODINGS_KEPT_MS, this.past, bytes);
+      if (bytes <= 0) return true;
+    }
+    return false;
   }
 
   /** Drops the oldest events of all until so many bytes are left, or they are younger than a time. */
