@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { TURNS_WAITING_MAX, Turns } from "./turns.js";
+import { TURNS_WAITING_MAX, type TurnPlace, Turns } from "./turns.js";
 
 /** Turns over a clock that moves by work alone. */
 class Desk {
@@ -53,6 +53,22 @@ test("however much one flow has to do, another one waits for a slice of it at mo
   assert.ok(desk.done.indexOf("polite") <= 4, `behind ${desk.done.indexOf("polite")} pieces`);
   await Promise.all(greedy);
   assert.deepEqual([desk.done.length, desk.turns.waiting], [61, 0]);
+});
+
+test("what ends a request comes before what begins one of the same flow, and not before other flows", async () => {
+  const desk = new Desk();
+  await desk.work("begins");
+  const [a, b] = ["a", "b"].map((flow) => ({ level: "low", flow })) as [TurnPlace, TurnPlace];
+  const all = [
+    desk.turns.wait(a).then(() => desk.done.push("a1")),
+    desk.turns.wait(a).then(() => desk.done.push("a2")),
+    desk.turns.wait(b).then(() => desk.done.push("b1")),
+    desk.turns.waitToEnd(a).then(() => desk.done.push("a ends")),
+    desk.turns.waitToEnd(a).then(() => desk.done.push("a ends too")),
+  ];
+  await Promise.all(all);
+
+  assert.deepEqual(desk.done, ["begins", "a ends", "b1", "a ends too", "a1", "a2"]);
 });
 
 test("between two slices the loop looks at its sockets", async () => {

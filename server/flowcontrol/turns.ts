@@ -3,10 +3,10 @@
  * share one thread, which takes them as they come: sixty lists of somebody who has seats for them are
  * sixty chunks of work before anybody else's small request is looked at.
  *
- * So work comes in slices: a request begins, or a long answer goes on by a chunk. While the event loop
+ * So work comes in slices: a request begins, a long answer goes on by a chunk, a write is answered. While the event loop
  * has been at it for less than a slice, it is done at once. From then on it waits, and in each turn of
  * the loop a slice of what waits is done: the levels in turn, in each level its flows in turn, and what
- * belongs to one flow in the order in which it came.
+ * belongs to one flow in the order in which it came, but what ends a request first.
  *
  *     a a a a a a b a      seven pieces of work for a and one for b, 1 ms each, a slice of 2 ms
  *     [a a] [a b] [a a]..  b is done in the second turn of the loop, behind two pieces and not six
@@ -29,8 +29,11 @@ interface Piece {
   readonly laterMs: number;
 }
 
-/** Of one flow that waits. */
-type Waiting = Piece[];
+/** Of one flow that waits; what ends a request comes before what begins one. */
+interface Waiting {
+  readonly ends: Piece[];
+  readonly others: Piece[];
+}
 
 export class Turns {
   readonly #now: () => number;
@@ -66,27 +69,38 @@ export class Turns {
 
   /** Whether one more request of the flow may wait. */
   hasRoomFor({ level, flow }: TurnPlace): boolean {
-    const own = this.#levels.get(level)?.get(flow)?.length ?? 0;
-    return own < TURNS_WAITING_MAX - this.#waiting;
+    const own = this.#levels.get(level)?.get(flow);
+    return lengthOf(own) < TURNS_WAITING_MAX - this.#waiting;
   }
 
   /** Resolves when it is its turn. */
-  wait({ level, flow }: TurnPlace, laterMs = 0): Promise<void> {
-    return new Promise((resolve) => {
-      const piece = { begin: resolve, laterMs };
-      let flows = this.#levels.get(level);
-      if (flows === undefined) {
-        flows = new Map();
-        this.#levels.set(level, flows);
-      }
-      const waiting = flows.get(flow);
-      if (waiting === undefined) flows.set(flow, [piece]);
-      else waiting.push(piece);
-      this.#waiting++;
-      if (this.#sinceMs !== undefined) return;
+  wait(place: TurnPlace, laterMs = 0): Promise<void> {
+    return new Promise((begin) => this.#waitingOf(place).others.push({ begin, laterMs }));
+  }
+
+  /** The same for what ends a request: it comes before whatever else its flow waits for. */
+  waitToEnd(place: TurnPlace): Promise<void> {
+    return new Promise((begin) => this.#waitingOf(place).ends.push({ begin, laterMs: 0 }));
+  }
+
+  /** Where one more piece of the flow goes. */
+  #waitingOf({ level, flow }: TurnPlace): Waiting {
+    let flows = this.#levels.get(level);
+    if (flows === undefined) {
+      flows = new Map();
+      this.#levels.set(level, flows);
+    }
+    let waiting = flows.get(flow);
+    if (waiting === undefined) {
+      waiting = { ends: [], others: [] };
+      flows.set(flow, waiting);
+    }
+    this.#waiting++;
+    if (this.#sinceMs === undefined) {
       this.#sinceMs = this.#now();
       setImmediate(this.#turn);
-    });
+    }
+    return waiting;
   }
 
   /** Runs behind all that the loop's sockets had to say. */
@@ -119,15 +133,19 @@ export class Turns {
   #takeNext(): Piece {
     const [level, flows] = firstOf(this.#levels);
     const [flow, waiting] = firstOf(flows);
-    const next = waiting.shift();
+    const next = waiting.ends.shift() ?? waiting.others.shift();
     assert(next !== undefined, "FlowsOfTurnsWait");
     flows.delete(flow);
-    if (waiting.length > 0) flows.set(flow, waiting);
+    if (lengthOf(waiting) > 0) flows.set(flow, waiting);
     this.#levels.delete(level);
     if (flows.size > 0) this.#levels.set(level, flows);
     this.#waiting--;
     return next;
   }
+}
+
+function lengthOf(waiting: Waiting | undefined): number {
+  return waiting === undefined ? 0 : waiting.ends.length + waiting.others.length;
 }
 
 function firstOf<T>(map: ReadonlyMap<string, T>): [string, T] {

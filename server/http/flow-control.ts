@@ -20,8 +20,8 @@ import type { Metrics } from "./metrics.js";
 
 /** How often those who wait are looked at, while somebody does. */
 const LOOK_MS = 250;
-/** What a write has to do once its body and the store's answer are there, about. */
-const WRITE_LATER_MS = 0.5;
+/** What a write has to do besides, about: its body has to be read, and the feed brings what it has put. */
+const WRITE_LATER_MS = 0.2;
 
 export interface FlowControlParts {
   readonly flowControl: FlowControl;
@@ -113,6 +113,11 @@ function toAnswerTurns({ flowControl, turns }: FlowControlParts): AnswerTurns {
       if (turns.isFree(performance.now())) return undefined;
       const place = flowControl.turnPlaceOf(user, info);
       return place === undefined ? nextTurn() : turns.wait(place);
+    },
+    toAnswer({ user, info }: RequestState) {
+      if (turns.isFree(performance.now())) return undefined;
+      const place = flowControl.turnPlaceOf(user, info);
+      return place === undefined ? undefined : turns.waitToEnd(place);
     },
   };
 }

@@ -49,10 +49,12 @@ export interface HeldMemory {
   release(): void;
 }
 
-/** For long answers, which are made piece by piece. */
+/** For answers, which are work as well. Undefined: it may be done at once. */
 export interface AnswerTurns {
-  /** Undefined where the next piece may be made at once. */
+  /** The next piece of a long one. */
   next(state: RequestState): Promise<void> | undefined;
+  /** What is left to do when the store has answered. */
+  toAnswer(state: RequestState): Promise<void> | undefined;
 }
 
 /** For answers whose size shows only when they are made. */

@@ -15,15 +15,17 @@ import type { RequestContext } from "../../request/request-state.js";
 import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
-import { answerDocument } from "./write-services.js";
+import { answerDocument, turnToAnswer } from "./write-services.js";
 
 /** @param result a Status, an object of the resource, or a list of them */
-export function answerDeleted(
+export async function answerDeleted(
   ctx: RequestContext,
   resource: StoredResource,
   representation: Representation,
   result: WriteResult,
-): void {
+): Promise<void> {
+  const turn = turnToAnswer(ctx);
+  if (turn !== undefined) await turn;
   if (representation.isWholeObject) {
     answerDocument(ctx, representation, result);
     return;

@@ -54,7 +54,7 @@ export async function handleCreate(
     default: {
       const result = await createObject(registry, { resource, ...sent }, waitOf(ctx));
       ctx.state.createdName = result.stored.metadata.name ?? "";
-      answerObject(ctx, resource, representation, result);
+      await answerObject(ctx, resource, representation, result);
     }
   }
 }

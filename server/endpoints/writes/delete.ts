@@ -42,7 +42,7 @@ export async function handleDelete(
   if (options.ignoresReadErrors === true) {
     await services.authorizeUnsafeDelete?.(ctx, resource);
     const result = await deleteCorruptObject(registry, target, waitOf(ctx));
-    answerDeleted(ctx, resource, representation, result);
+    await answerDeleted(ctx, resource, representation, result);
     return;
   }
   const result = await deleteObject(
@@ -50,7 +50,7 @@ export async function handleDelete(
     { ...target, options, warn, remarks: remarksOf(ctx) },
     waitOf(ctx),
   );
-  answerDeleted(ctx, resource, representation, result);
+  await answerDeleted(ctx, resource, representation, result);
 }
 
 /** @throws {StatusError} */
@@ -86,7 +86,7 @@ export async function handleDeleteCollection(
   const remarks = remarksOf(ctx);
   const target = { resource, namespace, selector, limit, options, user, warn, remarks };
   const result = await deleteCollection(registry, target, waitOf(ctx));
-  answerDeleted(ctx, resource, representation, result);
+  await answerDeleted(ctx, resource, representation, result);
 }
 
 async function readDeleteOptions(

@@ -79,7 +79,7 @@ async function patch(
     remarks: options.fieldValidation === "Ignore" ? [] : remarksOn(text, document, type),
   };
   const result = await patchObject(registry, target, waitOf(ctx));
-  answerObject(ctx, resource, representation, result);
+  await answerObject(ctx, resource, representation, result);
 }
 
 function isConfidential({ group, resource }: StoredResource): boolean {
@@ -123,7 +123,7 @@ async function apply(
     authorizeCreate: async () => services.authorizeCreate?.(ctx, resource),
   };
   const result = await applyObject(registry, target, waitOf(ctx));
-  answerObject(ctx, resource, representation, result);
+  await answerObject(ctx, resource, representation, result);
 }
 
 function parseConfiguration(bytes: Buffer, type: string): ObjectInput {

@@ -39,5 +39,6 @@ export async function handleUpdate(
     input,
     authorizeCreate: async () => services.authorizeCreate?.(ctx, resource),
   };
-  answerObject(ctx, resource, representation, await updateObject(registry, target, waitOf(ctx)));
+  const result = await updateObject(registry, target, waitOf(ctx));
+  await answerObject(ctx, resource, representation, result);
 }

@@ -66,6 +66,14 @@ export function decodersOf({ decoders }: WriteServices, resource: ServedResource
   return hasForm ? decoders : { ...decoders, hasProtobuf: false };
 }
 
+/**
+ * The store answers many writes at once, and what comes behind it is work again: whose turn it is goes first.
+ * Undefined where nobody has to be waited for.
+ */
+export function turnToAnswer({ state }: RequestContext): Promise<void> | undefined {
+  return state.turns?.toAnswer(state);
+}
+
 /** Answers with a body that is ready. */
 function answerBytes(ctx: RequestContext, status: number, bytes: Buffer): void {
   sendBytes(ctx, status, JSON_HEADERS, bytes);
@@ -88,13 +96,15 @@ export function answerDocument(
   sendBytes(ctx, status, headers, representation.encodeDocument(bytes));
 }
 
-/** Answers with an object in the form that the client asked for. */
-export function answerObject(
+/** Answers with an object in the form that the client asked for, when it is its turn. */
+export async function answerObject(
   ctx: RequestContext,
   resource: StoredResource,
   representation: Representation,
   result: ObjectResult,
-): void {
+): Promise<void> {
+  const turn = turnToAnswer(ctx);
+  if (turn !== undefined) await turn;
   ctx.state.audit?.takeResponse(() => result.bytes);
   if (ctx.state.findings !== undefined) {
     answerExplanation(ctx, result.bytes);
