@@ -5,14 +5,18 @@
  * nothing is left behind. KEELSON_TEST_LONG=1 repeats the faults and compares the CPU of requests.
  */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
+import { request } from "node:https";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
 import { connect } from "node:tls";
 import { gunzipSync } from "node:zlib";
 import { WebSocket } from "ws";
+import { SpdySession } from "../server/spdy/session.js";
 import { type ApiService, HUGE_BYTES, openApiService } from "./harness/api-service.js";
 import { eventually, within } from "./harness/eventually.js";
 import { Kubectl } from "./harness/kubectl.js";
@@ -272,6 +276,49 @@ describe("API services of others", () => {
     const lost = (await client.request(`${NOTES}/cut`, { method: "DELETE" })).expect(503);
     assert.match(String(lost.object.message), /^error trying to reach service: /);
     assert.deepEqual(service.odd, ["GET moved", "DELETE cut"]);
+  });
+
+  /** Asks for SPDY as kubectl does; the answer is a session, or the status of the refusal. */
+  async function callLine(path: string): Promise<SpdySession | number> {
+    const headers = { connection: "Upgrade", upgrade: "SPDY/3.1" };
+    const asked = request(`${front.url}${path}`, { ...front.credentials, headers, agent: false });
+    asked.end();
+    return await new Promise((resolve, reject) => {
+      asked.once("upgrade", (_answer, socket) =>
+        resolve(new SpdySession(socket, { isClient: true })),
+      );
+      asked.once("response", (answer) => resolve(answer.resume().statusCode ?? 0));
+      asked.once("error", reject);
+    });
+  }
+
+  test("SPDY goes through to a service both ways, and ends at both ends when either goes", async () => {
+    const call = async () => {
+      const session = await callLine(`${NOTES}/line`);
+      assert.ok(session instanceof SpdySession, `${session}`);
+      return session;
+    };
+    // More than the connections on the way hold, on two streams at once.
+    const bytes = randomBytes(3 * 1024 * 1024);
+    const first = await call();
+    await Promise.all(
+      ["one", "two"].map(async (name) => {
+        const stream = await first.open({ name });
+        stream.end(bytes);
+        assert.ok((await buffer(stream)).equals(bytes), name);
+      }),
+    );
+    const second = await call();
+    assert.deepEqual(service.lines, ["kubernetes-admin", "kubernetes-admin"]);
+
+    first.destroy();
+    await eventually("the service's end is closed", () => service.lines.length === 1);
+    const open = await second.open({ name: "open" });
+    const cut = assert.rejects(once(open.resume(), "end"), /the connection was closed/);
+    service.hangUp();
+    await within("the client's end is closed", Promise.all([second.closed, cut]), 10_000);
+    assert.deepEqual(service.lines, []);
+    assert.equal(await callLine(`${NOTES}/elsewhere`), 403);
   });
 
   test("a service is reached by one of its endpoints, and is missed when it has none", {

@@ -5,7 +5,8 @@
  *
  *   notes.example.com/v1         notes            get, list, watch, create, patch, delete;
  *                                                  "huge" is as large as HUGE_BYTES, whoever reads it,
- *                                                  "moved" is elsewhere, "cut" ends the connection
+ *                                                  "moved" is elsewhere, "cut" ends the connection,
+ *                                                  "line" upgrades to SPDY/3.1 and says again what it hears
  *   metrics.k8s.io/v1beta1       nodes, pods      get, list
  *   custom.metrics.k8s.io/v1beta1  pods/requests  get
  */
@@ -16,6 +17,7 @@ import type { AddressInfo } from "node:net";
 import { type Duplex, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AuthorizationV1Api, CoreV1Api, KubeConfig } from "@kubernetes/client-node";
+import { SpdySession } from "../../server/spdy/session.js";
 import type { ApiObject } from "./https-client.js";
 import { TestAuthority } from "./test-authority.js";
 
@@ -33,6 +35,10 @@ export interface ApiService extends AsyncDisposable {
   readonly requests: number;
   /** Those that came to what is elsewhere, or ends the connection. */
   readonly odd: readonly string[];
+  /** Who speaks SPDY with it now, as the front server says. */
+  readonly lines: readonly string[];
+  /** Ends all of these connections. */
+  hangUp(): void;
   /** From now on its certificate is one that nobody knows, or the right one again. */
   useCertificate(which: "own" | "unknown"): void;
   /** Ends the listener and all connections; `start` opens the same port again. */
@@ -75,6 +81,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
   let requests = 0;
   let hugeSent = 0;
   const odd: string[] = [];
+  const lines = new Map<SpdySession, string>();
   let server: Server;
   let port = 0;
 
@@ -93,6 +100,27 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
     } catch (error) {
       send(response, 500, statusOf(500, String(error)));
     }
+  };
+
+  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const isLine = request.url?.endsWith("/line") && request.headers.upgrade === "SPDY/3.1";
+    if (!isLine || !(await isAllowed(request))) {
+      socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 4\r\n\r\nnone");
+      return;
+    }
+    socket.write(
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n",
+    );
+    if (head.length > 0) socket.unshift(head);
+    const session = new SpdySession(socket, {
+      isClient: false,
+      onStream(stream) {
+        stream.reply();
+        stream.on("error", () => {}).pipe(stream);
+      },
+    });
+    lines.set(session, String(request.headers["x-remote-user"]));
+    void session.closed.then(() => lines.delete(session));
   };
 
   /** The user is who the front server says; whether they may is the front server's to know. */
@@ -166,6 +194,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
   let identity = own;
   const start = async () => {
     server = createServer(secure(identity), (request, response) => void handle(request, response));
+    server.on("upgrade", (...asked) => void upgrade(...asked));
     server.on("connection", (socket) => {
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
@@ -197,6 +226,12 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
       return requests;
     },
     odd,
+    get lines() {
+      return [...lines.values()];
+    },
+    hangUp() {
+      for (const session of lines.keys()) session.destroy();
+    },
     get manner() {
       return manner;
     },
