@@ -86,6 +86,19 @@ test("a server is believed by a root of X.509 version 1 too", async () => {
   client.close();
 });
 
+test("each connection verifies the certificate anew, so none is believed past its time", async () => {
+  const resumed: boolean[] = [];
+  await using stub = await openWebhookStub(({ isResumed }) => {
+    resumed.push(isResumed);
+    return { headers: { connection: "close" } };
+  });
+  const client = clientFor(await configOf(stub.kubeconfig));
+  for (let i = 0; i < 3; i++) await client.request(POST, never);
+  assert.deepEqual(resumed, [false, false, false]);
+  assert.equal(stub.handshakes, 3);
+  client.close();
+});
+
 test("without its client certificate a client does not get in", async () => {
   await using stub = await openWebhookStub();
   const client = clientFor({ ...(await configOf(stub.kubeconfig)), user: {} });

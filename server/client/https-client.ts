@@ -12,6 +12,7 @@ import { nextTurn } from "../../storage/base/next-turn.js";
 import { endWith, type SpanAttributes, traceOf } from "../../storage/base/trace.js";
 import type { ClusterEndpoint } from "./client-config.js";
 import type { CredentialSource, Credentials } from "./credentials.js";
+import { tlsConnector } from "./tls-connections.js";
 
 export interface HttpsClientOptions {
   readonly endpoint: ClusterEndpoint;
@@ -163,7 +164,7 @@ export class HttpsClient {
         // A request has one deadline, from its start to the end of its answer.
         headersTimeout: 0,
         bodyTimeout: 0,
-        ...(protocol === "https:" && { connect: this.#tlsOptions() }),
+        ...(protocol === "https:" && { connect: tlsConnector(this.#tlsOptions()) }),
       });
       this.#pools.set(origin, pool);
     }

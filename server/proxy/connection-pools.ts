@@ -4,6 +4,7 @@
  * and retries nothing by itself.
  */
 import { Pool } from "undici";
+import { tlsConnector } from "../client/tls-connections.js";
 
 export interface Place {
   readonly scheme: "http" | "https";
@@ -81,7 +82,10 @@ export class ConnectionPools {
       // Watches may be silent for as long as they like; requests have deadlines of their own.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { timeout: connectTimeoutMs, ...(tls && tlsOptions(tls)) },
+      connect:
+        tls === undefined
+          ? { timeout: connectTimeoutMs }
+          : tlsConnector({ timeout: connectTimeoutMs, ...tlsOptions(tls) }),
     });
   }
 

@@ -3,6 +3,7 @@
  * usable answer, which the failure policy turns into an answer.
  */
 import { internalError, type Status, StatusError } from "../../api/status.js";
+import { describeCertificateError } from "../../client/certificate-errors.js";
 import type { TransportError } from "../../client/https-client.js";
 
 /** No usable answer. */
@@ -79,30 +80,12 @@ const CONNECTION_ERRORS: Readonly<Record<string, string>> = {
   EAI_AGAIN: "server misbehaving",
   EHOSTUNREACH: "connect: no route to host",
   ENETUNREACH: "connect: network is unreachable",
-  CERT_HAS_EXPIRED:
-    "tls: failed to verify certificate: x509: certificate has expired or is not yet valid",
-  CERT_NOT_YET_VALID:
-    "tls: failed to verify certificate: x509: certificate has expired or is not yet valid",
-  ...Object.fromEntries(
-    [
-      "DEPTH_ZERO_SELF_SIGNED_CERT",
-      "SELF_SIGNED_CERT_IN_CHAIN",
-      "UNABLE_TO_GET_ISSUER_CERT",
-      "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-      "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-    ].map((code) => [
-      code,
-      "tls: failed to verify certificate: x509: certificate signed by unknown authority",
-    ]),
-  ),
 };
 
 export function describeTransportError(error: TransportError): string {
   if (error.kind === "timeout") return "context deadline exceeded";
   if (error.kind === "canceled") return "context canceled";
-  const { code = "", message = "" } = (error.cause ?? {}) as NodeJS.ErrnoException;
-  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
-    return `tls: failed to verify certificate: x509: certificate is not valid for the name: ${message}`;
-  }
-  return CONNECTION_ERRORS[code] ?? error.message;
+  const { code = "" } = (error.cause ?? {}) as NodeJS.ErrnoException;
+  const refused = describeCertificateError(error.cause ?? error);
+  return refused ?? CONNECTION_ERRORS[code] ?? error.message;
 }

@@ -8,6 +8,11 @@ export interface TestIdentity {
   readonly key: string;
 }
 
+interface Period {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 const HOUR_MS = 3_600_000;
 
@@ -41,11 +46,15 @@ export class TestAuthority {
   }
 
   /** For a server under these DNS names and addresses. */
-  async issueServer(hosts: readonly string[] = ["127.0.0.1", "localhost"]): Promise<TestIdentity> {
+  async issueServer(
+    hosts: readonly string[] = ["127.0.0.1", "localhost"],
+    period: Partial<Period> = {},
+  ): Promise<TestIdentity> {
     const names = hosts.map((value) =>
       /^[\d.]+$|:/.test(value) ? { type: "ip" as const, value } : { type: "dns" as const, value },
     );
-    return await this.#issue(`CN=${hosts[0]}`, [new x509.SubjectAlternativeNameExtension(names)]);
+    const extension = new x509.SubjectAlternativeNameExtension(names);
+    return await this.#issue(`CN=${hosts[0]}`, [extension], period);
   }
 
   /** @param subject such as "CN=jane, O=developers" */
@@ -53,7 +62,11 @@ export class TestAuthority {
     return await this.#issue(subject, []);
   }
 
-  async #issue(subject: string, extensions: x509.Extension[]): Promise<TestIdentity> {
+  async #issue(
+    subject: string,
+    extensions: x509.Extension[],
+    period: Partial<Period> = {},
+  ): Promise<TestIdentity> {
     const keys = await newKeys();
     const certificate = await x509.X509CertificateGenerator.create({
       serialNumber: randomBytes(8).toString("hex"),
@@ -63,6 +76,7 @@ export class TestAuthority {
       signingKey: this.#keys.privateKey,
       signingAlgorithm: ALGORITHM,
       ...validity(),
+      ...period,
       extensions,
     });
     const key = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
@@ -74,7 +88,7 @@ export class TestAuthority {
   }
 }
 
-function validity(): { notBefore: Date; notAfter: Date } {
+function validity(): Period {
   return {
     notBefore: new Date(Date.now() - HOUR_MS),
     notAfter: new Date(Date.now() + 24 * HOUR_MS),

@@ -15,6 +15,8 @@ export interface StubCall {
   readonly headers: IncomingHttpHeaders;
   /** Common name of the client's certificate; "" without one. */
   readonly clientName: string;
+  /** Whether the connection goes on with a session of an earlier one. */
+  readonly isResumed: boolean;
   readonly body: StubReview;
 }
 
@@ -82,12 +84,14 @@ export async function openWebhookStub(
     async (request, response) => {
       let text = "";
       for await (const chunk of request) text += String(chunk);
-      const subject = (request.socket as TLSSocket).getPeerCertificate().subject;
+      const socket = request.socket as TLSSocket;
+      const { subject } = socket.getPeerCertificate();
       const call: StubCall = {
         method: request.method ?? "",
         url: request.url ?? "",
         headers: request.headers,
         clientName: String(subject?.CN ?? ""),
+        isResumed: socket.isSessionReused(),
         body: text === "" ? undefined : JSON.parse(text),
       };
       calls.push(call);
