@@ -15,6 +15,7 @@ import { COMMAND } from "./harness/command.js";
 import { eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
+import { OWN_ADDRESS } from "./harness/node-cluster.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
 
@@ -94,7 +95,8 @@ describe("rules that users bring", () => {
     etcd = await startEtcd();
     hook = await openAdmissionHook();
     const etcdEndpoints = [etcd.endpoint];
-    const flags = ["--run-controllers"];
+    // Cluster addresses that something can listen at.
+    const flags = ["--run-controllers", "--service-cluster-ip-range=127.0.7.0/24"];
     servers.push(
       ...(await Promise.all([0, 1, 2].map(() => startServer({ etcdEndpoints, flags })))),
     );
@@ -288,6 +290,115 @@ describe("rules that users bring", () => {
       fire.isOver = true;
     }
     for (const counts of await judged) assert.ok(Math.min(...Object.values(counts)) > 0);
+  });
+
+  /** A webhook that is reached by the Service `hooks`; at this address, so that slices may name it. */
+  async function openServiceHook(address: string, says: string): Promise<AdmissionHook> {
+    const opened = await openAdmissionHook(undefined, { address, hosts: ["hooks.default.svc"] });
+    opened.respond = () => ({ allowed: true, warnings: [says] });
+    return opened;
+  }
+
+  test("a webhook behind a Service is asked where the Service is now, while it moves under writes", {
+    skip: OWN_ADDRESS === undefined && "this machine has loopback addresses only",
+  }, async () => {
+    const address = OWN_ADDRESS ?? "";
+    await using first = await openServiceHook(address, "first");
+    await using second = await openServiceHook(address, "second");
+    await using third = await openServiceHook(address, "third");
+    await using inside = await openServiceHook("127.0.7.7", "inside");
+    const [client] = servers.map((server) => server.client);
+    assert.ok(client !== undefined);
+    const portOf = ({ stub }: AdmissionHook) => Number(new URL(stub.url).port);
+    const services = "/api/v1/namespaces/default/services";
+    const spec = { clusterIP: "None", ports: [{ port: 443 }] };
+    (await client.post(services, { metadata: { name: "hooks" }, spec })).expect(201);
+
+    const slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+    const sliceOf = (port: number, ready: boolean) => ({
+      metadata: { name: "hooks-1", labels: { "kubernetes.io/service-name": "hooks" } },
+      addressType: "IPv4",
+      ports: [{ port }],
+      endpoints: [{ addresses: [address], conditions: { ready } }],
+    });
+    (await client.post(slices, sliceOf(portOf(first), true))).expect(201);
+    const move = async (port: number, ready: boolean) =>
+      (await client.put(`${slices}/hooks-1`, sliceOf(port, ready))).expect(200);
+
+    const caBundle = [first, second, third, inside].map(({ stub }) => stub.ca).join("");
+    const judge = {
+      ...webhook("moving.example.com", first, rule),
+      clientConfig: {
+        service: { namespace: "default", name: "hooks", path: "/review" },
+        caBundle: Buffer.from(caBundle).toString("base64"),
+      },
+      objectSelector: { matchLabels: { via: "service" } },
+    };
+    const configurations = `${RULES}/validatingwebhookconfigurations`;
+    const made = { metadata: { name: "moving" }, webhooks: [judge] };
+    (await client.post(configurations, made)).expect(201);
+
+    // Somebody impersonated waits until the view is fresh; an administrator as such would not.
+    const headers = { "impersonate-user": "writer", "impersonate-group": "system:masters" };
+    let shots = 0;
+    const write = async (through: HttpsClient) => {
+      const metadata = { name: `moving-${shots++}`, labels: { via: "service" } };
+      const body = { ...configMap("", {}), metadata };
+      return await through.request(CONFIG_MAPS, { method: "POST", headers, body });
+    };
+    const fire = { isOver: false };
+    const statuses = new Set<number>();
+    const writers = Promise.all(
+      servers.map(async (server) => {
+        while (!fire.isOver) statuses.add((await write(server.client)).status);
+      }),
+    );
+    writers.catch(() => {});
+    /** The next write through each replica. */
+    const judgedBy = async (who: string) => {
+      const answers = await Promise.all(servers.map((server) => write(server.client)));
+      for (const answer of answers) {
+        assert.equal(answer.expect(201, who).headers.warning, `299 - "${who}"`);
+      }
+    };
+    try {
+      await judgedBy("first");
+      await move(portOf(second), true);
+      await judgedBy("second");
+      assert.deepEqual([...statuses], [201]);
+
+      await move(portOf(second), false);
+      for (const server of servers) {
+        const refused = (await write(server.client)).expect(500);
+        assert.match(
+          String(refused.object.message),
+          /Post "https:\/\/hooks.default.svc:443\/review\?timeout=10s": no endpoints available for service "hooks"$/,
+        );
+      }
+      await second[Symbol.asyncDispose]();
+      await move(portOf(third), true);
+      await judgedBy("third");
+
+      // A Service with an address of the cluster is asked there, whatever its endpoints are.
+      (await client.delete(`${services}/hooks`)).expect(200);
+      const port = portOf(inside);
+      const ports = [{ port }];
+      const placed = { metadata: { name: "hooks" }, spec: { clusterIP: "127.0.7.7", ports } };
+      (await client.post(services, placed)).expect(201);
+      const service = { ...judge.clientConfig.service, port };
+      const moved = { ...judge, clientConfig: { ...judge.clientConfig, service } };
+      const patch = {
+        method: "PATCH",
+        headers: { "content-type": "application/merge-patch+json" },
+        body: { webhooks: [moved] },
+      };
+      (await client.request(`${configurations}/moving`, patch)).expect(200);
+      await judgedBy("inside");
+    } finally {
+      fire.isOver = true;
+      await writers;
+      await client.delete(`${configurations}/moving`);
+    }
   });
 
   test("kubectl shows warnings and refusals of policies and webhooks", {

@@ -6,6 +6,7 @@ import type { JsonObject } from "../../api/meta.js";
 import {
   openWebhookStub,
   type StubAnswer,
+  type StubPlace,
   type WebhookStub,
 } from "../../client/testing/webhook-stub.js";
 
@@ -33,21 +34,26 @@ export function jsonPatch(...operations: JsonObject[]): JsonObject {
 
 export async function openAdmissionHook(
   respond: AdmissionHook["respond"] = () => ({ allowed: true }),
+  place: StubPlace = {},
 ): Promise<AdmissionHook> {
   const requests: SentRequest[] = [];
-  const stub = await openWebhookStub(({ body, url }) => {
-    const { request, apiVersion, kind } = body as unknown as {
-      readonly request: SentRequest;
-      readonly apiVersion: string;
-      readonly kind: string;
-    };
-    requests.push(request);
-    const answer = hook.respond(request, url);
-    if ("isReset" in answer || "isSilent" in answer || "body" in answer || "status" in answer) {
-      if (typeof answer.status !== "object") return answer as StubAnswer;
-    }
-    return { body: { apiVersion, kind, response: { uid: request.uid, ...answer } } };
-  }, true);
+  const stub = await openWebhookStub(
+    ({ body, url }) => {
+      const { request, apiVersion, kind } = body as unknown as {
+        readonly request: SentRequest;
+        readonly apiVersion: string;
+        readonly kind: string;
+      };
+      requests.push(request);
+      const answer = hook.respond(request, url);
+      if ("isReset" in answer || "isSilent" in answer || "body" in answer || "status" in answer) {
+        if (typeof answer.status !== "object") return answer as StubAnswer;
+      }
+      return { body: { apiVersion, kind, response: { uid: request.uid, ...answer } } };
+    },
+    true,
+    place,
+  );
   const hook: AdmissionHook = {
     stub,
     requests,

@@ -62,14 +62,21 @@ export function withStatus(review: StubReview, status: unknown): StubAnswer {
   return { body: { ...review, status } };
 }
 
+export interface StubPlace {
+  readonly address?: string;
+  /** Names and addresses that its certificate is for. */
+  readonly hosts?: readonly string[];
+}
+
 /** @param isCertificateOptional lets clients in that show none, as API servers do */
 export async function openWebhookStub(
   answer: WebhookStub["answer"] = ({ body }) => withStatus(body, { allowed: true }),
   isCertificateOptional = false,
+  { address = "127.0.0.1", hosts }: StubPlace = {},
 ): Promise<WebhookStub> {
   const authority = await TestAuthority.create();
   const [serving, client] = await Promise.all([
-    authority.issueServer(),
+    authority.issueServer(hosts),
     authority.issueClient("CN=apiserver, O=system"),
   ]);
   const calls: StubCall[] = [];
@@ -99,9 +106,9 @@ export async function openWebhookStub(
     },
   );
   server.on("secureConnection", () => counts.handshakes++);
-  server.listen(0, "127.0.0.1");
+  server.listen(0, address);
   await once(server, "listening");
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/review`;
+  const url = `https://${address}:${(server.address() as AddressInfo).port}/review`;
   const stop = async () => {
     if (!server.listening) return;
     const closed = once(server, "close");
