@@ -1,5 +1,10 @@
-/** The debug pages of priority and fairness, as tables of text in upstream's columns. */
-import type { FlowControl } from "./flow-control.js";
+/**
+ * The debug pages of priority and fairness, as tables of text in upstream's columns, and behind them what
+ * else there is to see here. Service is by flow and not by queue, so `dump_queues` has a row for each flow.
+ */
+import type { Query } from "../request/query.js";
+import { type FlowControl, type FlowRequest, schemaNameOf } from "./flow-control.js";
+import type { Refusal, Waiter } from "./queue-set.js";
 
 const PATH = "/debug/api_priority_and_fairness";
 
@@ -9,86 +14,149 @@ interface Page {
   readonly body: string;
 }
 
+type Rows = readonly (readonly string[])[];
+
 /** By path. */
-export function dumpDocuments(flowControl: FlowControl): Readonly<Record<string, () => Page>> {
-  const page = (rows: () => readonly (readonly string[])[]) => () => ({
-    status: 200,
-    headers: { "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff" },
-    body: toTable(rows()),
-  });
+export function dumpDocuments(
+  flowControl: FlowControl,
+): Readonly<Record<string, (path: string, headers: object, query: Query) => Page>> {
+  const page =
+    (rows: (query: Query) => Rows) => (_path: string, _headers: object, query: Query) => ({
+      status: 200,
+      headers: { "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff" },
+      body: toTable(rows(query)),
+    });
   return {
     [`${PATH}/dump_priority_levels`]: page(() => levelRows(flowControl)),
     [`${PATH}/dump_queues`]: page(() => flowRows(flowControl)),
-    [`${PATH}/dump_requests`]: page(() => requestRows(flowControl)),
+    [`${PATH}/dump_requests`]: page((query) =>
+      requestRows(flowControl, (query.get("includeRequestDetails") ?? "") !== ""),
+    ),
   };
 }
 
-function levelRows(flowControl: FlowControl): string[][] {
-  return [
-    [
-      "PriorityLevelName",
-      "ActiveQueues",
-      "IsIdle",
-      "IsQuiescing",
-      "WaitingRequests",
-      "ExecutingRequests",
-      "SeatsInUse",
-      "NominalCL",
-      "CurrentCL",
-    ],
-    ...flowControl
-      .describeLevels()
-      .map((level) => [
-        level.name,
-        String([...level.flows()].length),
-        String(level.waiting + level.working === 0),
-        String(level.isLeaving),
-        String(level.waiting),
-        String(level.working),
-        String(level.seatsInUse),
-        String(level.nominal),
-        level.isExempt ? "-" : String(level.current),
-      ]),
-  ];
+const LEVEL_COLUMNS = [
+  ...["PriorityLevelName", "ActiveQueues", "IsIdle", "IsQuiescing", "WaitingRequests"],
+  ...["ExecutingRequests", "DispatchedRequests", "RejectedRequests", "TimedoutRequests"],
+  ...["CancelledRequests", "SeatsInUse", "NominalCL", "CurrentCL"],
+];
+
+function levelRows(flowControl: FlowControl): Rows {
+  const schemas = flowControl.describeSchemas();
+  const rows = flowControl.describeLevels().map((level) => {
+    const own = schemas.filter((schema) => schema.level === level.name);
+    const dispatched = own.reduce((sum, { counts }) => sum + counts.dispatched, 0);
+    const refused = (...why: readonly Refusal[]) =>
+      own.reduce(
+        (sum, { counts }) => why.reduce((total, one) => total + (counts.rejected[one] ?? 0), sum),
+        0,
+      );
+    const active = new Set([...level.flows()].flatMap(({ waiting }) => waiting.map(queueOf)));
+    return [
+      level.name,
+      String(active.size),
+      String(level.isIdle),
+      String(level.isLeaving),
+      String(level.waiting),
+      String(level.working),
+      String(dispatched),
+      String(refused("queue-full", "concurrency-limit")),
+      String(refused("time-out")),
+      String(refused("cancelled")),
+      String(level.seatsInUse),
+      String(level.nominal),
+      level.isExempt ? "-" : String(level.current),
+    ];
+  });
+  return [LEVEL_COLUMNS, ...rows];
 }
 
-function flowRows(flowControl: FlowControl): string[][] {
-  const rows = [
-    [
-      "PriorityLevelName",
-      "Flow",
-      "PendingRequests",
-      "ExecutingRequests",
-      "SeatsInUse",
-      "NextStart",
-    ],
-  ];
+const QUEUE_COLUMNS = [
+  ...["PriorityLevelName", "Index", "PendingRequests", "ExecutingRequests", "SeatsInUse"],
+  ...["NextDispatchR", "InitialSeatsSum", "MaxSeatsSum", "TotalWorkSum"],
+  ...["FlowSchemaName", "FlowDistinguisher"],
+];
+
+function flowRows(flowControl: FlowControl): Rows {
+  const rows: string[][] = [];
   for (const level of flowControl.describeLevels()) {
-    for (const { flow, waiting, working, seatsInUse, nextStart } of level.flows()) {
-      const counts = [String(waiting.length), String(working), String(seatsInUse)];
-      rows.push([level.name, nameOf(flow), ...counts, nextStart.toFixed(4)]);
+    for (const { flow, waiting, working, seatsInUse, nextStart, expectedWork } of level.flows()) {
+      const seats = String(waiting.reduce((sum, { width }) => sum + width, 0));
+      const [first] = waiting;
+      rows.push([
+        level.name,
+        // Nothing of a flow is in a queue while nothing of it waits.
+        String(first === undefined ? -1 : queueOf(first)),
+        String(waiting.length),
+        String(working),
+        String(seatsInUse),
+        seatSeconds(nextStart),
+        seats,
+        seats,
+        seatSeconds(expectedWork),
+        schemaNameOf(flow),
+        distinguisherOf(flow),
+      ]);
     }
   }
-  return rows;
+  return [QUEUE_COLUMNS, ...rows];
 }
 
-function requestRows(flowControl: FlowControl): string[][] {
-  const nowMs = performance.now();
-  const rows = [["PriorityLevelName", "Flow", "QueueIndex", "RequestIndex", "Seats", "WaitedMs"]];
+const REQUEST_COLUMNS = [
+  ...["PriorityLevelName", "FlowSchemaName", "QueueIndex", "RequestIndexInQueue"],
+  // Upstream's spelling, which programs look for.
+  ...["FlowDistingsher", "ArriveTime", "InitialSeats", "FinalSeats", "AdditionalLatency"],
+  "StartTime",
+];
+const DETAIL_COLUMNS = [
+  ...["UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource"],
+];
+/** How the absence of a time is written. */
+const NO_TIME = "0001-01-01T00:00:00Z";
+
+/** Those that wait; those at work are counted in `dump_queues`. */
+function requestRows(flowControl: FlowControl, hasDetails: boolean): Rows {
+  const rows: string[][] = [];
   for (const level of flowControl.describeLevels()) {
     for (const { flow, waiting } of level.flows()) {
-      for (const [index, { queue, width, sinceMs }] of waiting.entries()) {
-        const place = [String(queue), String(index), String(width)];
-        rows.push([level.name, nameOf(flow), ...place, (nowMs - sinceMs).toFixed(0)]);
+      for (const [index, waiter] of waiting.entries()) {
+        const row = [
+          level.name,
+          schemaNameOf(flow),
+          String(waiter.queue),
+          String(index),
+          distinguisherOf(flow),
+          new Date(performance.timeOrigin + waiter.sinceMs).toISOString(),
+          String(waiter.width),
+          "0",
+          "0s",
+          NO_TIME,
+        ];
+        const request = level.waiters.get(waiter);
+        if (!hasDetails) rows.push(row);
+        else rows.push([...row, ...(request === undefined ? [] : detailsOf(request))]);
       }
     }
   }
-  return rows;
+  return [hasDetails ? [...REQUEST_COLUMNS, ...DETAIL_COLUMNS] : REQUEST_COLUMNS, ...rows];
 }
 
-/** "schema/distinguisher" for people. */
-function nameOf(flow: string): string {
-  return flow.replace("\u0000", "/");
+function detailsOf({ user, info }: FlowRequest): string[] {
+  const { verb, path, namespace, name, group, version, resource, subresource } = info;
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  return [user.name, verb, path, namespace, name, apiVersion, resource, subresource];
+}
+
+function queueOf({ queue }: Pick<Waiter, "queue">): number {
+  return queue;
+}
+
+function seatSeconds(value: number): string {
+  return `${value.toFixed(8)}ss`;
+}
+
+function distinguisherOf(flow: string): string {
+  return flow.slice(flow.indexOf("\u0000") + 1);
 }
 
 /** Columns of equal width, with a comma behind each, as upstream prints them. */

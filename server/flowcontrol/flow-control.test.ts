@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CollectionSize } from "../../storage/cache/namespace-sizes.js";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
+import { parseQuery } from "../request/query.js";
 import { parseRequestInfo } from "../request/request-info.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import { mandatoryObjects, suggestedObjects } from "./default-objects.js";
@@ -261,18 +262,58 @@ test("one request takes no more than a part of its level", () => {
   assert.equal(executing?.counts.executingSeats, 10);
 });
 
-test("the debug pages show levels, flows and requests", () => {
+test("the debug pages have upstream's columns, and show levels, flows and those who wait", () => {
   const control = openControl(20, {
     levels: [level("tiny", 1)],
     schemas: [schemaFor("tiny", "jane")],
   });
   void fill(control, jane);
   const pages = dumpDocuments(control);
-  const body = (page: string) => pages[`/debug/api_priority_and_fairness/${page}`]?.().body ?? "";
+  const table = (page: string, query = "") =>
+    (pages[`/debug/api_priority_and_fairness/${page}`]?.("", {}, parseQuery(query)).body ?? "")
+      .trim()
+      .split("\n")
+      .map((line) => line.replace(/,$/, "").split(/, */));
+  const tiny = (rows: string[][]) => rows.find(([name]) => name === "tiny") ?? [];
 
-  assert.match(body("dump_priority_levels"), /^PriorityLevelName,.*\n(?:.*\n)*tiny, +1, +false/);
-  assert.match(body("dump_queues"), /tiny, +of-jane\/jane, +\d+, +1, /);
-  assert.match(body("dump_requests"), /tiny, +of-jane\/jane, +\d+, +0, +1, +\d+,/);
+  const levels = table("dump_priority_levels");
+  assert.deepEqual(levels[0]?.slice(0, 10), [
+    ...["PriorityLevelName", "ActiveQueues", "IsIdle", "IsQuiescing", "WaitingRequests"],
+    ...["ExecutingRequests", "DispatchedRequests", "RejectedRequests", "TimedoutRequests"],
+    "CancelledRequests",
+  ]);
+  assert.deepEqual(
+    tiny(levels).slice(0, 10).join(),
+    "tiny,1,false,false,5,1,1,1,0,0",
+    "one at work, five wait in one queue, the next was refused",
+  );
+
+  const flows = table("dump_queues");
+  assert.deepEqual(flows[0]?.slice(0, 9), [
+    ...["PriorityLevelName", "Index", "PendingRequests", "ExecutingRequests", "SeatsInUse"],
+    ...["NextDispatchR", "InitialSeatsSum", "MaxSeatsSum", "TotalWorkSum"],
+  ]);
+  const [, index, ...flow] = tiny(flows);
+  assert.match(index ?? "", /^[0-3]$/);
+  assert.equal(flow.join(), "5,1,1,0.00300000ss,5,5,0.01500000ss,of-jane,jane");
+
+  const columns = [
+    ...["PriorityLevelName", "FlowSchemaName", "QueueIndex", "RequestIndexInQueue"],
+    ...["FlowDistingsher", "ArriveTime", "InitialSeats", "FinalSeats", "AdditionalLatency"],
+    "StartTime",
+  ];
+  const requests = table("dump_requests");
+  assert.deepEqual([requests[0], requests.length], [columns, 6]);
+  assert.equal(
+    requests.at(-1)?.toSpliced(5, 1).join(),
+    `tiny,of-jane,${index},4,jane,1,0,0s,0001-01-01T00:00:00Z`,
+  );
+  const detailed = table("dump_requests", "includeRequestDetails=1");
+  assert.deepEqual(detailed[0]?.slice(columns.length), [
+    ...["UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource"],
+    "SubResource",
+  ]);
+  assert.equal(detailed[1]?.slice(columns.length).join(), `jane,list,${PODS},shop,,v1,pods,`);
 });
 
 function settingsOf(objects: ReturnType<typeof mandatoryObjects>) {

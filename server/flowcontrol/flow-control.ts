@@ -16,13 +16,17 @@ import { allot } from "./allotment.js";
 import { Classifier, flowOf } from "./classify.js";
 import type { FlowTimes, SchemaCounts, SchemaTimes } from "./flow-counts.js";
 import { QueueSet, type Refusal, Seats, Waiter } from "./queue-set.js";
+import type { DemandStatistics } from "./seat-demand.js";
 import type { LevelSetting, SchemaSetting } from "./settings.js";
 import type { TurnPlace } from "./turns.js";
+import { watcherWork } from "./width.js";
 
 /** How often limits follow the demand. */
 export const ADJUST_INTERVAL_MS = 10_000;
 /** How slowly a level's target falls after its demand has (upstream's figure for that interval). */
 const SMOOTHING = 0.977;
+/** What the use of a level without a limit is compared with, as upstream: a tenth of all seats. */
+const EXEMPT_PART = 0.1;
 /** The part of a level's seats that a single request may take, and a bound for large levels. */
 const WIDTH_MAX_PART = 0.15;
 const WIDTH_MAX = 10;
@@ -34,7 +38,12 @@ interface Level {
   lower: number;
   upper: number;
   current: number;
+  /** Seats that were wanted in the last period, and what follows for the next. */
+  wanted: DemandStatistics;
   smoothed: number;
+  target: number;
+  /** Who waits, for people who debug. */
+  readonly waiters: Map<Waiter, FlowRequest>;
   /** Not configured any more; served until it is empty. */
   isLeaving: boolean;
 }
@@ -78,28 +87,31 @@ export class HeldSeats {
   readonly #seats: Seats;
   readonly #schema: Schema;
   readonly #startMs: number;
+  readonly #isWatch: boolean;
   #isHeld = true;
 
-  constructor(seats: Seats, schema: Schema, startMs: number) {
+  constructor(seats: Seats, schema: Schema, { info }: FlowRequest, startMs: number) {
     this.#seats = seats;
     this.#schema = schema;
     this.#startMs = startMs;
+    this.#isWatch = info.verb === "watch";
     const { counts } = schema;
     counts.dispatched++;
     counts.executing++;
     counts.executingSeats += seats.width;
   }
 
-  /** @param extraSeatSeconds work that is left to do after the answer */
-  release(nowMs: number, extraSeatSeconds = 0): void {
+  /** @param watchers of a write: how many have to be told of it after the answer */
+  release(nowMs: number, watchers?: number): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
     const { counts, times } = this.#schema;
     counts.executing--;
     counts.executingSeats -= this.#seats.width;
     const seconds = Math.max(0, nowMs - this.#startMs) / 1000;
-    times.worked(seconds);
-    this.#seats.release(nowMs, extraSeatSeconds);
+    times.worked(this.#isWatch, seconds);
+    if (watchers !== undefined) times.watched(watchers);
+    this.#seats.release(nowMs, watcherWork(watchers ?? 0));
   }
 }
 
@@ -121,6 +133,7 @@ export class FlowControl {
   readonly #options: FlowControlOptions;
   readonly #levels = new Map<string, Level>();
   #schemas = new Map<SchemaSetting, Schema>();
+  #schemasByName = new Map<string, Schema>();
   #classifier = new Classifier([]);
   #fairShare = 0;
 
@@ -142,7 +155,7 @@ export class FlowControl {
     for (const level of this.#levels.values()) level.isLeaving = !levelsNow.has(level.setting.name);
     for (const setting of levelsNow.values()) this.#putLevel(setting, nowMs);
     this.#dropEmptyLevels();
-    const before = new Map([...this.#schemas.values()].map((one) => [one.setting.name, one]));
+    const before = this.#schemasByName;
     this.#schemas = new Map();
     // A schema of a level that is not there matches nothing: the next one decides.
     for (const setting of mergeByName(mandatory.schemas, schemas).values()) {
@@ -158,6 +171,9 @@ export class FlowControl {
         times: isKnown ? known.times : this.#options.times(setting.level, setting.name),
       });
     }
+    this.#schemasByName = new Map(
+      [...this.#schemas.values()].map((one) => [one.setting.name, one]),
+    );
     this.#classifier = new Classifier(this.#schemas.keys());
     this.#share(nowMs);
   }
@@ -177,10 +193,16 @@ export class FlowControl {
     const flow = flowName(setting, user, info);
     const entered = level.set.enter(flow, seatsWanted, nowMs, nowMs + patienceMs);
     if (entered instanceof Seats) {
-      return { type: "seated", seats: new HeldSeats(entered, schema, nowMs) };
+      // It was alone in a queue, for no time at all.
+      if (level.setting.queuing !== undefined) {
+        schema.times.queued(1);
+        schema.times.waited(true, 0);
+      }
+      return { type: "seated", seats: new HeldSeats(entered, schema, request, nowMs) };
     }
     if (entered instanceof Waiter) {
-      return { type: "waiting", wait: (signal) => this.#wait(entered, schema, signal) };
+      schema.times.queued(level.set.lengthOf(entered.queue));
+      return { type: "waiting", wait: (signal) => this.#wait(entered, schema, request, signal) };
     }
     return { type: "denied", denial: this.#deny(schema, flow, entered) };
   }
@@ -216,7 +238,8 @@ export class FlowControl {
     let exemptHigh = 0;
     const claimants = new Map<Level, { lower: number; upper: number; target: number }>();
     for (const level of levels) {
-      const { mean, deviation, high } = level.set.demand.take(nowMs);
+      level.wanted = level.set.demand.take(nowMs);
+      const { mean, deviation, high } = level.wanted;
       if (level.setting.isExempt) {
         exemptHigh += high;
         continue;
@@ -224,8 +247,9 @@ export class FlowControl {
       const envelope = mean + deviation;
       level.smoothed = Math.max(envelope, SMOOTHING * level.smoothed + (1 - SMOOTHING) * envelope);
       const lower = Math.max(level.lower, Math.min(level.nominal, high));
-      const target = Math.max(lower, level.smoothed);
-      claimants.set(level, { lower, upper: Math.max(lower, level.upper), target });
+      level.target = Math.max(lower, level.smoothed);
+      const upper = Math.max(lower, level.upper);
+      claimants.set(level, { lower, upper, target: level.target });
     }
     const least = [...claimants.values()].reduce((sum, { lower }) => sum + lower, 0);
     const total = Math.max(least, this.#options.seats - exemptHigh);
@@ -237,17 +261,19 @@ export class FlowControl {
     }
   }
 
-  describeLevels() {
+  describeLevels(nowMs = performance.now()) {
     return [...this.#levels.values()].map(({ setting, set, ...level }) => ({
       ...level,
       name: setting.name,
       isExempt: setting.isExempt,
-      demand: set.demand.seats,
+      use: set.use.read(nowMs),
+      virtual: set.virtualTimes(),
       waiting: set.waiting,
       working: set.working,
       seatsInUse: set.seatsInUse,
       queuing: setting.queuing,
       flows: () => set.describe(),
+      isIdle: set.isIdle,
     }));
   }
 
@@ -273,17 +299,26 @@ export class FlowControl {
     return last;
   }
 
-  async #wait(waiter: Waiter, schema: Schema, signal: AbortSignal): Promise<HeldSeats | Denial> {
-    const { counts, times } = schema;
+  async #wait(
+    waiter: Waiter,
+    schema: Schema,
+    request: FlowRequest,
+    signal: AbortSignal,
+  ): Promise<HeldSeats | Denial> {
+    const { counts, times, level } = schema;
     counts.inQueue++;
+    counts.inQueueSeats += waiter.width;
+    level.waiters.set(waiter, request);
     const outcome = await waiter.wait(signal);
     const nowMs = performance.now();
     counts.inQueue--;
+    counts.inQueueSeats -= waiter.width;
+    level.waiters.delete(waiter);
     const isSeated = outcome instanceof Seats;
     const seconds = Math.max(0, nowMs - waiter.sinceMs) / 1000;
     times.waited(isSeated, seconds);
     return isSeated
-      ? new HeldSeats(outcome, schema, nowMs)
+      ? new HeldSeats(outcome, schema, request, nowMs)
       : this.#deny(schema, waiter.flow, outcome);
   }
 
@@ -310,14 +345,22 @@ export class FlowControl {
     }
     this.#levels.set(setting.name, {
       setting,
-      set: new QueueSet(setting.queuing, nowMs),
+      set: new QueueSet(setting.queuing, nowMs, (flow) => this.#noteNoRoom(flow)),
       nominal: 0,
       lower: 0,
       upper: 0,
       current: 0,
+      wanted: { mean: 0, deviation: 0, high: 0 },
       smoothed: 0,
+      target: 0,
+      waiters: new Map(),
       isLeaving: false,
     });
+  }
+
+  #noteNoRoom(flow: string): void {
+    const schema = this.#schemasByName.get(schemaNameOf(flow));
+    if (schema !== undefined) schema.counts.noRoom++;
   }
 
   #dropEmptyLevels(): void {
@@ -348,7 +391,8 @@ export class FlowControl {
         level.current = level.nominal;
       }
       level.current = Math.max(1, level.current);
-      level.set.setLimit(level.current, nowMs);
+      const usual = isExempt ? Math.max(1, Math.round(seats * EXEMPT_PART)) : level.current;
+      level.set.setLimit(level.current, nowMs, usual);
     }
   }
 }
@@ -357,8 +401,20 @@ function flowName(setting: SchemaSetting, user: UserInfo, info: RequestInfo): st
   return `${setting.name}\u0000${flowOf(setting, user, info)}`;
 }
 
+export function schemaNameOf(flow: string): string {
+  return flow.slice(0, flow.indexOf("\u0000"));
+}
+
 function newCounts(): SchemaCounts {
-  return { dispatched: 0, executing: 0, executingSeats: 0, inQueue: 0, rejected: {} };
+  return {
+    dispatched: 0,
+    executing: 0,
+    executingSeats: 0,
+    inQueue: 0,
+    inQueueSeats: 0,
+    noRoom: 0,
+    rejected: {},
+  };
 }
 
 /** Those of `fixed` are there whether or not they are configured, which they cannot be otherwise. */

@@ -7,6 +7,9 @@ export interface SchemaCounts {
   executing: number;
   executingSeats: number;
   inQueue: number;
+  inQueueSeats: number;
+  /** How often a request of it was next and found too few seats. */
+  noRoom: number;
   readonly rejected: Partial<Record<Refusal, number>>;
 }
 
@@ -14,11 +17,22 @@ export interface SchemaCounts {
 export interface SchemaTimes {
   /** @param isExecuted whether it got its seats in the end */
   waited(isExecuted: boolean, seconds: number): void;
-  worked(seconds: number): void;
+  /** @param isWatch of which only the beginning counts */
+  worked(isWatch: boolean, seconds: number): void;
   estimated(seats: number): void;
+  /** How long the queue was, with the request that came. */
+  queued(length: number): void;
+  /** How many had to be told of a write. */
+  watched(watchers: number): void;
 }
 
 /** Makes them, once per schema: a request must not look its labels up. */
 export type FlowTimes = (level: string, schema: string) => SchemaTimes;
 
-export const NO_TIMES: FlowTimes = () => ({ waited() {}, worked() {}, estimated() {} });
+export const NO_TIMES: FlowTimes = () => ({
+  waited() {},
+  worked() {},
+  estimated() {},
+  queued() {},
+  watched() {},
+});

@@ -24,6 +24,7 @@
  * With no queues, requests that find no seat are refused at once.
  */
 import { assert } from "../../storage/base/assert.js";
+import { LevelUse } from "./level-use.js";
 import { MinHeap } from "./min-heap.js";
 import { SeatDemand } from "./seat-demand.js";
 import { deal, hashOfFlow } from "./shuffle-sharding.js";
@@ -48,6 +49,19 @@ export interface Standing {
   readonly shareSeats: number;
   /** For one more of its requests. */
   readonly expectedWaitSeconds: number;
+}
+
+/** Virtual times, for people who look at the queuing itself. */
+export interface VirtualTimes {
+  /** R at the last change, and at the last start. */
+  readonly r: number;
+  readonly startR: number;
+  /** Where the flow stood whose request started last. */
+  readonly latestStart: number;
+  /** Of the flows that wait: where they stand, least and largest; undefined while nobody waits. */
+  readonly next: { readonly min: number; readonly max: number } | undefined;
+  /** The same without what their requests at work are expected to take. */
+  readonly nextDiscounted: { readonly min: number; readonly max: number } | undefined;
 }
 
 /** A flow among many more flows than seats still gets on. */
@@ -185,7 +199,10 @@ export class QueueSet {
   readonly #parked = new Set<Flow>();
   readonly #hands = new Map<string, readonly number[]>();
   readonly #demand: SeatDemand;
+  readonly #use: LevelUse;
+  readonly #onNoRoom: (flow: string) => void;
   #limit = 0;
+  #usualLimit = 1;
   #seatsInUse = 0;
   #waitingSeats = 0;
   #waiting = 0;
@@ -196,16 +213,30 @@ export class QueueSet {
   /** Virtual time, in seat-seconds, and when it was worked out. */
   #r = 0;
   #atMs: number;
+  #startR = 0;
+  #latestStart = 0;
 
-  /** @param queuing undefined = who finds no seat is refused */
-  constructor(queuing: Queuing | undefined, nowMs: number) {
+  /**
+   * @param queuing undefined = who finds no seat is refused
+   * @param onNoRoom told of a flow each time its head is next and finds too few seats
+   */
+  constructor(
+    queuing: Queuing | undefined,
+    nowMs: number,
+    onNoRoom: (flow: string) => void = () => {},
+  ) {
     this.#atMs = nowMs;
     this.#demand = new SeatDemand(nowMs);
+    this.#use = new LevelUse(nowMs);
+    this.#onNoRoom = onNoRoom;
     this.configure(queuing);
   }
 
   get limit(): number {
     return this.#limit;
+  }
+  get usualLimit(): number {
+    return this.#usualLimit;
   }
   get seatsInUse(): number {
     return this.#seatsInUse;
@@ -216,8 +247,19 @@ export class QueueSet {
   get working(): number {
     return this.#working;
   }
+  get waitingSeats(): number {
+    return this.#waitingSeats;
+  }
   get demand(): SeatDemand {
     return this.#demand;
+  }
+  get use(): LevelUse {
+    return this.#use;
+  }
+  /** Requests that may wait. */
+  get places(): number {
+    const { queues = 1, queueLengthLimit = 1 } = this.#queuing ?? {};
+    return queues * queueLengthLimit;
   }
   get isIdle(): boolean {
     return this.#waiting === 0 && this.#working === 0;
@@ -233,10 +275,13 @@ export class QueueSet {
     this.#hands.clear();
   }
 
-  setLimit(limit: number, nowMs: number): void {
+  /** @param usualLimit what its use is compared with, where there is no limit */
+  setLimit(limit: number, nowMs: number, usualLimit = limit): void {
     this.#advance(nowMs);
     this.#limit = limit;
+    this.#usualLimit = usualLimit;
     this.#startWaiting(nowMs);
+    this.#use.note(this, nowMs);
   }
 
   /** @returns the seats, a wait for them, or why there are none */
@@ -249,19 +294,24 @@ export class QueueSet {
     }
     if (this.#queuing === undefined) return "concurrency-limit";
     const queue = this.#chooseQueue(name, this.#queuing);
-    if (this.#lengthOf(queue) >= this.#queuing.queueLengthLimit) return "queue-full";
+    if (this.lengthOf(queue) >= this.#queuing.queueLengthLimit) return "queue-full";
     const flow = this.#wake(name);
     const cancel = (waiter: Waiter) => this.#leave(flow, waiter, "cancelled", performance.now());
     const waiter = new Waiter({ flow: name, width, queue, sinceMs: nowMs, deadlineMs, cancel });
     flow.waiting.push(waiter);
-    this.#queueLengths[queue] = this.#lengthOf(queue) + 1;
+    this.#queueLengths[queue] = this.lengthOf(queue) + 1;
     this.#counted.add(waiter);
     this.#waitingSeats += width;
     this.#waiting++;
     if (flow.waiting.length === 1) this.#takeTurn(flow);
-    this.#noteDemand(nowMs);
     this.#startWaiting(nowMs);
+    this.#noteDemand(nowMs);
     return waiter;
+  }
+
+  /** How many wait in a queue. */
+  lengthOf(queue: number): number {
+    return this.#queueLengths[queue] ?? 0;
   }
 
   /** Refuses those that have waited for too long. */
@@ -288,8 +338,8 @@ export class QueueSet {
     assert(flow.seatsInUse >= 0 && this.#seatsInUse >= 0, "SeatsNotNegative");
     if (flow.waiting.length > 0) this.#takeTurn(flow);
     this.#dropIfIdle(flow);
-    this.#noteDemand(nowMs);
     this.#startWaiting(nowMs);
+    this.#noteDemand(nowMs);
   }
 
   /** How a flow stands: where its next request would wait, what its share is, and how long it would take. */
@@ -316,10 +366,26 @@ export class QueueSet {
     readonly working: number;
     readonly seatsInUse: number;
     readonly nextStart: number;
+    /** Seat-seconds that those who wait are expected to take. */
+    readonly expectedWork: number;
   }> {
     for (const { name: flow, waiting, working, seatsInUse, nextStart } of this.#flows.values()) {
-      yield { flow, waiting, working, seatsInUse, nextStart };
+      const seats = waiting.reduce((sum, { width }) => sum + width, 0);
+      const expectedWork = seats * GUESSED_SECONDS;
+      yield { flow, waiting, working, seatsInUse, nextStart, expectedWork };
     }
+  }
+
+  virtualTimes(): VirtualTimes {
+    const waiting = [...this.#flows.values()].filter((flow) => flow.waiting.length > 0);
+    const guessed = ({ nextStart, seatsInUse }: Flow) => nextStart - GUESSED_SECONDS * seatsInUse;
+    return {
+      r: this.#r,
+      startR: this.#startR,
+      latestStart: this.#latestStart,
+      next: boundsOf(waiting.map(({ nextStart }) => nextStart)),
+      nextDiscounted: boundsOf(waiting.map(guessed)),
+    };
   }
 
   /** The queue of the flow's hand in which the fewest wait. */
@@ -331,12 +397,8 @@ export class QueueSet {
       this.#hands.set(name, hand);
     }
     return hand.reduce((best, queue) =>
-      this.#lengthOf(queue) < this.#lengthOf(best) ? queue : best,
+      this.lengthOf(queue) < this.lengthOf(best) ? queue : best,
     );
-  }
-
-  #lengthOf(queue: number): number {
-    return this.#queueLengths[queue] ?? 0;
   }
 
   #mayStartAtOnce(name: string, width: number): boolean {
@@ -372,7 +434,10 @@ export class QueueSet {
         continue;
       }
       // The next one waits for room even when a narrower one behind it would fit: it would starve.
-      if (!this.#hasRoom(head.width)) return;
+      if (!this.#hasRoom(head.width)) {
+        this.#onNoRoom(flow.name);
+        return;
+      }
       this.#remove(flow, head);
       head.settle(this.#start(flow, head.width, nowMs));
       if (flow.waiting.length > 0) this.#takeTurn(flow);
@@ -408,6 +473,8 @@ export class QueueSet {
   }
 
   #start(flow: Flow, width: number, nowMs: number): Seats {
+    this.#startR = this.#r;
+    this.#latestStart = flow.nextStart;
     flow.nextStart += GUESSED_SECONDS * width;
     flow.seatsInUse += width;
     flow.working++;
@@ -422,9 +489,9 @@ export class QueueSet {
     this.#remove(flow, waiter);
     if (flow.waiting.length > 0) this.#takeTurn(flow);
     this.#dropIfIdle(flow);
-    this.#noteDemand(nowMs);
     waiter.settle(why);
     this.#startWaiting(nowMs);
+    this.#noteDemand(nowMs);
   }
 
   #remove(flow: Flow, waiter: Waiter): void {
@@ -435,7 +502,7 @@ export class QueueSet {
       this.#parked.delete(flow);
     }
     if (this.#counted.delete(waiter)) {
-      this.#queueLengths[waiter.queue] = this.#lengthOf(waiter.queue) - 1;
+      this.#queueLengths[waiter.queue] = this.lengthOf(waiter.queue) - 1;
     }
     this.#waitingSeats -= waiter.width;
     this.#waiting--;
@@ -467,5 +534,15 @@ export class QueueSet {
 
   #noteDemand(nowMs: number): void {
     this.#demand.set(this.#seatsInUse + this.#waitingSeats, nowMs);
+    this.#use.note(this, nowMs);
   }
+}
+
+function boundsOf(values: readonly number[]): { min: number; max: number } | undefined {
+  const [first, ...others] = values;
+  if (first === undefined) return undefined;
+  return others.reduce(
+    ({ min, max }, value) => ({ min: Math.min(min, value), max: Math.max(max, value) }),
+    { min: first, max: first },
+  );
 }

@@ -7,6 +7,7 @@
  * labels say "other", so that no client can grow the server's memory by inventing names.
  */
 import type { Metric, Registry } from "prom-client";
+import type { KeptHistogram } from "../request/metric-families.js";
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -213,5 +214,33 @@ export class HistogramFamily extends Family<HistogramCell> {
     }
     into.push({ metricName: `${this.name}_sum`, labels, value: cell.sum });
     into.push({ metricName: `${this.name}_count`, labels, value: total });
+  }
+}
+
+type CollectHistograms = (
+  set: (histogram: KeptHistogram, ...labelValues: readonly string[]) => void,
+) => void;
+
+/** Histograms whose numbers somebody else keeps; they are asked for at each scrape. */
+export class KeptHistogramFamily extends HistogramFamily {
+  readonly #collect: CollectHistograms;
+
+  constructor(
+    registry: Registry,
+    options: FamilyOptions & { readonly buckets: readonly number[] },
+    collect: CollectHistograms,
+  ) {
+    super(registry, options);
+    this.#collect = collect;
+  }
+
+  override async get(): Promise<object> {
+    this.clear();
+    this.#collect(({ counts, sum }, ...labelValues) => {
+      const cell = this.cell(...labelValues);
+      cell.counts.set(counts);
+      cell.sum = sum;
+    });
+    return await super.get();
   }
 }

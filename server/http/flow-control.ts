@@ -28,13 +28,13 @@ export interface FlowControlParts {
   readonly turns: Turns;
   /** How many seats a request takes. */
   readonly widthOf: (info: RequestInfo) => number;
-  /** Seat-seconds that a write leaves behind: its watchers have to be told. */
-  readonly workAfter: (info: RequestInfo) => number;
+  /** How many have to be told of a write. */
+  readonly watchersOf: (info: RequestInfo) => number;
   readonly metrics: Pick<Metrics, "countTermination">;
 }
 
 export function withFlowControl(parts: FlowControlParts): RequestMiddleware {
-  const { flowControl, turns, widthOf, workAfter, metrics } = parts;
+  const { flowControl, turns, widthOf, watchersOf, metrics } = parts;
   const answerTurns = toAnswerTurns(parts);
   const lookAtClock = clockWatcher(flowControl);
   return async function flowControlStep(ctx, next) {
@@ -68,7 +68,7 @@ export function withFlowControl(parts: FlowControlParts): RequestMiddleware {
     state.seats = seats;
     try {
       await next();
-      if (!isReadOnly(info)) seats.release(performance.now(), workAfter(info));
+      if (!isReadOnly(info)) seats.release(performance.now(), watchersOf(info));
     } finally {
       // Undefined when a watch has taken them over.
       state.seats?.release(performance.now());

@@ -6,6 +6,7 @@
  * The request path asks for a `RequestCells` once per kind of request and then only adds numbers.
  */
 import { collectDefaultMetrics } from "prom-client";
+import type { KeptMetricFamilies } from "../request/metric-families.js";
 import { isLongRunning, type RequestInfo } from "../request/request-info.js";
 import type { Deprecation } from "../schema/lifecycle.js";
 import {
@@ -14,6 +15,7 @@ import {
   GaugeFamily,
   type HistogramCell,
   HistogramFamily,
+  KeptHistogramFamily,
 } from "./fast-metrics.js";
 import { MetricRegistry } from "./metric-registry.js";
 
@@ -179,6 +181,11 @@ export class Metrics extends WithRegistry {
     collect: (set: (value: number, ...labelValues: readonly string[]) => void) => void,
   ): void {
     new GaugeFamily(this.registry, options, collect);
+  }
+
+  /** Histograms that another part of the server keeps. */
+  keptHistogram(...[options, collect]: Parameters<KeptMetricFamilies["keptHistogram"]>): void {
+    new KeptHistogramFamily(this.registry, options, collect);
   }
 
   /** A counter of another part of the server; keep its cells on hot paths. */

@@ -6,6 +6,12 @@ export interface FamilyOptions {
   readonly labelNames: readonly string[];
 }
 
+/** Counts by bucket, not cumulative, the last one above all bounds. */
+export interface KeptHistogram {
+  readonly counts: Float64Array;
+  readonly sum: number;
+}
+
 export interface MetricFamilies {
   counter(options: FamilyOptions): { add(count: number, ...labels: readonly string[]): void };
   histogram(options: FamilyOptions & { readonly buckets: readonly number[] }): {
@@ -15,5 +21,13 @@ export interface MetricFamilies {
   gauge(
     options: FamilyOptions,
     collect: (set: (value: number, ...labels: readonly string[]) => void) => void,
+  ): void;
+}
+
+export interface KeptMetricFamilies extends MetricFamilies {
+  /** Histograms that somebody else keeps; `collect` is called at each scrape. */
+  keptHistogram(
+    options: FamilyOptions & { readonly buckets: readonly number[] },
+    collect: (set: (histogram: KeptHistogram, ...labels: readonly string[]) => void) => void,
   ): void;
 }

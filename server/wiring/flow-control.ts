@@ -21,7 +21,7 @@ import {
   toSchemaSetting,
 } from "../flowcontrol/settings.js";
 import { Turns } from "../flowcontrol/turns.js";
-import { listWidth, watcherWork } from "../flowcontrol/width.js";
+import { listWidth } from "../flowcontrol/width.js";
 import { withFlowControl } from "../http/flow-control.js";
 import type { Metrics } from "../http/metrics.js";
 import type { DocumentHandler } from "../http/routes.js";
@@ -83,7 +83,7 @@ export function createFlowControl(options: {
       flowControl,
       turns,
       widthOf: (info) => listWidth(info, (namespace) => sizeOf(info, namespace)),
-      workAfter: (info) => watcherWork(partitionOf(options, info)?.watchers ?? 0),
+      watchersOf: (info) => partitionOf(options, info)?.watchers ?? 0,
       metrics,
     }),
     documents: dumpDocuments(flowControl),
