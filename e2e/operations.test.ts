@@ -11,6 +11,7 @@ const CONDITIONAL = new Set([
   "apiserver_audit_event_total",
   "apiserver_audit_level_total",
   "apiserver_audit_recorded_total",
+  "apiserver_audit_requests_rejected_total",
   "apiserver_audit_waiting",
   "apiserver_encryption_config_controller_automatic_reloads_total",
   "apiserver_manifest_admission_config_controller_automatic_reload_last_timestamp_seconds",

@@ -13,6 +13,7 @@ const SETTINGS = {
   mode: "batch" as AuditMode,
   bufferSize: 10_000,
   batchSizeMax: 400,
+  batchBytesMax: 0,
   waitMsMax: 0,
   throttleQps: 0,
   throttleBurst: 0,
@@ -28,7 +29,7 @@ test("S2-REQ-09: records arrive in their order, all of them before the log is cl
     Array.from({ length: 100 }, (_, id) => `${id}`),
   );
   assert.ok(sent.every((lines) => lines.length <= 7));
-  assert.deepEqual(counts, { recorded: 100, full: 0, failed: 0 });
+  assert.deepEqual(counts, { recorded: 100, full: 0, failed: 0, large: 0 });
 });
 
 test("S2-REQ-09: 1,000,000 records through a backend that stalls, fails and comes back are counted exactly", async () => {
@@ -78,6 +79,14 @@ test("a batch waits for more up to its time, and goes at once when it is full", 
   assert.deepEqual(sent.at(-1), ["2", "3", "4"]);
 });
 
+test("a batch is no larger than its bound on bytes, unless a single record is", async () => {
+  const { batch, sent } = openBatch({ batchBytesMax: 10 });
+  for (const line of ["aaaa", "bbbb", "cccc", "d".repeat(30), "e"]) void batch.write(line);
+  await batch[Symbol.asyncDispose]();
+
+  assert.deepEqual(sent, [["aaaa", "bbbb"], ["cccc"], ["d".repeat(30)], ["e"]]);
+});
+
 test("calls are throttled: a burst at once, then so many a second", async () => {
   const clock = new ManualClock();
   const { batch, sent } = openBatch({ batchSizeMax: 1, throttleQps: 10, throttleBurst: 2 }, clock);
@@ -124,7 +133,7 @@ test("a file is turned over at its bound, old ones are compressed, and removed b
 
 function openBatch(settings: Partial<typeof SETTINGS>, clock = systemClock as ManualClock) {
   const sent: string[][] = [];
-  const counts = { recorded: 0, full: 0, failed: 0 };
+  const counts = { recorded: 0, full: 0, failed: 0, large: 0 };
   const failures: unknown[] = [];
   const state = { isFailing: false, isStalled: false };
   const backend: AuditBackend = {

@@ -27,6 +27,8 @@ export interface BatchSettings {
   /** Events that may wait. */
   readonly bufferSize: number;
   readonly batchSizeMax: number;
+  /** Of a batch's lines together; a batch has at least one. 0 = no bound. */
+  readonly batchBytesMax: number;
   /** How long a batch waits for more. */
   readonly waitMsMax: number;
   /** Batches a second, and how many may go at once after a rest; 0 = as many as there are. */
@@ -34,12 +36,15 @@ export interface BatchSettings {
   readonly throttleBurst: number;
 }
 
+/** full: the buffer had no room; failed: the backend did not take it; large: it was larger than allowed. */
+export type AuditOutcome = "recorded" | "full" | "failed" | "large";
+
 export interface AuditBatchOptions {
   readonly backend: AuditBackend;
   readonly settings: BatchSettings;
   readonly clock: Clock;
   /** Told once of each event what became of it. */
-  readonly onOutcome: (outcome: "recorded" | "full" | "failed", events: number) => void;
+  readonly onOutcome: (outcome: AuditOutcome, events: number) => void;
   /** Told of the first failure after a success. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -95,6 +100,11 @@ export class AuditBatch implements AsyncDisposable {
     return new Promise((settle) => this.#add({ line, settle }));
   }
 
+  /** Counts an event that is too large to be handed over. */
+  drop(): void {
+    this.#options.onOutcome("large", 1);
+  }
+
   /** Resolves when everything is handed over. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { backend, clock } = this.#options;
@@ -119,11 +129,24 @@ export class AuditBatch implements AsyncDisposable {
     while (this.#waiting.length > 0) {
       if (settings.mode === "batch") await this.#gather();
       await this.#takeToken();
-      const batch = this.#waiting.slice(0, settings.batchSizeMax);
+      const batch = this.#waiting.slice(0, this.#batchLength());
       this.#waiting = this.#waiting.slice(batch.length);
       await this.#handOver(batch);
     }
     this.#sending = undefined;
+  }
+
+  /** How many of those that wait go together. */
+  #batchLength(): number {
+    const { batchSizeMax, batchBytesMax } = this.#options.settings;
+    const most = Math.min(batchSizeMax, this.#waiting.length);
+    if (batchBytesMax === 0) return most;
+    let bytes = 0;
+    for (let length = 0; length < most; length++) {
+      bytes += Buffer.byteLength(this.#waiting[length]?.line ?? "");
+      if (bytes > batchBytesMax) return Math.max(1, length);
+    }
+    return most;
   }
 
   async #handOver(batch: readonly Entry[]): Promise<void> {

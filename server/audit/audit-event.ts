@@ -3,6 +3,7 @@
  * where, why it was decided so, and what became of it (S2-REQ-09). In the form of the existing API's
  * `Event` of the group audit, at its level `Metadata`: no bodies, so nothing secret.
  */
+import { isIP } from "node:net";
 import type { Naming } from "../api/naming.js";
 import type { Status } from "../api/status.js";
 import type { RequestInfo } from "../request/request-info.js";
@@ -10,6 +11,9 @@ import { recordedUri } from "../request/shown-uri.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { Deprecation } from "../schema/lifecycle.js";
 import type { AuditLevel, AuditStage } from "./policy.js";
+
+/** Upstream's. */
+const USER_AGENT_CHARS_MAX = 1024;
 
 export interface AuditedRequest {
   readonly auditId: string;
@@ -24,7 +28,12 @@ export interface AuditedRequest {
   readonly user: UserInfo | undefined;
   /** As whom. */
   readonly impersonated: UserInfo | undefined;
+  /** The verb that allowed it, under constrained impersonation; "" otherwise. */
+  readonly impersonationConstraint: string;
   readonly remoteAddress: string;
+  /** What proxies say of where the request came from: X-Forwarded-For and X-Real-Ip, as sent. */
+  readonly forwardedFor: string;
+  readonly realIp: string;
   readonly userAgent: string;
   readonly code: number;
   /** The Status that the request was refused with. */
@@ -47,7 +56,7 @@ export function toAuditEvent(
   level: AuditLevel,
   request: AuditedRequest,
 ): Record<string, unknown> {
-  const { info, user, impersonated } = request;
+  const { info, user, impersonated, impersonationConstraint } = request;
   const annotations = toAnnotations(groupDomain, request);
   return {
     kind: "Event",
@@ -59,8 +68,9 @@ export function toAuditEvent(
     verb: info?.verb || request.method.toLowerCase(),
     user: user === undefined ? {} : toUser(user),
     ...(impersonated !== undefined && { impersonatedUser: toUser(impersonated) }),
-    sourceIPs: request.remoteAddress === "" ? [] : [request.remoteAddress],
-    ...(request.userAgent !== "" && { userAgent: request.userAgent }),
+    ...(impersonationConstraint !== "" && { authenticationMetadata: { impersonationConstraint } }),
+    sourceIPs: sourcesOf(request),
+    ...(request.userAgent !== "" && { userAgent: shortened(request.userAgent) }),
     ...(info?.isResourceRequest === true && { objectRef: toReference(info, request.createdName) }),
     ...(stage !== "RequestReceived" && { responseStatus: toStatus(level, request) }),
     requestReceivedTimestamp: toMicroTime(request.receivedAtMs),
@@ -98,6 +108,22 @@ function toAnnotations(
     }),
     ...Object.fromEntries(annotations ?? []),
   };
+}
+
+/** First whom proxies name, which anybody can make up, and the sender itself last. */
+function sourcesOf({ forwardedFor, realIp, remoteAddress }: AuditedRequest): readonly string[] {
+  const sources = forwardedFor
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => isIP(part) !== 0);
+  if (isIP(realIp) !== 0 && !sources.includes(realIp)) sources.push(realIp);
+  if (remoteAddress !== "" && sources.at(-1) !== remoteAddress) sources.push(remoteAddress);
+  return sources;
+}
+
+function shortened(userAgent: string): string {
+  if (userAgent.length <= USER_AGENT_CHARS_MAX) return userAgent;
+  return `${userAgent.slice(0, USER_AGENT_CHARS_MAX)}...TRUNCATED`;
 }
 
 function toUser({ name, uid, groups, extra }: UserInfo): Record<string, unknown> {

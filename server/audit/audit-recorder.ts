@@ -9,12 +9,12 @@ import type { UserInfo } from "../request/user-info.js";
 import type { AuditBatch } from "./audit-batch.js";
 import { type AuditedRequest, toAuditEvent } from "./audit-event.js";
 import { ruleFor } from "./evaluate-policy.js";
-import type { AuditPolicy, AuditRule, AuditStage } from "./policy.js";
+import type { AuditLevel, AuditPolicy, AuditRule, AuditStage } from "./policy.js";
 
 /** A backend with what it bounds. */
 export interface AuditOutlet {
   readonly batch: AuditBatch;
-  /** Of one record; larger ones lose their objects. 0 = no bound. */
+  /** Of one record; larger ones lose their objects, and what is still too large is dropped. 0 = no bound. */
   readonly eventBytesMax: number;
 }
 
@@ -22,8 +22,12 @@ export interface AuditRecorderOptions {
   readonly naming: Naming;
   readonly policy: AuditPolicy;
   readonly outlets: readonly AuditOutlet[];
+  /** Told of each request, once: at which level it is recorded, if at all. */
+  readonly onRequest: (level: AuditLevel) => void;
   /** Told of each record, once, whatever becomes of it. */
-  readonly onEvent: (level: AuditRule["level"]) => void;
+  readonly onEvent: () => void;
+  /** Told of each request that is refused as it cannot be recorded. */
+  readonly onRejected: () => void;
 }
 
 /** Bodies and answers as JSON text; undefined = the level does not ask for them, or there is none. */
@@ -48,9 +52,19 @@ export class AuditRecorder implements AsyncDisposable {
     this.#policy = policy;
   }
 
-  /** The rule for a request; undefined = it is not recorded. */
+  get naming(): Naming {
+    return this.#options.naming;
+  }
+
+  /** The rule for a request, asked for once; undefined = it is not recorded. */
   ruleFor(user: UserInfo | undefined, info: RequestInfo | undefined): AuditRule | undefined {
-    return ruleFor(this.#policy, user, info);
+    const rule = ruleFor(this.#policy, user, info);
+    this.#options.onRequest(rule?.level ?? "None");
+    return rule;
+  }
+
+  noteRejected(): void {
+    this.#options.onRejected();
   }
 
   /** Whether a request waits for its records, or is refused when its first one cannot be made. */
@@ -67,13 +81,18 @@ export class AuditRecorder implements AsyncDisposable {
   ): Promise<boolean> | undefined {
     if (rule.omitStages.has(stage)) return undefined;
     const { naming, outlets, onEvent } = this.#options;
-    onEvent(rule.level);
+    onEvent();
     const metadata = toAuditEvent(naming, stage, rule.level, request);
     const objects = stage === "RequestReceived" ? NO_OBJECTS : objectsOf(rule, capture);
     const truncated = `audit.${naming.groupDomain}/truncated`;
     const waits: Promise<boolean>[] = [];
     for (const { batch, eventBytesMax } of outlets) {
-      const wait = batch.write(lineOf(metadata, objects, eventBytesMax, truncated));
+      const line = lineOf(metadata, objects, eventBytesMax, truncated);
+      if (line === undefined) {
+        batch.drop();
+        continue;
+      }
+      const wait = batch.write(line);
       if (wait !== undefined) waits.push(wait);
     }
     if (waits.length === 0) return undefined;
@@ -119,20 +138,22 @@ function withoutManagedFields(text: string): string {
   return JSON.stringify(object);
 }
 
-/** The objects go in as they are: their numbers keep their digits. */
+/** The objects go in as they are: their numbers keep their digits. Undefined = too large without them. */
 function lineOf(
   metadata: Readonly<Record<string, unknown>>,
   { request, response }: Objects,
   bytesMax: number,
   truncatedAnnotation: string,
-): string {
+): string | undefined {
   const start = JSON.stringify(metadata);
   const parts = [
     request === undefined ? "" : `,"requestObject":${request}`,
     response === undefined ? "" : `,"responseObject":${response}`,
   ].join("");
   const line = `${start.slice(0, -1)}${parts}}`;
-  if (bytesMax === 0 || parts === "" || Buffer.byteLength(line) <= bytesMax) return line;
+  const fits = (text: string) => bytesMax === 0 || Buffer.byteLength(text) <= bytesMax;
+  if (fits(line)) return line;
   const annotations = { ...(metadata.annotations as object), [truncatedAnnotation]: "true" };
-  return JSON.stringify({ ...metadata, annotations });
+  const shorter = JSON.stringify({ ...metadata, annotations });
+  return fits(shorter) ? shorter : undefined;
 }

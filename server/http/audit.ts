@@ -10,9 +10,10 @@ import type { AuditRule, AuditStage } from "../audit/policy.js";
 import { AuditCapture } from "../request/audit-capture.js";
 import { isLongRunning } from "../request/request-info.js";
 import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
+import { latencyNotes } from "./latency-notes.js";
 import { onResponseEnd } from "./response-end.js";
 
-type Recorder = Pick<AuditRecorder, "ruleFor" | "record" | "isStrict">;
+type Recorder = Pick<AuditRecorder, "naming" | "ruleFor" | "record" | "isStrict" | "noteRejected">;
 
 export interface AuditSteps {
   /** Around everything: records what became of the request. */
@@ -26,9 +27,19 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
   const rules = new WeakMap<RequestState, AuditRule | "none">();
   const record = (ctx: RequestContext, stage: AuditStage) => {
     const { state } = ctx;
-    // Who was not let in has no rule yet: it is recorded as nobody.
-    const rule = rules.get(state) ?? recorder.ruleFor(undefined, state.infoIfKnown);
-    if (rule === undefined || rule === "none") return;
+    let rule = rules.get(state);
+    if (rule === undefined) {
+      // Who was not let in has no rule yet: it is recorded as nobody.
+      rule = recorder.ruleFor(undefined, state.infoIfKnown) ?? "none";
+      rules.set(state, rule);
+    }
+    if (rule === "none") return;
+    if (stage === "ResponseComplete" && state.audit !== undefined) {
+      const notes = latencyNotes(recorder.naming, state, performance.now());
+      for (const [key, value] of Object.entries(notes ?? {})) {
+        state.audit.annotations.set(key, value);
+      }
+    }
     // Nobody waits for the records of an answer that is on its way.
     void recorder.record(rule, stage, describe(ctx), state.audit);
   };
@@ -56,7 +67,10 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
         const span = state.trace?.begin("audit");
         const isRecorded = await wait;
         span?.end();
-        if (!isRecorded && recorder.isStrict) throw internalError("failed to store audit event");
+        if (!isRecorded && recorder.isStrict) {
+          recorder.noteRejected();
+          throw internalError("failed to store audit event");
+        }
       }
       await next();
     },
@@ -75,7 +89,10 @@ function describe(ctx: RequestContext): AuditedRequest {
     method: ctx.method,
     user: state.impersonator ?? user,
     impersonated: state.impersonator === undefined ? undefined : user,
+    impersonationConstraint: state.impersonationConstraint,
     remoteAddress: ctx.req.socket?.remoteAddress ?? "",
+    forwardedFor: String(ctx.headers["x-forwarded-for"] ?? ""),
+    realIp: String(ctx.headers["x-real-ip"] ?? ""),
     userAgent: ctx.headers["user-agent"] ?? "",
     code: ctx.respond === false ? ctx.res.statusCode : ctx.status,
     failure: state.failure,

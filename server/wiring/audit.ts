@@ -34,6 +34,7 @@ export async function openAudit(
 ): Promise<Audit | undefined> {
   const { auditLogPath, auditWebhookConfigFile, auditPolicyFile, naming } = config;
   if (auditLogPath === "" && auditWebhookConfigFile === "") return undefined;
+  checkVersions(config);
   return await openAll(async (opened) => {
     const policy =
       auditPolicyFile === ""
@@ -49,18 +50,24 @@ export async function openAudit(
     });
     const levels = metrics.counter({
       name: "apiserver_audit_level_total",
-      help: "Audit records by level.",
+      help: "Requests by the level at which they are recorded.",
       labelNames: ["level"],
     });
+    const rejected = metrics.counter({
+      name: "apiserver_audit_requests_rejected_total",
+      help: "Requests that were refused as they could not be recorded.",
+      labelNames: [],
+    });
+    // There from the start, so that the first one shows as a change.
+    rejected.add(0);
     const recorder = opened.use(
       new AuditRecorder({
         naming,
         policy,
         outlets,
-        onEvent(level) {
-          events.add(1);
-          levels.add(1, level);
-        },
+        onRequest: (level) => levels.add(1, level),
+        onEvent: () => events.add(1),
+        onRejected: () => rejected.add(1),
       }),
     );
     return {
@@ -157,9 +164,10 @@ function fileSettings(config: Config): BatchSettings {
     mode: config.auditLogMode as BatchSettings["mode"],
     bufferSize: config.auditLogBatchBufferSize,
     batchSizeMax: config.auditLogBatchMaxSize,
-    waitMsMax: 0,
-    throttleQps: 0,
-    throttleBurst: 0,
+    batchBytesMax: config.auditLogTruncateEnabled ? config.auditLogTruncateMaxBatchSize : 0,
+    waitMsMax: config.auditLogBatchMaxWaitMs,
+    throttleQps: config.auditLogBatchThrottleEnable ? config.auditLogBatchThrottleQps : 0,
+    throttleBurst: config.auditLogBatchThrottleBurst,
   };
 }
 
@@ -168,19 +176,46 @@ function webhookSettings(config: Config): BatchSettings {
     mode: config.auditWebhookMode as BatchSettings["mode"],
     bufferSize: config.auditWebhookBatchBufferSize,
     batchSizeMax: config.auditWebhookBatchMaxSize,
+    batchBytesMax: config.auditWebhookTruncateEnabled ? config.auditWebhookTruncateMaxBatchSize : 0,
     waitMsMax: config.auditWebhookBatchMaxWaitMs,
     throttleQps: config.auditWebhookBatchThrottleEnable ? config.auditWebhookBatchThrottleQps : 0,
     throttleBurst: config.auditWebhookBatchThrottleBurst,
   };
 }
 
+/** The bound on a record. @throws {Error} one that no call has room for */
 function truncation(config: Config, backend: "log" | "webhook"): number {
-  const isOn =
-    backend === "log" ? config.auditLogTruncateEnabled : config.auditWebhookTruncateEnabled;
+  const [isOn, eventBytes, batchBytes] =
+    backend === "log"
+      ? [
+          config.auditLogTruncateEnabled,
+          config.auditLogTruncateMaxEventSize,
+          config.auditLogTruncateMaxBatchSize,
+        ]
+      : [
+          config.auditWebhookTruncateEnabled,
+          config.auditWebhookTruncateMaxEventSize,
+          config.auditWebhookTruncateMaxBatchSize,
+        ];
   if (!isOn) return 0;
-  return backend === "log"
-    ? config.auditLogTruncateMaxEventSize
-    : config.auditWebhookTruncateMaxEventSize;
+  if (eventBytes > batchBytes) {
+    const flag = `--audit-${backend}-truncate-max-`;
+    throw new Error(`${flag}event-size: must not be larger than ${flag}batch-size`);
+  }
+  return eventBytes;
+}
+
+/** @throws {Error} another version than the one that there is */
+function checkVersions({ auditLogVersion, auditWebhookVersion, naming }: Config): void {
+  const only = `audit.${naming.groupDomain}/v1`;
+  for (const [backend, version] of [
+    ["log", auditLogVersion],
+    ["webhook", auditWebhookVersion],
+  ]) {
+    if (version !== "" && version !== only) {
+      throw new Error(`--audit-${backend}-version: ${JSON.stringify(version)} is not ${only}`);
+    }
+  }
 }
 
 function followPolicy(

@@ -1,16 +1,17 @@
-/** What a namespace's labels say about its pods: which standard is enforced, which one warned about. */
+/** What a namespace's labels say about its pods: which standard is enforced, noted in audit records, and warned about. */
 import { invalidValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import { LEVELS, type Level, type Standard } from "./standards.js";
 
 export interface NamespacePolicy {
   readonly enforce: Standard;
+  readonly audit: Standard;
   readonly warn: Standard;
 }
 
 export interface ParsedPolicy {
   readonly policy: NamespacePolicy;
-  /** Labels that make no sense; for them the strictest is enforced and nothing warned about. */
+  /** Labels that make no sense; for them the strictest is enforced, nothing noted or warned about. */
   readonly errors: readonly FieldError[];
 }
 
@@ -41,7 +42,6 @@ export function parsePolicy(
     return { level, minor: match === null ? Number.POSITIVE_INFINITY : Number(match[1]) };
   };
   const enforce = standard("enforce", "restricted");
-  // Nothing is audited here, but a label has to be one.
-  standard("audit", "privileged");
-  return { policy: { enforce, warn: standard("warn", "privileged") }, errors };
+  const audit = standard("audit", "privileged");
+  return { policy: { enforce, audit, warn: standard("warn", "privileged") }, errors };
 }

@@ -99,6 +99,50 @@ const HARDENED = {
   },
 };
 
+/** What the audit record of a create gets. */
+async function notesOf(group: string, resource: string, value: JsonObject, namespace: string) {
+  const notes: Record<string, string> = {};
+  const annotate = (key: string, text: string) => {
+    notes[key] = text;
+  };
+  const served = harness.resource(group, "v1", resource);
+  const options = { ...writeOptions(), remarks: { annotate } };
+  await createObject(
+    registry,
+    { resource: served, namespace, input: inputOf(value), options },
+    noSignal,
+  ).catch(() => {});
+  return notes;
+}
+
+test("S2-REQ-09: audit records say which standard was enforced and which one would have been violated", async () => {
+  const prefix = "pod-security.kubernetes.io";
+  await createNamespace("noted", {
+    [`${prefix}/enforce`]: "baseline",
+    [`${prefix}/enforce-version`]: "v1.30",
+    [`${prefix}/audit`]: "restricted",
+  });
+  const enforced = { [`${prefix}/enforce-policy`]: "baseline:v1.30" };
+
+  const plain = await notesOf("", "pods", pod("plain"), "noted");
+  const { [`${prefix}/audit-violations`]: violations = "", ...others } = plain;
+  assert.deepEqual(others, enforced);
+  assert.match(
+    violations,
+    /^would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false \(/,
+  );
+  const refused = await notesOf("", "pods", pod("host", { hostNetwork: true }), "noted");
+  assert.equal(refused[`${prefix}/enforce-policy`], "baseline:v1.30");
+  assert.match(refused[`${prefix}/audit-violations`] ?? "", /host namespaces/);
+  assert.deepEqual(await notesOf("", "pods", pod("any"), "open"), {
+    [`${prefix}/enforce-policy`]: "privileged:latest",
+  });
+  // What makes pods is not refused, so nothing is enforced, but said.
+  const template = { metadata: { name: "t" }, template: { spec: pod("t").spec as JsonObject } };
+  const made = await notesOf("", "podtemplates", template, "noted");
+  assert.deepEqual(Object.keys(made), [`${prefix}/audit-violations`]);
+});
+
 test("baseline: each way out of a container has its words", () => {
   const context = (securityContext: object) => findings("baseline", { securityContext });
   const ofSpec = (spec: PodSpec) => findings("baseline", {}, spec);

@@ -1,6 +1,7 @@
 /**
  * PodSecurity: pods have to meet the standard that their namespace's labels name. Those that enforce
- * refuse pods; those that warn tell whoever writes pods, or things that make pods, what would not do.
+ * refuse pods; those that warn tell whoever writes pods, or things that make pods, what would not do;
+ * those that audit say it in the audit record.
  * A namespace that gets stricter tells which of its pods would not be let in any more.
  */
 import type { ApiObject } from "../../api/meta.js";
@@ -96,29 +97,56 @@ export class PodSecurity implements AdmissionPlugin {
 
   #checkPod(attributes: AdmissionAttributes, pod: ApiObject): void {
     const { namespace, oldObject } = attributes;
-    const { enforce, warn } = this.#policyOf(namespace);
-    if (enforce.level === "privileged" && warn.level === "privileged") return;
+    const { policy, errors } = this.#parsedPolicyOf(namespace);
+    const { enforce } = policy;
+    if (errors.length === 0 && isPrivileged(policy)) {
+      this.#note(attributes, "enforce-policy", formatStandard(enforce));
+      return;
+    }
     if (oldObject !== undefined && !isSignificant(specOf(pod), specOf(oldObject))) return;
     const parts = this.#partsOf(pod);
+    this.#note(attributes, "enforce-policy", formatStandard(enforce));
+    this.#noteViolations(attributes, { policy, errors }, parts);
     const findings = evaluatePod(enforce, parts);
     if (findings.length > 0) {
       const standard = JSON.stringify(formatStandard(enforce));
       throw refuse(attributes, `violates PodSecurity ${standard}: ${describeFindings(findings)}`);
     }
-    warnOf(attributes, warn, parts);
+    warnOf(attributes, policy.warn, parts);
   }
 
   /** Whoever writes a template hears at once what its pods would come to. */
   #checkTemplate(attributes: AdmissionAttributes, object: ApiObject): void {
-    const { warn } = this.#policyOf(attributes.namespace);
-    if (warn.level === "privileged") return;
+    const { policy, errors } = this.#parsedPolicyOf(attributes.namespace);
+    const { audit, warn } = policy;
+    if (audit.level === "privileged" && warn.level === "privileged") return;
     const { group, resource } = attributes.resource;
     let template: unknown = object;
     for (const field of TEMPLATES.get(`${group}/${resource}`) ?? []) {
       template = (template as Record<string, unknown> | undefined)?.[field];
     }
     if (template === undefined || template === null) return;
-    warnOf(attributes, warn, this.#partsOf(template));
+    const parts = this.#partsOf(template);
+    this.#noteViolations(attributes, { policy, errors }, parts);
+    warnOf(attributes, warn, parts);
+  }
+
+  /** For the audit record, under upstream's keys. */
+  #note(attributes: AdmissionAttributes, key: string, text: string): void {
+    attributes.annotate?.(`pod-security.${this.#naming.labelDomain}/${key}`, text);
+  }
+
+  #noteViolations(
+    attributes: AdmissionAttributes,
+    { policy: { audit }, errors }: ParsedPolicy,
+    parts: PodParts,
+  ): void {
+    if (errors.length > 0) {
+      const text = errors.map(({ field, message }) => `${field}: ${message}`).join(", ");
+      this.#note(attributes, "error", `failed to parse policy: ${text}`);
+    }
+    const text = describeViolations(audit, parts);
+    if (text !== undefined) this.#note(attributes, "audit-violations", text);
   }
 
   #warnOfPods({ warn }: AdmissionAttributes, namespace: string, enforce: Standard): void {
@@ -150,9 +178,8 @@ export class PodSecurity implements AdmissionPlugin {
     for (const line of lines.sort()) warn(line);
   }
 
-  #policyOf(namespace: string): NamespacePolicy {
-    const labels = this.#view.partition("core/namespaces").get(namespace)?.labels ?? {};
-    return this.#parse(labels).policy;
+  #parsedPolicyOf(namespace: string): ParsedPolicy {
+    return this.#parse(this.#view.partition("core/namespaces").get(namespace)?.labels ?? {});
   }
 
   #parse(labels: Readonly<Record<string, string>> = {}): ParsedPolicy {
@@ -174,10 +201,21 @@ export class PodSecurity implements AdmissionPlugin {
 }
 
 function warnOf({ warn }: AdmissionAttributes, standard: Standard, parts: PodParts): void {
+  const text = describeViolations(standard, parts);
+  if (text !== undefined) warn(text);
+}
+
+/** Undefined where there are none. */
+function describeViolations(standard: Standard, parts: PodParts): string | undefined {
+  if (standard.level === "privileged") return undefined;
   const findings = evaluatePod(standard, parts);
-  if (findings.length === 0) return;
+  if (findings.length === 0) return undefined;
   const text = JSON.stringify(formatStandard(standard));
-  warn(`would violate PodSecurity ${text}: ${describeFindings(findings)}`);
+  return `would violate PodSecurity ${text}: ${describeFindings(findings)}`;
+}
+
+function isPrivileged({ enforce, audit, warn }: NamespacePolicy): boolean {
+  return [enforce, audit, warn].every(({ level }) => level === "privileged");
 }
 
 function specOf({ spec }: ApiObject): PodSpec {

@@ -22,6 +22,7 @@ import { PrivilegedGroupsAuthorizer } from "../../authz/privileged-groups.js";
 import type { RequestMiddleware } from "../../request/request-state.js";
 import { MASTERS_GROUP } from "../../request/user-info.js";
 import { createApplication } from "../application.js";
+import type { AuditSteps } from "../audit.js";
 import { ensureServingCertificates, type Identity, type OwnCertificates } from "../certificates.js";
 import { Health } from "../health.js";
 import { InFlightLimits } from "../in-flight.js";
@@ -61,6 +62,7 @@ export interface FrontOptions {
   /** PEM: named to clients in the handshake besides our own. */
   readonly otherAuthorities?: string;
   readonly authorizer?: Authorizer;
+  readonly audit?: AuditSteps;
   readonly beforeAuthentication?: readonly RequestMiddleware[];
   readonly beforeAuthorization?: readonly RequestMiddleware[];
 }
@@ -142,6 +144,7 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
     ...(options.beforeAuthorization !== undefined && {
       beforeAuthorization: options.beforeAuthorization,
     }),
+    audit: options.audit,
     inFlightLimits,
     requestTimeoutMs,
     isServed: () => true,

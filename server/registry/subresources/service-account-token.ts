@@ -68,6 +68,9 @@ export function serviceAccountToken(issuer: TokenIssuer): ResourceAction {
         audiences,
         lifetimeSeconds,
       });
+      const { labelDomain } = registry.naming;
+      const key = `authentication.${labelDomain}/issued-credential-id`;
+      request.options.remarks?.annotate?.(key, issued.credentialId);
       return answer(request.resource, {
         ...object,
         metadata: {

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { systemClock } from "../../storage/base/clock.js";
+import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
+import { AuditCapture } from "../request/audit-capture.js";
+import { parseRequestInfo } from "../request/request-info.js";
+import { createUser } from "../request/user-info.js";
+import { AuditBatch } from "./audit-batch.js";
+import type { AuditedRequest } from "./audit-event.js";
+import { AuditRecorder } from "./audit-recorder.js";
+import { parseAuditPolicy } from "./policy.js";
+
+const naming = createNaming(DEFAULT_VENDOR);
+const MAPS = "/api/v1/namespaces/shop/configmaps";
+const jane = createUser({ name: "jane" });
+
+/** Backends with these bounds on a record. */
+function openRecorder(rules: string, ...bounds: readonly number[]) {
+  const policy = parseAuditPolicy(
+    `apiVersion: audit.${naming.groupDomain}/v1\nkind: Policy\nrules: ${rules}`,
+    naming,
+  );
+  const levels: string[] = [];
+  const opened = bounds.map((eventBytesMax) => {
+    const lines: string[] = [];
+    const outcomes: string[] = [];
+    const batch = new AuditBatch({
+      backend: {
+        name: "test",
+        send: async (sent) => void lines.push(...sent),
+        async [Symbol.asyncDispose]() {},
+      },
+      settings: {
+        mode: "blocking",
+        bufferSize: 100,
+        batchSizeMax: 10,
+        batchBytesMax: 0,
+        waitMsMax: 0,
+        throttleQps: 0,
+        throttleBurst: 0,
+      },
+      clock: systemClock,
+      onOutcome: (outcome) => void outcomes.push(outcome),
+      onFailure: (error) => assert.fail(String(error)),
+    });
+    return { batch, eventBytesMax, lines, outcomes };
+  });
+  const recorder = new AuditRecorder({
+    naming,
+    policy,
+    outlets: opened,
+    onRequest: (level) => void levels.push(level),
+    onEvent() {},
+    onRejected() {},
+  });
+  return { recorder, opened, levels };
+}
+
+function audited(method: string, path: string, more: Partial<AuditedRequest> = {}): AuditedRequest {
+  return {
+    auditId: "1",
+    info: parseRequestInfo(method, path),
+    createdName: "",
+    uri: path,
+    method,
+    user: jane,
+    impersonated: undefined,
+    impersonationConstraint: "",
+    remoteAddress: "10.0.0.1",
+    forwardedFor: "",
+    realIp: "",
+    userAgent: "",
+    code: 200,
+    failure: undefined,
+    reason: "",
+    isAllowed: true,
+    deprecation: undefined,
+    annotations: undefined,
+    receivedAtMs: 0,
+    stageAtMs: 1,
+    ...more,
+  };
+}
+
+test("S2-REQ-09: a record that is too large loses its objects and says so, for the backend alone whose bound it breaks", async () => {
+  const { recorder, opened } = openRecorder("[{level: RequestResponse}]", 0, 1_000, 100);
+  const request = audited("POST", MAPS, { annotations: new Map([["a", "b"]]) });
+  const rule = recorder.ruleFor(jane, request.info);
+  assert.ok(rule !== undefined);
+  const capture = new AuditCapture({ request: true, response: true });
+  const text = JSON.stringify({ data: { large: "x".repeat(2_000) } });
+  capture.takeRequest(() => text);
+  capture.takeResponse(() => text);
+
+  const isRecorded = await recorder.record(rule, "ResponseComplete", request, capture);
+
+  const [whole, cut, none] = opened.map(({ lines }) =>
+    lines.map((line) => JSON.parse(line) as Record<string, unknown>),
+  );
+  assert.deepEqual(whole?.[0]?.requestObject, JSON.parse(text));
+  assert.equal(whole?.[0]?.responseObject === undefined, false);
+  const truncated = `audit.${naming.groupDomain}/truncated`;
+  assert.ok(!Object.hasOwn(whole?.[0]?.annotations ?? {}, truncated));
+  const { requestObject, responseObject, annotations } = cut?.[0] ?? {};
+  assert.deepEqual([requestObject, responseObject], [undefined, undefined]);
+  assert.deepEqual(annotations, { ...(whole?.[0]?.annotations as object), [truncated]: "true" });
+  // Without its objects it is still too large for the last one: it is dropped, and counted.
+  assert.deepEqual([none, opened[2]?.outcomes], [[], ["large"]]);
+  assert.equal(isRecorded, true, "nobody waits for what is dropped by its size");
+});
+
+test("each request counts once at its level, whatever its stages, and those that are not recorded as well", () => {
+  const { recorder, levels } = openRecorder(
+    '[{level: Metadata, resources: [{group: "", resources: [configmaps]}]}, {level: None}]',
+    0,
+  );
+  const request = audited("GET", MAPS);
+  const rule = recorder.ruleFor(jane, request.info);
+  assert.ok(rule !== undefined);
+  for (const stage of ["RequestReceived", "ResponseStarted", "ResponseComplete"] as const) {
+    void recorder.record(rule, stage, request, undefined);
+  }
+  recorder.ruleFor(jane, parseRequestInfo("GET", "/version"));
+
+  assert.deepEqual(levels, ["Metadata", "None"]);
+});
+
+test("a record says by which verb somebody was impersonated, from where, and no more of a client's name than it should", async () => {
+  const { recorder, opened } = openRecorder("[{level: Metadata}]", 0);
+  const request = audited("GET", MAPS, {
+    impersonated: createUser({ name: "john" }),
+    impersonationConstraint: "impersonate:user-info",
+    forwardedFor: "192.0.2.7, nonsense,2001:db8::1",
+    realIp: "192.0.2.8",
+    userAgent: "u".repeat(2_000),
+  });
+  const rule = recorder.ruleFor(jane, request.info);
+  assert.ok(rule !== undefined);
+
+  await recorder.record(rule, "ResponseComplete", request, undefined);
+
+  const [line = ""] = opened[0]?.lines ?? [];
+  const { authenticationMetadata, sourceIPs, userAgent } = JSON.parse(line);
+  assert.deepEqual(
+    { authenticationMetadata, sourceIPs, userAgent },
+    {
+      authenticationMetadata: { impersonationConstraint: "impersonate:user-info" },
+      sourceIPs: ["192.0.2.7", "2001:db8::1", "192.0.2.8", "10.0.0.1"],
+      userAgent: `${"u".repeat(1_024)}...TRUNCATED`,
+    },
+  );
+});

@@ -1,0 +1,69 @@
+/**
+ * Latency notes: where the time of a slow request went, as annotations of its last audit record, under
+ * upstream's keys. What a request waited for is known from its trace, also where it is not exported.
+ *
+ * Upstream's keys for decoding, transforming and serializing the answer have no counterpart: answers are
+ * the bytes of the view.
+ */
+import type { Naming } from "../api/naming.js";
+import type { RequestState } from "../request/request-state.js";
+import { RequestTrace, type Step } from "../tracing/request-trace.js";
+
+/** Upstream's: faster requests are not annotated. */
+const THRESHOLD_MS = 500;
+
+/** Steps by the end of their key. What is within another one of the same key counts once. */
+const KEYS: readonly [key: string, isMeant: (name: string) => boolean][] = [
+  ["authentication", (name) => name === "authentication"],
+  [
+    "authorization",
+    (name) => name === "authorization" || name === "Call SubjectAccessReview webhook",
+  ],
+  ["apf-queue-wait", (name) => name === "priorityandfairness"],
+  ["mutating-webhook", (name) => name === "Call mutating webhook"],
+  ["validating-webhook", (name) => name === "Call validating webhook"],
+  ["etcd", (name) => name === "freshness" || name === "commit" || name.startsWith("etcdserverpb.")],
+  ["response-write", (name) => name === "write response"],
+];
+/** Calls that are made at once: the longest is what the request waited for. */
+const PARALLEL: ReadonlySet<string> = new Set(["validating-webhook"]);
+
+/** Undefined for a request that was fast. */
+export function latencyNotes(
+  { groupDomain }: Naming,
+  { trace, receivedAtMs }: Pick<RequestState, "trace" | "receivedAtMs">,
+  nowMs: number,
+): Readonly<Record<string, string>> | undefined {
+  const totalMs = nowMs - receivedAtMs;
+  if (totalMs <= THRESHOLD_MS) return undefined;
+  const prefix = `apiserver.latency.${groupDomain}`;
+  const notes: Record<string, string> = {};
+  const steps = trace instanceof RequestTrace ? trace.steps : [];
+  for (const [key, isMeant] of KEYS) {
+    const took = steps
+      .filter((step) => isMeant(step.name) && !isWithin(step, isMeant))
+      .map(({ startMs, endMs = nowMs }) => endMs - startMs);
+    const ms = PARALLEL.has(key)
+      ? Math.max(0, ...took)
+      : took.reduce((sum, duration) => sum + duration, 0);
+    if (ms > 0) notes[`${prefix}/${key}`] = durationText(ms);
+  }
+  notes[`${prefix}/total`] = durationText(totalMs);
+  return notes;
+}
+
+function isWithin({ parent }: Step, isMeant: (name: string) => boolean): boolean {
+  return parent !== undefined && (isMeant(parent.name) || isWithin(parent, isMeant));
+}
+
+/** As Go writes durations: "3m2.5s", "1.25s", "12.5ms", "3.056µs". */
+export function durationText(ms: number): string {
+  const rounded = (value: number) => String(Number(value.toFixed(6)));
+  if (ms < 1) return `${rounded(Math.round(ms * 1e6) / 1e3)}µs`;
+  if (ms < 1_000) return `${rounded(ms)}ms`;
+  const minutes = Math.floor(ms / 60_000);
+  const seconds = `${rounded((ms - minutes * 60_000) / 1_000)}s`;
+  if (minutes === 0) return seconds;
+  const hours = Math.floor(minutes / 60);
+  return `${hours === 0 ? "" : `${hours}h`}${minutes % 60}m${seconds}`;
+}
