@@ -1,7 +1,7 @@
 /** The little that code on plain JSON objects needs everywhere. */
 import type { JsonObject, JsonValue } from "./meta.js";
 
-export function isJsonObject(value: JsonValue): value is JsonObject {
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -4,9 +4,10 @@
  * the existing server's words, paths first: `.data.k: expected string, got &value.valueUnstructured{Value:1}`.
  * What a scalar's text has to look like is found when the merged object is decoded. Pure.
  */
+
 import { printSyntax, printValue, typeOf } from "../api/go-text.js";
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
-import { isJsonObject } from "../schema/value-codec.js";
 import { elementOf, keyValue } from "./list-items.js";
 import type { LeafContent, ListType, MapType, MergeType, ScalarForm } from "./merge-schema.js";
 import { describePath, fieldElement } from "./path-element.js";

@@ -3,9 +3,10 @@
  * or with another value) and the removed ones. As the existing API counts: a new struct, map or item
  * counts itself with everything below it; order in lists that are owned by item counts nothing.
  */
+
 import { deepEqual } from "../api/deep-equal.js";
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
-import { isJsonObject } from "../schema/value-codec.js";
 import { EMPTY, type FieldSet, type FieldSetBuilder, isEmptySet, LEAF } from "./field-set.js";
 import { elementOf, haveSameKeys, indexItems } from "./list-items.js";
 import { DYNAMIC_MAP, type ListType, type MapType, type MergeType } from "./merge-schema.js";

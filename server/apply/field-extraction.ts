@@ -1,6 +1,6 @@
 /** The fields that an applied configuration names (S1-SSA-07), once it has been checked. */
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
-import { isJsonObject } from "../schema/value-codec.js";
 import { EMPTY, type FieldSet, type FieldSetBuilder, LEAF } from "./field-set.js";
 import { elementOf } from "./list-items.js";
 import { DYNAMIC_MAP, type ListType, type MapType, type MergeType } from "./merge-schema.js";

@@ -7,11 +7,12 @@
  * Where the existing API and the specification differ, the specification stands (ruling C-13): an
  * empty list of entries clears nothing, and a request that clears and changes owns what it changes.
  */
+
 import { deepEqual } from "../api/deep-equal.js";
+import { isJsonObject } from "../api/json-object.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { badRequest } from "../api/status.js";
-import { isJsonObject } from "../schema/value-codec.js";
 import { checkConfiguration } from "./check-configuration.js";
 import { compareObjects, type Difference } from "./compare.js";
 import { type Conflict, conflictError } from "./conflicts.js";

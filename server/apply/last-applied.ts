@@ -3,11 +3,11 @@
  * before, so that its server-side apply may take over those fields from whoever wrote them for it, and
  * is kept up to date so that one may go back. Only for the manager that kubectl calls itself.
  */
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { ANNOTATIONS_BYTES_MAX } from "../api/validation-metadata.js";
 import { stringifyJson } from "../schema/json-text.js";
-import { isJsonObject } from "../schema/value-codec.js";
 import { checkConfiguration } from "./check-configuration.js";
 import { compareObjects } from "./compare.js";
 import { fieldsOf } from "./field-extraction.js";

@@ -2,8 +2,8 @@
  * Items of lists that are owned item by item: the path element that each item has, and the lists of
  * both sides brought together.
  */
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonValue } from "../api/meta.js";
-import { isJsonObject } from "../schema/value-codec.js";
 import type { ListType } from "./merge-schema.js";
 import { keyElement, valueElement } from "./path-element.js";
 

@@ -5,6 +5,7 @@
 
 import { deepEqual } from "../api/deep-equal.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { formatTime } from "../api/time.js";
 import { canonicalSet, EMPTY, type FieldSet, parseFields, unionSets } from "./field-set.js";
 import { compareTexts } from "./path-element.js";
 
@@ -173,7 +174,7 @@ export function createEntryClock(now: () => number): () => string {
     const current = Math.floor(now() / 1000);
     if (current !== second) {
       second = current;
-      text = `${new Date(current * 1000).toISOString().slice(0, 19)}Z`;
+      text = formatTime(current * 1000);
     }
     return text;
   };

@@ -2,8 +2,9 @@
  * Merging an applied configuration into the live object, and taking out what its owner no longer
  * wants (S1-SSA-13, S1-SSA-14, S1-SSA-16). Neither function changes what it is given.
  */
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
-import { isJsonObject, setMember } from "../schema/value-codec.js";
+import { setMember } from "../schema/value-codec.js";
 import { EMPTY, type FieldSet, hasChildren, isMember } from "./field-set.js";
 import { elementOf, indexItems } from "./list-items.js";
 import {

@@ -11,11 +11,12 @@
  * Unlike there, a patch that does not fit is never a 500: malformed directives are 400, lists that
  * cannot be merged 422 (S1-PATCH-11); and directives in something new do not end up in the object.
  */
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { badRequest, StatusError } from "../api/status.js";
 import { stringifyJson } from "../schema/json-text.js";
 import type { SchemaModel, StructType } from "../schema/model.js";
-import { isJsonObject, setMember } from "../schema/value-codec.js";
+import { setMember } from "../schema/value-codec.js";
 import { createPatchTypes, OPAQUE, type PatchField, type PatchType } from "./patch-types.js";
 
 const DIRECTIVE = "$patch";

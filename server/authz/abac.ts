@@ -8,6 +8,7 @@
  *
  * Empty lines and lines that begin with # are skipped.
  */
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { AUTHENTICATED_GROUP, type UserInfo } from "../request/user-info.js";
@@ -131,7 +132,7 @@ function parsePolicy(naming: Naming, text: string, refuse: Refuse): AbacPolicy {
   } catch (error) {
     throw refuse(error instanceof Error ? error.message : String(error));
   }
-  if (!isObject(value)) throw refuse("it is no JSON object");
+  if (!isJsonObject(value)) throw refuse("it is no JSON object");
   const { apiVersion, kind } = value;
   if (apiVersion === undefined && kind === undefined) return parseUnversioned(value, refuse);
   const known = `abac.authorization.${naming.labelDomain}/v1beta1`;
@@ -139,7 +140,7 @@ function parsePolicy(naming: Naming, text: string, refuse: Refuse): AbacPolicy {
     throw refuse(`it is neither of kind Policy in version ${known} nor without kind and version`);
   }
   const { spec = {} } = value;
-  if (!isObject(spec)) throw refuse("spec must be an object");
+  if (!isJsonObject(spec)) throw refuse("spec must be an object");
   const read = (field: string) => textOf(spec, field, refuse);
   const user = read("user");
   const group = read("group");
@@ -171,10 +172,6 @@ function parseUnversioned(policy: JsonObject, refuse: Refuse): AbacPolicy {
     namespace: namespace || "*",
     nonResourcePath: namespace === "" && resource === "" ? "*" : "",
   };
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function textOf(object: JsonObject, field: string, refuse: Refuse): string {

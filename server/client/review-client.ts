@@ -6,7 +6,9 @@
  * again after a growing delay; anything else fails at once. An answer of another version or kind, and
  * one that is not JSON, is a failure: the caller's failure policy decides, never the answer.
  */
+
 import type { Clock } from "../../storage/base/clock.js";
+import { isRecord } from "../../storage/base/is-record.js";
 import { type HttpsClient, type IncomingResponse, TransportError } from "./https-client.js";
 
 /** How a call ended; the words of upstream's metrics. */
@@ -133,7 +135,7 @@ function statusOf(
   } catch {
     throw new ReviewError("error", "the webhook's answer is not JSON");
   }
-  if (!isObject(answer)) throw new ReviewError("error", "the webhook's answer is not an object");
+  if (!isRecord(answer)) throw new ReviewError("error", "the webhook's answer is not an object");
   const { apiVersion, kind, status: reviewStatus = {} } = answer;
   // Absent means the same as what was sent; other clients take it so, too.
   if ((apiVersion ?? expected.apiVersion) !== expected.apiVersion) {
@@ -148,7 +150,7 @@ function statusOf(
       `the webhook answered with kind ${show(kind)}, expected "${expected.kind}"`,
     );
   }
-  if (!isObject(reviewStatus)) {
+  if (!isRecord(reviewStatus)) {
     throw new ReviewError("error", "the status of the webhook's answer is not an object");
   }
   return reviewStatus;
@@ -165,10 +167,6 @@ function toReviewError(error: unknown, signal: AbortSignal): ReviewError {
   }
   const message = `credentials for the webhook: ${(error as Error).message}`;
   return new ReviewError("error", message, { cause });
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** At most a line of what somebody else wrote. */

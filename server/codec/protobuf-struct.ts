@@ -3,11 +3,13 @@
  * the type is first met and shared by all kinds that use it. They go from the JSON form to bytes and
  * back in one pass, without a message object in between. Knows no kind by name.
  */
+
 import { default as protobuf, type Reader, type Writer } from "protobufjs/minimal.js";
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import type { Field, SchemaModel, StructType, TypeRef } from "../schema/model.js";
 import { followAliases } from "../schema/struct-codec.js";
-import { isJsonObject, setMember } from "../schema/value-codec.js";
+import { setMember } from "../schema/value-codec.js";
 import { customWireCodec } from "./protobuf-custom.js";
 import {
   parsing,

@@ -4,8 +4,10 @@
  * after the bytes (unknown kinds, defaults, checks) is one path. No code is generated; the codecs are
  * compiled when a type is first met (docs/decisions/0007-protobuf-from-facts.md).
  */
+
 import { isUtf8 } from "node:buffer";
 import { default as protobuf } from "protobufjs/minimal.js";
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import {
   formatGroupVersion,
@@ -15,7 +17,6 @@ import {
 } from "../api/names.js";
 import { badRequest } from "../api/status.js";
 import type { Facts, StructType } from "../schema/model.js";
-import { isJsonObject } from "../schema/value-codec.js";
 import { parseJson } from "./json.js";
 import { JsonSyntaxError } from "./json-parser.js";
 import {

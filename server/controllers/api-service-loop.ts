@@ -8,6 +8,7 @@ import type { Clock } from "../../storage/base/clock.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
+import { formatTime } from "../api/time.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
@@ -162,9 +163,7 @@ async function writeAvailability(
   const isSame = known?.status === wanted && known.reason === reason && known.message === message;
   if (isSame) return;
   const lastTransitionTime =
-    known?.status === wanted
-      ? known.lastTransitionTime
-      : `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
+    known?.status === wanted ? known.lastTransitionTime : formatTime(clock.now());
   const next = [
     ...conditions.filter(({ type }) => type !== "Available"),
     { type: "Available", status: wanted, lastTransitionTime, reason, message },

@@ -7,8 +7,10 @@
  *                        ▲ some wait for finalizers │
  *                        └──────────────────────────┘
  */
+
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
+import { formatTime } from "../api/time.js";
 import { type Definition, isConditionTrue } from "../registry/apiextensions/definition.js";
 import { Conditions, condition } from "../registry/apiextensions/definition-status.js";
 import { cleanupFinalizer } from "../registry/apiextensions/definition-strategy.js";
@@ -111,7 +113,7 @@ async function cleanUp(
     await objects.deleteAll(resource, "", signal);
     await objects.refresh();
     if (objects.count(resource, "") > 0) {
-      const now = `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
+      const now = formatTime(clock.now());
       const conditions = new Conditions(status?.conditions ?? [], now);
       const message = "CustomResource deletion is in progress";
       conditions.set(condition("Terminating", "True", "InstanceDeletionInProgress", message));

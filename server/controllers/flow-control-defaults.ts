@@ -6,9 +6,11 @@
  *
  * Runs in every replica: they all want the same, and the store's compare decides who is first.
  */
+
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
+import { formatTime } from "../api/time.js";
 import { mandatoryObjects, suggestedObjects } from "../flowcontrol/default-objects.js";
 import type { ControlledResource } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
@@ -126,9 +128,7 @@ async function markDangling(
     const known = conditions.find(({ type }) => type === DANGLING);
     if (isCovered(wanted, known)) continue;
     const lastTransitionTime =
-      known?.status === wanted.status
-        ? known.lastTransitionTime
-        : `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
+      known?.status === wanted.status ? known.lastTransitionTime : formatTime(clock.now());
     const next = [
       ...conditions.filter(({ type }) => type !== DANGLING),
       { ...wanted, lastTransitionTime },

@@ -2,7 +2,7 @@
  * What the status of a terminating namespace says about why it is still there, in the existing API's
  * words: people and tools read these when a namespace does not go away.
  */
-import { formatTime } from "../registry/generic/metadata.js";
+import { formatTime } from "../api/time.js";
 
 export interface NamespaceCondition {
   type: string;

@@ -3,12 +3,13 @@
  * a namespaced type is looked for in the object's own namespace only, as references do not cross
  * namespaces. Where nothing can be said, nothing is collected.
  */
+
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { ApiObject, ObjectMeta, OwnerReference } from "../api/meta.js";
 import { formatGroupVersion } from "../api/names.js";
-import { formatTime } from "../registry/generic/metadata.js";
+import { formatTime } from "../api/time.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { deletionOf, type GraphNode } from "./owner-graph.js";
 

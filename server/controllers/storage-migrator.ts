@@ -11,12 +11,13 @@
  * Nothing has to be remembered: a process that takes over looks again, and finds what is left. An object
  * that cannot be read, or is refused as it is, ends the migration as failed; what may pass is waited for.
  */
+
 import { oneLine } from "../../storage/base/one-line.js";
 import { StorageError } from "../../storage/kv/errors.js";
 import type { Naming } from "../api/naming.js";
 import { isUnreadable, StatusError } from "../api/status.js";
+import { formatTime } from "../api/time.js";
 import type { Definition } from "../registry/apiextensions/definition.js";
-import { formatTime } from "../registry/generic/metadata.js";
 import { isLostRace } from "./lost-race.js";
 import {
   definitionMigrated,

@@ -2,6 +2,7 @@
  * The metadata of a stored object, for those who ask for nothing else. Whoever wrote it may have been
  * another server, or a hand: what loops read without looking twice is checked here.
  */
+import { isRecord } from "../../storage/base/is-record.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ObjectMeta } from "../api/meta.js";
 import { metadataRange } from "../endpoints/metadata-bytes.js";
@@ -40,8 +41,4 @@ function isListOf(value: unknown, check: (item: unknown) => boolean): boolean {
 
 function isText(value: unknown): value is string {
   return typeof value === "string";
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -3,12 +3,12 @@
  * is first met and shared by all kinds that use it. Knows no kind by name.
  */
 
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { AliasType, Field, SchemaModel, StructType, TypeRef } from "./model.js";
 import {
   BUILTIN_CODECS,
   DecodeFailure,
-  isJsonObject,
   listCodec,
   mapCodec,
   mismatch,

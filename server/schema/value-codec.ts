@@ -8,6 +8,7 @@
  */
 
 import { kindOf } from "../api/go-text.js";
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { quoteString, stringifyJson } from "./json-text.js";
 import type { BuiltinName, ScalarName } from "./model.js";
@@ -106,10 +107,6 @@ function failedConversion(value: JsonValue, typeName: string, kind: Kind): strin
 function jsonTypeOf(value: JsonValue): string {
   if (Array.isArray(value)) return "array";
   return typeof value === "bigint" ? "number" : typeof value === "boolean" ? "bool" : typeof value;
-}
-
-export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Writes own properties, whatever their name; plain assignment of `__proto__` would not. */

@@ -5,6 +5,7 @@
  *
  * A member that is null counts as absent. Pure, and cheap: it runs for every event and at every start.
  */
+import { isRecord } from "../base/is-record.js";
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -41,14 +42,14 @@ function isOfShape(member: string, value: unknown): boolean {
     case "ownerReferences":
       return Array.isArray(value) && value.every(isOwner);
     case "managedFields":
-      return Array.isArray(value) && value.every(isMembers);
+      return Array.isArray(value) && value.every(isRecord);
     default:
       return true;
   }
 }
 
 function isTextMap(value: unknown): boolean {
-  if (!isMembers(value)) return false;
+  if (!isRecord(value)) return false;
   for (const key in value) {
     if (typeof value[key] !== "string") return false;
   }
@@ -57,15 +58,11 @@ function isTextMap(value: unknown): boolean {
 
 /** Garbage is collected by what these four say; one that is missing is for validation to miss. */
 function isOwner(value: unknown): boolean {
-  if (!isMembers(value)) return false;
+  if (!isRecord(value)) return false;
   const { uid = "", name = "", kind = "", apiVersion = "" } = value;
   return isText(uid) && isText(name) && isText(kind) && isText(apiVersion);
 }
 
 function isText(value: unknown): boolean {
   return typeof value === "string";
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

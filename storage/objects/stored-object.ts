@@ -15,7 +15,9 @@
  *
  * Every sixteenth version stays plain, which bounds what reading an old one costs.
  */
+
 import { assert } from "../base/assert.js";
+import { isRecord } from "../base/is-record.js";
 import type { Revision } from "../kv/store.js";
 import { unreadableReason } from "../kv/unreadable.js";
 import type { BytePlacer, Place } from "./byte-arena.js";
@@ -451,8 +453,4 @@ function revisionIn(bytes: Buffer): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

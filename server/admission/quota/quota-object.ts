@@ -1,4 +1,5 @@
 /** ResourceQuota, as far as it is read here. */
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { UsageTexts } from "./usage.js";
 
@@ -47,8 +48,4 @@ function isTexts(value: unknown): boolean {
 
 function isMissing(value: unknown): value is null | undefined {
   return value === undefined || value === null;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

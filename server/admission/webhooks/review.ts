@@ -4,6 +4,7 @@
  * checks it, since a wrong one must count as a failure and never as a decision.
  */
 
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
@@ -59,9 +60,9 @@ export function readReview(text: string, sent: ReviewText, isMutating: boolean):
   } catch {
     throw new Error("the answer is not JSON");
   }
-  if (!isObject(review)) throw new Error("the answer is not an object");
+  if (!isRecord(review)) throw new Error("the answer is not an object");
   const { response } = review;
-  if (!isObject(response)) throw new Error("webhook response was absent");
+  if (!isRecord(response)) throw new Error("webhook response was absent");
   const isStrict = sent.apiVersion.endsWith("/v1");
   if (isStrict) checkIdentity(review, response, sent);
   const patch = patchOf(response.patch);
@@ -83,7 +84,7 @@ export function readReview(text: string, sent: ReviewText, isMutating: boolean):
   }
   return {
     isAllowed: response.allowed === true,
-    result: isObject(response.status) ? response.status : undefined,
+    result: isRecord(response.status) ? response.status : undefined,
     patch,
     patchType: typeof patchType === "string" ? patchType : isStrict ? "" : "JSONPatch",
     warnings: textsOf(response.warnings),
@@ -118,14 +119,10 @@ function textsOf(value: unknown): string[] {
 }
 
 function textMembersOf(value: unknown): Record<string, string> {
-  if (!isObject(value)) return {};
+  if (!isRecord(value)) return {};
   return Object.fromEntries(
     Object.entries(value).filter(
       (entry): entry is [string, string] => typeof entry[1] === "string",
     ),
   );
-}
-
-function isObject(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

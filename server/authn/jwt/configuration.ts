@@ -17,6 +17,7 @@
  *   user-mapping.ts            from claims to a user
  *   jwt-authenticator.ts       the authenticator: issuers, cache of verdicts, reload
  */
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { Naming } from "../../api/naming.js";
 import { JsonSyntaxError } from "../../codec/json-parser.js";
 import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
@@ -126,7 +127,7 @@ export function parseAuthenticationConfiguration(
 ): AuthenticationConfiguration {
   if (text.trim() === "") throw new ConfigurationSyntaxError("empty config data");
   const { value, duplicateFields } = readYaml(text);
-  if (!isObject(value)) throw new ConfigurationSyntaxError("the document is not an object");
+  if (!isRecord(value)) throw new ConfigurationSyntaxError("the document is not an object");
   checkTypeMeta(value, naming);
   const [duplicate] = duplicateFields;
   if (duplicate !== undefined) {
@@ -180,7 +181,7 @@ function checkShape(value: unknown, shape: Shape, path: string): void {
     });
     return;
   }
-  if (!isObject(value)) throw wrongType(path, "object", value);
+  if (!isRecord(value)) throw wrongType(path, "object", value);
   for (const [name, member] of Object.entries(value)) {
     const field = path === "" ? name : `${path}.${name}`;
     if (!Object.hasOwn(shape, name)) {
@@ -202,10 +203,6 @@ function nameOf(shape: Shape): string {
 function wrongType(path: string, expected: string, value: unknown): ConfigurationSyntaxError {
   const found = Array.isArray(value) ? "list" : value === null ? "null" : typeof value;
   return new ConfigurationSyntaxError(`${path}: expected ${expected}, got ${found}`);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The checked value with every default in place. */

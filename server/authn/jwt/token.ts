@@ -6,7 +6,9 @@
  * Only signatures by private keys are accepted: there is no `none` and no shared secret, so that an
  * issuer's public key can not be used as one (S2-OIDC-11).
  */
+
 import { compactVerify, errors, type JWTHeaderParameters } from "jose";
+import { isJsonObject } from "../../api/json-object.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { parseJson } from "../../codec/json.js";
 import type { KeySet } from "./issuer-keys.js";
@@ -61,7 +63,7 @@ export function untrustedIssuerOf(token: string): string | undefined {
 }
 
 function issuerOf(claims: JsonValue): string | undefined {
-  const issuer = isObject(claims) ? claims.iss : undefined;
+  const issuer = isJsonObject(claims) ? claims.iss : undefined;
   if (typeof issuer !== "string") return undefined;
   return issuer === "accounts.google.com" ? GOOGLE_ISSUER : issuer;
 }
@@ -161,15 +163,11 @@ function parseClaims(payload: Uint8Array): JsonObject {
   } catch {
     throw new TokenRefusal("the claims are not JSON");
   }
-  if (!isObject(claims)) throw new TokenRefusal("the claims are not an object");
+  if (!isJsonObject(claims)) throw new TokenRefusal("the claims are not an object");
   return claims;
 }
 
 function hasAudience(found: JsonValue | undefined, expected: readonly string[]): boolean {
   const list = Array.isArray(found) ? found : [found];
   return list.some((audience) => typeof audience === "string" && expected.includes(audience));
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

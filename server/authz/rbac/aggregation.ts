@@ -6,6 +6,7 @@
  * The authorizer evaluates this definition on the view itself: a change of a gathered role is in force
  * on the next request. The control loop writes the same rules into the object, for people to read.
  */
+import { isRecord } from "../../../storage/base/is-record.js";
 import { type LabelSelector, selectorMatches } from "../../api/validation-selectors.js";
 import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
 
@@ -81,8 +82,4 @@ function isUsableSelector(value: unknown): value is LabelSelector {
 
 function membersOf(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {};
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

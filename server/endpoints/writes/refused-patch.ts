@@ -3,13 +3,14 @@
  * the value that was not to be had and why, in the existing server's words. Clients tell by the reason
  * `Invalid` that the patch does not fit the object, rather than that it cannot be read (400). Pure.
  */
+
 import { invalidValue } from "../../api/field-errors.js";
 import { printValue } from "../../api/go-text.js";
+import { isJsonObject } from "../../api/json-object.js";
 import type { JsonValue } from "../../api/meta.js";
 import { invalid, type StatusError } from "../../api/status.js";
 import type { RefuseInput } from "../../registry/generic/decode-input.js";
 import { stringifyJson } from "../../schema/json-text.js";
-import { isJsonObject } from "../../schema/value-codec.js";
 
 /** What a message shows of an object, which may be as large as a request may be. */
 const SHOWN_CHARS_MAX = 16_384;

@@ -4,11 +4,12 @@
  *
  *   live ── delete ──► terminating, with the finalizer ── objects are gone, finalizer off ──► removed
  */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
+import { formatTime } from "../../api/time.js";
 import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
-import { formatTime } from "../generic/metadata.js";
 import { statusOnly } from "../generic/status-parts.js";
 import { type Definition, isConditionTrue } from "./definition.js";
 import { Conditions, condition, type NameHolder, statusOf } from "./definition-status.js";

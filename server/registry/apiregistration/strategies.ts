@@ -1,8 +1,8 @@
 /** Strategy of APIService. */
+import { formatTime } from "../../api/time.js";
 import { checkPathSegmentName } from "../../api/validation-names.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { valueAt } from "../generic/fields.js";
-import { formatTime } from "../generic/metadata.js";
 import { replacedWhenSeen, statusOnly } from "../generic/status-parts.js";
 import { validatesApiService } from "./validate-api-service.js";
 

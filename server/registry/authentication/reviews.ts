@@ -2,14 +2,15 @@
  * The reviews of authentication: who am I (SelfSubjectReview), and whose token is this
  * (TokenReview). The latter asks the same authenticator that requests go through.
  */
+
 import type { Clock } from "../../../storage/base/clock.js";
 import type { ApiObject } from "../../api/meta.js";
 import { badRequest, StatusError, unauthorized } from "../../api/status.js";
+import { formatTime } from "../../api/time.js";
 import type { Authenticator } from "../../authn/authenticator.js";
 import { bearerTokenOf } from "../../authn/bearer-token.js";
 import type { VirtualOperation, VirtualRequest } from "../../kinds/served-resource.js";
 import { ANONYMOUS_USER, type UserInfo } from "../../request/user-info.js";
-import { formatTime } from "../generic/metadata.js";
 
 const GROUP = "authentication";
 

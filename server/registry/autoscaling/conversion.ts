@@ -3,10 +3,11 @@
  * older form knows one metric, processor utilization; the rest travels in annotations whose names and
  * contents are those of the existing API, so nothing is lost on the way there and back.
  */
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { Conversion } from "../../kinds/conversion.js";
-import { isMembers, membersAt } from "../generic/fields.js";
+import { membersAt } from "../generic/fields.js";
 import { currentToNewer, currentToOlder, metricToNewer, metricToOlder } from "./metrics.js";
 
 type Members = Record<string, unknown>;
@@ -75,7 +76,7 @@ function toNewer(served: ApiObject, names: AnnotationNames): ApiObject {
   metrics.push(...takeList(annotations, names.metrics).map(metricToNewer));
   if (metrics.length > 0) spec.metrics = metrics;
   const behavior = take(annotations, names.behavior);
-  if (isMembers(behavior)) spec.behavior = behavior;
+  if (isRecord(behavior)) spec.behavior = behavior;
 
   // What the annotation says is more exact than the one number.
   const measured = takeList(annotations, names.currentMetrics).map(currentToNewer);
@@ -95,7 +96,7 @@ function utilizationTarget(averageUtilization: number): Members {
 
 function isProcessor(metric: Members): boolean {
   const { resource } = metric;
-  return metric.type === "Resource" && isMembers(resource) && resource.name === "cpu";
+  return metric.type === "Resource" && isRecord(resource) && resource.name === "cpu";
 }
 
 function isProcessorUtilization(metric: Members): boolean {
@@ -103,8 +104,8 @@ function isProcessorUtilization(metric: Members): boolean {
 }
 
 function utilizationOf(metric: Members, part: "target" | "current"): number | undefined {
-  const values = isMembers(metric.resource) ? metric.resource[part] : undefined;
-  const utilization = isMembers(values) ? values.averageUtilization : undefined;
+  const values = isRecord(metric.resource) ? metric.resource[part] : undefined;
+  const utilization = isRecord(values) ? values.averageUtilization : undefined;
   return typeof utilization === "number" ? utilization : undefined;
 }
 
@@ -131,5 +132,5 @@ function takeList(annotations: Record<string, string>, name: string): Members[] 
 }
 
 function listOf(value: unknown): Members[] {
-  return Array.isArray(value) ? value.filter(isMembers) : [];
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }

@@ -2,7 +2,7 @@
  * One metric of a HorizontalPodAutoscaler between its two forms. The newer one has a `metric` and a
  * `target` (or `current`) of a stated type; the older one spreads the same over flat fields.
  */
-import { isMembers } from "../generic/fields.js";
+import { isRecord } from "../../../storage/base/is-record.js";
 
 type Members = Record<string, unknown>;
 
@@ -162,14 +162,14 @@ function convert(
   const result: Members = { type: metric.type };
   for (const name of ["object", "pods", "resource", "containerResource", "external"]) {
     const source = metric[name];
-    if (!isMembers(source)) continue;
+    if (!isRecord(source)) continue;
     result[name] = converters[name === "containerResource" ? "resource" : (name as Source)](source);
   }
   return result;
 }
 
 function members(value: unknown): Members {
-  return isMembers(value) ? value : {};
+  return isRecord(value) ? value : {};
 }
 
 /** Without the members that have no value. */

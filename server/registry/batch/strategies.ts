@@ -1,8 +1,9 @@
 /** The strategies of the batch group. */
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
-import { isMembers, membersAt, selectable } from "../generic/fields.js";
+import { membersAt, selectable } from "../generic/fields.js";
 import { specAndStatus } from "../generic/status-parts.js";
 import { validatesCronJob, validatesJob } from "./validate-batch.js";
 
@@ -51,15 +52,15 @@ function generateSelector(
   const uidLabel = `batch.${labelDomain}/controller-uid`;
   const metadata = membersAt(membersAt(spec, "template"), "metadata");
   const labels = {
-    ...(isMembers(metadata.labels) ? (metadata.labels as Record<string, string>) : {}),
+    ...(isRecord(metadata.labels) ? (metadata.labels as Record<string, string>) : {}),
     "controller-uid": uid,
     "job-name": name,
     [uidLabel]: uid,
     [`batch.${labelDomain}/job-name`]: name,
   };
   metadata.labels = labels;
-  const selector = isMembers(spec.selector) ? spec.selector : {};
-  const matchLabels = isMembers(selector.matchLabels) ? selector.matchLabels : {};
+  const selector = isRecord(spec.selector) ? spec.selector : {};
+  const matchLabels = isRecord(selector.matchLabels) ? selector.matchLabels : {};
   spec.selector = { ...selector, matchLabels: { ...matchLabels, [uidLabel]: uid } };
   return { ...labels };
 }

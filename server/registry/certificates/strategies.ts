@@ -1,7 +1,8 @@
 /** Strategies of the certificates group: requests to be signed, and bundles of trust. */
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
-import { isMembers, membersAt, selectable, valueAt } from "../generic/fields.js";
+import { membersAt, selectable, valueAt } from "../generic/fields.js";
 import { dropsStatus, replacedWhenSeen } from "../generic/status-parts.js";
 import { validatesSigningRequest } from "./validate-signing-request.js";
 
@@ -46,5 +47,5 @@ function keepDecisions(next: ApiObject, current: ApiObject): void {
 
 function conditionsOf(object: ApiObject): Record<string, unknown>[] {
   const conditions = valueAt(object, ["status", "conditions"]);
-  return Array.isArray(conditions) ? conditions.filter(isMembers) : [];
+  return Array.isArray(conditions) ? conditions.filter(isRecord) : [];
 }

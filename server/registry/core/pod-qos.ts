@@ -2,9 +2,10 @@
  * The quality-of-service class of a Pod: Guaranteed when all containers limit processor and memory
  * and request just as much, BestEffort when none asks for anything, else Burstable.
  */
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
 import { compareQuantities, parseQuantity } from "../../schema/quantity.js";
-import { isMembers, valueAt } from "../generic/fields.js";
+import { valueAt } from "../generic/fields.js";
 
 export type QualityOfService = "Guaranteed" | "Burstable" | "BestEffort";
 
@@ -14,7 +15,7 @@ type Amounts = Partial<Record<(typeof COUNTED)[number], string>>;
 export function qualityOfService(pod: ApiObject): QualityOfService {
   const own = valueAt(pod, ["spec", "resources"]);
   // Resources of the pod as a whole decide alone.
-  const holders = isMembers(own) && hasAmounts(own) ? [{ resources: own }] : containers(pod);
+  const holders = isRecord(own) && hasAmounts(own) ? [{ resources: own }] : containers(pod);
   let asksForSomething = false;
   let isGuaranteed = holders.length > 0;
   for (const holder of holders) {
@@ -35,7 +36,7 @@ export function qualityOfService(pod: ApiObject): QualityOfService {
 
 function containers(pod: ApiObject): Record<string, unknown>[] {
   const lists = ["containers", "initContainers"].map((name) => valueAt(pod, ["spec", name]));
-  return lists.flatMap((list) => (Array.isArray(list) ? list.filter(isMembers) : []));
+  return lists.flatMap((list) => (Array.isArray(list) ? list.filter(isRecord) : []));
 }
 
 function hasAmounts(resources: Record<string, unknown>): boolean {
@@ -46,7 +47,7 @@ function hasAmounts(resources: Record<string, unknown>): boolean {
 
 function amountsOf(list: unknown): Amounts {
   const amounts: Amounts = {};
-  if (!isMembers(list)) return amounts;
+  if (!isRecord(list)) return amounts;
   for (const name of COUNTED) {
     const text = list[name];
     if (typeof text === "string" && !isSame(text, "0")) amounts[name] = text;

@@ -2,10 +2,11 @@
  * Strategy of core/v1 Pod: its deletion is graceful, its status begins as Pending with the quality of
  * service that its containers ask for. Its rules are validate-pod.ts's.
  */
+
 import type { ApiObject } from "../../api/meta.js";
+import { formatTime } from "../../api/time.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { alignFirst, membersAt, selectable } from "../generic/fields.js";
-import { formatTime } from "../generic/metadata.js";
 import { keepMetadataField } from "../generic/status-parts.js";
 import { qualityOfService } from "./pod-qos.js";
 import { validatePod, validatePodUpdate } from "./validate-pod.js";

@@ -3,14 +3,15 @@
  * through updates that do not mention them, and go when its type has no use for them any more. Which
  * it holds is claimed under keys of their own, in the transaction that writes the Service.
  */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import { canonicalIp, parseIp } from "../../api/ip-address.js";
+import { formatTime } from "../../api/time.js";
 import { checkDns1035LabelName } from "../../api/validation-names.js";
 import type { Reservation } from "../../kinds/reservation.js";
 import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 import { selectable } from "../generic/fields.js";
-import { formatTime } from "../generic/metadata.js";
 import { validated } from "../generic/validated.js";
 import {
   hasNodePorts,

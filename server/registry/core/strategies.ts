@@ -1,9 +1,10 @@
 /** The strategies of the core group, by resource. */
+import { isRecord } from "../../../storage/base/is-record.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { eventStrategy } from "../events/event.js";
-import { alignFirst, isMembers, selectable } from "../generic/fields.js";
+import { alignFirst, selectable } from "../generic/fields.js";
 import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
 import { configMapStrategy, secretStrategy } from "./configuration.js";
 import { namespaceStrategy } from "./namespace.js";
@@ -24,12 +25,12 @@ const beginsPending = {
 };
 
 function alignPodCidrs(node: ApiObject): void {
-  if (isMembers(node.spec)) alignFirst(node.spec, "podCIDR", "podCIDRs");
+  if (isRecord(node.spec)) alignFirst(node.spec, "podCIDR", "podCIDRs");
 }
 
 /** A quota bounds by its spec and what the status repeats of it; usage has the quota's own compare. */
 function boundsAlike(next: ApiObject, current: ApiObject): boolean {
-  const hardOf = ({ status }: ApiObject) => (isMembers(status) ? status.hard : undefined);
+  const hardOf = ({ status }: ApiObject) => (isRecord(status) ? status.hard : undefined);
   return deepEqual(next.spec, current.spec) && deepEqual(hardOf(next), hardOf(current));
 }
 

@@ -1,7 +1,8 @@
 /** Strategy of Event, in both its groups: events end by themselves and own nothing. */
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { FieldValues } from "../../../storage/objects/stored-object.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
-import { isMembers, selectable } from "../generic/fields.js";
+import { selectable } from "../generic/fields.js";
 import { newerSelectableFields } from "./newer-selectable-fields.js";
 import { validatesEvent, validatesNewerEvent } from "./validate-event.js";
 
@@ -25,7 +26,7 @@ export const eventStrategy: ResourceStrategy = {
   selectableFields: (object): FieldValues => {
     const { source, reportingComponent } = object;
     const reporter = typeof reportingComponent === "string" ? reportingComponent : "";
-    const component = isMembers(source) ? source.component : undefined;
+    const component = isRecord(source) ? source.component : undefined;
     return {
       ...byPath.selectableFields?.(object),
       reportingComponent: reporter,

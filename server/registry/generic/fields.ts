@@ -1,20 +1,17 @@
 /**
  * Small readers for objects whose shape only their strategy knows: strategies name paths, not types.
  */
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { FieldExtractor } from "../../../storage/objects/stored-object.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 
 type Members = Readonly<Record<string, unknown>>;
 
-export function isMembers(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** The value at a dotted path; undefined where something on the way is missing. */
 export function valueAt(object: Members, path: readonly string[]): unknown {
   let value: unknown = object;
   for (const name of path) {
-    if (!isMembers(value)) return undefined;
+    if (!isRecord(value)) return undefined;
     value = value[name];
   }
   return value;
@@ -23,7 +20,7 @@ export function valueAt(object: Members, path: readonly string[]): unknown {
 /** The members at a path, which must be there by the type's facts or are made now. */
 export function membersAt(object: Record<string, unknown>, name: string): Record<string, unknown> {
   const value = object[name];
-  if (isMembers(value)) return value;
+  if (isRecord(value)) return value;
   const made: Record<string, unknown> = {};
   object[name] = made;
   return made;
@@ -42,7 +39,7 @@ export function alignFirst(
 ): void {
   const items: unknown = owner[list];
   const item: unknown = Array.isArray(items) ? items[0] : undefined;
-  const first = member !== undefined && isMembers(item) ? item[member] : item;
+  const first = member !== undefined && isRecord(item) ? item[member] : item;
   const value = owner[field] ?? "";
   if (value === "") {
     if (typeof first === "string" && first !== "") owner[field] = first;

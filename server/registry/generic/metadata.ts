@@ -2,9 +2,11 @@
  * The part of `metadata` that the server owns: identity, time stamps, deletion. What a client sends
  * in those fields is replaced before validation (S1-META-06, S1-META-11, S1-META-12, S1-META-20).
  */
+
 import { randomInt, randomUUID } from "node:crypto";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import { badRequest } from "../../api/status.js";
+import { formatTime } from "../../api/time.js";
 import type { WriteOptions } from "./registry.js";
 
 /** No vowels and nothing that looks like another character (S1-META-02). */
@@ -12,11 +14,6 @@ const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_CHARS = 5;
 /** A generated name must fit a DNS label of 63. */
 const GENERATED_PREFIX_CHARS_MAX = 58;
-
-/** "2024-05-01T10:20:30Z": whole seconds, as the API writes times. */
-export function formatTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
-}
 
 /** Fills in what a new object gets from us. @throws {StatusError} 400 */
 export function prepareMetadataForCreate(

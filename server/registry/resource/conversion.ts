@@ -6,9 +6,10 @@
  *
  * and a slice says with "" and false what is not there in the newer one. Nothing is lost either way.
  */
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Conversion } from "../../kinds/conversion.js";
-import { isMembers, membersAt } from "../generic/fields.js";
+import { membersAt } from "../generic/fields.js";
 
 type Members = Record<string, unknown>;
 
@@ -56,14 +57,14 @@ function withTemplateSpec(object: ApiObject, convert: (request: Members) => Memb
 }
 
 function convertRequests(spec: Members, convert: (request: Members) => Members): Members {
-  if (!isMembers(spec.devices)) return spec;
+  if (!isRecord(spec.devices)) return spec;
   return { ...spec, devices: withItems(spec.devices, "requests", convert) };
 }
 
 function withItems(owner: Members, list: string, convert: (item: Members) => Members): Members {
   const items = owner[list];
   if (!Array.isArray(items)) return owner;
-  return { ...owner, [list]: items.map((item) => (isMembers(item) ? convert(item) : item)) };
+  return { ...owner, [list]: items.map((item) => (isRecord(item) ? convert(item) : item)) };
 }
 
 /** Whoever says anything about one class wants exactly that; what is wrong with it is validation's. */
@@ -82,13 +83,13 @@ function exactlyToNewer(request: Members): Members {
 }
 
 function exactlyToOlder({ exactly, ...request }: Members): Members {
-  const fields = isMembers(exactly) ? exactly : {};
+  const fields = isRecord(exactly) ? exactly : {};
   // The older shape always writes the class.
   return { ...request, deviceClassName: "", ...fields };
 }
 
 function basicToNewer({ basic, ...device }: Members): Members {
-  return isMembers(basic) ? { ...device, ...basic } : device;
+  return isRecord(basic) ? { ...device, ...basic } : device;
 }
 
 function basicToOlder({ name, ...basic }: Members): Members {

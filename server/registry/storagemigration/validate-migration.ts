@@ -2,11 +2,12 @@
  * Validation of StorageVersionMigration: it is about one resource for good, and what its status has come to
  * is not taken back.
  */
+import { isRecord } from "../../../storage/base/is-record.js";
 import { invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
 import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
-import { isMembers, valueAt } from "../generic/fields.js";
+import { valueAt } from "../generic/fields.js";
 
 export const validatesMigration = {
   validate: (next: ApiObject) => validateResource(next),
@@ -77,7 +78,7 @@ function validateOutcome(next: ApiObject, current: ApiObject): FieldError[] {
 
 function isTrue(object: ApiObject, type: string): boolean {
   const conditions = valueAt(object, ["status", "conditions"]);
-  const list = Array.isArray(conditions) ? conditions.filter(isMembers) : [];
+  const list = Array.isArray(conditions) ? conditions.filter(isRecord) : [];
   return list.some((condition) => condition.type === type && condition.status === "True");
 }
 

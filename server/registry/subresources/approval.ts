@@ -2,12 +2,12 @@
  * approval of a CertificateSigningRequest: only conditions change, and a decision stays. Who may
  * approve for which signer is authorization's and admission's to say.
  */
+import { isRecord } from "../../../storage/base/is-record.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField, invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
-import { isMembers } from "../generic/fields.js";
-import { formatTime } from "../generic/metadata.js";
+import { formatTime } from "../../api/time.js";
 import { conditionsOf } from "./conditions.js";
 import type { PartDefinition } from "./definition.js";
 
@@ -17,7 +17,7 @@ const DECISIONS = ["Approved", "Denied", "Failed"] as const;
 export const approval: PartDefinition = {
   part: {
     merge(sent, current, { nowMs }) {
-      const status = isMembers(current.status) ? current.status : {};
+      const status = isRecord(current.status) ? current.status : {};
       const conditions = withTimes(conditionsOf(sent), conditionsOf(current), formatTime(nowMs));
       const { spec } = current;
       return { ...sent, spec, status: { ...status, conditions } };

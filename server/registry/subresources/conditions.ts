@@ -1,7 +1,7 @@
 /** Conditions in the status of an object: one per type, with the time of their last change. */
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
-import { isMembers } from "../generic/fields.js";
-import { formatTime } from "../generic/metadata.js";
+import { formatTime } from "../../api/time.js";
 
 export interface Condition {
   readonly type: string;
@@ -16,7 +16,7 @@ export function withCondition<T extends ApiObject>(
   condition: Condition,
   nowMs: number,
 ): T {
-  const status = isMembers(object.status) ? object.status : {};
+  const status = isRecord(object.status) ? object.status : {};
   const before = conditionsOf(object);
   const known = before.find(({ type }) => type === condition.type);
   const isSame = known?.status === condition.status;
@@ -35,6 +35,6 @@ export function isConditionTrue(object: ApiObject, type: string): boolean {
 
 export function conditionsOf(object: ApiObject): readonly Record<string, unknown>[] {
   const { status } = object;
-  const conditions = isMembers(status) ? status.conditions : undefined;
-  return Array.isArray(conditions) ? conditions.filter(isMembers) : [];
+  const conditions = isRecord(status) ? status.conditions : undefined;
+  return Array.isArray(conditions) ? conditions.filter(isRecord) : [];
 }

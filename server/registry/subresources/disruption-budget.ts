@@ -2,10 +2,11 @@
  * What PodDisruptionBudgets say about an eviction, and how one is counted. Counting is a write of the
  * budget's status under compare-and-swap, so two evictions never use the same allowance.
  */
+
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { disruptionRefused, forbidden } from "../../api/status.js";
+import { formatTime } from "../../api/time.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import { formatTime } from "../generic/metadata.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
 import { parseCurrent } from "../write/current.js";
 import { patchObject } from "../write/update.js";

@@ -2,14 +2,15 @@
  * token: a TokenRequest for a ServiceAccount is answered with a token, and nothing is stored (S2-SA-07).
  * A token may be bound to a pod of the account, a Secret or a node; it ends with that object.
  */
+
 import { objectPath } from "../../../storage/objects/keys.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { badRequest, conflict, type FieldError, invalid, notFound } from "../../api/status.js";
+import { formatTime } from "../../api/time.js";
 import type { Binding, ObjectClaim } from "../../authn/service-account/token-claims.js";
 import type { TokenIssuer } from "../../authn/service-account/token-issuer.js";
 import type { ActionResource } from "../../kinds/served-resource.js";
-import { formatTime } from "../generic/metadata.js";
 import type { Registry, WriteResult } from "../generic/registry.js";
 import type { ActionRequest, ResourceAction } from "../write/action.js";
 import { refresh } from "../write/commit.js";

@@ -3,12 +3,12 @@
  * wanted object is merged from the current one, or a create where there is none (S1-SSA-05).
  */
 
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, notFound } from "../../api/status.js";
 import { showTypeOf } from "../../apply/field-manager.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
-import { isMembers } from "../generic/fields.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
 import { refuseOtherObject } from "./create.js";
 import { decideCreate } from "./decide-create.js";
@@ -75,9 +75,9 @@ function refuseMerged(applied: JsonObject): RefuseInput {
 
 /** The configuration, which bears the name of the URL. @throws {StatusError} 400 */
 function toConfiguration(value: JsonValue, name: string): JsonObject {
-  if (!isMembers(value)) throw badRequest("error decoding YAML: the configuration is no object");
+  if (!isRecord(value)) throw badRequest("error decoding YAML: the configuration is no object");
   const { metadata: sent = null } = value;
-  if (sent !== null && !isMembers(sent)) throw badRequest("metadata must be an object");
+  if (sent !== null && !isRecord(sent)) throw badRequest("metadata must be an object");
   const metadata = { ...sent };
   if (typeof (metadata.name ?? "") !== "string") throw badRequest("metadata.name must be a string");
   metadata.name ||= name;

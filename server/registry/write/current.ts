@@ -2,6 +2,7 @@
  * Between objects and bytes for the write path: from what the view holds to an object that may be
  * changed, and from a stored value to the bytes that a client of the served version gets.
  */
+import { isRecord } from "../../../storage/base/is-record.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { metadataProblem } from "../../../storage/objects/metadata-shape.js";
@@ -14,7 +15,6 @@ import { isUnreadable, StatusError, unreadableObjects } from "../../api/status.j
 import { parseJson } from "../../codec/json.js";
 import { NotConverted } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import { isMembers } from "../generic/fields.js";
 
 /**
  * A copy of its own that the caller may change; `metadata` has no resourceVersion, and nothing that is
@@ -42,7 +42,7 @@ function parseObject(json: Buffer, path: string): ApiObject {
   } catch (error) {
     throw unreadableObjects([path], error);
   }
-  if (!isMembers(object) || !isMembers(object.metadata)) throw unreadableObjects([path]);
+  if (!isRecord(object) || !isRecord(object.metadata)) throw unreadableObjects([path]);
   const problem = metadataProblem(object.metadata);
   if (problem !== undefined) throw unreadableObjects([path], new Error(problem));
   return object as unknown as ApiObject;

@@ -7,6 +7,7 @@
  * same transaction; a reservation that cannot be read either stays, and is deleted on its own.
  */
 
+import { isRecord } from "../../../storage/base/is-record.js";
 import { STOP } from "../../../storage/cache/object-tree.js";
 import type { Compare } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
@@ -19,7 +20,7 @@ import { parseJson } from "../../codec/json.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
-import { isMembers, valueAt } from "../generic/fields.js";
+import { valueAt } from "../generic/fields.js";
 import type { Registry, WriteResult } from "../generic/registry.js";
 import { refresh } from "./commit.js";
 import { isReadable } from "./current.js";
@@ -102,7 +103,7 @@ function heldReservations(
         if (corruption !== undefined || !bytes.includes(quoted)) return undefined;
         const parent = valueAt(parseJson(bytes) as JsonObject, ["spec", "parentRef"]);
         const isHeld =
-          isMembers(parent) &&
+          isRecord(parent) &&
           parent.resource === resource.resource &&
           (parent.namespace ?? "") === namespace &&
           parent.name === name;

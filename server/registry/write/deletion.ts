@@ -5,10 +5,12 @@
  *   live ── delete ──► removed                     nothing holds it back
  *     └──── delete ──► terminating ──► removed     finalizers, a grace period, or content (namespace)
  */
+
 import type { ApiObject } from "../../api/meta.js";
 import { conflict } from "../../api/status.js";
+import { formatTime } from "../../api/time.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import { formatTime, isDeleting } from "../generic/metadata.js";
+import { isDeleting } from "../generic/metadata.js";
 import type { DeleteOptions } from "./delete-options.js";
 
 const ORPHAN_FINALIZER = "orphan";

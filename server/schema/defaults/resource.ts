@@ -1,5 +1,7 @@
 /** Defaults of the resource group that depend on other fields, or on the time. */
+
 import type { JsonObject } from "../../api/meta.js";
+import { formatTime } from "../../api/time.js";
 import { type DefaultRules, fill, isUnset } from "./rule.js";
 
 function countOne(request: JsonObject): void {
@@ -17,6 +19,6 @@ export function defaultFlatDeviceRequest(request: JsonObject): void {
 export const resourceDefaults: DefaultRules = {
   "ExactDeviceRequest count": countOne,
   "DeviceTaint timeAdded": (taint, { now }) => {
-    fill(taint, "timeAdded", `${now().toISOString().slice(0, 19)}Z`);
+    fill(taint, "timeAdded", formatTime(now().getTime()));
   },
 };
