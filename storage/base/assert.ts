@@ -3,7 +3,7 @@
  * handled (StorageError); what fails here is a defect of Keelson itself (docs/invariants.md).
  */
 
-/** A broken promise of our own code. Whoever catches it discards the state that it concerns. */
+/** A broken promise of our own code. Callers that catch it discard the state concerned. */
 export class InvariantError extends Error {
   override readonly name = "InvariantError";
 }

@@ -1,7 +1,7 @@
 /**
- * Cleanup owns what has been opened so far: it is closed in reverse order, each thing once, and one
- * that fails to close keeps none of the others open. With `openAll` a function that opens one thing
- * after the other leaves nothing behind when it fails half-way.
+ * Cleanup owns the resources opened so far. It closes them in reverse order, each once, and a
+ * failure to close one does not keep the others open. `openAll` closes what a function has opened
+ * when that function fails half-way.
  */
 export class Cleanup implements AsyncDisposable {
   readonly #closers: (() => void | PromiseLike<void>)[] = [];
@@ -13,12 +13,12 @@ export class Cleanup implements AsyncDisposable {
     return opened;
   }
 
-  /** The same for what is closed in another way. */
+  /** Registers a resource that is closed by a function. */
   defer(close: () => void | PromiseLike<void>): void {
     this.#closers.push(close);
   }
 
-  /** Callers while it closes wait for the same end. @throws what could not be closed */
+  /** Concurrent callers wait for the same end. @throws the errors of closing */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing ??= this.#close();
     await this.#closing;
@@ -38,13 +38,13 @@ export class Cleanup implements AsyncDisposable {
   }
 }
 
-/** Runs `open`. When it fails, what it has opened until then is closed, and its error is thrown. */
+/** Runs `open`. When it fails, closes what it has opened and rethrows its error. */
 export async function openAll<T>(open: (opened: Cleanup) => Promise<T>): Promise<T> {
   const opened = new Cleanup();
   try {
     return await open(opened);
   } catch (error) {
-    // Why it could not be opened says more than what closing has to say on top of it.
+    // The error of opening matters more than errors of closing.
     await Promise.allSettled([opened[Symbol.asyncDispose]()]);
     throw error;
   }

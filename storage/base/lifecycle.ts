@@ -1,6 +1,6 @@
 /**
- * Lifecycle owns background work: every loop that outlives a call is spawned here, is told to stop
- * by one signal, is awaited on close, and a failure of it is logged and counted, never lost.
+ * Lifecycle owns background work. Every loop that outlives a call is spawned here: one signal stops
+ * it, close awaits it, and its failures are logged and counted.
  */
 import { setMaxListeners } from "node:events";
 import type { Logger } from "./logger.js";
@@ -13,11 +13,11 @@ export class Lifecycle implements AsyncDisposable {
 
   constructor(logger: Logger) {
     this.#logger = logger;
-    // Every loop waits for its end: many listeners are no leak here.
+    // Every loop listens for its end: many listeners are not a leak here.
     setMaxListeners(0, this.#controller.signal);
   }
 
-  /** Aborted when the owner closes; background work passes it on to all that it awaits. */
+  /** Aborted when the owner closes; background work passes it on to everything it awaits. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -27,7 +27,7 @@ export class Lifecycle implements AsyncDisposable {
     return this.#failures;
   }
 
-  /** Names of what is still running, for diagnosis. */
+  /** Names of the functions still running, for diagnosis. */
   get running(): string[] {
     return [...this.#running.values()];
   }

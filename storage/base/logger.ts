@@ -1,6 +1,6 @@
 /**
- * The few words of a logger that our code says. Wiring hands in pino; tests hand in `silentLogger`.
- * Nothing secret goes into `fields`.
+ * The minimal logger interface of our code. Wiring passes pino, tests pass `silentLogger`. `fields`
+ * must hold no secrets.
  */
 
 export type LogFields = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-/** Hands the thread back: resolves when whoever else waits for it had a turn. */
+/** Yields the thread: resolves in the next turn of the event loop. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

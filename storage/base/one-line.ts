@@ -1,7 +1,7 @@
 /**
- * An error as one line, for logs of what an operator's file or an outside system got wrong: the stack
- * of such an error says nothing that helps, and its causes may quote secrets of the file. Defects of
- * ours are logged as errors, with their stack.
+ * An error as one line, for logs about an operator's file or an outside system. The stack of such an
+ * error does not help, and its causes may quote secrets of the file. Our own defects are logged as
+ * errors, with their stack.
  */
 export function oneLine(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);

@@ -1,6 +1,6 @@
 /**
- * SharedDeadline: an AbortSignal that fires after a time, made once for all who ask within a short
- * while. Making one for each of twenty thousand requests a second costs more than what they do.
+ * SharedDeadline: an AbortSignal with a timeout, shared by all callers that ask within a short
+ * time. Twenty thousand signals a second would cost more than the requests themselves.
  */
 import { setMaxListeners } from "node:events";
 
@@ -21,7 +21,7 @@ export class SharedDeadline {
     const now = performance.now();
     if (this.#signal === undefined || now - this.#madeAtMs > this.#slackMs) {
       this.#signal = AbortSignal.timeout(this.#deadlineMs + this.#slackMs);
-      // As many listeners as there are waiting: that is what it is for.
+      // One listener per waiting caller is expected.
       setMaxListeners(0, this.#signal);
       this.#madeAtMs = now;
     }

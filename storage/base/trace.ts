@@ -1,7 +1,7 @@
 /**
- * Trace: the way of one request through this server and those that it asks, step by step. It travels with
- * the request's signal, which goes wherever something waits: who has the signal has the trace. Undefined
- * where nobody wants to know, so it costs a look.
+ * Trace: the steps of one request through this server and the servers it calls. It travels with the
+ * request's signal, which every wait receives anyway. Undefined when the request is not traced, so an
+ * untraced step costs one check.
  *
  *   request                                   begin: what follows, until its end, is part of it
  *   ├ authorization ─────────                 call: another is asked; nothing is part of that
@@ -15,25 +15,25 @@
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface Span {
-  /** What a call within it sends along, as W3C Trace Context has it; undefined = nothing. */
+  /** The W3C Trace Context that calls within this span send along; undefined = none. */
   readonly traceparent: string | undefined;
   set(name: string, value: string | number | boolean): void;
-  /** Harmless a second time. @param failure why it did not succeed */
+  /** May be called twice. @param failure the error, when the step failed */
   end(failure?: unknown): void;
 }
 
 export interface Trace {
-  /** Whether every step is of interest, and not only what is waited for. */
+  /** Whether every step is recorded, not only waits. */
   readonly isDetailed: boolean;
-  /** Whether calls have something to send along. */
+  /** Whether calls send a trace context along. */
   readonly isPassedOn: boolean;
-  /** Under which it is found; undefined = it is not exported. */
+  /** The id of the exported trace; undefined = it is not exported. */
   readonly traceId: string | undefined;
   begin(name: string, attributes?: SpanAttributes): Span;
   call(name: string, attributes?: SpanAttributes): Span;
 }
 
-/** What may carry a trace: a signal, or who makes one when asked. */
+/** A carrier of a trace: a signal, or an object that makes the trace on demand. */
 export type TraceSource = AbortSignal | { readonly trace?: Trace | undefined };
 
 const TRACE = Symbol("trace");
@@ -44,12 +44,12 @@ export function traceOf(source: TraceSource): Trace | undefined {
   return source instanceof AbortSignal ? (source as Carrier)[TRACE] : source.trace;
 }
 
-/** Of a request's own signal. */
+/** Attaches a trace to a request's own signal. */
 export function carryTrace(signal: AbortSignal, trace: Trace | undefined): void {
   if (trace !== undefined) (signal as Carrier)[TRACE] = trace;
 }
 
-/** A signal that several share, for work that one of them is told of. */
+/** A signal derived from a shared one, for work that only one caller traces. */
 export function tracedSignal(shared: AbortSignal, trace: Trace | undefined): AbortSignal {
   if (trace?.isPassedOn !== true) return shared;
   const signal = AbortSignal.any([shared]);
@@ -57,7 +57,7 @@ export function tracedSignal(shared: AbortSignal, trace: Trace | undefined): Abo
   return signal;
 }
 
-/** Runs a step within a span, which ends with its answer. */
+/** Runs a step within a span that ends with its result. */
 export function inSpan<T>(trace: Trace, name: string, work: () => T): T {
   const span = trace.begin(name);
   let answer: T;
@@ -72,7 +72,7 @@ export function inSpan<T>(trace: Trace, name: string, work: () => T): T {
   return answer;
 }
 
-/** Ends the span with the promise. */
+/** Ends the span when the promise settles. */
 export async function endWith<T>(span: Span, promise: Promise<T>): Promise<T> {
   try {
     const value = await promise;

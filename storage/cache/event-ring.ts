@@ -9,8 +9,8 @@
  *   drop the oldest     first 1     12 12  end 3     floor 11: a watch from 10 gets a 410
  *   drop the oldest     first 3            end 3     floor 12: both events of a revision go together
  *
- * Only the partition's view appends. How long events stay is decided for all rings together by
- * `Retention`, which drops them from the front; what it drops costs its readers a 410.
+ * Only the partition's view appends. `Retention` decides for all rings together how long events
+ * stay and drops them from the front; a watch that still needs a dropped event gets a 410.
  */
 import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
@@ -20,7 +20,7 @@ import { type StoredObject, withRevision } from "../objects/stored-object.js";
 export interface RingLimits {
   readonly minAgeMs: number;
   readonly maxAgeMs: number;
-  /** Of all rings together; snapshots have as much again. */
+  /** For all rings together; snapshots have a budget of the same size. */
   readonly bytesMax: number;
   readonly hardBytesMax: number;
 }
@@ -41,7 +41,7 @@ export class ObjectEvent {
   readonly type: EventType;
   readonly revision: Revision;
   readonly object: StoredObject;
-  /** The state before, for watchers whose selector it matched. */
+  /** The state before, for watchers whose selector matched it. */
   readonly previous: StoredObject | undefined;
   readonly appendedAtMs: number;
   #encodings: Map<unknown, unknown> | undefined;
@@ -62,8 +62,8 @@ export class ObjectEvent {
   }
 
   /**
-   * What a watcher is told whose selector matched the object before, but no longer: the state it
-   * knew, under this event's revision (S1-WATCH-21).
+   * The object sent to a watcher whose selector matched before but no longer does: the previous
+   * state under this event's revision (S1-WATCH-21).
    */
   get departure(): StoredObject {
     if (this.#departure === undefined) {
@@ -74,27 +74,27 @@ export class ObjectEvent {
   }
 
   /**
-   * The event as it goes over the wire, by representation; made by the first watcher that needs it
-   * and shared by the others. Readers check what they find, as the cache knows no encodings.
+   * The encoded event, by representation. The first watcher that needs it encodes it, the others
+   * share it. Readers check its type, as the cache knows no encodings.
    */
   encoding(key: unknown): unknown {
     return this.#encodings?.get(key);
   }
 
-  /** Shares an encoding while the event is recent; who comes later makes one for itself. */
+  /** Shares an encoding while the event is recent; later watchers encode for themselves. */
   keepEncoding(key: unknown, encoding: unknown): void {
     if (!this.#isRecent) return;
     this.#encodings ??= new Map();
     this.#encodings.set(key, encoding);
   }
 
-  /** Everyone who keeps up has been told: encodings would only cost memory from here on. */
+  /** Watchers that keep up have been sent the event: from here on encodings only cost memory. */
   retire(): void {
     this.#isRecent = false;
     this.#encodings = undefined;
   }
 
-  /** What it costs to keep: its own bytes and, for a deletion, those that only it still holds. */
+  /** Memory cost: the event's own bytes and, for a deletion, the bytes that only it still holds. */
   get bytes(): number {
     return this.object.keptLength + EVENT_OVERHEAD_BYTES;
   }
@@ -103,15 +103,15 @@ export class ObjectEvent {
 /** Objects, maps and array slots around an event's bytes, as measured with 100,000 of them. */
 const EVENT_OVERHEAD_BYTES = 400;
 
-/** What retiring an event costs at least, as so many bytes to compare. */
+/** The minimum cost of retiring an event, in bytes compared. */
 const RETIRING_BYTES_MIN = 2 * 1024;
 
 /** Array slots that may stay empty at the front before the array is compacted. */
 const SLACK = 1024;
 
-/** What a ring tells about itself as it grows and shrinks. */
+/** Notified as the ring grows and shrinks. */
 export interface RingObserver {
-  /** By less than nothing when versions became past. */
+  /** Negative when past versions were compressed to differences. */
   grew(bytes: number): void;
   /** The oldest event is gone. */
   dropped(event: ObjectEvent): void;
@@ -222,10 +222,10 @@ export class EventRing {
   }
 
   /**
-   * Lets go of the encodings of the events before a time, and keeps their past versions as differences.
-   * @param past where those are put
-   * @param bytes about how many to look at
-   * @returns how many were; all of them or more: there may be more to do
+   * Drops the encodings of events before a time, and stores their past versions as differences.
+   * @param past where the differences are put
+   * @param bytes about how many bytes to process
+   * @returns the bytes processed; at least `bytes` = there may be more to do
    */
   retireBefore(timeMs: number, past: BytePlacer, bytes: number): number {
     this.#firstRecent = Math.max(this.#firstRecent, this.#first);
@@ -244,18 +244,18 @@ export class EventRing {
     event.retire();
     const { type, object, previous } = event;
     if (previous === undefined) return;
-    // A deleted object's last state is the one before it, but for its revision.
+    // The last state of a deleted object equals the one before it, except for its revision.
     const [made, base] = type === "DELETED" ? [object, previous] : [previous, object];
     const before = made.keptLength;
     made.becomePast(base, past);
-    // The event that brought the version pays for it; those that the ring never had cost it nothing.
+    // A version is charged to the event that created it; versions older than the ring cost nothing.
     if (made.revision <= this.#floor) return;
     const saved = before - made.keptLength;
     this.#bytes -= saved;
     this.#observer.grew(-saved);
   }
 
-  /** Calls back with all objects of its events, some of them more than once. */
+  /** Visits all objects of the ring's events, some of them more than once. */
   visitObjects(visit: (object: StoredObject) => void): void {
     for (const event of this.#events) {
       if (event === undefined) continue;

@@ -14,7 +14,7 @@ test("the lag is from shortly before the answer to the arrival, whichever comes 
   lag.arrived(rev(4), 31);
   assert.deepEqual(lags, []);
   lag.arrived(rev(5), 33);
-  // The event of the next one is here before its answer.
+  // The next commit's event arrives before its answer.
   lag.arrived(rev(7), 40);
   lag.committed(rev(6), 35, 41);
   assert.deepEqual(lags, [5, 1]);

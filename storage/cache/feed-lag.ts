@@ -1,9 +1,9 @@
 /**
- * FeedLag: how long a change takes from its commit in the store to the view of this replica. Who commits
- * knows when, by its own clock: shortly before the store's answer came. The same replica sees the
- * change come back on its feed, so no clock is compared with another one. The feed brings the changes
- * of all replicas in one order, so what it took for its own of late is what it takes for theirs;
- * every replica commits at least its own lease, every few seconds.
+ * FeedLag: the time from a change's commit in the store to its arrival in this replica's view. The
+ * committing replica knows the commit time by its own clock: shortly before the store's answer came. The
+ * same replica sees the change on its feed, so no two clocks are compared. The feed carries the changes
+ * of all replicas in one order, so the lag of own commits holds for all of them; every replica commits
+ * at least its own lease, every few seconds.
  *
  *     commit --+-- answer --->  answered, less half of a short round trip: the commit
  *              +-- event  --->  arrived                       arrived - commit = the lag
@@ -14,9 +14,9 @@ import type { Revision } from "../kv/store.js";
 
 /** Own commits that are remembered, and batches of the feed. */
 const REMEMBERED_MAX = 1_024;
-/** Own commits whose median is the lag of late: one that came late is no rule. */
+/** Own commits that the recent median covers, so that one outlier does not decide. */
 const RECENT_MAX = 9;
-/** For so long the shortest round trip counts: connections move, and networks change. */
+/** The shortest round trip is kept for this long: connections move, and networks change. */
 const ROUND_TRIP_WINDOW_MS = 30_000;
 
 interface Moment {
@@ -26,7 +26,7 @@ interface Moment {
 
 export class FeedLag {
   readonly #observe: (lagMs: number) => void;
-  /** When own commits were, by revision, in the order of their answers. */
+  /** Times of own commits by revision, in the order of their answers. */
   readonly #commits = new Map<Revision, number>();
   /** Own commits that have not come back yet. */
   #awaited: Moment[] = [];
@@ -34,18 +34,18 @@ export class FeedLag {
   readonly #arrivals: Moment[] = [];
   #arrivalsSeen = 0;
   readonly #recent: number[] = [];
-  /** Undefined: to be worked out when somebody asks. */
+  /** Undefined: computed on demand. */
   #recentMs: number | undefined;
   #shortestMs = Number.POSITIVE_INFINITY;
   #shortestBeforeMs = Number.POSITIVE_INFINITY;
   #windowEndsAtMs = 0;
 
-  /** @param observe told of the lag of each own commit */
+  /** @param observe called with the lag of each own commit */
   constructor(observe: (lagMs: number) => void) {
     this.#observe = observe;
   }
 
-  /** The median of the last own commits. */
+  /** The median lag of the recent own commits. */
   get recentMs(): number {
     if (this.#recentMs === undefined) {
       const inOrder = this.#recent.toSorted((a, b) => a - b);
@@ -54,12 +54,14 @@ export class FeedLag {
     return this.#recentMs;
   }
 
-  /** When the revision was committed: known of own ones, else by the lag of late. */
+  /** When the revision was committed: exact for own commits, else estimated from the recent lag. */
   commitOf(revision: Revision, arrivedAtMs: number): number {
     return this.#commits.get(revision) ?? arrivedAtMs - this.recentMs;
   }
 
-  /** A request to the store was answered: the shortest say what the way back takes. */
+  /**
+   * A request to the store was answered: the shortest round trip gives the time of the way back.
+   */
   answered(askedAtMs: number, nowMs: number): void {
     if (nowMs >= this.#windowEndsAtMs) {
       this.#shortestBeforeMs = this.#shortestMs;
@@ -96,7 +98,7 @@ export class FeedLag {
     this.#awaited = still;
   }
 
-  /** Undefined: it has not come yet. Looked for from the last one, which it mostly is. */
+  /** Undefined: not yet arrived. Searches from the newest, as most commits are recent. */
   #arrivalOf(revision: Revision): number | undefined {
     let found: number | undefined;
     const oldest = Math.max(0, this.#arrivalsSeen - REMEMBERED_MAX);

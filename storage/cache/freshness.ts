@@ -8,10 +8,10 @@
  *   requests 9..90   must not use A's answer, as it may be older than they are: they wait
  *   answer A         serves 1..8; question B goes out for 9..90
  *
- * The more a question served, the longer the next one waits for company: as long as answering those
- * requests keeps the thread busy anyhow, so a lone client never waits and a busy server asks seldom.
- * A question that stays out is not waited for: the next one goes out beside it, so that a lost
- * answer delays nobody for long, and a store without quorum fails every request after the deadline.
+ * The more requests a question served, the longer the next one is delayed to collect more: as long
+ * as answering them keeps the thread busy anyway. A lone client never waits, and a busy server asks
+ * seldom. An unanswered question blocks nobody: the next one goes out beside it, so a lost answer
+ * causes little delay, and without a quorum every request fails at the deadline.
  */
 import type { Clock } from "../base/clock.js";
 import { SharedDeadline } from "../base/shared-deadline.js";
@@ -24,11 +24,11 @@ import type { RegistryView } from "./registry-view.js";
 export interface FreshnessCounts {
   /** Linearizable revision reads sent to the store. */
   revisionReads: number;
-  /** Requests that were served by them. */
+  /** Requests served by those reads. */
   requests: number;
-  /** Times the view had to be pushed by a progress request. */
+  /** Progress requests sent because the view lagged behind. */
   progressRequests: number;
-  /** Revision reads that were sent while an earlier one had not been answered in time. */
+  /** Revision reads sent while an earlier one was overdue. */
   overtakes: number;
   /** Batches of requests that failed, by their deadline or otherwise. */
   timeouts: number;
@@ -38,19 +38,19 @@ export interface FreshnessOptions {
   readonly store: RevisionedStore;
   readonly view: RegistryView;
   readonly clock: Clock;
-  /** A store without quorum fails consistent reads after about this long. */
+  /** Consistent reads fail after about this long when the store has no quorum. */
   readonly deadlineMs?: number;
-  /** Told about each batch: how many requests shared it, and how long it took altogether. */
+  /** Called for each batch with the number of requests in it and its total time. */
   onBatch?(requests: number, durationMs: number): void;
 }
 
 interface Batch {
-  /** Counts from its first request, so that waiting for the turn is part of the deadline. */
+  /** Starts with the batch's first request, so the wait for the question counts. */
   readonly deadline: AbortSignal;
   readonly promise: Promise<Revision>;
   readonly resolve: (value: Promise<Revision>) => void;
   requests: number;
-  /** Of one of its requests: the question is part of that. */
+  /** The trace of one of its requests, which the question is part of. */
   trace: Trace | undefined;
 }
 
@@ -64,21 +64,21 @@ function openBatch(deadline: AbortSignal): Batch {
 
 const DEFAULT_DEADLINE_MS = 3_000;
 const DEADLINE_SLACK_MS = 100;
-/** A revision read out for longer is overtaken by the next; a dozen at most are then on their way. */
+/** An unanswered revision read is overtaken after this time; at most a dozen are then under way. */
 const OVERTAKE_MS = 250;
-/** A write below our prefix arrives by itself within this time; then we ask for progress. */
+/** A write below our prefix arrives by itself within this time; after it we request progress. */
 const PATIENCE_MS = 1;
 /** Progress requests may be lost, so they are repeated. */
 const REPEAT_MS = 20;
 
-/** About what it costs to answer one read from memory. */
+/** Approximate cost of answering one read from memory. */
 const ANSWER_MS = 0.04;
-/** The longest time between two questions: 200 a second are few for any etcd. */
+/** The longest interval between two questions: 200 a second are few for any etcd. */
 const SPACING_MS_MAX = 5;
 /** Timers are no finer than this. */
 const TIMER_MS = 1;
 
-/** For sleeps that nobody needs to cut short. */
+/** For sleeps that are never cut short. */
 const NEVER = new AbortController().signal;
 
 export class FreshnessBarrier {
@@ -96,16 +96,16 @@ export class FreshnessBarrier {
   readonly #onBatch: FreshnessOptions["onBatch"];
   /** The revision read that the next batch waits for; undefined = none is on its way. */
   #reading: { readonly sinceMs: number } | undefined;
-  /** Those who came while one was on its way, or in this turn, and share the next. */
+  /** Requests that arrived in this turn or while a read was under way; they share the next read. */
   #next: Batch | undefined;
   /** Before this time the next question would be too early. */
   #earliestMs = 0;
   #isGuarding = false;
-  /** How many batches wait for the view, and for which revision at most. */
+  /** How many batches wait for the view, and the highest revision they wait for. */
   #waiting = 0;
   #wanted = 0 as Revision;
   #isPushing = false;
-  /** `eventsApplied` when progress was last asked for: unchanged = others write, we do not. */
+  /** `eventsApplied` at the last progress request: unchanged = only others write. */
   #eventsAtPush = -1;
 
   constructor(options: FreshnessOptions) {
@@ -120,8 +120,8 @@ export class FreshnessBarrier {
   }
 
   /**
-   * Resolves when the view holds everything acknowledged before this call; gives the revision that
-   * it was proved with. @throws {StorageError} Unavailable when that takes too long
+   * Resolves with a revision that the view has reached and that covers everything acknowledged
+   * before this call. @throws {StorageError} Unavailable when that takes too long
    */
   fresh(trace?: Trace): Promise<Revision> {
     this.counts.requests++;
@@ -139,8 +139,8 @@ export class FreshnessBarrier {
   }
 
   /**
-   * Resolves when the view holds a revision that the store has told of, such as that of a refusal.
-   * @throws {StorageError} Unavailable when that takes too long
+   * Resolves when the view has reached a revision that the store reported, such as that of a
+   * refusal. @throws {StorageError} Unavailable when that takes too long
    */
   async reached(revision: Revision): Promise<void> {
     if (this.#view.revision >= revision) return;
@@ -151,7 +151,7 @@ export class FreshnessBarrier {
     }
   }
 
-  /** Sends the next question at the end of this turn, or when it is no longer too early. */
+  /** Sends the next question at the end of this turn, or after the minimum interval. */
   #schedule(): void {
     const waitMs = this.#earliestMs - this.#clock.monotonic();
     if (waitMs < TIMER_MS) setImmediate(() => this.#startNext());
@@ -173,7 +173,7 @@ export class FreshnessBarrier {
       const seen = this.#view.revision;
       const revision = await this.#read(startedAtMs, tracedSignal(deadline, trace));
       if (revision < seen) {
-        // Another state was put in the place of the one that we know; the feed will notice, too.
+        // The store was replaced by another state; the feed will notice as well.
         throw new StorageError("Unavailable", "the store's history went back: loading it anew");
       }
       if (this.#view.revision < revision) await this.#catchUp(revision, deadline);
@@ -187,7 +187,7 @@ export class FreshnessBarrier {
     }
   }
 
-  /** The next batch starts with the end of the read; it need not wait for this one's catching up. */
+  /** The next batch starts when the read ends; it need not wait until this batch has caught up. */
   async #read(sinceMs: number, deadline: AbortSignal): Promise<Revision> {
     this.counts.revisionReads++;
     const reading = { sinceMs };
@@ -202,7 +202,7 @@ export class FreshnessBarrier {
     }
   }
 
-  /** While somebody waits for a question that is out: sends the next one when that takes long. */
+  /** Sends the next question when one that callers wait for is overdue. */
   async #guard(): Promise<void> {
     this.#isGuarding = true;
     while (this.#next !== undefined) {
@@ -228,14 +228,14 @@ export class FreshnessBarrier {
   }
 
   /**
-   * While batches wait for the view. Nobody may have written below our prefix: then only a progress
-   * notification moves the view. One that was asked for earlier says nothing about later revisions.
+   * Requests progress while batches wait for the view: when nobody writes below our prefix, only a
+   * progress notification moves it. A request covers no revisions later than itself.
    */
   async #push(): Promise<void> {
     this.#isPushing = true;
     let askedFor = 0 as Revision;
     let askedAtMs = Number.NEGATIVE_INFINITY;
-    // Where only others write, waiting for a write of ours would be in vain.
+    // When only others write, no write of ours will arrive.
     const isOthersOnly = this.#view.eventsApplied === this.#eventsAtPush;
     if (!isOthersOnly) await this.#clock.sleep(PATIENCE_MS, NEVER);
     while (this.#waiting > 0) {

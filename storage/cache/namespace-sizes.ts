@@ -1,7 +1,7 @@
 /**
- * NamespaceSizes: how many objects of a partition each namespace has, and of how many bytes, so that
- * what a list will cost is known without a walk. Kept by the feed's writes; of a partition without
- * namespaces there is one entry.
+ * NamespaceSizes: the number and bytes of a partition's objects per namespace, so that the cost of a
+ * list is known without a walk. The feed keeps it current. A partition without namespaces has one
+ * entry.
  */
 import { assert } from "../base/assert.js";
 import type { StoredObject } from "../objects/stored-object.js";

@@ -1,7 +1,7 @@
 /**
  * ObjectTree: the objects of one partition in key order, with copies that cost nothing until one
- * side changes (copy on write). Writers are the feed alone; readers hold copies. It also knows how
- * many bytes its objects have and which of them cannot be read, so that a copy knows it too.
+ * side changes (copy on write). Only the feed writes; readers hold copies. It also counts its
+ * objects' bytes and keeps the set of unreadable objects, so every copy has both.
  */
 import sortedBTree from "sorted-btree";
 import type { StoredObject } from "../objects/stored-object.js";
@@ -21,7 +21,7 @@ const NO_PATHS: ReadonlySet<string> = new Set();
 export class ObjectTree {
   readonly #tree: Tree;
   #bytes: number;
-  /** Of the object that was put last: its neighbours mostly share it. */
+  /** The namespace of the last object put: its neighbours mostly share it. */
   #namespace = "";
   /** Replaced, never changed: copies share it. */
   #corrupt: ReadonlySet<string>;

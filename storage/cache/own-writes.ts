@@ -1,20 +1,22 @@
 /**
- * OwnWrites: what this replica is writing and the feed has not brought yet. The writer says what it has
- * encoded before it commits; when the feed brings the same bytes under the same key, the object is made of
- * what the writer knows, and nothing is parsed. Events and answers of the store come in any order.
+ * OwnWrites: writes of this replica that the feed has not brought yet. The writer registers the encoded
+ * value before it commits. When the feed brings the same bytes under the same key, the object is made from
+ * the writer's data without parsing. Events and store answers may come in any order.
  *
  *   expect    d/a = {..}            before the commit
  *   feed: 41  d/a = {other bytes}   somebody else's: parsed, and ours is still expected
  *   feed: 42  d/a = {..}            ours: made without parsing, expected no longer
  *   answer    42                    the view has it; the writer answers with its bytes
  *
- * Only a shortcut: bytes that are equal make equal objects, whoever wrote them, and what is not expected
- * any more is parsed as any event is.
+ * Only a shortcut: equal bytes make equal objects, whoever wrote them, and a write that is no longer
+ * expected is parsed like any event.
  */
 import type { KeyValue, Revision } from "../kv/store.js";
 import { type EncodedObject, type StoredObject, toStoredObject } from "../objects/stored-object.js";
 
-/** As many writes may be under way; where more are, the feed lags, and parsing is its least trouble. */
+/**
+ * The maximum number of writes under way; beyond it the feed lags, and parsing is the least problem.
+ */
 const EXPECTED_MAX = 1_024;
 
 /** One write that is under way. */
@@ -23,7 +25,7 @@ export interface ExpectedWrite {
   /** As given to the store. */
   readonly value: Buffer;
   readonly encoded: EncodedObject;
-  /** Made for the writer's answer, where that came first. */
+  /** Made for the writer's answer, when that came before the event. */
   object?: StoredObject;
 }
 
@@ -47,12 +49,12 @@ export class OwnWrites {
     this.#byKey.set(write.key, write);
   }
 
-  /** It was refused, or what became of it is unknown, or the feed has brought it. */
+  /** The write was refused, has an unknown outcome, or has arrived on the feed. */
   drop(write: ExpectedWrite): void {
     if (this.#byKey.get(write.key) === write) this.#byKey.delete(write.key);
   }
 
-  /** The object of an event, if it is one of ours to the last byte. */
+  /** The object of an event whose bytes equal an expected write. */
   take({ key, value, modRevision }: KeyValue): StoredObject | undefined {
     const write = this.#byKey.get(key);
     if (write === undefined || !write.value.equals(value)) return undefined;
@@ -61,13 +63,13 @@ export class OwnWrites {
     return write.object?.revision === modRevision ? write.object : made(write, modRevision);
   }
 
-  /** The object of a write that was committed and that the feed has not brought. */
+  /** The object of a committed write that the feed has not brought yet. */
   committed(write: ExpectedWrite, revision: Revision): StoredObject {
     write.object = made(write, revision);
     return write.object;
   }
 
-  /** The view was loaded anew: the feed goes on behind what it was going to bring. */
+  /** The view was reloaded: the feed continues behind the expected events. */
   clear(): void {
     this.#byKey.clear();
   }

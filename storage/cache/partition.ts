@@ -1,7 +1,7 @@
 /**
  * Partition: the view of one group and resource. It owns the current tree, the ring of recent
- * events, the watchers and the snapshots that chunked lists are reading. Only the feed changes it,
- * synchronously; whoever reads gets immutable objects or copies.
+ * events, the watchers and the snapshots of chunked lists. Only the feed changes it, synchronously;
+ * readers get immutable objects or copies.
  */
 import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
@@ -16,7 +16,7 @@ import { SnapshotShelf } from "./snapshot-shelf.js";
 import { WatchIndex } from "./watch-index.js";
 import { Watcher, type WatcherHost, type WatcherOptions } from "./watcher.js";
 
-/** Undone in one turn, about 2.5 µs each; for what lies further back the store is asked. */
+/** Events undone in one turn, about 2.5 µs each; older states are read from the store. */
 const UNDONE_EVENTS_MAX = 20_000;
 
 /** A list in the middle of its pages: the objects at one revision. */
@@ -25,7 +25,7 @@ export interface Snapshot {
   readonly tree: ObjectTree;
 }
 
-/** What the server knows of a partition and the store does not. */
+/** Traits of a partition that the server knows and the store does not. */
 export interface PartitionTraits {
   readonly extractFields?: FieldExtractor;
   /** A selectable field that many watchers fix, such as "spec.nodeName" of pods. */
@@ -34,7 +34,7 @@ export interface PartitionTraits {
 
 const NO_TRAITS: PartitionTraits = Object.freeze({});
 
-/** What a partition asks of the view around it. */
+/** What a partition needs from its view. */
 export interface PartitionHost {
   readonly revision: Revision;
   /** Holds the bytes of all current objects. */
@@ -43,12 +43,12 @@ export interface PartitionHost {
 }
 
 /**
- * Follows a partition in the same turn in which the feed changes it, so that an index beside the view
- * is never behind it: whoever waited for a revision finds the index there as well. Must be quick and
- * not throw.
+ * Follows a partition in the same turn in which the feed changes it. An index beside the view is
+ * therefore never behind it: a caller that waited for a revision finds the index there as well. Must
+ * be quick and must not throw.
  */
 export interface PartitionObserver {
-  /** What was told before is void; the objects that there are. */
+  /** Everything reported before is void; `objects` is the new state. */
   replaced(objects: ObjectTree): void;
   put(object: StoredObject, previous: StoredObject | undefined): void;
   deleted(previous: StoredObject): void;
@@ -104,7 +104,7 @@ export class Partition implements WatcherHost, Retained {
     return this.#tree.bytes;
   }
 
-  /** Of the current objects. @param namespace "" = all */
+  /** Number and bytes of the current objects. @param namespace "" = all */
   sizeIn(namespace: string): CollectionSize {
     return namespace === "" ? this.#tree : this.#sizes.of(namespace);
   }
@@ -127,7 +127,7 @@ export class Partition implements WatcherHost, Retained {
     return this.#tree.get(path);
   }
 
-  /** Copies of the objects as of now, kept a while for the pages that follow. */
+  /** A copy of the current objects, kept for a while for the pages that follow. */
   snapshot(): Snapshot {
     const { revision } = this;
     const kept = this.#snapshots.get(revision);
@@ -135,15 +135,15 @@ export class Partition implements WatcherHost, Retained {
     return { revision, tree: this.#tree.snapshot() };
   }
 
-  /** Makes a snapshot available to `snapshotAt` until others push it out. */
+  /** Makes a snapshot available to `snapshotAt` until newer ones evict it. */
   keep(snapshot: Snapshot): void {
     this.#snapshots.set(snapshot.revision, snapshot.tree);
   }
 
   /**
-   * The objects as they were at an exact revision, from memory; undefined when neither a kept
-   * snapshot nor the ring reaches back so far, or when that would take too long. Undoes the events
-   * since then on a copy.
+   * The objects at an exact revision, from memory: undoes the later events on a copy. Undefined
+   * when neither a kept snapshot nor the ring reaches back that far, or when undoing would take too
+   * long.
    */
   snapshotAt(revision: Revision): Snapshot | undefined {
     if (revision > this.revision) return undefined;
@@ -174,7 +174,7 @@ export class Partition implements WatcherHost, Retained {
     return watcher;
   }
 
-  /** For the life of the partition, which lasts as long as somebody observes it. Begins with what there is. */
+  /** Lasts as long as the partition, which stays while it has observers. Starts with the current objects. */
   observe(observer: PartitionObserver): void {
     this.#observers.push(observer);
     observer.replaced(this.#tree);
@@ -190,7 +190,7 @@ export class Partition implements WatcherHost, Retained {
 
   /**
    * Takes an event from before the view was loaded, for watches that resume on this replica. The
-   * tree already holds what came of it.
+   * tree already holds its result.
    */
   recall(event: ObjectEvent): void {
     const { object, previous } = event;
@@ -202,13 +202,13 @@ export class Partition implements WatcherHost, Retained {
     this.#ring.append(event);
   }
 
-  /** Forgets the events up to a revision: one of them cannot be told. */
+  /** Forgets the events up to a revision, because one of them cannot be sent. */
   forgetUpTo(revision: Revision): void {
     this.#ring.clear();
     this.#ring = this.#openRing(revision);
   }
 
-  /** Applies one event of the feed and wakes whom it concerns. */
+  /** Applies one event of the feed and wakes the watchers concerned. */
   put(object: StoredObject, nowMs: number): void {
     const previous = this.#tree.set(object);
     assert(previous === undefined || object.revision > previous.revision, "Unique");
@@ -220,7 +220,7 @@ export class Partition implements WatcherHost, Retained {
     this.#append(new ObjectEvent(type, object, previous, nowMs));
   }
 
-  /** Applies a deletion; one of an object that is not there says nothing. */
+  /** Applies a deletion; a deletion of an unknown object is ignored. */
   delete(path: string, revision: Revision, nowMs: number): void {
     const previous = this.#tree.delete(path);
     if (previous === undefined) return;
@@ -235,8 +235,8 @@ export class Partition implements WatcherHost, Retained {
   /**
    * Takes over a new state, as of `floor` and with no past: the view was loaded, for the first time
    * or because the feed lost its place. Watchers get a 410.
-   * @param tree whose objects are in the host's arena
-   * @param traits what the objects were decoded with
+   * @param tree its objects are in the host's arena
+   * @param traits the traits that the objects were decoded with
    */
   replace(tree: ObjectTree, floor: Revision, traits = this.#traits): void {
     const watchers = [...this.#index.all()];
@@ -254,9 +254,9 @@ export class Partition implements WatcherHost, Retained {
   }
 
   /**
-   * Goes by other traits from now on. Objects and events stay what they are, and their fields are read
-   * anew when a selector asks for them. Watchers are filed by the trigger field, so when that changes
-   * they get a 410.
+   * Replaces the traits. Objects and events stay as they are, and their fields are read anew when a
+   * selector asks for them. Watchers are filed by the trigger field, so a change of it ends them with
+   * a 410.
    */
   takeTraits(traits: PartitionTraits): void {
     const { extractFields, triggerField } = this.#traits;
@@ -275,8 +275,9 @@ export class Partition implements WatcherHost, Retained {
   }
 
   /**
-   * Nobody serves these objects any more: watchers are sent what there is and end, and the past goes.
-   * @returns whether nothing is left that the view would have to keep
+   * The resource is no longer served: watchers get the remaining events and end, and the history is
+   * dropped.
+   * @returns whether the partition is empty, so that the view can drop it
    */
   retire(): boolean {
     for (const watcher of [...this.#index.all()]) watcher.finish();
@@ -286,9 +287,9 @@ export class Partition implements WatcherHost, Retained {
   }
 
   /**
-   * Puts objects again that are in slabs of which little else is left.
+   * Moves objects out of sparse slabs.
    * @param after only objects behind this path; "" = from the start
-   * @returns behind which path to go on; undefined at the end
+   * @returns the path to continue behind; undefined at the end
    */
   emptySparseSlabs(after: string, visitsMax: number): string | undefined {
     const { arena } = this.#host;

@@ -14,7 +14,7 @@ import { type Operation, type Revision, type RevisionedStore, toRevision } from 
 import { RegistryView } from "./registry-view.js";
 
 const NAMES = 40;
-/** More than several stretches hold, and no multiple of them. */
+/** Spans several stretches, and is not a multiple of their size. */
 const COMMITS = 3_456;
 const AT_A_TIME = 64;
 
@@ -30,7 +30,7 @@ function put(name: string): Operation {
   return { type: "put", key, value: Buffer.from(JSON.stringify(object)) };
 }
 
-/** Puts, deletions, batches of both, and writes of others, which are no events here. */
+/** Puts, deletions, batches of both, and writes outside the registry, which are no events here. */
 function operationsOf(index: number): Operation[] {
   const name = `a${index % NAMES}`;
   const { key } = put(name);
@@ -51,7 +51,7 @@ async function fill(store: RevisionedStore): Promise<Revision> {
   return await store.currentRevision(soon());
 }
 
-/** What the store says, one watch from the beginning: "put a1@7". */
+/** The store's events, read by one watch from the beginning: "put a1@7". */
 async function toldByStore(store: RevisionedStore, until: Revision): Promise<string[]> {
   const told: string[] = [];
   const push = setInterval(() => store.requestProgress(), 20);
@@ -70,7 +70,7 @@ async function toldByStore(store: RevisionedStore, until: Revision): Promise<str
   return told;
 }
 
-/** What a view tells that was loaded after all of it: "put a1@7". */
+/** The events that a view recalls when it is loaded after all of them: "put a1@7". */
 async function toldByView(store: RevisionedStore): Promise<string[]> {
   await using lifecycle = new Lifecycle(silentLogger);
   const view = new RegistryView({

@@ -1,10 +1,10 @@
 /**
- * Recalling history: reads what happened before a view is loaded from the store's own past, so that a
- * watch from another replica, or from before a restart, resumes without a new list.
- * Without it nothing is wrong, so a store that cannot tell is no failure.
+ * Recalling history: reads the events before a view is loaded from the store's own history, so that a
+ * watch from another replica, or from before a restart, resumes without a new list. It is optional,
+ * so a store without that history is no failure.
  *
- * The past is read in stretches, several at a time: etcd gives a watch that lags behind only so many
- * revisions in each of its rounds, ten rounds a second.
+ * The history is read in stretches, several at a time: etcd gives a lagging watch a limited number
+ * of revisions per round, at ten rounds a second.
  */
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
@@ -13,13 +13,15 @@ import type { KeySpace } from "../objects/keys.js";
 import type { RingLimits } from "./event-ring.js";
 import { type Decode, RecalledHistory } from "./recalled-history.js";
 
-/** Events are told from so many revisions back: less than a second of work at start. */
+/** How many revisions are recalled: less than a second of work at start. */
 const RECALL_REVISIONS_MAX = 20_000;
 const RECALL_MS_MAX = 5_000;
 const RECALL_PROGRESS_MS = 20;
-/** What etcd gives to one watch in one round. */
+/** Revisions that etcd gives to one watch in one round. */
 const STRETCH_REVISIONS = 1_000;
-/** As many wait in memory at most: of 8 KiB objects, with those before them, 48 MiB. More gain nothing. */
+/**
+ * Stretches buffered at most: 48 MiB for 8 KiB objects with their previous versions. More gain nothing.
+ */
 const STRETCHES_AHEAD = 3;
 
 export interface RecallOptions {
@@ -28,11 +30,14 @@ export interface RecallOptions {
   readonly limits: RingLimits;
   readonly decode: Decode;
   readonly logger: Logger;
-  /** The revision that the view is loaded at: the last one that is told of. */
+  /** The last revision recalled: the one that the view is loaded at. */
   readonly until: Revision;
 }
 
-/** @returns undefined when the store cannot tell, or not in time. @throws {StorageError} it is down */
+/**
+ * @returns undefined when the history is gone or takes too long. @throws {StorageError} the store is
+ * down
+ */
 export async function recallHistory(
   options: RecallOptions,
   signal: AbortSignal,
@@ -57,7 +62,7 @@ async function recallAfter(
   const ended = new AbortController();
   const deadline = AbortSignal.any([signal, ended.signal, AbortSignal.timeout(RECALL_MS_MAX)]);
   const history = new RecalledHistory({ after, until, limits, decode });
-  // The last event may lie before `until`: then only progress says that nothing is missing.
+  // The last event may lie before `until`: then only progress proves that nothing is missing.
   const push = setInterval(() => store.requestProgress(), RECALL_PROGRESS_MS);
   const open: Stretch[] = [];
   let next: number = after;
@@ -86,11 +91,11 @@ async function recallAfter(
 }
 
 interface Stretch {
-  /** Gives out the batches up to the stretch's end, and perhaps some beyond. */
+  /** Passes on the batches up to the stretch's end, and perhaps some beyond. */
   read(take: (batch: WatchBatch) => void): Promise<void>;
 }
 
-/** The store begins to tell at once, before anybody reads. */
+/** The watch starts at once, before anybody reads. */
 function openStretch(
   store: RevisionedStore,
   { prefix, after, to }: { prefix: string; after: Revision; to: Revision },
@@ -100,7 +105,7 @@ function openStretch(
     .watch({ prefix, after, withPrevious: true }, signal)
     [Symbol.asyncIterator]();
   let upcoming = batches.next();
-  // Whoever reads learns of it; if an earlier stretch fails nobody does.
+  // The reader gets the error; if an earlier stretch fails, there is no reader.
   upcoming.catch(() => {});
   return {
     async read(take) {

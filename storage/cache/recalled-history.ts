@@ -1,7 +1,7 @@
 /**
  * RecalledHistory: turns the store's own history into ring events, for a view that is being loaded. It
- * gathers all of it first, so that a history that ends too early leaves no trace. When there is more
- * than the rings may hold, the oldest part is forgotten.
+ * gathers all of it first, so that a history that ends too early leaves no trace. When it exceeds the
+ * rings' budget, the oldest part is forgotten.
  *
  * The view itself is loaded at `until`; these events only fill the rings.
  */
@@ -13,7 +13,7 @@ import type { Partition } from "./partition.js";
 
 export type Decode = (key: ParsedKey, value: Buffer, revision: Revision) => StoredObject;
 
-/** One event, or a gap: something happened that can no longer be told. */
+/** One event, or a gap: a change that can no longer be sent as an event. */
 interface Recalled {
   readonly partition: PartitionId;
   readonly revision: Revision;
@@ -54,17 +54,17 @@ export class RecalledHistory {
     return this.#floor;
   }
 
-  /** The newest version of each object that was seen, by key; shared with the events. */
+  /** The newest version seen of each object, by key; shared with the events. */
   get newest(): ReadonlyMap<string, StoredObject> {
     return this.#newest;
   }
 
-  /** Everything up to it has been taken. */
+  /** Every event up to this revision has been taken. */
   get reached(): Revision {
     return this.#reached;
   }
 
-  /** Takes what follows; of what was taken before, nothing again. */
+  /** Takes the next batch; events already taken are skipped. */
   take(batch: WatchBatch, keys: KeySpace): void {
     if (batch.revision <= this.#reached) return;
     for (const event of batch.events) this.#takeEvent(event, keys);
@@ -96,7 +96,7 @@ export class RecalledHistory {
     });
   }
 
-  /** Puts the events into their rings. Old enough to be dropped when a ring is full. */
+  /** Puts the events into their rings, marked old enough to be dropped when a ring is full. */
   tell(partitionOf: (id: PartitionId) => Partition, nowMs: number): void {
     const appendedAtMs = nowMs - this.#limits.minAgeMs - 1;
     for (const { partition: id, revision, object, previous, isDeletion } of this.#events) {
@@ -116,7 +116,7 @@ export class RecalledHistory {
     if (this.#bytes > this.#limits.hardBytesMax) this.#forgetOldest();
   }
 
-  /** Down to what the rings keep anyhow once all of it is old. */
+  /** Shrinks the history to the budget that the rings have for old events. */
   #forgetOldest(): void {
     let count = 0;
     while (this.#bytes > this.#limits.bytesMax && count < this.#events.length) {

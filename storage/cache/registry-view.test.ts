@@ -20,11 +20,11 @@ import type { StoredObject } from "../objects/stored-object.js";
 import { FreshnessBarrier } from "./freshness.js";
 import { RegistryView } from "./registry-view.js";
 
-/** Batches come when the test says so; a thrown error ends the watch like a lost history does. */
+/** The test releases each batch; a thrown error ends the watch as lost history does. */
 class ScriptedStore implements RevisionedStore {
   revision = toRevision(10);
   kvs: KeyValue[] = [];
-  /** What a watch from an earlier revision is told. */
+  /** The events that a watch from an earlier revision gets. */
   history: StoreEvent[] = [];
   progressRequests = 0;
   revisionReads: { resolve(revision: Revision): void; reject(error: Error): void }[] = [];
@@ -122,13 +122,13 @@ function openView(store: ScriptedStore, deadlineMs = 5_000) {
   return { view, freshness, lifecycle: new Lifecycle(silentLogger) };
 }
 
-// Deadlines do not keep a process alive, and here is nothing else that would.
+// Deadlines do not keep a process alive, and nothing else does here.
 const heartbeat = setInterval(() => {}, 1_000);
 after(() => clearInterval(heartbeat));
 
 const soon = () => AbortSignal.timeout(5_000);
 
-/** Until something that other callbacks bring about is true. */
+/** Resolves when a condition that other callbacks bring about is true. */
 async function eventually(isTrue: () => boolean): Promise<void> {
   const deadline = performance.now() + 5_000;
   while (!isTrue()) {
@@ -305,7 +305,7 @@ test("S1-RV-24: progress that was asked for earlier is asked for again for a lat
   const store = new ScriptedStore();
   const { view, freshness, lifecycle } = openView(store);
   await view.start(lifecycle, soon());
-  // Others write all the time; each answer to a request says how far they were when it was asked.
+  // Others write all the time; each progress notification has the revision at its request.
   store.onProgress = () => {
     const revision = store.revision;
     setImmediate(() => store.deliver({ revision, events: [] }));
@@ -317,7 +317,7 @@ test("S1-RV-24: progress that was asked for earlier is asked for again for a lat
     store.revision = toRevision(store.revision + 1);
     await Promise.all([early, freshness.fresh()]);
   }
-  // Forty waits of the 20 ms after which lost requests are repeated would be 800 ms.
+  // Forty waits of 20 ms, the interval of repeated requests, would be 800 ms.
   assert.ok(performance.now() - startedAt < 400);
   await lifecycle[Symbol.asyncDispose]();
 });
@@ -352,7 +352,7 @@ test("Unique: a defect in the middle of a batch makes the view unusable until it
   await view.start(lifecycle, soon());
   store.revision = toRevision(12);
   store.answersAtOnce = false;
-  // The second event is not newer than what is there.
+  // The second event is not newer than the current object.
   const events: StoreEvent[] = [
     { type: "put", kv: configMap("b", 12) },
     { type: "put", kv: configMap("a", 5) },
@@ -423,7 +423,7 @@ test("RulesInForce: epochs are those of the view's revision, and no objects", as
   store.deliver({ revision: toRevision(12), events });
   await view.waitForRevision(toRevision(12), soon());
   assert.deepEqual(seen(), [4, 0, 12]);
-  // Set back to an older state: what has moved there counts, and nothing else.
+  // The store is set back to an older state: only the epochs stored there count.
   store.kvs = [epoch("cluster", 3)];
   store.revision = toRevision(40);
   store.deliver(new StorageError("Compacted", "gone"));

@@ -2,8 +2,8 @@
  * RegistryView: this replica's materialised view of the whole registry at one revision.
  *
  * One feed, a single watch over the registry's prefix, advances it. Node runs one event at a time,
- * so a batch is applied, and a watcher registered, without anyone seeing half of it. Whoever needs a
- * fresh answer waits here until the view has reached a revision.
+ * so a batch is applied, and a watcher registered, atomically. Callers that need a fresh answer wait
+ * here until the view has reached a revision.
  *
  * Wiring calls `start`; the lifecycle owns the feed's loop; readers use `partition(...)`.
  */
@@ -40,15 +40,15 @@ export interface RegistryViewOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ringLimits?: RingLimits;
-  /** Told what the feed brings. */
+  /** Notified of the revisions that the feed brings. */
   readonly feedLag?: Pick<FeedLag, "arrived">;
-  /** Of this moment; see `takeTraits`. */
+  /** The current traits; see `takeTraits`. */
   traits(partition: PartitionId): PartitionTraits;
 }
 
 interface LoadedTree {
   readonly tree: ObjectTree;
-  /** What its objects were decoded with. */
+  /** The traits that its objects were decoded with. */
   readonly traits: PartitionTraits;
 }
 
@@ -57,22 +57,24 @@ interface LoadedState {
   readonly epochs: Map<string, Revision>;
 }
 
-/** Keys read at a time while loading: a page of 8 KiB objects is 40 MiB, for the time of the load. */
+/** Keys read at a time while loading: a page of 8 KiB objects takes 40 MiB during the load. */
 const LOAD_PAGE_KEYS = 5_000;
-/** Between attempts to start the feed again. */
+/** Delay between attempts to restart the feed. */
 const RESTART_DELAY_MS = 200;
-/** Partitions that went are remembered one by one up to this number, and then all together. */
+/**
+ * Retired partitions are remembered one by one up to this number, and beyond it by one revision.
+ */
 const RETIRED_MAX = 1_000;
-/** Objects looked at in one turn for sparse slabs: less than a millisecond, unless many have to move. */
+/** Objects checked for sparse slabs in one turn: less than a millisecond, unless many have to move. */
 const SWEPT_OBJECTS = 1_000;
-/** Such turns after each trim. */
+/** Number of such turns after each trim. */
 const SWEEPS = 20;
 /** How often old events are dropped. */
 const TRIM_INTERVAL_MS = 1_000;
 
 export class RegistryView implements PartitionHost {
   readonly keys: KeySpace;
-  /** What all partitions keep of the past. */
+  /** Decides how much history all partitions keep. */
   readonly retention: Retention;
   #arena = new ByteArena();
   readonly #store: RevisionedStore;
@@ -80,24 +82,24 @@ export class RegistryView implements PartitionHost {
   readonly #logger: Logger;
   readonly #options: RegistryViewOptions;
   readonly #partitions = new Map<PartitionId, Partition>();
-  /** The partitions again, as the list that retention goes through. */
+  /** The partitions as a list, for retention. */
   readonly #partitionList: Partition[] = [];
   readonly #waiters = new RevisionWaiters();
-  /** What this replica is writing and the feed has not brought yet. */
+  /** Writes of this replica that the feed has not brought yet. */
   readonly ownWrites = new OwnWrites();
-  /** Woken since the last flush. */
+  /** Watchers woken since the last flush. */
   #awake: Watcher[] = [];
   #isFlushScheduled = false;
   #revision = 0 as Revision;
-  /** When each epoch last moved; those that never did are not in it. */
+  /** The revision at which each epoch last moved; an epoch that never moved is absent. */
   #epochs = new Map<string, Revision>();
-  /** Events after it were seen, of whatever partition: also of one that has none yet. */
+  /** Events after this revision were seen for all partitions, even those that do not exist yet. */
   #historyFloor = 0 as Revision;
-  /** Of partitions that went: events up to this revision are gone with them. */
+  /** For retired partitions: events up to this revision are gone. */
   readonly #retired = new Map<PartitionId, Revision>();
   #isSynced = false;
   #reloads = 0;
-  /** Behind which object the search for sparse slabs goes on. */
+  /** Where the search for sparse slabs continues. */
   #swept = { index: 0, after: "" };
   #eventsApplied = 0;
 
@@ -116,8 +118,8 @@ export class RegistryView implements PartitionHost {
   }
 
   /**
-   * Whether what the view holds is the state at `revision`. While history that was lost is loaded
-   * anew it holds the old state; only before the first load, and after a defect, it holds none.
+   * Whether the view's content is the state at `revision`. During a reload after lost history it
+   * holds the old state; it holds none before the first load and after a defect.
    */
   get isSynced(): boolean {
     return this.#isSynced;
@@ -128,7 +130,7 @@ export class RegistryView implements PartitionHost {
     return this.#arena;
   }
 
-  /** How often the view had to be loaded anew because the store's history was gone. */
+  /** How often the view was reloaded because the store's history was gone. */
   get reloads(): number {
     return this.#reloads;
   }
@@ -170,8 +172,8 @@ export class RegistryView implements PartitionHost {
   }
 
   /**
-   * Nobody serves a partition any more: its watchers end, and what it held is freed. Objects that are
-   * still in the store are kept, as are partitions that somebody observes.
+   * A partition is no longer served: its watchers end, and its memory is freed. Objects that are
+   * still in the store are kept, as are partitions with observers.
    */
   retire(id: PartitionId): void {
     const partition = this.#partitions.get(id);
@@ -184,7 +186,7 @@ export class RegistryView implements PartitionHost {
     this.#historyFloor = this.#revision;
   }
 
-  /** Loads the view and starts to follow the store. Resolves when it is usable. */
+  /** Loads the view and starts to follow the store. Resolves when the view is usable. */
   async start(lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
     await this.#load(signal);
     lifecycle.spawn("registry feed", (closing) => this.#runFeed(closing));
@@ -192,9 +194,9 @@ export class RegistryView implements PartitionHost {
   }
 
   /**
-   * Told of an object that is about to be stored, so that the feed need not parse it.
-   * @param object what the value is the text of
-   * @returns undefined where only reading can tell what it is
+   * Announces an object that is about to be stored, so that the feed need not parse it.
+   * @param object the object that `value` encodes
+   * @returns undefined when only parsing yields the object
    */
   expect(key: string, value: Buffer, object: Encodable): ExpectedWrite | undefined {
     const parsed = this.keys.parse(key);
@@ -206,7 +208,7 @@ export class RegistryView implements PartitionHost {
     return write;
   }
 
-  /** The object that an expected write has stored, as the feed brings it or has brought it. */
+  /** The object stored by an expected write, whether or not the feed has brought it yet. */
   stored(write: ExpectedWrite, revision: Revision): StoredObject | undefined {
     if (revision > this.#revision) return this.ownWrites.committed(write, revision);
     this.ownWrites.drop(write);
@@ -224,11 +226,11 @@ export class RegistryView implements PartitionHost {
   }
 
   /**
-   * Reads again what could not be read, because there may be a key for it now. Where that helps,
-   * watchers of the partition have to list anew. @throws {StorageError}
+   * Reads unreadable objects again, because their key may be available now. If that succeeds for
+   * any, the partition's watchers have to list anew. @throws {StorageError}
    */
   async rereadCorrupt(signal: AbortSignal): Promise<void> {
-    // What was on its way here when the keys changed arrives meanwhile.
+    // Changes that were under way when the keys changed arrive meanwhile.
     await this.#store.currentRevision(signal);
     for (const partition of this.#partitionList) {
       const read: StoredObject[] = [];
@@ -240,7 +242,7 @@ export class RegistryView implements PartitionHost {
         const object = this.#decode(key, kv.value, kv.modRevision);
         if (object.corruption === undefined) read.push(object);
       }
-      // What has changed meanwhile the feed has brought, or will bring, by itself.
+      // The feed brings objects that changed meanwhile by itself.
       const isStill = ({ path, revision }: StoredObject) =>
         partition.get(path)?.revision === revision && partition.corrupt.has(path);
       const healed = read.filter(isStill);
@@ -258,7 +260,7 @@ export class RegistryView implements PartitionHost {
     this.#awake.push(watcher);
     if (this.#isFlushScheduled) return;
     this.#isFlushScheduled = true;
-    // After the batch, so that a watcher gets all events of a burst in one go.
+    // After the batch, so that a watcher gets all events of a burst at once.
     setImmediate(() => this.#flush());
   }
 
@@ -269,7 +271,7 @@ export class RegistryView implements PartitionHost {
     for (const watcher of awake) this.#deliver(watcher);
   }
 
-  /** A defect of one watcher ends that watcher, not the process: nobody else could catch it. */
+  /** A defect of one watcher ends that watcher, not the process: nothing else would catch it. */
   #deliver(watcher: Watcher): void {
     try {
       watcher.deliver();
@@ -279,7 +281,7 @@ export class RegistryView implements PartitionHost {
     }
   }
 
-  /** Loads everything aside, then takes it over in one turn: nobody sees half of it. */
+  /** Loads everything aside, then takes it over in one turn, so no reader sees a partial state. */
   async #load(signal: AbortSignal): Promise<void> {
     const startedAt = this.#clock.monotonic();
     const revision = await this.#store.currentRevision(signal);
@@ -301,7 +303,7 @@ export class RegistryView implements PartitionHost {
       this.partition(id).replace(tree, this.#historyFloor, traits);
     }
     history?.tell((id) => this.partition(id), this.#clock.monotonic());
-    // What was loaded may itself have changed what is known of it.
+    // The loaded objects may themselves have changed the traits.
     this.takeTraits();
     this.#isSynced = true;
     this.ownWrites.clear();
@@ -378,10 +380,11 @@ export class RegistryView implements PartitionHost {
     }
   }
 
-  /** The store survives disconnects by itself; what ends a watch is lost history or a defect. */
+  /** The store survives disconnects by itself; only lost history or a defect ends a watch. */
   async #recover(error: unknown, signal: AbortSignal): Promise<void> {
     this.#logger.error({ err: error, revision: this.#revision }, "the feed ended");
-    // An invariant broke, perhaps in the middle of a batch: what we hold can no longer be trusted.
+    // An invariant broke, perhaps in the middle of a batch: the view's state can no longer be
+    // trusted.
     if (!(error instanceof StorageError)) this.#isSynced = false;
     await this.#clock.sleep(RESTART_DELAY_MS, signal);
     if (error instanceof StorageError && error.code !== "Compacted") return;
@@ -401,7 +404,7 @@ export class RegistryView implements PartitionHost {
   #apply(batch: WatchBatch): void {
     assert(batch.revision >= this.#revision, "Ordered");
     const now = this.#clock.monotonic();
-    // The revision moves first: a watcher that is woken compares itself with it.
+    // The revision moves first: a woken watcher compares itself with it.
     this.#revision = batch.revision;
     this.#options.feedLag?.arrived(batch.revision, now);
     for (const event of batch.events) this.#applyEvent(event, now);
@@ -435,7 +438,7 @@ export class RegistryView implements PartitionHost {
     else this.#epochs.delete(epoch);
   }
 
-  /** A stretch of all objects at a time; the next call goes on behind it. */
+  /** Checks a stretch of objects; the next call continues behind it. */
   #emptySparseSlabs(): void {
     const { index, after } = this.#swept;
     const partition = this.#partitionList[index];
@@ -449,7 +452,7 @@ export class RegistryView implements PartitionHost {
     const { extractFields } = this.#options.traits(key.partition);
     const object = decodeStoredObject(key, value, revision, extractFields);
     if (object.corruption !== undefined) {
-      // Why it cannot be read may quote its content, which has no place in a log.
+      // The reason may quote the object's content, which must not be logged.
       const fields = { partition: key.partition, path: key.path, bytes: value.length };
       this.#logger.error(fields, "a stored object cannot be read");
     }
@@ -461,7 +464,7 @@ export class RegistryView implements PartitionHost {
       await this.#clock.sleep(TRIM_INTERVAL_MS, signal);
       const nowMs = this.#clock.monotonic();
       this.retention.trim(this.#partitionList, nowMs);
-      // In slices, as requests wait for the same thread.
+      // In slices, as requests use the same thread.
       while (this.retention.retire(this.#partitionList, nowMs)) await nextTurn();
       for (let sweep = 0; sweep < SWEEPS && this.#arena.isWasteful; sweep++) {
         this.#emptySparseSlabs();

@@ -1,4 +1,4 @@
-/** What is kept of the past: by age, by bytes over all partitions, and what snapshots pin. */
+/** How much history is kept: by age, by bytes over all partitions, and by snapshots that pin it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Revision, toRevision } from "../kv/store.js";

@@ -1,41 +1,43 @@
 /**
- * Retention: how much of the past a replica keeps in memory, decided for all partitions together. A
- * resource that is written a lot may use what a hundred quiet ones leave: the oldest event of all
- * goes first, wherever it is.
+ * Retention: decides for all partitions together how much history a replica keeps in memory. A busy
+ * resource may use the budget that a hundred quiet ones leave: the oldest event of all goes first,
+ * wherever it is.
  *
  *   younger than minAgeMs   stays, unless a storm of writes fills hardBytesMax
  *   older                   stays while all rings together are below bytesMax
  *   older than maxAgeMs     goes
  *
- * Snapshots of chunked lists cost what they alone still hold: versions of objects that have left the
- * rings. They have a budget of the same size, and go oldest first.
+ * Snapshots of chunked lists are charged for the bytes that only they still hold: versions of
+ * objects that have left the rings. They have a budget of the same size; the oldest go first.
  */
 import { Slabs } from "../objects/byte-arena.js";
 import type { EventRing, ObjectEvent, RingLimits } from "./event-ring.js";
 
-/** A full budget is emptied by a twentieth, so that not every event looks for the oldest. */
+/** A full budget is reduced by a twentieth, so that not every event searches for the oldest. */
 const REFILL_SHARE = 0.95;
-/** Watchers that keep up have been told after this time; encodings are not shared for longer. */
+/**
+ * Watchers that keep up have received an event by then; its encodings are not shared for longer.
+ */
 const ENCODINGS_KEPT_MS = 2_000;
 /** About a millisecond of work. */
 const RETIRED_BYTES_AT_ONCE = 64 * 1024;
 
-/** What retention sees of a partition. */
+/** Retention's interface to a partition. */
 export interface Retained {
   readonly ring: EventRing;
   /** Bytes that only its snapshots hold. */
   readonly pinnedBytes: number;
-  /** Gives up the oldest snapshot. False: there is none. */
+  /** Drops the oldest snapshot. False: there is none. */
   evictSnapshot(): boolean;
-  /** Gives up snapshots that were made before a time. */
+  /** Drops snapshots made before a time. */
   evictSnapshotsBefore(timeMs: number): void;
-  /** Ends watchers whose place has gone while their clients did not read. */
+  /** Ends watchers whose position has left the ring while their clients did not read. */
   loseOutrunWatchers(): void;
 }
 
 export class Retention {
   readonly limits: RingLimits;
-  /** Versions that only the past knows, and differences between them: they go as they came. */
+  /** Past versions and the differences between them; freed in the order in which they came. */
   readonly past = new Slabs();
   #ringBytes = 0;
   #pinnedBytes = 0;
@@ -57,12 +59,12 @@ export class Retention {
     return this.#pinnedBytes;
   }
 
-  /** How many snapshots were given up for their bytes. */
+  /** How many snapshots were dropped for their bytes. */
   get evictedSnapshots(): number {
     return this.#evictedSnapshots;
   }
 
-  /** The time of the last trim, monotonic; fine enough for whatever is kept for minutes. */
+  /** The monotonic time of the last trim; precise enough for anything kept for minutes. */
   get nowMs(): number {
     return this.#nowMs;
   }
@@ -80,13 +82,13 @@ export class Retention {
     this.#pinnedBytes += bytes;
   }
 
-  /** Told about each event that leaves the ring of `owner`. */
+  /** Called for each event that leaves the ring of `owner`. */
   dropped(event: ObjectEvent, owner: Retained): void {
     this.#ringBytes -= event.bytes;
     this.#touched.add(owner);
   }
 
-  /** Drops what the limits no longer allow to keep. Runs about every second, and in a storm. */
+  /** Drops what exceeds the limits. Runs about every second, and in a storm of writes. */
   trim(all: readonly Retained[], nowMs: number): void {
     const { minAgeMs, maxAgeMs, bytesMax, hardBytesMax } = this.limits;
     this.#nowMs = nowMs;
@@ -105,8 +107,8 @@ export class Retention {
   }
 
   /**
-   * Keeps what watchers have been told of in less memory, a few events at a time: those
-   * of a busy second, all at once, would hold up everybody for a tenth of one.
+   * Compresses events that watchers have received, a few at a time: those of a busy second at once
+   * would block the thread for a tenth of a second.
    * @returns whether there may be more
    */
   retire(all: readonly Retained[], nowMs: number): boolean {
@@ -118,7 +120,9 @@ export class Retention {
     return false;
   }
 
-  /** Drops the oldest events of all until so many bytes are left, or they are younger than a time. */
+  /**
+   * Drops the oldest events of all rings until `bytes` are left, or the rest is younger than a time.
+   */
   #dropOldest(all: readonly Retained[], bytes: number, untilMs: number): void {
     while (this.#ringBytes > bytes) {
       let oldest: EventRing | undefined;
@@ -134,7 +138,7 @@ export class Retention {
         } else if (atMs < nextAtMs) nextAtMs = atMs;
       }
       if (oldest === undefined || oldestAtMs >= untilMs) return;
-      // As far as this ring has the oldest event, without asking the others again.
+      // While this ring has the oldest event, the others need not be asked again.
       do oldest.dropOldest(untilMs === Number.POSITIVE_INFINITY);
       while (
         this.#ringBytes > bytes &&

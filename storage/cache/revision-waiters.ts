@@ -12,7 +12,7 @@ interface Waiter {
 
 export class RevisionWaiters {
   #waiters = new Set<Waiter>();
-  /** Why nobody will ever be told any more. */
+  /** The reason why no waiter will be notified any more. */
   #ended: unknown;
 
   get size(): number {
@@ -53,7 +53,7 @@ export class RevisionWaiters {
     }
   }
 
-  /** The view follows nothing any more: who waits, and who comes later, would wait in vain. */
+  /** The view has stopped following the store: present and future waiters are rejected. */
   end(reason: unknown): void {
     this.#ended = reason;
     for (const waiter of this.#waiters) waiter.reject(reason);

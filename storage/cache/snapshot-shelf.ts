@@ -1,17 +1,17 @@
 /**
- * SnapshotShelf: the snapshots of one partition that chunked lists are in the middle of. The copy
- * itself is free; what it costs are the versions of objects that nobody else holds any more, once the
- * events that replaced them have left the ring. Those are counted, each at the newest snapshot that
- * sees it, so that giving up the oldest snapshots first returns exactly what was counted.
+ * SnapshotShelf: the snapshots of one partition for chunked lists under way. The copy itself is free;
+ * its cost is the object versions that nobody else holds once the events that replaced them have left
+ * the ring. Each such version is counted at the newest snapshot that sees it, so evicting the oldest
+ * snapshots first frees exactly what was counted.
  */
 import type { Revision } from "../kv/store.js";
 import type { ObjectEvent } from "./event-ring.js";
 import type { ObjectTree } from "./object-tree.js";
 import type { Retention } from "./retention.js";
 
-/** More chunked lists than this at the same time read the oldest ones from the store. */
+/** With more chunked lists than this at the same time, the oldest ones read from the store. */
 const SNAPSHOTS_MAX = 64;
-/** Nodes of the tree that were copied because the snapshot still needs the old ones. */
+/** Tree nodes that were copied because the snapshot still needs the old ones. */
 const PINNED_OVERHEAD_BYTES = 600;
 
 interface Kept {
@@ -56,7 +56,7 @@ export class SnapshotShelf {
     }
   }
 
-  /** The event leaves the ring: from now on only snapshots hold what it replaced. */
+  /** The event leaves the ring: from now on only snapshots hold the version that it replaced. */
   dropped({ previous, revision }: ObjectEvent): void {
     if (previous === undefined || this.#kept.size === 0) return;
     let newest = -1 as Revision;

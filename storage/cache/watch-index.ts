@@ -1,7 +1,7 @@
 /**
- * WatchIndex: which watchers an event concerns, without asking each of them. A watcher is filed
- * under the narrowest thing it names: one object, one namespace, a value of the trigger field, or
- * everything; an event looks into at most a handful of those drawers, however many watchers there are.
+ * WatchIndex: finds the watchers that an event concerns without asking each of them. A watcher is
+ * filed under the narrowest scope it names: one object, one namespace, a value of the trigger field,
+ * or everything; an event looks up at most a handful of these, however many watchers there are.
  */
 import type { ObjectEvent } from "./event-ring.js";
 import type { Watcher, WatchScope } from "./watcher.js";
@@ -33,7 +33,7 @@ export class WatchIndex {
     this.#discardEmpty(watcher.scope);
   }
 
-  /** All watchers, for what concerns everyone: bookmarks, and a view that had to start anew. */
+  /** All watchers, for bookmarks and for a view that had to start anew. */
   *all(): Iterable<Watcher> {
     yield* this.#everything;
     for (const index of [this.#byNamespace, this.#byPath, this.#byTrigger]) {
@@ -41,7 +41,7 @@ export class WatchIndex {
     }
   }
 
-  /** Tells the watchers that may want the event at `sequence`. */
+  /** Wakes the watchers that may want the event at `sequence`. */
   wake(event: ObjectEvent, sequence: number): void {
     if (this.#size === 0) return;
     const { object, previous } = event;

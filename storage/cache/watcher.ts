@@ -3,9 +3,9 @@
  * cannot take more, the cursor stays where it is; when the sink has drained, delivery goes on from
  * there; when the ring has dropped what the cursor points to, the watcher is lost (410).
  *
- * States: *idle* (everything up to the view's revision was delivered or did not concern it), *awake*
- * (the index saw an event for it; the next flush delivers), *blocked* (the sink is full). A blocked
- * watcher that nothing concerns meanwhile owes nothing, so it is not lost however long that lasts.
+ * States: *idle* (every event up to the view's revision was delivered or did not concern it),
+ * *awake* (the index saw an event for it; the next flush delivers), *blocked* (the sink is full). A
+ * blocked watcher that no event concerns is owed nothing, so it is never lost.
  */
 import type { Revision } from "../kv/store.js";
 import type { StoredObject } from "../objects/stored-object.js";
@@ -14,32 +14,32 @@ import type { EventRing, EventType, ObjectEvent } from "./event-ring.js";
 /** Where a watcher's events go. Called synchronously; must not throw. */
 export interface WatchSink {
   /**
-   * Takes one event. `object` is what the client is shown; `event` owns the cached encodings.
+   * Takes one event. `object` is shown to the client; `event` owns the cached encodings.
    * @returns false when the sink is full: nothing more comes until `resume()`
    */
   send(type: EventType, object: StoredObject, event: ObjectEvent): boolean;
   /** Around each burst of `send`, so that its pieces can share a packet. */
   cork(): void;
   uncork(): void;
-  /** The ring no longer holds the watcher's place, or the view began anew. The last call. */
+  /** The ring no longer holds the watcher's position, or the view was reloaded. The last call. */
   lost(): void;
-  /** Nobody serves such objects any more, and all that there was has been sent. The last call. */
+  /** The resource is no longer served, and all remaining events have been sent. The last call. */
   ended(): void;
 }
 
-/** What a watcher is limited to; the selector still decides about each event. */
+/** The watcher's scope; the selector still decides about each event. */
 export interface WatchScope {
   /** "" = all namespaces. */
   readonly namespace: string;
-  /** One object's name, when the field selector fixes it. */
+  /** One object's name, when the field selector requires it. */
   readonly name?: string;
-  /** A value of the partition's trigger field, when the field selector fixes it. */
+  /** A value of the partition's trigger field, when the field selector requires it. */
   readonly trigger?: string;
 }
 
 export interface WatcherOptions {
   readonly scope: WatchScope;
-  /** Whether an object is of interest: scope, label and field selector together. */
+  /** Whether an object matches scope, label selector and field selector. */
   matches(object: StoredObject): boolean;
   readonly sink: WatchSink;
 }
@@ -52,7 +52,7 @@ export interface WatcherHost {
   remove(watcher: Watcher): void;
 }
 
-/** Events looked at in one turn; a client far behind shares the thread with the others. */
+/** Events examined in one turn; a client far behind shares the thread with the others. */
 const BURST_EVENTS_MAX = 5_000;
 
 export class Watcher {
@@ -60,11 +60,11 @@ export class Watcher {
   readonly #matches: (object: StoredObject) => boolean;
   readonly #sink: WatchSink;
   readonly #host: WatcherHost;
-  /** Events up to and including this revision are none of its business. */
+  /** Events up to and including this revision are not delivered. */
   readonly #after: Revision;
-  /** Sequence number of the first event that may have to be delivered; undefined = there is none. */
+  /** Sequence number of the first event that may have to be delivered; undefined = none. */
   #cursor: number | undefined;
-  /** Sequence number behind the last event that it may deliver; undefined = it goes on. */
+  /** Sequence number behind the last event that it may deliver; undefined = no limit. */
   #end: number | undefined;
   #isBlocked = true;
   #isClosed = false;
@@ -84,7 +84,7 @@ export class Watcher {
 
   /** The index saw the event at `sequence`, which may concern this watcher. */
   wake(sequence: number): void {
-    // What lies between two wake-ups did not concern it.
+    // The events between two wake-ups did not concern it.
     if (this.#cursor !== undefined || this.#end !== undefined) return;
     this.#cursor = sequence;
     if (!this.#isBlocked) this.#host.markAwake(this);
@@ -97,7 +97,7 @@ export class Watcher {
     this.deliver();
   }
 
-  /** Sends what is there. Called by the view's flush and by `resume`. */
+  /** Sends the available events. Called by the view's flush and by `resume`. */
   deliver(): void {
     if (this.#isClosed || this.#isBlocked || this.#cursor === undefined) return;
     const { ring } = this.#host;
@@ -119,7 +119,7 @@ export class Watcher {
 
   /**
    * The revision up to which this watcher has been sent everything, for a bookmark; undefined while
-   * it lags behind, or while the view has not reached the revision that it began at.
+   * it lags, or while the view has not reached the watcher's start revision.
    */
   get completeRevision(): Revision | undefined {
     if (this.#cursor !== undefined || this.#isBlocked || this.#isClosed) return undefined;
@@ -134,24 +134,24 @@ export class Watcher {
     this.#host.remove(this);
   }
 
-  /** Its client does not read, and the ring has moved past its place: it need not wait for the end. */
+  /** Loses the watcher if its client does not read and the ring has moved past its position. */
   loseIfOutrun(): void {
     if (this.#cursor !== undefined && this.#cursor < this.#host.ring.first) this.lose();
   }
 
-  /** Ends the watcher because its place is gone. */
+  /** Ends the watcher because its position has left the ring. */
   lose(): void {
     if (this.#isClosed) return;
     this.close();
     this.#sink.lost();
   }
 
-  /** Delivers nothing that comes from now on; `finish` is to follow. */
+  /** Delivers no later events; `finish` is to follow. */
   endHere(): void {
     this.#end ??= this.#host.ring.end;
   }
 
-  /** Ends the watcher because its partition goes, after what it can still be sent. */
+  /** Ends the watcher because its partition is retired, after sending the remaining events. */
   finish(): void {
     while (this.#cursor !== undefined && !this.#isBlocked && !this.#isClosed) this.deliver();
     if (this.#isClosed) return;
@@ -175,7 +175,7 @@ export class Watcher {
   /** @returns false when the sink became full; the event itself was taken */
   #offer(event: ObjectEvent): boolean {
     const { object, previous } = event;
-    // Nobody can say whether a selector matches what cannot be read, so the client has to know.
+    // A selector cannot be applied to an unreadable object, so the client has to be told.
     if (object.corruption !== undefined && this.#isInScope(object)) {
       return this.#sink.send(event.type, object, event);
     }

@@ -1,15 +1,15 @@
 /**
- * A look at a file of lmdb before lmdb maps it into memory. lmdb believes what it maps: a file that is
- * no database, or the beginning of one, ends the process by a signal and without a word.
+ * Checks an lmdb file before lmdb maps it into memory. lmdb trusts the file: one that is no database,
+ * or is truncated, kills the process with a signal and no message.
  *
- * Both meta pages must be there and lead to pages that are. What is damaged further inside is not
- * found: pages have no checksums.
+ * Both meta pages must exist and refer to existing pages. Damage further inside is not found: pages
+ * have no checksums.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { damaged } from "./database.js";
 
 const MAGIC = 0xbeefc0de;
-/** Of a meta page, as lmdb-js lays it out: where the facts are, and how many bytes hold them. */
+/** A meta page as lmdb-js lays it out: the offsets and lengths of its fields. */
 const MAGIC_OFFSET = 24;
 const PAGE_SIZE_OFFSET = 48;
 const ROOT_OFFSETS = [88, 136] as const;
@@ -19,7 +19,7 @@ const META_BYTES = 160;
 const NO_PAGE = 0xffff_ffff_ffff_ffffn;
 const PAGE_SIZES: ReadonlySet<number> = new Set([4_096, 8_192, 16_384, 32_768, 65_536]);
 
-/** A file that is not there, or empty, is one that lmdb will make. @throws {StorageError} Refused */
+/** A missing or empty file is fine: lmdb creates it. @throws {StorageError} Refused */
 export async function checkFile(path: string): Promise<void> {
   let file: FileHandle;
   try {

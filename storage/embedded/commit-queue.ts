@@ -1,7 +1,7 @@
 /**
- * CommitQueue: the one writer of an embedded store. Whoever wants to write queues a task; while one
- * group of tasks is on its way to the disk the next ones gather, so many commits share one flush
- * and each is acknowledged only after it. Tasks are planned in the order of their arrival.
+ * CommitQueue: the only writer of an embedded store. Writers queue tasks; while one group of tasks
+ * is on its way to the disk the next ones gather, so many commits share one flush and each is
+ * acknowledged only after it. Tasks are planned in the order of their arrival.
  *
  * A task is a transaction, or an exclusive one (compaction, leases) that is planned alone.
  */
@@ -11,7 +11,7 @@ import type { CommitResult } from "../kv/store.js";
 import type { StoreDatabase } from "./database.js";
 import { GroupPlan, type PreparedTransaction, type RevisionEvents } from "./group-plan.js";
 
-/** Beyond it writers are told to come back: at 1 KiB each it is 64 MiB of values in memory. */
+/** Beyond it writers are told to retry: at 1 KiB each it is 64 MiB of values in memory. */
 const QUEUED_TASKS_MAX = 65_536;
 const QUEUED_BYTES_MAX = 256 * 1024 * 1024;
 /** Bounds of one group, so that planning takes a few milliseconds at most. */
@@ -22,7 +22,9 @@ interface Task {
   readonly bytes: number;
   readonly isExclusive: boolean;
   readonly signal: AbortSignal;
-  /** Adds to the plan; gives how to acknowledge once the plan is on the disk. */
+  /**
+   * Adds to the plan; returns a function that acknowledges the task once the plan is on the disk.
+   */
   readonly plan: (plan: GroupPlan) => () => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -30,9 +32,9 @@ interface Task {
 export interface CommitQueueOptions {
   readonly database: StoreDatabase;
   readonly isLeaseAlive: (lease: number) => boolean;
-  /** Told of every group that is on the disk, before it is acknowledged. */
+  /** Called for every group that is on the disk, before it is acknowledged. */
   readonly publish: (revisions: readonly RevisionEvents[]) => void;
-  /** Told that a group failed and nobody knows what is on the disk. */
+  /** Called when a group failed and the disk's state is unknown. */
   readonly publishUnknown: (reason: unknown) => void;
 }
 
@@ -54,7 +56,7 @@ export class CommitQueue {
     return await this.#submit(transaction.bytes, false, signal, (plan) => plan.add(transaction));
   }
 
-  /** Runs `run` with a plan of its own; what it adds is on the disk when this resolves. */
+  /** Runs `run` with a plan of its own; its writes are on the disk when this resolves. */
   async exclusively<T>(run: (plan: GroupPlan) => T, signal: AbortSignal): Promise<T> {
     return await this.#submit(0, true, signal, run);
   }
@@ -116,7 +118,7 @@ export class CommitQueue {
     try {
       const plan = new GroupPlan(database, isLeaseAlive);
       for (const task of group) {
-        // Its promise has been rejected already; until here nothing of it has been written.
+        // Its promise has already been rejected, and nothing of it has been written.
         if (task.signal.aborted) continue;
         try {
           planned.push({ task, acknowledge: task.plan(plan) });
@@ -135,7 +137,7 @@ export class CommitQueue {
     }
   }
 
-  /** An abort ends the wait at once; what has gone into a group by then may happen all the same. */
+  /** An abort ends the wait at once; a task that is already in a group may still be committed. */
   #watchSignal(task: Task): void {
     let entry = this.#tasksBySignal.get(task.signal);
     if (entry === undefined) {
@@ -159,7 +161,7 @@ export class CommitQueue {
     task.signal.removeEventListener("abort", entry.onAbort);
   }
 
-  /** Refuses what has not begun, and waits for the group that is under way. */
+  /** Refuses tasks that have not begun, and waits for the group under way. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const task of this.#queued) {

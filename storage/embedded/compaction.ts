@@ -1,10 +1,10 @@
 /**
- * Compaction: forgets the revisions before a given one. First the fact is stored, so that from then
- * on nobody reads what is about to go; then the log is walked from its oldest record, and what each
- * record ended is removed with it. lmdb takes the freed pages for new data.
+ * Compaction: forgets the revisions before a given one. The new limit is stored first, so that
+ * nobody reads what is about to be removed. Then the log is walked from its oldest record, and the
+ * versions that each record ended are removed with it. lmdb reuses the freed pages.
  *
- * It goes in chunks through the commit queue, so commits wait for one chunk at most. Killed in
- * between, it goes on with the next call, as the log still begins with what is left to do.
+ * It proceeds in chunks through the commit queue, so commits wait for one chunk at most. After a
+ * crash the next call continues, as the log still begins with the remaining work.
  */
 import { StorageError } from "../kv/errors.js";
 import type { Revision } from "../kv/store.js";
@@ -21,7 +21,7 @@ export interface CompactionRequest {
   readonly queue: CommitQueue;
   /** Revisions before it are forgotten. */
   readonly revision: Revision;
-  /** Told once nobody may read the forgotten revisions, before they are removed. */
+  /** Called once the forgotten revisions are unreadable, before they are removed. */
   readonly onForgotten: () => void;
   readonly signal: AbortSignal;
 }
@@ -43,7 +43,7 @@ export async function compactStore(request: CompactionRequest): Promise<void> {
   }
 }
 
-/** Plans the removal of the oldest forgotten records; gives whether some may be left. */
+/** Plans the removal of the oldest forgotten records; returns whether some may be left. */
 function planChunk(database: StoreDatabase, plan: GroupPlan): boolean {
   const { log, history } = database;
   const end = compactedOfSnapshot(database);

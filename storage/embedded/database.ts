@@ -1,6 +1,6 @@
 /**
- * The lmdb environment of an embedded store: five sorted tables and three facts beside them. What
- * they hold is explained in embedded-store.ts. Here is also the one place where lmdb is configured.
+ * The lmdb environment of an embedded store: five sorted tables and three facts beside them,
+ * explained in embedded-store.ts. This is the only place where lmdb is configured.
  *
  * Durability: without `overlappingSync` (lmdb-js turns it on by default) an lmdb commit is the
  * classic one: data pages are written and fdatasync'ed, then the meta page is written through
@@ -31,12 +31,13 @@ const FORMAT_VERSION = 1;
 /** Seven values of 1 KiB fit on a page of 8 KiB, three on one of 4 KiB: fewer pages to write. */
 const PAGE_BYTES = 8192;
 /**
- * Addresses reserved for the file, of which it takes what it needs. lmdb-js begins small otherwise and maps
- * the file anew each time it has grown, without giving the old maps back: after an hour of writing twenty
+ * Address space reserved for the file, which uses what it needs. Otherwise lmdb-js starts small and maps
+ * the file anew whenever it has grown, without unmapping the old maps: an hour of writing leaves twenty
+ * maps of one file, each of whose pages counts as resident again. A larger file still grows that way.
  * maps of one file, each of whose pages counts as resident again. A larger file still grows that way.
  */
 const MAP_BYTES = 16 * 1024 ** 3;
-/** An empty store has revision 1, as etcd: revision 0 is never one that exists. */
+/** An empty store has revision 1, as in etcd: revision 0 never exists. */
 const FIRST_REVISION = 1;
 
 export interface StoreDatabase {
@@ -111,15 +112,15 @@ function initialize({ root }: StoreDatabase, directory: string): void {
   }
 }
 
-/** A snapshot that is kept over several turns; it must be given back with `done`. */
+/** A snapshot kept over several turns; it must be released with `done`. */
 export type Snapshot = ReturnType<StoreDatabase["root"]["useReadTransaction"]>;
 
-/** The revision of a snapshot; without one, of what reads see in this synchronous run. */
+/** The revision of a snapshot; without one, of the state that this synchronous run reads. */
 export function revisionOfSnapshot({ root }: StoreDatabase, snapshot?: Snapshot): Revision {
   return fact(root, "revision", snapshot);
 }
 
-/** Revisions below it are forgotten. */
+/** Revisions below it have been compacted. */
 export function compactedOfSnapshot({ root }: StoreDatabase, snapshot?: Snapshot): Revision {
   return fact(root, "compacted", snapshot);
 }
@@ -130,7 +131,7 @@ function fact(root: StoreDatabase["root"], name: string, snapshot?: Snapshot): R
   return decodeRevision(bytes);
 }
 
-/** What the tables say about each other does not fit: the files were changed by something else. */
+/** The tables contradict each other: another program changed the files. */
 export function damaged(what: string): StorageError {
   return new StorageError("Refused", `the data directory is damaged: ${what}`);
 }

@@ -1,10 +1,10 @@
 /**
  * One process per data directory. The lock is a tiny lmdb environment in which the owner holds a
- * reader for its whole life: lmdb backs every process that reads with a lock of the kernel, so a
- * process killed in any way leaves nothing behind that would have to be cleaned up by hand.
+ * reader for its whole life: lmdb backs every reading process with a kernel lock, so a killed
+ * process leaves nothing behind to clean up.
  *
- * Each opener registers its reader first and counts then: of two that open at the same moment at
- * least one sees the other. Both may; then both refuse, and neither harms the data.
+ * Each opener registers its reader first and then counts: of two that open at the same moment at
+ * least one sees the other. If both do, both refuse, and neither harms the data.
  */
 import { join } from "node:path";
 import { open } from "lmdb";
@@ -14,7 +14,7 @@ export interface DirectoryLock {
   release(): Promise<void>;
 }
 
-/** Takes the lock or says who has it. @throws {StorageError} Refused */
+/** Takes the lock, or fails with the process id of its owner. @throws {StorageError} Refused */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   const environment = open({
     path: join(directory, "owner.mdb"),

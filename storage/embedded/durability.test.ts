@@ -1,6 +1,6 @@
 /**
- * What the embedded store promises beyond the contract: acknowledged commits survive kill -9, a
- * directory has one owner, leases and history outlive the process, compaction frees what it forgets.
+ * The embedded store's guarantees beyond the contract: acknowledged commits survive kill -9, a
+ * directory has one owner, leases and history outlive the process, compaction frees space.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -57,7 +57,7 @@ async function oldestReadable(store: RevisionedStore, current: Revision): Promis
   return toRevision(readable);
 }
 
-/** Starts the writer of another process; collects what it says it has acknowledged. */
+/** Starts a writer in another process; collects the commits that it reports as acknowledged. */
 function startWriter(t: TestContext, directory: string, round: number) {
   const child: ChildProcess = spawn(process.execPath, [writerPath, directory, String(round)], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -106,14 +106,14 @@ test("every acknowledged commit survives kill -9, again and again", async (t) =>
     assert.ok(current >= lastRevision);
     const { kvs, count } = await store.range({ prefix: "/w/" }, signal);
     const modRevisions = new Map(kvs.map((kv) => [kv.key, kv.modRevision]));
-    // The last update of a key may have been written without its acknowledgement coming through.
+    // The last update of a key may have been written without its acknowledgement.
     for (const [key, revision] of all) assert.ok((modRevisions.get(key) ?? 0) >= revision, key);
-    // What came through without an acknowledgement is whole, too.
+    // Commits without an acknowledgement are complete, too.
     assert.equal(count, kvs.length);
     for (const { key, value } of kvs) assert.ok(value.toString().startsWith(`${key} `), key);
     assert.equal(kvs.filter(({ key }) => key.endsWith(".a")).length * 2, kvs.length);
 
-    // The history that is left leads to the same state: log, history and current fit together.
+    // The remaining history leads to the same state: log, history and current agree.
     const oldest = await oldestReadable(store, current);
     const then = await store.range({ prefix: "/w/", revision: oldest }, signal);
     const replayed = new Map(then.kvs.map((kv) => [kv.key, kv.modRevision]));
@@ -139,7 +139,8 @@ test("a full disk refuses commits, loses none and harms nothing", async (t) => {
   const [output, complaints] = [readAll(child.stdout), readAll(child.stderr)];
   const [status] = await once(child, "close");
   assert.equal(status, 1);
-  // For a while, and certainly not done: the transaction's pages come before what makes them count.
+  // Fails for a while, and has certainly not committed: data pages are written before the meta
+  // page.
   assert.match(await complaints, /^Unavailable: the disk is full: /m);
 
   await using store = await openStore(directory);
@@ -367,7 +368,7 @@ test("a watch far behind reads on from the disk, with values and previous ones",
   assert.equal(last.size, 300);
 });
 
-/** Time that tests move by hand; both clocks go together. */
+/** Time that tests move by hand; both clocks move together. */
 class ManualClock implements Clock {
   #nowMs = 1_700_000_000_000;
   readonly #sleepers = new Set<{ readonly endMs: number; readonly wake: () => void }>();
@@ -402,7 +403,7 @@ class ManualClock implements Clock {
   }
 }
 
-/** Writes and deletes that leave nothing, each round compacted to the one before, as the server does. */
+/** Writes and deletes that leave no keys; each round compacts to the one before, as the server does. */
 async function churn(store: EmbeddedStore, rounds: number, onRound: () => Promise<void>) {
   const value = Buffer.alloc(8_000, "x");
   let before: Revision | undefined;
@@ -434,7 +435,7 @@ test("the file is as long as history has been and no longer, mapped once, and sh
     assert.equal(maps.filter((line) => line.endsWith(path)).length, 1);
     await putText(store, "/kept", "text");
   }
-  // Two rounds are history at most; a third is written while the first is still on its way out.
+  // History covers two rounds at most; a third is written while the first is being removed.
   const history = sizes[1] ?? 0;
   assert.ok(history > 30_000_000, `${history} bytes`);
   const largest = Math.max(...sizes);

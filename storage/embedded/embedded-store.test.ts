@@ -1,4 +1,4 @@
-/** The embedded store keeps the contract, and what it promises beyond: durability, one owner. */
+/** The embedded store fulfils the contract, and its own promises: durability and one owner. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -25,8 +25,8 @@
  * records 2 and 3 go, and with record 3 the version that it ended, (a, 2). Record 4 stays, as a
  * watch after 3 is owed it.
  *
- * History is kept until `compact` is called. The one owner of that is the API server's compaction
- * loop, which keeps at least five minutes on either store; this store never compacts by itself.
+ * History is kept until `compact` is called. Only the API server's compaction loop calls it, and it
+ * keeps at least five minutes on either store; this store never compacts by itself.
  *
  * Writes go through one queue in groups (commit-queue.ts); an acknowledged commit is on the disk.
  * Reads are synchronous look-ups in lmdb's memory map. Nothing but the leases is loaded at start.
@@ -65,7 +65,7 @@ import { type GetResult, readKey, readRange } from "./reads.js";
 import { shrinkFile } from "./shrink-file.js";
 import { WatchCursor } from "./watch-cursor.js";
 
-/** Far beyond what one replica opens; a leak of watches should show. */
+/** Far above one replica's needs, so that a leak of watches shows. */
 const WATCHES_MAX = 10_000;
 
 export interface EmbeddedStoreOptions {
@@ -87,7 +87,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     await checkFile(join(directory, "store.mdb"));
     database = openDatabase(directory);
     database = await shrinkFile(directory, database, logger);
-    // lmdb makes files that everybody may read; the directory may have been made by somebody else.
+    // lmdb creates world-readable files, and the directory may have been created by somebody else.
     await chmod(join(directory, "store.mdb"), 0o600);
     return new EmbeddedStore({ database, lock, clock, logger });
   } catch (error) {
@@ -196,7 +196,7 @@ export class EmbeddedStore implements RevisionedStore {
 
   requestProgress(): void {
     if (this.#closing !== undefined) return;
-    // A group may be on the disk that has not been acknowledged yet; its events come first then.
+    // A group on the disk may not have been acknowledged yet; its events come first then.
     const revision = revisionOfSnapshot(this.#database);
     for (const cursor of [...this.#cursors]) cursor.wantProgress(revision);
   }
@@ -226,7 +226,7 @@ export class EmbeddedStore implements RevisionedStore {
     for (const cursor of [...this.#cursors]) cursor.wake();
   }
 
-  /** After a failed flush the disk alone knows what happened; watches go on from there. */
+  /** After a failed flush only the disk has the true state; watches continue from there. */
   #publishFromDisk(): void {
     try {
       const revision = revisionOfSnapshot(this.#database);

@@ -9,13 +9,13 @@ import { compactedOfSnapshot, damaged, historyKey, type StoreDatabase } from "./
 import type { RevisionEvents } from "./group-plan.js";
 import { decodeLog, type LogEntry, modOf, toKeyValue } from "./records.js";
 
-/** What the memory keeps at most: about a second of heavy writing. */
+/** Bound of the memory: about a second of heavy writing. */
 const RECENT_REVISIONS_MAX = 4096;
 const RECENT_BYTES_MAX = 8 * 1024 * 1024;
 /** Bounds of one batch, so that reading it takes a few milliseconds and its consumer gets a turn. */
 const BATCH_EVENTS_MAX = 1000;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
-/** Revisions looked at in one turn where few of them concern the watch. */
+/** Revisions examined in one turn when few of them concern the watch. */
 const SCANNED_REVISIONS_MAX = 5000;
 
 export interface EventSelection {
@@ -25,7 +25,7 @@ export interface EventSelection {
 
 export interface SelectedEvents {
   readonly events: readonly StoreEvent[];
-  /** All events up to and including it have been looked at. */
+  /** All events up to and including this revision have been examined. */
   readonly revision: Revision;
 }
 
@@ -60,7 +60,7 @@ export class EventLog {
     }
   }
 
-  /** Drops what has been compacted, so that a watch which owes it ends whether it lies in memory or not. */
+  /** Drops compacted revisions, so that a watch that needs them ends whether they are in memory or not. */
   forgetBefore(revision: Revision): void {
     while (this.#recent.size > 0 && this.#oldestRecent < revision) this.#dropOldest();
   }
@@ -70,7 +70,7 @@ export class EventLog {
     this.#recent.delete(this.#oldestRecent++);
   }
 
-  /** Goes on from `head` with nothing in memory: watches read what is on the disk. */
+  /** Continues from `head` with an empty memory: watches read from the disk. */
   forgetRecent(head: number): void {
     this.#recent.clear();
     this.#recentBytes = 0;
@@ -133,7 +133,7 @@ export class EventLog {
         ? { type, kv: this.#versionAt(key, revision) ?? missing(key, revision) }
         : { type, key, modRevision: revision as Revision };
     if (!withPrevious || previousMod === 0) return event;
-    // The version before may be compacted although its end is not: then there is no previous.
+    // The previous version may be compacted although its end is not: then there is no `previous`.
     const previous = this.#versionAt(key, previousMod);
     return previous === undefined ? event : { ...event, previous };
   }
@@ -155,7 +155,7 @@ function keyOf(event: StoreEvent): string {
   return event.type === "put" ? event.kv.key : event.key;
 }
 
-/** Gathers events until the batch is large enough or enough revisions have been looked at. */
+/** Gathers events until the batch is large enough or enough revisions have been examined. */
 class BatchBuilder implements SelectedEvents {
   readonly events: StoreEvent[] = [];
   #revision: Revision;

@@ -1,8 +1,8 @@
 /**
- * GroupPlan: what a group of transactions will do to the tables, worked out in memory before one
- * byte is written. Transactions are added in order; each sees what the ones before it will have
- * done, so compares are as exact as if every transaction had the store to itself. Then `apply`
- * writes everything as one lmdb transaction. Planning may throw; applying does not.
+ * GroupPlan: the table changes of a group of transactions, computed in memory before anything is
+ * written. Transactions are added in order; each sees the effects of those before it, so compares
+ * are as exact as if every transaction ran alone. Then `apply` writes everything as one lmdb
+ * transaction. Planning may throw; applying does not.
  */
 import { StorageError } from "../kv/errors.js";
 import type { CommitResult, KeyValue, Revision, StoreEvent } from "../kv/store.js";
@@ -47,13 +47,13 @@ export interface RevisionEvents {
   readonly revision: Revision;
   readonly plain: readonly StoreEvent[];
   readonly withPrevious: readonly StoreEvent[];
-  /** Memory that it holds on to, about. */
+  /** Approximate memory that it retains. */
   readonly bytes: number;
 }
 
 interface Head {
   readonly version: Buffer;
-  /** Whether lmdb may be reading the buffer, so that it must not be changed any more. */
+  /** Whether lmdb may be reading the buffer, so that it must not be changed. */
   readonly isShared: boolean;
 }
 
@@ -76,7 +76,7 @@ export class GroupPlan {
     this.#revision = revisionOfSnapshot(database);
   }
 
-  /** The store's revision once the plan is carried out. */
+  /** The store's revision once the plan is applied. */
   get revision(): Revision {
     return this.#revision as Revision;
   }
@@ -96,7 +96,10 @@ export class GroupPlan {
     this.#writes.push(write);
   }
 
-  /** Plans a transaction and gives its result. @throws {StorageError} Refused: its lease is over */
+  /**
+   * Plans a transaction and returns its result. @throws {StorageError} Refused: its lease has
+   * expired
+   */
   add(transaction: PreparedTransaction): CommitResult {
     const { compares, operations } = transaction;
     if (compares.some(({ key, modRevision }) => this.#modOf(key) !== modRevision)) {
@@ -143,7 +146,7 @@ export class GroupPlan {
     this.#revisions.push({ revision: revision as Revision, plain, withPrevious, bytes });
   }
 
-  /** Moves the key's version, if any, into history as of `end`; gives what it was. */
+  /** Moves the key's version, if any, into history as of `end`; returns that version. */
   #endVersion(key: string, end: number): KeyValue | undefined {
     const head = this.#head(key);
     if (head === undefined) return undefined;
@@ -197,7 +200,7 @@ export class GroupPlan {
 
   #keyValue(key: string): KeyValue | undefined {
     const head = this.#head(key);
-    // A copy of the header is not needed: only `stampEnd` changes it, and the revisions are read here.
+    // The header needs no copy: only `stampEnd` changes it, and the revisions are read here.
     return head && toKeyValue(key, modOf(head.version), head.version);
   }
 
@@ -205,8 +208,8 @@ export class GroupPlan {
   async apply(): Promise<void> {
     const { root, current } = this.#database;
     try {
-      // lmdb begins the transaction with the batch and ends it with the batch: all or nothing. Plain
-      // puts and removes within it have no promise of their own that could be rejected unheard.
+      // lmdb begins and ends the transaction with the batch: all or nothing. Plain puts and removes
+      // within it have no promise that could be rejected unhandled.
       await root.batch(() => {
         for (const key of this.#changed) {
           const head = this.#heads.get(key);
@@ -223,7 +226,7 @@ export class GroupPlan {
   }
 }
 
-/** What the system and lmdb say where nothing more can be written. */
+/** Error texts of the system and lmdb for a full disk. */
 const NO_SPACE = /No space left|File too large|quota exceeded|MDB_MAP_FULL/i;
 
 function isDiskFull(error: unknown): error is Error {
@@ -231,8 +234,8 @@ function isDiskFull(error: unknown): error is Error {
 }
 
 /**
- * The data's pages are written, and flushed, before the page that makes them count, and that one has
- * its place already: so nothing has happened.
+ * lmdb flushes the data pages before it writes the meta page, whose space already exists. A full
+ * disk therefore leaves the store unchanged.
  */
 function diskFull(cause: Error): StorageError {
   return new StorageError("Unavailable", `the disk is full: ${cause.message}`, { cause });

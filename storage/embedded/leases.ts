@@ -1,8 +1,8 @@
 /**
- * Leases: promises to delete keys at a time. A lease is kept on the disk with its end by the wall
- * clock, so that it ends on time also over a restart; while the process runs, the monotonic clock
- * counts, so that a corrected wall clock ends nothing early. Leases that end within the same second
- * are one. The keys of a lease that is over are deleted by ordinary transactions.
+ * Leases delete keys at a given time. A lease is stored with its end by the wall clock, so that it
+ * expires on time even after a restart. While the process runs, the monotonic clock decides, so
+ * that a corrected wall clock expires nothing early. Leases that end within the same second are
+ * one. The keys of an expired lease are deleted by ordinary transactions.
  */
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/logger.js";
@@ -13,13 +13,13 @@ import { leasedKey, type StoreDatabase } from "./database.js";
 import type { GroupPlan } from "./group-plan.js";
 import { encodeNumbers } from "./records.js";
 
-/** Leases end at whole seconds, so asking for one seldom writes to the disk. */
+/** Leases end at whole seconds, so a request seldom writes to the disk. */
 const GRANULARITY_MS = 1000;
-/** A bound for callers that ask for ever different ends: a day of whole seconds. */
+/** Bounds callers that ask for ever different ends: a day of whole seconds. */
 const LEASES_MAX = 86_400;
 /** Keys deleted at one revision when a lease ends. */
 const ENDED_KEYS_PER_REVISION = 500;
-/** Pause before the end of a lease is tried again when the disk refused it. */
+/** Pause before an expired lease is retried when the disk refused its deletes. */
 const RETRY_MS = 1000;
 
 interface Lease {
@@ -36,10 +36,10 @@ export class Leases {
   readonly #logger: Logger;
   readonly #alive = new Map<number, Lease>();
   readonly #byEnd = new Map<number, Lease>();
-  /** Never aborts: others share the lease, so it is stored even if its first asker gives up. */
+  /** Never aborts: a lease is shared, so it is stored even if its first caller gives up. */
   readonly #shared = new AbortController().signal;
   #lastLease = 0;
-  /** Tells the loop that there is a new lease, which may be the next to end. */
+  /** Wakes the loop: the new lease may be the next to expire. */
   #onGrant: () => void = () => {};
 
   constructor(database: StoreDatabase, clock: Clock, logger: Logger) {
@@ -49,7 +49,7 @@ export class Leases {
     const now = clock.now();
     for (const { key: lease, value } of database.leases.getRange({ start: 0 })) {
       const ttlMs = value.readDoubleBE(8);
-      // A wall clock that was set back while we were away makes no lease longer than it was.
+      // If the wall clock was set back while the process was down, no lease gets longer.
       const leftMs = Math.min(value.readDoubleBE(0) - now, ttlMs);
       this.#alive.set(lease, {
         lease,
@@ -90,7 +90,7 @@ export class Leases {
     const lease = { lease: number, endMs, stored };
     this.#alive.set(number, lease);
     this.#byEnd.set(endMs, lease);
-    // Whoever shares a lease that could not be stored asks again and gets another one.
+    // Callers that share a lease that could not be stored ask again and get another one.
     stored.then(
       () => this.#onGrant(),
       () => this.#forget(lease),
@@ -103,7 +103,7 @@ export class Leases {
     if (this.#byEnd.get(lease.endMs) === lease) this.#byEnd.delete(lease.endMs);
   }
 
-  /** Ends leases as their time comes, until the signal aborts. */
+  /** Expires leases as they become due, until the signal aborts. */
   async run(queue: CommitQueue, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const next = this.#nextToEnd();
@@ -131,7 +131,7 @@ export class Leases {
     return next;
   }
 
-  /** Sleeps for so long, or until a new lease; without a delay only the latter. */
+  /** Sleeps for the delay or until a new lease; without a delay only until a new lease. */
   async #sleep(delayMs: number | undefined, signal: AbortSignal): Promise<void> {
     const scope = new AbortController();
     const onAbort = () => scope.abort();
@@ -153,7 +153,7 @@ export class Leases {
   }
 
   async #end(lease: Lease, queue: CommitQueue, signal: AbortSignal): Promise<void> {
-    // From here on no key is bound to it any more, so that the deletes come to an end.
+    // No key can be bound to it from here on, so the deletes terminate.
     this.#forget(lease);
     for (let more = true; more; ) {
       more = await queue.exclusively((plan) => this.#planEnd(lease.lease, plan), signal);

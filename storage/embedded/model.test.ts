@@ -1,6 +1,6 @@
 /**
- * The embedded store against a model of a few lines that keeps every state in full: whatever is
- * written, compacted and reopened in whatever order, every read of every revision is the model's.
+ * The embedded store against a small model that keeps every state in full: after any sequence of
+ * writes, compactions and reopens, every read of every revision equals the model's.
  */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -185,7 +185,7 @@ async function checkRevision(
   }
 }
 
-/** Replays the events after `from` and meets every later state on the way. */
+/** Replays the events after `from` and compares every later state on the way. */
 async function checkWatch(
   store: RevisionedStore,
   states: ReadonlyMap<Revision, State>,

@@ -1,6 +1,6 @@
 /**
- * Takes a transaction in at the door: checks its keys and sizes and copies its values, so that from
- * then on nothing about it can change or fail.
+ * Validates a transaction on entry: checks its keys and sizes and copies its values, so that
+ * nothing about it can change or fail later.
  */
 import { StorageError } from "../kv/errors.js";
 import type { LeaseId, Operation, Transaction } from "../kv/store.js";
@@ -9,7 +9,7 @@ import { KEY_BYTES_MAX, newVersion } from "./records.js";
 
 /** Keys and values of one transaction together; the same as etcd takes by default. */
 const TRANSACTION_BYTES_MAX = 1.5 * 1024 * 1024;
-/** Keeps one transaction from stalling everybody; etcd takes 128 by default. */
+/** Keeps one transaction from stalling the others; etcd takes 128 by default. */
 const OPERATIONS_MAX = 1024;
 
 /** @throws {StorageError} TooLarge, Refused */
@@ -31,8 +31,8 @@ export function prepareTransaction({ compares, operations }: Transaction): Prepa
 }
 
 /**
- * A zero byte ends the key in a history key, and a lone surrogate has no UTF-8 form of its own. An
- * empty key is none.
+ * A zero byte ends the key in a history key, a lone surrogate has no UTF-8 form of its own, and an
+ * empty key is not allowed.
  */
 const unusableKey = /^$|[\0\p{Surrogate}]/u;
 

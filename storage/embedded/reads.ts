@@ -1,7 +1,7 @@
 /**
  * Reads of the embedded store: one key or a range of keys, now or as of a revision. Every version
- * of a key is in exactly one place: `current` while it lasts, `history` with its end once it is
- * over. So what a key held at revision r is the one version with mod <= r < end.
+ * of a key is in exactly one place: in `current` while it lasts, in `history` with its end
+ * afterwards. So the value of a key at revision r is the one version with mod <= r < end.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError } from "../kv/errors.js";
@@ -24,7 +24,7 @@ import {
   toKeyValue,
 } from "./records.js";
 
-/** Keys read in one go; about 3 ms of values of 1 KiB, then everybody else has a turn. */
+/** Keys read in one turn: about 3 ms of values of 1 KiB. */
 const KEYS_PER_TURN = 1000;
 
 export interface GetResult {
@@ -50,7 +50,7 @@ export function readKey(
   return { kv, revision: head };
 }
 
-/** The version of a key that was over later than `revision` but had begun by then. */
+/** The version of a key that had begun by `revision` and ended after it. */
 function endedVersion(
   { history }: StoreDatabase,
   key: string,
@@ -75,9 +75,8 @@ function requireReadable(revision: Revision, head: Revision, compacted: Revision
 }
 
 /**
- * Keys of a prefix from one snapshot. It gives the event loop a turn after every thousand keys;
- * `checkOpen` throws when there is no reason to go on. @throws {StorageError} Compacted,
- * FutureRevision
+ * Keys of a prefix from one snapshot. It yields to the event loop after every thousand keys;
+ * `checkOpen` throws when the read should stop. @throws {StorageError} Compacted, FutureRevision
  */
 export async function readRange(
   database: StoreDatabase,
@@ -94,7 +93,7 @@ export async function readRange(
   };
   try {
     const head = revisionOfSnapshot(database, snapshot);
-    // Nothing was written since then: no need to look at what is over.
+    // Nothing was written since then: `history` need not be read.
     if (request.revision === undefined || request.revision === head) {
       return await rangeNow(scan, head);
     }
@@ -127,7 +126,7 @@ async function rangeNow(scan: Scan, revision: Revision): Promise<RangeResult> {
   return { kvs, more: count > kvs.length, count, revision };
 }
 
-/** The versions of then that still are, and those that are over, merged in key order. */
+/** The versions of that time, current and ended ones, merged in key order. */
 async function rangeThen(scan: Scan, then: Revision, head: Revision): Promise<RangeResult> {
   const { current, history } = scan.database;
   const options = { ...scan.bounds, transaction: scan.snapshot };
@@ -139,8 +138,8 @@ async function rangeThen(scan: Scan, then: Revision, head: Revision): Promise<Ra
     if (++seen % KEYS_PER_TURN === 0) await takeTurn(scan);
   }
   const ended = new VersionList(scan.limit);
-  // Of a key's versions in history only the last one that had begun by then can have lasted, so
-  // the keys are walked without the values, and one value is read for each key.
+  // Of a key's versions in history only the last one that had begun by then can still have been
+  // valid. So the keys are walked without values, and one value is read for each key.
   let candidate: HistoryKey | undefined;
   const addCandidate = () => {
     if (candidate === undefined) return;
@@ -167,7 +166,7 @@ async function rangeThen(scan: Scan, then: Revision, head: Revision): Promise<Ra
   return { kvs, more: count > kvs.length, count, revision: head };
 }
 
-/** Keeps as many versions as an answer can show and counts them all. */
+/** Keeps as many versions as an answer can show, and counts them all. */
 class VersionList {
   readonly kvs: KeyValue[] = [];
   readonly #limit: number;

@@ -16,7 +16,7 @@ const MOD_OFFSET = 0;
 const CREATE_OFFSET = 8;
 const LEASE_OFFSET = 16;
 
-/** What lmdb asks of a key type: write into its buffer, read back from it. */
+/** lmdb's interface for a key type: write into its buffer, read back from it. */
 export interface KeyEncoder<K> {
   writeKey(key: K | Uint8Array, target: Buffer, start: number): number;
   readKey(source: Buffer, start: number, end: number): K;
@@ -39,7 +39,7 @@ export const numberKeyEncoder: KeyEncoder<number> = {
   readKey: (source, start) => source.readDoubleBE(start),
 };
 
-/** A version of a key that is history: the key, a zero byte, its modRevision. */
+/** A version in history: the key, a zero byte, its modRevision. */
 export interface HistoryKey {
   readonly key: string;
   readonly mod: number;
@@ -59,7 +59,7 @@ export const historyKeyEncoder: KeyEncoder<HistoryKey> = {
   }),
 };
 
-/** A key that lives by a lease: the lease number, then the key. */
+/** A key bound to a lease: the lease number, then the key. */
 export interface LeasedKey {
   readonly lease: number;
   readonly key: string;
@@ -77,7 +77,7 @@ export const leasedKeyEncoder: KeyEncoder<LeasedKey> = {
   }),
 };
 
-/** lmdb lends a buffer of its own and takes RangeError for "try again with more room". */
+/** lmdb lends its own buffer and takes a RangeError as "retry with more room". */
 function writeText(text: string, target: Buffer, start: number): number {
   // A code unit takes at most three bytes; only near the end is it worth counting them.
   if (start + text.length * 3 > target.length && start + Buffer.byteLength(text) > target.length) {
@@ -91,7 +91,7 @@ function writeBytes(bytes: Uint8Array, target: Buffer, start: number): number {
   return start + bytes.length;
 }
 
-/** A copy of the value behind a header that is filled in once the revision is known. */
+/** A copy of the value behind an empty header, which is filled in once the revision is known. */
 export function newVersion(value: Uint8Array): Buffer {
   const version = Buffer.allocUnsafe(VERSION_HEADER_BYTES + value.length);
   version.set(value, VERSION_HEADER_BYTES);
@@ -126,7 +126,7 @@ export function leaseOf(version: Buffer): number {
   return version.readDoubleBE(LEASE_OFFSET);
 }
 
-/** What the contract shows of a version; the value shares the version's memory. */
+/** The contract's form of a version; the value shares the version's memory. */
 export function toKeyValue(key: string, mod: number, version: Buffer): KeyValue {
   return {
     key,
@@ -196,8 +196,8 @@ export interface KeyBounds {
 }
 
 /**
- * Where the keys of a prefix lie that come strictly after `after`. Keys hold no zero byte, so the
- * first thing after a key is the key with a byte of 1; a zero would let its own history in.
+ * The bounds of a prefix's keys strictly after `after`. Keys hold no zero byte, so the first
+ * possible successor of a key is the key with a byte of 1; a zero would include its own history.
  */
 export function boundsOf(prefix: string, after: string | undefined): KeyBounds {
   const first = Buffer.from(prefix);
@@ -229,7 +229,7 @@ export function compareKeys(left: string, right: string): number {
   return left.length - right.length;
 }
 
-/** Surrogates stand for code points above U+FFFF, so they rank above all other code units. */
+/** Surrogates encode code points above U+FFFF, so they rank above all other code units. */
 function rank(codeUnit: number): number {
   return codeUnit >= 0xd800 && codeUnit <= 0xdfff ? codeUnit + 0x10000 : codeUnit;
 }

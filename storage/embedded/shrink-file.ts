@@ -1,20 +1,22 @@
 /**
- * Gives space of the store's file back, when the store is opened. lmdb takes freed pages for new data
- * and never makes a file shorter, so a file is as long as history has ever been. A copy of what is in
- * use takes its place in one rename: a crash leaves the one or the other. Run by openEmbeddedStore, which
- * holds the directory.
+ * Shrinks the store's file when the store is opened. lmdb reuses freed pages and never truncates a file,
+ * so a file is as long as its largest history. A copy of the used pages replaces it in one rename: a
+ * crash leaves either file. Run by openEmbeddedStore, which holds the directory lock.
  */
 import { chmod, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../base/logger.js";
 import { openDatabase, type StoreDatabase } from "./database.js";
 
-/** A file with less to give back is left alone: copying it is a start that takes longer. */
+/** A file with less free space is left alone: copying it would delay the start. */
 const FREE_BYTES_MIN = 32 * 1024 * 1024;
-/** In use of a file that is copied, at most: so a copy is short for what it frees. */
+/**
+ * A file is copied only below this share of used space, so that the copy is short for what it
+ * frees.
+ */
 const USED_SHARE_MAX = 0.25;
 
-/** What lmdb-js tells of a table, and with it of the whole file. */
+/** lmdb-js's statistics of a table, which include those of the whole file. */
 interface TableStats {
   readonly pageSize: number;
   readonly treeBranchPageCount: number;
@@ -25,7 +27,7 @@ interface FileStats extends TableStats {
   readonly lastPageNumber: number;
 }
 
-/** @returns the database of the file that is there now */
+/** @returns the database of the resulting file */
 export async function shrinkFile(
   directory: string,
   database: StoreDatabase,
@@ -33,7 +35,7 @@ export async function shrinkFile(
 ): Promise<StoreDatabase> {
   const path = join(directory, "store.mdb");
   const copy = `${path}.new`;
-  // Of a start that was interrupted.
+  // Left by an interrupted start.
   await rm(copy, { force: true });
   if (!isMostlyFree(database)) return database;
   try {
@@ -42,12 +44,12 @@ export async function shrinkFile(
     await flush(copy);
     await rename(copy, path);
   } catch (error) {
-    // The file serves as it is, and a full disk is no reason not to start.
+    // The file works as it is, and a full disk is no reason not to start.
     logger.warn({ err: error }, "the store's file could not be made shorter");
     await rm(copy, { force: true });
     return database;
   }
-  // From here on the old file has no name: what is written to it would be lost.
+  // From here on the old file has no name: writes to it would be lost.
   await flush(directory);
   await database.root.close();
   return openDatabase(directory);
@@ -66,7 +68,7 @@ function pagesOf(stats: TableStats): number {
   return stats.treeBranchPageCount + stats.treeLeafPageCount + stats.overflowPages;
 }
 
-/** A rename, or a file's content, is on the disk only when that has been asked for. */
+/** Flushes a rename or a file's content to the disk. */
 async function flush(path: string): Promise<void> {
   const handle = await open(path);
   try {

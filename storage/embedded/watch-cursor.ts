@@ -1,7 +1,7 @@
 /**
- * WatchCursor: one watch, as a place in the event log. It holds no events: each `next` reads on
- * from its place, from memory or from the disk, so a consumer that does not come back for a long
- * time costs nothing, and gets Compacted if the events that it is owed are forgotten meanwhile.
+ * WatchCursor: one watch, as a position in the event log. It holds no events: each `next` reads on
+ * from its position, in memory or on the disk. A slow consumer therefore costs nothing, and gets
+ * Compacted if events that it still needs are forgotten meanwhile.
  */
 import type { Revision, WatchBatch, WatchOptions } from "../kv/store.js";
 import { toStorageError } from "./database.js";
@@ -20,7 +20,7 @@ export class WatchCursor implements AsyncIterator<WatchBatch, undefined> {
   readonly #onAbort: () => void;
   /** Everything up to and including it has been delivered, or does not concern this watch. */
   #position: Revision;
-  /** Somebody wants to know that the watch has reached it; 0 = nobody asks. */
+  /** A caller waits for the watch to reach this revision; 0 = nobody waits. */
   #progressWanted = 0;
   #waiter: Waiter | undefined;
   /** Set once: how all later calls of `next` end. */
@@ -56,7 +56,7 @@ export class WatchCursor implements AsyncIterator<WatchBatch, undefined> {
     });
   }
 
-  /** The consumer leaves. */
+  /** The consumer stops. */
   async return(): Promise<IteratorResult<WatchBatch, undefined>> {
     this.#finish("left");
     return { done: true, value: undefined };
@@ -73,7 +73,7 @@ export class WatchCursor implements AsyncIterator<WatchBatch, undefined> {
     this.wake();
   }
 
-  /** Delivers what there is to a consumer that waits. Called when the log has grown. */
+  /** Delivers the available events to a waiting consumer. Called when the log has grown. */
   wake(): void {
     if (this.#waiter === undefined) return;
     if (this.#end !== undefined) {
@@ -94,12 +94,12 @@ export class WatchCursor implements AsyncIterator<WatchBatch, undefined> {
       this.#position = revision;
       if (events.length > 0) return { revision, events };
       if (revision < this.#log.head) {
-        // A long stretch that concerns others: go on after everybody else had a turn.
+        // A long stretch of unrelated events: continue in another turn.
         setImmediate(() => this.wake());
         return undefined;
       }
     }
-    // A watch of the future is at a place that the log has not reached: nothing is complete yet.
+    // A watch from a future revision is ahead of the log: nothing is complete yet.
     const isReached = this.#position === this.#log.head;
     if (!isReached || this.#progressWanted === 0 || this.#position < this.#progressWanted) {
       return undefined;

@@ -43,14 +43,14 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Resolves once at least `count` callers sleep: then all that was due has happened. */
+  /** Resolves once at least `count` callers sleep: all work that was due is then done. */
   async untilAsleep(count = 1): Promise<void> {
     while (this.#sleepers.length < count) {
       await new Promise<void>((resolve) => this.#onSleep.push(resolve));
     }
   }
 
-  /** Moves time and wakes those whose time has come. */
+  /** Moves time and wakes the sleepers that are due. */
   advance(byMs: number): void {
     this.#nowMs += byMs;
     const due = this.#sleepers.filter(({ wakeAtMs }) => wakeAtMs <= this.#nowMs);
@@ -59,7 +59,7 @@ export class ManualClock implements Clock {
     for (const { wake } of due) wake();
   }
 
-  /** Moves time on in steps, letting all that wakes up run before the next step. */
+  /** Moves time in steps; everything that wakes up runs before the next step. */
   async advanceInSteps(totalMs: number, stepMs = 500): Promise<void> {
     for (let done = 0; done < totalMs; done += stepMs) {
       this.advance(stepMs);
@@ -68,7 +68,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Lets promises that can go on do so. */
+/** Lets pending promises settle. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
 }

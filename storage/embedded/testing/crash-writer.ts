@@ -1,7 +1,7 @@
 /**
- * A process for durability tests: opens the directory given as the first argument and writes without
- * end, several commits at a time, two keys each, updates among them, and compacts now and then. It prints "key revision" for
- * every key whose commit was acknowledged, and waits to be killed.
+ * A process for durability tests. It opens the directory given as the first argument and writes without end: several commits
+ * at a time, two keys each, updates among them, with a compaction now and then. It prints "key revision" for every
+ * acknowledged key, and waits to be killed.
  */
 import { writeSync } from "node:fs";
 import { systemClock } from "../../base/clock.js";
@@ -24,7 +24,7 @@ async function main(): Promise<void> {
         return { type: "put", key, value } as const;
       });
       const { revision } = await store.commit({ compares: [], operations }, signal);
-      // Synchronous, so that a line that was printed is a commit that was acknowledged.
+      // Synchronous, so that a printed line is an acknowledged commit.
       writeSync(1, operations.map(({ key }) => `${key} ${revision}\n`).join(""));
       if (count % 12 === 11 && writer === 0) await store.compact(revision, signal);
     }
