@@ -22,10 +22,10 @@ import type { SignalSource } from "../request/lazy-signal.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { Rounds } from "./rounds.js";
 
-/** CONNECT: exec, attach, portforward, proxy. An action such as an eviction is a CREATE. */
+/** CONNECT covers exec, attach, portforward and proxy; an action such as an eviction is a CREATE. */
 export type AdmissionOperation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
-/** The resource as it is served, with the kind of what is sent to it. */
+/** A served resource and the kind of the object that is sent to it. */
 export interface AdmissionResource {
   readonly group: string;
   readonly version: string;
@@ -33,7 +33,7 @@ export interface AdmissionResource {
   readonly kind: string;
 }
 
-/** How the client wants the write done; which of them there are depends on the operation. */
+/** The client's options for the write; the operation decides which of them apply. */
 export interface AdmissionOptions {
   readonly isDryRun: boolean;
   readonly fieldManager?: string;
@@ -47,22 +47,22 @@ export interface AdmissionOptions {
 }
 
 /**
- * What a plugin has written along with the object, in the object's own transaction: both or neither.
- * A dry run has nothing of it.
+ * A write that a plugin adds to the object's transaction: both commit or neither does. A dry run ignores
+ * it.
  */
 export interface SideWrite {
   readonly compares: readonly Compare[];
   readonly operations: readonly Operation[];
   /**
-   * What the transaction came to; `current` of a refused one is of these compares alone. The plugin
-   * is asked to validate again before the next attempt.
+   * Receives the transaction's result; `current` of a refused one covers only these compares. The
+   * plugin validates again before the next attempt.
    */
   settled(result: CommitResult): void;
 }
 
-/** What one rule that users bring had to say about a write. */
+/** The outcome of one user-defined rule for a write. */
 export interface RuleFinding {
-  /** The plugin that considered it. */
+  /** The plugin that evaluated the rule. */
   readonly plugin: string;
   /** The configuration or policy. */
   readonly configuration: string;
@@ -78,7 +78,7 @@ export interface RuleFinding {
 export interface AdmissionAttributes {
   readonly operation: AdmissionOperation;
   readonly resource: AdmissionResource;
-  /** What is asked for, with its shapes and versions, where the write came by one that is served. */
+  /** The served resource with its codec and versions; absent if the write did not come through one. */
   readonly served?: ServedResource;
   /** "" = the object itself. */
   readonly subresource: string;
@@ -86,33 +86,33 @@ export interface AdmissionAttributes {
   readonly namespace: string;
   readonly name: string;
   /**
-   * What is to be stored, in the stored version; for a subresource with a shape of its own (scale,
-   * eviction) an object of that. undefined for DELETE. `mutate` may change it or put another in its
-   * place; `validate` may not.
+   * The object to store, in the stored version; a subresource with its own kind (scale, eviction) has
+   * an object of that kind. undefined for DELETE. `mutate` may change or replace it; `validate` may
+   * not.
    */
   object: ApiObject | undefined;
-  /** What is stored now (UPDATE, DELETE). Nobody changes it. */
+  /** The stored object (UPDATE, DELETE); never changed. */
   readonly oldObject: ApiObject | undefined;
   readonly options: AdmissionOptions;
   readonly user: UserInfo;
   /** `validate` may add to it; absent where the object is not stored. Emptied before each `validate`. */
   sideWrites?: SideWrite[];
-  /** Set by plugins that may have to look at what plugins after them made of the object. */
+  /** Set by plugins that may need to see the changes of later plugins. */
   rounds?: Rounds;
-  /** Takes what the client should know although the write succeeds. */
+  /** Adds a warning for the client; the write still succeeds. */
   warn(text: string): void;
-  /** Takes what the audit record of the request should know. */
+  /** Adds an annotation to the request's audit record. */
   annotate?(key: string, value: string): void;
-  /** Set for requests that want to know: takes every rule that was considered. */
+  /** Receives each rule that was evaluated; set only if the request asks for it. */
   explain?(finding: RuleFinding): void;
 }
 
 export interface AdmissionPlugin {
-  /** As upstream's, which is what the flags know it by. */
+  /** The upstream name, which the flags use. */
   readonly name: string;
   /**
-   * Whether it has anything to do with such requests; absent = with all. Asked once for each sort of
-   * write; the answer holds until the plugin says otherwise (`subscribe`).
+   * Whether the plugin handles such requests; absent = all of them. Asked once per kind of write; the
+   * answer holds until the plugin reports a change (`subscribe`).
    */
   handles?(
     operation: AdmissionOperation,
@@ -120,17 +120,17 @@ export interface AdmissionPlugin {
     subresource: string,
   ): boolean;
   /**
-   * For a plugin whose `handles` depends on what there is: `changed` is called, in the turn of the feed,
-   * when its answers may be others from now on. Called once, when the chain is made.
+   * For a plugin whose `handles` depends on stored objects: it calls `changed`, in the turn of the feed,
+   * when its answers may have changed. Called once, when the chain is built.
    */
   subscribe?(changed: () => void): void;
   /** @returns whether it changed the object. @throws {StatusError} to refuse */
   mutate?(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean>;
-  /** Answers at once where it can: a promise costs every write. @throws {StatusError} to refuse */
+  /** Synchronous where possible, because a promise costs every write. @throws {StatusError} to refuse */
   validate?(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined;
 }
 
-/** What the registry asks; AdmissionChain is the one that is used. */
+/** The interface that the registry calls; implemented by AdmissionChain. */
 export interface Admission {
   handles(operation: AdmissionOperation, resource: AdmissionResource, subresource: string): boolean;
   /** @returns whether the object was changed. @throws {StatusError} */

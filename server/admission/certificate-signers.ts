@@ -1,7 +1,7 @@
 /**
- * Who may decide about certificates: CertificateApproval, CertificateSigning and
- * ClusterTrustBundleAttest ask for a permission on the signer, as a request for a certificate names
- * it; CertificateSubjectRestriction keeps everybody from asking to be a member of masters.
+ * Plugins for certificate requests. CertificateApproval, CertificateSigning and
+ * ClusterTrustBundleAttest require a permission on the signer that the request names;
+ * CertificateSubjectRestriction refuses requests for membership in the masters group.
  */
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
@@ -11,8 +11,8 @@ import { type AdmissionAttributes, type AdmissionPlugin, refuse } from "./admiss
 import { parseSigningRequest } from "./node/signing-request.js";
 
 /**
- * Whether the user has the verb on the resource "signers" of that name in the group of certificates.
- * The wiring asks the authorizer.
+ * Whether the user has the verb on the "signers" resource of that name in the certificates group. The
+ * wiring asks the authorizer.
  */
 export type MayUseSigner = (
   user: UserInfo,
@@ -21,13 +21,13 @@ export type MayUseSigner = (
   signal: AbortSignal,
 ) => Promise<boolean>;
 
-/** In the order of the chain. */
+/** Returns the plugins in chain order. */
 export function createCertificatePlugins(
   naming: Naming,
   mayUseSigner: MayUseSigner,
 ): AdmissionPlugin[] {
   const group = `certificates.${naming.groupDomain}`;
-  /** The signer by name, or all of its domain. */
+  /** The permission may name the signer or its whole domain. */
   const may: MayUseSigner = async (user, verb, signer, signal) =>
     (await mayUseSigner(user, verb, signer, signal)) ||
     (await mayUseSigner(user, verb, `${signer.split("/")[0]}/*`, signal));
@@ -37,7 +37,7 @@ export function createCertificatePlugins(
     signal: AbortSignal,
   ) => {
     const { user, object, oldObject } = attributes;
-    // A status may not talk about another signer than the one that was asked.
+    // A status update cannot name another signer than the stored request does.
     const signer = signerOf(verb === "attest" ? object : oldObject);
     if (await may(user, verb, signer, signal)) return;
     const what = verb === "attest" ? "attest for" : `${verb} requests with`;
@@ -100,13 +100,13 @@ function statusOf(object: ApiObject | undefined) {
   return (object?.status ?? {}) as { certificate?: string; conditions?: readonly unknown[] };
 }
 
-/** The group is not revocable, so no certificate of it is given out. */
+/** Membership in the group cannot be revoked, so no certificate may grant it. */
 function refuseMasters(attributes: AdmissionAttributes, clientSigner: string): void {
   const { object } = attributes;
   if (signerOf(object) !== clientSigner) return;
   const { request = "" } = (object?.spec ?? {}) as { request?: string };
   const subject = parseSigningRequest(request)?.subjectName;
-  // What cannot be parsed is refused by the rules of the type.
+  // Validation of the type refuses a request that cannot be parsed.
   if (subject?.getField("O").includes(MASTERS_GROUP) !== true) return;
   const why = `use of ${clientSigner} signer with ${MASTERS_GROUP} group is not allowed`;
   throw refuse(attributes, why);

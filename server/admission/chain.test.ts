@@ -24,7 +24,7 @@ function attributes(changes: Partial<AdmissionAttributes> = {}): AdmissionAttrib
   };
 }
 
-/** Writes down what it is asked; waits when told to. */
+/** A plugin that records its calls and can wait. */
 function recorder(name: string, log: string[], isSlow = false, changes = false): AdmissionPlugin {
   return {
     name,

@@ -1,10 +1,10 @@
 /**
  * AdmissionChain: the plugins of a server, in order. Stays synchronous as long as the plugins do.
  *
- * For each sort of write, which is an operation on a resource or subresource, the chain keeps a plan:
- * the plugins that handle it, asked once. Most sorts have few or none, so most writes pay for few or
- * none. A plugin whose answer depends on what there is (quotas, webhooks) says when it changes
- * (`subscribe`), and then all plans are made anew as writes need them.
+ * The chain keeps a plan for each kind of write (an operation on a resource or subresource): the plugins
+ * that handle it, asked once. Most kinds of write have few plugins or none and cost little. A plugin
+ * whose answer depends on stored objects (quotas, webhooks) reports changes through `subscribe`; all
+ * plans are then rebuilt on demand.
  */
 import { inSpan, traceOf } from "../../storage/base/trace.js";
 import { type SignalSource, signalOf } from "../request/lazy-signal.js";
@@ -16,7 +16,7 @@ import type {
   AdmissionResource,
 } from "./admission.js";
 
-/** What became of a call to a plugin. */
+/** The outcome of a plugin call. */
 export interface AdmissionCall {
   readonly plugin: string;
   readonly operation: AdmissionOperation;
@@ -24,11 +24,11 @@ export interface AdmissionCall {
   readonly isRejected: boolean;
 }
 
-/** Told how long plugins and phases took and whether they refused; for metrics. */
+/** Receives the durations of plugins and phases and whether they refused, for metrics. */
 export interface AdmissionObserver {
-  /** Where times of such calls go; asked once per plan, and at refusals. */
+  /** The histogram for such calls; looked up once per plan, and at each refusal. */
   durations(call: AdmissionCall): { observe(seconds: number): void };
-  /** The same of all plugins of a phase together. */
+  /** The histogram for a whole phase. */
   phaseDurations(phase: Omit<AdmissionCall, "plugin">): { observe(seconds: number): void };
 }
 
@@ -38,19 +38,19 @@ export interface AdmissionChainOptions {
   readonly nowMs?: () => number;
 }
 
-/** A plugin in one phase of a sort of writes. */
+/** A plugin in one phase of a plan. */
 interface Step {
   readonly plugin: AdmissionPlugin;
-  /** Of calls that do not refuse. */
+  /** Histogram of calls that do not refuse. */
   readonly passed: { observe(seconds: number): void } | undefined;
 }
 
-/** The plugins that handle one sort of writes, by phase. */
+/** The plugins that handle one kind of write, by phase. */
 interface Plan {
   readonly isEmpty: boolean;
   readonly mutating: readonly Step[];
   readonly validating: readonly Step[];
-  /** Of phases in which nobody refuses. */
+  /** Histograms of phases in which no plugin refuses. */
   readonly passed: Readonly<Record<Phase, { observe(seconds: number): void } | undefined>>;
 }
 
@@ -60,7 +60,7 @@ export class AdmissionChain implements Admission {
   readonly #plugins: readonly AdmissionPlugin[];
   readonly #observer: AdmissionObserver | undefined;
   readonly #nowMs: () => number;
-  /** By resource, then by operation and subresource. Goes with the resource, or all at a change. */
+  /** Keyed by resource, then by operation and subresource. Dropped with the resource, or all at once on a change. */
   #plans = new WeakMap<AdmissionResource, Map<string, Plan>>();
 
   constructor(plugins: readonly AdmissionPlugin[], options: AdmissionChainOptions = {}) {
@@ -95,7 +95,7 @@ export class AdmissionChain implements Admission {
     });
   }
 
-  /** There are two at most, so that rules which undo each other end. */
+  /** Reruns the plugins if a round asks for it; only once, so that plugins that undo each other terminate. */
   #secondRound(
     steps: readonly Step[],
     changed: boolean,
@@ -119,7 +119,7 @@ export class AdmissionChain implements Admission {
     return answer instanceof Promise ? answer : undefined;
   }
 
-  /** Runs a phase and tells how long it took. */
+  /** Runs a phase and records its duration. */
   #timed<T>(
     type: Phase,
     { passed }: Plan,

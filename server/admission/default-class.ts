@@ -1,23 +1,23 @@
 /**
- * DefaultStorageClass and DefaultIngressClass: a claim or an ingress that names no class gets the one
- * that is marked as default; of several the newest.
+ * DefaultStorageClass and DefaultIngressClass: a claim or an ingress without a class gets the default
+ * class; the newest one if there are several.
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import type { AdmissionOperation, AdmissionPlugin, AdmissionResource } from "./admission.js";
 import { type AdmissionView, listObjects } from "./stored-objects.js";
 
-/** What differs between the two. */
+/** The differences between the two plugins. */
 interface ClassRules {
   readonly name: string;
-  /** Whose objects have a class. */
+  /** The resource whose objects get a class. */
   readonly group: string;
   readonly resource: string;
   readonly field: "storageClassName" | "ingressClassName";
-  /** The older way to name a class. */
+  /** The older annotation that names a class. */
   readonly annotation: string;
   readonly classes: { readonly group: string; readonly resource: string };
-  /** Each marks a default when it says "true". */
+  /** Each of them marks a default class when its value is "true". */
   readonly defaultAnnotations: readonly string[];
 }
 
@@ -67,7 +67,7 @@ function createDefaultClass(view: AdmissionView, rules: ClassRules): AdmissionPl
     mutate({ object }) {
       if (object === undefined) return false;
       const spec = (object.spec ?? {}) as Record<string, unknown>;
-      // An empty name is an answer as well: no class at all.
+      // An empty name is a choice too: no class.
       if (spec[field] !== undefined && spec[field] !== null) return false;
       if (object.metadata.annotations?.[annotation] !== undefined) return false;
       const chosen = newestDefault(listObjects(view, classes, ""), rules);

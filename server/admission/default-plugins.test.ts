@@ -1,6 +1,6 @@
 /**
- * The plugins that most servers run, in the write path: classes, priorities, tolerations, taints,
- * runtimes, certificates, storage; and how the flags choose among them.
+ * Plugins that most servers run, in the write path: classes, priorities, tolerations, taints,
+ * runtimes, certificates and storage; and their selection by flags.
  */
 import "reflect-metadata";
 import assert from "node:assert/strict";
@@ -28,7 +28,7 @@ import { mergeTolerations } from "./tolerations.js";
 const time = { nowMs: Date.parse("2026-01-01T00:00:00Z") };
 const harness = await openRegistryHarness();
 const { view, naming } = harness.registry;
-/** "verb signer" of what everybody may do. */
+/** "verb signer" pairs that every user may use. */
 const signerRights = new Set<string>();
 const plugins = createDefaultPlugins({
   view,
@@ -425,7 +425,7 @@ test("LimitRanger: containers get what they do not ask for, and stay within boun
     ],
   ];
   for (const [containers, why] of bad) await refused(createPod("x", { containers }), why);
-  // A pod without containers has null in their place, and is refused for that alone.
+  // A pod without containers has null there and is refused for that alone.
   const none = { metadata: { name: "none" }, spec: { containers: null } };
   await assert.rejects(create("", "pods", none), /spec.containers: Required value/);
 

@@ -1,6 +1,6 @@
 /**
- * The plugins of this folder that need no other part of the server than the view, and somebody to ask
- * for permissions. All that there are; the flags choose among them (plugins.ts).
+ * Creates the plugins of this folder that need only the view and an authorizer. It creates all of them;
+ * the flags choose (plugins.ts).
  */
 import type { Naming } from "../api/naming.js";
 import type { UserInfo } from "../request/user-info.js";
@@ -19,7 +19,7 @@ import { PersistentVolumeClaimResize, StorageObjectInUseProtection } from "./sto
 import type { AdmissionView } from "./stored-objects.js";
 import { TaintNodesByCondition } from "./taint-nodes-by-condition.js";
 
-/** What a plugin asks besides the permission that the request had already. */
+/** A permission that a plugin checks beyond the request's own. */
 export interface PermissionQuestion {
   readonly verb: string;
   readonly group: string;
@@ -31,7 +31,7 @@ export interface PermissionQuestion {
 export interface DefaultPluginOptions {
   readonly view: AdmissionView;
   readonly naming: Naming;
-  /** Whether the authorizer allows it; every resource is meant in all its versions. */
+  /** Whether the authorizer allows it, for all versions of the resource. */
   may(user: UserInfo, question: PermissionQuestion, signal: AbortSignal): Promise<boolean>;
   readonly notReadyTolerationSeconds?: number;
   readonly unreachableTolerationSeconds?: number;
@@ -47,7 +47,7 @@ export function createDefaultPlugins(options: DefaultPluginOptions): AdmissionPl
     new NodeRestriction({
       view,
       naming,
-      // The audience takes the place of the resource.
+      // The audience is passed as the resource.
       mayRequestAudience: (user, { namespace, name }, audience, signal) => {
         const verb = "request-serviceaccounts-token-audience";
         return may(user, { verb, group: "", resource: audience, namespace, name }, signal);

@@ -1,6 +1,6 @@
 /**
- * DefaultTolerationSeconds: pods stay for a while on a node that is not ready or out of reach, unless
- * they say for how long themselves.
+ * DefaultTolerationSeconds: lets pods stay for a while on a node that is not ready or unreachable, unless
+ * they set a time themselves.
  */
 import type { Naming } from "../api/naming.js";
 import type {
@@ -58,7 +58,7 @@ export class DefaultTolerationSeconds implements AdmissionPlugin {
   }
 }
 
-/** Whether the pod says itself what it does then. */
+/** Whether the pod's own toleration covers the taint. */
 function concerns({ key = "", effect = "" }: Toleration, taint: string): boolean {
   return (key === "" || key === taint) && (effect === "" || effect === EFFECT);
 }

@@ -1,6 +1,6 @@
 /**
- * LimitRanger: the LimitRanges of a namespace say what containers get that ask for nothing, and how
- * much a container, a pod or a claim may and must ask for.
+ * LimitRanger: applies the LimitRanges of a namespace. They give defaults to containers without
+ * requests and bound the requests of containers, pods and claims.
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
@@ -61,7 +61,7 @@ export class LimitRanger implements AdmissionPlugin {
     const isWrite = operation === "CREATE" || operation === "UPDATE";
     if (resource === "persistentvolumeclaims") return isWrite && subresource === "";
     if (resource !== "pods") return false;
-    // What containers ask for changes later only by a resize.
+    // Only a resize changes container resources later.
     return operation === (subresource === "resize" ? "UPDATE" : "CREATE") && hasLimits(subresource);
   }
 
@@ -103,7 +103,7 @@ function hasLimits(subresource: string): boolean {
   return subresource === "" || subresource === "resize";
 }
 
-/** @returns what was filled in, for people */
+/** @returns descriptions of the filled-in values */
 function fillIn(container: Container, limit: Limit, what: string): string[] {
   const set: string[] = [];
   for (const [field, defaults, word] of [
@@ -136,7 +136,7 @@ function checkPod(pod: ApiObject, limit: Limit): string[] {
   });
 }
 
-/** Claims have no limits: what counts is what they ask for. */
+/** Claims have no limits, so requests are checked. */
 function checkClaim(claim: ApiObject, limit: Limit): string[] {
   if (limit.type !== "PersistentVolumeClaim") return [];
   const { resources } = (claim.spec ?? {}) as { resources?: { requests?: Amounts } };
@@ -212,7 +212,7 @@ function usage(which: string, name: string, { type }: Limit, bound: Quantity): s
   return `${which} ${name} usage per ${type} is ${formatQuantity(bound)}`;
 }
 
-/** Near enough for a ratio. */
+/** Precise enough for a ratio. */
 function toNumber({ digits, scale }: Quantity): number {
   return Number(digits) * 10 ** scale;
 }

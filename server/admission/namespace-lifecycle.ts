@@ -1,6 +1,6 @@
 /**
- * NamespaceLifecycle: the namespaces that every client counts on stay. That nothing is made in a
- * namespace that is missing or going away the registry itself sees to, in the create's transaction.
+ * NamespaceLifecycle: protects the namespaces that every client relies on from deletion. The registry
+ * itself refuses creates in missing or terminating namespaces, in the create's transaction.
  */
 import type { Naming } from "../api/naming.js";
 import {

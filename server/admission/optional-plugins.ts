@@ -35,7 +35,7 @@ const alwaysPullImages: AdmissionPlugin = {
     (operation === "CREATE" || operation === "UPDATE") &&
     (subresource === "" || subresource === "ephemeralcontainers"),
   mutate({ object, oldObject }) {
-    // What runs already cannot be changed; only new images count.
+    // Images of a running pod stay as they are; only new ones are checked.
     const known = new Set(oldObject === undefined ? [] : imagesOf(oldObject));
     let isChanged = false;
     for (const container of imageUsersOf(object)) {
@@ -92,7 +92,7 @@ const denyServiceExternalIPs: AdmissionPlugin = {
 };
 
 function extendedResourceToleration({ labelDomain }: Naming): AdmissionPlugin {
-  /** Those of the system are not devices. */
+  /** System resources are not devices. */
   const isExtended = (name: string) => {
     const domain = name.slice(0, Math.max(0, name.indexOf("/")));
     if (domain === "" || domain === "requests" || name.startsWith("requests.")) return false;

@@ -17,7 +17,7 @@ function findRoot(): string {
 
 test("docs/admission.md names all plugins, in order, and says truly which are on by default", () => {
   const plugins = [
-    // Nobody asks them anything here.
+    // These functions are never called here.
     ...createDefaultPlugins({
       view: {} as AdmissionView,
       naming: createNaming("kubernetes"),

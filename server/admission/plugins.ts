@@ -1,11 +1,11 @@
 /**
- * Admission plugins by name: in which order they run, which are on when nothing is said, and which
- * ones the flags choose. Names and order are upstream's, as what one sets another one looks at.
- * A name that no plugin was given for is unknown to the flags.
+ * Admission plugins by name: their order, their defaults, and the choice by flags. Names and order are
+ * upstream's, because some plugins depend on the results of others. The flags reject a name without a
+ * plugin.
  */
 import type { AdmissionPlugin } from "./admission.js";
 
-/** In the order of the chain. */
+/** In chain order. */
 const ORDER: readonly string[] = [
   "AlwaysAdmit",
   "NamespaceAutoProvision",
@@ -37,7 +37,7 @@ const ORDER: readonly string[] = [
   "DefaultIngressClass",
   "DenyServiceExternalIPs",
   "PodTopologyLabels",
-  // Webhooks and policies see what all others made of the object, quotas what is left to count.
+  // Webhooks and policies see the final object of the other plugins; quotas count what is left.
   "MutatingAdmissionPolicy",
   "MutatingAdmissionWebhook",
   "ValidatingAdmissionPolicy",
@@ -47,10 +47,10 @@ const ORDER: readonly string[] = [
 ];
 
 /**
- * Off unless asked for. Two differ from upstream. StorageObjectInUseProtection is on there: its
- * finalizers are taken off by controllers that come with the scheduler, and without them no claim
- * could ever be deleted. NodeRestriction is off there, as is the Node authorizer; here that one is on,
- * and without this plugin a node could give itself every secret by a pod of its own making.
+ * Off by default. Two differ from upstream. StorageObjectInUseProtection is on there: its finalizers are
+ * removed by controllers that come with the scheduler, and without these controllers no claim could ever
+ * be deleted. NodeRestriction is off there, like the Node authorizer; here the authorizer is on, and
+ * without this plugin a node could read every secret through a pod of its own.
  */
 const OFF_BY_DEFAULT: ReadonlySet<string> = new Set([
   "AlwaysPullImages",
@@ -67,7 +67,7 @@ export interface PluginChoice {
   readonly disabled: readonly string[];
 }
 
-/** Names of the plugins in the order in which they run, and whether each is on by default. */
+/** Names of the plugins in chain order, and whether each is on by default. */
 export function describePlugins(
   plugins: readonly AdmissionPlugin[],
 ): readonly { readonly name: string; readonly isDefault: boolean }[] {
@@ -75,7 +75,7 @@ export function describePlugins(
 }
 
 /**
- * The plugins that are to run, in order.
+ * Returns the chosen plugins, in order.
  * @throws {RangeError} one line for a name that is unknown, or both enabled and disabled
  */
 export function choosePlugins(
@@ -84,7 +84,7 @@ export function choosePlugins(
 ): AdmissionPlugin[] {
   const known = new Set(plugins.map(({ name }) => name));
   refuseUnknown("enable", enabled, known);
-  // What there is not is off already, so flags that were written for upstream do no harm.
+  // A plugin that is missing here is off already, so flags written for upstream stay valid.
   refuseUnknown("disable", disabled, new Set([...known, ...ORDER]));
   const both = enabled.filter((name) => disabled.includes(name));
   if (both.length > 0) {

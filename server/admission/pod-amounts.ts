@@ -1,4 +1,4 @@
-/** What a pod asks for altogether, by resource: pure. As upstream counts for limits of pods. */
+/** The total resources of a pod, counted as upstream does for limits of pods. Pure. */
 import {
   addQuantities,
   compareQuantities,
@@ -16,7 +16,7 @@ export interface Container {
 }
 
 export interface PodContainers {
-  /** null until the rules of the type refuse it: plugins see pods before that. */
+  /** May be null, because plugins run before validation. */
   readonly containers?: readonly Container[] | null;
   readonly initContainers?: readonly Container[];
 }
@@ -24,8 +24,8 @@ export interface PodContainers {
 type Sum = Map<string, Quantity>;
 
 /**
- * Containers run side by side; init containers one after the other before them, unless they are told
- * to stay, and then beside all that follows.
+ * Containers run in parallel. Init containers run before them, one after another; restartable ones keep
+ * running alongside all that follow.
  */
 export function podAmounts(
   { containers, initContainers = [] }: PodContainers,
@@ -50,7 +50,7 @@ export function podAmounts(
   return total;
 }
 
-/** What is no amount counts as nothing: the rules of the type refuse it. */
+/** Skips text that is not a quantity; validation of the type refuses it. */
 export function amountsOf({ resources }: Container, what: "requests" | "limits"): Sum {
   return parseAmounts(resources?.[what] ?? {});
 }

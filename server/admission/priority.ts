@@ -1,6 +1,6 @@
 /**
- * Priority: a pod's priority is the value of its PriorityClass, or of the one that is the default for
- * all; clients name classes and never numbers. There is at most one default.
+ * Priority: a pod's priority is the value of its PriorityClass or of the default class; clients name
+ * classes, not numbers. There is at most one default.
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
@@ -25,7 +25,7 @@ interface PodSpec {
   preemptionPolicy?: string | null;
 }
 
-/** Of pods without a class where no class is the default. */
+/** For pods without a class when there is no default class. */
 const NO_CLASS_PRIORITY = 0;
 const NO_CLASS_PREEMPTION = "PreemptLowerPriority";
 
@@ -100,7 +100,7 @@ export class Priority implements AdmissionPlugin {
     return findObject(this.#view, this.#classes, "", name);
   }
 
-  /** Of several, which only happens when they are made at the same time, the lowest. */
+  /** Concurrent creates can leave several defaults; the lowest one wins. */
   #findDefault(): PriorityClass | undefined {
     const classes: PriorityClass[] = listObjects(this.#view, this.#classes, "");
     return classes
@@ -109,7 +109,7 @@ export class Priority implements AdmissionPlugin {
   }
 }
 
-/** Clients that send an object of their own making do not know what was computed. */
+/** Clients that send their own version of the object lack the computed fields. */
 function keepPriority(next: PodSpec, before: PodSpec): boolean {
   let isChanged = false;
   for (const field of ["priority", "preemptionPolicy"] as const) {

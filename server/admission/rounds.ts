@@ -1,12 +1,12 @@
 /**
- * Rounds: mutating plugins run once, and a second time when one of them made a change that others
- * before it have not seen. In the second round a rule that users bring is asked again only if it says
- * so (`reinvocationPolicy: IfNeeded`), was asked before, and the object has changed since.
+ * Rounds: mutating plugins run once, and a second time if one of them made a change that earlier ones
+ * have not seen. In the second round a user's rule is called again only if it opts in
+ * (`reinvocationPolicy: IfNeeded`), was called before, and the object has changed since.
  *
  *   round 1   a (IfNeeded) asked ─► b changes the object: a is due again ─► c (IfNeeded) asked
  *   round 2   built-in plugins ─► a asked again; b not (Never); c only if something changed since
  *
- * One for each attempt of a write.
+ * One instance per attempt of a write.
  */
 export class Rounds {
   readonly #memories = new Map<string, RoundMemory>();
@@ -17,12 +17,12 @@ export class Rounds {
     return this.#isSecond;
   }
 
-  /** Whether to begin one; never after the second. */
+  /** Whether a second round is needed; false once it has begun. */
   get isSecondWanted(): boolean {
     return this.#isSecondWanted && !this.#isSecond;
   }
 
-  /** Of one plugin. */
+  /** The memory of one plugin. */
   memoryOf(plugin: string): RoundMemory {
     const known = this.#memories.get(plugin);
     if (known !== undefined) return known;
@@ -40,13 +40,13 @@ export class Rounds {
   }
 }
 
-/** Which rules of one plugin are due again. */
+/** Which rules of one plugin must be called again. */
 export class RoundMemory {
   readonly #asked = new Set<string>();
   readonly #due = new Set<string>();
   #left: string | undefined;
 
-  /** What the plugin left, told at its end; and asked when it begins again. */
+  /** Records the object at the end of the plugin's run, for the comparison at its next one. */
   leave(object: string): void {
     this.#left = object;
   }
@@ -55,12 +55,12 @@ export class RoundMemory {
     return this.#left === undefined || this.#left === object;
   }
 
-  /** A rule that wants to be asked again was asked. */
+  /** Records that a reinvocable rule was called. */
   asked(rule: string): void {
     this.#asked.add(rule);
   }
 
-  /** The object has changed: all that were asked are due. */
+  /** Marks all called rules as due, because the object has changed. */
   changed(): void {
     for (const rule of this.#asked) this.#due.add(rule);
     this.#asked.clear();

@@ -1,4 +1,4 @@
-/** All plugins that judge by rules that users bring, and which objects are such rules for now. */
+/** Creates all plugins that evaluate users' rules, and tells which objects are such rules. */
 import type { PartitionId } from "../../storage/objects/keys.js";
 import type { AdmissionPlugin } from "./admission.js";
 import type { RuleContext } from "./matching/rule-context.js";
@@ -12,15 +12,15 @@ import type { WebhookCaller } from "./webhooks/webhook-caller.js";
 export interface RulePlugins {
   readonly plugins: readonly AdmissionPlugin[];
   /**
-   * Writes of parameters are changes of rules. A parameter may judge writes of every namespace,
-   * whichever one it lies in.
+   * Writes of parameters change rules. A parameter may affect writes in every namespace, whatever
+   * its own.
    */
   readonly passingRules: {
     scopeOf(partition: PartitionId, namespace: string, name: string): "cluster" | undefined;
   };
 }
 
-/** Who asks webhooks; the two phases may be somebody else to them. */
+/** The callers for webhooks; each phase may use its own credentials. */
 export interface WebhookCallers {
   readonly mutating: WebhookCaller;
   readonly validating: WebhookCaller;

@@ -1,6 +1,6 @@
 /**
- * RuntimeClass: what a pod costs besides its containers, and where it can run, follows from the
- * runtime that it names.
+ * RuntimeClass: sets a pod's overhead and scheduling constraints from the runtime class that it
+ * names.
  */
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";

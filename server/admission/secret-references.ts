@@ -1,7 +1,7 @@
-/** Which Secrets a pod refers to, and which of them its service account does not name. */
+/** The Secrets that a pod references, and those that its service account does not list. */
 import type { Container, PodObject, Volume } from "./token-volume.js";
 
-/** The Secrets that an account names. */
+/** The Secrets that an account lists. */
 export interface AccountReferences {
   readonly secrets: ReadonlySet<string>;
   readonly pullSecrets: readonly string[];
@@ -20,7 +20,7 @@ export function referencesOf(account: {
   };
 }
 
-/** Whether the pod refers to any Secret, in whatever way. */
+/** Whether the pod references any Secret. */
 export function usesSecrets({ spec }: PodObject): boolean {
   const containers = [
     ...(spec.initContainers ?? []),
@@ -34,14 +34,14 @@ export function usesSecrets({ spec }: PodObject): boolean {
   );
 }
 
-/** Whether a volume of the pod projects tokens of its account. */
+/** Whether a volume of the pod projects service account tokens. */
 export function usesTokens({ spec }: PodObject): boolean {
   return (spec.volumes ?? []).some((volume) =>
     sourcesOf(volume).some((source) => isSet(source.serviceAccountToken)),
   );
 }
 
-/** @returns why the pod is refused: its account does not name a Secret that it uses */
+/** @returns why the pod is refused: it uses a Secret that its account does not list */
 export function findForeignSecret(
   { spec }: PodObject,
   account: string,
@@ -67,7 +67,7 @@ export function findForeignSecret(
   return `imagePullSecrets[${index}].name=${name} ${why} imagePullSecret`;
 }
 
-/** As findForeignSecret, for the containers that are added to a running pod. */
+/** Like findForeignSecret, for ephemeral containers added to a running pod. */
 export function findForeignEphemeralSecret(
   { spec }: PodObject,
   account: string,
@@ -80,7 +80,7 @@ export function findForeignEphemeralSecret(
   return `${foreign.where} is not allowed because service account ${account} does not reference that secret`;
 }
 
-/** The Secrets that a container's variables come from, with the place in words. */
+/** The Secrets that a container's variables reference, each with a description of its place. */
 function secretsOfEnvironment(
   container: Container,
   what: string,
@@ -103,12 +103,12 @@ function secretsOfEnvironment(
   return found;
 }
 
-/** Kinds of volumes that take a Secret by a member of this name. */
+/** Members of volume sources that reference a Secret. */
 const SECRET_MEMBERS = ["secretRef", "nodePublishSecretRef"];
 
 function volumeUsesSecret(volume: Volume): boolean {
   if (isSet(volume.secret)) return true;
-  // A file share names its Secret without a reference.
+  // A file share names its Secret in a plain field.
   if (isSet((volume.azureFile as { secretName?: string } | undefined)?.secretName)) return true;
   if (sourcesOf(volume).some((source) => isSet(source.secret))) return true;
   return Object.values(volume).some(

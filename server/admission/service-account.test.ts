@@ -1,4 +1,4 @@
-/** What the ServiceAccount plugin gives to pods, and what it refuses. */
+/** The ServiceAccount plugin: fields it sets on pods, and pods it refuses. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";

@@ -1,7 +1,7 @@
 /**
- * ServiceAccount: every pod runs as a service account of its namespace, `default` when it names none,
- * and finds a token of it, the root CA and its namespace under a well-known path. A mirror pod, the
- * image of what a node runs by itself, has none of that and may not ask for it.
+ * ServiceAccount: every pod runs as a service account of its namespace (`default` when it names none) and
+ * finds the account's token, the root CA and its namespace under a well-known path. A mirror pod of a
+ * node gets none of these and may not request them.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
@@ -27,26 +27,26 @@ import { mountToken, type PodObject } from "./token-volume.js";
 
 export interface ServiceAccountAdmissionOptions {
   readonly view: Pick<RegistryView, "partition">;
-  /** Resolves when the view holds all that was acknowledged before: a refusal is given on that. */
+  /** Resolves when the view holds every write acknowledged before the call; refusals wait for it. */
   fresh(): Promise<void>;
   readonly naming: Naming;
   readonly clock: Clock;
 }
 
-/** What of an account matters for its pods. */
+/** The fields of an account that affect its pods. */
 interface Account extends AccountReferences {
   readonly automount: boolean | undefined;
-  /** Whether its pods may only use the Secrets that it names. */
+  /** Whether its pods may use only the Secrets that it lists. */
   readonly limitsSecrets: boolean;
 }
 
 const DEFAULT_ACCOUNT = "default";
 
-/** A new namespace gets its default account within moments; so long a pod waits for it. */
+/** A new namespace gets its default account within moments; a pod waits that long for it. */
 const DEFAULT_ACCOUNT_TRIES = 10;
 const RETRY_MS = 150;
 
-/** What people write for yes in an annotation. */
+/** The spellings of true in an annotation. */
 const TRUE_TEXTS: ReadonlySet<string> = new Set(["1", "t", "T", "true", "True", "TRUE"]);
 
 export class ServiceAccountAdmission implements AdmissionPlugin {
@@ -74,7 +74,7 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
     if (attributes.operation !== "CREATE") return false;
     const pod = attributes.object as PodObject;
     if (this.#isMirror(pod)) {
-      // Before anything else of the pod is judged, and with the same words.
+      // Checked before the rest of the pod, with the same messages.
       this.#checkMirror(attributes, pod);
       return false;
     }
@@ -93,7 +93,7 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
       return undefined;
     }
     const name = pod.spec.serviceAccountName ?? "";
-    // Another plugin may have taken it away, or put another one there.
+    // Another plugin may have removed or replaced it.
     if (name === "") {
       const ownName = pod.metadata.name ?? "";
       throw refuse(
@@ -127,7 +127,7 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
     }
   }
 
-  /** Gives the pod what its account gives. @returns whether it changed */
+  /** Adds the account's settings to the pod. @returns whether it changed */
   #complete(pod: PodObject, account: Account): boolean {
     const { spec } = pod;
     const { naming } = this.#options;
@@ -150,7 +150,7 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
     if (why !== undefined) throw refuse(attributes, why);
   }
 
-  /** From the view, as it is. */
+  /** From the current view. */
   #account(namespace: string, name: string): Account | undefined {
     const { view, naming } = this.#options;
     const partition = view.partition(partitionId("", "serviceaccounts"));
@@ -164,7 +164,7 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
     return known;
   }
 
-  /** An account that is not there yet, or not seen yet. @throws {StatusError} 403 */
+  /** Waits for an account that is missing or not visible yet. @throws {StatusError} 403 */
   async #awaitAccount(
     attributes: AdmissionAttributes,
     { spec: { serviceAccountName: name = "" } }: PodObject,
@@ -186,7 +186,7 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
   }
 }
 
-/** `serviceAccount` is what the field was called once; both say the same. */
+/** `serviceAccount` is the deprecated name of the field; both are kept equal. */
 function nameAccount(pod: PodObject): boolean {
   const { spec } = pod;
   const { serviceAccountName = "", serviceAccount = "" } = spec;

@@ -1,7 +1,7 @@
 /**
- * PersistentVolumeClaimResize: a claim grows only when it is bound and its class allows it.
- * StorageObjectInUseProtection: volumes and claims stay as long as somebody uses them; controllers
- * that watch over storage take the finalizer away.
+ * PersistentVolumeClaimResize: a claim grows only if it is bound and its class allows it.
+ * StorageObjectInUseProtection: volumes and claims stay as long as they are in use; storage
+ * controllers remove the finalizer.
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";

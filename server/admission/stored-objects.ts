@@ -1,6 +1,6 @@
 /**
- * What plugins look up: objects of the view, parsed. The view is at least as fresh as the request's
- * arrival, so a plugin sees what was acknowledged before.
+ * Looks up objects of the view for plugins, parsed. The view is at least as fresh as the request's
+ * arrival, so a plugin sees every write acknowledged before.
  */
 import type { Partition } from "../../storage/cache/partition.js";
 import { objectPath, type PartitionId, partitionId } from "../../storage/objects/keys.js";
@@ -12,7 +12,7 @@ export interface AdmissionView {
   partition(id: PartitionId): Pick<Partition, "get" | "snapshot" | "observe" | "size">;
 }
 
-/** undefined for what is not there, and for what cannot be read. */
+/** undefined if the object is missing or unreadable. */
 export function findObject(
   view: AdmissionView,
   { group, resource }: { readonly group: string; readonly resource: string },
@@ -24,7 +24,7 @@ export function findObject(
   return stored === undefined ? undefined : parseObject(stored);
 }
 
-/** All readable objects, of one namespace or of all (""). */
+/** All readable objects of one namespace, or of all (""). */
 export function listObjects(
   view: AdmissionView,
   { group, resource }: { readonly group: string; readonly resource: string },
@@ -41,7 +41,7 @@ export function listObjects(
   return objects;
 }
 
-/** Stored JSON was encoded by us from a decoded object. */
+/** The stored JSON is our own encoding of a decoded object. */
 function parseObject({ bytes, corruption }: StoredObject): ApiObject | undefined {
   if (corruption !== undefined) return undefined;
   return JSON.parse(bytes.toString("utf8")) as ApiObject;

@@ -1,6 +1,6 @@
 /**
- * TaintNodesByCondition: a new node gets no pods until whoever watches over nodes has seen that it is
- * ready and takes the taint away.
+ * TaintNodesByCondition: taints a new node, so that it gets no pods until the node controller finds it
+ * ready and removes the taint.
  */
 import type { Naming } from "../api/naming.js";
 import type {

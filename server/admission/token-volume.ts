@@ -1,4 +1,4 @@
-/** The volume with which a pod's containers get their token, the root CA and their namespace. */
+/** The volume that gives a pod's containers their token, the root CA and their namespace. */
 import { randomInt } from "node:crypto";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
@@ -41,14 +41,14 @@ export interface PodSpec {
   ephemeralContainers?: Container[] | null;
 }
 
-/** A pod, as far as its account is concerned. */
+/** The fields of a pod that concern its account. */
 export interface PodObject extends ApiObject {
   spec: PodSpec;
 }
 
 /**
- * How long a token lives that a node asks for this volume. The odd number tells the server that it
- * was not chosen by people: see PROJECTED_LIFETIME_SECONDS of the issuer.
+ * The lifetime of the tokens that a node requests for this volume. The odd number tells the server
+ * that no person chose it: see PROJECTED_LIFETIME_SECONDS of the issuer.
  */
 const LIFETIME_SECONDS = 3607;
 const FILE_MODE = 0o644;
@@ -56,7 +56,7 @@ const FILE_MODE = 0o644;
 const NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH = 5;
 
-/** Mounts the token where nothing else is mounted at its place. @returns whether the pod changed */
+/** Mounts the token unless its path is taken already. @returns whether the pod changed */
 export function mountToken(naming: Naming, spec: PodSpec): boolean {
   const mountPath = `/var/run/secrets/${naming.labelDomain}/serviceaccount`;
   const prefix = `${naming.systemPrefix}-api-access-`;
@@ -64,7 +64,7 @@ export function mountToken(naming: Naming, spec: PodSpec): boolean {
     ({ volumeMounts }) => !(volumeMounts ?? []).some((mount) => mount.mountPath === mountPath),
   );
   if (lacking.length === 0) return false;
-  // A pod that was copied from another one has the volume already.
+  // A copy of another pod has the volume already.
   const known = (spec.volumes ?? []).find(({ name }) => name.startsWith(prefix));
   const name = known?.name ?? prefix + makeSuffix();
   for (const container of lacking) {
@@ -90,7 +90,7 @@ function tokenVolume({ rootAuthorityMap }: Naming, name: string): Volume {
   };
 }
 
-/** Without vowels, so that no words come out. */
+/** Without vowels, so that it spells no words. */
 function makeSuffix(): string {
   const pick = () => NAME_CHARACTERS[randomInt(NAME_CHARACTERS.length)] ?? "";
   return Array.from({ length: SUFFIX_LENGTH }, pick).join("");

@@ -1,4 +1,4 @@
-/** Tolerations of pods: which one covers which, as upstream merges them. */
+/** Tolerations of pods: merging and coverage, as upstream does it. */
 import { deepEqual } from "../api/deep-equal.js";
 
 export interface Toleration {
@@ -9,7 +9,7 @@ export interface Toleration {
   tolerationSeconds?: number | null;
 }
 
-/** The first ones, then those of the second that they do not cover already. */
+/** The first list, then the tolerations of the second that it does not cover. */
 export function mergeTolerations(
   first: readonly Toleration[],
   second: readonly Toleration[],
@@ -26,11 +26,11 @@ export function mergeTolerations(
   return merged;
 }
 
-/** Whether all that `inner` tolerates is tolerated by `outer`. */
+/** Whether `outer` tolerates everything that `inner` does. */
 function covers(outer: Toleration, inner: Toleration): boolean {
   if (deepEqual(outer, inner)) return true;
   if ((outer.key ?? "") !== "" && outer.key !== inner.key) return false;
-  // An empty key with Exists is all keys, an empty effect is all effects.
+  // An empty key with Exists matches all keys; an empty effect matches all effects.
   if ((outer.effect ?? "") !== "" && outer.effect !== inner.effect) return false;
   if ((outer.effect ?? "") === "NoExecute" && !lastsAsLong(outer, inner)) return false;
   if ((outer.operator ?? "") === "Exists") return true;

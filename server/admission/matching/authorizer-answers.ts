@@ -1,12 +1,12 @@
 /**
- * AuthorizerAnswers: lets expressions, which never wait, ask an authorizer that may have to. A question
- * without an answer yet ends the evaluation; when the answer is there, the expression is evaluated
- * again from its beginning, and finds it.
+ * AuthorizerAnswers: lets synchronous expressions ask an asynchronous authorizer. An unanswered question
+ * aborts the evaluation; once the answer has arrived, the expression is evaluated again from the start and
+ * finds it.
  *
  *   evaluate ─► check(q1): unknown, end ─► await q1 ─► evaluate ─► check(q1): known, check(q2): ...
  *
- * Answers are kept for one attempt of one write. How many questions there are is bounded by what an
- * evaluation may cost.
+ * Answers are kept for one attempt of one write. The cost limit of an evaluation bounds the number of
+ * questions.
  */
 import {
   type AuthorizationAnswer,
@@ -15,14 +15,14 @@ import {
 } from "../../cel/functions/authorization.js";
 import type { UserInfo } from "../../request/user-info.js";
 
-/** Whether a user may do something; at once where it can. */
+/** Asks whether a user may do something; synchronous where possible. */
 export type AskForPermission = (
   user: UserInfo,
   question: AuthorizationQuestion,
   signal: AbortSignal,
 ) => AuthorizationAnswer | Promise<AuthorizationAnswer>;
 
-/** Ends an evaluation; no failure of it. */
+/** Aborts an evaluation until an answer arrives; not an error. */
 class AnswerAwaited {
   readonly arrival: Promise<void>;
 
@@ -36,7 +36,7 @@ export class AuthorizerAnswers {
   readonly #user: UserInfo;
   readonly #signal: AbortSignal;
   readonly #known = new Map<string, AuthorizationAnswer>();
-  /** What expressions are bound to. */
+  /** The value bound to the `authorizer` variable. */
   readonly value = new AuthorizerValue((question) => this.#answer(question));
 
   constructor(ask: AskForPermission, user: UserInfo, signal: AbortSignal) {
@@ -65,7 +65,7 @@ export class AuthorizerAnswers {
   }
 }
 
-/** Runs what evaluates expressions, as often as it takes. */
+/** Runs an evaluation, again after each missing answer has arrived. */
 export function whenAnswered<T>(run: () => T): T | Promise<T> {
   try {
     return run();
@@ -75,7 +75,7 @@ export function whenAnswered<T>(run: () => T): T | Promise<T> {
   }
 }
 
-/** For those who catch what expressions throw. */
+/** For callers that catch errors of expressions. */
 export function rethrowAwaited(error: unknown): void {
   if (error instanceof AnswerAwaited) throw error;
 }

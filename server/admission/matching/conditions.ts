@@ -1,22 +1,22 @@
 /**
- * Match conditions: expressions that say whether a rule is about a write after all. One that is false
- * decides, whatever went wrong with others; errors without a false one are left to the failure policy.
+ * Match conditions: expressions that decide whether a rule applies to a write. One false condition
+ * excludes the rule even if others fail; errors without a false one are left to the failure policy.
  */
 import type { CelEnvironment, CelProgram } from "../../cel/environment.js";
 import { rethrowAwaited } from "./authorizer-answers.js";
 
-/** As configurations write them. */
+/** A match condition as configurations spell it. */
 export interface WrittenCondition {
   readonly name: string;
   readonly expression: string;
 }
 
 export interface Condition extends WrittenCondition {
-  /** Compiled when it is first needed; an Error where it cannot be. */
+  /** Compiled on first use; an Error if compilation fails. */
   readonly program: () => CelProgram | Error;
 }
 
-/** What all conditions of one rule may cost for one write: a quarter of the budget of a policy. */
+/** The cost limit of all conditions of one rule for one write: a quarter of a policy's budget. */
 export const CONDITIONS_COST_MAX = 2_500_000;
 
 export type ConditionsVerdict =
@@ -35,7 +35,7 @@ export function compileConditions(
   }));
 }
 
-/** What was stored under other rules may not compile today: that is an error of each evaluation. */
+/** A stored expression may not compile under today's rules; each evaluation then fails. */
 export function lazily<T>(make: () => T): () => T | Error {
   let made: T | Error | undefined;
   return () => {

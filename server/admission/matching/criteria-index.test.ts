@@ -1,4 +1,4 @@
-/** Which rules are about a write: the index against a plain model that asks every rule, in order. */
+/** The criteria index against a plain model that tests every rule, in order. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
@@ -180,7 +180,7 @@ function check(
   }
 }
 
-/** One rule after the other, as the documentation says it. */
+/** The documented matching rule, applied to one rule at a time. */
 function isAbout(
   { rules, excluded = [], objectSelector }: MatchCriteria,
   { operation, resource, name, object, oldObject }: AdmissionAttributes,

@@ -1,16 +1,15 @@
 /**
- * CriteriaIndex: finds which of many rules are about a write, without looking at the others.
+ * CriteriaIndex: finds the rules that match a write without testing all of them.
  *
- * What a request asks for (operation, resource in its version, subresource) decides first: for each
- * sort of request a plan is made once, with the rules that name it, and the version in which each one
- * wants the objects (`matchPolicy: Equivalent`). In a plan rules lie by the labels they need: those
- * that need `key=value` are only looked at for objects that have it. So 1,000 rules about other things
- * cost one look into a map.
+ * The request's operation, resource version and subresource select a plan, built once, with the rules that
+ * name them and the version in which each rule wants the objects (`matchPolicy: Equivalent`). A plan
+ * indexes its rules by required label: rules that need `key=value` are tested only for objects that have
+ * it. So 1,000 unrelated rules cost one map lookup.
  *
  *   resource ─► operation, subresource ─► plan ─► labels of the object ─► candidates ─► subject
  *
- * An index is a value: other rules, another index. Plans are kept by the identity of the resource, so
- * that they end with it.
+ * An index is immutable: changed rules get a new index. Plans are keyed by the resource's identity and are
+ * dropped with it.
  */
 import {
   isEmptySelector,
@@ -25,7 +24,7 @@ import { type ResourceRule, type RuleTarget, ruleMatches } from "./resource-rule
 import type { WriteSubject } from "./write-subject.js";
 
 export interface MatchCriteria {
-  /** None = every request, for `matchesAll`; else no request. */
+  /** Empty = every request with `matchesAll`, else none. */
   readonly rules: readonly ResourceRule[];
   readonly matchesAll?: boolean;
   readonly excluded?: readonly ResourceRule[];
@@ -39,15 +38,15 @@ export interface Entry<T> {
   readonly value: T;
 }
 
-/** A rule that is about a sort of request. */
+/** A rule that matches one kind of request. */
 export interface Candidate<T> {
   readonly value: T;
   readonly criteria: MatchCriteria;
-  /** Position among all rules, which is the order they are asked in. */
+  /** Position among all rules, which is their order of evaluation. */
   readonly position: number;
-  /** In order; the first whose names fit decides in which version the rule sees the objects. */
+  /** In order; the first way whose names match decides the version of the objects that the rule sees. */
   readonly ways: readonly Way[];
-  /** Objects of these names are left alone. */
+  /** Names of objects that the rule skips. */
   readonly excludedNames: ReadonlySet<string>;
 }
 
@@ -56,7 +55,7 @@ interface Way {
   readonly resource: ServedResource;
 }
 
-/** Why a rule is not about a write; for explanations. */
+/** Why a rule does not match a write; for explanations. */
 export type Mismatch = "rules" | "names" | "namespaceSelector" | "objectSelector";
 
 export type Match = { readonly resource: ServedResource } | { readonly mismatch: Mismatch };
@@ -71,13 +70,13 @@ export class CriteriaIndex<T> {
     this.#catalog = catalog;
   }
 
-  /** Whether there are rules about such requests at all. */
+  /** Whether any rule matches such requests. */
   hasAny(operation: AdmissionOperation, served: ServedResource, subresource: string): boolean {
     if (this.entries.length === 0) return false;
     return this.#plan(operation, served, subresource).all.length > 0;
   }
 
-  /** Those that may be about the write, in order. Their selectors and names are still to be asked. */
+  /** Rules that may match the write, in order. The caller still checks their selectors and names. */
   candidates({
     attributes,
     served,
@@ -110,7 +109,7 @@ export class CriteriaIndex<T> {
   }
 }
 
-/** @throws {StatusError} 404, when there is no telling for want of the namespace */
+/** @throws {StatusError} 404, when the namespace is needed and missing */
 export function match<T>(
   { ways, criteria, excludedNames }: Candidate<T>,
   subject: WriteSubject,
@@ -138,9 +137,9 @@ export function match<T>(
 
 interface Plan<T> {
   readonly all: readonly Candidate<T>[];
-  /** Those that no label is needed for. */
+  /** Rules that require no label. */
   readonly open: readonly Candidate<T>[];
-  /** Those that need one, by "key\0value". */
+  /** Rules that require a label, by "key\0value". */
   readonly byLabel: ReadonlyMap<string, readonly Candidate<T>[]>;
 }
 
@@ -187,7 +186,7 @@ interface Target {
   readonly target: RuleTarget;
 }
 
-/** The version that was asked for comes before the others, and there rules in their order. */
+/** The requested version comes first; within a version the rules keep their order. */
 function waysOf(rules: readonly ResourceRule[], [own, ...others]: readonly Target[]): Way[] {
   const ways: Way[] = [];
   const add = (rule: ResourceRule, { resource, target }: Target): void => {
@@ -208,7 +207,7 @@ function targetOf(
   return { operation, group, version, resource, subresource, isNamespaced };
 }
 
-/** The resource itself, and every other version that shows the same objects. */
+/** The resource itself and every other version that serves the same objects. */
 function versionsOf(
   catalog: Catalog,
   served: ServedResource,
@@ -229,7 +228,7 @@ function isSelective(selector: Maybe<LabelSelector>): selector is LabelSelector 
   return selector !== undefined && selector !== null && !isEmptySelector(selector);
 }
 
-/** A label that every object has that the selector takes. */
+/** A label that every object matching the selector has. */
 function neededLabel(selector: Maybe<LabelSelector>): string | undefined {
   for (const [key, value] of Object.entries(selector?.matchLabels ?? {})) return `${key}\0${value}`;
   for (const { key, operator, values } of selector?.matchExpressions ?? []) {

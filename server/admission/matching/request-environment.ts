@@ -1,7 +1,7 @@
 /**
- * What expressions of rules see of a write: `object`, `oldObject`, `request` and `authorizer`, for
- * policies also `namespaceObject`, and how they are bound. Types have the fields that the existing
- * API shows; objects themselves are dyn, as one rule may be about many kinds.
+ * The variables of rule expressions: `object`, `oldObject`, `request` and `authorizer`, for policies
+ * also `namespaceObject`, and their binding. Types have the fields of the existing API; objects are
+ * dyn, because one rule may match many kinds.
  */
 
 import { formatGroupVersion } from "../../api/names.js";
@@ -101,12 +101,12 @@ const TYPES: readonly CelObjectType[] = [
   },
 ];
 
-/** Of match conditions of webhooks. */
+/** The environment of webhooks' match conditions. */
 export function createConditionEnvironment(): CelEnvironment {
   return createCelEnvironment({ variables: { ...OF_WRITE, ...AUTHORIZER }, types: TYPES });
 }
 
-/** What a policy itself declares. */
+/** Declarations that a policy adds. */
 export interface PolicyEnvironmentOptions {
   readonly variables: Readonly<Record<string, CelType>>;
   readonly types: readonly CelObjectType[];
@@ -133,13 +133,13 @@ const JSON_PATCH_FIELDS = new Map(
   ),
 );
 
-/** What mutations make: parts of the object, named by their path, and operations of a JSON patch. */
+/** Types that mutations create: parts of the object, named by their path, and operations of a JSON patch. */
 const mutationStructs: StructShapes = (name) => {
   if (name === "JSONPatch") return JSON_PATCH_FIELDS;
   return name === "Object" || name.startsWith("Object.") ? "nested" : undefined;
 };
 
-/** Values of the variables that all rules have, with the objects in one version. */
+/** Binds the variables that all rules share, with the objects in one version. */
 export function bindingsOf(
   subject: WriteSubject,
   resource: ServedResource,
@@ -170,7 +170,7 @@ function requestResource(
 }
 
 /**
- * The request as a review and expressions have it, but for its uid and its objects.
+ * The request as reviews and expressions see it, without its uid and objects.
  * @param resource the version that the rule wants
  */
 export function requestOf(

@@ -1,6 +1,6 @@
 /**
- * Resource rules: which operations on which resources a webhook or a policy is about, as the
- * configuration says it, and whether one such rule names what a request asks for. Pure.
+ * Resource rules: which operations on which resources a webhook or policy matches, and whether
+ * one rule matches a request. Pure.
  */
 import type { Maybe } from "../../api/validation-values.js";
 import type { AdmissionOperation } from "../admission.js";
@@ -12,22 +12,22 @@ export interface ResourceRule {
   /** "pods", "pods/status", "*", "pods/*", "*" + "/scale", "*" + "/*". */
   readonly resources?: Maybe<readonly string[]>;
   readonly scope?: Maybe<string>;
-  /** Of policies only; none = all. */
+  /** Set by policies only; none = all. */
   readonly resourceNames?: Maybe<readonly string[]>;
 }
 
-/** One resource in one version, as a request may ask for it. */
+/** One resource in one version, as a request names it. */
 export interface RuleTarget {
   readonly operation: AdmissionOperation;
   readonly group: string;
   readonly version: string;
   readonly resource: string;
   readonly subresource: string;
-  /** Whether its objects lie in namespaces; a namespace itself does not. */
+  /** Whether its objects are namespaced; false for a namespace itself. */
   readonly isNamespaced: boolean;
 }
 
-/** Whether the rule is about such requests, but for the names of objects. */
+/** Whether the rule matches such requests, leaving object names aside. */
 export function ruleMatches(rule: ResourceRule, target: RuleTarget): boolean {
   return (
     names(rule.operations, target.operation) &&
@@ -42,7 +42,7 @@ function names(values: Maybe<readonly string[]>, wanted: string): boolean {
   return values?.some((value) => value === "*" || value === wanted) === true;
 }
 
-/** A star without a slash stands for resources, not for what is behind them. */
+/** A star without a slash matches resources, not their subresources. */
 function namesResource(
   resources: readonly string[],
   { resource, subresource }: RuleTarget,

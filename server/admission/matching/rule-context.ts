@@ -1,6 +1,6 @@
 /**
- * RuleContext: what plugins that judge by users' rules are made of, and the rules' view of one write:
- * whether a rule is about it, with everything that expressions see.
+ * RuleContext: the dependencies of plugins that evaluate users' rules. Hearing: the rules' view of one
+ * write, which tells whether a rule matches and binds the variables of expressions.
  */
 import type { Naming } from "../../api/naming.js";
 import { forbidden, type StatusError } from "../../api/status.js";
@@ -22,15 +22,15 @@ export interface RuleContext {
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   readonly metrics: RuleMetrics;
-  /** Rules that come from files; default: there are none. */
+  /** Rules from files; default: none. */
   readonly manifests?: ManifestSource;
 }
 
 export type AdmissionStep = "admit" | "validate";
 
-/** What plugins tell of rules, in upstream's measures. */
+/** Metrics of rules, under upstream's names. */
 export interface RuleMetrics {
-  /** A webhook answered, or did not; code 0 where there was none. */
+  /** A webhook call ended; code 0 means that there was no response. */
   webhookAsked(call: {
     readonly name: string;
     readonly step: AdmissionStep;
@@ -65,7 +65,7 @@ export interface ConditionsOf {
   readonly operation: AdmissionOperation;
 }
 
-/** Kinds that no rule of the API judges, as it could make itself irremovable. Those of files do. */
+/** Kinds that API rules never match, since a rule could make itself irremovable. Rules from files do match them. */
 const EXEMPT: ReadonlySet<string> = new Set([
   "validatingwebhookconfigurations",
   "mutatingwebhookconfigurations",
@@ -75,7 +75,7 @@ const EXEMPT: ReadonlySet<string> = new Set([
   "mutatingadmissionpolicybindings",
 ]);
 
-/** Whether rules that users bring have no say about the resource, unless they come from files. */
+/** Whether users' rules skip the resource, unless they come from files. */
 export function isExempt(
   naming: Naming,
   { group, resource }: { readonly group: string; readonly resource: string },
@@ -100,13 +100,13 @@ export class Hearing {
     this.#answers = new AuthorizerAnswers(context.ask, attributes.user, signal);
   }
 
-  /** Of the variables that all rules have. */
+  /** Binds the variables that all rules share. */
   bindings(resource: ServedResource): Record<string, unknown> {
     const request = () => requestOf(this.subject, resource, this.context.naming);
     return bindingsOf(this.subject, resource, request, this.#answers.value);
   }
 
-  /** Measured. Ends by a throw where an answer of the authorizer is not there yet. */
+  /** Measured. Throws to abort while an answer of the authorizer is missing. */
   judgeConditions(
     conditions: readonly Condition[],
     bindings: Readonly<Record<string, unknown>>,

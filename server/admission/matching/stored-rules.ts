@@ -1,7 +1,7 @@
 /**
- * StoredRules: what one kind of configuration says now, as an index. Fed by the view in the turn of
- * the feed; what changed is read again when somebody next asks, so a burst of changes costs once. Rules
- * that come from files stand before those of the API, and alone where the API's have no say.
+ * StoredRules: the current objects of one kind of configuration, as an index. The view updates it in the
+ * turn of the feed; changed objects are parsed again on the next lookup, so a burst of changes costs once.
+ * Rules from files come before those of the API, and stand alone for exempt resources.
  */
 import type { Partition } from "../../../storage/cache/partition.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -10,7 +10,7 @@ import type { Catalog } from "../../kinds/catalog.js";
 import type { ManifestSource } from "../static/manifest-source.js";
 import { CriteriaIndex, type Entry } from "./criteria-index.js";
 
-/** What one object says, which is stored or comes from a file; an empty list for what it is not about. */
+/** Parses one object, stored or from a file, into its entries; empty for objects of no concern. */
 export type ReadRules<T> = (object: ApiObject, isStatic: boolean) => readonly Entry<T>[];
 
 export interface StoredRulesOptions<T> {
@@ -18,7 +18,7 @@ export interface StoredRulesOptions<T> {
   readonly read: ReadRules<T>;
   readonly catalog: () => Catalog;
   readonly manifests: Pick<ManifestSource, "of" | "subscribe">;
-  /** Of the configurations, such as "validatingadmissionpolicies". */
+  /** The resource of the configurations, such as "validatingadmissionpolicies". */
   readonly resource: string;
 }
 
@@ -32,7 +32,7 @@ export class StoredRules<T> {
   readonly #read: ReadRules<T>;
   readonly #catalog: () => Catalog;
   readonly #manifests: () => readonly ApiObject[];
-  /** By name; undefined = to be read. */
+  /** By name; undefined = parse on the next lookup. */
   readonly #objects = new Map<string, StoredObject>();
   readonly #rules = new WeakMap<StoredObject, readonly Entry<T>[]>();
   readonly #listeners: (() => void)[] = [];
@@ -65,7 +65,7 @@ export class StoredRules<T> {
     });
   }
 
-  /** Objects that there are. @param isExempt rules of the API have no say */
+  /** The number of objects. @param isExempt whether rules of the API are left out */
   count(isExempt: boolean): number {
     return this.#manifests().length + (isExempt ? 0 : this.#objects.size);
   }
@@ -74,7 +74,7 @@ export class StoredRules<T> {
     return isExempt ? this.staticIndex : this.index;
   }
 
-  /** Of rules from files alone. */
+  /** The index of rules from files alone. */
   get staticIndex(): CriteriaIndex<T> {
     const catalog = this.#catalog();
     const objects = this.#manifests();
@@ -91,10 +91,10 @@ export class StoredRules<T> {
     return index;
   }
 
-  /** Those of files first, each in the order of names, and within an object in its own. */
+  /** Rules from files first, each group ordered by name and by position in its object. */
   get index(): CriteriaIndex<T> {
     const catalog = this.#catalog();
-    // Another catalog may know other versions of what rules name.
+    // A new catalog may serve other versions of the resources that rules name.
     if (this.#index === undefined || catalog !== this.#catalogSeen) {
       this.#catalogSeen = catalog;
       const sorted = [...this.#objects.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -106,12 +106,12 @@ export class StoredRules<T> {
     return this.#index;
   }
 
-  /** Told in the turn of the feed. */
+  /** The listener is called in the turn of the feed. */
   subscribe(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** What was read of an object is kept as long as the object. */
+  /** Entries are cached as long as their object. */
   #rulesOf(object: StoredObject): readonly Entry<T>[] {
     let rules = this.#rules.get(object);
     if (rules === undefined) {

@@ -1,7 +1,7 @@
 /**
- * WriteSubject: one write as rules see it: its names as the existing API gives them, its objects in
- * any version that the resource is served in, and the namespace that it goes to, as the view has it.
- * Made for one plugin and one attempt; conversions are made once for each version and object.
+ * WriteSubject: one write as rules see it: its names as in the existing API, its objects in any served
+ * version, and its namespace from the view. Created for one plugin and one attempt; each object is
+ * converted once per version.
  */
 import { objectPath, partitionId } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -17,7 +17,7 @@ import {
 import type { AdmissionAttributes } from "../admission.js";
 import type { AdmissionView } from "../stored-objects.js";
 
-/** As stored, labels by name. */
+/** Stored labels by name. */
 type Labels = Readonly<Record<string, string>>;
 
 const NAMESPACES = { group: "", resource: "namespaces" };
@@ -26,9 +26,9 @@ const NAMESPACES_PARTITION = partitionId("", "namespaces");
 export class WriteSubject {
   readonly attributes: AdmissionAttributes;
   readonly served: ServedResource;
-  /** Of a namespace itself, its name. */
+  /** For a namespace itself, its name. */
   readonly namespace: string;
-  /** What the object is called; "" while it has no name yet. */
+  /** The object's name; "" while it has none. */
   readonly name: string;
   readonly #view: AdmissionView;
   readonly #versions = new Map<ServedResource, ApiObject>();
@@ -43,13 +43,13 @@ export class WriteSubject {
     this.namespace = this.isNamespace ? this.name : attributes.namespace;
   }
 
-  /** Whether it is about a namespace, or a part of one. */
+  /** Whether the write is to a namespace or to its subresource. */
   get isNamespace(): boolean {
     const { group, resource } = this.served;
     return group === "" && resource === "namespaces";
   }
 
-  /** What is to be stored, as a version of its resource shows it. Nobody changes it. */
+  /** The object to store, converted to the resource's version. Read-only. */
   object(resource: ServedResource): ApiObject | undefined {
     const { object } = this.attributes;
     if (object !== this.#converted) {
@@ -59,17 +59,17 @@ export class WriteSubject {
     return inVersion(object, resource, this.#versions);
   }
 
-  /** The same of what is stored now. */
+  /** The stored object, likewise. */
   oldObject(resource: ServedResource): ApiObject | undefined {
     return inVersion(this.attributes.oldObject, resource, this.#oldVersions);
   }
 
-  /** For who changed the object in place. */
+  /** For callers that changed the object in place. */
   forgetVersions(): void {
     this.#versions.clear();
   }
 
-  /** Labels that selectors of namespaces look at; undefined = they have no say. @throws {StatusError} 404 */
+  /** Labels that namespace selectors match; undefined = selectors do not apply. @throws {StatusError} 404 */
   namespaceLabels(): Labels | undefined {
     const { operation, subresource, object } = this.attributes;
     if (this.namespace === "") return this.isNamespace ? {} : undefined;
@@ -104,7 +104,7 @@ function inVersion(
   return made;
 }
 
-/** From the form that admission has to that of a version that is served. */
+/** Converts from admission's form to a served version. */
 export function toServed(object: ApiObject, resource: ServedResource): ApiObject {
   const isAsSent = !isStored(resource) || isOwnShape(resource);
   const shown = isAsSent ? object : (resource.conversion?.fromStored(object) ?? object);
@@ -120,7 +120,7 @@ export function decodeServed(value: JsonValue, { codec }: ServedResource): ApiOb
   return object;
 }
 
-/** From a served version to the form that admission has. */
+/** Converts from a served version to admission's form. */
 export function fromServed(object: ApiObject, resource: ServedResource): ApiObject {
   if (!isStored(resource) || isOwnShape(resource) || resource.conversion === undefined) {
     return object;

@@ -1,6 +1,6 @@
 /**
- * Mirror pods: what a node shows of the pods that it runs from files of its own. The only pods that a
- * node creates; they may refer to nothing, as a reference would let the node read it.
+ * Mirror pods: API objects for the pods that a node runs from its own files. They are the only pods that
+ * a node creates, and may not reference other objects, because a reference would let the node read them.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";

@@ -1,12 +1,12 @@
 /**
- * Which labels of its own Node object a node may set: pure. Labels steer pods to nodes, so a node may
- * not give itself those that privileged pods look for.
+ * Which labels of its own Node object a node may set. Pure. Labels steer pods to nodes, so a node may not
+ * give itself the labels that privileged pods select.
  */
 
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 
-/** Labels that the change sets, changes or removes and that a node may not, sorted. */
+/** Forbidden labels that the change adds, changes or removes, sorted. */
 export function forbiddenLabelChanges(
   naming: Naming,
   next: ApiObject,

@@ -1,5 +1,5 @@
-/** NodeRestriction in the write path: what nodes may write into what they may write (S2-NODE-06). */
-// The X.509 library resolves its parts by decorators and wants this first.
+/** NodeRestriction in the write path: the contents that nodes may write (S2-NODE-06). */
+// The X.509 library resolves its parts by decorators and needs this import first.
 import "reflect-metadata";
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -307,7 +307,7 @@ test("S2-NODE-06: tokens are bound to a pod of the node and are for whom the pod
     return admitUnstored(registry.admission, target, object, noSignal);
   };
   await request({ audiences: ["vault"], boundObjectRef: bound });
-  // What a client leaves out arrives as null.
+  // Fields that a client leaves out arrive as null.
   const own = request({ audiences: null, boundObjectRef: bound });
   await refused(own, /audience "" not found in pod spec volume/);
   await refused(request({ audiences: ["vault"] }), /token not bound to a pod/);

@@ -1,8 +1,7 @@
 /**
- * NodeRestriction: a node writes only what is its own (S2-NODE-06). The Node authorizer decides by
- * verb and name; this plugin looks into the objects: whose pod is deleted, evicted or reported on,
- * which labels and taints a Node gets, to what a token is bound. Users that are no nodes are none of
- * its business.
+ * NodeRestriction: a node writes only its own objects (S2-NODE-06). The Node authorizer decides by verb
+ * and name; this plugin inspects the objects: the node of a pod that is deleted, evicted or updated, the
+ * labels and taints of a Node, the binding of a token. Requests of other users pass.
  */
 import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -27,7 +26,7 @@ export interface NodeRestrictionOptions {
   readonly view: AdmissionView;
   readonly naming: Naming;
   /**
-   * Whether the node may have tokens of the service account for an audience that its pod does not
+   * Whether the node may request tokens of the service account for an audience that its pod does not
    * mention (verb request-serviceaccounts-token-audience); absent = it may not.
    */
   mayRequestAudience?(
@@ -44,7 +43,7 @@ interface NodeObject extends ApiObject {
 
 interface TokenRequest extends ApiObject {
   spec?: {
-    /** null stands for none. */
+    /** null = none. */
     audiences?: readonly string[] | null;
     boundObjectRef?: { apiVersion?: string; kind?: string; name?: string; uid?: string } | null;
   };
@@ -108,7 +107,7 @@ export class NodeRestriction implements AdmissionPlugin {
     return operation !== "CONNECT" && this.#checks.has(`${group}/${resource}`);
   }
 
-  /** As upstream it runs among those that mutate, before webhooks; it changes nothing. */
+  /** Runs as a mutating plugin before webhooks, as upstream does, but changes nothing. */
   mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
     const { user, resource } = attributes;
     const node = nodeNameOf(user);
@@ -236,7 +235,7 @@ export class NodeRestriction implements AdmissionPlugin {
     });
   }
 
-  /** A node asks for certificates in its own name. */
+  /** A node may request certificates only in its own name. */
   #checkSigningRequest(attributes: AdmissionAttributes): void {
     const { operation, subresource, object, user } = attributes;
     if (operation !== "CREATE" || subresource !== "") return;
@@ -304,7 +303,7 @@ function unexpected(attributes: AdmissionAttributes): StatusError {
   return refuse(attributes, `unexpected operation ${JSON.stringify(attributes.operation)}`);
 }
 
-/** What its pods say of themselves, but not what steers others to them or gives them more. */
+/** Nodes may report the status of their pods, except for fields that steer other objects to them or grant more. */
 function checkPodStatus(node: string, attributes: AdmissionAttributes): void {
   const { operation, object, oldObject } = attributes;
   if (operation !== "UPDATE" || object === undefined || oldObject === undefined) {
@@ -330,7 +329,7 @@ function checkPodStatus(node: string, attributes: AdmissionAttributes): void {
   }
 }
 
-/** Parts of a claim's status that follow from what the node does to the volume. */
+/** Fields of a claim's status that a node's work on the volume changes. */
 const CLAIM_STATUS_OF_NODES: readonly string[] = [
   "capacity",
   "conditions",
@@ -374,7 +373,7 @@ function checkOwnName(node: string, attributes: AdmissionAttributes, what: strin
   throw refuse(attributes, `can only access ${what} with the same name as the requesting node`);
 }
 
-/** Of those that there are the authorizer knows whose they are, but not of a whole collection. */
+/** The authorizer checks the owner of an existing slice, but not of a whole collection. */
 function checkSlice(node: string, attributes: AdmissionAttributes): void {
   const { operation, object, oldObject } = attributes;
   if (operation === "CREATE" && !isOn(object, node)) {

@@ -1,6 +1,6 @@
 /**
- * For which audiences a pod's tokens are: those of the token volumes that it mounts, and those that
- * the drivers of its storage ask for. A node gets no token of the pod for anybody else.
+ * The audiences of a pod's tokens: those of the token volumes that it mounts and those that its storage
+ * drivers request. A node gets no token of the pod for other audiences.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";

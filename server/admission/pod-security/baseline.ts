@@ -1,6 +1,6 @@
 /**
- * The baseline level of the Pod Security Standards: nothing by which a pod gets out of its container
- * in a way that is known.
+ * The baseline level of the Pod Security Standards: prevents known privilege escalations out of the
+ * container.
  */
 import {
   allContainers,
@@ -105,7 +105,7 @@ export const hostPorts: Check = ({ spec }) => {
   };
 };
 
-/** What a node asks on a container's behalf it asks of the container, not of others. */
+/** A node sends probes on behalf of the container, so they must not target other hosts. */
 export const hostProbes: Check = ({ spec }) => {
   const hostsOf = (container: Container) => {
     const { livenessProbe, readinessProbe, startupProbe, lifecycle } = container;
@@ -145,7 +145,7 @@ export const procMount: Check = ({ spec }) => {
   };
 };
 
-/** Who is root only in a namespace of users of its own sees nothing of the host there. */
+/** Root in a user namespace sees nothing of the host there. */
 export const procMountOfHostUsers: Check = (pod) =>
   pod.spec.hostUsers === false ? undefined : procMount(pod);
 
@@ -205,7 +205,7 @@ export const windowsHostProcess: Check = ({ spec }) =>
     "must not set securityContext.windowsOptions.hostProcess=true",
   );
 
-/** A finding when pod or containers have the setting. */
+/** Returns a finding if the pod or its containers have the setting. */
 export function refuseSetting(
   spec: PodParts["spec"],
   test: (context: SecurityContext | undefined) => boolean,

@@ -17,7 +17,7 @@ export interface ParsedPolicy {
 
 const VERSION = /^v1\.(0|[1-9]\d{0,5})$/;
 
-/** Without labels everything goes. */
+/** Without labels every pod is allowed. */
 export function parsePolicy(
   labels: Readonly<Record<string, string>>,
   labelDomain: string,

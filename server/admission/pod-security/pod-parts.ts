@@ -1,4 +1,4 @@
-/** The parts of a pod that the Pod Security Standards look at, and the words of their findings. */
+/** The parts of a pod that the Pod Security Standards check, and the wording of findings. */
 
 export interface SecurityContext {
   readonly privileged?: boolean;
@@ -54,14 +54,14 @@ export interface PodParts {
   readonly labelDomain: string;
 }
 
-/** What is wrong with a pod. */
+/** A violation of a standard by a pod. */
 export interface Finding {
   readonly reason: string;
-  /** Who does what; "" = the reason says it. */
+  /** Names the offending containers; "" = the reason is complete. */
   readonly detail: string;
 }
 
-/** undefined: nothing wrong. */
+/** undefined = no violation. */
 export type Check = (pod: PodParts) => Finding | undefined;
 
 export function allContainers({
@@ -72,7 +72,7 @@ export function allContainers({
   return [...initContainers, ...containers, ...ephemeralContainers];
 }
 
-/** Names of the containers for which the test holds, in their order. */
+/** Names of the containers that satisfy the test, in their order. */
 export function namesOf(spec: PodSpec, test: (container: Container) => boolean): string[] {
   return allContainers(spec)
     .filter(test)
@@ -84,7 +84,7 @@ export function containersText(names: readonly string[]): string {
   return `${plural("container", names.length)} ${quoted(names)}`;
 }
 
-/** "pod", the containers, or both; undefined when it is neither. */
+/** "pod", the containers, or both; undefined for neither. */
 export function settersText(isPod: boolean, containers: readonly string[]): string | undefined {
   const setters = isPod ? ["pod"] : [];
   if (containers.length > 0) setters.push(containersText(containers));

@@ -1,4 +1,4 @@
-/** The Pod Security Standards, check by check, and what namespaces make of them. */
+/** The Pod Security Standards, check by check, and their enforcement by namespace. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
@@ -79,7 +79,7 @@ async function refusal(work: Promise<unknown>): Promise<StatusError> {
   return error;
 }
 
-/** What is wrong with a pod whose one container, "a", has this. */
+/** The violations of a pod whose only container, "a", has these fields. */
 function findings(level: Level, container: object, spec: PodSpec = {}, minor = Infinity): string {
   const parts = {
     spec: { containers: [{ name: "a", ...container }], ...spec },

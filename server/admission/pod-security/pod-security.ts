@@ -25,10 +25,10 @@ import {
   type Standard,
 } from "./standards.js";
 
-/** Pods that are looked at when a namespace gets stricter: some milliseconds. */
+/** Pods that are checked when a namespace gets stricter; takes some milliseconds. */
 const PODS_CHECKED_MAX = 3_000;
 
-/** Ends of a pod that do not write it, and its status. */
+/** Subresources of a pod that do not write it, and its status. */
 const OTHER_SUBRESOURCES: readonly string[] = [
   "attach",
   "binding",
@@ -40,7 +40,7 @@ const OTHER_SUBRESOURCES: readonly string[] = [
   "status",
 ];
 
-/** Where the template of a pod lies in what makes pods, by "group/resource". */
+/** The path of the pod template in workload objects, by "group/resource". */
 const TEMPLATES: ReadonlyMap<string, readonly string[]> = new Map([
   ["/podtemplates", ["template"]],
   ["/replicationcontrollers", ["spec", "template"]],
@@ -115,7 +115,7 @@ export class PodSecurity implements AdmissionPlugin {
     warnOf(attributes, policy.warn, parts);
   }
 
-  /** Whoever writes a template hears at once what its pods would come to. */
+  /** The author of a template is warned at once about violations of its pods. */
   #checkTemplate(attributes: AdmissionAttributes, object: ApiObject): void {
     const { policy, errors } = this.#parsedPolicyOf(attributes.namespace);
     const { audit, warn } = policy;
@@ -152,7 +152,7 @@ export class PodSecurity implements AdmissionPlugin {
   #warnOfPods({ warn }: AdmissionAttributes, namespace: string, enforce: Standard): void {
     const pods = listObjects(this.#view, PODS, namespace);
     const checked = pods.slice(0, PODS_CHECKED_MAX);
-    /** Names of pods by what is wrong with them. */
+    /** Names of pods by violation. */
     const bad = new Map<string, string[]>();
     for (const pod of checked) {
       const findings = evaluatePod(enforce, this.#partsOf(pod));
@@ -186,7 +186,7 @@ export class PodSecurity implements AdmissionPlugin {
     return parsePolicy(labels, this.#naming.labelDomain);
   }
 
-  /** Of a pod or of the template of one. */
+  /** Of a pod or a pod template. */
   #partsOf({
     metadata,
     spec,
@@ -222,13 +222,13 @@ function specOf({ spec }: ApiObject): PodSpec {
   return (spec ?? {}) as PodSpec;
 }
 
-/** Whether pods that were fine may not be any more. */
+/** Whether pods that passed before may fail now. */
 function isStricter(next: Standard, before: Standard): boolean {
   if (next.level === "privileged") return false;
   return next.minor !== before.minor || compareLevels(next.level, before.level) > 0;
 }
 
-/** Whether an update changes what the standards look at: of running pods only images do. */
+/** Whether an update changes fields that the standards check; for running pods only images. */
 function isSignificant(next: PodSpec, before: PodSpec): boolean {
   const fields = ["containers", "initContainers", "ephemeralContainers"] as const;
   return fields.some((field) => {

@@ -1,4 +1,4 @@
-/** The restricted level of the Pod Security Standards: what a pod that is hardened does besides. */
+/** The restricted level of the Pod Security Standards: checks for hardened pods beyond the baseline. */
 import { refuseSetting, seccompProfile } from "./baseline.js";
 import {
   allContainers,
@@ -12,7 +12,7 @@ import {
   quoted,
 } from "./pod-parts.js";
 
-/** Volumes by which nothing of a node or of a network gets in. */
+/** Volume types that expose nothing of the node or the network. */
 const SAFE_VOLUMES: readonly string[] = [
   "configMap",
   "csi",
@@ -26,12 +26,12 @@ const SAFE_VOLUMES: readonly string[] = [
 
 const isWindows = ({ os }: PodSpec) => os?.name === "windows";
 
-/** The check is about things that Windows has not. */
+/** Skips a check that has no meaning on Windows. */
 export function exceptOnWindows(check: Check): Check {
   return (pod) => (isWindows(pod.spec) ? undefined : check(pod));
 }
 
-/** Root in a namespace of users of its own is nobody outside. */
+/** Root inside a user namespace is unprivileged outside. */
 export function exceptInUserNamespace(check: Check): Check {
   return (pod) => (pod.spec.hostUsers === false ? undefined : check(pod));
 }

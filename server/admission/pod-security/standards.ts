@@ -1,6 +1,6 @@
 /**
- * The Pod Security Standards by level and version: which checks a pod has to pass. A version is the
- * minor of the release whose standards are meant, so that a new release refuses nothing that was fine.
+ * The Pod Security Standards by level and version: the checks that a pod has to pass. A version is the
+ * minor of a release, so a new release refuses no pod that an older version allowed.
  */
 import {
   appArmorProfile,
@@ -33,7 +33,7 @@ export type Level = "privileged" | "baseline" | "restricted";
 
 export const LEVELS: readonly Level[] = ["privileged", "baseline", "restricted"];
 
-/** A minor release, Infinity = the newest there is. */
+/** A minor release; Infinity = the newest. */
 export interface Standard {
   readonly level: Level;
   readonly minor: number;
@@ -41,9 +41,9 @@ export interface Standard {
 
 interface VersionedCheck {
   readonly id: string;
-  /** Checks by the release that brought them, oldest first. */
+  /** Checks by the release that introduced them, oldest first. */
   readonly versions: readonly (readonly [minor: number, check: Check])[];
-  /** Checks of the baseline that say less than this one. */
+  /** Baseline checks that this stricter one replaces. */
   readonly replaces?: string;
 }
 
@@ -142,7 +142,7 @@ const RESTRICTED: readonly VersionedCheck[] = [
   },
 ];
 
-/** What is wrong with the pod by the standard, baseline first. */
+/** The pod's violations of the standard, baseline first. */
 export function evaluatePod({ level, minor }: Standard, pod: PodParts): Finding[] {
   if (level === "privileged") return [];
   const valid = ({ versions }: VersionedCheck) => versions.findLast(([since]) => since <= minor);
@@ -164,7 +164,7 @@ export function formatStandard({ level, minor }: Standard): string {
   return `${level}:${minor === Number.POSITIVE_INFINITY ? "latest" : `v1.${minor}`}`;
 }
 
-/** Which of two levels is stricter: negative, zero or positive, as in sorting. */
+/** Compares two levels by strictness: negative, zero or positive, as in sorting. */
 export function compareLevels(left: Level, right: Level): number {
   return LEVELS.indexOf(left) - LEVELS.indexOf(right);
 }

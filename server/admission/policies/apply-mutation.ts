@@ -1,6 +1,6 @@
 /**
- * A configuration that a policy made, merged into an object as server-side apply merges: lists by their
- * keys, everything else by name. What is atomic, and what says which object it is, is left alone.
+ * Merges a policy's apply configuration into an object, like server-side apply: lists by their keys,
+ * everything else by name. Atomic fields and the object's identity are not writable.
  */
 
 import { isJsonObject } from "../../api/json-object.js";
@@ -10,10 +10,10 @@ import { type MergeType, memberType } from "../../apply/merge-schema.js";
 import { mergeObjects } from "../../apply/merge-values.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 
-/** Fields of metadata that no policy writes. */
+/** Metadata fields that no policy may write. */
 const IDENTITY = ["name", "namespace", "generateName", "uid", "resourceVersion", "managedFields"];
 
-/** @throws {StatusError} the configuration writes what it may not */
+/** @throws {StatusError} if the configuration writes a protected field */
 export function applyMutation(
   { codec }: ServedResource,
   object: JsonObject,
@@ -38,7 +38,7 @@ export function applyMutation(
   return mergeObjects(root, object, configuration);
 }
 
-/** The path of a value that the schema owns as a whole although it has parts. */
+/** The path of a value with parts that the schema treats as atomic. */
 function findAtomic(type: MergeType, value: JsonValue, path: string): string | undefined {
   if (type.form === "leaf") {
     const hasParts = typeof value === "object" && value !== null;

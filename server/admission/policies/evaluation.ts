@@ -1,7 +1,7 @@
 /**
- * One evaluation: a policy on one write with one parameter. Variables are evaluated when an expression
- * first looks at them, all expressions share one budget, and nothing is done but evaluating: what comes
- * of it is told to the caller, as an evaluation may run again when an answer of the authorizer is there.
+ * Evaluates one policy on one write with one parameter. Variables are evaluated on first use, and all
+ * expressions share one budget. An evaluation has no side effects, because it may run again when an answer
+ * of the authorizer arrives; the caller gets its findings.
  */
 import type { ApiObject } from "../../api/meta.js";
 import { type CelProgram, LateObject } from "../../cel/environment.js";
@@ -15,24 +15,24 @@ import {
   type Validation,
 } from "./policy.js";
 
-/** What one evaluation of a policy may cost in all; upstream's. */
+/** The cost limit of one policy evaluation; upstream's. */
 export const POLICY_COST_MAX = 10_000_000;
-/** And one expression of it. */
+/** The cost limit of one expression. */
 export const EXPRESSION_COST_MAX = 1_000_000;
-/** Longer messages are no messages. */
+/** Longer messages are discarded. */
 const MESSAGE_BYTES_MAX = 5 * 1024;
 const ANNOTATION_BYTES_MAX = 10 * 1024;
 
 const OUT_OF_BUDGET =
   "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/** Why a write is not as a validation wants it. */
+/** Why a validation rejects a write. */
 export interface Objection {
   readonly message: string;
   readonly reason: string;
-  /** Place among the validations. */
+  /** Position among the validations. */
   readonly index: number;
-  /** "false" = the expression is; anything else is left to the failure policy. */
+  /** "false" = the expression is false; the failure policy handles all other causes. */
   readonly cause: "false" | "error" | "budget" | "compile";
 }
 
@@ -41,7 +41,7 @@ export interface Findings {
   readonly annotations: readonly { readonly key: string; readonly value: string }[];
 }
 
-/** An expression gave no value. */
+/** An expression failed to give a value. */
 export class ExpressionError extends Error {
   readonly kind: Objection["cause"];
 
@@ -55,7 +55,7 @@ export class Evaluation {
   readonly #bindings: Record<string, unknown>;
   #left = POLICY_COST_MAX;
 
-  /** @param bindings of everything but variables and parameters */
+  /** @param bindings all bindings but variables and parameters */
   constructor(
     { variables, variableNames, paramKind }: Policy,
     bindings: Readonly<Record<string, unknown>>,
@@ -72,7 +72,7 @@ export class Evaluation {
     return this.#bindings;
   }
 
-  /** The policy sees another object from now on, and variables are evaluated anew. */
+  /** Replaces the object that the policy sees; variables are evaluated again. */
   renew(object: unknown, { variables, variableNames }: Policy): void {
     this.#bindings.object = object;
     this.#bindings.variables = this.#lazily(variables, variableNames);
@@ -112,7 +112,7 @@ export class Evaluation {
     }
   }
 
-  /** What is said of a false expression: the evaluated text, else the written one, else itself. */
+  /** The message of a false expression: the message expression's value, else the message, else the expression. */
   #message({ messageProgram, message, expression }: Validation): string {
     const made = messageProgram === undefined ? "" : this.#text(messageProgram);
     return made || message.trim() || `failed expression: ${expression.trim()}`;
@@ -157,7 +157,7 @@ export class Evaluation {
     if (this.#left <= 0) throw new ExpressionError(OUT_OF_BUDGET, "budget");
     const limit = Math.min(this.#left, EXPRESSION_COST_MAX);
     try {
-      // Variables that are looked at on the way pay for themselves.
+      // The cost of variables that it reads is charged to them.
       const { value, cost } = evaluate(program, limit);
       this.#left -= cost;
       return value;
@@ -174,7 +174,7 @@ export class Evaluation {
     }
   }
 
-  /** An object whose members are evaluated when they are read, once. */
+  /** An object whose members are evaluated once, on first read. */
   #lazily(variables: Policy["variables"], names: readonly string[]): LateObject {
     const known = new Map<string, { readonly value: unknown } | Failure>();
     return new LateObject(VARIABLES_TYPE, names, (name) => {

@@ -1,4 +1,4 @@
-/** What policies have no say about: questions of users, which store nothing and must stay possible. */
+/** Requests exempt from policies: reviews of users' permissions, which store nothing and must stay possible. */
 import type { Naming } from "../../api/naming.js";
 
 const EXCLUDED: Readonly<Record<string, readonly string[]>> = {

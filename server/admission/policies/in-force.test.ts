@@ -1,6 +1,6 @@
 /**
- * Rules are in force at once: on two replicas that share a store, no write is committed that an older
- * policy, binding or parameter judged, however the writes of rules and objects meet.
+ * Rules apply immediately: with two replicas on one store, no write is committed that an older policy,
+ * binding or parameter judged, however writes of rules and objects interleave.
  */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -96,7 +96,7 @@ test("a policy's parameter, and the policy itself, judge the next write on every
     const isParameter = round % 3 !== 0;
     const write = (type: number, name: string) =>
       create(there, "", "secrets", { metadata: { name }, type: String(type) });
-    // One that may be judged before or after the change, and one that must be judged after it.
+    // The first write may be judged before or after the change; the second must be judged after it.
     const racing = write(round - 1, `racing-${round}`).then(
       ({ revision }) => revision,
       (error: unknown) => {

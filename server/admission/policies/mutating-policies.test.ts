@@ -1,4 +1,4 @@
-/** MutatingAdmissionPolicies in the write path: what expressions make, and what becomes of it. */
+/** MutatingAdmissionPolicies in the write path: the results of their expressions, and how they are applied. */
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";
@@ -118,7 +118,7 @@ test("a JSON patch is what the expression makes, with keys escaped", async () =>
     ],
   });
   const { code, message } = await refusal(create());
-  // Keys of config maps are validated after all.
+  // Validation of config map keys still applies.
   assert.equal(code, 422);
   assert.match(message, /data\[b~c\]/);
 });

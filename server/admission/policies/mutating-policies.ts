@@ -1,7 +1,7 @@
 /**
- * MutatingAdmissionPolicy: changes objects by expressions of policies, as their bindings say: one policy
- * after the other, each with what the ones before it left. A mutation is a configuration that is merged
- * as server-side apply merges it, or a JSON patch that the expression makes.
+ * MutatingAdmissionPolicy: changes objects by the expressions of bound policies. Policies run one after
+ * another, each on the result of those before it. A mutation is a configuration, merged like server-side
+ * apply, or a JSON patch.
  */
 import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
@@ -41,7 +41,7 @@ export class MutatingPolicies implements AdmissionPlugin {
   }
 
   handles(operation: AdmissionOperation, resource: AdmissionResource): boolean {
-    // There is nothing to change about a delete.
+    // A delete has no object to change.
     if (operation === "DELETE" || isExcluded(this.#context.naming, resource)) return false;
     return !this.#set.isEmptyFor(resource);
   }
@@ -50,7 +50,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     this.#set.subscribe(changed);
   }
 
-  /** The parameters that its bindings name. */
+  /** The parameters that the bindings name. */
   paramUses(): ParamUse[] {
     return this.#set.paramUses();
   }
@@ -124,7 +124,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     return one(0, false);
   }
 
-  /** Changes the object only at its end, as it may run again. */
+  /** Changes the object only as its last step, because it may run again. */
   #apply(hearing: Hearing, policy: Policy, binding: Binding, resource: ServedResource): boolean {
     const { nowMs } = this.#context;
     const { subject } = hearing;
@@ -187,7 +187,7 @@ export class MutatingPolicies implements AdmissionPlugin {
   }
 }
 
-/** @throws {ExpressionError} also for what makes no object of the kind */
+/** @throws {ExpressionError} also if the result is not an object of the kind */
 function mutated(
   evaluation: Evaluation,
   { expression, program, patchType }: Mutation,

@@ -1,7 +1,7 @@
 /**
- * Parameters of policies: objects of any kind that a binding names, as the view has them now. What a
- * parameter says is part of the rule, so writes of such objects move the epoch of rules
- * (`ParameterUses`, which the write path asks).
+ * Parameters of policies: objects of any kind that a binding names, read from the view. A parameter is
+ * part of the rule, so a write of one moves the epoch of rules (`ParameterUses`, which the write path
+ * calls).
  */
 import { objectPath, type PartitionId } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -13,21 +13,21 @@ import type { RuleContext } from "../matching/rule-context.js";
 import { toServed, type WriteSubject } from "../matching/write-subject.js";
 import type { Binding, ParamKind, ParamRef, Policy } from "./policy.js";
 
-/** One evaluation each; null = the policy is evaluated without. */
+/** One evaluation per element; null = an evaluation without a parameter. */
 export type Params = readonly (ApiObject | null)[];
 
 const WITHOUT: Params = [null];
 
 export class ParamFinder {
   readonly #context: Pick<RuleContext, "view" | "catalog">;
-  /** A parameter is parsed once for each of its states. */
+  /** Each state of a parameter is parsed once. */
   readonly #parsed = new WeakMap<StoredObject, Map<MainResource, ApiObject>>();
 
   constructor(context: Pick<RuleContext, "view" | "catalog">) {
     this.#context = context;
   }
 
-  /** @throws {Error} the binding and the policy do not fit together, or a parameter is missing */
+  /** @throws {Error} if the binding does not fit the policy or a parameter is missing */
   find({ paramKind }: Policy, { paramRef }: Binding, namespace: string): Params {
     const { view, catalog } = this.#context;
     if (paramKind === undefined) return WITHOUT;
@@ -60,7 +60,7 @@ export class ParamFinder {
     return found;
   }
 
-  /** What `namespaceObject` is for a write; null for what is in no namespace. */
+  /** The value of `namespaceObject` for a write; null for cluster-scoped objects. */
   namespaceOf(subject: WriteSubject): ApiObject | null {
     if (subject.isNamespace || subject.namespace === "") return null;
     const stored = subject.storedNamespace();
@@ -105,15 +105,15 @@ export function resourceOf(
   return catalog.findKind(group, apiVersion.slice(slash + 1), kind);
 }
 
-/** A policy's kind of parameters with what one binding says of them. */
+/** A policy's parameter kind with one binding's reference. */
 export interface ParamUse {
   readonly kind: ParamKind;
   readonly ref: ParamRef;
 }
 
 /**
- * Which objects are parameters for now, as the policies and bindings that there are name them. An
- * object that a selector may take counts as one, whatever its labels are.
+ * Which objects currently serve as parameters of stored policies and bindings. An object that a
+ * selector could match counts as a parameter whatever its labels are.
  */
 export class ParameterUses {
   readonly #catalog: () => Catalog;
@@ -126,7 +126,7 @@ export class ParameterUses {
     this.#uses = uses;
   }
 
-  /** Policies or bindings are others now. */
+  /** Call when policies or bindings have changed. */
   changed(): void {
     this.#byPartition = undefined;
   }

@@ -1,4 +1,4 @@
-/** Policies as people write them, stored and put in force one after the other. */
+/** Realistic policies, stored and enforced one after the other. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";

@@ -1,6 +1,6 @@
 /**
- * PolicySet: the policies of one kind with their bindings, as the view has them, and which pairs are
- * about a write. A policy without a binding is about nothing.
+ * PolicySet: the policies of one kind with their bindings, from the view, and the pairs that match a
+ * write. A policy without a binding matches nothing.
  */
 import { partitionId } from "../../../storage/objects/keys.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -15,7 +15,7 @@ import { NO_MANIFESTS } from "../static/manifest-source.js";
 import type { ParamUse } from "./params.js";
 import { type Binding, type Policy, readBinding, readPolicy } from "./policy.js";
 
-/** A policy and those of its bindings that may be about a write. */
+/** A policy with its bindings that may match a write. */
 export interface BoundPolicy {
   readonly policy: Policy;
   /** The version in which the policy sees the objects. */
@@ -23,7 +23,7 @@ export interface BoundPolicy {
   readonly bindings: readonly Binding[];
 }
 
-/** A policy or binding of which there is no telling whether it is about a write. */
+/** A policy or binding whose match cannot be determined. */
 export interface Unmatched {
   readonly policy: Policy;
   readonly binding: Binding | undefined;
@@ -33,9 +33,9 @@ export interface Unmatched {
 interface Current {
   readonly policiesSeen: CriteriaIndex<Policy>;
   readonly bindingsSeen: CriteriaIndex<Binding>;
-  /** Those with a binding. */
+  /** Policies with a binding. */
   readonly policies: CriteriaIndex<Policy>;
-  /** By place: those of files bind policies of files, and others others. */
+  /** By policy and origin: bindings from files bind only policies from files, and API bindings only API policies. */
   readonly bindings: ReadonlyMap<string, CriteriaIndex<Binding>>;
 }
 
@@ -45,7 +45,7 @@ export class PolicySet {
   readonly #bindings: StoredRules<Binding>;
   readonly #plugin: string;
   #current: Current | undefined;
-  /** Of rules from files alone. */
+  /** The index of rules from files alone. */
   #static: Current | undefined;
 
   constructor(context: RuleContext, kind: "validating" | "mutating", plugin: string) {
@@ -72,13 +72,13 @@ export class PolicySet {
     this.#bindings = rules(`${kind}admissionpolicybindings`, readBinding);
   }
 
-  /** Whether no policy can be about the resource. */
+  /** Whether no policy can match the resource. */
   isEmptyFor(resource: Parameters<typeof isExempt>[1]): boolean {
     const isExemptHere = isExempt(this.#context.naming, resource);
     return this.#policies.count(isExemptHere) === 0 || this.#bindings.count(isExemptHere) === 0;
   }
 
-  /** The parameters that bindings name. */
+  /** The parameters that the bindings name. */
   paramUses(): ParamUse[] {
     const { policies, bindings } = this.#index(false);
     return policies.entries.flatMap(({ value: policy }) => {
@@ -96,7 +96,7 @@ export class PolicySet {
     this.#bindings.subscribe(changed);
   }
 
-  /** Policies that may be about the write, in the order of their names. */
+  /** Policies that may match the write, ordered by name. */
   candidates(
     attributes: AdmissionAttributes,
     served: ServedResource,
@@ -107,7 +107,7 @@ export class PolicySet {
     return policies.candidates({ attributes, served });
   }
 
-  /** @returns undefined = not about it */
+  /** @returns undefined = no match */
   bind(candidate: Candidate<Policy>, subject: WriteSubject): BoundPolicy | Unmatched[] | undefined {
     const policy = candidate.value;
     const found = tryMatch(candidate, subject);
@@ -140,7 +140,7 @@ export class PolicySet {
     return errors.length > 0 ? errors : { policy, resource: found, bindings };
   }
 
-  /** For requests that want to know: names what the index leaves out. */
+  /** Explains the rules that the index leaves out, for requests that ask for it. */
   explainOthers(
     attributes: AdmissionAttributes,
     served: ServedResource,
@@ -167,7 +167,7 @@ export class PolicySet {
     return this.#index(isExempt(this.#context.naming, served));
   }
 
-  /** Made again when policies or bindings are others. */
+  /** Rebuilt when policies or bindings have changed. */
   #index(isExemptHere: boolean): Current {
     const known = isExemptHere ? this.#static : this.#current;
     const policiesSeen = this.#policies.indexFor(isExemptHere);

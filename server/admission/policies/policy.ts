@@ -1,7 +1,7 @@
 /**
- * Policies and bindings as admission uses them: read from what is stored, compiled when first needed,
- * and kept as long as the stored object. What does not compile (it was stored under other rules, or a
- * kind is gone) is an error of each evaluation, which the failure policy turns into an answer.
+ * Policies and bindings as admission uses them: parsed from stored objects, compiled on first use and
+ * kept as long as the stored object. A policy that does not compile (it was stored under other rules, or
+ * a kind is gone) fails each evaluation, and its failure policy decides.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { LabelSelector } from "../../api/validation-selectors.js";
@@ -43,7 +43,7 @@ interface WrittenValidation {
   readonly reason?: Maybe<string>;
 }
 
-/** `spec` of both kinds of policies, as they are stored. */
+/** The stored `spec` of both kinds of policies. */
 export interface PolicySpec {
   readonly paramKind?: Maybe<ParamKind>;
   readonly matchConstraints?: Maybe<WrittenMatchResources>;
@@ -64,7 +64,7 @@ export interface PolicySpec {
   readonly reinvocationPolicy?: Maybe<string>;
 }
 
-/** A program, or why there is none. */
+/** The program, or the error of its compilation. */
 export type Compiled = () => CelProgram | Error;
 
 export interface Variable {
@@ -78,7 +78,7 @@ export interface Validation {
   readonly program: Compiled;
   readonly message: string;
   readonly messageProgram: Compiled | undefined;
-  /** Of the Status. */
+  /** The reason of the Status. */
   readonly reason: string;
 }
 
@@ -130,7 +130,7 @@ export interface Binding {
 }
 
 const REASON_DEFAULT = "Invalid";
-/** What the expression of an audit annotation gives. */
+/** The types that the expression of an audit annotation may return. */
 export const STRING_OR_NULL: readonly CelType[] = ["string", { known: parseType("null") }];
 export const VARIABLES_TYPE = "kubernetes.variables";
 
@@ -180,22 +180,22 @@ export function readPolicy(object: ApiObject, isStatic = false): Policy {
   };
 }
 
-/** What an expression of a mutation must give. */
+/** The types that the expression of a mutation may return. */
 export function mutationTypes(isPatch: boolean): readonly CelType[] {
   const list = { list: { known: parseType("JSONPatch") } } as const;
-  // A list without elements has no type of its own.
+  // An empty list has no element type.
   return isPatch ? [list, { list: "dyn" }] : [{ known: parseType("Object") }];
 }
 
-/** What expressions of one policy see beside what all see, or with other types. */
+/** Declarations of one policy that extend or retype the common ones. */
 export interface PolicyDeclarations {
   readonly variables: Readonly<Record<string, CelType>>;
   readonly types: readonly CelObjectType[];
 }
 
 /**
- * The environments of one policy: match conditions see no variables, each variable sees those before
- * it with the types that they turned out to have, and everything else sees all.
+ * The environments of one policy. Match conditions see no variables; each variable sees the earlier ones
+ * with their inferred types; all other expressions see every variable.
  */
 export class PolicyEnvironments {
   readonly conditions: CelEnvironment;
@@ -205,7 +205,7 @@ export class PolicyEnvironments {
   #whole: CelEnvironment | undefined;
   #messages: CelEnvironment | undefined;
 
-  /** @param own default: objects of any type */
+  /** @param own default: objects have any type */
   constructor({ paramKind, variables, mutations }: PolicySpec, own?: PolicyDeclarations) {
     this.#own = own ?? { variables: paramKind ? { params: "dyn" } : {}, types: [] };
     this.#hasMutations = (mutations?.length ?? 0) > 0;
@@ -226,7 +226,7 @@ export class PolicyEnvironments {
     return this.#whole;
   }
 
-  /** Of message expressions, which ask no authorizer of their own. */
+  /** For message expressions, which have no authorizer. */
   get messages(): CelEnvironment {
     this.#messages ??= this.#withVariables(this.variables, { hasAuthorizer: false });
     return this.#messages;
@@ -261,7 +261,7 @@ export class PolicyEnvironments {
   }
 }
 
-/** Objects are of any type in variables, as on the existing server; values of CEL's own keep theirs. */
+/** Objects in variables have any type, as on the existing server; CEL's own values keep their types. */
 function typeOfVariable(type: Type): Type {
   switch (type.kind) {
     case "simple":

@@ -1,4 +1,4 @@
-/** ValidatingAdmissionPolicies in the write path: what is judged, how, and what is said of it. */
+/** ValidatingAdmissionPolicies in the write path: matching, evaluation and reporting. */
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";
@@ -30,7 +30,7 @@ async function store(resource: string, value: JsonObject) {
   stored.push([resource, object.metadata.name ?? ""]);
 }
 
-/** A policy with one binding. */
+/** Stores a policy with one binding. */
 async function enforce(spec: JsonObject, binding: JsonObject = {}, name = `p${++names.counter}`) {
   const whole = { matchConstraints: CONFIG_MAPS, ...spec };
   await store(POLICIES, { metadata: { name }, spec: whole });
@@ -235,7 +235,7 @@ test("parameters come by name and by selector, from the namespace of the binding
   await enforce(spec, { paramRef: { ...ref, name: "one" } });
   await create();
   await refusal(create(map({ a: "2" })));
-  // What the parameter says now is what counts.
+  // The current state of the parameter counts.
   await harness.patch("secrets", "one", { metadata: { labels: { changed: "yes" } } });
   await create();
   await dropRules();
@@ -272,7 +272,7 @@ test("a policy without a binding, and rules about rules themselves, judge nothin
   const bound = { policyName: name, validationActions: ["Deny"] };
   await store(BINDINGS, { metadata: { name }, spec: bound });
   await refusal(create());
-  // They can be removed again.
+  // Rules can be removed again.
   await dropRules();
   await create();
 });

@@ -1,7 +1,7 @@
 /**
- * ValidatingAdmissionPolicy: judges writes by the expressions of policies, as their bindings say. It is
- * synchronous unless an expression asks an authorizer that has to be waited for; then everything is
- * evaluated again with the answer, so that warnings and notes are given once, at the end.
+ * ValidatingAdmissionPolicy: judges writes by the expressions of bound policies. It is synchronous unless
+ * an expression has to wait for an authorizer; everything is then evaluated again with the answer, so
+ * warnings and audit annotations are emitted once, at the end.
  */
 import type { ApiObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
@@ -21,14 +21,14 @@ import { ParamFinder, type ParamUse } from "./params.js";
 import type { Binding, Policy } from "./policy.js";
 import { PolicySet } from "./policy-set.js";
 
-/** What one policy with one binding and one parameter came to. */
+/** The result of one policy with one binding and one parameter. */
 interface Verdict {
   readonly policy: Policy;
   readonly binding: Binding | undefined;
   readonly findings: Findings;
-  /** Why it could not be asked, for the failure policy. */
+  /** Set if the policy could not be evaluated; the failure policy decides. */
   readonly misconfigured?: boolean;
-  /** Why nothing was judged after all. */
+  /** Why the evaluation was skipped. */
   readonly skipped?: string;
   readonly milliseconds: number;
 }
@@ -53,7 +53,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
     this.#set.subscribe(changed);
   }
 
-  /** The parameters that its bindings name. */
+  /** The parameters that the bindings name. */
   paramUses(): ParamUse[] {
     return this.#set.paramUses();
   }
@@ -141,7 +141,7 @@ interface Denial {
   readonly reason: string;
 }
 
-/** Warnings, notes, measures, and the first denial. @throws {StatusError} */
+/** Emits warnings, audit annotations and metrics, and throws the first denial. @throws {StatusError} */
 function publish(hearing: Hearing, verdicts: readonly Verdict[]): void {
   const { attributes } = hearing.subject;
   const denials: Denial[] = [];
@@ -160,7 +160,7 @@ function publish(hearing: Hearing, verdicts: readonly Verdict[]): void {
     );
     for (const { message, reason, index } of counted) {
       const by = `ValidatingAdmissionPolicy '${policy.name}'${binding === undefined ? "" : ` with binding '${binding.name}'`}`;
-      // What cannot be asked has no actions: it is denied.
+      // A misconfigured policy has no actions, so the write is denied.
       const actions = verdict.misconfigured ? DENY : (binding?.actions ?? DENY);
       if (actions.has("Deny")) denials.push({ text: `${by} denied request: ${message}`, reason });
       if (actions.has("Warn")) attributes.warn(`Validation failed for ${by}: ${message}`);
@@ -223,7 +223,7 @@ function outcomeOf({ cause }: Objection): "refused" | "failed" {
   return cause === "false" ? "refused" : "failed";
 }
 
-/** In upstream's measures. */
+/** As upstream's metrics name it. */
 export function errorTypeOf(cause: Objection["cause"] | undefined) {
   switch (cause) {
     case "error":

@@ -1,6 +1,6 @@
 /**
- * What a write is charged with by the quotas of its namespace, or why it is refused. Pure: from what
- * the quotas say is used to what they are to say. The words of refusals are upstream's.
+ * Charges a write to the quotas of its namespace, or refuses it. Pure: it takes the recorded usage and
+ * returns the new one. Refusals have upstream's messages.
  */
 import type { ApiObject } from "../../api/meta.js";
 import { addQuantities, compareQuantities, ZERO_QUANTITY } from "../../schema/quantity.js";
@@ -10,14 +10,14 @@ import type { QuotaObject } from "./quota-object.js";
 import { isInScopes } from "./scopes.js";
 import { addTo, describeUsage, formatUsage, increase, parseUsage, type Usage } from "./usage.js";
 
-/** A quota as it is looked at, with whatever else the caller knows of it. */
+/** A quota as read, with the caller's own fields. */
 export interface LookedAt {
   readonly quota: QuotaObject;
 }
 
 export interface Charged<T extends LookedAt> {
   readonly looked: T;
-  /** The quota as it is to be. */
+  /** The quota after the charge. */
   readonly next: QuotaObject;
 }
 
@@ -38,7 +38,7 @@ export function chargeQuotas<T extends LookedAt>(
   const before = oldObject && evaluator.usage(oldObject, nowMs);
   return concerned.flatMap((looked) => {
     const { quota } = looked;
-    // What was in other scopes before is new to this quota as a whole.
+    // An object that was outside of this quota's scopes counts in full.
     const isKnown = before !== undefined && isInScopes(quota, evaluator, oldObject as ApiObject);
     const more = increase(usage, isKnown ? before : new Map());
     const next = chargeOne(quota, more, attributes);
@@ -46,13 +46,13 @@ export function chargeQuotas<T extends LookedAt>(
   });
 }
 
-/** Whether a quota bounds anything that the object uses. */
+/** Whether a quota limits any resource that the object uses. */
 function isConcerned(quota: QuotaObject, evaluator: Evaluator, object: ApiObject): boolean {
   const names = boundNames(quota, evaluator);
   return names.length > 0 && isInScopes(quota, evaluator, object);
 }
 
-/** In force is what the status repeats: what is used is known of that. */
+/** The limits in the status are in force, because the usage is counted for them. */
 function boundNames({ status }: QuotaObject, evaluator: Evaluator): string[] {
   return Object.keys(status?.hard ?? {}).filter((name) => evaluator.uses(name));
 }
@@ -78,7 +78,7 @@ function refuseNegative(usage: Usage, attributes: AdmissionAttributes): void {
   throw refuse(attributes, `quota usage is negative for resource(s): ${negative.sort().join(",")}`);
 }
 
-/** @returns undefined when nothing that it bounds grows. @throws {StatusError} 403 */
+/** @returns undefined if no limited usage grows. @throws {StatusError} 403 */
 function chargeOne(
   quota: QuotaObject,
   more: ReadonlyMap<string, ReturnType<typeof addQuantities>>,
@@ -89,7 +89,7 @@ function chargeOne(
   const requested = new Map([...more].filter(([name]) => hard.has(name)));
   if (requested.size === 0) return undefined;
   const used = parseUsage(status?.used);
-  // What a controller reports has happened: it counts, and is not refused.
+  // A status reports what has happened already, so it is charged and not refused.
   if (attributes.subresource !== "status") {
     const exceeded = [...requested].filter(([name, amount]) => {
       const total = addQuantities(used.get(name) ?? ZERO_QUANTITY, amount);

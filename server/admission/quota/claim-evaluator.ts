@@ -1,4 +1,4 @@
-/** Claims of volumes: how many and how much, altogether and per storage class. */
+/** Volume claims: their number and size, in total and per storage class. */
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import {
@@ -61,7 +61,7 @@ export function claimEvaluator({ groupDomain, labelDomain }: Naming): Evaluator 
   };
 }
 
-/** What is asked for, or what a resize has been given already where that is more. */
+/** The requested size, or the size that a resize has allocated if that is larger. */
 function storageOf({ spec = {}, status = {} }: ClaimObject): Quantity | undefined {
   const asked = parseQuantity(spec.resources?.requests?.storage ?? "");
   if (asked === undefined) return undefined;
@@ -72,7 +72,7 @@ function storageOf({ spec = {}, status = {} }: ClaimObject): Quantity | undefine
 
 function isInClaimScope({ spec = {}, status = {} }: ClaimObject, term: ScopeTerm): boolean {
   if (term.scopeName !== "VolumeAttributesClass") return false;
-  // On the way from one class to another a claim is in both.
+  // A claim that changes its class counts for both.
   const names = [
     spec.volumeAttributesClassName,
     status.currentVolumeAttributesClassName,

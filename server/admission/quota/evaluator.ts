@@ -1,6 +1,6 @@
 /**
- * Evaluator: what an object costs its namespace. As upstream counts: pods, services and claims in ways
- * of their own, everything else one by one.
+ * Evaluator: computes the usage of an object. Counts as upstream does: pods, services and claims have
+ * evaluators of their own, all other objects count as one each.
  *
  *   pod-evaluator.ts   service-evaluator.ts   claim-evaluator.ts   evaluators.ts   all others
  *   scopes.ts          which objects a quota is about
@@ -14,16 +14,16 @@ import type { ScopeTerm } from "./quota-object.js";
 import type { Usage } from "./usage.js";
 
 export interface Evaluator {
-  /** Whether such a write of the resource can raise usage. */
+  /** Whether the operation can raise usage. */
   charges(operation: AdmissionOperation, subresource: string): boolean;
-  /** Whether objects of the resource use what a quota calls by this name. */
+  /** Whether objects of the resource consume the quota resource of this name. */
   uses(name: string): boolean;
-  /** What one object uses. */
+  /** The usage of one object. */
   usage(object: ApiObject, nowMs: number): Usage;
-  /** Whether the object is in the scope; absent = objects of the resource are in none. */
+  /** Whether the object is in the scope; absent = the resource supports no scopes. */
   isInScope?(object: ApiObject, term: ScopeTerm): boolean;
-  /** What is wrong with an object whose quota bounds these names; undefined = nothing. */
+  /** Why a quota on these names refuses the object; undefined = it does not. */
   problem?(object: ApiObject, names: readonly string[]): string | undefined;
-  /** Whether all objects use the same, so that their number is enough. */
+  /** Whether all objects have the same usage, so that counting them suffices. */
   readonly isCount?: true;
 }

@@ -1,4 +1,4 @@
-/** What objects cost: pods, services, claims and all others, by the names that quotas use. */
+/** Usage of pods, services, claims and all other objects, by the names in quotas. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "../../api/meta.js";
@@ -9,7 +9,7 @@ import { isInScopes } from "./scopes.js";
 import { formatUsage } from "./usage.js";
 
 const evaluators = new Evaluators(createNaming(DEFAULT_VENDOR));
-/** What the code under test reads of an object. */
+/** The fields of an object that the code under test reads. */
 const objectOf = (parts: object) => ({ metadata: { name: "x" }, ...parts }) as unknown as ApiObject;
 
 const quotaOf = (spec: QuotaObject["spec"]) => objectOf({ spec }) as QuotaObject;

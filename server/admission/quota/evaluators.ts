@@ -1,4 +1,4 @@
-/** Evaluators: which one counts a resource; those that are counted one by one are counted here. */
+/** Finds the evaluator of a resource, and evaluates resources that count one per object. */
 import type { Naming } from "../../api/naming.js";
 import { claimEvaluator } from "./claim-evaluator.js";
 import type { Evaluator } from "./evaluator.js";
@@ -6,7 +6,7 @@ import { podEvaluator } from "./pod-evaluator.js";
 import { serviceEvaluator } from "./service-evaluator.js";
 import { ONE, type Usage } from "./usage.js";
 
-/** Of what quotas called by names of their own before there were `count/` names. */
+/** Resources that had quota names of their own before `count/` names existed. */
 const OLD_NAMES: ReadonlySet<string> = new Set([
   "configmaps",
   "resourcequotas",
@@ -14,7 +14,7 @@ const OLD_NAMES: ReadonlySet<string> = new Set([
   "secrets",
 ]);
 
-/** Whatever a group and resource is counted as. */
+/** The quota name of any resource. */
 export function countName(group: string, resource: string): string {
   return group === "" ? `count/${resource}` : `count/${resource}.${group}`;
 }
@@ -25,7 +25,7 @@ export class Evaluators {
 
   constructor(naming: Naming) {
     const { groupDomain } = naming;
-    // Nothing of them is stored, or nothing that stays.
+    // Their objects are not stored, or not for long.
     this.#ignored = new Set([
       "/bindings",
       "/componentstatuses",
@@ -51,7 +51,7 @@ export class Evaluators {
     let evaluator = this.#known.get(key);
     if (evaluator === undefined && !this.#ignored.has(key)) {
       evaluator = countEvaluator(group, resource);
-      // As many as there are resources.
+      // Bounded by the number of resources.
       this.#known.set(key, evaluator);
     }
     return evaluator;

@@ -1,6 +1,6 @@
 /**
- * What a pod takes of its namespace: what its containers ask for together or the pod for them all,
- * and the overhead of its runtime. While a resize is under way the larger of old and new counts. Pure.
+ * A pod's resource demand: the requests of its containers or of the pod as a whole, plus the overhead of
+ * its runtime. During a resize the larger of old and new counts. Pure.
  */
 import { compareQuantities, type Quantity } from "../../schema/quantity.js";
 import { type Amounts, type Container, type PodContainers, podAmounts } from "../pod-amounts.js";
@@ -24,7 +24,7 @@ interface PodAffinity {
 }
 
 export interface PodSpec extends PodContainers {
-  /** For all containers together. */
+  /** For the pod as a whole. */
   readonly resources?: Resources | null;
   readonly overhead?: Amounts | null;
   readonly priorityClassName?: string;
@@ -57,7 +57,7 @@ export function podDemand(spec: PodSpec, status: PodStatus, what: What): Usage {
   }
   const overhead = parseUsage(spec.overhead);
   if (what === "limits") {
-    // What is not limited is not limited by its overhead either.
+    // Overhead sets no limit for a resource without one.
     for (const name of overhead.keys()) if (!total.has(name)) overhead.delete(name);
   }
   addTo(total, overhead);
@@ -68,13 +68,13 @@ function isForPods(name: string): boolean {
   return name === "cpu" || name === "memory" || name.startsWith("hugepages-");
 }
 
-/** The containers with what they have, where they report it. */
+/** The containers with their actual resources, where the status reports them. */
 function withActual(spec: PodSpec, status: PodStatus): PodContainers {
   const statuses = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])];
   if (!statuses.some(({ resources, allocatedResources }) => resources || allocatedResources)) {
     return spec;
   }
-  // A resize that the node cannot do is not counted.
+  // A resize that is infeasible on the node does not count.
   const isInfeasible = (status.conditions ?? []).some(
     ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",
   );

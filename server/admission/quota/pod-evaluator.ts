@@ -1,6 +1,6 @@
 /**
- * Pods: how many, and what their containers ask for. A pod that has ended, or whose time to end is
- * over, takes nothing any more but its place in `count/pods`.
+ * Pods: their number and the requests of their containers. A pod that has finished, or whose grace
+ * period is over, counts only in `count/pods`.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
@@ -28,7 +28,7 @@ const NAMES: ReadonlySet<string> = new Set([
   ...COMPUTE.flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
 ]);
 
-/** What every container has to ask for itself where a quota bounds it. No more names, as upstream. */
+/** Resources that every container must request when a quota limits them; the same names as upstream. */
 const REQUIRED: ReadonlySet<string> = new Set(
   ["cpu", "memory"].flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
 );
@@ -63,12 +63,12 @@ export function podEvaluator({ labelDomain }: Naming): Evaluator {
   };
 }
 
-/** Whether nobody is to pay for the pod any more. */
+/** Whether the pod no longer counts as running. */
 export function isOver({ metadata, status }: PodObject, nowMs: number): boolean {
   if (status?.phase === "Failed" || status?.phase === "Succeeded") return true;
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
   if (!deletionTimestamp) return false;
-  // Its node may be lost: that must not keep others from taking its place.
+  // A pod on a lost node must not keep others from taking its place.
   return nowMs > Date.parse(deletionTimestamp) + Number(deletionGracePeriodSeconds) * 1000;
 }
 
@@ -91,7 +91,7 @@ function computeUsage(
   return usage;
 }
 
-/** Asked of each container, unless the pod asks for all of them. */
+/** Checked for each container, unless the pod sets all of them as a whole. */
 function missingAmounts(
   { resources, containers, initContainers }: PodSpec,
   names: readonly string[],

@@ -1,4 +1,4 @@
-/** Scopes of quotas that pods are in or not. Pure. */
+/** Evaluates quota scopes for pods. Pure. */
 import type { ApiObject } from "../../api/meta.js";
 import { amountsOf, type Container } from "../pod-amounts.js";
 import type { PodSpec } from "./pod-demand.js";
@@ -25,12 +25,12 @@ export function isInPodScope(pod: ApiObject, term: ScopeTerm): boolean {
   }
 }
 
-/** Meant to end, not about to. */
+/** Means a bounded run time, not a deletion under way. */
 function isTerminating({ activeDeadlineSeconds }: PodSpec): boolean {
   return (activeDeadlineSeconds ?? -1) >= 0;
 }
 
-/** Nothing asks for cpu or memory. */
+/** Whether nothing requests cpu or memory. */
 function isBestEffort({ resources, containers, initContainers }: PodSpec): boolean {
   const whole: Container = { ...(resources && { resources }) };
   return [whole, ...(containers ?? []), ...(initContainers ?? [])].every((container) =>

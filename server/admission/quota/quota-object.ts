@@ -18,7 +18,7 @@ export interface QuotaObject extends ApiObject {
   status?: { readonly hard?: UsageTexts | null; readonly used?: UsageTexts | null };
 }
 
-/** Whether the parsed object is a quota: what is stored may have been written behind our back. */
+/** Whether the parsed object is a quota; the store may have been changed from outside. */
 export function isQuota(value: unknown): value is QuotaObject {
   if (!isRecord(value) || !isRecord(value.metadata)) return false;
   const { spec = {}, status = {} } = value;

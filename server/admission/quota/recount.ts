@@ -1,6 +1,6 @@
 /**
- * What there is altogether: the usage of a quota, counted anew. Takes the objects of a namespace as
- * they were at one moment and hands the thread back in between.
+ * Recounts the usage of a quota. Reads the objects of a namespace as of one moment, and yields the
+ * thread between chunks.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { Quantity } from "../../schema/quantity.js";
@@ -13,15 +13,15 @@ import { addTo, countOf, parseUsage, type Usage } from "./usage.js";
 /** The objects of one resource in the quota's namespace. */
 export interface Countable {
   readonly evaluator: Evaluator;
-  /** As of the moment at which the recount began, whenever they are read. */
+  /** As of the start of the recount, whenever it is iterated. */
   readonly objects: Iterable<ApiObject>;
   readonly count: number;
 }
 
-/** So many objects are looked at in one turn: about a millisecond. */
+/** Objects per turn; about a millisecond. */
 const OBJECTS_PER_TURN = 50;
 
-/** The names of a quota that somebody counts are counted; of others stays what is known. */
+/** Recounts the quota resources that have an evaluator; the others keep their recorded usage. */
 export async function recount(
   quota: QuotaObject,
   countables: readonly Countable[],
@@ -57,8 +57,8 @@ export async function recount(
 }
 
 /**
- * What the object uses of the quota. One that was written behind our back may be anything under its
- * metadata: then it is left out, as one that cannot be read, and the others count.
+ * The object's usage of the quota. An object changed from outside may have any content below its
+ * metadata; an unreadable one is left out and the others count.
  */
 function usageOf(
   quota: QuotaObject,

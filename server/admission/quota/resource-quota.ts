@@ -1,10 +1,10 @@
 /**
- * ResourceQuota: a namespace holds no more than its quotas allow. What a write uses is added to
- * `status.used` of each quota in the write's own transaction (decision 0017), on the condition that
- * the quota is as it was looked at: so usage holds across replicas, and nothing is counted that was
- * not stored. The control loop lowers it again.
+ * ResourceQuota: keeps the usage of a namespace within its quotas. A write's usage is added to
+ * `status.used` of each quota in the write's own transaction (decision 0017), provided that the quota
+ * has not changed since it was read. So usage is consistent across replicas, and only committed writes
+ * count. The control loop lowers usage again.
  *
- * Quotas are indexed by namespace: a write where there are none costs a look into a map.
+ * Quotas are indexed by namespace: without a quota, a write costs one map lookup.
  */
 import type { Clock } from "../../../storage/base/clock.js";
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
@@ -25,13 +25,13 @@ import { isQuota, type QuotaObject } from "./quota-object.js";
 
 export interface ResourceQuotaOptions {
   readonly view: Pick<RegistryView, "keys" | "partition">;
-  /** Resolves when the view holds all that was acknowledged before. */
+  /** Resolves when the view holds every write acknowledged before the call. */
   fresh(): Promise<void>;
   readonly naming: Naming;
   readonly clock: Pick<Clock, "now">;
 }
 
-/** A quota as the store holds it, as far as is known here. */
+/** A quota in its latest known state in the store. */
 interface KnownQuota extends LookedAt {
   readonly key: string;
   readonly revision: KeyValue["modRevision"];
@@ -45,13 +45,13 @@ export class ResourceQuota implements AdmissionPlugin {
   readonly #evaluators: Evaluators;
   /** By namespace, then by name. */
   readonly #quotas = new Map<string, Map<string, StoredObject>>();
-  /** undefined for what is no quota. */
+  /** undefined if it is not a quota. */
   readonly #parsed = new WeakMap<StoredObject, QuotaObject | undefined>();
-  /** By key: what our own transactions showed before the view does; at most one per quota. */
+  /** Quota states that our own transactions showed before the view, by key; at most one per quota. */
   readonly #ahead = new Map<string, KnownQuota>();
-  /** Namespaces with a quota that is gone from the store, and not yet from the view. */
+  /** Namespaces with a quota that is deleted in the store but still in the view. */
   readonly #behind = new Set<string>();
-  /** To be called when there are quotas, or none any more. */
+  /** Called when the first quota appears or the last one disappears. */
   #changed = () => {};
 
   constructor(options: ResourceQuotaOptions) {
@@ -100,13 +100,13 @@ export class ResourceQuota implements AdmissionPlugin {
     for (const one of charged) attributes.sideWrites?.push(this.#sideWriteOf(one));
   }
 
-  /** In the order of their names, so that all writers meet at the same one first. */
+  /** Ordered by name, so that all writers conflict on the same quota first. */
   #quotasOf(namespace: string): KnownQuota[] {
     const quotas: KnownQuota[] = [];
     for (const [name, stored] of this.#quotas.get(namespace) ?? []) {
       const key = this.#keyOf(namespace, name);
       const ahead = this.#ahead.get(key);
-      // One that cannot be read is left to people: nobody knows what it bounds.
+      // An unreadable quota is ignored, because its limits are unknown.
       const quota = ahead === undefined ? this.#parse(stored) : undefined;
       if (ahead !== undefined) quotas.push(ahead);
       else if (quota !== undefined) quotas.push({ key, revision: stored.revision, quota });
@@ -126,7 +126,7 @@ export class ResourceQuota implements AdmissionPlugin {
   #learn({ key, quota }: KnownQuota, next: QuotaObject, result: CommitResult): void {
     const { name = "", namespace = "" } = quota.metadata;
     const seen = this.#quotas.get(namespace)?.get(name);
-    // The view knows that it is gone; there is nothing to be ahead of.
+    // The view has seen its deletion, so there is no newer state to keep.
     if (seen === undefined) return;
     if (result.succeeded) {
       this.#noteAhead(seen, { key, revision: result.revision, quota: next });
@@ -167,7 +167,7 @@ export class ResourceQuota implements AdmissionPlugin {
   #parse(stored: StoredObject): QuotaObject | undefined {
     if (this.#parsed.has(stored)) return this.#parsed.get(stored);
     const quota = stored.corruption === undefined ? parseQuota(stored.bytes) : undefined;
-    // It is the key's revision, and not part of what is stored.
+    // The resourceVersion is the key's revision and not part of the stored value.
     delete quota?.metadata.resourceVersion;
     this.#parsed.set(stored, quota);
     return quota;
@@ -178,7 +178,7 @@ export class ResourceQuota implements AdmissionPlugin {
   }
 }
 
-/** undefined for what cannot be read. */
+/** undefined if it cannot be read. */
 function parseQuota(value: Buffer): QuotaObject | undefined {
   try {
     const quota: unknown = JSON.parse(value.toString("utf8"));

@@ -1,4 +1,4 @@
-/** Scopes: which objects of a namespace a quota is about. Pure. */
+/** Quota scopes: which objects of a namespace a quota covers. Pure. */
 import type { ApiObject } from "../../api/meta.js";
 import type { Evaluator } from "./evaluator.js";
 import type { QuotaObject, ScopeTerm } from "./quota-object.js";
@@ -14,13 +14,13 @@ export function isInScopes(
   return terms.every((term) => evaluator.isInScope?.(object, term) === true);
 }
 
-/** Whether a quota is about everything, whatever its objects are like. */
+/** Whether a quota is restricted to scopes. */
 export function hasScopes({ spec = {} }: QuotaObject): boolean {
   const terms = spec.scopeSelector?.matchExpressions ?? [];
   return (spec.scopes ?? []).length + terms.length > 0;
 }
 
-/** Whether a name that an object has, or none (""), is what the term asks for. */
+/** Whether an object's name, or "" for none, satisfies the term. */
 export function matchesName({ operator, values }: ScopeTerm, name: string): boolean {
   switch (operator) {
     case "In":

@@ -1,6 +1,6 @@
 /**
- * Services: how many, of them load balancers, and ports of nodes. Ports are counted by what the
- * service is meant to get, as it is counted before they are given out.
+ * Services: their number, load balancers and node ports. Ports count by the spec, because usage is
+ * charged before they are allocated.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { Evaluator } from "./evaluator.js";

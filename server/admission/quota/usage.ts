@@ -1,4 +1,4 @@
-/** Usage: amounts by the names that quotas have for them. Pure, exact arithmetic. */
+/** Usage: amounts by quota resource name. Pure, exact arithmetic. */
 import {
   addQuantities,
   compareQuantities,
@@ -9,20 +9,20 @@ import {
   ZERO_QUANTITY,
 } from "../../schema/quantity.js";
 
-/** Such as `pods` -> 1, `requests.cpu` -> 100m. */
+/** For example `pods` -> 1, `requests.cpu` -> 100m. */
 export type Usage = ReadonlyMap<string, Quantity>;
 
-/** As objects hold it. */
+/** In the form that objects have. */
 export type UsageTexts = Readonly<Record<string, string>>;
 
 export const ONE: Quantity = Object.freeze({ digits: 1n, scale: 0, format: "decimal" });
 
-/** A whole number of things. */
+/** An integral quantity. */
 export function countOf(count: number): Quantity {
   return { digits: BigInt(count), scale: 0, format: "decimal" };
 }
 
-/** What is no amount is left out: the rules of the types refuse it. */
+/** Skips text that is not a quantity; validation of the type refuses it. */
 export function parseUsage(texts: UsageTexts | null | undefined): Map<string, Quantity> {
   const usage = new Map<string, Quantity>();
   for (const [name, text] of Object.entries(texts ?? {})) {
@@ -39,7 +39,7 @@ export function addTo(total: Map<string, Quantity>, usage: Usage): void {
   }
 }
 
-/** By how much `next` is more than `before`; names of which it is not are left out. */
+/** The growth from `before` to `next`; names without growth are left out. */
 export function increase(next: Usage, before: Usage): Map<string, Quantity> {
   const more = new Map<string, Quantity>();
   for (const [name, quantity] of next) {
@@ -58,7 +58,7 @@ export function isSameUsage(left: Usage, right: Usage): boolean {
   return true;
 }
 
-/** Sorted by name, as objects hold it. */
+/** Sorted by name, in the form that objects have. */
 export function formatUsage(usage: Usage): Record<string, string> {
   return Object.fromEntries(
     [...usage.keys()]
@@ -67,7 +67,7 @@ export function formatUsage(usage: Usage): Record<string, string> {
   );
 }
 
-/** For people: "cpu=1,pods=2", of the names that are asked for. */
+/** For messages: "cpu=1,pods=2", limited to the given names. */
 export function describeUsage(usage: Usage, names: readonly string[]): string {
   return [...names]
     .sort()

@@ -1,4 +1,4 @@
-/** The configuration of admission plugins: what is read, and what keeps a server from starting. */
+/** The configuration of admission plugins: valid files, and errors that stop the start. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";

@@ -1,14 +1,14 @@
 /**
- * AdmissionConfiguration: the file of `--admission-control-config-file`, which says for single plugins
- * what flags do not: who this server is to webhooks, and where rules lie that come from files.
- * Read and checked here; nothing that it names is opened.
+ * AdmissionConfiguration: the file of `--admission-control-config-file`. It gives plugins the settings
+ * that have no flags: the server's credentials for webhooks and the folder of rules from files. Parsed and
+ * checked here; the files that it names are not opened.
  */
 import { dirname, isAbsolute, join } from "node:path";
 import type { Naming } from "../../api/naming.js";
 import { type Members, membersOf, optionalText } from "../../client/members.js";
 import { parseYaml } from "../../codec/yaml.js";
 
-/** Plugins that judge by rules of users, and the kind of their configurations. */
+/** Plugins that evaluate users' rules, and the kind of their configurations. */
 const CONFIGURATION_KINDS = {
   MutatingAdmissionPolicy: "MutatingAdmissionPolicyConfiguration",
   MutatingAdmissionWebhook: "WebhookAdmissionConfiguration",
@@ -29,7 +29,7 @@ export interface RulePluginConfiguration {
 
 export type AdmissionConfiguration = ReadonlyMap<RulePlugin, RulePluginConfiguration>;
 
-/** The file is not usable; one line that names it. */
+/** The file is unusable; the message is one line that names it. */
 export class AdmissionConfigurationError extends Error {
   override readonly name = "AdmissionConfigurationError";
 }
@@ -85,7 +85,7 @@ function readPlugins(
   return found;
 }
 
-/** Written in place, or in a file beside this one. */
+/** The configuration is inline or in a separate file. */
 function configurationOf(
   plugin: Members,
   where: string,

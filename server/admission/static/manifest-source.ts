@@ -1,10 +1,10 @@
-/** Rules that come from files rather than from the API, as admission uses them. */
+/** Rules from files instead of the API, as admission uses them. */
 import type { ApiObject } from "../../api/meta.js";
 
 export interface ManifestSource {
-  /** Those of a resource such as "validatingadmissionpolicies", in the order of names; the same list until they change. */
+  /** The objects of a resource such as "validatingadmissionpolicies", ordered by name; the same list until they change. */
   of(resource: string): readonly ApiObject[];
-  /** Told when they are others. */
+  /** The callback is called after a change. */
   subscribe(changed: () => void): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Names of rules that come from files end in a suffix of their own, so that they are never taken for
- * rules of the API: with such files allowed nobody creates the like, without them one is warned.
+ * Rules from files have a reserved name suffix, so that they are never confused with API rules. API
+ * requests for such names are refused if files are allowed, and get a warning otherwise.
  */
 import { invalidValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";

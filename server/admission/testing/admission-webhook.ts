@@ -1,6 +1,6 @@
 /**
- * An admission webhook for tests: a real TLS server that answers reviews as the test says, and the
- * configurations that lead to it.
+ * An admission webhook for tests: a real TLS server with answers from the test, and the configurations
+ * for it.
  */
 import type { JsonObject } from "../../api/meta.js";
 import {
@@ -10,7 +10,7 @@ import {
   type WebhookStub,
 } from "../../client/testing/webhook-stub.js";
 
-/** The request of a review, as webhooks read it. */
+/** The request of a review, as webhooks receive it. */
 export interface SentRequest extends JsonObject {
   readonly uid: string;
   readonly operation: string;
@@ -19,11 +19,11 @@ export interface SentRequest extends JsonObject {
 
 export interface AdmissionHook extends AsyncDisposable {
   readonly stub: WebhookStub;
-  /** What was asked so far. */
+  /** The requests received so far. */
   readonly requests: SentRequest[];
-  /** Makes the response to a request; the uid is filled in. */
+  /** Returns the response to a request; the uid is added. */
   respond: (request: SentRequest, url: string) => JsonObject | StubAnswer;
-  /** clientConfig of a configuration. */
+  /** The clientConfig for a webhook configuration. */
   clientConfig(path?: string): JsonObject;
 }
 

@@ -1,4 +1,4 @@
-/** Webhooks with certificates that are not to be believed: the failure policy decides, for their writes alone. */
+/** Webhooks with untrusted certificates: the failure policy decides, only for matching writes. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Server } from "node:https";
@@ -19,7 +19,7 @@ after(async () => {
 const CONFIGURATIONS = "admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const HOUR_MS = 3_600_000;
 
-/** Allows everything, if anybody believes it. */
+/** Allows every request of clients that trust it. */
 async function openServer(identity: TestIdentity): Promise<Server & AsyncDisposable> {
   const server = createServer(identity, async (request, response) => {
     let text = "";
@@ -109,7 +109,7 @@ for (const { what, identity, why } of CERTIFICATES) {
           return true;
         });
       }
-      // The other webhook was asked, and writes that none of this is about go on.
+      // The other webhook was called, and unrelated writes succeed.
       assert.equal(hook.requests.length, 1);
       await harness.create("secrets", { metadata: { name } });
       await harness.remove(CONFIGURATIONS, name);

@@ -1,4 +1,4 @@
-/** For requests that want to know: names the rules that the index leaves out, which nothing else sees. */
+/** Explains the rules that the index leaves out, for requests that ask for it. */
 import type { ServedResource } from "../../kinds/served-resource.js";
 import type { AdmissionAttributes } from "../admission.js";
 import type { CriteriaIndex } from "../matching/criteria-index.js";

@@ -1,6 +1,6 @@
 /**
- * How asking a webhook fails, in the words of the existing API: the webhook refused, or there was no
- * usable answer, which the failure policy turns into an answer.
+ * Failed webhook calls, with the messages of the existing API: the webhook refused, or gave no usable
+ * answer and the failure policy decides.
  */
 import { internalError, type Status, StatusError } from "../../api/status.js";
 import { describeCertificateError } from "../../client/certificate-errors.js";
@@ -14,20 +14,20 @@ export class CallFailure extends Error {
     super(`failed calling webhook ${JSON.stringify(hook)}: ${reason}`, { cause });
   }
 
-  /** What the client hears when failures are not ignored. */
+  /** The error for the client unless failures are ignored. */
   toStatus(): StatusError {
     return internalError(this.message, this);
   }
 }
 
-/** The lowest code that a refusal may have. */
+/** The lowest status code of a refusal. */
 const CODE_MIN = 400;
-/** What a webhook says is shown, but not without end. */
+/** Longer messages of webhooks are cut. */
 const MESSAGE_CHARS_MAX = 32 * 1024;
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** What a webhook that said no answers the client, as far as it is a Status. */
+/** The refusal for the client, with the valid parts of the webhook's Status. */
 export function refusalOf(hook: string, result: Members | undefined): StatusError {
   const deniedBy = `admission webhook ${JSON.stringify(hook)} denied the request`;
   const { code, message, reason, details, metadata: _metadata } = result ?? {};
@@ -48,7 +48,7 @@ export function refusalOf(hook: string, result: Members | undefined): StatusErro
   return new StatusError(status);
 }
 
-/** Answers other than success, as client libraries put them. */
+/** Messages for error codes, as client libraries word them. */
 const HTTP_ERRORS: Readonly<Record<number, string>> = {
   400: "the server rejected our request for an unknown reason",
   401: "the server has asked for the client to provide credentials",
@@ -73,7 +73,7 @@ export function describeHttpError(code: number, body: Buffer): string {
   return `the server responded with the status code ${code} but did not return more details`;
 }
 
-/** What a connection failed with, by Node's code, in the words that people search for. */
+/** Messages for Node's connection error codes, in the words that people search for. */
 const CONNECTION_ERRORS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connect: connection refused",
   ENOTFOUND: "no such host",

@@ -1,4 +1,4 @@
-/** One webhook of a configuration, as admission uses it: read once, compiled when first needed. */
+/** One webhook of a configuration, as admission uses it: parsed once, compiled on first use. */
 import type { ApiObject } from "../../api/meta.js";
 import type { LabelSelector } from "../../api/validation-selectors.js";
 import type { Maybe } from "../../api/validation-values.js";
@@ -12,7 +12,7 @@ import {
 import type { MatchCriteria } from "../matching/criteria-index.js";
 import type { ResourceRule } from "../matching/resource-rules.js";
 
-/** As configurations are stored, with defaults. */
+/** The stored form, with defaults. */
 interface WrittenHook {
   readonly name: string;
   readonly clientConfig?: Maybe<WebhookClientConfig>;
@@ -33,13 +33,13 @@ export type ReviewVersion = "v1" | "v1beta1";
 export interface Hook {
   readonly configuration: string;
   readonly name: string;
-  /** Tells it apart from all others of its kind of configuration. */
+  /** Unique among the webhooks of its kind of configuration. */
   readonly id: string;
   readonly clientConfig: WebhookClientConfig;
   readonly ignoresFailures: boolean;
   readonly hasNoSideEffects: boolean;
   readonly timeoutMs: number;
-  /** undefined = it names none that there is. */
+  /** undefined = no supported version. */
   readonly reviewVersion: ReviewVersion | undefined;
   readonly isReinvocable: boolean;
   readonly conditions: readonly Condition[];
@@ -49,7 +49,7 @@ export interface Hook {
 const TIMEOUT_SECONDS_DEFAULT = 10;
 const REVIEW_VERSIONS: readonly ReviewVersion[] = ["v1", "v1beta1"];
 
-/** The webhooks of a configuration, in order. @param isStatic it comes from a file */
+/** The webhooks of a configuration, in order. @param isStatic whether it comes from a file */
 export function readHooks(
   configuration: ApiObject,
   environment: CelEnvironment,

@@ -1,6 +1,6 @@
 /**
- * Invocation: whether a webhook is asked about a write, and the asking itself, with all that both
- * kinds of webhooks have in common: dry runs, metrics, warnings, notes for the audit record.
+ * Invocation: decides whether a webhook matches a write and calls it, with everything that both kinds
+ * of webhooks share: dry runs, metrics, warnings and audit annotations.
  */
 import { badRequest, type StatusError } from "../../api/status.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
@@ -11,26 +11,26 @@ import { CallFailure, refusalOf } from "./failures.js";
 import type { Hook } from "./hook.js";
 import type { Answered, WebhookCaller } from "./webhook-caller.js";
 
-/** What a webhook is to be asked about. */
+/** A webhook call to make. */
 export interface Invocation {
   readonly hook: Hook;
-  /** The version that it wants. */
+  /** The version of the objects that the webhook wants. */
   readonly resource: ServedResource;
 }
 
-/** Which plugin asks. */
+/** The calling plugin. */
 export interface Asker {
   readonly plugin: string;
   readonly step: AdmissionStep;
 }
 
-/** One question of it. */
+/** One call by the plugin. */
 export interface Asking extends Asker {
-  /** Which one, for the audit record: "round_0_index_1". */
+  /** The call's position for the audit record: "round_0_index_1". */
   readonly place: string;
 }
 
-/** undefined = it is not about this write. @throws {StatusError} 403, 404 */
+/** undefined = the webhook does not match the write. @throws {StatusError} 403, 404 */
 export function invocationOf(
   hearing: Hearing,
   candidate: Candidate<Hook>,
@@ -72,10 +72,10 @@ function skip(hearing: Hearing, hook: Hook, { plugin }: Asker, why: string): voi
   });
 }
 
-/** How asking ended; undefined = it failed, and the failure is ignored. */
+/** The result of a call; undefined = it failed and the failure is ignored. */
 export type Asked = Answered | undefined;
 
-/** @throws {StatusError} it refused, or there was no answer and the policy is to fail */
+/** @throws {StatusError} if the webhook refused, or failed and the failure policy is Fail */
 export async function askWebhook(
   hearing: Hearing,
   caller: WebhookCaller,

@@ -1,8 +1,7 @@
 /**
- * MutatingAdmissionWebhook: asks webhooks that may change an object, one after the other, each with
- * what the ones before it left. A change is a JSON patch of the object as it was sent; the result is
- * decoded, gets defaults, and goes on in the form that admission works on. What it may be is checked
- * later, with everything else that is to be stored.
+ * MutatingAdmissionWebhook: calls webhooks that may change an object, one after another, each with the
+ * result of those before it. A change is a JSON patch of the sent object; the result is decoded,
+ * defaulted and converted to admission's form. It is validated later with the rest of the object.
  */
 import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -54,7 +53,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
     const index = this.#rules.indexFor(isExempt(this.#context.naming, served));
     explainOthers(this.#context, index, attributes, served, this.name);
     if (!index.hasAny(operation, served, subresource)) return false;
-    // A look ahead that saves waiting where there is nobody to wait for.
+    // Looks ahead, so that a write without matching webhooks stays synchronous.
     const candidates = index.candidates({ attributes, served });
     if (candidates.length === 0) return false;
     const hearing = new Hearing(this.#context, attributes, served, signal);
@@ -115,7 +114,7 @@ class MutatingRun {
         isChanged = true;
         this.#memory.changed();
         this.#rounds.want();
-        // Labels may have changed, and with them who is asked.
+        // Labels may have changed, and with them the matching webhooks.
         this.#candidates = this.#index.candidates(subject);
       }
       if (hook.isReinvocable) this.#memory.asked(hook.id);
@@ -130,7 +129,7 @@ class MutatingRun {
     return object === undefined ? "" : subject.served.codec.encode(object);
   }
 
-  /** @param position among all webhooks, by which the audit record knows it */
+  /** @param position among all webhooks, for the audit record */
   async #ask(invocation: Invocation, position: number): Promise<boolean> {
     const { hook } = invocation;
     const { context, subject } = this.#hearing;
@@ -173,7 +172,7 @@ class MutatingRun {
     return changed;
   }
 
-  /** @returns whether the object is another. @throws {StatusError} 500, {CallFailure} */
+  /** @returns whether the object changed. @throws {StatusError} 500, {CallFailure} */
   #apply({ hook, resource }: Invocation, { sent, answer }: Answered): boolean {
     const { attributes } = this.#hearing.subject;
     if (answer.patch === undefined) return false;
@@ -218,7 +217,7 @@ class MutatingRun {
   }
 }
 
-/** @throws {StatusError} 500: the patch is none, does not fit, or makes no object of the kind */
+/** @throws {StatusError} 500: the patch is invalid, does not apply, or makes no object of the kind */
 function makeObject(
   resource: ServedResource,
   sent: string,

@@ -1,7 +1,7 @@
 /**
- * AdmissionReview: what a webhook is sent, and what of its answer is believed. The request is text put
- * together from the encodings that clients get; the answer is checked as strictly as the existing API
- * checks it, since a wrong one must count as a failure and never as a decision.
+ * AdmissionReview: builds the request for a webhook and checks the answer. The request is text assembled
+ * from the encodings that clients get. The answer is checked as strictly as by the existing API, because
+ * an invalid one must count as a failure and never as a decision.
  */
 
 import { isRecord } from "../../../storage/base/is-record.js";
@@ -15,9 +15,9 @@ import type { ReviewVersion } from "./hook.js";
 
 export interface ReviewAnswer {
   readonly isAllowed: boolean;
-  /** A Status, as far as the webhook gave one. */
+  /** The Status, if the webhook gave one. */
   readonly result: Readonly<Record<string, unknown>> | undefined;
-  /** The text of a JSON patch; undefined = none. */
+  /** The JSON patch as text; undefined = none. */
   readonly patch: string | undefined;
   readonly patchType: string;
   readonly warnings: readonly string[];
@@ -28,7 +28,7 @@ export interface ReviewText {
   readonly uid: string;
   readonly apiVersion: string;
   readonly body: string;
-  /** The object as it was sent, for a patch to work on; undefined = there is none. */
+  /** The object as sent, to which a patch applies; undefined = none. */
   readonly object: string | undefined;
 }
 
@@ -52,7 +52,7 @@ function encoded(object: ApiObject | undefined, { codec }: ServedResource): stri
   return object === undefined ? undefined : codec.encode(object);
 }
 
-/** @throws {Error} saying what is wrong with the answer */
+/** @throws {Error} whose message tells what is wrong with the answer */
 export function readReview(text: string, sent: ReviewText, isMutating: boolean): ReviewAnswer {
   let review: unknown;
   try {
@@ -108,7 +108,7 @@ function checkIdentity(review: Members, response: Members, sent: ReviewText): vo
   }
 }
 
-/** JSON has no bytes: they come as base64. */
+/** JSON has no byte strings, so patches are base64. */
 function patchOf(patch: unknown): string | undefined {
   if (typeof patch !== "string" || patch === "") return undefined;
   return Buffer.from(patch, "base64").toString("utf8");

@@ -1,6 +1,6 @@
 /**
- * ValidatingAdmissionWebhook: asks every webhook that is about a write, all at once, what it thinks of
- * the object as it is to be stored. The first refusal in the order of the configurations is the answer.
+ * ValidatingAdmissionWebhook: calls every webhook that matches a write, all at once, with the object to be
+ * stored. The first refusal in configuration order is the answer.
  */
 import { partitionId } from "../../../storage/objects/keys.js";
 import type {

@@ -1,7 +1,7 @@
 /**
- * WebhookCaller: sends reviews to webhooks, over connections that are kept for each place that the
- * configurations name. One call is one POST with a deadline and a bound on the answer; no redirect is
- * followed, and nothing is tried again, except on a kept connection that broke before it was used.
+ * WebhookCaller: sends reviews to webhooks over kept connections, pooled per endpoint of the
+ * configurations. A call is one POST with a deadline and a bounded answer. It follows no redirects and
+ * retries only if a kept connection broke before use.
  */
 import { randomUUID } from "node:crypto";
 import type { Naming } from "../../api/naming.js";
@@ -22,14 +22,14 @@ export interface WebhookCallerOptions
   readonly naming: Naming;
 }
 
-/** A call's answer, and what was asked. */
+/** A call's answer and its request. */
 export interface Answered {
   readonly sent: ReviewText;
   readonly answer: ReviewAnswer;
 }
 
 const PLACES_MAX = 1_000;
-/** A patch of the largest object that there may be, in base64, and then some. */
+/** Fits a patch of the largest object, in base64, with some room. */
 const RESPONSE_BYTES_MAX = 4 * 1024 * 1024;
 
 export class WebhookCaller {
@@ -93,7 +93,7 @@ export class WebhookCaller {
     }
   }
 
-  /** Closes idle connections; calls under way end by themselves. */
+  /** Closes idle connections; calls under way finish on their own. */
   close(): void {
     this.#places.close();
   }

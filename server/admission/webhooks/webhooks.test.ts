@@ -1,6 +1,6 @@
 /**
- * Admission webhooks in the write path: who is asked, with what, and what becomes of the answer. Real
- * TLS servers, some of them hostile.
+ * Admission webhooks in the write path: calls, requests and the handling of answers. Real TLS servers,
+ * some of them hostile.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -79,7 +79,7 @@ function configMap(changes: JsonObject = {}): JsonObject {
   };
 }
 
-/** A member of a member of what was asked. */
+/** A nested member of a request. */
 function member(request: JsonObject | undefined, outer: string, inner: string): unknown {
   return (request?.[outer] as JsonObject | undefined)?.[inner];
 }
@@ -218,7 +218,7 @@ test("a failing webhook refuses or is passed over, by its failure policy", async
   }
 });
 
-/** A listener of the test's own; gone with the block. */
+/** Opens a listener for the test; closed with the block. */
 async function listening<T extends Server>(server: T): Promise<AsyncDisposable & { url: string }> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -361,7 +361,7 @@ test("patches that are none are the server's error, whatever the failure policy"
     hook.respond = () => response;
     assert.equal((await refusal(harness.create("configmaps", configMap()))).code, 500);
   }
-  // What is no answer at all is left to the policy.
+  // The failure policy handles an invalid answer.
   const unusable: [JsonObject, RegExp][] = [
     [{ allowed: true, patchType: "Merge", patch: "e30=" }, /unsupported patch type "Merge"$/],
     [{ allowed: true, patch: "e30=" }, /returned response.patch but not response.patchType$/],
@@ -411,7 +411,7 @@ test("IfNeeded webhooks see what later ones changed, once, and Never ones do not
     });
   await configure(MUTATING, [named("x", "IfNeeded"), named("y", "Never"), named("z", "IfNeeded")]);
   const { object } = await harness.create("configmaps", configMap());
-  // z changed the object after x was asked; in the second round x changes it again after z was asked.
+  // z changed the object after x was called; in the second round x changes it again after z was called.
   assert.deepEqual(object.data, { a: "1", x: "a.axyz.", y: "ax.", z: "axy.axyz." });
 });
 

@@ -1,14 +1,14 @@
 /**
- * Policies as people write them: what the documentation of admission policies and the libraries of
- * policy engines are about, in words and expressions of our own, each with objects that it lets pass
- * and that it refuses. Everything is about creates; `deny` marks the objects to be refused.
+ * Realistic policies: the subjects of the admission policy documentation and of policy engines'
+ * libraries, in our own words and expressions. Each comes with objects that it allows and refuses. All
+ * writes are creates; `deny` marks the refused objects.
  */
 import type { JsonObject } from "../../../api/meta.js";
 import { createNaming, DEFAULT_VENDOR } from "../../../api/naming.js";
 
 export interface LibraryPolicy {
   readonly name: string;
-  /** "apps/v1/deployments", or the resource alone for v1 of the core. */
+  /** "apps/v1/deployments", or only the resource for core v1. */
   readonly resource: string;
   readonly variables?: Readonly<Record<string, string>>;
   readonly conditions?: Readonly<Record<string, string>>;
