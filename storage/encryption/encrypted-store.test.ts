@@ -1,4 +1,4 @@
-/** An encrypted store keeps the contract of stores, and what it writes is what existing clusters read. */
+/** An encrypted store fulfils the contract, and its values have the format of existing clusters. */
 import assert from "node:assert/strict";
 import { createCipheriv, createDecipheriv, createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -138,7 +138,7 @@ test("aesgcm and aescbc write the bytes of the published layout", () => {
 });
 
 test("secretbox reads what NaCl's secretbox writes", () => {
-  // The example of the NaCl documentation (tests/secretbox.c).
+  // The example in the NaCl documentation (tests/secretbox.c).
   const secret = Buffer.from(
     "1b27556473e985d462cd51197a9a46c76009549eac6474f206c4ee0844f68389",
     "hex",
@@ -196,7 +196,7 @@ test("keys are rotated: the first seals, all open, and what is sealed with anoth
   store.use(rulesOf("aesgcm/new"));
   assert.equal((await read(store, "/r/core/secrets/a")).toString(), "1");
   assert.equal(await store.isStale("/r/core/secrets/none", signal), false);
-  // Taken back: values are written as they are from now on, and those that are not are stale.
+  // Rolled back: values are written unencrypted from now on, and the encrypted ones are stale.
   store.use(rulesOf("identity", "aesgcm/new"));
   assert.equal(await store.isStale("/r/core/secrets/a", signal), true);
   await put(store, "/r/core/secrets/a", "1");

@@ -1,9 +1,10 @@
 /**
- * EncryptedStore: a RevisionedStore whose values are sealed on the way in and opened on the way out,
- * by rules that can be exchanged while it runs. Nobody above knows: view, history, writes and their
- * conflicts see plain values. One that cannot be opened becomes a note why (kv/unreadable.ts).
+ * EncryptedStore: a RevisionedStore that encrypts values on writes and decrypts them on reads, by
+ * rules that can be replaced at run time. Higher layers do not notice: view, history, writes and
+ * conflicts see plain values. A value that cannot be decrypted becomes a note with the reason
+ * (kv/unreadable.ts).
  *
- * Only built when encryption is configured: without it the way has no further step.
+ * Only built when encryption is configured; otherwise there is no extra step.
  */
 import { ConvertingStore, type ValueConversion } from "../kv/converting-store.js";
 import type { RevisionedStore } from "../kv/store.js";
@@ -31,14 +32,14 @@ export class EncryptedStore extends ConvertingStore {
     this.#sealing = sealing;
   }
 
-  /** Other rules from now on. Values that were read already stay as they were read. */
+  /** Replaces the rules. Values that were already read stay as they are. */
   use(rules: EncryptionRules): void {
     this.#sealing.rules = rules;
   }
 
   /**
-   * Whether the value would be stored differently today (another key is the first by now, or it was
-   * not encrypted): then a write that changes nothing is made all the same.
+   * Whether the value would be stored differently today: the first key has changed, or the value
+   * was not encrypted. Such a value is written even if its content does not change.
    */
   async isStale(key: string, signal: AbortSignal): Promise<boolean> {
     const { kv } = await this.#store.get(key, {}, signal);
@@ -47,7 +48,7 @@ export class EncryptedStore extends ConvertingStore {
 }
 
 class Sealing implements ValueConversion {
-  /** In force: replaced as a whole. */
+  /** The rules in force; replaced as a whole. */
   rules: EncryptionRules;
   readonly #options: SealingOptions;
 

@@ -1,6 +1,6 @@
 /**
- * EncryptionRules: which ciphers the values of which partition are sealed with. The first rule that
- * takes a partition counts; its first cipher seals, each of them opens. Immutable.
+ * EncryptionRules: the ciphers for the values of each partition. The first rule that matches a
+ * partition counts; its first cipher encrypts, and each of them decrypts. Immutable.
  */
 import { startsWith, type ValueCipher } from "./value-cipher.js";
 
@@ -16,7 +16,7 @@ export interface EncryptionRule {
   readonly ciphers: readonly ValueCipher[];
 }
 
-/** Told of each value, for metrics: which way, what it begins with, and whether it went well. */
+/** Called for each value, for metrics: direction, prefix and success. */
 export type TransformObserver = (
   direction: "from_storage" | "to_storage",
   prefix: string,
@@ -33,13 +33,13 @@ export class EncryptionRules {
   readonly #rules: readonly EncryptionRule[];
   readonly #identity: EncryptionRule;
 
-  /** `identity` holds for partitions that no rule takes. */
+  /** `identity` applies to partitions that no rule matches. */
   constructor(rules: readonly EncryptionRule[], identity: ValueCipher) {
     this.#rules = rules;
     this.#identity = { patterns: [], ciphers: [identity] };
   }
 
-  /** The ciphers of "apps/deployments", the sealing one first. */
+  /** The ciphers of "apps/deployments", the encrypting one first. */
   ciphersOf(partition: string): readonly ValueCipher[] {
     const slash = partition.indexOf("/");
     const group = partition.slice(0, slash);
@@ -58,7 +58,7 @@ export class EncryptionRules {
     return cipher.prefix.length === 0 ? sealed : Buffer.concat([cipher.prefix, sealed]);
   }
 
-  /** @throws {Error} whose message says why, and quotes nothing of the value */
+  /** @throws {Error} whose message gives the reason and quotes nothing of the value */
   open(partition: string, key: string, value: Buffer, observe?: TransformObserver): OpenedValue {
     const ciphers = this.ciphersOf(partition);
     let problem = "no key that the server has is that of the value";
@@ -70,7 +70,7 @@ export class EncryptionRules {
         observe?.("from_storage", prefix, true);
         return { value: opened, isStale: index > 0 };
       } catch {
-        // Two keys of one name may both be there while one replaces the other.
+        // During a rotation two keys may have the same name.
         problem =
           prefix === ""
             ? "the value is encrypted and no key for it is configured"

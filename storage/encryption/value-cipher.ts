@@ -1,17 +1,20 @@
 /**
- * The ciphers for values in the store, in the formats that existing clusters have on disk: what a
- * value begins with names cipher and key ("k8s:enc:aesgcm:v1:key1:"), then comes what the cipher
- * wrote. Synchronous: objects are small, and the pool of threads costs more than they do.
+ * The ciphers for values in the store, in the formats that existing clusters have on disk. A
+ * value's prefix names cipher and key ("k8s:enc:aesgcm:v1:key1:"); the ciphertext follows.
+ * Synchronous: objects are small, and handing them to the thread pool costs more than encrypting
+ * them.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 
 export interface ValueCipher {
-  /** What its values begin with; empty for values that are stored as they are. */
+  /** The prefix of its values; empty for values that are stored as they are. */
   readonly prefix: Buffer;
   /** Without the prefix. `key` is the key in the store, to which the value may be bound. */
   seal(value: Uint8Array, key: string): Buffer;
-  /** @throws {Error} for a value that it did not seal, with this secret, for this key */
+  /**
+   * @throws {Error} for a value that was not sealed by this cipher, with this secret and this key
+   */
   open(sealed: Buffer, key: string): Buffer;
 }
 
@@ -41,7 +44,7 @@ export function createCipher(name: CipherName, prefix: Buffer, secret: Uint8Arra
   }
 }
 
-/** Stores values as they are, and gives no value that another cipher sealed. */
+/** Stores values as they are, and refuses values that another cipher sealed. */
 export function identityCipher(sealedPrefix: string): ValueCipher {
   const others = Buffer.from(sealedPrefix, "utf8");
   return {
@@ -60,7 +63,9 @@ export function startsWith(value: Buffer, prefix: Buffer): boolean {
   );
 }
 
-/** Confidential only: nobody notices a value that was changed, unless it ends up as no object. */
+/**
+ * Confidentiality only: a modified value is not detected, unless it no longer decodes as an object.
+ */
 function aesCbc(prefix: Buffer, secret: Uint8Array): ValueCipher {
   const algorithm = `aes-${secret.length * 8}-cbc`;
   return {
@@ -78,7 +83,7 @@ function aesCbc(prefix: Buffer, secret: Uint8Array): ValueCipher {
   };
 }
 
-/** Bound to the key: a value that was moved to another object does not open. */
+/** Bound to the key: a value copied to another object does not decrypt. */
 function aesGcm(prefix: Buffer, secret: Uint8Array): ValueCipher {
   const algorithm = `aes-${secret.length * 8}-gcm` as "aes-256-gcm";
   return {
@@ -106,7 +111,7 @@ function aesGcm(prefix: Buffer, secret: Uint8Array): ValueCipher {
   };
 }
 
-/** XSalsa20 and Poly1305 as NaCl puts them together: nonce, tag, text. */
+/** XSalsa20 and Poly1305 in NaCl's layout: nonce, tag, text. */
 function secretbox(prefix: Buffer, secret: Uint8Array): ValueCipher {
   const key = Uint8Array.from(secret);
   return {

@@ -1,6 +1,6 @@
 /**
  * One listener on an AbortSignal for any number of calls that end with it. Requests of an API server
- * share signals; a listener for each call would make adding and removing one as slow as there are
+ * share signals; with a listener per call, adding and removing one takes time in proportion to the
  * calls under way, and Node warns of a leak from the eleventh on.
  */
 
@@ -10,7 +10,7 @@ export interface Abortable {
 }
 
 export class AbortHub {
-  /** Holds only signals with something under way: what is added is removed when it is done. */
+  /** Holds only signals with calls under way: a finished call is removed. */
   readonly #bySignal = new Map<AbortSignal, Set<Abortable>>();
   readonly #onAbort = (event: Event): void => {
     const signal = event.target as AbortSignal;
@@ -39,7 +39,7 @@ export class AbortHub {
     signal.removeEventListener("abort", this.#onAbort);
   }
 
-  /** What `shared` comes to, or the signal's reason when that comes first; `shared` goes on. */
+  /** The result of `shared`, or the signal's reason when that comes first; `shared` goes on. */
   race<T>(signal: AbortSignal, shared: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) reject(signal.reason);

@@ -1,13 +1,13 @@
 /**
- * Progress for etcd versions whose progress notifications cannot be trusted: a write of one tiny key
- * is an event like any other, so a watch that shows it has shown everything before it. Takes any
- * number of requests, makes at most one write at a time and few a second. Run by EtcdStore.
+ * Progress for etcd versions whose progress notifications cannot be trusted. A write of one tiny key
+ * is an event like any other, so a watch that shows it has shown everything before it. Any number of
+ * requests share at most one write at a time and few a second. Run by EtcdStore.
  */
 import type { Clock } from "../base/clock.js";
 import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 
-/** Least time between two writes: as often as a barrier can need one, without flooding etcd's log. */
+/** Minimum interval of writes: as often as a barrier can need one, without flooding etcd's log. */
 const WRITE_INTERVAL_MS_MIN = 10;
 
 export class ClockWriter {
@@ -42,7 +42,7 @@ export class ClockWriter {
     try {
       while (this.#isWanted && !signal.aborted) {
         this.#isWanted = false;
-        // A lost write is a lost progress request: callers repeat those.
+        // A lost write is a lost progress request, which callers repeat.
         await this.#write(signal).catch((error: unknown) => {
           this.#logger.debug({ err: error }, "the clock key was not written");
         });

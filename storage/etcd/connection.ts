@@ -1,12 +1,12 @@
 /**
- * One etcd member: a channel of @grpc/grpc-js with one HTTP/2 connection, calls on it, and beside it, where
- * asked for, a LeanConnection that takes the small ones. Takes and gives encoded messages; knows no etcd
- * message. EndpointPool owns connections and ticks them.
+ * One etcd member: a channel of @grpc/grpc-js with one HTTP/2 connection and its calls, and, if enabled, a
+ * LeanConnection beside it for small calls. Takes and returns encoded messages; knows no etcd message.
+ * EndpointPool owns connections and ticks them.
  *
- * What the library does: framing, flow control, TLS, and pings that notice a member which is paused or
- * cut off and keeps its sockets open. What is left to us: one attempt to connect at a time and only
- * when asked, an end for calls that take too long or whose caller has gone (by shared timer and
- * listener, which cost a call nothing), and to say whether a request that failed was ever sent.
+ * The library provides framing, flow control, TLS, and pings that detect a member which is paused or
+ * cut off and keeps its sockets open. This class adds: one connection attempt at a time and only on
+ * demand; an end for calls that take too long or whose caller has gone (by a shared timer and
+ * listener, which cost a call nothing); and whether a failed request was ever sent.
  */
 import {
   Channel,
@@ -33,14 +33,14 @@ import type { LeanConnection } from "./lean-connection.js";
 import { encodeEmpty } from "./messages.js";
 import type { EtcdTls } from "./tls.js";
 
-/** When a member that says nothing is given up. */
+/** When a silent member is given up. */
 export interface EtcdKeepalive {
   /**
-   * Time between pings while anything is awaited. etcd drops clients that ping more often than its
+   * Interval of pings while a response is awaited. etcd drops clients that ping more often than its
    * --grpc-keepalive-min-time (5 s by default).
    */
   readonly intervalMs: number;
-  /** How long a ping may be without an answer. */
+  /** How long a ping may stay unanswered. */
   readonly timeoutMs: number;
 }
 
@@ -48,11 +48,11 @@ export interface EtcdConnectionOptions {
   readonly url: string;
   readonly credentials: ChannelCredentials;
   readonly keepalive: EtcdKeepalive;
-  /** How long connecting may take, up to the first answer. */
+  /** How long connecting may take, including the first response. */
   readonly dialTimeoutMs: number;
-  /** Shared with all that listens to the same signals. */
+  /** Shared with all other listeners on the same signals. */
   readonly aborts: AbortHub;
-  /** Small calls go over a connection of our own; else all calls are grpc-js's. */
+  /** Enables our own connection for small calls; otherwise all calls use grpc-js. */
   readonly lean?: { readonly tls: EtcdTls | undefined; readonly logger: Logger };
 }
 
@@ -61,9 +61,9 @@ export interface UnaryRequest {
   /** "/etcdserverpb.KV/Range" */
   readonly path: string;
   readonly message: Buffer;
-  /** Whether the answer may be long, as that of a list: not for the lean connection. */
+  /** Whether the answer may be long, such as a list: then the lean connection is not used. */
   readonly isLong?: boolean;
-  /** W3C Trace Context of the call; undefined = it is part of no trace. */
+  /** The call's W3C Trace Context; undefined = it is not traced. */
   readonly traceparent?: string | undefined;
 }
 
@@ -71,17 +71,17 @@ export interface UnaryRequest {
 export const TICK_MS = 500;
 /**
  * How long a unary call may take in all, whatever its signal says: 10 s, above etcd's own 7 s. Counted in
- * ticks, so that a process that was itself stopped for a while does not blame its peers.
+ * ticks, so that a process that was itself stopped does not blame its peers.
  */
 const CALL_TICKS_MAX = 20;
 
-/** A member that grpc-js speaks to and that we could not reach is tried again after 10 s. */
+/** With grpc-js, an unreachable member is tried again after 10 s. */
 const REDIAL_TICKS = 20;
 
 /** How much a peer may send ahead of our reading. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
 
-/** The largest answer taken: a range over everything that a very large etcd holds. */
+/** The largest answer accepted: a range over everything in a very large etcd. */
 const MESSAGE_BYTES_MAX = 512 * 1024 * 1024;
 
 const HTTP_PORT = 80;
@@ -110,7 +110,7 @@ export class EtcdConnection {
     return this.#options.url;
   }
 
-  /** Grows with each new connection: what was learnt about the member may hold no longer. */
+  /** Increases with each new connection: facts learnt about the member may be outdated. */
   get generation(): number {
     return this.#generation;
   }
@@ -119,7 +119,7 @@ export class EtcdConnection {
     return this.#isReady;
   }
 
-  /** Connects if need be. Callers share one attempt. @throws {RpcError} not sent */
+  /** Connects if necessary. Callers share one attempt. @throws {RpcError} not sent */
   open(): Promise<void> {
     if (this.#isReady) return Promise.resolve();
     this.#opening ??= this.#connect().finally(() => {
@@ -130,7 +130,8 @@ export class EtcdConnection {
 
   /**
    * The connection must be ready.
-   * @param ticksUsed how much of its time the call has had, on other members or before the connection
+   * @param ticksUsed how much of its time the call has already spent, on other members or on
+   * connecting
    * @throws {RpcError} @throws the signal's reason
    */
   unary(
@@ -186,7 +187,7 @@ export class EtcdConnection {
     void this.#dialLean();
   }
 
-  /** Every call under way fails. */
+  /** Fails every call under way. */
   close(): void {
     this.#closed.abort();
     this.#forget();
@@ -198,8 +199,8 @@ export class EtcdConnection {
 
   async #connect(): Promise<void> {
     if (this.#closed.signal.aborted) throw notConnected(this.url);
-    // A channel that lost its connection makes a new one; one that failed would wait ever longer
-    // before its next attempt, so it is replaced.
+    // A channel that lost its connection makes a new one. One that failed to connect would back off
+    // ever longer, so it is replaced.
     const channel = this.#channel ?? this.#newChannel();
     this.#channel = channel;
     const [failure] = await Promise.all([this.#greet(channel), this.#dialLean()]);
@@ -215,8 +216,9 @@ export class EtcdConnection {
   }
 
   /**
-   * Never rejects: without it grpc-js has all calls, and says what is wrong. When a lean connection is
-   * lost the member is greeted again before its next call, as grpc-js may not have noticed yet.
+   * Never rejects: without a lean connection grpc-js takes all calls and reports errors. When a lean
+   * connection is lost, the member is greeted again before its next call, as grpc-js may not have
+   * noticed yet.
    */
   async #dialLean(): Promise<void> {
     const { lean, keepalive, dialTimeoutMs: timeoutMs } = this.#options;
@@ -243,9 +245,9 @@ export class EtcdConnection {
   }
 
   /**
-   * Connects and waits for an answer of the health service, whatever it is: it proves that the peer
-   * runs, where a TCP connection only proves that its kernel does.
-   * @returns why it cannot be spoken to
+   * Connects and waits for any answer of the health service: it proves that the peer's process
+   * runs, while a TCP connection only proves that its kernel does.
+   * @returns the reason when the member is unusable
    */
   #greet(channel: Channel): Promise<unknown> {
     return new Promise((resolve) => {
@@ -288,13 +290,13 @@ export class EtcdConnection {
     return { channel: this.#channel, path, metadata: traced };
   }
 
-  /** Made once for each token: grpc-js copies it for every call, and that is enough copying. */
+  /** Made once per token: grpc-js already copies it for every call. */
   #metadataFor(token: string | undefined): Metadata {
     if (this.#metadata !== undefined && this.#metadata.token === token) {
       return this.#metadata.metadata;
     }
     const metadata = new Metadata();
-    // A member that is cut off from its cluster refuses at once instead of letting us wait.
+    // A member that is cut off from its cluster then refuses at once instead of letting us wait.
     metadata.set("hasleader", "true");
     if (token !== undefined) metadata.set("token", token);
     this.#metadata = { token, metadata };
@@ -302,17 +304,17 @@ export class EtcdConnection {
   }
 }
 
-/** What is the same for all. The reasons are grpc-js's defaults, which are made for the open network. */
+/** Options for all channels, with reasons; the defaults of grpc-js are made for the open network. */
 const CHANNEL_OPTIONS: ChannelOptions = {
-  // Repeating is EndpointPool's, which knows what may be repeated. Without a buffer for it a message
-  // is not kept either, which is cheaper.
+  // EndpointPool retries, as it knows which calls may be repeated. Without a retry buffer grpc-js
+  // does not keep the message either, which is cheaper.
   "grpc.enable_retries": 0,
   "grpc.per_rpc_retry_buffer_size": 0,
   "grpc.enable_channelz": 0,
   "grpc.service_config_disable_resolution": 1,
-  // The HTTP proxy of the environment is for the outside world; etcd is next door.
+  // The environment's HTTP proxy is for the outside world; etcd is local.
   "grpc.enable_http_proxy": 0,
-  // Calls and watches have connections of their own, and so has each store of a process.
+  // Calls and watches have separate connections, and so has each store of a process.
   "grpc.use_local_subchannel_pool": 1,
   "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
   "grpc-node.flow_control_window": WINDOW_BYTES,

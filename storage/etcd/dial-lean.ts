@@ -1,6 +1,6 @@
 /**
- * Opens a LeanConnection: TCP, or TLS with h2 agreed on by ALPN, as grpc-js does it for the same member.
- * Run by EtcdConnection; fails where grpc-js will say better why.
+ * Opens a LeanConnection: TCP, or TLS with h2 negotiated by ALPN, as grpc-js does for the same member.
+ * Run by EtcdConnection; when it fails, grpc-js reports the reason better.
  */
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -16,7 +16,7 @@ export interface DialOptions
   readonly signal: AbortSignal;
 }
 
-/** @throws {Error} nobody there, no HTTP/2 there, or no word within the time */
+/** @throws {Error} no server, no HTTP/2, or no answer within the time */
 export function dialLean(options: DialOptions): Promise<LeanConnection> {
   return new Promise((resolve, reject) => {
     const { protocol, hostname, host, port } = new URL(options.url);
@@ -70,7 +70,7 @@ export function dialLean(options: DialOptions): Promise<LeanConnection> {
 }
 
 function tlsOptions(address: { readonly host: string; readonly port: number }, tls: EtcdTls = {}) {
-  // A name for the certificate to be chosen by; an address is none.
+  // The server name for choosing a certificate; an IP address is not one.
   const name = isIP(address.host) === 0 ? { servername: address.host } : {};
   return { ...address, ...name, ...tls, ALPNProtocols: ["h2"] };
 }

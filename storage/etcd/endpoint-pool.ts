@@ -1,7 +1,7 @@
 /**
- * The members of an etcd cluster as one thing to call: keeps a connection to the member that
- * answered last, goes to the next one when it fails, and knows what may be sent again. A read may
- * always be; a write only when the first one certainly did nothing.
+ * The members of an etcd cluster behind one call interface. It keeps a connection to the member
+ * that answered last, moves to the next one when it fails, and decides what may be retried: a read
+ * always, a write only when the first attempt certainly did nothing.
  */
 import type { Clock } from "../base/clock.js";
 import type { Lifecycle } from "../base/lifecycle.js";
@@ -20,23 +20,24 @@ import type { GrpcStream, StreamHandlers } from "./grpc-calls.js";
 import { type IdentityOptions, identify, type MemberIdentity } from "./member-identity.js";
 import type { EtcdTls } from "./tls.js";
 
-/** Gives the token that calls carry; undefined where etcd asks for none. */
+/** Provides the token for calls; undefined if etcd requires none. */
 export interface TokenSource {
   token(signal: AbortSignal): Promise<string | undefined> | undefined;
   /** The token was refused: the next call of `token` gets a new one. */
   invalidate(): void;
 }
 
-/** How often a call goes through all endpoints before it fails: about 1 s where they refuse. */
+/** How often a call tries all endpoints before it fails: about 1 s when they refuse. */
 const ROUNDS_MAX = 4;
 
 /**
- * No attempt begins later than 7 s after the call: with the last dial of 3 s it ends in 10 s, however many
- * members keep silent. Counted in ticks, so that time in which this process was stopped does not count.
+ * No attempt begins later than 7 s after the call, so with the last dial of 3 s it ends within 10 s,
+ * however many members are silent. Counted in ticks, so that time in which this process was stopped does
+ * not count.
  */
 const ATTEMPT_TICKS_MAX = 14;
 
-/** A member that let a caller wait for 2 s, until its time was over, is left for another one. */
+/** A member whose silence made a caller wait 2 s, until its deadline, is left for another one. */
 const SILENT_TICKS = 4;
 
 /** The wait after the first round without success; doubles with each further one. */
@@ -47,9 +48,9 @@ export interface EndpointPoolOptions {
   readonly tls: EtcdTls | undefined;
   readonly dialTimeoutMs: number;
   readonly keepalive: EtcdKeepalive;
-  /** As IdentityOptions. */
+  /** See IdentityOptions. */
   readonly probe: UnaryRequest;
-  /** Whether small calls go over connections of our own. */
+  /** Whether small calls use connections of our own. */
   readonly isLean: boolean;
   readonly tokens: TokenSource;
   readonly aborts: AbortHub;
@@ -58,7 +59,7 @@ export interface EndpointPoolOptions {
   readonly logger: Logger;
 }
 
-/** What a member says of itself, or why it does not. */
+/** A member's identity, or why it gave none. */
 export interface MemberAnswer {
   readonly url: string;
   readonly identity?: MemberIdentity;
@@ -99,7 +100,7 @@ export class EndpointPool {
     this.#clock = options.clock;
     this.#lifecycle = options.lifecycle;
     this.#logger = options.logger;
-    // Replicas that start with the same list of endpoints spread over them.
+    // Spreads replicas that start with the same list of endpoints over them.
     this.#preferred = Math.floor(Math.random() * this.#connections.length);
     options.lifecycle.spawn("etcd deadlines", (signal) => this.#tick(signal));
   }
@@ -112,14 +113,14 @@ export class EndpointPool {
       const connection = this.#current();
       const askedAtTick = this.#ticks;
       try {
-        // Dials and log-ins are shared: each caller leaves them when its own time is over.
+        // Dials and log-ins are shared: each caller stops waiting when its own time is over.
         if (!connection.isReady) await this.#aborts.race(signal, connection.open());
         this.#throwIfOver(signal);
         const pending = this.#tokens.token(signal);
         const token = pending === undefined ? undefined : await this.#aborts.race(signal, pending);
         return await connection.unary(request, token, signal, this.#ticks - startTick);
       } catch (error) {
-        // Whoever comes next shall not wait for the same member until its keepalive notices.
+        // The next caller should not wait for the same member until its keepalive notices.
         const isSilent = signal.aborted && this.#ticks - askedAtTick >= SILENT_TICKS;
         if (isSilent) this.#leave(connection, error);
         this.#throwIfOver(signal, isWrite ? error : undefined);
@@ -134,8 +135,8 @@ export class EndpointPool {
   }
 
   /**
-   * Starts a streaming call on one member, without trying others: the caller's loop does, as it must
-   * also when the stream ends later. @throws {RpcError} @throws {StorageError}
+   * Starts a streaming call on one member without trying others: the caller retries anyway, as it
+   * must when the stream ends later. @throws {RpcError} @throws {StorageError}
    */
   async openStream(
     path: string,
@@ -164,7 +165,7 @@ export class EndpointPool {
     }
   }
 
-  /** Takes another member for what follows, unless that has happened already. */
+  /** Switches to another member for later calls, unless that has already happened. */
   leave(url: string, error: RpcError): void {
     const connection = this.#current();
     if (connection.url === url) this.#leave(connection, error);
@@ -187,12 +188,12 @@ export class EndpointPool {
     return answers;
   }
 
-  /** The token was refused on a stream; calls notice by themselves. */
+  /** The token was refused on a stream; unary calls notice by themselves. */
   invalidateToken(): void {
     this.#tokens.invalidate();
   }
 
-  /** Ends all connections; every pending call fails. */
+  /** Closes all connections; every pending call fails. */
   close(): void {
     for (const connection of this.#connections) connection.close();
   }
@@ -203,7 +204,7 @@ export class EndpointPool {
     return connection;
   }
 
-  /** Asked once for each connection to a member. */
+  /** Determined once for each connection to a member. */
   async #identityOf(connection: EtcdConnection, signal: AbortSignal): Promise<MemberIdentity> {
     const known = this.#identities.get(connection);
     if (known?.generation === connection.generation) return known.identity;
@@ -237,7 +238,7 @@ export class EndpointPool {
     await this.#aborts.race(signal, waited).catch(() => this.#throwIfOver(signal));
   }
 
-  /** @param error of a write that may have been done before we closed */
+  /** @param error of a write that may have been applied before we closed */
   #throwIfOver(signal: AbortSignal, error?: unknown): void {
     signal.throwIfAborted();
     if (!this.#lifecycle.signal.aborted) return;
@@ -254,7 +255,7 @@ export class EndpointPool {
   }
 }
 
-/** A stream that ended without anybody asking for it. */
+/** A stream that ended although nobody closed it. */
 export function unexpectedEnd(): RpcError {
   return new RpcError(GRPC_STATUS.unavailable, "the stream ended", { isSent: true });
 }

@@ -1,11 +1,11 @@
 /**
- * What can go wrong with a gRPC call to etcd, and what that means to users of the store. etcd tells
- * most of its reasons apart only by text; the texts are spelled here and nowhere else (they are
- * etcd's api/v3rpc/rpctypes/error.go, and are the same from 3.4 on).
+ * The errors of gRPC calls to etcd, and their meaning for users of the store. etcd distinguishes
+ * most reasons by text only; the texts are spelled here and nowhere else (they come from etcd's
+ * api/v3rpc/rpctypes/error.go, and are the same from 3.4 on).
  */
 import { StorageError, type StorageErrorCode } from "../kv/errors.js";
 
-/** gRPC status codes that we tell apart. */
+/** The gRPC status codes that we distinguish. */
 export const GRPC_STATUS = {
   ok: 0,
   cancelled: 1,
@@ -19,7 +19,7 @@ export const GRPC_STATUS = {
   unauthenticated: 16,
 } as const;
 
-/** A call that did not succeed, as gRPC says it. Never leaves storage/etcd. */
+/** A failed call with its gRPC status. Never leaves storage/etcd. */
 export class RpcError extends Error {
   override readonly name = "RpcError";
   readonly status: number;
@@ -32,17 +32,17 @@ export class RpcError extends Error {
     this.isSent = options.isSent;
   }
 
-  /** Whether another endpoint, or the same one a little later, may well answer. */
+  /** Whether another endpoint, or the same one a little later, is likely to answer. */
   get isTransient(): boolean {
     return TRANSIENT.has(this.status) && !(reasonOf(this)?.isFinal ?? false);
   }
 
-  /** Whether etcd has certainly not done what was asked. */
+  /** Whether etcd has certainly not executed the request. */
   get isHarmless(): boolean {
     return !this.isSent || (reasonOf(this)?.isHarmless ?? !TRANSIENT.has(this.status));
   }
 
-  /** Whether the token that we sent has expired; a new one helps. */
+  /** Whether the token has expired, so that a new one helps. */
   get needsNewToken(): boolean {
     return /invalid auth token|auth store is old|auth revision/.test(this.message);
   }
@@ -61,13 +61,13 @@ const TRANSIENT: ReadonlySet<number> = new Set([
 interface Reason {
   readonly text: string;
   readonly code: StorageErrorCode;
-  /** Whether asking again is useless. */
+  /** Whether retrying is useless. */
   readonly isFinal: boolean;
   /** Whether nothing was written. */
   readonly isHarmless: boolean;
 }
 
-/** A refusal after which nothing has happened and asking again gives the same answer. */
+/** A refusal that changed nothing and that a retry would meet again. */
 function refusal(text: string, code: StorageErrorCode): Reason {
   return { text, code, isFinal: true, isHarmless: true };
 }
@@ -76,17 +76,18 @@ const REASONS: readonly Reason[] = [
   refusal("required revision has been compacted", "Compacted"),
   refusal("required revision is a future revision", "FutureRevision"),
   refusal("request is too large", "TooLarge"),
-  // Said by grpc-js of an answer beyond our limit. etcd says the other of a request beyond its own.
+  // The first is grpc-js's text for an answer beyond our limit, the other etcd's for a request
+  // beyond its own.
   { text: "Received message larger than max", code: "Refused", isFinal: true, isHarmless: false },
   refusal("received message larger than max", "TooLarge"),
   refusal("too many operations in txn request", "TooLarge"),
-  // Until an operator makes room: later is better, and nothing is wrong with the request.
+  // Lasts until an operator makes room: retry later; nothing is wrong with the request.
   refusal("database space exceeded", "Unavailable"),
   refusal("corrupt cluster", "Refused"),
-  // The lease ended between our asking for it and the write: a new attempt gets a new one.
+  // The lease ended between our request for it and the write: a retry gets a new one.
   refusal("requested lease not found", "Unavailable"),
   { text: "too many requests", code: "Unavailable", isFinal: false, isHarmless: true },
-  // Said on arrival, because every request asks for a leader ("hasleader").
+  // Returned on arrival, because every request requires a leader ("hasleader").
   { text: "etcdserver: no leader", code: "Unavailable", isFinal: false, isHarmless: true },
 ];
 
@@ -94,7 +95,9 @@ function reasonOf(error: RpcError): Reason | undefined {
   return REASONS.find((reason) => error.message.includes(reason.text));
 }
 
-/** What a failed call means to users of the store. @param isWrite whether it could change anything */
+/**
+ * Translates a failed call for users of the store. @param isWrite whether it could change anything
+ */
 export function toStorageError(error: unknown, isWrite: boolean): StorageError {
   if (error instanceof StorageError) return error;
   if (!(error instanceof RpcError)) {
@@ -110,7 +113,7 @@ export function toStorageError(error: unknown, isWrite: boolean): StorageError {
   });
 }
 
-/** The error of a call of etcd3, whose messages are "<status> <NAME>: <details>". */
+/** Translates an error of etcd3, whose messages are "<status> <NAME>: <details>". */
 export function fromEtcd3Error(error: unknown): RpcError {
   const text = error instanceof Error ? error.message : String(error);
   const [, status, details] = /(\d+) [A-Z_]+: (.*)/s.exec(text) ?? [];

@@ -1,7 +1,7 @@
 /**
  * EtcdStore fulfils the contract of RevisionedStore on real etcd processes: on every release that the
- * package sources offer, of which 3.4 is the one where progress comes by the clock key, and over both
- * transports. A disconnect is the death of etcd and its restart.
+ * package sources offer, and over both transports. On 3.4 progress comes by the clock key. A
+ * disconnect is the death of etcd and its restart.
  */
 import { after, before, describe } from "node:test";
 import { type EtcdProcess, etcdReleases, startEtcd } from "../../e2e/tools/etcd.js";
@@ -12,7 +12,7 @@ import { openEtcdStore } from "./etcd-store.js";
 
 const releases = await etcdReleases();
 
-// At once, as most of the time goes by with waiting for leases to end.
+// Concurrent, as most of the time is spent waiting for leases to end.
 describe("EtcdStore and the contract", { concurrency: 3 }, () => {
   for (const { binary, title: release, skip } of releases) {
     for (const transport of ["lean", "grpc"] as const) {

@@ -1,6 +1,6 @@
 /**
- * How long a caller of EtcdStore waits at most. The members here accept connections and say nothing, or
- * nothing more, as paused ones do, so no etcd is needed.
+ * How long a caller of EtcdStore waits at most. The members here accept connections and then fall
+ * silent, as paused ones do, so no etcd is needed.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -54,10 +54,10 @@ async function startMuteMember(): Promise<MuteMember> {
   };
 }
 
-/** An answer to any range, of which only the revision is looked at: 7. */
+/** The answer to any range, of which only the revision is read: 7. */
 const RANGE_ANSWER = Buffer.from([0x0a, 2, 0x18, 7]);
 
-/** Answers the greeting; what becomes of ranges is told by the caller. */
+/** Answers the greeting; the caller decides about ranges. */
 async function startMember(onRange: (answer: () => void, headers: IncomingHttpHeaders) => void) {
   const server = await startGrpcServer((stream, headers) => {
     const answerRange = () => answer(stream, [RANGE_ANSWER]);
@@ -115,7 +115,7 @@ for (const transport of ["lean", "grpc"] as const) {
     await settle();
     assert.equal(
       members.reduce((sum, { dials }) => sum + dials, 0),
-      // Each transport its own; the members after the first are not even asked.
+      // Each transport dials once; the members after the first are not tried.
       transport === "lean" ? 2 : 1,
     );
   });
@@ -147,7 +147,7 @@ test("a member whose answer somebody waited for in vain is left for another one"
   const firstRange = new Promise<void>((resolve) => {
     asked = resolve;
   });
-  // Whoever is asked first is silent from then on; the keepalive would take seconds to notice.
+  // The first member asked is silent from then on; the keepalive would take seconds to notice.
   let silent: number | undefined;
   const onRange = (member: number) => (answer: () => void) => {
     silent ??= member;
@@ -206,7 +206,7 @@ test("a watch whose member is asked for progress and says nothing more goes on w
   const first = untilOpened();
   const running = watch.run();
   await first;
-  // "created" answers each question here; from now on nobody does.
+  // "created" answers each question so far; from now on nobody answers.
   const handlers = streams[0] as StreamHandlers;
   handlers.onMessage = () => {};
   const second = untilOpened();

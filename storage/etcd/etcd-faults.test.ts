@@ -1,6 +1,6 @@
 /**
- * EtcdStore when etcd or the network fails: what is tried again, what is not, and what callers learn. Over
- * both transports, as a caller must not be able to tell which one it was.
+ * EtcdStore when etcd or the network fails: which calls are retried, which are not, and what errors
+ * callers get. Over both transports, as callers must not see a difference.
  */
 import assert from "node:assert/strict";
 import { cp, mkdtemp, rename, rm } from "node:fs/promises";
@@ -23,10 +23,10 @@ import { type EtcdStore, type EtcdStoreOptions, openEtcdStore } from "./etcd-sto
 
 const PREFIX = "/faults";
 
-/** Seconds of silence less than by default; etcd must be told that we may ask so often. */
+/** Shorter timeouts than the defaults; etcd must be configured to allow such frequent pings. */
 const IMPATIENT = { dialTimeoutMs: 500, keepalive: { intervalMs: 250, timeoutMs: 500 } };
 const PATIENT_ETCD = ["--grpc-keepalive-min-time=100ms"];
-/** A cluster that notices sooner than by default that its leader is gone. */
+/** A cluster that detects the loss of its leader faster than by default. */
 const QUICK_CLUSTER = [...PATIENT_ETCD, "--heartbeat-interval=50", "--election-timeout=500"];
 
 function openStore(endpoints: readonly string[], options: Partial<EtcdStoreOptions>) {
@@ -36,7 +36,7 @@ function openStore(endpoints: readonly string[], options: Partial<EtcdStoreOptio
   );
 }
 
-/** A signal longer than any wait of these tests. */
+/** A signal that lasts longer than any wait of these tests. */
 function soon(): AbortSignal {
   return AbortSignal.timeout(60_000);
 }
@@ -62,7 +62,7 @@ async function until(iterator: AsyncIterator<WatchBatch>, revision: Revision) {
   }
 }
 
-/** Until it works: after a fault each caller decides by itself to ask again. */
+/** Retries until it succeeds: after a fault each caller decides by itself to ask again. */
 async function retried<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -96,11 +96,11 @@ for (const transport of ["lean", "grpc"] as const) {
       proxy.loseAnswers();
       const commit = put(store, "lost-answer", "2");
       const failed = assert.rejects(commit, { code: "Unavailable", outcomeUnknown: true });
-      // Not at the first answer that is lost: that may be the connection's own talk.
+      // Not at the first lost answer: that may be the connection's own traffic.
       await until(watch[Symbol.asyncIterator](), toRevision(first.revision + 1));
       proxy.cut();
       await failed;
-      // It did happen, and once only: two revisions of the key in all.
+      // The write happened exactly once: two revisions of the key in all.
       assert.equal(await textOf(store, "lost-answer"), "2");
       const { kv } = await store.get(`${PREFIX}/lost-answer`, {}, soon());
       assert.equal(kv?.modRevision, first.revision + 1);
@@ -127,7 +127,7 @@ for (const transport of ["lean", "grpc"] as const) {
       await retried(async () => {
         const failure = await put(store, "unsent", "1").catch((error: unknown) => error);
         assert.ok(failure instanceof StorageError && failure.code === "Unavailable");
-        // The connection's end may have crossed the first commit on its way.
+        // The first commit may have been under way when the connection ended.
         if (failure.outcomeUnknown) throw failure;
       });
       proxy.refuse(false);
@@ -160,7 +160,8 @@ for (const transport of ["lean", "grpc"] as const) {
       try {
         const startedAt = performance.now();
         await assert.rejects(put(store, "paused", "3"), { code: "Unavailable" });
-        // Silence, and then the attempts to connect again: far below the deadline of a call.
+        // The keepalive's silence and the attempts to reconnect take far less than a call's
+        // deadline.
         assert.ok(performance.now() - startedAt < 5_000);
       } finally {
         etcd.resume();
@@ -254,9 +255,9 @@ for (const transport of ["lean", "grpc"] as const) {
       for (const [index, member] of cluster.members.entries()) {
         await member.kill();
         // Answered as soon as there is a leader again. A write that comes before it waits for 6 s in
-        // etcd, and then fails: that is for the test with lost answers.
+        // etcd and then fails; the test with lost answers covers that.
         await retried(() => store.currentRevision(soon()));
-        // A killed leader takes its answers with it; and of unknown outcome is not written twice.
+        // A killed leader loses its answers; a write of unknown outcome is not repeated.
         const name = `member-${index}`;
         const { revision } = await retried(() => putOnce(store, name));
         written.push(`${PREFIX}/${name}`);
@@ -276,7 +277,7 @@ for (const transport of ["lean", "grpc"] as const) {
       await using store = await open([alone.endpoint], IMPATIENT);
       await putOnce(store, "quorum");
       await Promise.all([second.kill(), third.kill()]);
-      // A read that came before the member noticed waits for 6 s in etcd; another need not.
+      // A read that arrives before the member notices waits 6 s in etcd; the next need not.
       let failure: unknown;
       while (!(failure instanceof StorageError)) {
         const refused = store.currentRevision(AbortSignal.timeout(2_000));
@@ -302,7 +303,7 @@ for (const transport of ["lean", "grpc"] as const) {
   });
 }
 
-/** Three members that are killed in the end: asked to stop, the last ones wait for the others. */
+/** Three members that are killed at the end: on a normal stop the last ones wait for the others. */
 async function startThree(): Promise<EtcdCluster> {
   const cluster = await startEtcdCluster(3, { args: QUICK_CLUSTER });
   const stop = async () => {

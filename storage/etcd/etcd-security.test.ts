@@ -1,5 +1,6 @@
 /**
- * EtcdStore on an etcd that wants TLS with client certificates, and on one that wants a log-in.
+ * EtcdStore on an etcd that requires TLS with client certificates, and on one that requires a
+ * log-in.
  */
 import "reflect-metadata";
 import assert from "node:assert/strict";
@@ -22,7 +23,7 @@ import { StorageError } from "../kv/errors.js";
 import type { Revision } from "../kv/store.js";
 import { type EtcdStore, type EtcdStoreOptions, openEtcdStore } from "./etcd-store.js";
 
-/** Passwords are hashed for a test, not for a thief. */
+/** A low cost is enough for tests. */
 const QUICK_LOG_IN = ["--bcrypt-cost=4"];
 
 function openStore(endpoint: string, options: Partial<EtcdStoreOptions>) {
@@ -35,7 +36,7 @@ function soon(): AbortSignal {
 }
 
 /**
- * Writes, reads, watches and leases: every way in which the store talks to etcd but for compaction.
+ * Writes, reads, watches and leases: every call of the store except compaction.
  * @returns the last revision
  */
 async function exercise(store: EtcdStore): Promise<Revision> {
@@ -111,7 +112,7 @@ for (const { binary, title, skip } of await etcdReleases()) {
         const watch = store.watch({ prefix: "/s/", after: start }, soon());
         const iterator = watch[Symbol.asyncIterator]();
         const next = iterator.next();
-        // Tokens live in etcd's memory: after a restart the one that we have is no good.
+        // Tokens live in etcd's memory: a restart invalidates ours.
         await etcd.restart();
         const operations = [{ type: "put", key: "/s/b", value: Buffer.from("x") }] as const;
         const { revision } = await store.commit({ compares: [], operations }, soon());
@@ -127,7 +128,7 @@ for (const { binary, title, skip } of await etcdReleases()) {
           return "code" in error && error.code === "Refused";
         });
         await assert.rejects(open(etcd.endpoint), refused);
-        // One who may log in and do nothing.
+        // A user who may log in but has no rights.
         const nobody = { username: "guest", password: "guest" };
         await assert.rejects(open(etcd.endpoint, { credentials: nobody }), refused);
       });
@@ -156,12 +157,12 @@ for (const { binary, title, skip } of await etcdReleases()) {
           logger: { ...silentLogger, warn },
         });
         const revision = await exercise(store);
-        // From 3.5.28 on etcd wants an administrator for this.
+        // From 3.5.28 on etcd requires an administrator for this.
         const compacted = await store.compact(revision, soon()).catch((error: unknown) => error);
         if (compacted instanceof StorageError)
           assert.match(compacted.message, /administrators alone/);
         else assert.equal(compacted, undefined);
-        // Whose progress to believe is known all the same.
+        // The version check for progress works all the same.
         const clockKeys = warnings.filter((text) => text.includes("clock key"));
         assert.equal(clockKeys.length, binary === "oldest" ? 1 : 0);
 

@@ -1,13 +1,13 @@
 /**
- * EtcdStore: RevisionedStore over an etcd v3 cluster, with messages of our own encoding. Small calls go
- * over a connection of our own, lists and watches through grpc-js, and log-in through etcd3 (the reasons are in docs/decisions/0003-etcd-client.md, the figures in 0022-lean-etcd-calls.md).
+ * EtcdStore: RevisionedStore over an etcd v3 cluster, with our own message encoding. Small calls use our own connection, lists and watches use grpc-js, and log-in uses etcd3 (reasons in
+ * docs/decisions/0003-etcd-client.md, figures in 0022-lean-etcd-calls.md).
  *
- * Values in answers share memory with the answer as it came in: copy what is to be kept for long.
+ * Values in answers are views of the received message: copy them to keep them for long.
  *
  * On etcd before 3.4.31 and 3.5.13 progress notifications can run ahead of events. There
- * `requestProgress` writes a clock key, a sibling of the prefix ("/registry.clock"), that watches
- * show as progress and that no range over the prefix contains. With user and password the role must
- * cover it: grant the prefix "/registry" without a slash at its end.
+ * `requestProgress` writes a clock key, a sibling of the prefix ("/registry.clock"); watches report
+ * it as progress, and no range over the prefix contains it. With user and password the role must
+ * cover it: grant the prefix "/registry" without a trailing slash.
  */
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../base/clock.js";
@@ -55,15 +55,15 @@ export type { EtcdCredentials } from "./etcd3-log-in.js";
 export type { EtcdTls } from "./tls.js";
 
 /**
- * Over which connection small calls go: "lean" is our own HTTP/2 client with grpc-js beside it for all
- * else, "grpc" is grpc-js for everything.
+ * The connections for small calls: "lean" is our own HTTP/2 client, with grpc-js for everything else;
+ * "grpc" is grpc-js for everything.
  */
 export type EtcdTransport = "lean" | "grpc";
 
-/** One kind of call, as the metric etcd_request_duration_seconds tells them apart. */
+/** The kinds of calls that the metric etcd_request_duration_seconds distinguishes. */
 export type EtcdOperation = "get" | "list" | "txn" | "revision" | "lease" | "compact" | "clock";
 
-/** As etcd calls its own spans, which these are around. */
+/** The names of etcd's own spans, which these enclose. */
 const SPAN_NAMES: Readonly<Record<EtcdOperation, string>> = {
   get: "etcdserverpb.KV/Range",
   list: "etcdserverpb.KV/Range",
@@ -75,11 +75,11 @@ const SPAN_NAMES: Readonly<Record<EtcdOperation, string>> = {
 };
 const SPAN_ATTRIBUTES = Object.freeze({ "rpc.system": "grpc" });
 
-/** What became of a call. */
+/** The outcome of a call. */
 export interface EtcdCall {
   /** The StorageError's code, or "Aborted". */
   readonly error?: string;
-  /** Of the exported trace that it is part of. */
+  /** The id of the exported trace that it is part of. */
   readonly traceId?: string | undefined;
 }
 
@@ -88,7 +88,7 @@ const GOOD_CALL: EtcdCall = Object.freeze({});
 export interface EtcdStoreOptions {
   /** "http://host:2379" or "https://host:2379"; without a scheme https when `tls` is given. */
   readonly endpoints: readonly string[];
-  /** All keys of the store start with it; only the clock key is derived from it ("/registry"). */
+  /** The prefix of all keys of the store; only the clock key is derived from it ("/registry"). */
   readonly prefix: string;
   readonly tls?: EtcdTls;
   readonly credentials?: EtcdCredentials;
@@ -98,18 +98,18 @@ export interface EtcdStoreOptions {
   readonly dialTimeoutMs?: number;
   /** Default "lean". */
   readonly transport?: EtcdTransport;
-  /** When a silent member is given up. Default: a ping each 5.5 s, lost after 2.5 s. */
+  /** When a silent member is given up. Default: a ping every 5.5 s, lost after 2.5 s. */
   readonly keepalive?: EtcdKeepalive;
-  /** Told of every call when it is done. */
+  /** Called after every call. */
   readonly onRequest?: (operation: EtcdOperation, durationMs: number, call: EtcdCall) => void;
 }
 
 const DIAL_TIMEOUT_MS = 3_000;
 
-/** etcd takes a ping each 5 s; half a second more, so that no jitter makes two come too close. */
+/** etcd accepts a ping every 5 s; the extra half second absorbs jitter. */
 const KEEPALIVE: EtcdKeepalive = { intervalMs: 5_500, timeoutMs: 2_500 };
 
-/** As long as a timer may be: it does nothing but keep the process up. */
+/** The longest timer possible: it only keeps the process alive. */
 const HOLD_MS = 2 ** 31 - 1;
 
 const RANGE_PATH = "/etcdserverpb.KV/Range";
@@ -118,8 +118,8 @@ const COMPACT_PATH = "/etcdserverpb.KV/Compact";
 const LEASE_GRANT_PATH = "/etcdserverpb.Lease/LeaseGrant";
 
 /**
- * Connects and checks what is there: at least one member answers, all that answer are of one cluster
- * and of a version that we support, and the revision is one that we can count with.
+ * Connects and checks the cluster: at least one member answers, all that answer belong to one
+ * cluster and have a supported version, and the revision is within the safe integer range.
  * @throws {StorageError} Refused, Unavailable
  */
 export async function openEtcdStore(
@@ -143,7 +143,7 @@ export class EtcdStore implements RevisionedStore {
   readonly #onRequest: EtcdStoreOptions["onRequest"];
   readonly #logIn: Etcd3LogIn;
   readonly #calls: EndpointPool;
-  /** Watches have connections of their own, so that a long list never delays an event. */
+  /** Watches have separate connections, so that a long list never delays an event. */
   readonly #streams: EndpointPool;
   readonly #watches = new Set<EtcdWatch>();
   readonly #aborts = new AbortHub();
@@ -153,7 +153,7 @@ export class EtcdStore implements RevisionedStore {
   readonly #clockWriter: ClockWriter;
   readonly #revisionRequest: UnaryRequest;
   /**
-   * Keeps the process up while the store is open: between two connections grpc-js holds nothing
+   * Keeps the process alive while the store is open: between two connections grpc-js holds nothing
    * that would, and callers may be waiting for the next one.
    */
   readonly #hold: NodeJS.Timeout;
@@ -165,13 +165,13 @@ export class EtcdStore implements RevisionedStore {
     this.#logger = logger;
     this.#onRequest = options.onRequest;
     this.#lifecycle = new Lifecycle(logger);
-    // Any number of watches and waits may end with the store; that is no leak.
+    // Any number of watches and waits may listen to it; that is not a leak.
     setMaxListeners(0, this.#lifecycle.signal);
     const urls = options.endpoints.map((endpoint) => toUrl(endpoint, tls !== undefined));
     this.#logIn = new Etcd3LogIn({ urls, tls, credentials: options.credentials });
     this.#prefix = options.prefix;
     const base = options.prefix.replace(/\/+$/, "");
-    // A key with a NUL cannot exist below the prefix; only the answer's header is wanted.
+    // A key with a NUL cannot exist below the prefix; only the answer's header is needed.
     const message = encodeRange({ key: `${base}/\0`, countOnly: true });
     this.#revisionRequest = { path: RANGE_PATH, message };
     const pool = (isLean: boolean) =>
@@ -201,7 +201,7 @@ export class EtcdStore implements RevisionedStore {
     this.#hold = setInterval(() => {}, HOLD_MS);
   }
 
-  /** What openEtcdStore promises. @throws {StorageError} */
+  /** The checks of openEtcdStore. @throws {StorageError} */
   async check(signal: AbortSignal): Promise<void> {
     const clusterIds = new Set<string>();
     let failure: unknown;
@@ -239,7 +239,7 @@ export class EtcdStore implements RevisionedStore {
     }
   }
 
-  /** Says of a refusal which right is missing: all that the store needs is its prefix. */
+  /** Adds the missing right to a refusal: the store needs only its prefix. */
   #toOpeningError(failure: unknown): StorageError {
     const error = toStorageError(failure, false);
     const { code } = error;
@@ -267,7 +267,7 @@ export class EtcdStore implements RevisionedStore {
       ...(limit === undefined ? {} : { limit }),
       ...(revision === undefined ? {} : { revision }),
     };
-    // etcd takes an empty range for a mistake of its caller's; ours is only past the last key.
+    // etcd rejects an empty range as a mistake; here it only means that the last key is passed.
     if (Buffer.compare(Buffer.from(call.key), Buffer.from(call.end ?? "")) >= 0 && prefix !== "") {
       const kvs: KeyValue[] = [];
       return { kvs, more: false, count: 0, revision: await this.#revisionAt(revision, signal) };
@@ -306,14 +306,14 @@ export class EtcdStore implements RevisionedStore {
   async compact(revision: Revision, signal: AbortSignal): Promise<void> {
     const request = { path: COMPACT_PATH, message: encodeCompaction(revision) };
     try {
-      // Asked again where an answer gets lost, as a read is: twice does what once does.
+      // Retried after a lost answer, as a read is: compaction is idempotent.
       await this.#measure("compact", signal, () => this.#calls.call(request, false, signal));
     } catch (error) {
       if (isDenied(error)) {
         const message = "etcd lets administrators alone compact: it has to compact by itself";
         throw new StorageError("Refused", message, { cause: error });
       }
-      // It was compacted up to here, or further, before: by a replica, or by a lost first attempt.
+      // Already compacted up to here or further: by another replica, or by a lost first attempt.
       if (!(error instanceof StorageError && error.code === "Compacted")) throw error;
     }
   }
@@ -382,13 +382,13 @@ export class EtcdStore implements RevisionedStore {
     }
   }
 
-  /** The revision of an empty answer, which must exist as it must for any other. */
+  /** The revision for an empty answer; it must exist, as for any other answer. */
   async #revisionAt(revision: Revision | undefined, signal: AbortSignal): Promise<Revision> {
     if (revision === undefined) return await this.currentRevision(signal);
     return (await this.get(`${this.#clockKey}\0`, { revision }, signal)).revision;
   }
 
-  /** Shared by several callers, so it ends with none of them. One that got lost ends by itself. */
+  /** Shared by several callers, so no caller's signal ends it. It has its own deadline. */
   async #grantLease(ttlSeconds: number): Promise<LeaseId> {
     const request = { path: LEASE_GRANT_PATH, message: encodeLeaseGrant(ttlSeconds) };
     return decodeLeaseGrant(await this.#calls.call(request, false, this.#lifecycle.signal));
@@ -403,7 +403,7 @@ export class EtcdStore implements RevisionedStore {
     );
   }
 
-  /** Work that several callers share, or that cannot be stopped: each leaves it when it likes. */
+  /** Waits for work that is shared or cannot be stopped; each caller may stop waiting. */
   async #waitFor<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
     const closing = this.#lifecycle.signal;
     try {
@@ -413,7 +413,7 @@ export class EtcdStore implements RevisionedStore {
     }
   }
 
-  /** @param run gets the context of the trace that the call is part of */
+  /** @param run gets the trace context of the call */
   async #measure<T>(
     operation: EtcdOperation,
     signal: AbortSignal,

@@ -1,6 +1,6 @@
 /**
- * What is particular to watches on etcd: answers in fragments, progress while others write to the
- * same etcd, and the clock key where progress notifications cannot be trusted.
+ * Watches on etcd: fragmented answers, progress while others write to the same etcd, and the clock
+ * key when progress notifications cannot be trusted.
  */
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
@@ -30,7 +30,7 @@ for (const { binary, title, skip } of await etcdReleases()) {
     test("a revision that etcd sends in fragments comes in one batch", async () => {
       await using store = await open("/fragments");
       const start = await store.currentRevision(soon());
-      // With the values before them the events of the second round are 2.4 MiB: two fragments.
+      // With their previous values, the events of the second round are 2.4 MiB: two fragments.
       for (const fill of ["a", "b", "c"]) {
         const operations = Array.from({ length: 100 }, (_, index): Operation => {
           return { type: "put", key: `/fragments/${index}`, value: Buffer.alloc(12_288, fill) };

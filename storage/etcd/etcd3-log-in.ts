@@ -1,7 +1,7 @@
 /**
- * Logging in, through etcd3: seldom enough that a complete client with its own retries is worth more than
- * speed (docs/decisions/0003-etcd-client.md). It is loaded when there is a user to log in, as it takes
- * 10 MiB of memory. Run by EtcdStore, whose calls carry the token.
+ * Logs in through etcd3. A log-in is rare, so a complete client with its own retries is worth more than
+ * speed (docs/decisions/0003-etcd-client.md). It is loaded only when there is a user to log in, as it
+ * takes 10 MiB of memory. Run by EtcdStore, whose calls carry the token.
  */
 import { rootCertificates } from "node:tls";
 import type { Etcd3 } from "etcd3";
@@ -52,7 +52,7 @@ export class Etcd3LogIn implements TokenSource {
   }
 
   close(): void {
-    // A client that could not be made has been told to whoever wanted to log in.
+    // The caller of the log-in already got the error of a client that could not be created.
     this.#client?.then(
       (client) => client.close(),
       () => {},
@@ -69,7 +69,7 @@ export class Etcd3LogIn implements TokenSource {
     } catch (error) {
       const failure = fromEtcd3Error(error);
       if (failure.isTransient) throw failure;
-      // Neither name nor password is repeated here: the message reaches logs.
+      // The message reaches logs, so it repeats neither name nor password.
       throw new StorageError("Refused", "etcd refused the log-in", { cause: failure });
     }
   }
@@ -88,7 +88,7 @@ async function openClient({ urls, tls, credentials }: Etcd3LogInOptions): Promis
 function toEtcd3Credentials(tls: EtcdTls) {
   const bytes = (content: string | Buffer) => Buffer.from(content);
   return {
-    // etcd3 wants to be told; absent means the authorities that Node trusts, as for our own calls.
+    // etcd3 needs explicit roots; by default they are those that Node trusts, as for our own calls.
     rootCertificate: bytes(tls.ca ?? rootCertificates.join("\n")),
     ...(tls.key === undefined ? {} : { privateKey: bytes(tls.key) }),
     ...(tls.cert === undefined ? {} : { certChain: bytes(tls.cert) }),

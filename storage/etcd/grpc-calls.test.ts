@@ -1,6 +1,6 @@
 /**
- * Calls of grpc-js against servers that misbehave in one way each: what the caller learns of it, above
- * all whether the request can have been seen.
+ * Calls of grpc-js against servers that each misbehave in one way: the caller's error, and above all
+ * whether the server can have seen the request.
  */
 import assert from "node:assert/strict";
 import type { ServerHttp2Stream } from "node:http2";
@@ -20,7 +20,7 @@ import {
   startGrpcServer,
 } from "./testing/grpc-server.js";
 
-/** A channel as EtcdConnection has it, to a server that treats each call as told. */
+/** A channel like EtcdConnection's, to a server that handles each call as given. */
 async function startServer(onStream: (stream: ServerHttp2Stream) => void) {
   const server = await startGrpcServer(onStream);
   const { plan, close } = connect(server.port);

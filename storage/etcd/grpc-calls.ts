@@ -1,13 +1,13 @@
 /**
- * Calls of grpc-js: one request with one answer, and streams of messages both ways. Made on a Channel
- * and not on a Client, whose interceptors, emitters and stacks taken in advance make a transaction a
- * third dearer (docs/decisions/0003-etcd-client.md). Run by EtcdConnection; knows no etcd message.
+ * Calls of grpc-js: unary calls, and bidirectional streams. They are made on a Channel and not on a
+ * Client, whose interceptors, emitters and stack captures make a transaction a third dearer
+ * (docs/decisions/0003-etcd-client.md). Run by EtcdConnection; knows no etcd message.
  */
 import type { Channel, InterceptingListener, Metadata, StatusObject } from "@grpc/grpc-js";
 import type { Abortable } from "./abort-hub.js";
 import { GRPC_STATUS, RpcError } from "./errors.js";
 
-/** The answer of a streaming call: messages while it lasts, then one end. */
+/** The answer of a streaming call: any number of messages, then one end. */
 export interface StreamHandlers {
   onMessage(message: Buffer): void;
   /** Called once, with the call's status (which may be ok); no message follows. */
@@ -19,11 +19,11 @@ export interface GrpcStream {
   /** Stops and restarts the flow of messages; etcd waits meanwhile. */
   pause(): void;
   resume(): void;
-  /** Gives the call up; no handler is called any more. */
+  /** Cancels the call; no handler is called any more. */
   close(): void;
 }
 
-/** What a call is made of. */
+/** The parameters of a call. */
 export interface CallPlan {
   readonly channel: Channel;
   readonly path: string;
@@ -32,22 +32,22 @@ export interface CallPlan {
 
 type Call = ReturnType<Channel["createCall"]>;
 
-/** grpc-js says so of a stream that the peer has not looked at (RFC 9113, 8.7). */
+/** grpc-js's text for a stream that the peer has not processed (RFC 9113, 8.7). */
 const REFUSED_STREAM = "Stream refused by server";
 
-/** Shared, because an Error with its stack for each call that goes well would cost 3 µs. */
+/** Shared, because a new Error with its stack for each successful call would cost 3 µs. */
 const STATUS_OK = new RpcError(GRPC_STATUS.ok, "ok", { isSent: true });
 
-/** Sends the request at once, and tells `onEnd` of the answer or of the failure, once. */
+/** Sends the request at once, and calls `onEnd` once with the answer or the failure. */
 export class UnaryCall implements InterceptingListener, Abortable {
   readonly #channel: Channel;
   readonly #call: Call;
   readonly #onEnd: (failure: unknown, answer: Buffer | undefined) => void;
   #answer: Buffer | undefined;
   #isOver = false;
-  /** Its caller gives it up at any time, and so cannot know better. */
+  /** The caller may cancel at any time, so it must assume that the request was sent. */
   readonly isSent = true;
-  /** How often EtcdConnection's timer has found it under way. */
+  /** How often EtcdConnection's timer has found the call under way. */
   ticks = 0;
 
   constructor(
@@ -79,7 +79,7 @@ export class UnaryCall implements InterceptingListener, Abortable {
     else this.#onEnd(toRpcError(status, this.#call, this.#channel), undefined);
   }
 
-  /** Gives the call up for that reason. */
+  /** Cancels the call with that reason. */
   abort(reason: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -94,9 +94,9 @@ export class StreamCall implements InterceptingListener, GrpcStream, Abortable {
   readonly #handlers: StreamHandlers;
   #isOver = false;
   #isPaused = false;
-  /** Whether the next message has been asked for; grpc-js gives one for each asking. */
+  /** Whether the next message has been requested; grpc-js delivers one per request. */
   #isReading = false;
-  /** grpc-js takes the next message when the one before is written. */
+  /** grpc-js takes the next message when the previous one is written. */
   #isSending = false;
   readonly #unsent: Buffer[] = [];
 
@@ -180,7 +180,7 @@ function toRpcError(status: StatusObject, call: Call, channel: Channel): RpcErro
   if (status.code === GRPC_STATUS.ok) {
     return new RpcError(GRPC_STATUS.internal, "no message in the answer", { isSent: true });
   }
-  // Until a stream is begun on a connection, a call's peer is the target as the channel has it.
+  // Until a stream is begun on a connection, a call's peer is the channel's target.
   const isStarted = call.getPeer() !== channel.getTarget();
   const isSent = isStarted && !status.details.includes(REFUSED_STREAM);
   return new RpcError(status.code, status.details, { isSent });

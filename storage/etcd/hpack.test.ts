@@ -1,4 +1,4 @@
-/** HPACK against the encoder of Node's own HTTP/2, the RFC's examples, and bytes that nobody meant. */
+/** HPACK against the encoder of Node's own HTTP/2, the RFC's examples, and malformed bytes. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http2";
@@ -29,7 +29,7 @@ test("literals, indexed fields and Huffman codes are read as in RFC 7541, C.4 an
       [":authority", "www.example.com"],
     ],
   );
-  // C.6.1: values in Huffman code of an answer that the peer would like to index.
+  // C.6.1: values in Huffman code, in a response that asks to be indexed.
   const answer = Buffer.from(
     "488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad1718" +
       "63c78f0b97c8e9ae82ae43d3",
@@ -67,7 +67,7 @@ test("what is written is read", () => {
 });
 
 test("whatever Node's HTTP/2 encodes without a dynamic table is read", async () => {
-  // Every byte that a value may have, long enough among short codes that Huffman pays.
+  // Every byte that a value may have, among enough short codes that Huffman pays.
   const values = Array.from({ length: 256 }, (_, byte) => byte)
     .filter((byte) => byte === 9 || (byte >= 32 && byte !== 127))
     .map((byte) => `${"a".repeat(40)}${String.fromCharCode(byte)}${"0".repeat((byte % 7) + 1)}`);

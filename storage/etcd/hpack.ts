@@ -1,7 +1,7 @@
 /**
- * HPACK (RFC 7541) as far as a gRPC client needs it that keeps no state: a decoder without a dynamic
- * table, which our SETTINGS forbid the peer to use, and an encoder that writes literals only. So header
- * blocks mean the same at any time, and equal bytes are equal headers. Used by LeanConnection.
+ * HPACK (RFC 7541) as far as a stateless gRPC client needs it: a decoder without a dynamic table, which
+ * our SETTINGS forbid the peer to use, and an encoder that writes literals only. A header block
+ * therefore always means the same, and equal bytes are equal headers. Used by LeanConnection.
  */
 import { ERROR_CODE, Http2Error } from "./http2-frames.js";
 
@@ -39,7 +39,7 @@ const INTEGER_BYTES_MAX = 4;
 /** Fields of one block; a peer that sends more is not a gRPC server. */
 const FIELDS_MAX = 256;
 
-/** The fields of a block; of a field that comes more than once the last. @throws {Http2Error} */
+/** Decodes a block; the last of repeated fields counts. @throws {Http2Error} */
 export function decodeHeaders(block: Buffer): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   const reader = new BlockReader(block);
@@ -51,7 +51,7 @@ export function decodeHeaders(block: Buffer): ReadonlyMap<string, string> {
       const [name, value] = staticField(reader.integer(7));
       headers.set(name, value);
     } else if (first >= 0x40 || first < 0x20) {
-      // A literal. One that is to be indexed finds no place in a table of size 0.
+      // A literal. Incremental indexing has no effect with a table of size 0.
       const index = reader.integer(first >= 0x40 ? 6 : 4);
       const name = index === 0 ? reader.text() : staticField(index)[0];
       headers.set(name, reader.text());
@@ -62,11 +62,11 @@ export function decodeHeaders(block: Buffer): ReadonlyMap<string, string> {
   return headers;
 }
 
-/** A block of literals that no hop indexes; names in lower case. */
+/** A block of literals that no hop may index; names in lower case. */
 export function encodeHeaders(fields: readonly (readonly [name: string, value: string])[]): Buffer {
   const parts: Buffer[] = [];
   for (const [name, value] of fields) {
-    // Never indexed, nor by proxies: one of the values may be a token.
+    // Never indexed, not even by proxies: one of the values may be a token.
     parts.push(Buffer.from([0x10]), encodeText(name), encodeText(value));
   }
   return Buffer.concat(parts);
@@ -143,9 +143,9 @@ class BlockReader {
 }
 
 /**
- * How many bits the Huffman code of each byte has, "A" for 5 bits, "B" for 6 and so on (appendix B). The
- * code is canonical: codes of one length follow each other in the order of the bytes, and a longer code
- * begins where the shorter ones end. So lengths are all that need be known. The last one, EOS, is no byte.
+ * The length in bits of each byte's Huffman code, "A" for 5 bits, "B" for 6 and so on (appendix B). The
+ * code is canonical: codes of one length are in the order of the bytes, and a longer code begins where the
+ * shorter ones end, so the lengths define it. The last one, EOS, is not a byte.
  */
 const CODE_LENGTHS =
   "ISXXXXXXXTZXXZXXXXXXXXZXXXXXXXXXBFFHIBDGFFDGDBBBAAABBBBBBBCDKBHFIBCCCCCCCCCCCCCCCCCCCCCCDCDIOIJB" +
@@ -158,7 +158,7 @@ const EOS = 256;
 interface CodesOfLength {
   /** The first code of this length. */
   readonly first: number;
-  /** What the codes from there on stand for. */
+  /** The symbols of the codes from `first` on. */
   readonly symbols: readonly number[];
 }
 
@@ -198,7 +198,7 @@ function decodeHuffman(bytes: Buffer): string {
       bits = 0;
     }
   }
-  // The last byte is filled up with the beginning of EOS, which is all ones.
+  // The last byte is padded with the beginning of EOS, which is all ones.
   if (bits > 7 || code !== 2 ** bits - 1) throw malformed("a text that ends within a code");
   return text.toString("latin1", 0, length);
 }

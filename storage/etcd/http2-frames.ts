@@ -1,6 +1,6 @@
 /**
- * HTTP/2 frames (RFC 9113, 4 and 6): a reader that cuts what a socket gives into frames, and the few
- * frames that a client of unary calls writes. Takes and gives bytes; knows no stream. Used by
+ * HTTP/2 frames (RFC 9113, 4 and 6): a reader that splits a socket's bytes into frames, and the few
+ * frames that a client of unary calls writes. Takes and returns bytes; knows no stream. Used by
  * LeanConnection.
  */
 
@@ -53,15 +53,15 @@ export const CONNECTION_PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 export const FRAME_HEADER_BYTES = 9;
 
-/** The largest payload that a peer may send while nobody has told it otherwise. */
+/** The largest payload that a peer may send by default. */
 export const FRAME_BYTES_MAX = 16_384;
 
-/** The payload is a view of what was read: valid for as long as anybody holds it. */
+/** The payload is a view of the received chunk, which stays valid while it is referenced. */
 export type OnFrame = (type: number, flags: number, streamId: number, payload: Buffer) => void;
 
 /**
- * Cuts a byte stream into frames, however it was cut on its way. Keeps at most one frame that is not
- * complete; a byte is copied at most once.
+ * Splits a byte stream into frames, whatever its chunks. Buffers at most one incomplete frame; a
+ * byte is copied at most once.
  */
 export class FrameReader {
   readonly #onFrame: OnFrame;
@@ -80,7 +80,7 @@ export class FrameReader {
       const rest = chunk.length - position;
       const bytes = rest < FRAME_HEADER_BYTES ? 0 : frameBytes(chunk, position);
       if (bytes === 0 || rest < bytes) {
-        // Of a frame whose length is not known yet the header is kept first.
+        // While a frame's length is unknown, only its header is buffered.
         position = this.#fill(Buffer.allocUnsafe(bytes || FRAME_HEADER_BYTES), chunk, position);
       } else {
         this.#give(chunk.subarray(position, position + bytes));
@@ -89,7 +89,7 @@ export class FrameReader {
     }
   }
 
-  /** Takes what is missing from the chunk, and gives the frame if that completes it. */
+  /** Appends the missing bytes from the chunk, and emits the frame if it is complete. */
   #fill(partial: Buffer, chunk: Buffer, start: number): number {
     const copied = chunk.copy(partial, this.#partialBytes, start);
     this.#partialBytes += copied;
@@ -116,7 +116,7 @@ export class FrameReader {
   }
 }
 
-/** With its header. @throws {Http2Error} */
+/** The frame's size including its header. @throws {Http2Error} */
 function frameBytes(buffer: Buffer, position: number): number {
   const length = buffer.readUIntBE(position, 3);
   if (length > FRAME_BYTES_MAX) throw new Http2Error(ERROR_CODE.frameSize, "a frame too large");
@@ -136,7 +136,7 @@ export function withoutPadding(flags: number, payload: Buffer): Buffer {
   return payload.subarray(start, end);
 }
 
-/** Writes a frame's header at `position`; its payload goes behind it. */
+/** Writes a frame's header at `position`; the payload follows it. */
 export function writeFrameHeader(
   buffer: Buffer,
   position: number,
@@ -185,7 +185,7 @@ export function encodeNumberFrame(type: number, streamId: number, value: number)
   return frame;
 }
 
-/** No stream of the peer's was processed: it may begin none. */
+/** No stream of the peer was processed: it may open none. */
 export function encodeGoaway(code: number): Buffer {
   const frame = Buffer.alloc(FRAME_HEADER_BYTES + 8);
   const header = { type: FRAME.goaway, flags: 0, streamId: 0 };

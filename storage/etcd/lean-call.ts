@@ -1,7 +1,7 @@
 /**
- * One call of a LeanConnection: what it sends, and what has come of its answer. A gRPC message is five bytes
- * (is it compressed, how long is it) and its content, in any number of DATA frames; then trailers say how the
- * call ended. Knows no socket.
+ * One call of a LeanConnection: its request, and the answer received so far. A gRPC message is five bytes
+ * (compression flag and length) and its content, in any number of DATA frames; then trailers carry the
+ * status. Knows no socket.
  */
 import type { Abortable } from "./abort-hub.js";
 import { GRPC_STATUS, RpcError } from "./errors.js";
@@ -10,13 +10,13 @@ import { FLAG, FRAME, FRAME_HEADER_BYTES, writeFrameHeader } from "./http2-frame
 /** Called once, with the failure or the answer. */
 export type OnEnd = (failure: unknown, answer: Buffer | undefined) => void;
 
-/** The largest answer taken: what one transaction or key gives stays far below. */
+/** The largest answer accepted; those of a transaction or a single key stay far below. */
 export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Of gRPC: one byte says whether it is compressed, four how long it is. */
+/** gRPC's prefix: one byte for compression, four for the length. */
 const PREFIX_BYTES = 5;
 
-/** HTTP's status where no gRPC server answered; others are `unknown` (gRPC's mapping). */
+/** The gRPC status for an HTTP status without gRPC; others are `unknown` (gRPC's mapping). */
 const STATUS_OF_HTTP: Readonly<Record<string, number>> = {
   "400": GRPC_STATUS.internal,
   "401": GRPC_STATUS.unauthenticated,
@@ -32,7 +32,7 @@ export class LeanCall implements Abortable {
   readonly #message: Buffer;
   readonly #onEnd: OnEnd;
   readonly #giveUp: (call: LeanCall) => void;
-  /** A message that came in one frame, else the frames. */
+  /** A message that came in one frame; otherwise see the frames. */
   #whole: Buffer | undefined;
   #parts: Buffer[] | undefined;
   #receivedBytes = 0;
@@ -49,7 +49,7 @@ export class LeanCall implements Abortable {
     readonly headers: Buffer;
     readonly message: Buffer;
     readonly onEnd: OnEnd;
-    /** Told when its caller does not want the answer any more. */
+    /** Called when the caller no longer wants the answer. */
     readonly giveUp: (call: LeanCall) => void;
   }) {
     this.#headers = options.headers;
@@ -62,7 +62,7 @@ export class LeanCall implements Abortable {
     return this.streamId !== 0;
   }
 
-  /** What counts against the peer's window. */
+  /** The bytes that count against the peer's window. */
   get contentBytes(): number {
     return PREFIX_BYTES + this.#message.length;
   }
@@ -97,7 +97,7 @@ export class LeanCall implements Abortable {
     return position;
   }
 
-  /** A piece of the answer. @returns whether it is still one that we take */
+  /** Adds a piece of the answer. @returns whether the answer is still acceptable */
   receive(content: Buffer): boolean {
     const isWhole =
       this.#receivedBytes === 0 &&
@@ -114,7 +114,7 @@ export class LeanCall implements Abortable {
     return true;
   }
 
-  /** The trailers say that all is well. */
+  /** The trailers report success. */
   succeed(): void {
     const answer = this.#whole ?? this.#join();
     const isOne = answer !== undefined && messageBytes(answer) === this.#receivedBytes;
@@ -127,19 +127,19 @@ export class LeanCall implements Abortable {
     this.#end(new RpcError(status, message, { isSent }), undefined);
   }
 
-  /** The answer is not gRPC's. */
+  /** The answer is not gRPC. */
   failHttp(httpStatus = ""): void {
     const status = STATUS_OF_HTTP[httpStatus] ?? GRPC_STATUS.unknown;
     this.fail(status, `HTTP status ${JSON.stringify(httpStatus)} in place of an answer`);
   }
 
-  /** The connection cannot serve it any more. */
+  /** The connection can no longer serve the call. */
   lose(reason: Error): void {
     const options = { isSent: this.isSent, cause: reason };
     this.#end(new RpcError(GRPC_STATUS.unavailable, reason.message, options), undefined);
   }
 
-  /** Gives the call up for that reason. */
+  /** Cancels the call with that reason. */
   abort(reason: unknown): void {
     if (this.#isOver) return;
     this.#giveUp(this);
@@ -158,7 +158,7 @@ export class LeanCall implements Abortable {
   }
 }
 
-/** With its prefix. */
+/** The message's size including its prefix. */
 function messageBytes(start: Buffer): number {
   return PREFIX_BYTES + start.readUInt32BE(1);
 }

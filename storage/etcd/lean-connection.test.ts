@@ -1,7 +1,7 @@
 /**
- * LeanConnection against servers of Node's HTTP/2 that misbehave in one way each, and against a peer of
- * bare bytes: what the caller learns, above all whether the request can have been seen, and that no
- * bytes make it hang, crash or take a wrong answer.
+ * LeanConnection against servers of Node's HTTP/2 that each misbehave in one way, and against a peer of
+ * raw bytes: the caller's error, above all whether the server can have seen the request, and that no
+ * bytes make it hang, crash or accept a wrong answer.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -80,7 +80,7 @@ test("requests and answers come as they were sent, of any size that is taken", a
   await using server = await startServer((stream) => {
     const chunks: Buffer[] = [];
     stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-    // Twice what came, so that an answer is many frames.
+    // Twice the request, so that the answer takes many frames.
     stream.on("end", () => {
       const message = Buffer.concat(chunks).subarray(5);
       answer(stream, [Buffer.concat([message, message])]);
@@ -189,7 +189,7 @@ class FakeSocket extends Duplex {
     this.written.push(chunk);
     done();
   }
-  /** What has been written since it was asked last. */
+  /** The bytes written since the last call. */
   taken(): Buffer {
     return Buffer.concat(this.written.splice(0));
   }
@@ -232,7 +232,7 @@ function answerFrames(streamId: number, text: string): Buffer {
   ]);
 }
 
-/** @param settings which the peer has told */
+/** @param settings announced by the peer */
 function connectFake(settings: readonly (readonly [number, number])[] = []) {
   const socket = new FakeSocket();
   const closes: Error[] = [];
@@ -462,7 +462,7 @@ test("a peer that breaks the protocol is told so, and its calls end", async () =
   }
 });
 
-/** A true conversation in which anything may have been changed, cut out or put in. */
+/** A valid conversation in which any bytes may be changed, removed or inserted. */
 const wildConversation = fc
   .tuple(
     fc.array(

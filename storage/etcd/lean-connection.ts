@@ -1,8 +1,9 @@
 /**
- * One HTTP/2 connection for small unary gRPC calls, on the socket itself: constant header blocks, no
- * object of a library per call, and one write for all that a turn of the event loop asks. It takes what
- * fits (a small request, a free stream) and leaves the rest to grpc-js beside it; it says of each failure
- * whether the request can have been seen, as grpc-calls.ts does. Run by EtcdConnection, which ticks it.
+ * One HTTP/2 connection for small unary gRPC calls, directly on the socket: constant header blocks, no
+ * library object per call, and one write for all calls of an event loop turn. It takes calls that fit (a
+ * small request, a free stream) and leaves the others to grpc-js beside it. Like grpc-calls.ts, it
+ * reports for each failure whether the server can have seen the request. Run by EtcdConnection, which
+ * ticks it.
  *
  * A call is *unsent* until its frames are written, then *open* until its trailers come:
  *
@@ -36,10 +37,10 @@ export interface LeanConnectionOptions {
   /** "127.0.0.1:2379" */
   readonly authority: string;
   readonly isTls: boolean;
-  /** Ticks of silence, while something is awaited, before a ping, and from the ping on. */
+  /** Ticks of silence while an answer is awaited: before a ping, and after it. */
   readonly pingAfterTicks: number;
   readonly lostAfterTicks: number;
-  /** Told once, when no call can begin any more. */
+  /** Called once, when no call can begin any more. */
   readonly onClose: (connection: LeanConnection, reason: Error) => void;
 }
 
@@ -47,26 +48,28 @@ export interface LeanConnectionOptions {
 export interface LeanRequest {
   readonly path: string;
   readonly message: Buffer;
-  /** W3C Trace Context of the call; undefined = it is part of no trace. */
+  /** The call's W3C Trace Context; undefined = it is not traced. */
   readonly traceparent?: string | undefined;
 }
 
 /** The largest request that is taken, with the gRPC prefix: three frames. Larger ones are rare. */
 const REQUEST_BYTES_MAX = 3 * FRAME_BYTES_MAX;
-/** Calls open and unsent together. More than that is no turn's work: grpc-js has them wait. */
+/** Open and unsent calls together. Beyond it grpc-js queues the calls. */
 const CALLS_MAX = 1_024;
-/** What the peer may send ahead on one stream, and on the connection before we tell that it was read. */
+/** The peer's window on one stream, and on the connection before we acknowledge reads. */
 const STREAM_WINDOW_BYTES = ANSWER_BYTES_MAX + 1_024;
 const CONNECTION_WINDOW_BYTES = 2 * STREAM_WINDOW_BYTES;
-/** Header blocks: a status, and an error's text. */
+/** A header block has a status and an error's text. */
 const HEADERS_BYTES_MAX = 32 * 1024;
-/** Not yet taken by the kernel: a peer that reads so little gets no more requests for now. */
+/**
+ * Bytes that the kernel has not taken: a peer that reads so little gets no more requests for now.
+ */
 const UNWRITTEN_BYTES_MAX = 256 * 1024;
 
-/** What every connection begins with (RFC 9113, 6.5.2). */
+/** The initial window of every connection (RFC 9113, 6.5.2). */
 const WINDOW_BYTES_DEFAULT = 65_535;
 const WINDOW_BYTES_MAX = 2 ** 31 - 1;
-/** Where a connection is replaced: enough ids are left for all that one turn may send. */
+/** The connection is replaced at this id: enough are left for the calls of one turn. */
 const STREAM_ID_MAX = 2 ** 31 - 2 * CALLS_MAX;
 
 /** Any 8 bytes. */
@@ -79,7 +82,7 @@ export class LeanConnection {
   /** By stream. */
   readonly #open = new Map<number, LeanCall>();
   #unsent: LeanCall[] = [];
-  /** Frames that are no calls': answers to pings, windows, resets. */
+  /** Frames that belong to no call: answers to pings, windows, resets. */
   #control: Buffer[] = [];
   #isFlushPlanned = false;
   #isClosed = false;
@@ -87,17 +90,19 @@ export class LeanConnection {
   #nextStreamId = 1;
   #onReady: (() => void) | undefined;
 
-  /** What the peer allows. */
+  /** The peer's limits. */
   #streamsMax = CALLS_MAX;
   #requestWindowBytes = WINDOW_BYTES_DEFAULT;
   #frameBytesMax = FRAME_BYTES_MAX;
   #sendWindowBytes = WINDOW_BYTES_DEFAULT;
-  /** What we allowed and the peer has not used. */
+  /** The window that we granted and the peer has not used. */
   #receiveWindowBytes = CONNECTION_WINDOW_BYTES;
 
-  /** A header block that goes on in CONTINUATION frames; nothing else may come before its end. */
+  /**
+   * A header block that continues in CONTINUATION frames; no other frame may come before its end.
+   */
   #continued: { streamId: number; flags: number; parts: Buffer[]; bytes: number } | undefined;
-  /** The blocks that said OK last: as they keep no state, the same bytes say it again. */
+  /** The last blocks that meant OK: without state, the same bytes mean the same again. */
   #okHeaders: Buffer | undefined;
   #okTrailers: Buffer | undefined;
 
@@ -107,7 +112,7 @@ export class LeanConnection {
   readonly #headersByPath = new Map<string, Buffer>();
   #token: string | undefined;
 
-  /** @param socket connected, and agreed on h2 */
+  /** @param socket connected, with h2 negotiated */
   constructor(socket: Socket, options: LeanConnectionOptions) {
     this.#socket = socket;
     this.#options = options;
@@ -132,21 +137,21 @@ export class LeanConnection {
     return !this.#isClosing;
   }
 
-  /** Resolves when the peer has said what it allows: its process runs, not only its kernel. */
+  /** Resolves when the peer has sent its settings: its process runs, not only its kernel. */
   untilReady(): Promise<void> {
     return new Promise((resolve) => {
       this.#onReady = resolve;
     });
   }
 
-  /** @returns undefined: this is not for us, grpc-js may send it */
+  /** @returns undefined: the call does not fit here, grpc-js may send it */
   begin(request: LeanRequest, token: string | undefined, onEnd: OnEnd): LeanCall | undefined {
     if (this.#isClosing) return undefined;
     if (this.#open.size + this.#unsent.length >= CALLS_MAX || this.#streamsMax === 0)
       return undefined;
     const { path, message, traceparent } = request;
     const own = this.#headersFor(path, token);
-    // Blocks keep no state, so one may follow the other.
+    // Blocks are stateless, so they can be concatenated.
     const headers =
       traceparent === undefined
         ? own
@@ -162,8 +167,8 @@ export class LeanConnection {
   }
 
   /**
-   * Notices a peer that says nothing while something is awaited: it is pinged, then given up. No ping while
-   * nothing is: etcd drops clients that do that.
+   * Detects a peer that is silent while an answer is awaited: it is pinged, then given up. It is not pinged
+   * otherwise, because etcd drops clients that ping while idle.
    */
   tick(): void {
     if (this.#isClosed) return;
@@ -184,7 +189,7 @@ export class LeanConnection {
     }
   }
 
-  /** Every call under way fails. */
+  /** Fails every call under way. */
   destroy(reason: Error): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -197,7 +202,7 @@ export class LeanConnection {
 
   // ---- writing ----------------------------------------------------------------------------------
 
-  /** At the end of the turn, so that all its calls leave in one write. */
+  /** Flushes at the end of the turn, so that all its calls leave in one write. */
   #planFlush(): void {
     if (this.#isFlushPlanned || this.#isClosed) return;
     this.#isFlushPlanned = true;
@@ -224,7 +229,7 @@ export class LeanConnection {
     this.#socket.write(buffer);
   };
 
-  /** The next calls for which there are streams and room in the connection's window. */
+  /** The next calls that fit into the free streams and the connection's window. */
   #takeSendable(): readonly LeanCall[] {
     const unsent = this.#unsent;
     if (unsent.length === 0 || this.#socket.writableLength > UNWRITTEN_BYTES_MAX) return [];
@@ -261,7 +266,8 @@ export class LeanConnection {
         ["te", "trailers"],
         ["content-type", "application/grpc"],
         ["user-agent", "keelson"],
-        // A member that is cut off from its cluster refuses at once instead of letting us wait.
+        // A member that is cut off from its cluster then refuses at once instead of letting us
+        // wait.
         ["hasleader", "true"],
         ...(token === undefined ? [] : [["token", token] as const]),
       ]);
@@ -300,7 +306,7 @@ export class LeanConnection {
     else if (type === FRAME.goaway) this.#onGoaway(streamId, payload);
     else if (type === FRAME.continuation) this.#onContinuation(flags, streamId, payload);
     else if (type === FRAME.pushPromise) throw protocolError("a push that was not allowed");
-    // PRIORITY and frames of extensions are ignored, as they must be.
+    // PRIORITY and extension frames are ignored, as the RFC requires.
   }
 
   #onDataFrame(flags: number, streamId: number, payload: Buffer): void {
@@ -315,7 +321,7 @@ export class LeanConnection {
       this.#control.push(encodeNumberFrame(FRAME.windowUpdate, 0, increment));
       this.#planFlush();
     }
-    // Given up by its caller while the answer was on its way.
+    // The caller gave up while the answer was on its way.
     if (call === undefined) return;
     if (!call.receive(withoutPadding(flags & FLAG.padded, payload))) {
       this.#giveUp(call);
@@ -327,13 +333,13 @@ export class LeanConnection {
   }
 
   #onHeadersFrame(flags: number, streamId: number, payload: Buffer): void {
-    // Also of a stream that nobody waits for any more, as its block may go on.
+    // Checked even for a stream that nobody waits for any more, as its block may go on.
     this.#callOf(streamId);
     const block = withoutPadding(flags, payload);
     if ((flags & FLAG.endHeaders) !== 0) {
       this.#onHeaders((flags & FLAG.endStream) !== 0, streamId, block);
     } else {
-      // A copy: a peer may let us wait long for the rest.
+      // Copied: the peer may take long to send the rest.
       this.#continued = { streamId, flags, parts: [Buffer.from(block)], bytes: block.length };
     }
   }
@@ -343,7 +349,7 @@ export class LeanConnection {
     if (continued?.streamId !== streamId) throw protocolError("a continuation of nothing");
     continued.parts.push(Buffer.from(payload));
     continued.bytes += payload.length;
-    // Empty ones count as well, or they would go on for ever.
+    // Empty frames count as well, or they could go on for ever.
     if (continued.bytes > HEADERS_BYTES_MAX || continued.parts.length > HEADERS_BYTES_MAX / 1_024) {
       throw protocolError("headers without an end");
     }
@@ -369,7 +375,7 @@ export class LeanConnection {
 
   #onFirstHeaders(call: LeanCall, block: Buffer): void {
     const httpStatus = decodeHeaders(block).get(":status");
-    // An interim answer: the real one follows.
+    // An interim answer: the final one follows.
     if (httpStatus?.startsWith("1")) return;
     if (httpStatus === "200") {
       call.hasHeaders = true;
@@ -380,10 +386,10 @@ export class LeanConnection {
     }
   }
 
-  /** The end of an answer, or all of it where nothing but its status is sent. */
+  /** The end of an answer, or all of it when only a status is sent. */
   #onTrailers(call: LeanCall, block: Buffer): void {
     const isOk = call.hasHeaders && this.#okTrailers?.equals(block) === true;
-    // Read first: a block that cannot be read ends the connection, with all that is open on it.
+    // Decoded first: an unreadable block ends the connection with all its open calls.
     const trailers = isOk ? undefined : decodeHeaders(block);
     this.#close(call);
     const status = trailers?.get("grpc-status") ?? "";
@@ -403,7 +409,7 @@ export class LeanConnection {
   #onWindowUpdate(streamId: number, payload: Buffer): void {
     if (payload.length !== 4) throw frameSizeError("WINDOW_UPDATE");
     const increment = payload.readUInt32BE(0) & 0x7fffffff;
-    // Requests fit into the window that a stream begins with, so what its peer adds does not matter.
+    // Requests fit into a stream's initial window, so its window updates do not matter.
     if (streamId !== 0) return void this.#callOf(streamId);
     if (increment === 0) throw protocolError("a window update of 0");
     this.#sendWindowBytes += increment;
@@ -462,7 +468,7 @@ export class LeanConnection {
     call.fail(GRPC_STATUS.unavailable, message, !isRefused);
   }
 
-  /** The peer is about to close: it answers streams up to one, and has not looked at those after it. */
+  /** The peer is about to close: it answers streams up to `streamId`, and has not seen later ones. */
   #onGoaway(streamId: number, payload: Buffer): void {
     if (streamId !== 0) throw protocolError("GOAWAY of a stream");
     if (payload.length < 8) throw frameSizeError("GOAWAY");
@@ -478,7 +484,7 @@ export class LeanConnection {
 
   // ---- streams and their end --------------------------------------------------------------------
 
-  /** The caller does not want the answer any more, or we do not. */
+  /** The answer is no longer wanted, by the caller or by us. */
   readonly #giveUp = (call: LeanCall): void => {
     if (!call.isSent) {
       this.#unsent = this.#unsent.filter((other) => other !== call);
@@ -489,14 +495,14 @@ export class LeanConnection {
     }
   };
 
-  /** The stream is over: another call may have its place. */
+  /** The stream is over: another call may use its slot. */
   #close(call: LeanCall): void {
     this.#open.delete(call.streamId);
     if (this.#unsent.length > 0) this.#planFlush();
     if (this.#isClosing && this.#open.size === 0) this.destroy(new Error("nothing is under way"));
   }
 
-  /** @throws {Http2Error} a stream that never was */
+  /** @throws {Http2Error} a stream that never existed */
   #callOf(streamId: number): LeanCall | undefined {
     const call = this.#open.get(streamId);
     if (call !== undefined) return call;
@@ -506,7 +512,7 @@ export class LeanConnection {
     return undefined;
   }
 
-  /** From now on calls are not for us; those unsent have certainly not been seen. */
+  /** Takes no further calls; unsent ones have certainly not been seen. */
   #stopTaking(reason: Error): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
@@ -515,7 +521,7 @@ export class LeanConnection {
   }
 }
 
-/** gRPC writes what is not printable ASCII as %XX. */
+/** gRPC percent-encodes everything but printable ASCII. */
 function decodeText(text: string): string {
   try {
     return decodeURIComponent(text);

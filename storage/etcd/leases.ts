@@ -1,13 +1,14 @@
 /**
- * Leases that are shared: callers who want about the same end get the same lease, so that a thousand
- * events an hour do not make a thousand leases. Run by EtcdStore, which grants and tells of loss.
+ * Shared leases: callers that ask for about the same end get the same lease, so that a thousand
+ * events an hour do not make a thousand leases. Run by EtcdStore, which grants leases and reports
+ * lost ones.
  */
 import type { Clock } from "../base/clock.js";
 import type { LeaseId } from "../kv/store.js";
 
 /**
- * Ends are rounded up to a tenth of the asked time to live, at least a second and at most a minute:
- * so a key never lives more than a minute longer than asked, and a short one little longer.
+ * Ends are rounded up to a tenth of the requested TTL, at least a second and at most a minute: a
+ * key lives at most a minute longer than requested, and a short one only a little longer.
  */
 const SHARED_PART = 10;
 const SHARED_MS_MIN = 1_000;
@@ -19,7 +20,7 @@ const LEASES_MAX = 720;
 export class SharedLeases {
   readonly #clock: Clock;
   readonly #grant: (ttlSeconds: number) => Promise<LeaseId>;
-  /** By width and end of the bucket; in order of their making. */
+  /** By width and end of the bucket, in order of creation. */
   readonly #leases = new Map<string, { readonly endMs: number; readonly id: Promise<LeaseId> }>();
 
   constructor(clock: Clock, grant: (ttlSeconds: number) => Promise<LeaseId>) {
@@ -27,7 +28,7 @@ export class SharedLeases {
     this.#grant = grant;
   }
 
-  /** A lease with at least so much left. */
+  /** A lease with at least `ttlSeconds` left. */
   get(ttlSeconds: number): Promise<LeaseId> {
     const nowMs = this.#clock.monotonic();
     const ttlMs = Math.max(1, ttlSeconds) * 1_000;
@@ -44,7 +45,7 @@ export class SharedLeases {
     return id;
   }
 
-  /** A lease turned out to be gone before its time: nobody gets any of the old ones again. */
+  /** A lease was lost before its time: none of the old ones is handed out again. */
   forgetAll(): void {
     this.#leases.clear();
   }

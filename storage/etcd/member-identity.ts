@@ -1,9 +1,9 @@
 /**
- * The identity of one etcd member: its version, which decides whose progress notifications to believe,
- * and its cluster. Maintenance.Status tells both; 3.5.28, 3.6.0 and later allow that call to administrators
- * alone. A user with rights on the prefix learns the cluster from the header of a range instead, and
- * the version from the member's HTTP endpoint /version, which asks for no user. Run by EndpointPool, once
- * for each connection.
+ * The identity of one etcd member: its cluster, and its version, which decides whether its progress
+ * notifications are trusted. Maintenance.Status has both; 3.5.28, 3.6.0 and later allow that call to
+ * administrators only. A user with rights on the prefix gets the cluster from the header of a range
+ * instead, and the version from the member's HTTP endpoint /version, which needs no user. Run by
+ * EndpointPool, once for each connection.
  */
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -13,20 +13,20 @@ import { decodeClusterId, decodeStatus, encodeEmpty } from "./messages.js";
 import type { EtcdTls } from "./tls.js";
 
 export interface MemberIdentity {
-  /** "3.5.16"; undefined where the member tells it to administrators alone. */
+  /** "3.5.16"; undefined if only administrators may read it. */
   readonly version: string | undefined;
   readonly clusterId: string;
 }
 
 export interface IdentityOptions {
   readonly tls: EtcdTls | undefined;
-  /** A Range that reads nothing, of a key that our user must be allowed to read. */
+  /** A Range that reads nothing, with a key that our user must be allowed to read. */
   readonly probe: UnaryRequest;
 }
 
 const STATUS = { path: "/etcdserverpb.Maintenance/Status", message: encodeEmpty() };
 
-/** How long a member may take to tell its version, and how long its answer may be. */
+/** Limits on the time and length of a member's version answer. */
 const VERSION_TIMEOUT_MS = 3_000;
 const VERSION_BYTES_MAX = 4_096;
 
@@ -58,7 +58,7 @@ function askVersion(
   return new Promise((resolve, reject) => {
     const send = url.startsWith("https:") ? httpsRequest : httpRequest;
     const ended = AbortSignal.any([signal, AbortSignal.timeout(VERSION_TIMEOUT_MS)]);
-    // An agent of its own: the connection ends with the answer.
+    // An agent of its own, so that the connection ends with the answer.
     const request = send(`${url}/version`, { ...tls, agent: false, signal: ended }, (response) => {
       const chunks: Buffer[] = [];
       let bytes = 0;

@@ -1,6 +1,6 @@
 /**
  * The etcd v3 messages: Range, Txn, Watch, compaction, leases, and Status for the version. Field numbers
- * are those of etcd's rpc.proto and kv.proto. Values in answers are views of the answer's memory.
+ * come from etcd's rpc.proto and kv.proto. Values in answers are views of the answer's memory.
  */
 import type {
   Compare,
@@ -38,7 +38,7 @@ export interface RangeAnswer {
 export interface TxnAnswer {
   readonly revision: Revision;
   readonly succeeded: boolean;
-  /** What the ranges of the transaction found, in their order. */
+  /** The results of the transaction's ranges, in order. */
   readonly ranges: readonly (KeyValue | undefined)[];
 }
 
@@ -51,7 +51,7 @@ export interface WatchAnswer {
   readonly revision: Revision;
   readonly isCreated: boolean;
   readonly isCanceled: boolean;
-  /** Not 0: the watch owed events before this revision, which are gone. */
+  /** Not 0: events before this revision, which the watch still needed, are gone. */
   readonly compactRevision: number;
   readonly cancelReason: string;
   /** Whether the next answer continues this one. */
@@ -96,14 +96,14 @@ export function encodeRange(call: RangeCall): Buffer {
   return writer.buffer;
 }
 
-/** An empty request, as that of Maintenance.Status. */
+/** An empty request, such as Maintenance.Status's. */
 export function encodeEmpty(): Buffer {
   return new ProtobufWriter(0).buffer;
 }
 
 /**
- * The transaction, with a read of each compared key for the case that a compare fails, so that the
- * caller learns what is there without another round trip.
+ * The transaction, with a read of each compared key if a compare fails, so that the caller gets the
+ * current values without another round trip.
  */
 export function encodeTxn(transaction: Transaction): Buffer {
   const { compares, operations } = transaction;
@@ -142,7 +142,7 @@ export function encodeWatchCreate(call: WatchCall): Buffer {
     fieldSize(keyBytes) +
     fieldSize(end.length) +
     (1 + varintSize(call.startRevision)) +
-    // progress_notify and fragment always, prev_kv when asked for; two bytes each.
+    // progress_notify and fragment always, prev_kv on request; two bytes each.
     (call.withPrevious ? 6 : 4);
   const writer = new ProtobufWriter(fieldSize(size));
   writer.open(1, size);
@@ -161,7 +161,7 @@ export function encodeWatchProgress(): Buffer {
   return writer.buffer;
 }
 
-/** Forgets the revisions before this one; etcd answers at once and removes them by and by. */
+/** Forgets the revisions before this one; etcd answers at once and removes them gradually. */
 export function encodeCompaction(revision: Revision): Buffer {
   const writer = new ProtobufWriter(1 + varintSize(revision));
   writer.varint(1, revision);
@@ -263,7 +263,7 @@ function writeRange(writer: ProtobufWriter, call: RangeCall): void {
   if (call.countOnly) writer.varint(9, 1);
 }
 
-/** EQUAL is 0 and thus left out; 2 is the target MOD. */
+/** EQUAL is 0 and thus omitted; 2 is the target MOD. */
 function compareSize(compare: Compare): number {
   return 2 + fieldSize(Buffer.byteLength(compare.key)) + 1 + varintSize(compare.modRevision);
 }
@@ -294,7 +294,7 @@ function leaseSize(lease: LeaseId | undefined): number {
   return size;
 }
 
-/** The revision in a ResponseHeader. Its ids are passed over: uint64 are slow to read. */
+/** The revision in a ResponseHeader. Its ids are skipped: uint64 are slow to read. */
 function readRevision(reader: ProtobufReader): Revision {
   const outer = reader.enter();
   let revision = ZERO_REVISION;

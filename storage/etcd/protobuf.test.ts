@@ -1,6 +1,6 @@
 /**
- * Our encoding of etcd's messages, against the .proto that ships with etcd3: what we write, a general
- * reader understands, and the other way round.
+ * Our encoding of etcd's messages against the .proto that ships with etcd3: a general reader
+ * understands our bytes, and we understand a general writer's.
  */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
@@ -32,7 +32,7 @@ function typeOf(name: string): protobuf.Type {
   return root.lookupType(`etcdserverpb.${name}`);
 }
 
-/** What a general reader takes from our bytes. */
+/** Our bytes as a general reader decodes them. */
 function read(name: string, message: Buffer): Record<string, unknown> {
   const type = typeOf(name);
   const decoded = type.decode(message);
@@ -263,7 +263,7 @@ test("a truncated answer is never taken for a shorter one", () => {
   }
 });
 
-/** A field of an object that the general reader leaves out when it is empty. */
+/** A field that the general reader omits when it is empty. */
 function some<T>(name: string, items: readonly T[], toField: (item: T) => unknown) {
   return items.length === 0 ? {} : { [name]: items.map(toField) };
 }

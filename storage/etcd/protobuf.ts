@@ -1,7 +1,7 @@
 /**
  * The part of the Protobuf wire format that etcd's hot messages need: varints, length-delimited
- * fields, skipping what is not asked for. Takes and gives Buffers; knows no message. Written by hand
- * because a reader that copies nothing and makes numbers of int64 is several times as fast as a
+ * fields, skipping unknown fields. Takes and returns Buffers; knows no message. Written by hand
+ * because a reader that copies nothing and decodes int64 as numbers is several times as fast as a
  * general one (docs/decisions/0003-etcd-client.md).
  */
 import { StorageError } from "../kv/errors.js";
@@ -28,7 +28,7 @@ export function fieldSize(contentBytes: number): number {
   return 1 + varintSize(contentBytes) + contentBytes;
 }
 
-/** Writes fields into a Buffer of exactly the size that the caller has computed. */
+/** Writes fields into a Buffer of exactly the size that the caller computed. */
 export class ProtobufWriter {
   readonly buffer: Buffer;
   #position = 0;
@@ -42,7 +42,7 @@ export class ProtobufWriter {
     this.#rawVarint(value);
   }
 
-  /** An int64 that may be beyond 2^53, as lease ids are. */
+  /** An int64 that may exceed 2^53, such as a lease id. */
   bigVarint(field: number, value: bigint): void {
     this.#byte((field << 3) | VARINT);
     let rest = BigInt.asUintN(64, value);
@@ -64,7 +64,7 @@ export class ProtobufWriter {
     this.#position += value.length;
   }
 
-  /** Starts a nested message (or bytes) of so many bytes. */
+  /** Starts a nested message (or bytes) of the given size. */
   open(field: number, bytes: number): void {
     this.#byte((field << 3) | BYTES);
     this.#rawVarint(bytes);
@@ -85,14 +85,14 @@ export class ProtobufWriter {
 }
 
 /**
- * A cursor over one message, or over a nested one: `end` moves while a nested message is read.
- * Everything that reads past the end throws, so a truncated answer is never taken for a short one.
+ * A cursor over one message or a nested one: `end` moves while a nested message is read. Every read
+ * past the end throws, so a truncated answer is never taken for a short one.
  */
 export class ProtobufReader {
   readonly #buffer: Buffer;
   #position: number;
   #end: number;
-  /** Wire type of the field whose number `next` gave last. */
+  /** Wire type of the field that `next` returned last. */
   #wireType = 0;
 
   constructor(buffer: Buffer) {
@@ -109,7 +109,7 @@ export class ProtobufReader {
     return tag >>> 3;
   }
 
-  /** A non-negative number up to 2^53-1; more, or a negative one, comes as a number beyond that. */
+  /** A non-negative number up to 2^53-1; a larger or negative one yields a number above that. */
   varint(): number {
     let byte = this.#byte();
     if (byte < 128) return byte;
@@ -131,7 +131,7 @@ export class ProtobufReader {
     throw new StorageError("Refused", "the store's revision is beyond 2^53-1");
   }
 
-  /** An uint64 as decimal text, for ids that nobody computes with. */
+  /** A uint64 as decimal text, for ids without arithmetic. */
   bigVarint(): string {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
@@ -153,7 +153,7 @@ export class ProtobufReader {
     return this.#buffer.subarray(start, this.#position);
   }
 
-  /** Enters a nested message; give what it returns to `leave` after `next` has given 0. */
+  /** Enters a nested message; pass the result to `leave` after `next` has returned 0. */
   enter(): number {
     const outerEnd = this.#end;
     const end = this.varint() + this.#position;
@@ -166,7 +166,7 @@ export class ProtobufReader {
     this.#end = outerEnd;
   }
 
-  /** Passes over the content of the field that `next` gave last. */
+  /** Skips the content of the field that `next` returned last. */
   skip(): void {
     if (this.#wireType === VARINT) this.varint();
     else if (this.#wireType === BYTES) this.#take(this.varint());

@@ -1,8 +1,8 @@
-/** What a connection to etcd needs for TLS. */
+/** TLS settings of a connection to etcd. */
 
-/** Files of a TLS connection, already read. */
+/** The contents of the TLS files. */
 export interface EtcdTls {
-  /** Certificates that etcd's certificate must go back to; absent = those that Node trusts. */
+  /** Authorities that etcd's certificate must chain to; absent = those that Node trusts. */
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;

@@ -1,4 +1,4 @@
-/** What etcd's versions can do. Takes the text that a member gives ("3.5.16", "3.6.0-rc.1"). */
+/** Capabilities of etcd's versions. Takes a member's version text ("3.5.16", "3.6.0-rc.1"). */
 
 type Version = readonly [major: number, minor: number, patch: number];
 
@@ -27,7 +27,7 @@ export function hasTrustedProgress(version: string): boolean {
   return compare([major, minor, patch], [3, 6, 0]) >= 0;
 }
 
-/** A text that is no version is older than everything. */
+/** An unparsable text counts as older than everything. */
 function parseVersion(text: string): Version {
   const [, major = "0", minor = "0", patch = "0"] = /^(\d+)\.(\d+)\.(\d+)/.exec(text) ?? [];
   return [Number(major), Number(minor), Number(patch)];

@@ -1,17 +1,17 @@
 /**
  * One watch of the store: an iterator of batches over a chain of etcd watch streams. When a stream
- * ends, the next one starts behind the last revision that was complete; what had been received of an
- * incomplete revision is thrown away. Run by EtcdStore; ends with the signal, with `return`, with the
- * store, or with Compacted.
+ * ends, the next one starts behind the last complete revision; events of an incomplete revision are
+ * discarded. Run by EtcdStore; ends with the signal, with `return`, with the store, or with
+ * Compacted.
  *
- * Which revision is complete? etcd sends a revision's events together, or in fragments of one answer;
- * so all revisions below the last event's are complete, and that one is when no fragment follows. An
- * answer's header may be ahead of events that are still to come, so it counts only in progress
- * notifications, and only from etcd versions whose notifications wait for the events before them.
+ * Which revision is complete? etcd sends a revision's events together, or in fragments of one answer.
+ * So all revisions below the last event's are complete, and the last one is when no fragment follows.
+ * An answer's header may be ahead of pending events, so it counts only in progress notifications, and
+ * only from etcd versions whose notifications wait for earlier events.
  *
- * A watch that is opened on an idle store starts at a revision that does not exist yet, and of such a
- * watch later versions of etcd (3.5.22, 3.6.2) tell no progress. So until something is written progress
- * is a read of the store's revision:
+ * A watch that is opened on an idle store starts at a revision that does not exist yet, and later
+ * versions of etcd (3.5.22, 3.6.2) report no progress for such a watch. So until something is written,
+ * progress is a read of the store's revision:
  *
  *     opened after 7, the store is at 7   ask -> read gives 7: all up to 7 is here, a batch says so
  *     another tenant writes 8             ask -> read gives 8: from now on etcd is asked for progress
@@ -42,19 +42,19 @@ const WATCH_PATH = "/etcdserverpb.Watch/Watch";
 const REOPEN_WAIT_MS = 50;
 const REOPEN_WAIT_MS_MAX = 2_000;
 
-/** What may wait for the consumer before etcd is told to wait; each batch counts this much more. */
+/** Bytes queued for the consumer before etcd is paused; each batch adds this overhead. */
 const QUEUED_BYTES_MAX = 16 * 1024 * 1024;
 const BATCH_OVERHEAD_BYTES = 1_024;
 
 /**
- * A progress request without an answer for so long is taken for lost: etcd drops those that come
- * while the watch is still catching up.
+ * A progress request without an answer for this long counts as lost: etcd drops requests while the
+ * watch is still catching up.
  */
 const PROGRESS_LOST_MS = 25;
 
-/** A member that is asked for progress again and again and says nothing is left after this time. */
+/** A member that stays silent to repeated progress requests is left after this time. */
 const SILENT_MS = 2_000;
-/** Questions further apart are not one wait. */
+/** Progress requests further apart than this do not count as one wait. */
 const ASKED_AGAIN_MS = 500;
 
 export interface EtcdWatchOptions extends WatchOptions {
@@ -62,7 +62,7 @@ export interface EtcdWatchOptions extends WatchOptions {
   readonly aborts: AbortHub;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The key that is written where progress notifications cannot be trusted. */
+  /** The key that is written when progress notifications cannot be trusted. */
   readonly clockKey: string;
   /** Asks for a write of the clock key. */
   readonly requestClock: () => void;
@@ -89,25 +89,25 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   #queue: QueuedBatch[] = [];
   #queuedBytes = 0;
   readonly #waiters: Waiter[] = [];
-  /** Why `next` rejects once the queue is empty; `undefined` in it = the iteration is simply over. */
+  /** The reason why `next` rejects once the queue is empty; `undefined` in it = a normal end. */
   #end: { readonly error: unknown } | undefined;
   #stream: GrpcStream | undefined;
   #abandonStream: () => void = () => {};
   #isPaused = false;
   #isTrusted = false;
   #isCreated = false;
-  /** Whether the stream's first revision may be still to come, and whether a read is finding out. */
+  /** Whether the stream's first revision may not exist yet, and whether a read is finding out. */
   #isAtHead = false;
   #isReadingHead = false;
-  /** Of the cluster that the first stream was of. */
+  /** The cluster of the first stream. */
   #clusterId: string | undefined;
-  /** When the progress request under way was sent, and whether another was asked for since. */
+  /** When the progress request under way was sent, and whether another was requested since. */
   #progressSentAt: number | undefined;
   #isProgressWanted = false;
-  /** Since when the member has been asked for progress and has not said anything. */
+  /** Since when the member has not answered progress requests. */
   #silentSince: number | undefined;
   #askedAt = 0;
-  /** Events of a revision of which more may follow in the next fragment. */
+  /** Events of a revision that may continue in the next fragment. */
   #partial: StoreEvent[] = [];
   #reopenWaitMs = REOPEN_WAIT_MS;
 
@@ -148,7 +148,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     return Promise.resolve({ done: true, value: undefined });
   }
 
-  /** Ends the watch. Urgent: at once, else after the batches that are already here. */
+  /** Ends the watch: at once if urgent, else after the batches already received. */
   fail(error: unknown, options: { readonly isUrgent: boolean }): void {
     if (this.#end !== undefined) return;
     this.#end = { error };
@@ -162,7 +162,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     }
   }
 
-  /** Asks for a batch that reaches the store's present revision. May be lost. */
+  /** Asks for a batch that reaches the store's current revision. May be lost. */
   requestProgress(): void {
     if (!this.#isCreated) this.#isProgressWanted = true;
     else if (this.#isAtHead && this.#isTrusted) void this.#readHead();
@@ -177,7 +177,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     return Promise.reject(end.error);
   }
 
-  /** Opens one stream and waits for its end, then waits a little before the next. */
+  /** Opens one stream, waits for its end, and pauses before the next. */
   async #runStream(): Promise<void> {
     const { pool, logger, clock } = this.#options;
     try {
@@ -250,9 +250,9 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   }
 
   /**
-   * The keys to ask etcd for: those of the prefix, and where progress comes by the clock key that
-   * one, too, with all that lies between (sorted out on arrival). One range and not two watches,
-   * because only within one watch does etcd promise the order that completeness needs.
+   * The keys to watch: those of the prefix and, if progress comes by the clock key, that one too
+   * with all keys in between (filtered on arrival). It is one range and not two watches, because
+   * etcd promises the order that completeness needs only within one watch.
    */
   #keys(): KeyRange {
     const keys = keysOf(this.#options.prefix);
@@ -265,7 +265,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     return { key, end: isAll || Buffer.compare(end, clockEnd) > 0 ? end : clockEnd };
   }
 
-  /** @returns why the stream cannot go on */
+  /** @returns the reason when the stream cannot continue */
   #receive(answer: WatchAnswer, bytes: number): RpcError | undefined {
     this.#silentSince = undefined;
     if (answer.isCanceled) return this.#receiveCancel(answer);
@@ -289,21 +289,21 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   }
 
   /**
-   * The member knows less than has been delivered. It may lag behind; but if the whole cluster does, an
-   * older state was put in its place, and what comes from here on is another history.
+   * The member's revision is below what was delivered. The member may lag; but if the whole cluster
+   * does, it was restored to an older state, and later events belong to another history.
    */
   async #checkHistory(): Promise<void> {
     const delivered = this.#delivered;
     try {
       if ((await this.#options.currentRevision(this.#ended.signal)) >= delivered) return;
     } catch {
-      // Asked again on the next stream.
+      // The next stream checks again.
       return this.#abandonStream();
     }
     this.fail(historyLost(`its revision went back behind ${delivered}`), { isUrgent: true });
   }
 
-  /** Progress of a watch that starts where the store is: a read later than the request, as it must be. */
+  /** Progress of a watch that starts at the head: a read that begins after the request. */
   async #readHead(): Promise<void> {
     this.#isProgressWanted = true;
     if (this.#isReadingHead) return;
@@ -330,7 +330,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   #receiveCancel(answer: WatchAnswer): RpcError | undefined {
     if (answer.compactRevision > 0) {
       const message = `events after revision ${this.#delivered} are compacted`;
-      // etcd keeps the compacted revision's own state but not the way to it.
+      // etcd keeps the compacted revision's own state but not the events that led to it.
       const compactedTo = answer.compactRevision;
       this.fail(new StorageError("Compacted", message, { compactedTo }), { isUrgent: false });
       return undefined;
@@ -349,7 +349,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   #receiveProgress(revision: Revision): void {
     this.#progressSentAt = undefined;
     if (!this.#isTrusted) return;
-    // A member that lags behind the one that we had before tells a smaller revision: no news.
+    // A member that lags behind the previous one reports a smaller revision, which is ignored.
     if (revision >= this.#delivered) this.#deliver(revision, [], 0);
     if (this.#isProgressWanted) {
       this.#isProgressWanted = false;
@@ -360,7 +360,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   #receiveEvents(answer: WatchAnswer, bytes: number): void {
     const events = this.#partial;
     this.#partial = [];
-    // A member that is behind our start revision may send older events (etcd issue 20221).
+    // A member behind our start revision may send older events (etcd issue 20221).
     for (const event of answer.events) {
       if (revisionOf(event) > this.#delivered) events.push(event);
     }
@@ -379,7 +379,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     }
   }
 
-  /** Without what lies between prefix and clock key; the clock's own event is only its revision. */
+  /** Drops keys between prefix and clock key; the clock's own event only counts as a revision. */
   #ownEvents(events: readonly StoreEvent[]): readonly StoreEvent[] {
     if (this.#isTrusted) return events;
     const { prefix, clockKey } = this.#options;
@@ -398,7 +398,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
       waiter.resolve({ done: false, value: batch });
       return;
     }
-    // Only the latest of progress notifications in a row says anything.
+    // Of consecutive progress notifications only the latest matters.
     const previous = this.#queue.at(-1);
     if (events.length === 0 && previous?.batch.events.length === 0) {
       this.#queue.pop();
@@ -412,7 +412,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     }
   }
 
-  /** Sooner than the connection's keepalive, as somebody waits. */
+  /** Sooner than the connection's keepalive, as a caller waits. */
   #isMemberSilent(): boolean {
     const now = this.#options.clock.monotonic();
     if (this.#silentSince === undefined || now - this.#askedAt > ASKED_AGAIN_MS) {
@@ -433,7 +433,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   }
 }
 
-/** To those who watch as if it were compacted: what they have leads nowhere. */
+/** Watchers see it as Compacted: their state leads nowhere. */
 function historyLost(how: string): StorageError {
   return new StorageError("Compacted", `etcd's history is no longer the same: ${how}`);
 }

@@ -1,4 +1,4 @@
-/** Compaction by several replicas, on a store that only remembers what it was told. */
+/** Compaction by several replicas, on a store that only records its calls. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Lifecycle } from "../base/lifecycle.js";

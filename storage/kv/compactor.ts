@@ -1,9 +1,9 @@
 /**
- * The compactor: forgets history that is older than the interval, so that the store does not grow
- * for ever, and younger history stays, as clients were promised it (S1-LIM-01, CARD-10).
+ * The compactor forgets history older than the interval, so that the store does not grow for ever.
+ * Younger history stays, as clients were promised (S1-LIM-01, CARD-10).
  *
  * Every replica runs it; a compare-and-swap on one key lets one of them win each round. A round
- * compacts to the revision that the round before wrote down, so history reaches back between one and
+ * compacts to the revision that the previous round stored, so history reaches back between one and
  * two intervals, whoever wins.
  *
  *   round 1   key := "100"                      nothing is compacted
@@ -17,12 +17,12 @@ import { type Revision, type RevisionedStore, toRevision } from "./store.js";
 
 export interface CompactorOptions {
   readonly store: RevisionedStore;
-  /** A key that belongs to the compactors of all replicas and is no object's. */
+  /** A key shared by the compactors of all replicas, outside the objects' keys. */
   readonly key: string;
   readonly intervalMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told about each compaction that this replica won. */
+  /** Called for each compaction that this replica won. */
   onCompacted?(revision: Revision): void;
 }
 
@@ -39,7 +39,7 @@ export async function runCompactor(options: CompactorOptions, signal: AbortSigna
       seen = await playRound(options, seen, withDeadline(signal));
     } catch (error) {
       if (signal.aborted) return;
-      // Refused for want of rights stays so for long: worth one line, not one in each round.
+      // A refusal for missing rights persists: it is logged once, not in each round.
       const wasRefused = isRefused;
       isRefused = error instanceof StorageError && error.code === "Refused";
       const level = isRefused && wasRefused ? "debug" : "warn";
@@ -62,7 +62,7 @@ async function playRound(
   const { store, key } = options;
   const { kv, revision } = await store.get(key, {}, signal);
   const current = kv?.modRevision ?? 0;
-  // Who finds the key changed since its last round sees that another replica has done this one.
+  // A key that changed since the last round means that another replica has done this round.
   if (current !== 0 && current !== seen) return current;
   const result = await store.commit(
     {

@@ -1,4 +1,4 @@
-/** ConvertingStore between a store that remembers and callers: what is converted, and what is left alone. */
+/** ConvertingStore above a recording store: which values are converted, and which are left alone. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConvertingStore } from "./converting-store.js";
@@ -8,7 +8,7 @@ import { unreadableReason } from "./unreadable.js";
 
 const { signal } = new AbortController();
 
-/** Keys below "/up/" are stored in capitals; one of them cannot be read. */
+/** Keys below "/up/" are stored in upper case; one of them cannot be read. */
 const CONVERSION = {
   toStored: (key: string, value: Uint8Array) =>
     key.startsWith("/up/") ? Buffer.from(Buffer.from(value).toString().toUpperCase()) : value,

@@ -1,7 +1,7 @@
 /**
- * ConvertingStore: a RevisionedStore whose values have another form in the store behind it than above.
- * Keys, revisions, leases and conditions are those of the store behind it. A value that cannot be
- * converted back becomes a note why (unreadable.ts), never an error of the store.
+ * ConvertingStore: a RevisionedStore whose values have another form in the underlying store. Keys,
+ * revisions, leases and conditions pass through. A value that cannot be converted back becomes a note
+ * with the reason (unreadable.ts), never an error of the store.
  */
 import type {
   CommitResult,
@@ -19,16 +19,18 @@ import type {
 } from "./store.js";
 import { unreadableValue } from "./unreadable.js";
 
-/** Both give the value itself where nothing is to be done. */
+/** Both return the value itself when there is nothing to convert. */
 export interface ValueConversion {
   toStored(key: string, value: Uint8Array): Uint8Array;
-  /** @throws {Error} for a value that cannot be read, with a message that quotes nothing of it */
+  /** @throws {Error} for an unreadable value, with a message that quotes nothing of it */
   fromStored(key: string, value: Buffer): Buffer;
-  /** Whether `toStored` would give what this value says another form; absent = never. Never throws. */
+  /**
+   * Whether `toStored` would encode this value's content differently; absent = never. Never throws.
+   */
   isStale?(key: string, value: Buffer): boolean;
 }
 
-/** Values as they are above, and the keys of those that would be stored differently by now. */
+/** The converted values, and the keys of those that would be stored differently by now. */
 export interface InspectedRange extends RangeResult {
   readonly stale: ReadonlySet<string>;
 }
@@ -56,7 +58,7 @@ export class ConvertingStore implements RevisionedStore {
     return { ...result, kvs: result.kvs.map((kv) => this.#read(kv)) };
   }
 
-  /** As `range`, with what no reader sees: which values lie in the store in an outdated form. */
+  /** Like `range`, plus the keys whose stored form is outdated. */
   async inspect(request: RangeRequest, signal: AbortSignal): Promise<InspectedRange> {
     const store = this.#store;
     const below: RangeResult & Partial<InspectedRange> =
@@ -104,7 +106,7 @@ export class ConvertingStore implements RevisionedStore {
     return this.#store[Symbol.asyncDispose]();
   }
 
-  /** By hand: a generator would be two more promises for each batch of the feed. */
+  /** Written by hand: a generator would add two promises for each batch of the feed. */
   #readBatches(batches: AsyncIterator<WatchBatch>): AsyncIterator<WatchBatch> {
     const read = (result: IteratorResult<WatchBatch>): IteratorResult<WatchBatch> =>
       result.done ? result : { done: false, value: this.#readBatch(result.value) };
@@ -114,7 +116,7 @@ export class ConvertingStore implements RevisionedStore {
     };
   }
 
-  /** The batch itself where nothing was to be done. */
+  /** Returns the batch itself when nothing changes. */
   #readBatch(batch: WatchBatch): WatchBatch {
     const events = mapChanged(batch.events, (event) => this.#readEvent(event));
     return events === batch.events ? batch : { revision: batch.revision, events };
@@ -151,7 +153,7 @@ function withPrevious(event: StoreEvent, previous: KeyValue | undefined): StoreE
   return previous === undefined ? event : { ...event, previous };
 }
 
-/** The list itself where no element changes, so that what is not converted costs no copy. */
+/** Returns the list itself when no element changes, so that unconverted lists are not copied. */
 function mapChanged<T>(list: readonly T[], change: (element: T) => T): readonly T[] {
   let changes: T[] | undefined;
   for (const [index, element] of list.entries()) {

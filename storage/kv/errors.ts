@@ -14,18 +14,18 @@ export type StorageErrorCode =
   | "Unavailable"
   /** The store refused us for good: wrong credentials, wrong cluster, corrupt data. */
   | "Refused"
-  /** The store (or one watch on it) has been closed by us. */
+  /** We have closed the store, or one watch on it. */
   | "Closed";
 
 export class StorageError extends Error {
   override readonly name = "StorageError";
   readonly code: StorageErrorCode;
   /**
-   * Whether the write may have happened all the same: true where the answer got lost after the
+   * Whether the write may have happened all the same: true when the answer was lost after the
    * request was sent. Always false for reads and for refusals before sending.
    */
   readonly outcomeUnknown: boolean;
-  /** Of Compacted, where the store says so: events after this revision are still there. */
+  /** Of Compacted, if the store reports it: events after this revision still exist. */
   readonly compactedTo: number | undefined;
 
   constructor(

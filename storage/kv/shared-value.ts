@@ -1,14 +1,14 @@
 /**
- * A value that all replicas of a store share and no API request can read: it lies under a key that is
- * no object's. Made once, by whichever replica comes first; sealed by the store that encrypts, where
- * there is one, and stored anew when its keys have changed.
+ * A value that all replicas of a store share and no API request can read: its key is outside the
+ * objects' keys. The first replica makes it. If the store encrypts, the value is encrypted too, and
+ * rewritten when the store's keys have changed.
  */
 import type { KeyValue, RevisionedStore } from "./store.js";
 import { unreadableReason } from "./unreadable.js";
 
 /**
- * A store that may keep values encrypted, with keys of its own that change. Not one that converts before
- * such a store: that does not know what is stale, and nothing would be stored anew.
+ * A store that may encrypt values, with its own rotating keys. It must not be a converting store above
+ * such a store: that one cannot tell stale values, so nothing would be rewritten.
  */
 export type SharedValueStore = Pick<RevisionedStore, "get" | "commit"> & {
   /** Whether the value would be stored differently today. */
@@ -16,23 +16,26 @@ export type SharedValueStore = Pick<RevisionedStore, "get" | "commit"> & {
 };
 
 export interface SharedValueOptions {
-  /** Below the registry's prefix and no object's: "/registry/.service-account-key". */
+  /**
+   * Below the registry's prefix and outside the objects' keys: "/registry/.service-account-key".
+   */
   readonly key: string;
-  /** For messages: "the signing key". */
+  /** A name for messages: "the signing key". */
   readonly what: string;
-  /** Makes one when there is none, or none that is good. */
+  /** Makes a value when there is none, or no good one. */
   make(): Promise<Uint8Array>;
-  /** Whether the value that is there still does. Default: any does. */
+  /** Whether the existing value is still usable. Default: always. */
   isGood?(value: Buffer): boolean;
 }
 
-/** The store holds the value, but nobody can read it with the encryption keys at hand. */
+/** The store has the value, but no configured encryption key can decrypt it. */
 export class UnreadableValueError extends Error {
   override readonly name = "UnreadableValueError";
 }
 
 /**
- * The value; made if there is none. To be called again when the store's own keys have changed.
+ * Returns the value, and makes it if there is none. Call again when the store's own keys have
+ * changed.
  * @throws {StorageError}; {UnreadableValueError}
  */
 export async function openSharedValue(
@@ -71,7 +74,7 @@ function readable({ key, value }: KeyValue, { what }: SharedValueOptions): Buffe
   );
 }
 
-/** Another replica may do the same at the same time: then it is done. */
+/** If another replica does the same at the same time, its write is as good. */
 async function storeAnew(
   store: SharedValueStore,
   { key, value, modRevision }: KeyValue,

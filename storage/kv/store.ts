@@ -1,23 +1,23 @@
 /**
- * RevisionedStore: the contract between this API server and the place where its state lives.
+ * RevisionedStore: the contract between this API server and its storage.
  *
  * Keys are UTF-8 strings ("/registry/core/pods/default/web") in byte order, values are opaque
  * bytes. Every committed transaction that writes moves the whole store to a new, larger revision;
  * all its writes carry that one revision. Old revisions stay readable until they are compacted.
  * Implemented by storage/etcd (production) and storage/embedded (one process: laptops, tests, edge).
- * What the words mean is fixed by the tests in storage/kv/contract, which both implementations run.
+ * The tests in storage/kv/contract, which both implementations run, define these terms.
  *
  * Every operation that can wait takes a signal and ends soon after it aborts, with the signal's
- * reason. Every operation throws only StorageError besides that.
+ * reason. Otherwise operations throw only StorageError.
  */
 
 /**
- * The store's counter. A branded number: a store beyond 2^53-1 is refused at start, never rounded
- *. Its decimal form is the resourceVersion that clients see.
+ * The store's counter. A branded number: a store beyond 2^53-1 is refused at start, never rounded.
+ * Its decimal form is the resourceVersion that clients see.
  */
 export type Revision = number & { readonly __brand: "Revision" };
 
-/** Takes a whole number >= 0 for a revision. The one place where a number becomes a Revision. */
+/** Validates a whole number >= 0. The only place where a number becomes a Revision. */
 export function toRevision(value: number): Revision {
   if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`not a revision: ${value}`);
   return value as Revision;
@@ -30,28 +30,28 @@ export interface KeyValue {
   readonly value: Buffer;
   /** Revision of the last write of this key. */
   readonly modRevision: Revision;
-  /** Revision at which this key came to be, since its last deletion. */
+  /** Revision at which this key was created, since its last deletion. */
   readonly createRevision: Revision;
 }
 
 export interface RangeRequest {
-  /** All keys that start with it. */
+  /** The prefix of all keys returned. */
   readonly prefix: string;
   /** Only keys strictly after this one, for the next page. */
   readonly after?: string;
-  /** At most so many; 0 or absent = all of them in one answer. */
+  /** Maximum number of keys; 0 or absent = all of them in one answer. */
   readonly limit?: number;
-  /** As of that revision instead of now. @throws Compacted, FutureRevision */
+  /** Reads as of that revision instead of now. @throws Compacted, FutureRevision */
   readonly revision?: Revision;
 }
 
 export interface RangeResult {
   readonly kvs: readonly KeyValue[];
-  /** Whether keys follow after the last one given. */
+  /** Whether more keys follow. */
   readonly more: boolean;
   /** How many keys the prefix holds after `after`, regardless of `limit`. */
   readonly count: number;
-  /** The store's revision when it answered (never smaller than the one asked for). */
+  /** The store's revision when it answered (never below the requested one). */
   readonly revision: Revision;
 }
 
@@ -81,7 +81,10 @@ export type CommitResult =
   | {
       readonly succeeded: false;
       readonly revision: Revision;
-      /** What the compared keys hold now, in the order of `compares`; undefined = no such key. */
+      /**
+       * The current values of the compared keys, in the order of `compares`; undefined = no such
+       * key.
+       */
       readonly current: readonly (KeyValue | undefined)[];
     };
 
@@ -89,7 +92,7 @@ export type StoreEvent =
   | {
       readonly type: "put";
       readonly kv: KeyValue;
-      /** Present when the watch asked for it and the key existed before and is not compacted. */
+      /** Present if the watch requested it and the previous version exists and is not compacted. */
       readonly previous?: KeyValue;
     }
   | {
@@ -101,8 +104,8 @@ export type StoreEvent =
 
 /**
  * One delivery of a watch. Events come in revision order, each once, and a revision is never split
- * over two batches (Ordered, Unique, Atomic). `revision` is the promise of completeness: everything
- * of the prefix up to and including it has now been delivered. A batch without events is a progress
+ * over two batches (Ordered, Unique, Atomic). `revision` promises completeness: every event of the
+ * prefix up to and including it has now been delivered. A batch without events is a progress
  * notification.
  */
 export interface WatchBatch {
@@ -114,7 +117,7 @@ export interface WatchOptions {
   readonly prefix: string;
   /** Events strictly after this revision. */
   readonly after: Revision;
-  /** Whether events carry the value before them. Default false. */
+  /** Whether events carry the previous value. Default false. */
   readonly withPrevious?: boolean;
 }
 
@@ -133,29 +136,30 @@ export interface RevisionedStore extends AsyncDisposable {
   commit(transaction: Transaction, signal: AbortSignal): Promise<CommitResult>;
 
   /**
-   * A linearizable revision: at least that of every write acknowledged before the call, to whatever
+   * A linearizable revision: at least that of every write acknowledged before the call, to any
    * client of the store. @throws {StorageError}
    */
   currentRevision(signal: AbortSignal): Promise<Revision>;
 
   /**
-   * Opens a watch that survives disconnects by resuming where it was, until `signal` aborts.
-   * Iteration ends with StorageError Compacted when events that it still owes are gone for good.
+   * Opens a watch that resumes after disconnects, until `signal` aborts. Iteration ends with
+   * StorageError Compacted when events that it still needs are gone for good.
    */
   watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchBatch>;
 
   /**
-   * Asks that open watches soon deliver a batch whose revision is at least the store's revision at
-   * this moment, even if nobody writes below their prefix. May be lost: callers repeat it.
+   * Requests that open watches soon deliver a batch whose revision is at least the store's current
+   * one, even if nobody writes below their prefix. May be lost: callers repeat it.
    */
   requestProgress(): void;
 
   /**
-   * A lease with at least `ttlSeconds` left; keys put with it vanish when it ends. May be shared by
-   * callers that ask for about the same end, so keys live up to a minute longer. @throws {StorageError}
+   * A lease with at least `ttlSeconds` left; keys put with it are deleted when it ends. May be shared
+   * by callers that ask for about the same end, so keys live up to a minute longer. @throws
+   * {StorageError}
    */
   lease(ttlSeconds: number, signal: AbortSignal): Promise<LeaseId>;
 
-  /** Forgets all revisions before this one. A smaller one than before is no error. */
+  /** Forgets all revisions before this one. A revision below the last compacted one is no error. */
   compact(revision: Revision, signal: AbortSignal): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** TimedStore: a store whose answers are timed, for those who want to know when something was committed. */
+/** TimedStore: a store that times its answers, for observers of commit times. */
 import type { Clock } from "../base/clock.js";
 import type {
   CommitResult,
@@ -13,7 +13,7 @@ import type {
 export interface StoreTimes {
   /** Times are monotonic milliseconds. */
   committed(revision: Revision, askedAtMs: number, nowMs: number): void;
-  /** A request that brings nothing to a feed. */
+  /** A request that causes no event on a feed. */
   answered(askedAtMs: number, nowMs: number): void;
 }
 
@@ -23,7 +23,7 @@ export class TimedStore implements RevisionedStore {
   readonly #clock: Clock;
   readonly #times: StoreTimes;
 
-  /** @param prefix whose commits a feed brings back */
+  /** @param prefix the prefix of the feed */
   constructor(
     store: RevisionedStore,
     { prefix, clock, times }: { prefix: string; clock: Clock; times: StoreTimes },

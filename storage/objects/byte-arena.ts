@@ -1,10 +1,10 @@
 /**
- * ByteArena: the bytes of many objects in few large memories (*slabs*), because a buffer for each costs 300
- * bytes beside what it holds. Bytes are put behind one another and never moved or overwritten by the
- * arena itself; a slab goes when nothing refers to it any more, which the garbage collector knows.
+ * ByteArena: the bytes of many objects in a few large buffers (*slabs*), because one buffer per object
+ * costs 300 bytes beside its content. Bytes are appended and never moved or overwritten by the arena
+ * itself; the garbage collector frees a slab when nothing refers to it any more.
  *
- * What is *live* is counted, so that slabs of which little is left can be emptied: their objects are put
- * again, into the newest slab, by the one who knows them.
+ * *Live* bytes are counted, so that sparse slabs can be emptied: the owner of their objects puts them
+ * again, into the newest slab.
  *
  *   put a, b, c    slab 1 [a b c]          live 3
  *   put d, e       slab 1 [a b c] 2 [d e]
@@ -13,7 +13,7 @@
  */
 import { assert } from "../base/assert.js";
 
-/** Bytes in the middle of a memory that others share. */
+/** A range of bytes in a shared buffer. */
 export interface Place {
   readonly memory: Buffer;
   readonly start: number;
@@ -27,26 +27,26 @@ interface Slab {
 }
 
 const SLAB_BYTES = 256 * 1024;
-/** Larger pieces would leave too much of a slab empty: they have a memory of their own. */
+/** Larger pieces would waste too much of a slab: they get their own buffer. */
 const PIECE_BYTES_MAX = SLAB_BYTES / 8;
 /** A slab with less than this live is worth emptying. */
 const SPARSE_SHARE = 0.6;
-/** All slabs together may be so much larger than what is live in them, and a little more. */
+/** All slabs together may exceed their live bytes by this share, and a little more. */
 const WASTE_SHARE = 0.35;
 const WASTE_BYTES_MIN = 8 * SLAB_BYTES;
 const NO_SLAB = Buffer.alloc(0);
 
-/** Puts bytes somewhere to stay. */
+/** Stores bytes for the long term. */
 export interface BytePlacer {
   put(bytes: Buffer): Place;
 }
 
-/** Slabs without an account: for what goes in the order in which it came. */
+/** Slabs without accounting, for bytes that are freed in the order in which they came. */
 export class Slabs implements BytePlacer {
   #newest = NO_SLAB;
   #used = 0;
 
-  /** The slab that the next bytes go into, if they fit. */
+  /** The slab for the next bytes, if they fit. */
   get newest(): Buffer {
     return this.#newest;
   }
@@ -69,22 +69,22 @@ export class ByteArena implements BytePlacer {
   readonly #accounts = new Map<Buffer, Slab>();
   #live = 0;
 
-  /** Bytes of all slabs with something live in them. */
+  /** Bytes of all slabs that have live bytes. */
   get used(): number {
     return this.#accounts.size * SLAB_BYTES;
   }
 
-  /** Bytes that are live in slabs. */
+  /** Live bytes in slabs. */
   get live(): number {
     return this.#live;
   }
 
-  /** Whether so much is dead that emptying sparse slabs is worth the work. */
+  /** Whether enough is dead that emptying sparse slabs is worth the work. */
   get isWasteful(): boolean {
     return this.used - this.#live > WASTE_BYTES_MIN + this.#live * WASTE_SHARE;
   }
 
-  /** The bytes at the place are live until they are `dropped`. */
+  /** Stores the bytes; they are live until their place is `dropped`. */
   put(bytes: Buffer): Place {
     const before = this.#slabs.newest;
     const place = this.#slabs.put(bytes);
@@ -102,7 +102,7 @@ export class ByteArena implements BytePlacer {
     return place;
   }
 
-  /** Nothing happens for a place that is in none of its slabs. */
+  /** Ignores a place that is in none of its slabs. */
   dropped({ memory, start, end }: Place): void {
     const account = this.#accounts.get(memory);
     if (account === undefined) return;
@@ -112,7 +112,7 @@ export class ByteArena implements BytePlacer {
     if (memory !== this.#slabs.newest) this.#forgetIfEmpty(memory);
   }
 
-  /** Whether the place is in a slab of which little is left, so that it should be put again. */
+  /** Whether the place is in a sparse slab, so that it should be put again. */
   isSparse({ memory }: Place): boolean {
     const account = this.#accounts.get(memory);
     if (account === undefined || memory === this.#slabs.newest) return false;

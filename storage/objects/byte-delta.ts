@@ -1,20 +1,20 @@
 /**
- * One text as its differences to another, which is nearly the same: two versions of an object differ in
- * their resourceVersion, in times of the same length, and in what somebody changed. Pure.
+ * One text as its differences to another that is nearly the same: two versions of an object differ in
+ * their resourceVersion, in times of the same length, and in the fields that were changed. Pure.
  *
  *   base    {"metadata":{"resourceVersion":"17","labels":..},"data":{"color":"green"}}
  *   text    {"metadata":{"resourceVersion":"42","labels":..},"data":{"color":"red"}}
  *   delta   copy 32, leave out 2, put "42" | copy 30, leave out 5, put "red" | copy the rest
  *
- * A delta is a row of steps: three numbers (copied, left out, put in), then the bytes put in. What is
- * left of the base behind the last step is copied.
+ * A delta is a sequence of steps: three numbers (copied, left out, put in), then the bytes put in.
+ * The rest of the base after the last step is copied.
  */
 
-/** A longer row of differences is not worth looking for: the rest is one difference. */
+/** Maximum number of differences: the rest is encoded as one. */
 const STEPS_MAX = 16;
-/** Where both agree again for so many bytes, a difference of equal length is over. */
+/** A difference of equal length ends when both agree again for this many bytes. */
 const AGREEMENT_BYTES = 8;
-/** How far ahead both are compared for that: numbers, times, short values. */
+/** How far ahead both are compared for such an end: numbers, times, short values. */
 const LOOK_AHEAD_BYTES = 48;
 
 interface Step {
@@ -48,7 +48,7 @@ export function encodeDelta(base: Buffer, text: Buffer): Buffer {
   return Buffer.concat(steps.map(encodeStep));
 }
 
-/** The text that `delta` leads to from its base. @param length of the text */
+/** The text that `delta` yields from its base. @param length of the text */
 export function applyDelta(base: Buffer, delta: Buffer, length: number): Buffer {
   const text = Buffer.allocUnsafe(length);
   let from = 0;
@@ -74,7 +74,7 @@ export function applyDelta(base: Buffer, delta: Buffer, length: number): Buffer 
   return text;
 }
 
-/** How long the difference at `at` is when both go on equally behind it; 0 when they do not. */
+/** The length of the difference at `at` if both agree after it; otherwise 0. */
 function differenceAt(base: Buffer, text: Buffer, at: number, limit: number): number {
   const end = Math.min(at + LOOK_AHEAD_BYTES, limit - AGREEMENT_BYTES);
   let agreed = 0;

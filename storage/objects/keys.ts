@@ -1,12 +1,12 @@
 /**
- * Where an object lives in the store: `<prefix>/<group or core>/<resource>/[<namespace>/]<name>`.
+ * The key of an object in the store: `<prefix>/<group or core>/<resource>/[<namespace>/]<name>`.
  *
- * A *partition* is all objects of one group and resource, `<group or core>/<resource>`; the path of an
- * object is what follows it. Namespaces and names never contain a slash, so byte order of keys is
- * namespace, then name: the order in which lists come.
+ * A *partition* is all objects of one group and resource, `<group or core>/<resource>`; the rest of
+ * the key is the object's path. Namespaces and names never contain a slash, so byte order of keys is
+ * namespace, then name: the order of lists.
  *
- * Beside the objects lie *epochs*, `<prefix>/.epoch/<name>`: keys without content whose revision says
- * when something last changed. No group begins with a dot, so they are never taken for objects.
+ * Beside the objects are *epochs*, `<prefix>/.epoch/<name>`: keys without content whose revision is
+ * that of the last change. No group begins with a dot, so they are never taken for objects.
  */
 
 /** "core/configmaps" or "apps/deployments". */
@@ -21,7 +21,7 @@ export function objectPath(namespace: string, name: string): string {
   return namespace === "" ? name : `${namespace}/${name}`;
 }
 
-/** What a key says: which partition, and which object of it. */
+/** A parsed key: its partition, and the object in it. */
 export interface ParsedKey {
   readonly partition: PartitionId;
   readonly path: string;
@@ -55,13 +55,13 @@ export class KeySpace {
     return `${this.prefix}${EPOCHS}${name}`;
   }
 
-  /** The name of the epoch that the key is; undefined for any other key. */
+  /** The epoch's name; undefined for any other key. */
   parseEpoch(key: string): string | undefined {
     const start = this.prefix.length + EPOCHS.length;
     return key.startsWith(EPOCHS, this.prefix.length) ? key.slice(start) : undefined;
   }
 
-  /** The partition that a key would be in if it is an object's; undefined for one that cannot be. */
+  /** The partition of an object's key; undefined for a key that cannot be an object's. */
   partitionOf(key: string): PartitionId | undefined {
     if (!key.startsWith(this.prefix)) return undefined;
     const groupEnd = key.indexOf("/", this.prefix.length);

@@ -1,7 +1,7 @@
 /**
- * The shape of a stored object's metadata: the only part of an object that every kind shares, and that
- * selectors, loops and the rules of deletion read without looking twice. Bytes that are readable JSON
- * with metadata of another shape are a corrupt object; here is decided which those are.
+ * The shape of a stored object's metadata: the only part of an object that all kinds share, and that
+ * selectors, loops and deletion rules read without checks. Readable JSON with metadata of another
+ * shape is a corrupt object; this file decides which shapes are valid.
  *
  * A member that is null counts as absent. Pure, and cheap: it runs for every event and at every start.
  */
@@ -9,7 +9,7 @@ import { isRecord } from "../base/is-record.js";
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Why it is no metadata, without quoting any of it; undefined for metadata that may be trusted. */
+/** The reason why metadata is invalid, without quoting it; undefined for valid metadata. */
 export function metadataProblem(metadata: Members): string | undefined {
   for (const member in metadata) {
     const value = metadata[member];
@@ -19,7 +19,7 @@ export function metadataProblem(metadata: Members): string | undefined {
   return undefined;
 }
 
-/** Members that are unknown here are nobody's concern. */
+/** Unknown members are ignored. */
 function isOfShape(member: string, value: unknown): boolean {
   switch (member) {
     case "name":
@@ -56,7 +56,7 @@ function isTextMap(value: unknown): boolean {
   return true;
 }
 
-/** Garbage is collected by what these four say; one that is missing is for validation to miss. */
+/** Garbage collection relies on these four; a missing one is left to validation. */
 function isOwner(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const { uid = "", name = "", kind = "", apiVersion = "" } = value;

@@ -1,4 +1,4 @@
-/** Bytes first: what is spliced in, what is found again, and what counts as corrupt. */
+/** Bytes first: splicing, finding positions again, and corrupt objects. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -7,8 +7,8 @@
  *   decoded  {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"6f..","resourceVersion":"7","labels":..
  *            ^0                                    ^bodyOffset                       ^ where uid ends
  *
- * Immutable to everyone who reads it. Where its bytes are changes: they move into a slab that many objects
- * share, and those of a version that is past become its differences to another one.
+ * Immutable to readers. Only its memory changes: its bytes move into a slab that many objects share, and a
+ * past version is reduced to its differences to another one.
  *
  *   17 plain   42 plain   63 current      two updates, both events are recent
  *   17 by 42   42 by 63   63 current      a few seconds later: reading 17 goes by 42 and 63
@@ -33,18 +33,18 @@ export type FieldValues = Readonly<Record<string, string>>;
 /** Reads an object's selectable fields; per partition, because only the server knows kinds. */
 export type FieldExtractor = (object: Readonly<Record<string, unknown>>) => FieldValues;
 
-/** More versions in a row than these do not go by one another. */
+/** Maximum length of a chain of versions that build on one another. */
 const ROW_MAX = 16;
-/** Differences larger than this share of the bytes are not worth keeping instead. */
+/** Differences larger than this share of the bytes are not stored as a delta. */
 const DELTA_SHARE_MAX = 0.5;
 
-/** A past version is its differences to a base, and as long as this. */
+/** A past version as its differences to a base, with the version's length. */
 interface Delta {
   readonly of: StoredObject;
   readonly length: number;
 }
 
-/** What an object is made of. */
+/** The parts of an object. */
 export interface StoredObjectParts {
   readonly path: string;
   readonly namespace: string;
@@ -52,14 +52,14 @@ export interface StoredObjectParts {
   readonly bytes: Buffer;
   readonly bodyOffset: number;
   readonly labels: Labels;
-  /** The values, or who reads them when somebody first asks for one. */
+  /** The values, or an extractor that reads them on first use. */
   readonly fields: FieldValues | FieldExtractor;
   readonly corruption: string | undefined;
 }
 
 /**
  * A class and no literal, so that all objects have one shape to V8: lists visit tens of thousands of
- * them, and each shape more costs every visit.
+ * them, and each additional shape costs every visit.
  */
 export class StoredObject {
   readonly revision: Revision;
@@ -69,9 +69,9 @@ export class StoredObject {
    */
   readonly bodyOffset: number;
   readonly labels: Labels;
-  /** Why the stored value cannot be read; such an object has no bytes (S1-UNS-08). */
+  /** Why the stored value is unreadable; such an object has no bytes (S1-UNS-08). */
   readonly corruption: string | undefined;
-  /** Where in `bytes` the metadata ends, kept by the first who looked for it; 0 = nobody has. */
+  /** Where in `bytes` the metadata ends, cached by the first reader; 0 = not known yet. */
   metadataEnd = 0;
   #fields: FieldValues | FieldExtractor;
   #path: string;
@@ -79,7 +79,7 @@ export class StoredObject {
   #memory: Buffer;
   #start: number;
   #end: number;
-  /** For a past version its base; else how many in a row go by this one. */
+  /** For a past version its base; else how many versions in a row build on this one. */
   #base: Delta | number = 0;
 
   constructor(parts: StoredObjectParts) {
@@ -123,24 +123,26 @@ export class StoredObject {
       : this.#memory.subarray(this.#start, this.#end);
   }
 
-  /** How many bytes that are. */
+  /** Length of `bytes`. */
   get length(): number {
     return typeof this.#base === "number" ? this.#end - this.#start : this.#base.length;
   }
 
-  /** How many it takes to keep them. */
+  /** How many bytes the object keeps in memory. */
   get keptLength(): number {
     return this.#end - this.#start;
   }
 
-  /** Where the bytes are now, for those who copy them at once: `bytes` makes a view for each caller. */
+  /**
+   * Where the bytes are now, for callers that copy them at once: `bytes` makes a view for each call.
+   */
   get place(): Place {
     if (typeof this.#base === "number") return this;
     const memory = this.#restored();
     return { memory, start: 0, end: memory.length };
   }
 
-  /** Of a version that is not past. */
+  /** The memory of a version that is not past. */
   get memory(): Buffer {
     return this.#memory;
   }
@@ -153,15 +155,15 @@ export class StoredObject {
     return this.#end;
   }
 
-  /** Moves the bytes of a version that is not past; views of them stay good. */
+  /** Moves the bytes of a version that is not past; views of them stay valid. */
   moveTo(slabs: BytePlacer): void {
     assert(typeof this.#base === "number", "PastStaysWhereItIs");
     this.#putAt(slabs.put(this.bytes));
   }
 
   /**
-   * Keeps no more than the differences to another version, which stays plain for now and is kept alive.
-   * Nothing is done where that would save little.
+   * Reduces this version to its differences to another one, which stays plain for now and is kept
+   * alive. Does nothing if that would save little.
    */
   becomePast(other: StoredObject, slabs: BytePlacer): void {
     if (this === other || typeof this.#base !== "number" || typeof other.#base !== "number") return;
@@ -181,7 +183,7 @@ export class StoredObject {
     this.#end = end;
   }
 
-  /** The bytes of a past version, by those of the versions that it goes by. */
+  /** The bytes of a past version, rebuilt from the versions that it builds on. */
   #restored(): Buffer {
     const row: StoredObject[] = [];
     let plain: StoredObject = this;
@@ -199,8 +201,8 @@ export class StoredObject {
   }
 
   /**
-   * Shares the texts of its names with another version of the same object, or with a neighbour's
-   * namespace. Those that it came with may be parts of longer texts, which they keep alive.
+   * Shares the strings of its names with another version of the same object, or with a neighbour's
+   * namespace. Its own may be slices that keep longer strings alive.
    */
   shareNames(previous: StoredObject | undefined, namespace: string): void {
     if (previous !== undefined) {
@@ -212,12 +214,12 @@ export class StoredObject {
     this.#namespace = namespace === this.#namespace ? namespace : textOfItsOwn(this.#namespace);
   }
 
-  /** From now on the selectable fields are others; they are read when somebody first asks for one. */
+  /** Replaces the extractor; the selectable fields are read on first use. */
   takeExtractor(extractFields: FieldExtractor | undefined): void {
     if (this.corruption === undefined) this.#fields = extractFields ?? NO_FIELDS;
   }
 
-  /** The same but for what is said. */
+  /** A copy with some parts changed. */
   with(changes: Partial<StoredObjectParts>): StoredObject {
     const { path, namespace, revision, bytes, bodyOffset, labels, corruption } = this;
     const fields = this.#fields;
@@ -228,7 +230,7 @@ export class StoredObject {
   }
 }
 
-/** Parts of a text share its memory; a copy does not. */
+/** A slice shares the memory of its string; a copy does not. */
 function textOfItsOwn(text: string): string {
   return Buffer.from(text, "utf8").toString("utf8");
 }
@@ -241,9 +243,9 @@ const NEWLINE = 0x0a;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Decodes a stored value. Never throws: what cannot be read is a corrupt object, and so is JSON whose
- * metadata has another shape than metadata has. Who gets an object without corruption may trust its
- * metadata, and nothing else in it: the store knows no kinds.
+ * Decodes a stored value. Never throws: an unreadable value is a corrupt object, and so is JSON with
+ * invalid metadata. Callers may trust the metadata of an object without corruption, and nothing else
+ * in it: the store knows no kinds.
  */
 export function decodeStoredObject(
   key: Pick<ParsedKey, "path" | "namespace" | "name">,
@@ -267,17 +269,17 @@ export function decodeStoredObject(
   }
 }
 
-/** Text that JSON writes and reads back as it is. */
+/** Text that JSON writes and reads back unchanged. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
-/** What a value is the text of. */
+/** The object that a value encodes. */
 export interface Encodable {
   readonly kind: string;
   readonly apiVersion: string;
   readonly metadata: object;
 }
 
-/** What a writer knows of a value that it has just encoded: enough to make the object without reading it. */
+/** A writer's knowledge of a value just encoded: enough to make the object without parsing it. */
 export interface EncodedObject {
   readonly path: string;
   readonly namespace: string;
@@ -287,8 +289,8 @@ export interface EncodedObject {
 }
 
 /**
- * What is to be known of a value, from the object that it is the text of.
- * @returns undefined where reading might say something else: then it has to be read
+ * Describes a value from the object that it encodes.
+ * @returns undefined when parsing might give another result: then it has to be parsed
  */
 export function describeEncoded(
   key: Pick<ParsedKey, "path" | "namespace">,
@@ -313,8 +315,8 @@ export function describeEncoded(
 }
 
 /**
- * What `decodeStoredObject` makes of the value that is described. It has no selectable fields yet: they are
- * read from its bytes for whom `takeExtractor` names.
+ * The result of `decodeStoredObject` for the described value. It has no selectable fields yet: after
+ * `takeExtractor` they are read from its bytes.
  */
 export function toStoredObject(
   value: Buffer,
@@ -359,7 +361,7 @@ export function withRevision(object: StoredObject, revision: Revision): StoredOb
 
 /** An object that was decoded under revision 0, as it is not stored: without a resourceVersion. */
 export function withoutRevision(object: StoredObject): StoredObject {
-  // It stands behind the uid, or first where there is none.
+  // It follows the uid, or comes first if there is none.
   const [behind, first] = [',"resourceVersion":"0"', '"resourceVersion":"0",'];
   const isFirst = !object.bytes.includes(behind);
   const field = isFirst ? first : behind;
@@ -377,7 +379,7 @@ export function spliceResourceVersion(value: Buffer, uid: string, revision: Revi
   const isEmpty = uidAt < 0 && value[metadataAt] === 0x7d;
   const field = `"resourceVersion":"${revision}"`;
   const text = uidAt < 0 ? (isEmpty ? field : `${field},`) : `,${field}`;
-  // A slice of Node's shared pool: what is to stay is moved to a slab.
+  // A slice of Node's shared pool: bytes to keep are moved to a slab.
   const bytes = Buffer.allocUnsafe(value.length + text.length + 1);
   value.copy(bytes, 0, 0, at);
   bytes.write(text, at, "latin1");
@@ -386,7 +388,7 @@ export function spliceResourceVersion(value: Buffer, uid: string, revision: Revi
   return bytes;
 }
 
-/** Where the member with that uid begins; -1 where another one stands first, as we never write it. */
+/** Where the member with that uid begins; -1 if another one precedes it, which we never write. */
 function uidPosition(value: Buffer, uid: string, metadataAt: number): number {
   const at = value.indexOf(UID_START, metadataAt);
   const from = at + UID_START.length;
@@ -429,8 +431,8 @@ function decode(
 }
 
 /**
- * The same for text that we have not written, where metadata is not the first to be called so, or has
- * blanks around it: looked at again, and where it went wrong, written anew.
+ * The same for text that we have not written, where another member may be called metadata before the
+ * real one, or blanks surround it: checked afterwards and, if wrong, encoded anew.
  */
 function spliceForeign(
   value: Buffer,

@@ -1,6 +1,6 @@
 /**
- * A server of Node's HTTP/2 that treats each gRPC call as a test tells it, and the ways in which one can
- * end: both clients of etcd are held to the same.
+ * A server of Node's HTTP/2 that handles each gRPC call as a test says, and the ways in which a call can
+ * end: both clients of etcd must behave the same on them.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -45,7 +45,7 @@ export function framed(content: string | Buffer): Buffer {
   return Buffer.concat([prefix, bytes]);
 }
 
-/** Answers with these messages and an end that is well. */
+/** Answers with these messages and an OK status. */
 export function answer(stream: ServerHttp2Stream, messages: readonly (string | Buffer)[]): void {
   stream.respond({ "content-type": "application/grpc" }, { waitForTrailers: true });
   stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
@@ -53,7 +53,7 @@ export function answer(stream: ServerHttp2Stream, messages: readonly (string | B
   stream.end();
 }
 
-/** Refuses with a text beyond ASCII. */
+/** A refusal with non-ASCII text. */
 export const DENIED_TEXT = "etcdserver: permission denied: ü";
 export function deny(stream: ServerHttp2Stream): void {
   const message = encodeURIComponent(DENIED_TEXT);
@@ -63,7 +63,7 @@ export function deny(stream: ServerHttp2Stream): void {
 export const refuse = (stream: ServerHttp2Stream): void =>
   stream.close(constants.NGHTTP2_REFUSED_STREAM);
 
-/** Ends of a call that say nothing about whether the request was done. */
+/** Ends of a call that leave open whether the request was executed. */
 export const OPEN_ENDS: readonly ((stream: ServerHttp2Stream) => void)[] = [
   (stream) => stream.session?.destroy(),
   (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),

@@ -1,7 +1,7 @@
 /**
- * Contract of a `commit` with several operations: one revision, all or nothing. Decided here, as
- * etcd does: at most one put or delete per key in a transaction, a second one is Refused and
- * nothing is written; at least 100 operations fit into one.
+ * Contract of a `commit` with several operations: one revision, all or nothing. Decided here, as in
+ * etcd: a transaction has at most one put or delete per key, a second one is Refused and nothing is
+ * written; at least 100 operations fit into one.
  */
 import assert from "node:assert/strict";
 import type { Operation } from "../store.js";

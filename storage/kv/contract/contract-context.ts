@@ -1,8 +1,8 @@
 /**
- * What every test of the store contract gets: a store of its own, a random prefix that nobody else
- * writes under, a signal that aborts when the test takes too long, and short forms of the common
- * operations. Nothing here knows which store is under test, or whether others use it too: tests
- * compare revisions, never count them, except where no other writer is promised.
+ * The context of every contract test: a store, a random prefix of its own, a signal that aborts
+ * when the test takes too long, and helpers for the common operations. Nothing here knows which
+ * store is under test, or whether others use it too: tests compare revisions and never count them,
+ * unless they are promised to be the only writer.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -23,24 +23,24 @@ import {
   type WatchOptions,
 } from "../store.js";
 
-/** What the opener of a store is told. It is called once per test; the test closes the store. */
+/** The arguments of a store's opener. It is called once per test; the test closes the store. */
 export interface ContractOptions {
   /** The running test: register clean-up of processes or directories with `test.after`. */
   readonly test: TestContext;
-  /** All keys of the test start with it, so that tests may share one etcd. Ends with a slash. */
+  /** The prefix of all keys of the test, so that tests may share one etcd. Ends with a slash. */
   readonly prefix: string;
 }
 
 export type OpenStore = (options: ContractOptions) => Promise<RevisionedStore>;
 
-/** What a store's harness can do besides opening it. A missing hook skips its tests, with a reason. */
+/** Optional abilities of a store's harness. A missing hook skips its tests, with a reason. */
 export interface ContractHooks {
   /**
    * Breaks all connections of the store opened last, once, as a network fault does. Resolves when
    * they are broken; later connections work. Absent where there is no connection to break.
    */
   readonly disconnect?: () => Promise<void>;
-  /** Lets so much of the store's time pass. Absent: the tests wait for real time. */
+  /** Lets the store's time pass by this much. Absent: the tests wait for real time. */
   readonly elapse?: (elapsedMs: number) => Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export interface ContractSubject {
   readonly hooks: ContractHooks;
 }
 
-/** Longer than any healthy answer on a busy machine, so only a hang meets it. */
+/** Longer than any healthy answer on a busy machine, so only a hang exceeds it. */
 const TEST_TIMEOUT_MS = 30_000;
 
 export interface ContractTestOptions {
@@ -69,7 +69,7 @@ export function contractTest(
   test(title, { skip: options.skip ?? false }, async (t) => {
     const prefix = `/contract-${randomBytes(6).toString("hex")}/`;
     const timeoutMs = options.timeoutMs ?? TEST_TIMEOUT_MS;
-    // Not AbortSignal.timeout: its timer lets an otherwise idle process end before the test does.
+    // Not AbortSignal.timeout: its timer would let an idle process end before the test does.
     const controller = new AbortController();
     const timer = setTimeout(
       () => controller.abort(new Error(`the test took more than ${timeoutMs} ms`)),
@@ -85,7 +85,7 @@ export function contractTest(
   });
 }
 
-/** One put as a watch shows it, or one delete, without what differs between runs. */
+/** One put or delete as a watch shows it, without the parts that differ between runs. */
 export type EventSummary = readonly [type: "put" | "delete", key: string, revision: Revision];
 
 export class ContractContext {
@@ -140,7 +140,7 @@ export class ContractContext {
     return await this.store.range({ prefix: this.prefix, ...request }, this.signal);
   }
 
-  /** Names (keys without the test's prefix) that a range gives. */
+  /** Names (keys without the test's prefix) in a range. */
   async names(request: Partial<RangeRequest> = {}): Promise<string[]> {
     return (await this.range(request)).kvs.map((kv) => kv.key.slice(this.prefix.length));
   }
@@ -156,8 +156,8 @@ export class ContractContext {
 }
 
 /**
- * A watch that checks Ordered, Unique and Atomic on every batch, and that nothing outside of the
- * prefix is delivered. Tests take batches from it until they have seen what they wait for.
+ * A watch that checks Ordered, Unique and Atomic on every batch, and that no event outside of the
+ * prefix is delivered. Tests take batches until they have seen the expected events.
  */
 export class CheckedWatch implements AsyncDisposable {
   readonly events: StoreEvent[] = [];
@@ -181,7 +181,7 @@ export class CheckedWatch implements AsyncDisposable {
     for (const event of batch.events) {
       const revision = revisionOf(event);
       assert.ok(keyOf(event).startsWith(this.#prefix), "a foreign key was delivered");
-      // Equal revisions may follow each other within one batch only: that is Atomic.
+      // Equal revisions may follow each other only within one batch: that is Atomic.
       const isInOrder = event === batch.events[0] ? revision > last : revision >= last;
       assert.ok(isInOrder, `Ordered, Unique, Atomic: ${revision} after ${last}`);
       last = revision;

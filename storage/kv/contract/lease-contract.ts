@@ -1,7 +1,7 @@
 /**
- * Contract of `lease`: keys put with a lease vanish at its end by ordinary deletes at new
- * revisions. A put without the lease takes the key off it. The store may let keys live up to a
- * minute longer than asked; harnesses should set that to little, or give the `elapse` hook.
+ * Contract of `lease`: keys put with a lease are deleted at its end, by ordinary deletes at new
+ * revisions. A put without the lease unbinds the key. The store may let keys live up to a minute
+ * longer than requested; harnesses should configure little, or provide the `elapse` hook.
  */
 import assert from "node:assert/strict";
 import type { LeaseId, Revision } from "../store.js";
@@ -50,7 +50,7 @@ export function testLease(subject: ContractSubject): void {
         ["delete", c.key("bound-later")],
       ]);
       assert.deepEqual(await c.names(), ["freed", "unleased"]);
-      // What was there before is history as after any other delete.
+      // The earlier value is history, as after any other delete.
       assert.equal(await c.text("a", written), "leased");
     },
     { timeoutMs: LEASE_END_MS },

@@ -1,7 +1,7 @@
 /**
- * Contract of `requestProgress` and of a batch's revision: a promise of completeness, soon after it
- * was asked for, also where nobody writes below the prefix. Requests may be lost, so tests repeat
- * them. A store may answer by a write of its own, so nothing here counts revisions.
+ * Contract of `requestProgress` and of a batch's revision: a promise of completeness, soon after
+ * the request, even if nobody writes below the prefix. Requests may be lost, so tests repeat them.
+ * A store may answer by a write of its own, so nothing here counts revisions.
  */
 import assert from "node:assert/strict";
 import type { Revision } from "../store.js";
@@ -46,7 +46,7 @@ export function testProgress(subject: ContractSubject): void {
         revisions.push(await c.put(`k${round % 3}`, String(round)));
       }
     })();
-    // CheckedWatch fails on any event at or below the revision of a batch before it.
+    // CheckedWatch fails on any event at or below the revision of an earlier batch.
     await writing;
     await progressTo(c, [watch], revisions.at(-1) as Revision);
     assert.equal(watch.events.length, 100);
@@ -72,7 +72,7 @@ export function testProgress(subject: ContractSubject): void {
   });
 }
 
-/** Asks for progress, again and again, until the watches have reached the revision. */
+/** Requests progress repeatedly until the watches have reached the revision. */
 async function progressTo(
   c: ContractContext,
   watches: readonly CheckedWatch[],

@@ -13,7 +13,7 @@ import {
   rejectsWith,
 } from "./contract-context.js";
 
-/** As many operations as etcd takes in one transaction with its default settings, rounded down. */
+/** The operations that etcd takes in one transaction by default, rounded down. */
 const OPERATIONS_PER_COMMIT = 100;
 
 export function testRange(subject: ContractSubject): void {

@@ -1,12 +1,12 @@
 /**
- * The contract suite of RevisionedStore: what the words of storage/kv/store.ts mean, as tests that
- * every implementation runs. One file per operation; each test opens a store of its own and writes
- * only under its own random prefix, so that a whole suite may run on one etcd.
+ * The contract suite of RevisionedStore: the terms of storage/kv/store.ts as tests that every
+ * implementation runs. One file per operation; each test opens a store of its own and writes only
+ * under its own random prefix, so that a whole suite may run on one etcd.
  *
  *     runStoreContract("etcd 3.5", ({ test }) => openEtcdStore(...), { disconnect });
  *
- * Tests of one suite run one after the other: nobody else may write to the store meanwhile, except
- * the store itself for its own bookkeeping between operations of a test.
+ * Tests of one suite run sequentially: nobody else may write to the store meanwhile, except the
+ * store itself for its own bookkeeping between operations of a test.
  */
 import { describe } from "node:test";
 import { testBatch } from "./batch-contract.js";

@@ -1,6 +1,6 @@
 /**
- * Contract of sizes: a value of 1 MiB is taken, one of 4 MiB is TooLarge; the line lies somewhere
- * between (etcd: 1.5 MiB a request by default). A refusal writes nothing and hurts nobody else.
+ * Contract of sizes: a value of 1 MiB is accepted, one of 4 MiB is TooLarge; the limit lies in
+ * between (etcd: 1.5 MiB a request by default). A refusal writes nothing and affects nobody else.
  */
 import assert from "node:assert/strict";
 import { type ContractSubject, contractTest, put, rejectsWith } from "./contract-context.js";

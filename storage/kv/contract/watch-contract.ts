@@ -202,7 +202,7 @@ export function testWatch(subject: ContractSubject): void {
   );
 }
 
-/** Puts under k0..k6 from several writers at once; gives each key with its revision. */
+/** Puts to k0..k6 by several concurrent writers; returns each key with its revision. */
 async function writeConcurrently(
   c: ContractContext,
   writers: number,
@@ -224,7 +224,7 @@ function lastOf(written: readonly [string, Revision][]): Revision {
   return toRevision(Math.max(...written.map(([, revision]) => revision)));
 }
 
-/** A write just after a disconnect may fail, or have happened with its answer lost; ask again. */
+/** A write just after a disconnect may fail, or succeed with its answer lost: retry it. */
 async function retried(write: () => Promise<Revision>, c: ContractContext): Promise<Revision> {
   for (;;) {
     try {
