@@ -12,7 +12,7 @@ import { EventRing, ObjectEvent } from "./event-ring.js";
 import { type CollectionSize, NamespaceSizes } from "./namespace-sizes.js";
 import { ObjectTree, STOP } from "./object-tree.js";
 import type { Retained, Retention } from "./retention.js";
-import { SnapshotShelf } from "./snapshot-shelf.js";
+import { SnapshotCache } from "./snapshot-cache.js";
 import { WatchIndex } from "./watch-index.js";
 import { Watcher, type WatcherHost, type WatcherOptions } from "./watcher.js";
 
@@ -59,7 +59,7 @@ export class Partition implements WatcherHost, Retained {
   readonly #host: PartitionHost;
   readonly #retention: Retention;
   #index: WatchIndex;
-  readonly #snapshots: SnapshotShelf;
+  readonly #snapshots: SnapshotCache;
   readonly #observers: PartitionObserver[] = [];
   #traits: PartitionTraits;
   #tree = new ObjectTree();
@@ -76,7 +76,7 @@ export class Partition implements WatcherHost, Retained {
     this.id = options.id;
     this.#host = options.host;
     this.#retention = options.retention;
-    this.#snapshots = new SnapshotShelf(options.retention);
+    this.#snapshots = new SnapshotCache(options.retention);
     this.#ring = this.#openRing(options.floor);
     this.#traits = options.traits ?? NO_TRAITS;
     this.#index = new WatchIndex(this.#traits.triggerField);

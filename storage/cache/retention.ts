@@ -10,6 +10,7 @@
  * Snapshots of chunked lists are charged for the bytes that only they still hold: versions of
  * objects that have left the rings. They have a budget of the same size; the oldest go first.
  */
+import { assert } from "../base/assert.js";
 import { Slabs } from "../objects/byte-arena.js";
 import type { EventRing, ObjectEvent, RingLimits } from "./event-ring.js";
 
@@ -76,15 +77,18 @@ export class Retention {
 
   addRingBytes(bytes: number): void {
     this.#ringBytes += bytes;
+    assert(this.#ringBytes >= 0, "RingIsPaidFor");
   }
 
   addPinnedBytes(bytes: number): void {
     this.#pinnedBytes += bytes;
+    assert(this.#pinnedBytes >= 0, "PinnedBytesNotNegative");
   }
 
   /** Called for each event that leaves the ring of `owner`. */
   dropped(event: ObjectEvent, owner: Retained): void {
     this.#ringBytes -= event.bytes;
+    assert(this.#ringBytes >= 0, "RingIsPaidFor");
     this.#touched.add(owner);
   }
 

@@ -1,8 +1,17 @@
 /**
- * WatchIndex: finds the watchers that an event concerns without asking each of them. A watcher is
- * filed under the narrowest scope it names: one object, one namespace, a value of the trigger field,
- * or everything; an event looks up at most a handful of these, however many watchers there are.
+ * WatchIndex finds the watchers that an event may concern without asking each of them. A watcher is in one
+ * bucket, that of the narrowest thing it names: an object, a namespace, a value of the trigger field, or
+ * everything. An event looks into a handful of buckets, however many watchers there are.
+ *
+ *   watcher A of all pods                     everything
+ *   watcher B of namespace "shop"             byNamespace "shop"
+ *   watcher C of shop/cart                    byPath "shop/cart"
+ *   watcher D of spec.nodeName=n1             byTrigger "n1"
+ *
+ *   shop/cart moves from node n1 to n2        wakes A, B, C and, as it leaves n1, D
+ *   bank/vault changes on node n3             wakes A
  */
+import { assert } from "../base/assert.js";
 import type { ObjectEvent } from "./event-ring.js";
 import type { Watcher, WatchScope } from "./watcher.js";
 
@@ -24,12 +33,15 @@ export class WatchIndex {
   }
 
   add(watcher: Watcher): void {
-    this.#drawer(watcher.scope, true)?.add(watcher);
+    const bucket = this.#bucket(watcher.scope, true);
+    assert(bucket?.has(watcher) === false, "WatcherIsInOneBucket");
+    bucket.add(watcher);
     this.#size++;
   }
 
   remove(watcher: Watcher): void {
-    if (this.#drawer(watcher.scope, false)?.delete(watcher) === true) this.#size--;
+    if (this.#bucket(watcher.scope, false)?.delete(watcher) === true) this.#size--;
+    assert(this.#size >= 0, "WatcherIsInOneBucket");
     this.#discardEmpty(watcher.scope);
   }
 
@@ -37,7 +49,7 @@ export class WatchIndex {
   *all(): Iterable<Watcher> {
     yield* this.#everything;
     for (const index of [this.#byNamespace, this.#byPath, this.#byTrigger]) {
-      for (const drawer of index.values()) yield* drawer;
+      for (const bucket of index.values()) yield* bucket;
     }
   }
 
@@ -58,15 +70,15 @@ export class WatchIndex {
     if (before !== undefined && before !== now) wakeAll(this.#byTrigger.get(before), sequence);
   }
 
-  #drawer(scope: WatchScope, create: boolean): Set<Watcher> | undefined {
+  #bucket(scope: WatchScope, create: boolean): Set<Watcher> | undefined {
     const [index, key] = this.#place(scope);
     if (index === undefined) return this.#everything;
-    let drawer = index.get(key);
-    if (drawer === undefined && create) {
-      drawer = new Set();
-      index.set(key, drawer);
+    let bucket = index.get(key);
+    if (bucket === undefined && create) {
+      bucket = new Set();
+      index.set(key, bucket);
     }
-    return drawer;
+    return bucket;
   }
 
   #discardEmpty(scope: WatchScope): void {
@@ -88,7 +100,7 @@ export class WatchIndex {
   }
 }
 
-function wakeAll(drawer: Set<Watcher> | undefined, sequence: number): void {
-  if (drawer === undefined) return;
-  for (const watcher of drawer) watcher.wake(sequence);
+function wakeAll(bucket: Set<Watcher> | undefined, sequence: number): void {
+  if (bucket === undefined) return;
+  for (const watcher of bucket) watcher.wake(sequence);
 }

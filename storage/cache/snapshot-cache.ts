@@ -1,9 +1,17 @@
 /**
- * SnapshotShelf: the snapshots of one partition for chunked lists under way. The copy itself is free;
- * its cost is the object versions that nobody else holds once the events that replaced them have left
- * the ring. Each such version is counted at the newest snapshot that sees it, so evicting the oldest
- * snapshots first frees exactly what was counted.
+ * SnapshotCache keeps the snapshots of one partition that chunked lists are in the middle of. A snapshot
+ * is free while the tree or the ring holds its versions too. Once the event that replaced a version leaves
+ * the ring, only snapshots hold that version, and its bytes are counted at the newest snapshot that sees it.
+ * Evicting the oldest snapshots first therefore returns exactly the bytes that were counted.
+ *
+ *   revision 5      a list begins: snapshot 5 sees a@3
+ *   revision 7      a second list begins: snapshot 7 sees a@3 as well
+ *   revision 8      a is replaced: the ring's event 8 holds a@3
+ *   event 8 leaves  only the snapshots hold a@3: counted at 7, the newest that sees it
+ *   evict 5         returns nothing, as 7 still holds a@3
+ *   evict 7         returns the bytes of a@3
  */
+import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
 import type { ObjectEvent } from "./event-ring.js";
 import type { ObjectTree } from "./object-tree.js";
@@ -20,7 +28,7 @@ interface Kept {
   pinnedBytes: number;
 }
 
-export class SnapshotShelf {
+export class SnapshotCache {
   readonly #retention: Retention;
   /** In the order of last use. */
   readonly #kept = new Map<Revision, Kept>();
@@ -94,6 +102,7 @@ export class SnapshotShelf {
   #pin(kept: Kept, bytes: number): void {
     kept.pinnedBytes += bytes;
     this.#pinnedBytes += bytes;
+    assert(kept.pinnedBytes >= 0 && this.#pinnedBytes >= 0, "PinnedBytesNotNegative");
     this.#retention.addPinnedBytes(bytes);
   }
 }
