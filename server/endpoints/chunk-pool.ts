@@ -1,13 +1,12 @@
 /**
- * ChunkPool: memory for chunks of large answers, used again for the next. New memory of that size comes
- * from the operating system page by page, each of which costs a fault when it is first touched, and goes
- * only when the garbage collector finds it.
+ * ChunkPool: reusable memory for the chunks of large answers. Newly allocated memory of that size costs a
+ * page fault per page on first touch, and lives until the garbage collector finds it.
  */
 
-/** A chunk, what the object that fills it may have beyond it, and the frame around it. */
+/** Fits a chunk, the overshoot of its last object, and the frame around it. */
 export const POOLED_BYTES = 288 * 1024;
 
-/** Kept for the next answers: 2 MiB. What more answers need at the same time goes with them. */
+/** Chunks kept for later answers: 2 MiB. Further concurrent answers allocate and drop their own. */
 const KEPT_MAX = 8;
 
 export class ChunkPool {
@@ -17,7 +16,7 @@ export class ChunkPool {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(POOLED_BYTES);
   }
 
-  /** Whoever gives memory no longer reads or writes it. Memory that has grown is not kept. */
+  /** The caller no longer reads or writes the memory. Memory that has grown is dropped. */
   give(memory: Buffer): void {
     if (memory.length === POOLED_BYTES && this.#free.length < KEPT_MAX) this.#free.push(memory);
   }

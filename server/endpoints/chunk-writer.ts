@@ -1,24 +1,24 @@
 /**
- * ChunkWriter: puts many small pieces together into chunks of one size, so that a list of ten
- * thousand objects is a few dozen writes and never more than one chunk of memory. Around its bytes it
- * keeps the room that a transport needs for its frame, so that a chunk is never copied again.
+ * ChunkWriter: combines many small pieces into chunks of one size, so that a list of ten thousand objects
+ * is a few dozen writes and holds at most one chunk of memory. It reserves room around the bytes for the
+ * transport's frame, so that a chunk is never copied again.
  */
 import { FRAME_HEAD_BYTES, FRAME_TAIL_BYTES, type ResponseSink } from "../response/sink.js";
 import { type ChunkPool, POOLED_BYTES } from "./chunk-pool.js";
 
-/** Large enough that the transport's cost per write vanishes, small enough not to stall others. */
+/** Large enough to make the transport's cost per write negligible, small enough not to stall others. */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Most answers are small; memory that is not a pool's grows when one is not. */
+/** Most answers are small; memory outside the pool grows on demand. */
 const FIRST_BYTES = 8 * 1024;
 
 export class ChunkWriter {
   readonly #pool: ChunkPool | undefined;
   #memory: Buffer;
-  /** Where the next byte goes. */
+  /** Position of the next byte. */
   #end = FRAME_HEAD_BYTES;
 
-  /** @param pool for what is known to be large */
+  /** @param pool for answers known to be large */
   constructor(pool?: ChunkPool) {
     this.#pool = pool;
     this.#memory = this.#newMemory();
@@ -29,13 +29,13 @@ export class ChunkWriter {
     return this.#end - FRAME_HEAD_BYTES;
   }
 
-  /** Whether it is time to send. */
+  /** Whether the chunk should be sent. */
   get isFull(): boolean {
     return this.length >= CHUNK_BYTES;
   }
 
   putText(text: string): void {
-    // Three bytes per code unit are the most that UTF-8 needs.
+    // UTF-8 needs at most three bytes per code unit.
     this.#reserve(text.length * 3);
     this.#end += this.#memory.write(text, this.#end);
   }
@@ -56,12 +56,12 @@ export class ChunkWriter {
     return this.#memory.subarray(FRAME_HEAD_BYTES, this.#end);
   }
 
-  /** Starts over in the same memory; only when nobody reads it any more. */
+  /** Reuses the same memory; call it only when nobody reads the memory. */
   reset(): void {
     this.#end = FRAME_HEAD_BYTES;
   }
 
-  /** Hands the bytes over for good and starts anew. */
+  /** Hands over the bytes and starts a new chunk. */
   take(): Buffer {
     if (this.#pool !== undefined) {
       const copy = Buffer.from(this.peek());
@@ -81,13 +81,13 @@ export class ChunkWriter {
     return sink.writeInPlace(this.#memory, FRAME_HEAD_BYTES, this.#end);
   }
 
-  /** Leaves the memory to those who still read it, and starts anew. */
+  /** Leaves the memory to its readers and starts a new chunk. */
   renew(): void {
     this.#memory = this.#newMemory();
     this.reset();
   }
 
-  /** Gives the memory back: the last call, when nobody reads it any more. */
+  /** Returns the memory to the pool; the last call, when nobody reads the memory. */
   release(): void {
     this.#pool?.give(this.#memory);
   }

@@ -1,4 +1,4 @@
-/** Continue tokens go to the list they came from and nowhere else. */
+/** A continue token works for its own list only. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,26 +1,26 @@
 /**
- * Continue tokens: where a chunked list goes on (S1-LIST-05). A token carries the revision of the
- * first page, the last object given, and a digest of what was asked, so that it works on any replica
- * and for nothing but the list that it came from. It is no secret and proves nothing: whoever may
- * list may also page from anywhere.
+ * Continue tokens: the position in a chunked list (S1-LIST-05). A token carries the revision of the
+ * first page, the last object sent and a digest of the query, so that it works on any replica but only
+ * for its own list. It is neither secret nor authenticated: a client that may list may also page from
+ * anywhere.
  */
 import { createHash } from "node:crypto";
 import { type Revision, toRevision } from "../../storage/kv/store.js";
 import { badRequest, type StatusError } from "../api/status.js";
 
 export interface ContinueToken {
-  /** The list's revision; -1 = go on at whatever is current ("inconsistent", S1-LIST-08). */
+  /** The list's revision; -1 = continue at the current state ("inconsistent", S1-LIST-08). */
   readonly revision: Revision | -1;
-  /** Path of the last object given. */
+  /** Path of the last object sent. */
   readonly after: string;
   /**
-   * How many objects come after it at that revision, where the list tells: counted once for a whole
-   * chain of pages. Who changes it changes the count in his own answers.
+   * The number of objects after it at that revision, if known; counted once for all pages. A client
+   * that changes it only changes the count in its own answers.
    */
   readonly remaining?: number | undefined;
 }
 
-/** What the token is bound to: another list must not take it. */
+/** The query that a token is bound to. */
 export interface ListIdentity {
   readonly group: string;
   readonly resource: string;

@@ -1,6 +1,6 @@
 /**
- * Dispatch: from RequestInfo to the verb's handler. Which paths and methods a resource has follows
- * from its facts; everything else is a clear 404 or 405 (S1-PATH-10..16).
+ * Dispatch: from RequestInfo to the verb's handler. A resource's facts determine its paths and
+ * methods; all others get a 404 or 405 (S1-PATH-10..16).
  */
 import { inSpan } from "../../storage/base/trace.js";
 import { internalError, methodNotAllowed, routeNotFound } from "../api/status.js";
@@ -21,7 +21,7 @@ import { type Barrier, reachNow } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
 
-/** Handles one verb on a resource; `ctx.state.info.subresource` says on which part of it. */
+/** Handles one verb on a resource; `ctx.state.info.subresource` names the part. */
 export type VerbHandler<Resource = StoredResource> = (
   ctx: RequestContext,
   resource: Resource,
@@ -33,9 +33,9 @@ export interface VerbHandlers {
   readonly list: VerbHandler;
   readonly watch: VerbHandler;
   readonly create: VerbHandler<CreatableResource>;
-  /** get and list of what is stored nowhere. */
+  /** get and list of computed resources. */
   readonly computed: VerbHandler<ComputedResource>;
-  /** All verbs of what leads to a node, a pod or a service. */
+  /** All verbs on connections to nodes, pods and services. */
   readonly connect: VerbHandler<ConnectResource>;
   readonly update: VerbHandler;
   readonly patch: VerbHandler;
@@ -52,10 +52,9 @@ export interface DispatchParts {
 /**
  * The last step of the request chain.
  *
- * Built-in resources are always there. What the catalog does not have may have come with a change that
- * this replica has not seen, and what it has beyond them may have gone or changed: then the request
- * waits for the view, and so for the catalog, to be as new as the request, unless it has done so
- * before or takes any state. It looks again once; what is found then counts.
+ * Built-in resources are always in the catalog. Another resource may be new, changed or gone in a state
+ * that this replica has not seen yet. The request then waits once until the view, and so the catalog, is
+ * as new as the request, unless it has waited before or accepts any state; the second lookup decides.
  *
  * @throws {StatusError} 404, 405, 503, and what the verbs throw
  */
@@ -77,7 +76,7 @@ export function withResourceVerbs({
       try {
         return await handle(ctx, resource, handlers);
       } catch (error) {
-        // Its write was refused as the definition it was judged by is no more: nothing was answered.
+        // The write was refused because its definition has changed; nothing was sent yet.
         if (!(error instanceof OutdatedKind)) throw error;
         resource = lookUp(catalog.current, info);
       }
@@ -86,7 +85,7 @@ export function withResourceVerbs({
   };
 }
 
-/** Definitions that one write may outlive before it is decided. */
+/** Definition changes that one write survives before it fails. */
 const DEFINITION_CHANGES_MAX = 16;
 
 function handle(
@@ -101,7 +100,7 @@ function handle(
   refuseCreate(resource, info);
   const verbs = verbsOf(resource, info);
   const target = subresourceOf(resource, info.subresource);
-  // A method without a verb goes through a proxy like the others; who may everything may that.
+  // A proxy passes methods without a verb too, for users with all permissions.
   const isPassed = target.form === "connect" && target.isProxy && info.method === "OPTIONS";
   if (!isPassed && !(verbs.includes(info.verb) && fitsDepth(info, resource))) {
     throw methodNotAllowed();
@@ -112,7 +111,7 @@ function handle(
   return inSpan(trace, SPAN_NAMES[info.verb] ?? info.verb, () => answer(ctx, target, handlers));
 }
 
-/** The existing server's. */
+/** Span names of the existing server. */
 const SPAN_NAMES: Readonly<Record<string, string>> = {
   get: "Get",
   list: "List",
@@ -140,7 +139,7 @@ function answer(
   return handler(ctx, target);
 }
 
-/** Whether a path names something that is served; metrics take labels only from those. */
+/** Whether a path names a served resource; only such paths become metric labels. */
 export function isServedPath(catalog: Catalog, info: RequestInfo): boolean {
   const resource = lookUp(catalog, info);
   if (resource === undefined) return false;
@@ -151,7 +150,7 @@ function lookUp(catalog: Catalog, { group, version, resource }: RequestInfo) {
   return catalog.find(group, version, resource);
 }
 
-/** Whether a newer catalog may say otherwise. */
+/** Whether a newer catalog may differ. */
 function mayBeStale(resource: RootResource | undefined, { verb, query }: RequestInfo): boolean {
   if (resource === undefined) return true;
   if (resource.form !== "main" || !resource.isCustom) return false;
@@ -169,7 +168,7 @@ function refuseBadPath(resource: RootResource, info: RequestInfo): void {
   const goesOn = target.form === "connect" && target.isProxy;
   if (depth > 3 && !goesOn) throw routeNotFound();
   if (!resource.isNamespaced && namespace !== "" && !isNamespaceItself(info)) throw routeNotFound();
-  // One object of a namespaced type cannot be named without its namespace.
+  // A namespaced object needs its namespace in the path.
   const isOneObject = depth > 1 && info.name !== "";
   if (resource.isNamespaced && namespace === "" && isOneObject) throw routeNotFound();
   if (info.isLegacyPath && info.verb !== "watch") throw routeNotFound();
@@ -181,7 +180,7 @@ function refuseCreate(resource: RootResource, { verb, subresource }: RequestInfo
   if (why !== undefined) throw methodNotAllowed(why);
 }
 
-/** "/api/v1/namespaces/shop": the request info fills in the namespace that the object is. */
+/** For "/api/v1/namespaces/shop" the request info sets the namespace to the object itself. */
 function isNamespaceItself(info: RequestInfo): boolean {
   return info.group === "" && info.resource === "namespaces";
 }
@@ -194,11 +193,11 @@ function verbsOf(resource: RootResource, info: RequestInfo): readonly string[] {
   return subresource.fact.verbs;
 }
 
-/** Creation goes to collections; in a namespace, for namespaced types (S1-PATH-10). */
+/** Creates need a collection, for namespaced types within a namespace (S1-PATH-10). */
 function fitsDepth(info: RequestInfo, resource: RootResource): boolean {
   const needsNamespace = resource.isNamespaced && info.namespace === "";
   if (info.verb === "create" && info.subresource === "") return info.depth === 1 && !needsNamespace;
-  // On a collection there is nothing to replace (S1-PATH-16).
+  // A collection cannot be updated or patched (S1-PATH-16).
   if (info.verb === "update" || info.verb === "patch") return info.depth > 1;
   if (info.verb === "deletecollection") return info.depth === 1 && !needsNamespace;
   if (info.verb === "watch") return info.depth === 1 || info.isLegacyPath;

@@ -1,4 +1,4 @@
-/** The metadata inside an object's bytes is found whatever its strings contain. */
+/** The metadata is found in an object's bytes, whatever its strings contain. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

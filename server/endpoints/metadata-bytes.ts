@@ -1,6 +1,6 @@
 /**
- * Finds an object's metadata inside its bytes, without parsing the rest: the metadata-only forms and
- * table rows are made of it.
+ * Finds an object's metadata in its bytes without parsing the rest, for the metadata-only forms and
+ * table rows.
  */
 import { assert } from "../../storage/base/assert.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
@@ -17,14 +17,14 @@ export function metadataRange(object: StoredObject): [start: number, end: number
   const from = metadataStart(object, memory, start);
   if (object.metadataEnd === 0) {
     const to = endOfObject(memory, from);
-    // The text is well-formed, so its braces close in it and not in that of a neighbour.
+    // The text is well-formed, so its closing brace lies within this object.
     assert(to <= end, "MetadataEndsInItsObject");
     object.metadataEnd = to - start;
   }
   return [from - start, object.metadataEnd];
 }
 
-/** In text of ours it is the first member behind kind and apiVersion. */
+/** In text that we wrote, metadata is the first member after kind and apiVersion. */
 function metadataStart({ bodyOffset }: StoredObject, memory: Buffer, start: number): number {
   const expected = start + bodyOffset;
   const at = standsAt(memory, expected, METADATA_KEY)
@@ -33,7 +33,7 @@ function metadataStart({ bodyOffset }: StoredObject, memory: Buffer, start: numb
   return at + METADATA_KEY.length;
 }
 
-/** Whether a short text stands at a position: for these few bytes a loop costs less than a native search. */
+/** Whether a short text is at a position; for so few bytes a loop is faster than a native search. */
 export function standsAt(bytes: Buffer, at: number, text: Buffer): boolean {
   for (let index = 0; index < text.length; index++) {
     if (bytes[at + index] !== text[index]) return false;
@@ -42,27 +42,27 @@ export function standsAt(bytes: Buffer, at: number, text: Buffer): boolean {
 }
 
 /**
- * The creation time stamp as written in the metadata, which every stored object has; "" when there
- * is none. Quotes inside strings are escaped, so the key cannot be part of one.
+ * The creation timestamp in the metadata, which every stored object has; "" without one. Quotes inside
+ * strings are escaped, so the key cannot occur in one.
  */
 export function creationTimestamp(object: StoredObject): string {
   const { memory, start, end } = object.place;
   const at = memory.indexOf(CREATION_KEY, start + object.bodyOffset);
-  // Behind it come other objects.
+  // Other objects follow in the same memory.
   if (at < 0 || at >= end) return "";
   const from = at + CREATION_KEY.length;
-  // Times are whole seconds in UTC, so nearly always the end is known.
+  // Times are whole seconds in UTC, so the end is nearly always at a known place.
   const usual = from + SECONDS_TIME_CHARS;
   const close = memory[usual] === QUOTE ? usual : memory.indexOf(QUOTE, from);
   return memory.toString("latin1", from, close);
 }
 
-/** Start and end of the value of a member at the top of an object; undefined when it has none. */
+/** Start and end of a top-level member's value; undefined if there is no such member. */
 export function memberRange(
   { bytes, bodyOffset }: StoredObject,
   name: string,
 ): [start: number, end: number] | undefined {
-  // Behind kind and apiVersion, or behind the first brace.
+  // After kind and apiVersion, or after the first brace.
   let at = Math.max(bodyOffset, 1);
   while (bytes[at] === QUOTE) {
     const keyEnd = endOfString(bytes, at);
@@ -76,7 +76,7 @@ export function memberRange(
   return undefined;
 }
 
-/** How many members the object that opens at `start` has, and the position after its end. */
+/** The number of members of the object that opens at `start`, and the position after its end. */
 export function countMembers(bytes: Buffer, start: number): [count: number, end: number] {
   if (bytes[start] !== OPEN_BRACE) return [0, endOfValue(bytes, start)];
   let count = 0;
@@ -85,6 +85,6 @@ export function countMembers(bytes: Buffer, start: number): [count: number, end:
     count++;
     at = endOfValue(bytes, endOfString(bytes, at) + 2) + 1;
   }
-  // Behind the brace: of an empty object it is here, else the last step went past it.
+  // After the closing brace: for an empty object it is at `at`; otherwise the loop has passed it.
   return [count, count === 0 ? at + 1 : at];
 }

@@ -1,4 +1,4 @@
-/** Which form an Accept header leads to. */
+/** The representation that an Accept header selects. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createNaming } from "../api/naming.js";
@@ -55,7 +55,7 @@ for (const [ids, accept, expected] of CASES) {
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const METADATA = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
-/** Accept, whether the type has a Protobuf form, whether it is a watch, and what comes of it. */
+/** Accept, whether the type has a Protobuf form, whether it is a watch, and the result. */
 const ENCODINGS: readonly [ids: string, accept: string, offers: Offers, expected: string][] = [
   ["S1-PB-01", PROTOBUF, { hasProtobuf: true, isStream: false }, PROTOBUF],
   ["S1-PB-10", PROTOBUF, { hasProtobuf: false, isStream: false }, "406"],

@@ -6,7 +6,7 @@
 import type { Naming } from "../api/naming.js";
 import { notAcceptable } from "../api/status.js";
 
-/** What of an object is sent: all of it, table rows, or its metadata. */
+/** The part of an object that is sent: all of it, table rows, or its metadata. */
 export type ObjectForm = "object" | "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
 
 export type Encoding = "json" | "yaml" | "protobuf" | "cbor";
@@ -14,24 +14,24 @@ export type Encoding = "json" | "yaml" | "protobuf" | "cbor";
 export interface Negotiated {
   readonly form: ObjectForm;
   readonly encoding: Encoding;
-  /** Of a body, without the form, which the body itself names; a watch stream may have another. */
+  /** The content type of a body, without the form, which the body names; a watch stream may have another. */
   readonly contentType: string;
 }
 
-/** What can be made besides JSON. */
+/** Available encodings besides JSON. */
 export interface Offers {
-  /** Whether whole objects of the type have a Protobuf form; their metadata always has (C-16). */
+  /** Whether whole objects of the type have a Protobuf form; metadata always has one (C-16). */
   readonly hasProtobuf: boolean;
-  /** Whether it is a stream of events, which YAML cannot be. */
+  /** Whether it is an event stream, for which there is no YAML. */
   readonly isStream: boolean;
-  /** Whether there are Tables and metadata of it, as there are of all that is stored (default). */
+  /** Whether Tables and metadata are available, as for all stored objects (default). */
   readonly hasForms?: boolean;
 }
 
 const JSON_TYPE = "application/json";
 const YAML_TYPE = "application/yaml";
 const CBOR_TYPE = "application/cbor";
-/** The same for a watch, which is a sequence of items (RFC 8742). */
+/** For a watch, which is a sequence of items (RFC 8742). */
 const CBOR_SEQUENCE_TYPE = "application/cbor-seq";
 
 const PLAIN: Negotiated = Object.freeze({
@@ -48,10 +48,10 @@ const FORMS: ReadonlySet<string> = new Set([
   "PartialObjectMetadataList",
 ]);
 
-/** Different headers remembered; clients use a handful. */
+/** Number of remembered headers; clients use a handful. */
 const REMEMBERED_MAX = 500;
 
-/** Longer headers are cut down to what anybody means. */
+/** Longer headers are cut; no client needs more clauses. */
 const CLAUSES_MAX = 64;
 
 interface Clause {
@@ -62,8 +62,8 @@ interface Clause {
 
 export interface Negotiator {
   /**
-   * @param offers default: everything that a built-in type has
-   * @throws {StatusError} 406 when nothing acceptable can be made
+   * @param offers default: everything that built-in types offer
+   * @throws {StatusError} 406 if nothing acceptable is available
    */
   negotiate(accept: string | undefined, offers?: Offers): Negotiated;
 }
@@ -116,7 +116,7 @@ export function createNegotiator(
 
   function choose(accept: string, offers: Offers): Negotiated {
     const clauses = accept.split(",", CLAUSES_MAX).map(parseClause);
-    // A stable sort: among equals the client's order counts.
+    // The sort is stable: among equals the client's order counts.
     clauses.sort((a, b) => b.quality - a.quality);
     for (const clause of clauses) {
       const result = clause.quality > 0 ? offer(clause, offers) : undefined;

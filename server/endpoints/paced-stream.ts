@@ -1,10 +1,10 @@
 /**
- * PacedStream: writes chunks at the client's pace. While the transport is full the writer waits, so
- * memory holds one chunk per response, however large the list is (S1-NEG-16).
+ * PacedStream: writes chunks at the client's pace. The writer waits while the transport is full, so a
+ * response holds one chunk of memory, however large the list is (S1-NEG-16).
  *
- * A client that stalls does not keep a seat of flow control from others, as nobody works for it; what
- * its answer holds is bounded by the memory of answers. A client that has not read on when patience is
- * at its end is cut off, so that the state which it was reading can go.
+ * A stalled client gives up its flow control seats, because it causes no work; the memory of answers
+ * bounds what it holds. A client that still does not read when the patience ends is disconnected, so that
+ * its snapshot can be freed.
  */
 import { nextTurn } from "../../storage/base/next-turn.js";
 import type { RequestContext } from "../request/request-state.js";
@@ -13,22 +13,22 @@ import type { ChunkWriter } from "./chunk-writer.js";
 
 /** Smaller pieces are copied, so that the chunk's memory is free at once. */
 const COPIED_BYTES_MAX = 16 * 1024;
-/** A client that takes longer for a chunk has stalled. */
+/** A client that takes longer for a chunk counts as stalled. */
 const STALLED_AFTER_MS = 1_000;
 
 export interface Pace {
   /** How long the client may take for the next chunk. */
   patienceMs(): number;
-  /** It has not read for a while; called at most once for a chunk. */
+  /** Called when the client has stopped reading; at most once per chunk. */
   stalled(): void;
-  /** The next chunk is work that others may come before; undefined = they do not. */
+  /** Waits for the next chunk's turn to run; undefined = no wait. */
   turn(): Promise<void> | undefined;
 }
 
-/** setTimeout takes 31 bits. */
+/** The largest delay of setTimeout: 31 bits. */
 const PATIENCE_MS_MAX = 2 ** 31 - 1;
 
-/** The pace of an answer that ends at the deadline of its request. */
+/** The pace of an answer that ends at its request's deadline. */
 export function listPace({ state }: Pick<RequestContext, "state">): Pace {
   return {
     patienceMs: () => Math.min(PATIENCE_MS_MAX, state.deadlineMs - performance.now()),
@@ -51,8 +51,8 @@ export class PacedStream {
   }
 
   /**
-   * Sends what `out` has gathered, and empties it. Resolves when more may come, and it is its turn.
-   * @returns false when the client is gone
+   * Sends the contents of `out` and empties it. Resolves when the next chunk may be written.
+   * @returns false if the client is gone
    */
   async write(out: ChunkWriter): Promise<boolean> {
     if (!(await this.#send(out))) return false;
@@ -61,7 +61,7 @@ export class PacedStream {
     return !this.#sink.isClosed;
   }
 
-  /** Sends the last chunk; `out` is not used again. */
+  /** Sends the last chunk; `out` must not be used again. */
   async end(out: ChunkWriter): Promise<void> {
     await this.#send(out);
     this.#sink.end();
@@ -72,7 +72,7 @@ export class PacedStream {
     const isCopied = out.length <= COPIED_BYTES_MAX;
     const hasRoom = isCopied ? this.#sink.write(Buffer.from(out.peek())) : out.writeTo(this.#sink);
     if (!hasRoom) await this.#drained();
-    // Everything went to the operating system: the memory is ours again.
+    // The operating system has all bytes, so the memory can be reused.
     const isSent = this.#sink.writableLength === 0 && !this.#sink.isClosed;
     if (isCopied || isSent) out.reset();
     else out.renew();

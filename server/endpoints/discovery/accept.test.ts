@@ -1,4 +1,4 @@
-/** The Accept header's grammar, also where clients bend it. */
+/** The Accept header's grammar, including clients' deviations. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

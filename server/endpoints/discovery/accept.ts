@@ -1,14 +1,13 @@
 /**
- * The Accept header of requests for documents: media ranges with parameters, best first. Kinds with
- * many representations (objects, lists, tables) have a negotiation of their own; documents only
- * choose between a few fixed forms.
+ * Parses the Accept header of requests for documents: media ranges with parameters, best first.
+ * Objects, lists and tables have a negotiation of their own; documents have only a few fixed forms.
  */
 
-/** More ranges than this are not read: no client sends them, and the header is client input. */
+/** Further ranges are ignored: no client sends more, and the header is untrusted input. */
 const RANGES_MAX = 32;
 
 export interface MediaRange {
-  /** Lower case, such as "application"; "*" for any. */
+  /** Lower case, for example "application"; "*" for any. */
   readonly type: string;
   readonly subtype: string;
   readonly quality: number;
@@ -16,7 +15,7 @@ export interface MediaRange {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** Media ranges by falling quality, in the order sent where equal; an absent header accepts all. */
+/** Media ranges by descending quality, equal ones in the order sent; an absent header accepts all. */
 export function parseAccept(accept: string | undefined): readonly MediaRange[] {
   const text = accept === undefined || accept.trim() === "" ? "*/*" : accept;
   const ranges = text

@@ -46,8 +46,8 @@ function toVersion({ version, facts, freshness = "Current" }: ServedGroupVersion
 }
 
 /**
- * Subresources are nested below their resource. One whose parent is not served by this version gets
- * a parent entry without verbs and kind, as upstream makes it.
+ * Subresources are nested below their resource. A subresource whose parent is not served in this
+ * version gets a parent entry without verbs and kind, as upstream does.
  */
 function toResources(facts: readonly ResourceFact[]): JsonObject[] {
   const subresources = new Map<string, ResourceFact[]>();
@@ -95,7 +95,7 @@ function toSubresource(fact: ResourceFact): JsonObject {
   };
 }
 
-/** Empty group and version mean those of the enclosing version, as upstream writes them. */
+/** An empty group and version mean those of the enclosing version, as upstream writes them. */
 function responseKindOf({ kind, kindGroupVersion }: ResourceFact): JsonObject {
   return {
     group: kindGroupVersion?.group ?? "",

@@ -1,6 +1,6 @@
 /**
- * Discovery as clients see it: the shapes that the existing API publishes, for types known for
- * certain, and the choice between the two forms.
+ * Discovery as clients see it: the documents of the existing API for well-known types, and the
+ * choice between the two forms.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -3,8 +3,8 @@
  * `/api/<version>`, `/apis/<group>/<version>` and `/version`, in the first form and in the aggregated
  * form, whichever the Accept header prefers; the first form also in YAML and Protobuf.
  *
- * Documents are of the catalog that is current when the request comes. Each is built on first use and
- * kept as long as what it says: with its group or group-version, or with the catalog.
+ * Documents describe the catalog at the time of the request. Each is built on first use and cached with
+ * its subject: a group, a group-version or the catalog.
  */
 import type { JsonObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
@@ -36,28 +36,28 @@ const JSON_TYPE = "application/json";
 
 export interface DiscoveryOptions extends ServedResources {
   readonly build: BuildInfo;
-  /** What `/version` says this server behaves as. */
+  /** The release in `/version` that this server behaves as. */
   readonly releases: EffectiveReleases;
-  /** "host:port" that `/api` tells to clients; read at first use, when the port is known. */
+  /** "host:port" that `/api` publishes; read on first use, when the port is known. */
   readonly serverAddress: () => string;
-  /** Paths beside those of discovery for the list at `/`, such as "/healthz" and "/metrics". */
+  /** Further paths for the list at `/`, for example "/healthz" and "/metrics". */
   readonly otherPaths: readonly string[];
 }
 
 export interface Discovery {
   /**
-   * The answer to a GET of `path` (without the query), or undefined when it is none of discovery's
-   * paths. @throws {StatusError} 406 when nothing that the client accepts can be made
+   * The answer to a GET of `path` (without the query); undefined if it is not a discovery path.
+   * @throws {StatusError} 406 if there is no acceptable representation
    */
   handle(path: string, headers: DocumentHeaders): Promise<DocumentResponse | undefined>;
 }
 
-/** What one path can answer. */
+/** The documents of one path. */
 interface Page {
   readonly legacy: () => JsonObject;
   /** Only `/api` and `/apis`. */
   readonly aggregated?: (version: AggregatedVersion) => JsonObject;
-  /** `/` and `/version` are JSON whatever is asked, as upstream. */
+  /** `/` and `/version` are always JSON, as upstream. */
   readonly isPlain?: boolean;
 }
 
@@ -65,7 +65,7 @@ interface Page {
 type Documents = Map<string, Promise<Document>>;
 
 export function createDiscovery(options: DiscoveryOptions): Discovery {
-  // Of the first form; the aggregated form is JSON only.
+  // For the first form only; the aggregated form is JSON only.
   const encoders = createObjectEncoders(options);
   const pagesOf = createPageSource(options);
   const kept = new WeakMap<Page, Documents>();
@@ -92,8 +92,8 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
         const contentType = aggregatedContentType(options.naming, aggregated);
         return documentOf(page, contentType, () => toJsonBytes(make(aggregated)));
       }
-      // A range that asks for a kind is not satisfied by the first form (client-go then sends a
-      // plain range as well); parameters such as charset do no harm.
+      // A range that asks for a kind is not satisfied by the first form (client-go then sends a plain range too);
+      // parameters such as charset are ignored.
       if (range.parameters.has("as") || range.parameters.has("g")) continue;
       if (covers(range, "application", "json")) {
         return documentOf(page, JSON_TYPE, () => toJsonBytes(page.legacy()));
@@ -119,7 +119,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
   };
 }
 
-/** The pages of a catalog by path. Those of groups that did not change are the same ones in the next. */
+/** The pages of a catalog by path. Unchanged groups share their pages with the next catalog. */
 function createPageSource(
   options: DiscoveryOptions,
 ): (served: ServedGroups) => ReadonlyMap<string, Page> {
@@ -166,13 +166,13 @@ function createPageSource(
   return (served) => remembered(ofCatalog, served, () => create(served));
 }
 
-/** "/api/v1" or "/apis/apps/v1": under which the resources of a group-version live. */
+/** "/api/v1" or "/apis/apps/v1": the parent path of the group-version's resources. */
 export function groupVersionPath({ name }: Pick<ServedGroup, "name">, version: string): string {
   const base = name === "" ? "/api" : "/apis";
   return `${base}/${formatGroupVersion({ group: name, version })}`;
 }
 
-/** The aggregated form that a range names exactly; `json` without parameters is not one. */
+/** The aggregated form that a range names exactly; plain `json` does not. */
 function aggregatedVersionOf(
   range: MediaRange,
   { naming }: ServedResources,

@@ -1,7 +1,7 @@
 /**
- * Documents: answers that are the same bytes for everybody until the set of served types changes.
- * A document is built once, on first use, and kept as bytes together with its ETag and its gzip form;
- * `respond` turns it into a status, headers and a body. No HTTP library is known here.
+ * Documents: answers with the same bytes for all clients until the set of served types changes. A
+ * document is built on first use and cached as bytes with its ETag and its gzip form; `respond` turns it
+ * into a status, headers and a body. Independent of any HTTP library.
  */
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { indentJson } from "../representations/indent-json.js";
 
-/** Below one packet compression gains nothing and costs both sides. */
+/** Below one packet compression saves nothing and costs both sides. */
 const GZIP_BYTES_MIN = 1400;
 
 /** The request headers that matter for a document, as Node gives them. */
@@ -17,11 +17,11 @@ export interface DocumentHeaders {
   readonly accept?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
   readonly acceptEncoding?: string | undefined;
-  /** Whether JSON is indented, and then not compressed: few people read, and seldom. */
+  /** Whether JSON is indented, and then not compressed, since such requests are rare. */
   readonly isForPeople?: boolean;
 }
 
-/** The headers that matter, out of those of a Node request. */
+/** Picks the relevant headers of a Node request. */
 export function documentHeaders(
   headers: IncomingHttpHeaders,
   isForPeople = false,
@@ -41,24 +41,24 @@ export interface DocumentResponse {
   readonly body: Buffer;
 }
 
-/** One finished document in one encoding. Shared by all requests; nobody may change the buffers. */
+/** One finished document in one encoding. Shared by all requests; its buffers are never changed. */
 export interface Document {
   readonly contentType: string;
   /** Quoted, ready for the header. */
   readonly etag: string;
   readonly body: Buffer;
-  /** Undefined when the document is too small to be worth it. */
+  /** undefined if the document is too small to compress. */
   readonly gzipBody: Buffer | undefined;
 }
 
-/** Strong hash of the bytes in upper-case hex, as the existing API makes its ETags. */
+/** Strong hash of the bytes in upper-case hex, in the format of the existing API's ETags. */
 function hashDocument(body: Uint8Array): string {
   return createHash("sha512").update(body).digest("hex").toUpperCase();
 }
 
 /**
- * Compresses off the event loop and puts the parts together.
- * @param hash unquoted; given where the ETag is that of another encoding of the same document
+ * Compresses off the event loop and builds the document.
+ * @param hash unquoted; set when the ETag of another encoding of the document applies
  */
 export async function finishDocument(
   contentType: string,
@@ -69,7 +69,7 @@ export async function finishDocument(
   return { contentType, etag: `"${hash}"`, body, gzipBody };
 }
 
-/** 200 with the document, or 304 when the client already has it. `extra` overrides headers. */
+/** 200 with the document, or 304 if the client has it already. `extra` overrides headers. */
 export function respond(
   document: Document,
   headers: DocumentHeaders,
@@ -111,7 +111,7 @@ function etagMatches(ifNoneMatch: string | undefined, etag: string): boolean {
     .some((tag) => tag === "*" || tag === etag);
 }
 
-/** Whether the client takes gzip: named (or `*`) and not with weight zero. */
+/** Whether the client accepts gzip: named (or `*`) with a non-zero weight. */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined) return false;
   let wildcard = false;

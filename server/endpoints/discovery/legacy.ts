@@ -10,8 +10,8 @@ import type { ResourceFact } from "../../schema/model.js";
 import type { ServedGroup, ServedGroupVersion } from "./served.js";
 
 /**
- * `/api`. It has no apiVersion member upstream, and neither has the list of core resources.
- * @param serverAddress "host:port" under which clients reach this server
+ * `/api`. Without apiVersion, like the list of core resources, as upstream.
+ * @param serverAddress "host:port" at which clients reach this server
  */
 export function toApiVersions(core: ServedGroup | undefined, serverAddress: string): JsonObject {
   return {
@@ -63,7 +63,7 @@ function toApiResource(fact: ResourceFact): JsonObject {
     name: resourceName(fact),
     singularName: fact.subresource === "" ? fact.singular : "",
     namespaced: fact.namespaced,
-    // Only where the kind is of another group-version, such as autoscaling/v1 of a Scale.
+    // Only if the kind belongs to another group-version, for example autoscaling/v1 for Scale.
     ...(fact.kindGroupVersion === undefined
       ? {}
       : { group: fact.kindGroupVersion.group, version: fact.kindGroupVersion.version }),

@@ -1,4 +1,4 @@
-/** Discovery beside JSON: the same documents in YAML and Protobuf, by the Accept header. */
+/** Discovery in YAML and Protobuf: the same documents, chosen by the Accept header. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parse } from "yaml";
@@ -87,7 +87,7 @@ test("S1-NEG-09: quality and order choose the encoding, and JSON where any will 
     [`application/json;q=0.5,${YAML}`, YAML],
     ["application/*", "application/json"],
     [`${PROTOBUF};q=0,*/*;q=0.1`, "application/json"],
-    // The newer form has no other encoding, so the next range counts.
+    // The newer form has no other encoding, so the next range applies.
     [
       `${PROTOBUF};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json`,
       "application/json",
@@ -120,7 +120,7 @@ function lengthOf(bytes: Buffer): Buffer {
   return Buffer.from([bytes.length]);
 }
 
-/** Protobuf cannot tell what is empty from what is not there. */
+/** Protobuf cannot distinguish empty from absent. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmpty);
   if (typeof value !== "object" || value === null) return value;

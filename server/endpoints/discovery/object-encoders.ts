@@ -1,6 +1,6 @@
 /**
- * The encodings of discovery's first form beside JSON (S1-GEN-24): YAML and Protobuf. Documents are
- * kept, so each is encoded once, when the first client asks for it.
+ * The other encodings of discovery's first form (S1-GEN-24): YAML and Protobuf. Documents are cached,
+ * so each is encoded once, on first request.
  */
 import { InvariantError } from "../../../storage/base/assert.js";
 import type { JsonObject } from "../../api/meta.js";
@@ -14,7 +14,7 @@ export interface ObjectEncoder {
   encode(object: JsonObject): Uint8Array;
 }
 
-/** In the order in which they are offered. */
+/** In order of preference. */
 export function createObjectEncoders({
   naming,
   model,
@@ -25,7 +25,7 @@ export function createObjectEncoders({
     {
       mediaType: naming.protobufMediaType,
       encode(object) {
-        // All are of v1, also those that do not say so in JSON.
+        // All of them are v1, including those without an apiVersion in JSON.
         const codec = codecs.forKind("", "v1", String(object.kind));
         if (codec === undefined) throw new InvariantError(`${object.kind} is a kind of the facts`);
         return codec.encodeObject(object);

@@ -1,7 +1,7 @@
 /**
- * What discovery and OpenAPI publish: the groups of the current catalog, in the catalog's order, and
- * words for them. A group or group-version that did not change is the same object in the next
- * catalog, so what is made of it may be kept by its identity.
+ * The groups that discovery and OpenAPI publish: those of the current catalog, in its order, and their
+ * types. An unchanged group or group-version is the same object in the next catalog, so derived
+ * documents may be cached by identity.
  */
 import type { Naming } from "../../api/naming.js";
 import type { CatalogGroupVersion } from "../../kinds/catalog.js";
@@ -11,7 +11,7 @@ export type ServedGroupVersion = Pick<
   CatalogGroupVersion,
   "group" | "version" | "resources" | "facts"
 > & {
-  /** Whether another server, whose it is, has said so lately; absent = it is this server's. */
+  /** Whether the other server that serves it has confirmed it lately; absent = served by this server. */
   readonly freshness?: "Current" | "Stale";
 };
 
@@ -22,7 +22,7 @@ export interface ServedGroup {
   readonly versions: readonly ServedGroupVersion[];
 }
 
-/** The groups of one moment: the part of a catalog that is published. */
+/** The published part of a catalog. */
 export interface ServedGroups {
   readonly groups: readonly ServedGroup[];
 }
@@ -30,6 +30,6 @@ export interface ServedGroups {
 export interface ServedResources {
   readonly naming: Naming;
   readonly model: SchemaModel;
-  /** What is served now. */
+  /** The catalog at the moment. */
   readonly catalog: { readonly current: ServedGroups };
 }

@@ -1,14 +1,14 @@
 /**
- * `/version`: which release of the API this server speaks, and which build of Keelson it is. Client
- * libraries parse major and minor and compare gitVersion as a semantic version.
+ * `/version`: the API release that this server speaks and the build of Keelson. Client libraries parse
+ * major and minor and compare gitVersion as a semantic version.
  */
 import type { JsonObject } from "../../api/meta.js";
 import { API_RELEASE, type EffectiveReleases, formatRelease } from "../../schema/lifecycle.js";
 
 export interface BuildInfo {
-  /** Keelson's own version, such as "0.1.0". */
+  /** Keelson's own version, for example "0.1.0". */
   readonly version: string;
-  /** Empty when the build does not know it. */
+  /** Empty if unknown to the build. */
   readonly commit: string;
   /** RFC 3339, or empty. */
   readonly buildDate: string;
@@ -21,7 +21,7 @@ export function formatApiVersion(build: BuildInfo): string {
   return `v${formatRelease(API_RELEASE)}.0+keelson.${metadata}`;
 }
 
-/** The answer, with the members that clients know: what this is, and what it behaves as. */
+/** The answer, with the members that clients know: the build, and the release it behaves as. */
 export function toVersionInfo(
   build: BuildInfo,
   { emulated, minCompatibility }: EffectiveReleases,

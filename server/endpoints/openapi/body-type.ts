@@ -1,4 +1,4 @@
-/** The types that bodies have: of the facts, or of kinds that have none. */
+/** The types of bodies: those of the facts, and custom kinds. */
 import type { PublishedKind } from "../../kinds/kind-codec.js";
 import type { SchemaModel, StructType } from "../../schema/model.js";
 

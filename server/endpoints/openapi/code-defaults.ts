@@ -1,7 +1,7 @@
 /**
- * Defaults that are set in code rather than by a marker, found by the struct and field that they end
- * at: the facts write them as paths below a kind ("Deployment spec.replicas"). Only unconditional ones
- * with a fixed value, as only those can be told in one sentence. Pure functions.
+ * Defaults set in code rather than by a marker, by the struct and field that they apply to. The facts name
+ * them by paths below a kind ("Deployment spec.replicas"). Only unconditional ones with a fixed value,
+ * because a description has one sentence for them. Pure functions.
  */
 import type { JsonValue } from "../../api/meta.js";
 import type { DefaultFact, Field, SchemaModel, TypeRef } from "../../schema/model.js";
@@ -19,7 +19,7 @@ export function createCodeDefaults(
     if (value === undefined || when !== "unset") continue;
     for (const base of versionsOf(model, file)) {
       const target = fieldAt(model, `${base}.${type}`, field.replaceAll("[]", "").split("."));
-      // What is listed for the version itself wins over what holds for its siblings.
+      // An entry for the version itself wins over entries for its siblings.
       if (target === undefined || (base !== file && values.has(target))) continue;
       values.set(target, value);
     }
@@ -27,7 +27,7 @@ export function createCodeDefaults(
   return { of: (field) => values.get(field) };
 }
 
-/** A default holds for every version of its group that has the type. */
+/** A default applies to every version of its group that has the type. */
 function versionsOf(model: SchemaModel, file: string): readonly string[] {
   const group = file.slice(0, file.indexOf(".") + 1);
   return [...model.files.keys()].filter((base) => base.startsWith(group));

@@ -1,12 +1,12 @@
 /**
- * Descriptions, as `kubectl explain` prints them: the words that were written for a type or field
- * (server/types/facts/words), and behind them short sentences made from the facts, such as defaults
- * and the keys of a list. Members of every object's envelope have a sentence of their own.
+ * Descriptions, as `kubectl explain` prints them: the text for a type or field
+ * (server/types/facts/words), followed by short sentences from the facts, for example on defaults and
+ * list keys. Members of every object's envelope have sentences of their own.
  */
 import type { JsonValue } from "../../api/meta.js";
 import type { Field, StructType } from "../../schema/model.js";
 
-/** A type's words, else "Deployment is an object of group apps, version v1.", and its markers. */
+/** A type's text, else "Deployment is an object of group apps, version v1.", and its markers. */
 export function describeType(
   type: StructType,
   kind: { readonly group: string; readonly version: string } | undefined,
@@ -31,7 +31,7 @@ function describeKind(
   return `${type.name} is an object of ${group}, version ${kind.version}.`;
 }
 
-/** "Deployment" of DeploymentList: a kind with list metadata whose items are of that type. */
+/** "Deployment" for DeploymentList: a kind with list metadata and items of that type. */
 function listItemOf(type: StructType): string | undefined {
   const items = type.fields.find(({ name }) => name === "items");
   return type.name.endsWith("List") && items?.type.kind === "list"
@@ -39,15 +39,15 @@ function listItemOf(type: StructType): string | undefined {
     : undefined;
 }
 
-/** What is known of a field beyond its name and type. */
+/** The facts about a field beyond its name and type. */
 export interface FieldKnowledge {
   readonly words: string | undefined;
   readonly enumValues: readonly string[] | undefined;
-  /** A default that is set by code and not published as one. */
+  /** A default that code sets and the schema does not publish. */
   readonly codeDefault: JsonValue | undefined;
 }
 
-/** What is known of a field, as sentences; undefined when that is nothing. */
+/** The description of a field; undefined if nothing is known. */
 export function describeField(
   owner: StructType,
   field: Field,

@@ -1,9 +1,9 @@
 /**
- * OpenAPI documents as values, made from the served resources: one v2 document of everything, and
- * one v3 document per group-version, per group and for the few paths beside them.
+ * OpenAPI documents as values, built from the served resources: one v2 document of everything, and one
+ * v3 document per group-version, per group and for the few other paths.
  *
- * The v2 document is large. Building and encoding go in slices with a turn of the event loop between
- * them, so that no request of the replica waits for a whole document (docs/decisions/0005).
+ * The v2 document is large. It is built and encoded in slices with a turn of the event loop in between,
+ * so that no request waits for a whole document (docs/decisions/0005).
  */
 import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { JsonObject } from "../../api/meta.js";
@@ -30,19 +30,19 @@ import { renderPathV2, renderPathV3, type SharedParameters } from "./render.js";
 import type { OpenApiVersion, SchemaObject } from "./schema-object.js";
 import { createSchemaBuilder, type SchemaBuilder } from "./schemas.js";
 
-/** Entries (paths or schemas) handled in one slice: about 1 ms of work when the code is warm. */
+/** Entries (paths or schemas) per slice: about 1 ms of work once the code is warm. */
 const ENTRIES_PER_SLICE = 16;
 
 const JSON_MEDIA_TYPE = "application/json";
 
 export interface OpenApiSource extends Omit<ServedResources, "catalog"> {
-  /** Group-versions that are always there: of custom ones, each would change every document. */
+  /** Group-versions that are always served; a custom one would change every document. */
   readonly builtIn: readonly GroupVersion[];
   /** `info.title`, the product's name. */
   readonly title: string;
-  /** `info.version`, such as "v1.36.0+keelson.0.1.0". */
+  /** `info.version`, for example "v1.36.0+keelson.0.1.0". */
   readonly apiVersion: string;
-  /** Media types of objects that the server writes; JSON first. */
+  /** Media types that the server writes objects in; JSON first. */
   readonly objectMediaTypes: readonly string[];
   /** Defaults set in code, which descriptions mention. */
   readonly defaults: readonly DefaultFact[];
@@ -50,16 +50,16 @@ export interface OpenApiSource extends Omit<ServedResources, "catalog"> {
   readonly versionMembers: readonly string[];
 }
 
-/** A document in construction: the two large members apart from the rest. */
+/** A document under construction: the two large members apart from the rest. */
 export interface OpenApiDocument {
   readonly version: OpenApiVersion;
-  /** Members except paths and schemas. */
+  /** All members but paths and schemas. */
   readonly head: JsonObject;
   readonly paths: ReadonlyMap<string, JsonObject>;
   readonly schemas: ReadonlyMap<string, SchemaObject>;
 }
 
-/** Slices of the entries of a map, each small enough not to stall anyone. */
+/** Slices of a map's entries, small enough not to stall other requests. */
 export function* slicesOf<Value>(
   entries: ReadonlyMap<string, Value>,
 ): Generator<readonly [string, Value][]> {
@@ -73,7 +73,7 @@ export function* slicesOf<Value>(
   if (slice.length > 0) yield slice;
 }
 
-/** The one document of `/openapi/v2`. */
+/** Builds the document of `/openapi/v2`. */
 export async function buildV2Document(
   source: OpenApiSource,
   served: ServedGroups,
@@ -106,7 +106,7 @@ export async function buildV2Document(
   return { version: "v2", head, paths, schemas };
 }
 
-/** The document of one part, such as "apis/apps/v1". */
+/** Builds the document of one part, for example "apis/apps/v1". */
 export async function buildV3Document(
   source: OpenApiSource,
   part: DocumentPart,
@@ -133,19 +133,19 @@ export async function encodeJson(document: OpenApiDocument): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** The subject of paths that no group has. */
+/** The subject of paths outside of any group. */
 export const FIXED = Symbol("fixed");
 
-/** A part of the API with a v3 document of its own. */
+/** A part of the API with its own v3 document. */
 export interface DocumentPart {
-  /** What it is about: its document holds as long as this is in the catalog. */
+  /** The document is valid as long as its subject is in the catalog. */
   readonly subject: ServedGroup | ServedGroupVersion | typeof FIXED;
-  /** Path below `/openapi/v3/`, which is the path of the API without the leading slash. */
+  /** The path below `/openapi/v3/`: the API path without the leading slash. */
   readonly key: string;
   paths(): Iterable<PathItem>;
 }
 
-/** Every part that is served; a group-version without served resources has none. */
+/** Every served part; a group-version without served resources has none. */
 export function documentParts(
   source: OpenApiSource,
   { groups }: ServedGroups,

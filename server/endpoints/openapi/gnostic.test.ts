@@ -1,6 +1,6 @@
 /**
- * The Protobuf form, read back by two readers that share nothing with the encoder: a general decoder
- * with the message definitions as text, and a walker over the bytes.
+ * The Protobuf form, read back by two independent readers: a general decoder with the message
+ * definitions as text, and a walker over the bytes.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -140,7 +140,7 @@ function decode(messages: string, bytes: Uint8Array): Parsed {
   return type.toObject(type.decode(bytes));
 }
 
-/** Back from the v2 messages to the JSON schema that they stand for. */
+/** Converts v2 messages back to their JSON schema. */
 function schemaFromV2(schema: Parsed): Parsed {
   const back: Parsed = {};
   if (schema.ref) back.$ref = schema.ref;
@@ -259,7 +259,7 @@ test("the bytes are well-formed and hold a known field where its numbers say", a
 
 type Field = Uint8Array | bigint;
 
-/** The fields of a message by number; fails on anything that is not exactly consumed. */
+/** The fields of a message by number; fails on anything left over. */
 function fieldsOf(bytes: Uint8Array): Map<number, Field[]> {
   const fields = new Map<number, Field[]>();
   let at = 0;

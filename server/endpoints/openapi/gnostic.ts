@@ -1,8 +1,8 @@
 /**
- * The Protobuf form of OpenAPI documents, as kubectl asks for it: the messages `openapi.v2.Document`
- * and `openapi.v3.Document` of the gnostic project. A message is described by a table of its JSON
- * members (number and encoder); members `x-...` become its extensions, whose values travel as YAML,
- * of which JSON is a part. A JSON member that no table knows is a defect and throws.
+ * The Protobuf form of OpenAPI documents that kubectl requests: the messages `openapi.v2.Document` and
+ * `openapi.v3.Document` of the gnostic project. A table per message maps its JSON members to number and
+ * encoder; members `x-...` become extensions with YAML values, of which JSON is a subset. A JSON member
+ * missing from the tables is a defect and throws.
  */
 
 import { type Writer as ProtobufWriter, default as protobuf } from "protobufjs/minimal.js";
@@ -10,7 +10,7 @@ import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { JsonValue } from "../../api/meta.js";
 import { type OpenApiDocument, slicesOf } from "./documents.js";
 
-/** Writes `value` as field `number` of the message that the writer is in. */
+/** Writes `value` as field `number` of the current message. */
 type Encoder = (writer: ProtobufWriter, number: number, value: JsonValue) => void;
 
 type Members = Readonly<Record<string, readonly [number, Encoder]>>;
@@ -23,7 +23,7 @@ const text: Encoder = (writer, number, value) => {
 };
 
 const flag: Encoder = (writer, number, value) => {
-  // proto3 leaves out what is false.
+  // proto3 omits false.
   if (value === true) writer.uint32(number << 3).bool(true);
 };
 
@@ -35,7 +35,7 @@ const count: Encoder = (writer, number, value) => {
   writer.uint32(number << 3).int64(Number(value));
 };
 
-/** A scalar kept as it is: `Any{yaml}`. */
+/** A scalar as is: `Any{yaml}`. */
 const any: Encoder = (writer, number, value) => {
   inMessage(writer, number, () => text(writer, 2, JSON.stringify(value)));
 };
@@ -47,7 +47,7 @@ function repeated(item: Encoder): Encoder {
   };
 }
 
-/** A JSON object as repeated `Named...{name, value}`. */
+/** A JSON object as repeated `Named...{name, value}` fields. */
 function entries(item: Encoder): Encoder {
   return (writer, number, value) => {
     for (const [name, member] of Object.entries(value as Record<string, JsonValue>)) {
@@ -56,12 +56,12 @@ function entries(item: Encoder): Encoder {
   };
 }
 
-/** A message around a single field, such as a member of a `oneof` or a wrapped map. */
+/** A message around a single field, for example a member of a `oneof` or a wrapped map. */
 function within(inner: number, item: Encoder): Encoder {
   return (writer, number, value) => inMessage(writer, number, () => item(writer, inner, value));
 }
 
-/** A message with a table; a function, as the tables refer to each other. */
+/** A message with a table, passed as a function because tables refer to each other. */
 function message(members: () => Members, extensions: number): Encoder {
   const extension = entries(any);
   return (writer, number, value) => {
@@ -149,7 +149,7 @@ const bodyParameter = message(
   6,
 );
 
-/** Query and path parameters differ in the numbers after the name. */
+/** Query and path parameters have different field numbers after the name. */
 const queryParameter = message(
   () => ({
     required: [1, flag],
@@ -250,7 +250,7 @@ function entriesOf(item: Encoder): Encoder {
   return within(1, entries(item));
 }
 
-/** Only scalar defaults exist in the v3 message; an object or list is left out. */
+/** The v3 message has only scalar defaults; an object or list is left out. */
 const default3: Encoder = (writer, number, value) => {
   if (typeof value === "number") {
     inMessage(writer, number, () => writer.uint32((1 << 3) | 1).double(value));
@@ -327,13 +327,13 @@ const pathItem3 = message(
 
 const head3: Members = { openapi: [1, text], info: [2, info3] };
 
-/** Where the parts of a document go. */
+/** Field numbers of a document's parts. */
 interface Layout {
   readonly head: Members;
   readonly pathsField: number;
   readonly pathEntry: number;
   readonly pathItem: Encoder;
-  /** Numbers of the messages around the entries, outermost first. */
+  /** Field numbers of the messages around the entries, outermost first. */
   readonly schemaFields: readonly [number, ...number[]];
   readonly schema: Encoder;
 }
@@ -357,7 +357,7 @@ const LAYOUTS: Readonly<Record<OpenApiDocument["version"], Layout>> = {
   },
 };
 
-/** The bytes of the gnostic message, made slice by slice. */
+/** Encodes the gnostic message, slice by slice. */
 export async function encodeGnostic(document: OpenApiDocument): Promise<Buffer> {
   const layout = LAYOUTS[document.version];
   const head = protobuf.Writer.create();

@@ -1,4 +1,4 @@
-/** The v2 document with parts of other servers: whose names stay, and what is taken of theirs. */
+/** The v2 document with other servers' parts: names, and the definitions taken over. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -138,7 +138,7 @@ test("whatever a server says is merged or refused, and every reference of the re
         const { "x-kubernetes-group-version-kind": _, ...rest } = schemas.get(name) as JsonObject;
         assert.deepEqual(rest, { ...value });
       }
-      // What led nowhere before still does.
+      // References that were dangling before still are.
       const known = new Set([own, ...others].flatMap((one) => Object.keys(one)));
       for (const reference of JSON.stringify([...schemas]).matchAll(/#\/definitions\/(\w+)/g)) {
         const name = reference[1] ?? "";

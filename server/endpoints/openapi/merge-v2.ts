@@ -1,7 +1,7 @@
 /**
- * The v2 document of OpenAPI with the parts of other servers: their paths, and the definitions and shared
- * parameters that those refer to. What the document has already stays; a definition of the same name that
- * says something else, or refers to one that does, gets another name.
+ * Merges the parts of other servers into the v2 document: their paths, with the definitions and shared
+ * parameters that these refer to. Existing names stay; a definition that clashes with another of its name, or
+ * refers to a clashing one, is renamed.
  *
  *   ours     Widget {size}, Meta        theirs   Widget {color, Meta}, Meta (the same)
  *   merged   Widget {size}, Meta, Widget_v2 {color, Meta}
@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { OpenApiDocument } from "./documents.js";
 import type { SchemaObject } from "./schema-object.js";
 
-/** What one group-version of another server adds; never changed. */
+/** The contribution of one group-version of another server; immutable. */
 export interface RemoteSpec {
   readonly paths: ReadonlyMap<string, JsonObject>;
   readonly definitions: ReadonlyMap<string, JsonObject>;
@@ -23,8 +23,8 @@ const DEFINITIONS = "#/definitions/";
 const PARAMETERS = "#/parameters/";
 
 /**
- * The part of a document that is below a path, with all that it refers to.
- * @throws {Error} for what is no v2 document
+ * The paths of a document below a prefix, with everything that they refer to.
+ * @throws {Error} if it is not a v2 document
  */
 export function partBelow(document: JsonValue, prefix: string): RemoteSpec {
   const { swagger, paths, definitions = {}, parameters = {} } = membersOf(document);
@@ -57,7 +57,7 @@ export function partBelow(document: JsonValue, prefix: string): RemoteSpec {
   return found;
 }
 
-/** The document with those parts; earlier ones have their names first. */
+/** The document with those parts; earlier parts keep their names. */
 export function mergeV2(document: OpenApiDocument, specs: readonly RemoteSpec[]): OpenApiDocument {
   const paths = new Map(document.paths);
   const definitions = new Map(document.schemas as ReadonlyMap<string, object>) as Shared;
@@ -90,13 +90,13 @@ export function mergeV2(document: OpenApiDocument, specs: readonly RemoteSpec[])
 
 type Shared = Map<string, JsonObject>;
 
-/** By what references to it begin with: new names of what cannot keep its own. */
+/** New names of renamed entries, by the prefix of their references. */
 interface Renamed {
   [DEFINITIONS]: ReadonlyMap<string, string>;
   [PARAMETERS]: ReadonlyMap<string, string>;
 }
 
-/** For each that clashes with another of its name. */
+/** Names for the entries that clash with others. */
 function newNames(
   own: ReadonlyMap<string, JsonObject>,
   taken: Shared,
@@ -140,7 +140,7 @@ function add(
   }
 }
 
-/** Two servers may publish one type as kinds of theirs. */
+/** Two servers may publish one type under different kinds. */
 function isAlike(a: JsonObject, b: JsonObject): boolean {
   return deepEqual({ ...a, [KINDS]: null }, { ...b, [KINDS]: null });
 }
@@ -185,7 +185,7 @@ function sorted<Value>(entries: Iterable<[string, Value]>): [string, Value][] {
   return [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** @throws {Error} for what is no object */
+/** @throws {Error} if the value is not an object */
 function membersOf(value: JsonValue | undefined): JsonObject {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   throw new Error("an object is missing");

@@ -1,6 +1,6 @@
 /**
- * OpenAPI as clients see it: the shapes that the existing API publishes, for types known for certain,
- * references that resolve, and the addresses with hashes.
+ * OpenAPI as clients see it: the documents of the existing API for well-known types, resolvable
+ * references, and addresses with hashes.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -27,7 +27,7 @@ function openApiOf(vendor?: string, isServed?: (fact: ResourceFact) => boolean):
 
 const openApi = openApiOf();
 
-/** GET of an address that may carry a hash. */
+/** GET of an address with an optional hash. */
 async function answer(api: OpenApi, address: string, headers: DocumentHeaders = {}) {
   const [path = "", hash] = address.split("?hash=");
   const response = await api.handle(path, headers, hash);
@@ -42,7 +42,7 @@ async function parsed(path: string, api = openApi): Promise<Parsed> {
   return JSON.parse((await answer(api, path)).body.toString());
 }
 
-/** A schema of a document without the descriptions, which are this server's own words. */
+/** A schema without descriptions, which are this server's own. */
 function shapeOf(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(shapeOf);
   if (typeof value !== "object" || value === null) return value;
@@ -271,7 +271,7 @@ test("every reference resolves and every path parameter is declared, in v2 and v
 function* referencesIn(value: JsonValue | undefined): Generator<string> {
   if (typeof value !== "object" || value === null) return;
   for (const [name, member] of Object.entries(value)) {
-    // A property of that name (a schema of JSON schemas has one) is an object, not a text.
+    // A property of that name (a schema of JSON schemas has one) is an object, not a string.
     if (name === "$ref" && typeof member === "string") yield member;
     else yield* referencesIn(member as JsonValue);
   }

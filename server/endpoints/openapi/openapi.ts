@@ -3,10 +3,10 @@
  * hash in each address) and `/openapi/v3/<part>`, in JSON and in the Protobuf form of gnostic
  * (S1-GEN-26).
  *
- * Every document is of the catalog that is current when the request comes, built on first use and kept
- * as bytes: at most two encodings of the v2 document and of each part. Concurrent first requests share
- * one build. A change makes anew the v2 document, the list of parts, and the parts that it is about. What
- * other servers serve is in the v2 document (merge-v2.ts) and in the list of parts.
+ * Documents describe the catalog at the time of the request. They are built on first use and cached as bytes:
+ * at most two encodings of the v2 document and of each part. Concurrent first requests share one build. A
+ * change rebuilds the v2 document, the list of parts and the affected parts. The v2 document (merge-v2.ts)
+ * and the list of parts include other servers' APIs.
  */
 import { notAcceptable } from "../../api/status.js";
 import { remembered } from "../../kinds/remembered.js";
@@ -40,14 +40,14 @@ const NO_SPECS: readonly RemoteSpec[] = Object.freeze([]);
 const V2_PATH = "/openapi/v2";
 const V3_PATH = "/openapi/v3";
 
-/** A document under its hash never changes, so that caches may keep it for a year. */
+/** The document at an address with a hash never changes, so caches may keep it for a year. */
 const HASHED_CACHE_CONTROL = "public, immutable, max-age=31536000";
 
 export interface OpenApi {
   /**
-   * The answer to a GET of `path` (without the query), or undefined when it is none of these paths.
-   * @param hash the query parameter of that name: the version of the document that a client wants
-   * @throws {StatusError} 406 when nothing that the client accepts can be made
+   * The answer to a GET of `path` (without the query); undefined for other paths.
+   * @param hash the query parameter: the version of the document that the client wants
+   * @throws {StatusError} 406 if there is no acceptable representation
    */
   handle(
     path: string,
@@ -58,20 +58,20 @@ export interface OpenApi {
 
 type Encoding = "json" | "protobuf";
 
-/** One document in its encodings, each built when first asked for. */
+/** The encodings of one document, each built on first request. */
 interface Encodings {
   get(encoding: Encoding): Promise<Document>;
 }
 
 export type OpenApiOptions = OpenApiSource &
   Pick<ServedResources, "catalog"> & {
-    /** Parts that other servers have, by key, with their hashes; requests for them do not come here. */
+    /** Other servers' parts by key, with their hashes; requests for them are not handled here. */
     readonly remoteParts?: () => ReadonlyMap<string, string>;
-    /** What they add to the v2 document: the same list as long as that is the same. */
+    /** Other servers' additions to the v2 document; the same list until they change. */
     readonly remoteSpecs?: () => readonly RemoteSpec[];
   };
 
-/** What one catalog has. */
+/** The documents of one catalog. */
 interface Documents {
   v2(specs: readonly RemoteSpec[]): Encodings;
   readonly parts: ReadonlyMap<string, Encodings>;
@@ -180,7 +180,7 @@ function createEncodings(
   return { get };
 }
 
-/** The known promise, or a new one that `forget` removes again should it fail. */
+/** The pending promise, or a new one, which `forget` removes if it fails. */
 function memoised<Value>(
   known: Promise<Value> | undefined,
   make: () => Promise<Value>,
@@ -192,7 +192,7 @@ function memoised<Value>(
   return made;
 }
 
-/** The parts one after the other: the hashes need every document, the event loop needs air. */
+/** Builds the parts one after another: the hashes need every document, and the event loop needs pauses. */
 async function buildRoot(parts: ReadonlyMap<string, Encodings>): Promise<Document> {
   const paths: Record<string, { serverRelativeURL: string }> = {};
   for (const key of [...parts.keys()].sort()) {
@@ -203,7 +203,7 @@ async function buildRoot(parts: ReadonlyMap<string, Encodings>): Promise<Documen
   return await finishDocument(JSON_TYPE, Buffer.from(`${JSON.stringify({ paths })}\n`));
 }
 
-/** The list of parts with those of other servers; a small document, and asked for seldom. */
+/** The list of parts with those of other servers; a small document, requested rarely. */
 async function withParts(root: Document, remote: ReadonlyMap<string, string>): Promise<Document> {
   const { paths } = JSON.parse(root.body.toString()) as { paths: Record<string, unknown> };
   for (const [key, hash] of remote) paths[key] = { serverRelativeURL: hashedAddress(key, hash) };
@@ -215,7 +215,7 @@ function hashedAddress(key: string, hash: string): string {
   return `${V3_PATH}/${key}?hash=${hash}`;
 }
 
-/** Two spellings are asked for; the second is the registered one and stands in the answer. */
+/** Clients ask for two spellings; answers have the second, registered one. */
 function protobufTypes(version: OpenApiVersion) {
   const prefix = `com.github.proto-openapi.spec.${version}`;
   const subtypes = [`${prefix}@v1.0+protobuf`, `${prefix}.v1.0+protobuf`];

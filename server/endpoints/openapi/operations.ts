@@ -1,7 +1,7 @@
 /**
- * Operations: the paths of a served resource and what can be done there, in a form that belongs to
- * neither version of OpenAPI. Names, actions and parameters are those that client generators and
- * kubectl know. Pure functions of the served facts.
+ * Operations: the paths of a served resource and their methods, in a form independent of the OpenAPI
+ * version. Client generators and kubectl know the names, actions and parameters. Pure functions of the
+ * served facts.
  */
 import type { Naming } from "../../api/naming.js";
 import type { PublishedKind } from "../../kinds/kind-codec.js";
@@ -14,7 +14,7 @@ import type { GroupVersionKindExtension } from "./schema-object.js";
 
 export type Method = "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
 
-/** What a body holds: an object of a type, text, or an object whose members are all strings. */
+/** The content of a body: an object of a type, text, or an object of strings. */
 export type Body =
   | { readonly form: "type"; readonly type: BodyType }
   | { readonly form: "text" }
@@ -37,7 +37,7 @@ export interface Operation {
   readonly requestBody?: {
     readonly type: BodyType;
     readonly required: boolean;
-    /** Media types; the wildcard where any that the server decodes will do. */
+    /** Media types; the wildcard stands for every type that the server decodes. */
     readonly consumes: readonly string[];
   };
   readonly produces: readonly string[];
@@ -57,7 +57,7 @@ const PATCH_MEDIA_TYPES = [
   "application/apply-patch+yaml",
 ] as const;
 
-/** Verb of a connecting subresource -> methods; proxying passes every method through. */
+/** Methods by verb of a connecting subresource; a proxy passes every method. */
 const CONNECT_METHODS: Readonly<Record<string, readonly Method[]>> = {
   create: ["post"],
   delete: ["delete"],
@@ -66,20 +66,20 @@ const CONNECT_METHODS: Readonly<Record<string, readonly Method[]>> = {
   update: ["put"],
 };
 
-/** Options of a list that make no sense for deleting a collection. */
+/** List options that have no meaning for deletecollection. */
 const WATCH_OPTIONS = ["watch", "allowWatchBookmarks"] as const;
 
-/** Subresources that answer with text, and the type of their query parameters. */
+/** Subresources that return text, and the type of their query parameters. */
 const TEXT_SUBRESOURCES: Readonly<Record<string, string>> = { log: "PodLogOptions" };
 
 export interface OperationContext {
   readonly naming: Naming;
   readonly model: SchemaModel;
-  /** Media types of objects that the server writes, such as JSON, YAML and Protobuf. */
+  /** Media types that the server writes objects in, for example JSON, YAML and Protobuf. */
   readonly objectMediaTypes: readonly string[];
 }
 
-/** All paths of a group-version, the list of its resources first. */
+/** All paths of a group-version, its resource list first. */
 export function* groupVersionPaths(
   context: OperationContext,
   groupVersion: ServedGroupVersion,
@@ -98,7 +98,7 @@ export function* groupVersionPaths(
   }
 }
 
-/** The types that the bodies of a group-version's operations are made of. */
+/** The types in the bodies of a group-version's operations. */
 export function bodyTypes(paths: Iterable<PathItem>): Set<BodyType> {
   const types = new Set<BodyType>();
   for (const { operations } of paths) {
@@ -110,7 +110,7 @@ export function bodyTypes(paths: Iterable<PathItem>): Set<BodyType> {
   return types;
 }
 
-/** A path that answers one document, such as "/apis/apps/" with an APIGroup. */
+/** A path that returns one document, for example "/apis/apps/" with an APIGroup. */
 export function documentPath(
   path: string,
   body: Body,
@@ -150,16 +150,16 @@ export function operationNames(
 
 const unauthorized: OperationResponse = { code: "401", description: "Unauthorized" };
 
-/** What the functions below need to know of one resource or subresource. */
+/** The context of one resource or subresource for the functions below. */
 interface ResourceScope extends OperationContext {
   readonly fact: ResourceFact;
   readonly names: ReturnType<typeof operationNames>;
-  /** Kind of the resource, which also names the operations of its subresources. */
+  /** Kind of the resource, also used to name the operations of its subresources. */
   readonly parentKind: string;
   readonly groupVersionKind: GroupVersionKindExtension;
   /** Type of `groupVersionKind`. */
   readonly bodyType: BodyType;
-  /** Type of a list of them; undefined where it is the facts' own. */
+  /** Type of a list of them; undefined for a built-in kind. */
   readonly custom: PublishedKind | undefined;
   /** "/apis/apps/v1" */
   readonly groupVersionBase: string;
@@ -224,7 +224,7 @@ function* resourcePaths(scope: ResourceScope): Generator<PathItem> {
   }
 }
 
-/** The older address of a watch, which clients that are made from the document call (S1-GEN-04). */
+/** The legacy watch path, which generated clients call (S1-GEN-04). */
 function* watchPath(
   scope: ResourceScope,
   watched: string,
@@ -260,7 +260,7 @@ function* subresourcePaths(scope: ResourceScope): Generator<PathItem> {
     yield { path, parameters: itemParameters(scope), operations: itemOperations(scope) };
     return;
   }
-  // The body is the other side's, so that `pretty` has no meaning.
+  // The body comes from the other end, so `pretty` has no meaning.
   const parameters = [
     ...objectParameters(scope),
     ...optionParameters(model, [bodyType], { isShared: false }),
@@ -386,7 +386,7 @@ function connect(scope: ResourceScope, suffix: string): Operation[] {
   const { fact, names, parentKind, scopedKind } = scope;
   const { verbs, subresource } = fact;
   const methods = verbs.flatMap((verb) => CONNECT_METHODS[verb] ?? []);
-  // Methods without a verb of their own go through a proxy too.
+  // A proxy also passes methods without a verb.
   const passed: readonly Method[] = subresource === "proxy" ? ["options", "head"] : [];
   return [...methods, ...passed].map((method) => ({
     ...common(scope, method, "connect"),
@@ -424,7 +424,7 @@ function itemParameters(scope: ResourceScope): Parameter[] {
   return [...objectParameters(scope), prettyParameter];
 }
 
-/** Parameters of the option types that all resources share. */
+/** Parameters from the option types that all resources share. */
 function standardParameters(
   { model }: ResourceScope,
   names: readonly string[],
@@ -448,7 +448,7 @@ function statusResponses({ model }: ResourceScope, ...codes: string[]): Operatio
   return [...codes.map((code) => responseOf(code, body)), unauthorized];
 }
 
-/** A type of a group-version by name, also one that is no kind (the options of a subresource). */
+/** A type of a group-version by name, even if it is not a kind (a subresource's options). */
 function typeOf(
   model: SchemaModel,
   { group, version }: { readonly group: string; readonly version: string },
@@ -462,7 +462,7 @@ function typeOf(
   throw new RangeError(`no type ${name} in ${group}/${version}`);
 }
 
-/** The custom kind that a resource, or the parent of a subresource, is of. */
+/** The custom kind of a resource or of a subresource's parent. */
 function publishedOf(
   { resources }: ServedGroupVersion,
   fact: ResourceFact,
@@ -470,7 +470,7 @@ function publishedOf(
   return resources.find(({ resource }) => resource === fact.resource)?.codec.published();
 }
 
-/** A custom kind says nothing of how lists are merged (S1-PATCH-05). */
+/** A custom kind does not define how lists are merged (S1-PATCH-05). */
 function patchTypesOf({ custom }: ResourceScope): readonly string[] {
   if (custom === undefined) return PATCH_MEDIA_TYPES;
   return PATCH_MEDIA_TYPES.filter((mediaType) => !mediaType.includes("strategic"));

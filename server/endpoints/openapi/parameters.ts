@@ -11,7 +11,7 @@ export interface Parameter {
   readonly in: "query" | "path";
   readonly type: "string" | "integer" | "boolean";
   readonly description?: string;
-  /** Means the same in every operation, so that v2 can write it once. */
+  /** Whether the parameter is the same in every operation, so that v2 can share it. */
   readonly isShared: boolean;
 }
 
@@ -21,12 +21,12 @@ export interface ParameterOptions {
 }
 
 /**
- * Written out in every operation, as older kubectls look for them there and follow no reference:
- * without them there is no dry run up to 1.26 and no strict validation up to 1.27.
+ * Written out in every operation, because older kubectls look there and follow no references:
+ * otherwise they lack dry run up to 1.26 and strict validation up to 1.27.
  */
 const NEVER_SHARED = ["dryRun", "fieldValidation"];
 
-/** Parameters that are no field of an options type. */
+/** Shared parameters that are not fields of an options type. */
 const SHARED_EXTRA = ["name", "namespace", "path"] as const;
 
 export const prettyParameter: Parameter = {
@@ -47,7 +47,7 @@ export function pathParameter(name: (typeof SHARED_EXTRA)[number]): Parameter {
   };
 }
 
-/** The query parameters that the fields of option types stand for, sorted by name. */
+/** The query parameters for the fields of option types, sorted by name. */
 export function optionParameters(
   model: SchemaModel,
   types: readonly StructType[],
@@ -57,7 +57,7 @@ export function optionParameters(
   for (const type of types) {
     for (const { owner, field } of spreadFields(model, type)) {
       if (owner.name === "TypeMeta" || omitted.includes(field.name)) continue;
-      // A gated option is off unless its feature is enabled; it must not be advertised before.
+      // A gated option is off by default and must not be advertised.
       if (field.gates.length > 0) continue;
       const parameterType = parameterTypeOf(model, field);
       if (parameterType === undefined) continue;
@@ -74,7 +74,7 @@ export function optionParameters(
   return [...parameters.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A list parameter is a repeated string; structs cannot be sent in a query. */
+/** A list becomes a repeated string; structs cannot be sent in a query. */
 function parameterTypeOf(model: SchemaModel, { type }: Field): Parameter["type"] | undefined {
   const item = type.kind === "list" ? type.items : type;
   if (item.kind === "builtin") return "string";

@@ -1,15 +1,15 @@
 /**
- * Rendering of operations and schemas as JSON values of OpenAPI v2 and v3. The two say the same in
- * different places: v2 has body parameters and `produces`, v3 has `content` by media type; v2 shares
- * common parameters by reference, v3 writes them out, as kubectl looks for them in the operation
- * itself. Pure functions.
+ * Renders operations and schemas as JSON of OpenAPI v2 and v3. Both have the same content in different
+ * places: v2 has body parameters and `produces`, v3 has `content` by media type; v2 shares common
+ * parameters by reference, v3 writes them out, because kubectl looks for them in the operation. Pure
+ * functions.
  */
 import type { JsonObject } from "../../api/meta.js";
 import type { Body, Operation, PathItem } from "./operations.js";
 import type { Parameter } from "./parameters.js";
 import type { SchemaBuilder } from "./schemas.js";
 
-/** Shared parameters that v2 operations refer to, collected while paths are rendered. */
+/** Shared parameters of v2 operations, collected during rendering. */
 export type SharedParameters = Map<string, JsonObject>;
 
 export function renderPathV2(

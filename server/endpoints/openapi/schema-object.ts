@@ -1,6 +1,6 @@
 /**
- * The shape of a schema object as far as this server publishes it: the common part of OpenAPI v2 and
- * v3 with the extensions that clients of this API read. Pure data.
+ * The subset of schema objects that this server publishes: the common part of OpenAPI v2 and v3 with
+ * this API's extensions. Pure data.
  */
 import type { JsonValue } from "../../api/meta.js";
 
@@ -34,14 +34,14 @@ export interface GroupVersionKindExtension {
 
 export interface UnionExtension {
   readonly discriminator?: string;
-  /** Field name -> value of the discriminator that chooses it. */
+  /** Field name -> the discriminator value that selects it. */
   readonly "fields-to-discriminateBy": Readonly<Record<string, string>>;
 }
 
-/** Which document a schema is for; the two differ in references, defaults and a few builtins. */
+/** The document of a schema; v2 and v3 differ in references, defaults and a few builtins. */
 export type OpenApiVersion = "v2" | "v3";
 
-/** Where schemas stand in a document. */
+/** The place of schemas in a document. */
 export function schemaReference(version: OpenApiVersion, name: string): string {
   return version === "v2" ? `#/definitions/${name}` : `#/components/schemas/${name}`;
 }

@@ -1,8 +1,7 @@
 /**
- * Schemas from the model: the OpenAPI schema of a struct type, with the rules of the facts applied
- * (docs/facts.md): what is required, which default is published, which extensions describe lists,
- * maps, unions and patches. Enums and aliases are written out where they are used; structs are
- * referred to by name. Pure functions of the model.
+ * Schemas from the model: the OpenAPI schema of a struct type, with the rules of the facts
+ * (docs/facts.md): required fields, published defaults, and extensions for lists, maps, unions and
+ * patches. Enums and aliases are inlined; structs are referenced by name. Pure functions of the model.
  */
 import type { JsonValue } from "../../api/meta.js";
 import type {
@@ -26,10 +25,10 @@ import type {
 } from "./schema-object.js";
 import { schemaReference } from "./schema-object.js";
 
-/** The file of the types that every group-version shares. */
+/** The file of the types shared by all group-versions. */
 const SHARED_FILE = "meta.v1";
 
-/** Where the builtins stand below the prefix that they share with the meta types. */
+/** The names of the builtins below the prefix that they share with the meta types. */
 const BUILTIN_SUFFIXES: Readonly<Record<BuiltinName, string>> = {
   Time: "apis.meta.v1.Time",
   MicroTime: "apis.meta.v1.MicroTime",
@@ -68,18 +67,18 @@ export type NamedSchema =
   | CustomType;
 
 export interface SchemaBuilder {
-  /** The name of a type's schema, such as "io.k8s.api.apps.v1.Deployment". */
+  /** The name of a type's schema, for example "io.k8s.api.apps.v1.Deployment". */
   nameOf(schema: NamedSchema): string;
   build(schema: NamedSchema): SchemaObject;
   /** A reference to a struct type's schema, for request and response bodies. */
   reference(type: BodyType): SchemaObject;
-  /** The given types and all they refer to, sorted by name. */
+  /** The given types and all types that they refer to, sorted by name. */
   closure(roots: Iterable<BodyType>): readonly NamedSchema[];
 }
 
 /**
- * @param defaults set by code on decoding; they are described, not published as `default`
- * @param everywhere group-versions that register the option and event types too; their kinds are
+ * @param defaults set in code on decoding; descriptions mention them, `default` does not
+ * @param everywhere group-versions that also register the option and event types; these kinds are
  *   published under all of them, so that clients can resolve a DeleteOptions of any group
  */
 export function createSchemaBuilder(
@@ -101,14 +100,14 @@ export function createSchemaBuilder(
     return { $ref: schemaReference(version, nameOf(schema)) };
   }
 
-  /** In v3 a reference must stand alone, so that a neighbour needs an `allOf` around it. */
+  /** In v3 a reference must stand alone, so other members need an `allOf` around it. */
   function withNeighbours(schema: SchemaObject, neighbours: SchemaObject): SchemaObject {
     const isReference = schema.$ref !== undefined;
     if (!isReference || version === "v2") return { ...schema, ...neighbours };
     return Object.keys(neighbours).length === 0 ? schema : { allOf: [schema], ...neighbours };
   }
 
-  /** The schema of a place of this type; `neighbours` are the members that the place itself adds. */
+  /** The schema of a field or element of this type; `neighbours` are its own additional members. */
   function placeSchema(ref: TypeRef, neighbours: SchemaObject): SchemaObject {
     const target = resolve(model, ref);
     switch (target.kind) {
@@ -140,7 +139,7 @@ export function createSchemaBuilder(
   }
 
   function defaultMember(value: JsonValue | undefined): SchemaObject {
-    // Clients of v2 take a default for an instruction to fill it in; upstream leaves them out there.
+    // Clients of v2 would fill in a default, so upstream omits them there.
     return version === "v2" || value === undefined ? {} : { default: value };
   }
 
@@ -161,7 +160,7 @@ export function createSchemaBuilder(
     const kinds = kindsOf(model, type, everywhere);
     const text = describeType(type, kinds[0], model.words.ofType(type));
     const description = text === undefined ? {} : { description: text };
-    // A type with a JSON form of its own may be several things; no single `type` would be true.
+    // A type with custom JSON may have several forms; no single `type` would be right.
     if (type.customJson) return description;
     const properties: Record<string, SchemaObject> = {};
     const required: string[] = [];
@@ -182,7 +181,7 @@ export function createSchemaBuilder(
     };
   }
 
-  /** What the definition of a custom kind, or of its list, refers to besides what it says itself. */
+  /** The definitions that a custom kind, or its list, refers to besides its own schema. */
   function customReferences({ kind, isList }: CustomType): NamedSchema[] {
     const name = isList ? "ListMeta" : "ObjectMeta";
     const metadata: NamedSchema = { form: "struct", type: sharedType(model, name) };
@@ -252,7 +251,7 @@ function schemaOf(type: BodyType): NamedSchema {
   return type.form === "custom" ? type : { form: "struct", type };
 }
 
-/** The common prefix of the shared types, such as "io.k8s.apimachinery.pkg". */
+/** The common prefix of the shared types, for example "io.k8s.apimachinery.pkg". */
 function prefixOfShared(model: SchemaModel): string {
   const prefix = model.files.get(SHARED_FILE)?.modelPrefix ?? SHARED_FILE;
   const tail = ".apis.meta.v1";
@@ -304,7 +303,7 @@ function builtinSchema(name: BuiltinName, version: OpenApiVersion): SchemaObject
   }
 }
 
-/** What a type reference stands for once aliases are followed. */
+/** A type reference with its aliases resolved. */
 type Target =
   | { readonly kind: "scalar"; readonly name: ScalarName }
   | { readonly kind: "builtin"; readonly name: BuiltinName }
@@ -328,7 +327,7 @@ function resolve(model: SchemaModel, ref: TypeRef): Target {
   }
 }
 
-/** The struct or builtin that lists, maps and aliases around it end in. */
+/** The struct or builtin inside lists, maps and aliases. */
 function namedSchemaOf(model: SchemaModel, ref: TypeRef): NamedSchema | undefined {
   const target = resolve(model, ref);
   switch (target.kind) {
@@ -345,7 +344,7 @@ function namedSchemaOf(model: SchemaModel, ref: TypeRef): NamedSchema | undefine
   }
 }
 
-/** A type's JSON members: embedded structs are spread in place. */
+/** A type's JSON members, with embedded structs expanded in place. */
 export function* spreadFields(
   model: SchemaModel,
   type: StructType,
@@ -371,7 +370,7 @@ function isNullable(model: SchemaModel, ref: TypeRef): boolean {
   return type?.form === "alias" && isNullable(model, type.target);
 }
 
-/** `default=`; else `{}` for a struct value; else the zero value of what is always written. */
+/** `default=`; else `{}` for a struct; else the zero value of a field that is always written. */
 function fieldDefault(model: SchemaModel, field: Field): JsonValue | undefined {
   if (field.default !== undefined) return field.default;
   if (isNullable(model, field.type)) return undefined;
@@ -393,7 +392,7 @@ function zeroValue(target: Target): JsonValue | undefined {
   return target.kind === "scalar" ? ZERO_VALUES[target.name] : undefined;
 }
 
-/** The published values of a field whose type is a closed set, also inside a list or map. */
+/** The published values of a field whose type is a closed enum, also inside a list or map. */
 function enumValuesOf(model: SchemaModel, ref: TypeRef): readonly string[] | undefined {
   const target = resolve(model, ref);
   if (target.kind === "enum") return target.type.closed ? target.type.values.toSorted() : undefined;
@@ -423,7 +422,7 @@ function aliasOf(model: SchemaModel, ref: TypeRef): AliasType | undefined {
   return type?.form === "alias" ? type : undefined;
 }
 
-/** A member's discriminator value is its JSON name with a capital. */
+/** A member's discriminator value is its JSON name, capitalised. */
 function unionExtension(model: SchemaModel, type: StructType): UnionExtension | undefined {
   if (!type.isUnion) return undefined;
   const fields = [...spreadFields(model, type)].map(({ field }) => field);
@@ -437,7 +436,7 @@ function unionExtension(model: SchemaModel, type: StructType): UnionExtension | 
   };
 }
 
-/** The kinds that a type is known as to clients; empty for parts of other objects. */
+/** The kinds under which clients know a type; empty for parts of objects. */
 function kindsOf(
   model: SchemaModel,
   type: StructType,

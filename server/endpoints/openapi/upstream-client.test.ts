@@ -1,7 +1,7 @@
 /**
  * The OpenAPI v2 document against the official JavaScript client, which was generated from upstream's
- * document of the same release: every path, method, operation id, query parameter, model, property,
- * type and required mark that the client knows must be published in the same way.
+ * document of the same release: every path, method, operation id, query parameter, model, property, type
+ * and required mark that the client knows must be published identically.
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -12,13 +12,13 @@ import { createOpenApi } from "./openapi.js";
 
 const CLIENT = new URL("./gen/", import.meta.resolve("@kubernetes/client-node"));
 
-/** Paths that no resource stands behind, and custom objects of any type. */
+/** Paths without a resource, and custom objects of any type. */
 const OTHER_PATHS = /^\/(apis\/\{group\}|logs|openid|\.well-known)\//;
 
-/** Query parameters behind a feature gate, which are published when the gate is built. */
+/** Query parameters behind a feature gate, published once the gate exists here. */
 const GATED_PARAMETERS = ["shardSelector", "stream"];
 
-/** A time cannot be a parameter upstream; the server has always understood this one. */
+/** Upstream cannot have a time as a parameter; this server has always accepted this one. */
 const ADDED_PARAMETERS = ["sinceTime"];
 
 // biome-ignore lint/suspicious/noExplicitAny: documents are read by path in assertions only
@@ -27,7 +27,7 @@ type Parsed = any;
 const everything = servedFacts(DEFAULT_VENDOR, () => true);
 const document = await wholeDocument();
 
-/** Everything that the release knows, also what is off by default. */
+/** Everything in the release, including what is off by default. */
 async function wholeDocument(): Promise<Parsed> {
   const openApi = createOpenApi({
     ...everything,
@@ -44,7 +44,7 @@ test("S1-GEN-26: every operation of the official client is published alike", () 
   for (const [path, item] of Object.entries<Parsed>(document.paths)) {
     for (const [method, operation] of Object.entries<Parsed>(item)) {
       if (method === "parameters") continue;
-      // The generator of the official clients leaves the older paths of watches out.
+      // The generator of the official clients leaves out the legacy watch paths.
       if (/^watch/.test(operation["x-kubernetes-action"])) continue;
       const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map(
         ({ $ref, ...own }: Parsed) =>
@@ -114,7 +114,7 @@ function* clientOperations() {
   }
 }
 
-/** The client keeps classes of versions that releases before this one served. */
+/** The client keeps classes for versions that only earlier releases served. */
 function isKnown(path: string): boolean {
   const [, group, version] = /^\/apis\/([^/]+)\/(v[^/]+)/.exec(path) ?? [];
   if (group === undefined) return true;
@@ -147,7 +147,7 @@ function modelName(definition: string): string {
   return `${version.charAt(0).toUpperCase()}${version.slice(1)}${type}`;
 }
 
-/** "CoreV1Event": types of one name and version in several groups carry the group as well. */
+/** "CoreV1Event": types with one name and version in several groups include the group. */
 function groupedModelName(definition: string): string {
   const group = definition.split(".").at(-3) ?? "";
   return `${group.charAt(0).toUpperCase()}${group.slice(1)}${modelName(definition)}`;
@@ -157,7 +157,7 @@ function withoutGroup(type: string): string {
   return type.replaceAll(/\b[A-Z][a-z]+(?=V\d+(?:(?:alpha|beta)\d+)?[A-Z])/g, "");
 }
 
-/** The client's type for a schema. Schemas without members or without a type are `any` there. */
+/** The client's type for a schema; `any` for schemas without members or type. */
 function clientType(schema: Parsed): string {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.slice("#/definitions/".length);

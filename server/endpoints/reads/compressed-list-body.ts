@@ -1,7 +1,7 @@
 /**
- * CompressedListBody: a list for a client that takes gzip (S1-NEG-18), put together of compressed runs,
- * most of which are remembered (compressed-runs.ts). A list that stays small goes out as it is, so the
- * beginning is written plainly until it is long enough:
+ * CompressedListBody: a list for a client that accepts gzip (S1-NEG-18), composed of compressed runs, most
+ * of them cached (compressed-runs.ts). Small lists are sent uncompressed, so the beginning is written as
+ * text until it is long enough:
  *
  *   plain, text gathers -> [long enough: runs are compressed and sent] -> foot
  *                       -> [ended before: the text is sent]
@@ -19,7 +19,7 @@ import { LargeListCount } from "./large-list-count.js";
 import type { ListBody, Listing } from "./listing.js";
 import type { ListCompression } from "./resource-read.js";
 
-/** Runs that wait at most: some hundred kilobytes of text. */
+/** Runs waiting for compression at most: some hundred kilobytes of text. */
 const WAITING_RUNS_MAX = 8;
 
 export class CompressedListBody implements ListBody {
@@ -50,7 +50,7 @@ export class CompressedListBody implements ListBody {
     this.#out = new ChunkWriter(listing.services.chunks);
     this.#compression = compression;
     this.#count = new LargeListCount(listing);
-    // After a reload of the view the same revision may be another state.
+    // After a reload of the view one revision may stand for another state.
     this.#epoch = listing.services.reader.view.reloads;
     listing.representation.putListHead(this.#text, metadata, itemsBytes);
     this.#head = Buffer.from(this.#text.peek());
@@ -63,7 +63,7 @@ export class CompressedListBody implements ListBody {
   put(object: StoredObject): void {
     if (!this.#isLong) {
       this.#listing.representation.putItem(this.#text, object, this.#isEmpty);
-      // However high the threshold is, nobody holds more than a chunk of text.
+      // Compression begins at one chunk of text at the latest, whatever the threshold.
       this.#isLong = this.#text.length >= this.#compression.minBytes || this.#text.isFull;
     }
     this.#isEmpty = false;
@@ -107,20 +107,20 @@ export class CompressedListBody implements ListBody {
     this.#out.release();
   }
 
-  /** Head of the file and of the list, once. */
+  /** Writes the head of the file and of the list, once. */
   #begin(): void {
     if (this.#member.bytes > 0) return;
     this.#putBytes(GZIP_HEAD);
     this.#put(storePiece(this.#head));
   }
 
-  /** False: the client is gone. */
+  /** Returns false if the client is gone. */
   async #putRun(objects: readonly StoredObject[]): Promise<boolean> {
     const { representation } = this.#listing;
     const run = { representation, objects, isFirst: this.#isFirstRun };
     this.#isFirstRun = false;
     const made = this.#compression.runs.get(run, this.#epoch, this.#text);
-    // Nearly always it is there; a promise less.
+    // Runs are nearly always cached; skipping the await saves a promise.
     this.#put(made instanceof Promise ? await made : made);
     return this.#out.isFull ? await this.#send() : true;
   }

@@ -1,4 +1,4 @@
-/** Lists for clients that take gzip: what they unpack is what others get, whatever is remembered. */
+/** Lists for clients that accept gzip: they decompress to the plain list, whatever is cached. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { get as httpGet, type IncomingMessage } from "node:http";
@@ -17,7 +17,7 @@ interface RawAnswer {
   readonly body: Buffer;
 }
 
-/** As it came: fetch would unpack it. */
+/** Returns the raw body; fetch would decompress it. */
 async function rawGet(
   { server }: TestReads,
   query: string,
@@ -32,7 +32,7 @@ async function rawGet(
   return { coding: response.headers["content-encoding"], body: Buffer.concat(pieces) };
 }
 
-/** The plain list, after it was compared with what a client that takes gzip unpacks. */
+/** The plain list, compared with the decompressed one first. */
 async function listBothWays(reads: TestReads, query: string, accept: string): Promise<string> {
   const plain = await rawGet(reads, query, { accept });
   assert.equal(plain.coding, undefined);

@@ -1,19 +1,19 @@
 /**
- * CompressedRuns: compressed stretches of lists, remembered, so that a herd of clients that list the
- * same collection again costs copying instead of compressing. A *run* is a stretch of neighbours in key
- * order. Where one ends follows from the objects themselves, so one that changes spoils its own run and
- * no other, and lists that begin at different places meet in the same runs:
+ * CompressedRuns: a cache of compressed parts of lists, so that many clients listing the same collection
+ * cost copying instead of compressing. A *run* is a sequence of neighbours in key order. The objects
+ * themselves determine where a run ends, so a changed object invalidates only its own run, and lists with
+ * different starts share runs:
  *
  *   keys        a  b  c  d  e  f  g  h  i        c, f and i end their runs
  *   whole list  [a  b  c][d  e  f][g  h  i]      three runs
  *   pages of 4  [a  b  c][d]|[e  f][g  h]|[i]    the first is known, the cut ones are runs of their own
  *   e changes   [a  b  c][d  e' f][g  h  i]      one run is made again
  *
- * A run is known by its form, its first and its last key, and is good as long as the revisions of its
- * objects are the ones that it was made of. Forms that show ages are good within their second.
+ * A run is identified by its form and its first and last key, and is valid while its objects have the same
+ * revisions. Forms that show ages are valid within their second.
  *
- * Bounded by bytes. What has not been used for a while makes room; when all of it is in use the new run
- * is not kept, so that a list larger than the bound still finds a part of itself.
+ * Bounded by bytes. Runs that were not used lately are evicted; if all are in use, the new run is not kept,
+ * so that a list larger than the bound still finds part of itself.
  */
 import { assert } from "../../../storage/base/assert.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -22,34 +22,34 @@ import type { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 
 export const COMPRESSED_RUNS_BYTES_MAX = 24 * 1024 * 1024;
-/** In a run that was used within this time somebody may still be interested. */
+/** A run used within this time counts as in use. */
 const IN_USE_MS = 20_000;
-/** Objects of a run, whatever they are like. */
+/** Maximum number of objects in a run. */
 const RUN_OBJECTS_MAX = 1_000;
-/** What a run is meant to have of stored bytes, and what it has at most by more than one object. */
+/** The target of stored bytes in a run, and the maximum for a run of more than one object. */
 const RUN_BYTES = 64 * 1024;
 const RUN_BYTES_MAX = 16 * RUN_BYTES;
-/** Key, map slot and the objects around a run's bytes. */
+/** Key, map slot and objects of a run besides its bytes. */
 const RUN_OVERHEAD_BYTES = 500;
 
 /** Neighbours in key order, in one form. */
 export interface RunOfObjects {
   readonly representation: Representation;
   readonly objects: readonly StoredObject[];
-  /** Whether it begins its list, where some forms have no separator. */
+  /** Whether the run begins its list; some forms then have no separator. */
   readonly isFirst: boolean;
 }
 
 interface Run extends GzipPiece {
   readonly revisions: Float64Array;
-  /** Of the wall clock, in which it was made. */
+  /** The wall-clock second in which it was made. */
   readonly second: number;
   usedAtMs: number;
 }
 
-/** Counted here, read by the metrics endpoint. */
+/** Counters for the metrics endpoint. */
 export interface RunCounts {
-  /** Runs that were there. */
+  /** Runs found in the cache. */
   reused: number;
   /** Runs that had to be compressed. */
   made: number;
@@ -57,7 +57,7 @@ export interface RunCounts {
 
 export interface CompressedRunsOptions {
   readonly bytesMax?: number;
-  /** Wall clock in milliseconds, as ages are shown by it. */
+  /** Wall clock in milliseconds, used for ages. */
   now?(): number;
 }
 
@@ -65,9 +65,9 @@ export class CompressedRuns {
   readonly counts: RunCounts = { reused: 0, made: 0 };
   readonly #bytesMax: number;
   readonly #now: () => number;
-  /** In the order of last use. */
+  /** In order of last use. */
   readonly #runs = new Map<string, Run>();
-  /** Being compressed: who wants the same waits for it. */
+  /** Runs being compressed; requests for the same run share the promise. */
   readonly #making = new Map<string, Promise<Run>>();
   readonly #formIds = new WeakMap<Representation, number>();
   #forms = 0;
@@ -81,16 +81,16 @@ export class CompressedRuns {
     this.#now = now;
   }
 
-  /** Bytes of all runs kept. */
+  /** Bytes of all cached runs. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * The run, compressed. A promise only where it has to be made.
-   * @param epoch another one where equal revisions may stand for other objects than before
-   * @param scratch where its text is put together; nobody else may use it until the promise resolves
-   * @throws {StatusError} what the representation throws for an object that it cannot show
+   * Returns the compressed run; a promise only if it has to be made.
+   * @param epoch changes when equal revisions may stand for other objects
+   * @param scratch holds the text; nobody else may use it until the promise resolves
+   * @throws {StatusError} from the representation, for an object that it cannot show
    */
   get(run: RunOfObjects, epoch: number, scratch: ChunkWriter): GzipPiece | Promise<GzipPiece> {
     const { representation, objects, isFirst } = run;
@@ -138,7 +138,7 @@ export class CompressedRuns {
       representation.putItem(scratch, object, isFirst && index === 0);
       revisions[index] = object.revision;
     }
-    // Ages may have moved on in the middle of it: then it is good for this answer only.
+    // If the second passed meanwhile, ages may differ: the run is then used for this answer only.
     const isOneSecond = Math.floor(this.#now() / 1000) === second;
     const piece = await deflatePiece(scratch.peek());
     return { ...piece, revisions, second: isOneSecond ? second : -1, usedAtMs: this.#now() };
@@ -194,7 +194,7 @@ export class RunGatherer {
   #objects: StoredObject[] = [];
   #bytes = 0;
 
-  /** @returns the run that this object ends */
+  /** @returns the run that ends with this object */
   add(object: StoredObject): readonly StoredObject[] | undefined {
     this.#objects.push(object);
     this.#bytes += object.length;
@@ -203,7 +203,7 @@ export class RunGatherer {
     return isOver ? this.take() : undefined;
   }
 
-  /** What was gathered behind the last run; nothing where a run has just ended. */
+  /** The objects after the last run; empty if a run has just ended. */
   take(): readonly StoredObject[] {
     const objects = this.#objects;
     this.#objects = [];
@@ -213,16 +213,16 @@ export class RunGatherer {
 }
 
 /**
- * Whether a run ends behind this object, by chance that its key decides: the larger it is, the more
- * likely, so that runs have about as many bytes whatever objects are like. Sizes count by their order of
- * magnitude, as one that grows a little should change nothing for its neighbours.
+ * Whether a run ends after this object: pseudo-random by its key, with a probability that grows with its
+ * size, so that runs have similar sizes. Sizes are rounded to powers of two, so that small growth does not
+ * move run borders.
  */
 function endsRun({ path, length }: StoredObject): boolean {
   const size = 2 ** (31 - Math.clz32(length | 1));
   return hash(path) < (size / RUN_BYTES) * 2 ** 32;
 }
 
-/** FNV-1a with a last stir, as its high bits move too little for short texts. */
+/** FNV-1a with a final mix, because its high bits vary too little for short strings. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);

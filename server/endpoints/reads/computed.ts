@@ -1,6 +1,6 @@
 /**
- * get and list of computed resources: their objects are made for the request, and have no version. A
- * list has no pages and cannot be watched.
+ * get and list of computed resources. Their objects are made per request and have no version; a list has
+ * no pages and cannot be watched.
  */
 import { toRevision } from "../../../storage/kv/store.js";
 import {
@@ -18,7 +18,7 @@ import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
 
-/** By the name that the catalog knows them by. */
+/** Keyed by the catalog's name of the resource. */
 export type ComputedSources = Readonly<Record<string, ComputedSource>>;
 
 export interface ComputedServices {

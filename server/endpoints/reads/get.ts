@@ -1,6 +1,6 @@
 /**
- * get: one object from the view (S1-RV-01..03). The hot path of the whole server: no parsing, no
- * copy, and for a consistent read one shared revision read of the store.
+ * get: reads one object from the view (S1-RV-01..03). The hottest path of the server: no parsing, no
+ * copy, and one shared revision read of the store for a consistent read.
  */
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -32,7 +32,7 @@ export function handleGet(
     : waiting.then(() => answer(ctx, resource, representation, services));
 }
 
-/** The view holds what was asked for. */
+/** Runs once the view has the requested state. */
 function answer(
   ctx: RequestContext,
   resource: StoredResource,

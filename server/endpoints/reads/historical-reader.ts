@@ -1,7 +1,7 @@
 /**
- * HistoricalReader: the state of a collection at a revision that memory no longer holds, read from
- * the store's own history (S1-RV-26..28), a page at a time, so that memory holds no more of it than
- * is being sent. Rare, so it is counted; with the gate ListFromCacheSnapshot off it is the rule.
+ * HistoricalReader: reads a collection at a revision that memory no longer holds from the store's own
+ * history (S1-RV-26..28). It reads page by page, so memory holds only what is being sent. Rare, and
+ * therefore counted; with the gate ListFromCacheSnapshot off it is the rule.
  */
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import { StorageError } from "../../../storage/kv/errors.js";
@@ -10,24 +10,24 @@ import { decodeStoredObject, type StoredObject } from "../../../storage/objects/
 import { expired, serviceUnavailable } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 
-/** Keys read at a time: a page of 8 KiB objects stays below 8 MiB. */
+/** Keys per read: a page of 8 KiB objects stays below 8 MiB. */
 const PAGE_KEYS = 1_000;
 
 export interface HistoricalRange {
   readonly resource: StoredResource;
   /** "" = all. */
   readonly namespace: string;
-  /** Path of the object after which the page begins; "" = from the start. */
+  /** Path of the object that the page follows; "" = from the start. */
   readonly after: string;
   readonly revision: Revision;
-  /** At most so many objects; 0 = as many as are read at a time. */
+  /** Maximum number of objects; 0 = the size of one read. */
   readonly limit: number;
 }
 
 export interface HistoricalPage {
   readonly objects: readonly StoredObject[];
   readonly hasMore: boolean;
-  /** How many objects follow after the page. */
+  /** The number of objects after the page. */
   readonly remaining: number;
 }
 
@@ -41,7 +41,7 @@ export class HistoricalReader {
     this.#view = view;
   }
 
-  /** How often memory could not answer. */
+  /** The number of requests that memory could not answer. */
   get fallbacks(): number {
     return this.#fallbacks;
   }
@@ -50,7 +50,7 @@ export class HistoricalReader {
     this.#fallbacks++;
   }
 
-  /** @throws {StatusError} 410 when the store has compacted the revision away, 503 */
+  /** @throws {StatusError} 410 if the store has compacted the revision, 503 */
   async page(range: HistoricalRange, signal: AbortSignal): Promise<HistoricalPage> {
     const { resource, namespace, after } = range;
     const { keys } = this.#view;

@@ -1,4 +1,4 @@
-/** LargeListCount: counts a list once, when it turns out to be large in an encoding that is not made for it. */
+/** LargeListCount: counts a list once it turns out to be large in an encoding that is unsuited for large lists. */
 import type { Listing } from "./listing.js";
 
 export class LargeListCount {
@@ -11,7 +11,7 @@ export class LargeListCount {
     this.#lists = services.largeLists;
   }
 
-  /** So many bytes more, before compression. */
+  /** Adds to the size before compression. */
   add(bytes: number): void {
     if (this.#encoding === undefined || this.#lists === undefined) return;
     const before = this.#bytes;

@@ -1,8 +1,8 @@
 /**
- * ListBody: the body of a list, item by item. Small collections go out as one piece, larger ones in
- * chunks at the client's pace, so that memory holds one chunk of an answer (S1-NEG-16).
+ * ListBody: writes the body of a list item by item. Small collections are sent in one piece, larger
+ * ones in chunks at the client's pace, so that an answer holds one chunk of memory (S1-NEG-16).
  *
- * Clients that take gzip get one of another make: CompressedListBody.
+ * Clients that accept gzip get a CompressedListBody.
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { acceptsGzip } from "../../response/compression.js";
@@ -16,7 +16,7 @@ import { CompressedListBody } from "./compressed-list-body.js";
 import { LargeListCount } from "./large-list-count.js";
 import type { ListBody, Listing } from "./listing.js";
 
-/** @param itemsBytes the sum over all items, for representations that say it ahead */
+/** @param itemsBytes the sum over all items, for representations that state it up front */
 export function openListBody(
   listing: Listing,
   metadata: ListMetadata,
@@ -31,7 +31,7 @@ export function openListBody(
   return ctx.state.audit?.wantsResponse === true ? audited(body, listing, metadata) : body;
 }
 
-/** Keeps the items for the audit log, as plain objects whatever form they are sent in. */
+/** Records the items for the audit log, as plain objects in every form. */
 function audited(body: ListBody, listing: Listing, metadata: ListMetadata): ListBody {
   const { ctx, resource } = listing;
   const objects: StoredObject[] = [];

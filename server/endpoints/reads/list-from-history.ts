@@ -1,6 +1,6 @@
 /**
- * Lists from the store's history, for a revision that memory no longer holds (S1-RV-26..28): a page of
- * the store at a time, so that memory holds no more of it than is being sent.
+ * Lists from the store's history, for a revision that memory no longer holds (S1-RV-26..28). They are read
+ * page by page, so memory holds only what is being sent.
  */
 
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -10,7 +10,7 @@ import { openListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
 import { prepareObjects } from "./prepare.js";
 
-/** The objects themselves, and what their chunks take. */
+/** The objects themselves and their share of chunks. */
 const HELD_PER_BYTE = 2;
 
 /** @param limit more than zero @throws {StatusError} 410, 500, 503 */
@@ -28,7 +28,7 @@ export async function readHistoricalPage(
       objects.push(object);
       if (objects.length < limit) continue;
       const remaining = page.remaining + page.objects.length - index - 1;
-      // With a selector nobody knows whether one more matches: the next page may be empty.
+      // With a selector it is unknown whether another object matches: the next page may be empty.
       holdObjects(listing, objects);
       return { objects, hasMore: remaining > 0, remaining };
     }
@@ -37,12 +37,12 @@ export async function readHistoricalPage(
   return { objects, hasMore: false, remaining: 0 };
 }
 
-/** Sends all that is left. @throws {StatusError} 410, 500, 503 before the first chunk */
+/** Sends all remaining objects. @throws {StatusError} 410, 500, 503 before the first chunk */
 export async function sendAllFromHistory(listing: Listing, start: Start): Promise<void> {
   const { selector } = listing;
   const resourceVersion = String(start.revision);
   const body = openListBody(listing, { resourceVersion }, await sumOfItems(listing, start));
-  // What fails after the first chunk cuts the answer, so that nobody takes it for complete.
+  // An error after the first chunk aborts the answer, so that no client takes it for complete.
   for await (const { objects } of storePages(listing, start, () => 0)) {
     holdObjects(listing, objects);
     for (const object of objects) {
@@ -54,7 +54,7 @@ export async function sendAllFromHistory(listing: Listing, start: Start): Promis
   await body.end();
 }
 
-/** History does not change: reading it twice costs time, keeping it all would cost memory. */
+/** History is immutable: reading it twice costs time, keeping it all would cost memory. */
 async function sumOfItems(listing: Listing, start: Start): Promise<number> {
   const { representation, selector } = listing;
   if (representation.itemBytes === undefined) return 0;
@@ -67,7 +67,7 @@ async function sumOfItems(listing: Listing, start: Start): Promise<number> {
   return sum;
 }
 
-/** @param objectsMax how many the next page may have; 0 = as many as are read at a time */
+/** @param objectsMax the size limit of the next page; 0 = the size of one read */
 async function* storePages(
   { ctx, resource, services, selector }: Listing,
   start: Start,
@@ -88,7 +88,7 @@ async function* storePages(
   }
 }
 
-/** The view does not hold these objects, so that they count as well as what is sent of them. */
+/** The view does not hold these objects, so they count in addition to the bytes being sent. */
 function holdObjects({ ctx }: Listing, objects: readonly StoredObject[]): void {
   ctx.state.memory?.resize(HELD_PER_BYTE * objects.reduce((sum, { length }) => sum + length, 0));
 }

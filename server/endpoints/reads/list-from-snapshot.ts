@@ -1,6 +1,6 @@
 /**
- * Lists from a snapshot of the view: nothing changes it while it is visited, and the bytes of its
- * objects are copied into the answer. The hot path of lists: no promise and no parse per object.
+ * Lists from a snapshot of the view. The snapshot is immutable, and the bytes of its objects are
+ * copied into the answer. The hot path of lists: no promise and no parse per object.
  */
 
 import { type ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
@@ -12,10 +12,10 @@ import type { Listing, Page, Start } from "./listing.js";
 import { PREPARED_MAX, prepareObjects, remoteOf } from "./prepare.js";
 import { REST, visitInTurns } from "./visit-in-turns.js";
 
-/** Objects encoded in one turn, only to know their sizes: a few milliseconds. */
+/** Objects encoded per turn to compute their sizes: a few milliseconds. */
 const SIZES_MAX = 500;
 
-/** A list never leaves out what cannot be read as if it were not there (S1-UNS-11). */
+/** A list must not silently omit unreadable objects (S1-UNS-11). */
 export function refuseCorrupt({ corrupt }: ObjectTree, { namespace }: Selector): void {
   if (corrupt.size === 0) return;
   const isAsked = (path: string) => namespace === "" || path.startsWith(`${namespace}/`);
@@ -46,7 +46,7 @@ export async function readPage(
   return { objects, hasMore: true, remaining: tree.count(namespace, last) };
 }
 
-/** Sends all objects behind the start. */
+/** Sends all objects after the start. */
 export async function sendAll(listing: Listing, start: Start, tree: ObjectTree): Promise<void> {
   const { selector } = listing;
   const { namespace } = selector;
@@ -66,7 +66,7 @@ export async function sendAll(listing: Listing, start: Start, tree: ObjectTree):
   if (isSent) await body.end();
 }
 
-/** Before anything is sent: what cannot be converted is an answer of its own. */
+/** Runs before anything is sent, so that a failed conversion can still be a proper error. */
 async function prepareAll(
   { resource, selector, ctx }: Listing,
   { after }: Start,
@@ -83,7 +83,7 @@ async function prepareAll(
   }
 }
 
-/** What the items take in an encoding that says it ahead; nothing is sent yet. */
+/** The size of the items in an encoding that states it up front; sends nothing. */
 async function sumOfItems(
   { representation, selector }: Listing,
   { after }: Start,

@@ -1,6 +1,6 @@
 /**
- * Where a list starts (S1-RV-04..28, S1-LIST): the state that its version or its continue token names,
- * from memory if it is held there, else to be read from the store's history.
+ * Finds the start of a list (S1-RV-04..28, S1-LIST): the state that its version or continue token names,
+ * from memory if available, else from the store's history.
  */
 import type { Revision } from "../../../storage/kv/store.js";
 import { expired, StatusError } from "../../api/status.js";
@@ -42,12 +42,12 @@ export async function continuation(listing: Listing, token: ContinueToken): Prom
   return { ...stateAt(listing, revision), after, remaining };
 }
 
-/** Whether the state that a list wants is gone everywhere. */
+/** Whether the requested state no longer exists anywhere. */
 export function isExpired(error: unknown): boolean {
   return error instanceof StatusError && error.code === 410;
 }
 
-/** The client may finish its list all the same, at the price of consistency (S1-LIST-07). */
+/** The client may still finish its list, at the price of consistency (S1-LIST-07). */
 export function expiredToken({ after }: ContinueToken, identity: ListIdentity): StatusError {
   const message =
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";

@@ -1,4 +1,4 @@
-/** Lists from memory and from the store's history: the same answers, whichever has the version. */
+/** Lists from memory and from the store's history: the same answers from either. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openTestReads, type TestReads } from "./testing/test-reads.js";

@@ -1,5 +1,5 @@
 /**
- * list: a collection at one revision, in pages or in one stream (S1-COLL, S1-LIST, S1-RV-04..28).
+ * list: a collection at one revision, in pages or as one stream (S1-COLL, S1-LIST, S1-RV-04..28).
  *
  *   list-start: which state -> list-from-snapshot, or list-from-history where memory no longer holds
  *   that state -> list-body: chunks, at the client's pace
@@ -18,7 +18,7 @@ import { prepareObjects } from "./prepare.js";
 import { parseListOptions } from "./read-options.js";
 import { namespaceOf, selectorOf } from "./resource-read.js";
 
-/** Where lists in other encodings than compact JSON and Protobuf are no longer recommended (S1-NEG-17). */
+/** The size above which encodings other than compact JSON and Protobuf are discouraged (S1-NEG-17). */
 export const LARGE_LIST_BYTES = 100_000_000;
 
 /** Answers with a collection. @throws {StatusError} 400, 406, 410, 422, 500, 503, 504 */
@@ -66,7 +66,7 @@ async function sendPage(listing: Listing, start: Start, limit: number): Promise<
     tree === undefined
       ? await readHistoricalPage(listing, start, limit)
       : await readPage(tree, selector, start, limit);
-  // Pages that follow find the same state, also when the ring has moved on meanwhile.
+  // Later pages find the same state even if the ring has moved on.
   if (page.hasMore && tree !== undefined && services.usesSnapshots !== false) {
     services.reader.view.partition(resource.partition).keep({ revision, tree });
   }
@@ -77,7 +77,7 @@ async function sendPage(listing: Listing, start: Start, limit: number): Promise<
   const body = openListBody(listing, pageMetadata(listing, page, revision), itemsBytes);
   for (const object of page.objects) {
     body.put(object);
-    // A page may be as large as its limit.
+    // One page may be large, because its limit is the client's.
     if (body.isFull && !(await body.flush())) return;
   }
   await body.end();
@@ -91,7 +91,7 @@ function pageMetadata(
   const resourceVersion = String(revision);
   const last = objects.at(-1);
   if (!hasMore || last === undefined) return { resourceVersion };
-  // With a selector the rest could only be counted by looking at it (S1-COLL-08).
+  // With a selector, counting the rest would require visiting it (S1-COLL-08).
   const counted = selector.isFiltered ? undefined : remaining;
   const token = { revision, after: last.path, remaining: counted };
   return {

@@ -1,6 +1,6 @@
 /**
- * Listing: one list request on its way, and the state of the collection that it starts from. What the
- * files behind list.ts hand to each other.
+ * Listing: one list request in progress, and the state that it starts from. Shared by the files behind
+ * list.ts.
  */
 import type { ObjectTree } from "../../../storage/cache/object-tree.js";
 import type { Revision } from "../../../storage/kv/store.js";
@@ -16,15 +16,15 @@ import type { ReadServices } from "./resource-read.js";
 export interface ListServices extends ReadServices {
   readonly history: HistoricalReader;
   /**
-   * Whether lists at an exact version, and further pages, come from snapshots in memory (gate
+   * Whether lists at an exact version and further pages use snapshots in memory (gate
    * ListFromCacheSnapshot). Default true; otherwise they are read from the store.
    */
   readonly usesSnapshots?: boolean;
-  /** Who counts lists of more than `bytes` in an encoding that is not recommended for them. */
+  /** Counts lists of more than `bytes` in an encoding that is discouraged for them. */
   readonly largeLists?: { readonly bytes: number; count(encoding: string): void };
 }
 
-/** One list request on its way. */
+/** One list request in progress. */
 export interface Listing {
   readonly ctx: RequestContext;
   readonly resource: StoredResource;
@@ -34,13 +34,13 @@ export interface Listing {
   readonly identity: ListIdentity;
 }
 
-/** Where a list starts: a state, and the object after which it goes on. */
+/** The start of a list: a state, and the object to continue after. */
 export interface Start {
   readonly revision: Revision;
-  /** undefined: memory does not hold that revision, the store does. */
+  /** undefined = only the store has that revision. */
   readonly tree: ObjectTree | undefined;
   readonly after: string;
-  /** How many objects come after `after`, where the token says so. */
+  /** The number of objects after `after`, if the token has it. */
   readonly remaining: number | undefined;
 }
 
@@ -48,16 +48,16 @@ export interface Start {
 export interface Page {
   readonly objects: readonly StoredObject[];
   readonly hasMore: boolean;
-  /** Objects behind the page; only meaningful without a selector. */
+  /** The number of objects after the page; valid only without a selector. */
   readonly remaining: number;
 }
 
-/** Takes the items of a list on their way to the client. */
+/** Writes the items of a list to the client. */
 export interface ListBody {
-  /** Whether it is time to flush. */
+  /** Whether the caller should flush. */
   readonly isFull: boolean;
   put(object: StoredObject): void;
-  /** Sends what has gathered. False: the client is gone. */
+  /** Sends the buffered items. Returns false if the client is gone. */
   flush(): Promise<boolean>;
   end(): Promise<void>;
 }

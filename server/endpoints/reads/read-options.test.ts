@@ -1,4 +1,4 @@
-/** The semantics tables of get, list and watch, cell by cell: which state does a request ask for? */
+/** The semantics tables of get, list and watch, cell by cell: the state that a request asks for. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createNaming } from "../../api/naming.js";
@@ -94,7 +94,7 @@ test("S1-RV-01..03: get wants the most recent, any, or at least a version", () =
   assert.throws(() => parseGetOptions(parseQuery("resourceVersion=x")), { code: 400 });
 });
 
-/** What a watch starts with: state wanted, initial events?, end marked? */
+/** The start of a watch: the state, whether initial events are sent, whether their end is marked. */
 function watchStart(query: string): string {
   try {
     const options = parseWatchOptions(parseQuery(query), naming);

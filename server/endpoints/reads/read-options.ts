@@ -1,7 +1,7 @@
 /**
- * The query parameters of get, list and watch, checked against the three semantics tables
- * (S1-RV-01..22, S1-QP-01..09, S1-WATCH-11..19). Pure: the result says what kind of state is wanted;
- * who serves it is another matter.
+ * The query parameters of get, list and watch, checked against the three semantics tables (S1-RV-01..22,
+ * S1-QP-01..09, S1-WATCH-11..19). Pure: the result says what kind of state is wanted; other code serves
+ * it.
  */
 import { type Revision, toRevision } from "../../../storage/kv/store.js";
 import type { Naming } from "../../api/naming.js";
@@ -10,24 +10,24 @@ import { parseWholeNumber } from "../../api/selector-labels.js";
 import { badRequest, type FieldError, invalidOptions, type StatusError } from "../../api/status.js";
 import { booleanParameter, type Query } from "../../request/query.js";
 
-/** Which state a read is answered from. */
+/** The state that a read is answered from. */
 export type Wanted =
-  /** Whatever this replica has. */
+  /** Any state that this replica has. */
   | { readonly kind: "any" }
-  /** Everything acknowledged before the request began. */
+  /** A state with every write acknowledged before the request began. */
   | { readonly kind: "mostRecent" }
   | WantedVersion;
 
 export interface WantedVersion {
   readonly kind: "atLeast" | "exact";
-  /** Versions beyond 2^53 do not exist yet; they stand here as the largest one that can. */
+  /** The revision; versions beyond 2^53 are represented by the largest safe one. */
   readonly revision: Revision;
-  /** What the client wrote, where that is such a version. */
+  /** The client's text, for a version beyond 2^53. */
   readonly asked?: string;
 }
 
 export interface ListOptions {
-  /** Ignored with a continue token, which names the state itself. */
+  /** Ignored with a continue token, which determines the state. */
   readonly wanted: Wanted;
   /** 0 = no limit. */
   readonly limit: number;
@@ -36,9 +36,9 @@ export interface ListOptions {
 
 export interface WatchOptions {
   readonly wanted: Wanted;
-  /** Whether the state comes first, as ADDED events. */
+  /** Whether the state is sent first, as ADDED events. */
   readonly sendsInitialEvents: boolean;
-  /** Whether a bookmark says where the initial events end (C-19). */
+  /** Whether a bookmark marks the end of the initial events (C-19). */
   readonly marksInitialEventsEnd: boolean;
   readonly allowsBookmarks: boolean;
   /** undefined = the server chooses. */
@@ -56,7 +56,7 @@ const NOT_OLDER_THAN = "NotOlderThan";
 const WITHOUT_VERSION = "is forbidden unless resourceVersion is provided";
 const WITH_CONTINUE = "is forbidden when continue is provided";
 
-/** How clients learn that they have to list instead. */
+/** The message that tells clients to list instead. */
 const WITHOUT_GATE = `${INITIAL_EVENTS} is forbidden for watch unless the WatchList feature gate is enabled`;
 
 const REVISION_MAX = String(Number.MAX_SAFE_INTEGER);
@@ -68,7 +68,7 @@ export function parseGetOptions(query: Query): Wanted {
   return query.isEmpty ? MOST_RECENT : parseVersion(query.get("resourceVersion"));
 }
 
-/** @throws {StatusError} 400 or 422 for a combination that the tables call invalid */
+/** @throws {StatusError} 400 or 422 for a combination that the tables declare invalid */
 export function parseListOptions(query: Query, naming: Naming): ListOptions {
   if (query.isEmpty) return { wanted: MOST_RECENT, limit: 0, continueToken: "" };
   const version = query.get("resourceVersion") ?? "";
@@ -117,7 +117,7 @@ export function parseWatchOptions(
   const isAsked = query.has(INITIAL_EVENTS);
   const isStreamingList = isAsked && booleanParameter(query, INITIAL_EVENTS);
   const { timeoutSeconds } = parseNumbers(query);
-  // Without the parameter, no version or "0" means "the state first" for old clients.
+  // Without the parameter, no version or "0" requests initial events, for old clients.
   const isLegacyStart = !isAsked && match === "" && wanted.kind !== "atLeast";
 
   const errors: FieldError[] = [];
@@ -148,7 +148,7 @@ export function parseWatchOptions(
   };
 }
 
-/** @throws {StatusError} 400 for what is no version (S1-QP-02) */
+/** @throws {StatusError} 400 if it is not a version (S1-QP-02) */
 function parseVersion(text: string | undefined): Wanted {
   if (text === undefined || text === "") return MOST_RECENT;
   if (text === "0") return ANY;
@@ -165,7 +165,7 @@ function invalidVersion(text: string): StatusError {
   return badRequest(`resourceVersion: Invalid value: ${shown}: must be a decimal number`);
 }
 
-/** Lists and watches take both parameters, and refuse them alike. @throws {StatusError} 400 */
+/** Lists and watches accept both parameters and reject them alike. @throws {StatusError} 400 */
 function parseNumbers(query: Query): { limit: number; timeoutSeconds: number | undefined } {
   return {
     limit: parseCount(query, "limit") ?? 0,
@@ -173,7 +173,7 @@ function parseNumbers(query: Query): { limit: number; timeoutSeconds: number | u
   };
 }
 
-/** Any 64-bit number; less than nothing counts as 0, more than there can ever be as that. */
+/** Any 64-bit number; negative ones count as 0, excessive ones as the maximum. */
 function parseCount(query: Query, name: string): number | undefined {
   const text = query.get(name);
   if (text === undefined || text === "") return undefined;

@@ -1,6 +1,5 @@
 /**
- * What the read verbs share: the pieces that wiring hands them, and the parts of a request that all
- * of them look at.
+ * Shared by the read verbs: the services from the wiring, and the common parts of requests.
  */
 
 import type { Naming } from "../../api/naming.js";
@@ -13,7 +12,7 @@ import type { RepresentationSource } from "../representations/representation-sou
 import type { CompressedRuns } from "./compressed-runs.js";
 import type { ViewReader } from "./view-reader.js";
 
-/** For clients that take gzip. */
+/** Compression for clients that accept gzip. */
 export interface ListCompression extends Compression {
   readonly runs: CompressedRuns;
 }
@@ -26,11 +25,11 @@ export interface ReadServices {
   readonly representations: RepresentationSource;
   /** Absent = get and list are never compressed (S1-NEG-18). */
   readonly compression?: ListCompression;
-  /** What counts the events delivered to a resource's watchers: apiserver_watch_events_total. */
+  /** The counter of events delivered to a resource's watchers: apiserver_watch_events_total. */
   watchEvents(resource: StoredResource): { value: number };
 }
 
-/** The namespace that the request is about: none for a cluster-scoped type, also for a Namespace. */
+/** The request's namespace; "" for cluster-scoped types, including Namespace. */
 export function namespaceOf(ctx: RequestContext, resource: StoredResource): string {
   return resource.isNamespaced ? ctx.state.info.namespace : "";
 }
@@ -39,7 +38,7 @@ export function namespaceOf(ctx: RequestContext, resource: StoredResource): stri
 export function selectorOf(ctx: RequestContext, resource: StoredResource): Selector {
   const { query, name, isLegacyPath, depth } = ctx.state.info;
   const fieldSelector = query.get("fieldSelector") ?? "";
-  // A legacy watch of one object names it in the path.
+  // A legacy watch of one object has its name in the path.
   const nameTerm = isLegacyPath && depth > 1 ? `metadata.name=${name}` : "";
   return compileSelector({
     namespace: namespaceOf(ctx, resource),

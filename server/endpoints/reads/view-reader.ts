@@ -1,23 +1,23 @@
 /**
- * ViewReader: brings the view to the state that a read asks for, and says clearly when it cannot
- * (S1-RV-01..06, S1-RV-29). What it gives is used synchronously afterwards: the next await may
- * change the view.
+ * ViewReader: waits until the view has the state that a read asks for, or reports why it cannot
+ * (S1-RV-01..06, S1-RV-29). Use the result synchronously: the next await may change the view.
  */
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import { serviceUnavailable, timeout, tooLargeResourceVersion } from "../../api/status.js";
 import { type Barrier, reachNow, type Waiting } from "../../request/reach-now.js";
 import type { Wanted, WantedVersion } from "./read-options.js";
 
-/** A version that does not exist yet is waited for so long (S1-RV-29: about 3 s). */
+/** The wait for a version that does not exist yet (S1-RV-29: about 3 s). */
 const FUTURE_REVISION_WAIT_MS = 3_000;
-/** Longer versions are nobody's; an answer does not repeat them. */
+/** Longer versions are invalid; error messages truncate them. */
 const SHOWN_DIGITS_MAX = 40;
 
 export interface ViewReader {
   readonly view: RegistryView;
   /**
-   * Resolves when the view can answer; undefined when it can do so now.
-   * @throws {StatusError} 503 not loaded, or the store is out of reach; 504 a future version
+   * Resolves when the view can answer; undefined if it can do so now.
+   * @throws {StatusError} 503 the view is not loaded or the store is unreachable; 504 a future
+   *   version
    */
   reach(wanted: Wanted, request: Waiting): Promise<void> | undefined;
 }
@@ -47,7 +47,7 @@ export function createViewReader(view: RegistryView, freshness: Barrier): ViewRe
     }
   }
 
-  /** Also after waiting: a defect may have struck meanwhile. */
+  /** Checked after waiting too: a defect may have occurred meanwhile. */
   function refuseUnlessSynced(): void {
     if (!view.isSynced) throw serviceUnavailable("the view of the registry is still loading");
   }
@@ -61,7 +61,7 @@ async function reachRevision(
 ): Promise<void> {
   const deadline = AbortSignal.timeout(FUTURE_REVISION_WAIT_MS);
   try {
-    // Another replica may have seen it already, without any write below our prefix since.
+    // Another replica may have seen the revision, even without a later write below our prefix.
     freshness.fresh().catch(() => {});
     await view.waitForRevision(revision, AbortSignal.any([deadline, signal]));
   } catch {

@@ -1,4 +1,4 @@
-/** Walks in turns: every object once and in order, wherever the walk rests. */
+/** Walks in turns visit every object once and in order, wherever they pause. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

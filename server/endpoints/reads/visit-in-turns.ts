@@ -1,16 +1,16 @@
 /**
- * visitInTurns: walks over a snapshot in turns that are short enough for everybody else, as ten
- * thousand objects at a time, or fewer where the visitor wants a rest. Snapshots do not change, so a
- * walk goes on behind the object that it last visited. Nothing is allocated per object.
+ * visitInTurns: visits a snapshot in short turns of at most ten thousand objects, so that other requests
+ * get their turn; a visitor may pause earlier. Snapshots are immutable, so a walk continues after the
+ * last visited object. Nothing is allocated per object.
  */
 import { nextTurn } from "../../../storage/base/next-turn.js";
 import { type ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 
-/** Objects looked at in one turn, most of which a selector leaves out: a few milliseconds. */
+/** Objects per turn when a selector skips most of them: a few milliseconds. */
 const VISITS_MAX = 10_000;
 
-/** A visitor returns it to see the same object again after the rest. */
+/** Returned by a visitor to pause, and to see the same object again afterwards. */
 export const REST = Symbol("rest");
 
 /** Return undefined for the next object, STOP to end the walk with this one. */
@@ -20,14 +20,15 @@ export interface Walk {
   readonly tree: ObjectTree;
   /** "" = all. */
   readonly namespace: string;
-  /** Only objects behind this path; "" = from the start. */
+  /** Only objects after this path; "" = from the start. */
   readonly after: string;
-  /** For visitors that do more with an object than to look at it. */
+  /** For visitors with more work per object. */
   readonly visitsMax?: number;
 }
 
 /**
- * @param rest what a visitor rests for, such as its client; false ends the walk
+ * @param rest awaited when a visitor pauses, for example for its client; false ends
+ *   the walk
  * @returns whether all objects were visited
  */
 export async function visitInTurns(

@@ -1,23 +1,23 @@
 /**
- * WatchLatency: how long events take from their commit in the store until the operating system has them,
- * by stage, as measured on a few hundred deliveries a second:
+ * WatchLatency: measures the time of events from their commit in the store until the operating system has
+ * them, by stage, on a few hundred deliveries a second:
  *
  *     commit --store--> the view has it --view--> handed to a client's socket --socket--> taken
  *            \_______________________________ total _______________________________________/
  *
- * *store* is measured on the commits of this replica (storage/cache/feed-lag.ts) and counts for the
- * events of others as well. *view* is large for clients that do not keep up, *socket* where the machine's
- * buffers are full. What a watch is sent from before it was opened is not counted.
+ * *store* is measured on the commits of this replica (storage/cache/feed-lag.ts) and applied to others'
+ * events as well. *view* is large for slow clients, *socket* when the machine's buffers are full. Events from
+ * before a watch was opened are not counted.
  */
 
 import type { ObjectEvent } from "../../../storage/cache/event-ring.js";
 import type { FeedLag } from "../../../storage/cache/feed-lag.js";
 
-/** Deliveries are measured about so far apart, by leaving out more of them the faster they come. */
+/** Target interval of measured deliveries; a higher rate skips more of them. */
 const SAMPLE_INTERVAL_MS = 5;
 const STRIDE_MAX = 2 ** 16;
 
-/** Takes seconds. */
+/** Histograms in seconds. */
 export interface StageTimes {
   readonly view: { observe(seconds: number): void };
   readonly socket: { observe(seconds: number): void };
@@ -27,7 +27,7 @@ export interface StageTimes {
 export class WatchLatency {
   readonly #times: StageTimes;
   readonly #lag: Pick<FeedLag, "commitOf">;
-  /** Every so many deliveries are measured. */
+  /** One in this many deliveries is measured. */
   #stride = 1;
   #left = 1;
   #lastAtMs = 0;
@@ -38,8 +38,8 @@ export class WatchLatency {
   }
 
   /**
-   * Called for each event that is about to be written.
-   * @returns for the few that are measured, what to call when the operating system has it
+   * Called for each event before it is written.
+   * @returns for a measured delivery, the function to call when the operating system has it
    */
   start({ revision, appendedAtMs }: ObjectEvent, openedAtMs: number): (() => void) | undefined {
     if (--this.#left > 0) return undefined;

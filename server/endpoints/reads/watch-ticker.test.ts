@@ -1,4 +1,4 @@
-/** How watches are told that the server goes down. */
+/** Watches are told about a shutdown. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
@@ -17,7 +17,7 @@ test("S1-WATCH-27: a watch that is opened while the server goes down is ended as
   ticker.endAll();
   assert.deepEqual(ended, ["before"]);
   open("after");
-  // Its answer has begun first.
+  // The earlier watch has begun its answer.
   assert.deepEqual(ended, ["before"]);
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(ended, ["before", "after"]);

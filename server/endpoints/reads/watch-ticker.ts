@@ -1,22 +1,22 @@
 /**
- * WatchTicker: one timer for all watches, which tells them the time. Thousands of idle watches would
- * otherwise keep two timers each.
+ * WatchTicker: one timer for all watches. Otherwise thousands of idle watches would keep two timers
+ * each.
  */
 import type { Clock } from "../../../storage/base/clock.js";
 import { type Catalog, isCurrent } from "../../kinds/catalog.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 
-/** Fine enough for a timeout of one second to be about one second. */
+/** Precise enough for a timeout of one second. */
 const TICK_MS = 200;
 
 export interface Tick {
   readonly resource: StoredResource;
   tick(nowMs: number): void;
-  /** Such objects are served no more, or in another way: nothing that comes from now on is told. */
+  /** The objects are no longer served, or in another form: later events are not sent. */
   endHere(): void;
-  /** Ends after what there is to tell. */
+  /** Ends the stream after the pending events. */
   finish(): void;
-  /** The server is going down. */
+  /** Ends the stream, because the server shuts down. */
   end(): void;
 }
 
@@ -39,7 +39,7 @@ export class WatchTicker {
 
   add(watch: Tick): void {
     this.#watches.add(watch);
-    // Whoever comes back on a connection that is still open would hold up the end until it is cut.
+    // A watch opened on a kept connection would delay the shutdown until it is cut.
     if (this.#isOver) setImmediate(() => this.#end(watch));
   }
 
@@ -47,15 +47,15 @@ export class WatchTicker {
     this.#watches.delete(watch);
   }
 
-  /** Ends all watches cleanly, for a shutdown (S1-WATCH-27), and those that are opened from now on. */
+  /** Ends all watches cleanly for a shutdown (S1-WATCH-27), including later ones. */
   endAll(): void {
     this.#isOver = true;
     for (const watch of this.#watches) this.#end(watch);
   }
 
   /**
-   * The same spread over a time, so that not all clients come to the other replicas in the same
-   * moment. Watches that are opened meanwhile end with the last of them.
+   * Ends all watches spread over a time, so that the clients do not all reconnect to the other
+   * replicas at once. Watches that are opened meanwhile end last.
    */
   async endAllOver(durationMs: number, signal: AbortSignal): Promise<void> {
     for (let left = Math.ceil(durationMs / TICK_MS); left > 0; left--) {
@@ -68,23 +68,22 @@ export class WatchTicker {
   }
 
   /**
-   * Ends the watches of what the catalog no longer has, or has in another form. To be called in the
-   * turn in which the catalog changes: what comes behind the change would be told as things were
-   * before it.
+   * Ends the watches of resources that the catalog no longer has, or has in another form. Call it in
+   * the turn of the catalog's change: later events would be sent in the old form.
    */
   finishOutdated(catalog: Catalog): void {
     const outdated: Tick[] = [];
     for (const watch of this.#watches)
       if (!isCurrent(catalog, watch.resource)) outdated.push(watch);
     for (const watch of outdated) watch.endHere();
-    // A turn later: the feed does not wait for them to be told what there is.
+    // One turn later, so that the feed does not wait for their pending events.
     setImmediate(() => {
       for (const watch of outdated) watch.finish();
     });
   }
 
   #end(watch: Tick): void {
-    // It is removed when its response has closed, which may take a while.
+    // It is removed when its response closes, which may take a while.
     this.#watches.delete(watch);
     watch.end();
   }

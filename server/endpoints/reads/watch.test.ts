@@ -1,4 +1,4 @@
-/** Watch streams byte by byte: tables, initial events, ends; the rest is in e2e/reads. */
+/** Watch streams byte by byte: tables, initial events, ends; e2e/reads covers the rest. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
@@ -139,11 +139,11 @@ test("S1-WATCH-07, S1-WATCH-23: bookmarks come about every minute and before the
     }
     isOver = true;
   })();
-  // The least timeout of the test server is 60 s.
+  // The test server's minimum timeout is 60 s.
   while (!isOver) {
     await clock.untilAsleep();
     clock.advance(500);
-    // What was written has to come back through the sockets before time moves on.
+    // Written data must come back through the sockets before time advances.
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   await reading;

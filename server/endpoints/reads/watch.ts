@@ -1,11 +1,11 @@
 /**
- * watch: a stream of events from a cursor into the ring (S1-WATCH). The state first, where it was
- * asked for, then live events, bookmarks about every minute, and a clean end after the timeout.
+ * watch: a stream of events from a cursor into the ring (S1-WATCH). Sends the initial state if
+ * requested, then live events, a bookmark about every minute, and a clean end after the timeout.
  *
  *   open -> [initial events, at the client's pace] -> [initial-events-end bookmark] -> live -> end
  *
- * The watcher is registered before the initial events are sent, in the same turn as the snapshot is
- * taken, so nothing falls between the two.
+ * The watcher is registered in the same turn as the snapshot is taken, before the initial events are
+ * sent, so no event is lost between the two.
  */
 
 import type { Logger } from "../../../storage/base/logger.js";
@@ -34,12 +34,12 @@ import { REST, visitInTurns } from "./visit-in-turns.js";
 import type { WatchLatency } from "./watch-latency.js";
 import type { Tick, WatchTicker } from "./watch-ticker.js";
 
-/** S1-WATCH-07: a bookmark about every minute, and shortly before the end. */
+/** S1-WATCH-07: a bookmark about every minute and shortly before the end. */
 const BOOKMARK_INTERVAL_MS = 60_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
-/** A stream that cannot be ended cleanly, because its client does not read, is cut after this. */
+/** A stream whose client does not read cannot end cleanly; it is cut after this time. */
 const CUT_AFTER_MS = 10_000;
-/** How long a client may take for a chunk of the initial events. */
+/** The client's time limit for a chunk of the initial events. */
 const CHUNK_PATIENCE_MS = 60_000;
 
 export interface WatchServices extends ReadServices, StreamingLists {
@@ -63,7 +63,7 @@ export async function handleWatch(
   const options = parseWatchOptions(ctx.state.info.query, naming, services);
   const selector = selectorOf(ctx, resource);
   const { wanted } = options;
-  // A version that is not there yet is waited for inside the stream (S1-WATCH-15).
+  // The stream itself waits for a version that does not exist yet (S1-WATCH-15).
   const isPlainResume = wanted.kind === "atLeast" && !options.sendsInitialEvents;
   await reader.reach(isPlainResume ? { kind: "any" } : wanted, ctx.state);
 
@@ -81,7 +81,7 @@ interface StreamOptions {
   readonly services: WatchServices;
 }
 
-/** One open watch. Lives until its response closes. */
+/** One open watch; lives until its response closes. */
 class WatchStream implements WatchSink, Tick {
   readonly #sink: ResponseSink;
   readonly resource: StoredResource;
@@ -89,24 +89,24 @@ class WatchStream implements WatchSink, Tick {
   readonly #selector: Selector;
   readonly #options: WatchOptions;
   readonly #services: WatchServices;
-  /** Keeps the seats of flow control until the initial events are sent, or their reader stalls. */
+  /** Holds the flow control seats until the initial events are sent or their reader stalls. */
   readonly #takeSeats: () => () => void;
-  /** When the next chunk of them may be made. */
+  /** Waits for the turn of the next chunk of initial events. */
   readonly #turn: () => Promise<void> | undefined;
-  /** What the initial events hold of the memory of answers. */
+  /** The memory that the initial events hold of the budget for answers. */
   readonly #memory: HeldMemory | undefined;
   readonly #openedAtMs: number;
   readonly #endsAtMs: number;
   #nextBookmarkAtMs: number;
-  /** Converts objects of the resource elsewhere; most are not converted so. */
+  /** The resource's remote conversion; most resources have none. */
   readonly #remote: ReturnType<typeof remoteOf>;
-  /** Events sent of the resource, by all its watches. */
+  /** Counts the events of all the resource's watches. */
   readonly #events: { value: number };
   #watcher: Watcher | undefined;
   #hasSentEvent = false;
   #isEnding = false;
   #partition: Partition | undefined;
-  /** Set while an event waits for its conversion: as with a full socket nothing else is taken. */
+  /** Set while an event waits for its conversion; no further events are taken, as with a full socket. */
   #isPreparing = false;
   readonly #closed = new AbortController();
 
@@ -137,7 +137,7 @@ class WatchStream implements WatchSink, Tick {
     });
   }
 
-  /** @param resumeFrom the version after which events are wanted; undefined = the state comes first */
+  /** @param resumeFrom the version to send events after; undefined = the state is sent first */
   start(partition: Partition, resumeFrom: Revision | undefined): void {
     const snapshot = partition.snapshot();
     const after = resumeFrom ?? snapshot.revision;
@@ -198,13 +198,13 @@ class WatchStream implements WatchSink, Tick {
     return this.#sendReady(type, object, event);
   }
 
-  /** The last state of what is gone, which may have been stored under an older schema. */
+  /** The last state of a deleted object, which may have been stored under an older schema. */
   #ended(object: StoredObject): StoredObject {
     if (object.corruption !== undefined) return object;
     return this.resource.conversion?.ofEnded?.(object) ?? object;
   }
 
-  /** Converts the object together with those that come behind it. */
+  /** Converts the object together with those after it in the ring. */
   #prepare(object: StoredObject, event: ObjectEvent): Promise<void> | undefined {
     if (this.#remote?.isReady(object) !== false) return undefined;
     const ring = this.#partition?.ring;
@@ -241,7 +241,7 @@ class WatchStream implements WatchSink, Tick {
 
   #sendReady(type: EventType, object: StoredObject, event: ObjectEvent): boolean {
     this.#events.value++;
-    // A table names its columns once, in the first event (S1-TABLE-05).
+    // A table has its columns only in the first event (S1-TABLE-05).
     const isFirst = !this.#hasSentEvent;
     this.#hasSentEvent = true;
     const told = { type, object, event, isFirst };
@@ -281,7 +281,7 @@ class WatchStream implements WatchSink, Tick {
     this.#watcher?.finish();
   }
 
-  /** Called a few times a second: ends the stream in time and sends bookmarks that are due. */
+  /** Called a few times a second: ends the stream on time and sends due bookmarks. */
   tick(nowMs: number): void {
     if (this.#isEnding) return;
     if (nowMs >= this.#endsAtMs) {
@@ -297,7 +297,7 @@ class WatchStream implements WatchSink, Tick {
     this.#nextBookmarkAtMs = this.#followingBookmarkAt(nowMs);
   }
 
-  /** A clean end: the client resumes elsewhere from the last version it saw. */
+  /** Ends the stream cleanly; the client resumes elsewhere from its last version. */
   end(): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
@@ -309,8 +309,8 @@ class WatchStream implements WatchSink, Tick {
   }
 
   /**
-   * Stored bytes are served as they are, so an object may turn out to have no such form as late as
-   * here. No request is left to answer for it, and a throw would end the process: the feed delivers.
+   * Stored bytes are sent as they are, so an object may turn out to have no such form as late as here.
+   * There is no request left to answer, and a throw inside the feed's delivery would end the process.
    */
   #logUnshowable({ path }: StoredObject, error: unknown): void {
     const { group, resource } = this.resource;
@@ -326,7 +326,7 @@ class WatchStream implements WatchSink, Tick {
     this.end();
   }
 
-  /** All objects as ADDED events, then the bookmark that says so. False: the client is gone. */
+  /** Sends all objects as ADDED events, then the closing bookmark. Returns false if the client is gone. */
   async #sendState({ tree, revision }: Snapshot, stalled: () => void): Promise<boolean> {
     const pace = { patienceMs: () => CHUNK_PATIENCE_MS, stalled, turn: this.#turn };
     const stream = new PacedStream(this.#sink, pace);
@@ -358,7 +358,7 @@ class WatchStream implements WatchSink, Tick {
     return isOpen && !this.#isEnding;
   }
 
-  /** False: it could not be converted, and the client was told. */
+  /** Returns false if the conversion failed; the client then has the error. */
   async #prepareState(tree: ObjectTree): Promise<boolean> {
     const { namespace, matches } = this.#selector;
     const objects: StoredObject[] = [];
@@ -378,12 +378,12 @@ class WatchStream implements WatchSink, Tick {
     }
   }
 
-  /** Whether what has gathered is to be sent before more is put: a message is one event. */
+  /** Whether to send the buffered bytes before adding more: a message is one event. */
   #isDue(out: ChunkWriter): boolean {
     return this.#sink.isMessageBased ? out.length > 0 : out.isFull;
   }
 
-  /** False: the object cannot be read or shown, which ends the watch. */
+  /** Returns false if the object cannot be read or shown, which ends the watch. */
   #putAdded(out: ChunkWriter, object: StoredObject): boolean {
     try {
       if (object.corruption === undefined) {
@@ -409,7 +409,7 @@ class WatchStream implements WatchSink, Tick {
     });
   }
 
-  /** Spread over a minute, so that thousands of watches do not ask for theirs at once. */
+  /** Spread over a minute, so that thousands of watches do not need bookmarks at once. */
   #firstBookmarkAt(nowMs: number): number {
     return Math.min(
       nowMs + BOOKMARK_INTERVAL_MS * (0.5 + Math.random() * 0.5),
@@ -425,7 +425,7 @@ class WatchStream implements WatchSink, Tick {
   }
 }
 
-/** The narrowest drawer of the watch index that holds everything the selector can match. */
+/** The narrowest scope of the watch index that covers the selector. */
 function watchScope(selector: Selector, triggerField: string | undefined): WatchScope {
   const { namespace, name, fixedFields } = selector;
   const trigger = triggerField === undefined ? undefined : fixedFields[triggerField];
@@ -436,20 +436,20 @@ function watchScope(selector: Selector, triggerField: string | undefined): Watch
   };
 }
 
-/** What one watcher is told of an event. */
+/** An event as one watcher sees it. */
 interface Told {
   readonly type: EventType;
-  /** The event's own object, or the state that a watcher knew whose selector it left. */
+  /** The event's object, or the last state that matched a watcher's selector. */
   readonly object: StoredObject;
   readonly event: ObjectEvent;
   readonly isFirst: boolean;
 }
 
-/** One event as bytes, made once for all watchers that are told the same in the same form. */
+/** One event as bytes, encoded once for all watchers with the same form. */
 function sharedEncoding(representation: Representation, told: Told): SharedChunk {
   const { type, object, event, isFirst } = told;
   const isDeparture = object !== event.object;
-  // Nearly all are told what happened, as it happened: no text is put together for each of them.
+  // Nearly all watchers get the unmodified event, so no key string is built for them.
   const isUsual = type === event.type && !isDeparture && !isFirst;
   const key = isUsual
     ? representation
@@ -459,7 +459,7 @@ function sharedEncoding(representation: Representation, told: Told): SharedChunk
   const out = new ChunkWriter();
   representation.putEvent(out, type, object, isFirst);
   const chunk = new SharedChunk(Buffer.from(out.peek()));
-  // Ages would be those of the first watcher that was told.
+  // Cached ages would be those of the first watcher.
   if (!representation.isTimed) event.keepEncoding(key, chunk);
   return chunk;
 }

@@ -1,6 +1,6 @@
 /**
- * CBOR, made of the JSON forms piece by piece (S1-NEG-05..07). A list is a map and an array of
- * indefinite length, so that its items can follow one by one; a watch is a sequence of data items.
+ * CBOR, converted from the JSON forms piece by piece (S1-NEG-05..07). A list is a map and an array of
+ * indefinite length, so that items can follow one by one; a watch is a sequence of data items.
  */
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { encodeCbor, encodeCborItem, encodeCborKey, SELF_DESCRIBED } from "../../codec/cbor.js";
@@ -11,7 +11,7 @@ import { inCompactJson } from "./json-encoding.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
 import { PieceReader } from "./piece-reader.js";
 
-/** RFC 8949 section 3.2: what opens and closes a container of indefinite length. */
+/** RFC 8949 section 3.2: the start and end of containers of indefinite length. */
 const MAP_START = 0xbf;
 const ARRAY_START = 0x9f;
 const BREAK = 0xff;

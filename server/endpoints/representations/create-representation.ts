@@ -1,4 +1,4 @@
-/** From what was negotiated to the Representation of a resource. */
+/** Creates the Representation of a resource for the negotiated form. */
 import type { Naming } from "../../api/naming.js";
 import { notAcceptable } from "../../api/status.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
@@ -25,11 +25,11 @@ export interface RepresentationParts {
 export interface Asked {
   readonly negotiated: Negotiated;
   readonly includeObject: IncludeObject;
-  /** Whether people read it. */
+  /** Whether JSON is indented for people. */
   readonly isPretty: boolean;
 }
 
-/** @throws {StatusError} 406 for what has no Protobuf form */
+/** @throws {StatusError} 406 if there is no Protobuf form */
 export function createRepresentation(
   resource: ServedResource,
   asked: Asked,

@@ -1,4 +1,4 @@
-/** Indented JSON says what compact JSON says, digit by digit. */
+/** Indented JSON equals compact JSON, digit by digit. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,6 +1,6 @@
 /**
- * JSON text with line breaks and indentation of two spaces, as Go's MarshalIndent writes it. Works on
- * the text, so every number keeps its digits (S1-VER-09). Pure.
+ * JSON text with line breaks and two-space indentation, like Go's MarshalIndent. Works on the text, so
+ * numbers keep their digits (S1-VER-09). Pure.
  */
 import { endOfString } from "../../codec/json-parser.js";
 
@@ -8,8 +8,8 @@ import { endOfString } from "../../codec/json-parser.js";
 const SCALAR = /[-+.\w]+/y;
 
 /**
- * @param text well-formed JSON; blanks between its tokens are dropped
- * @param depth levels around it; its first line is not indented
+ * @param text well-formed JSON; whitespace between tokens is dropped
+ * @param depth the enclosing levels; the first line is not indented
  */
 export function indentJson(text: string, depth = 0): string {
   let result = "";

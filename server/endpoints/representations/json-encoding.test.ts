@@ -1,4 +1,4 @@
-/** Lists in JSON for people: piece by piece, and the same as the whole would be. */
+/** Indented lists: piece by piece they equal the whole. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../../../storage/kv/store.js";

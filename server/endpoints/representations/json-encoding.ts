@@ -1,4 +1,4 @@
-/** JSON, as it is stored and as people read it (S1-QP-14). */
+/** JSON, compact as stored and indented for people (S1-QP-14). */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Representation } from "../representation.js";
 import { indentJson } from "./indent-json.js";
@@ -12,12 +12,12 @@ const COMMA = 0x2c;
 const CLOSE_BRACE = 0x7d;
 
 const eventHead = (type: string) => Buffer.from(`{"type":"${type}","object":`);
-/** Bytes, as a streaming list puts one before every object. */
+/** As bytes, because a streaming list writes one before every object. */
 const EVENT_HEADS: ReadonlyMap<string, Buffer> = new Map(
   ["ADDED", "MODIFIED", "DELETED"].map((type) => [type, eventHead(type)]),
 );
 
-/** Pieces of a list are two levels deep: the list, its items. */
+/** The nesting level of list items. */
 const ITEM_DEPTH = 2;
 
 /** Compact, with a newline at the end. */

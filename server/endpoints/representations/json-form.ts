@@ -1,7 +1,7 @@
 /**
  * JsonForm: the JSON text of objects in one form: whole or metadata only (tables are in
- * table-form.ts). It is made of the bytes that the view holds; nothing is parsed, except where the
- * served version has another shape than the stored one. The encodings are made of it.
+ * table-form.ts). It is copied from the view's bytes; only objects whose served version differs from
+ * the stored one are parsed. The encodings build on it.
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
@@ -18,17 +18,17 @@ import { metadataRange } from "../metadata-bytes.js";
 import type { BookmarkMetadata, ListMetadata } from "../representation.js";
 
 export interface JsonForm {
-  /** Tells forms of one resource apart. */
+  /** Identifies the form within a resource. */
   readonly id: string;
   /** Whether objects are shown whole. */
   readonly isWholeObject: boolean;
-  /** Whether the stored bytes are the object. */
+  /** Whether the stored bytes are the object in this form. */
   readonly isStoredForm: boolean;
   readonly isTimed: boolean;
-  /** The whole object, without a newline. `isFirst`: nothing of the form was sent yet. */
+  /** Writes the object without a newline. `isFirst`: nothing of the form was sent yet. */
   put(out: ChunkWriter, object: StoredObject, isFirst: boolean): void;
   putItem(out: ChunkWriter, object: StoredObject): void;
-  /** Up to the bracket behind which the items stand; LIST_FOOT is the rest. */
+  /** The text up to the opening bracket of the items; LIST_FOOT is the rest. */
   listHead(metadata: ListMetadata): string;
   bookmark(metadata: BookmarkMetadata): string;
 }
@@ -39,8 +39,8 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /**
- * Full objects. As items of a list those of built-in kinds leave out kind and apiVersion (S1-COLL-10);
- * clients of custom kinds know objects by them alone.
+ * Whole objects. List items of built-in kinds omit kind and apiVersion (S1-COLL-10); clients of custom
+ * kinds need them.
  */
 export function objectForm(resource: ServedResource): JsonForm {
   const { kind } = resource;
@@ -68,10 +68,10 @@ export function objectForm(resource: ServedResource): JsonForm {
   };
 }
 
-/** The object with the bytes of the served version. */
+/** Returns the object with the bytes of the served version. */
 export type ServedBytes = (object: StoredObject) => StoredObject;
 
-/** The bytes in the served version: the stored ones, unless the two differ in shape. */
+/** Returns the bytes in the served version: the stored ones unless the shapes differ. */
 export function servedBytes(resource: ServedResource): ServedBytes {
   if (!isStored(resource) || resource.conversion === undefined) return (object) => object;
   const { conversion, codec, storedCodec } = resource;
@@ -94,7 +94,7 @@ export function servedBytes(resource: ServedResource): ServedBytes {
   };
 }
 
-/** Only metadata, by itself or as items (S1-TABLE-09, S1-TABLE-10). */
+/** Only metadata, alone or as items (S1-TABLE-09, S1-TABLE-10). */
 export function metadataForm(metaVersion: string): JsonForm {
   const head = Buffer.from(
     `{"kind":"PartialObjectMetadata","apiVersion":"${metaVersion}","metadata":`,

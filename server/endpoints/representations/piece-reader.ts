@@ -1,6 +1,6 @@
 /**
- * PieceReader: what a form puts, read back for encodings that are made of its text or of its value.
- * All pieces of a representation share one buffer, as each is read before the next is put.
+ * PieceReader: reads back the output of a form, for encodings built from its text or value. All pieces
+ * share one buffer, because each is read before the next is written.
  */
 import type { JsonValue } from "../../api/meta.js";
 import { parseJson } from "../../codec/json.js";
@@ -17,7 +17,7 @@ export class PieceReader {
     return this.#scratch.peek().toString("utf8");
   }
 
-  /** Integers keep all their digits. */
+  /** Integers keep all digits. */
   value(put: PutPiece): JsonValue {
     return parseJson(this.text(put));
   }

@@ -1,4 +1,4 @@
-/** For whom answers are indented. */
+/** The requests that get indented answers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseQuery } from "../../request/query.js";
@@ -16,15 +16,15 @@ const CASES: readonly Case[] = [
   ...["false", "False", "FALSE", "f", "F", "0"].map(
     (no) => [`pretty=${no}`, false, false] as const,
   ),
-  // Without a value it says nothing, so the program decides.
+  // An empty value has no effect, so the program decides.
   ["pretty", true, false],
   ["pretty=", true, false],
-  // What is neither is a no.
+  // Any other value means no.
   ["pretty=banana", false, false],
   ["pretty=tRUE", false, false],
   ["pretty=yes", false, false],
   ["pretty=2", false, false],
-  // The first one counts.
+  // The first value counts.
   ["pretty=true&pretty=false", true, true],
   ["pretty=&pretty=true", true, false],
 ];

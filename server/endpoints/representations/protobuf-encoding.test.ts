@@ -1,4 +1,4 @@
-/** Lists, objects and watch frames in Protobuf read back as what JSON says. */
+/** Lists, objects and watch frames in Protobuf decode to the same as JSON. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../../../storage/kv/store.js";
@@ -52,7 +52,7 @@ function listIn(representation: Representation, objects: typeof OBJECTS): Buffer
   });
 }
 
-/** The object as JSON has it, without what Protobuf writes although it is empty. */
+/** The object's JSON, without the empty members that Protobuf writes. */
 function jsonOf(index: number): JsonObject {
   const { kind, apiVersion, ...rest } = JSON.parse(OBJECTS[index]?.bytes.toString() ?? "");
   return rest;
@@ -75,7 +75,7 @@ test("S1-PB-01, S1-PB-04: an object is its JSON form in the envelope", () => {
 for (const count of [0, 1, 3]) {
   test(`S1-PB-04, S1-NEG-16: a list of ${count} written item by item is one message`, () => {
     const representation = made(protobufObjects(CONFIG_MAPS, "p", createProtobufForms(codecs)));
-    // The second time everything comes from what is kept.
+    // The second pass is served from the cache.
     for (let time = 0; time < 2; time++) {
       const body = listIn(representation, OBJECTS.slice(0, count));
       const list = codecs.decodeObject(body, { ...GVK, kind: "ConfigMapList" });
@@ -124,7 +124,7 @@ test("S1-PB-09: watch events are frames behind their length", () => {
     const length = stream.readUInt32BE(at);
     const frame = stream.subarray(at + 4, at + 4 + length);
     at += 4 + length;
-    // Field 1 of the bare WatchEvent is its type.
+    // Field 1 of the unwrapped WatchEvent is its type.
     types.push(frame.toString("utf8", 2, 2 + (frame[1] ?? 0)));
     assert.ok(frame.includes(Buffer.from([0x6b, 0x38, 0x73, 0x00])));
   }

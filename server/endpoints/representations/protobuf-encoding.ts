@@ -1,8 +1,7 @@
 /**
- * Objects and lists in Protobuf (S1-PB). A message begins with its length, so a list needs the sizes
- * of all its items before the first byte: an object is encoded once for its size, which is remembered,
- * and, while the cache has room, never again. The cache is bounded in bytes, so that a list of any
- * length costs no more memory than that.
+ * Objects and lists in Protobuf (S1-PB). A message begins with its length, so a list needs the sizes of
+ * all items up front: an object is encoded once for its size and cached while there is room. The cache is
+ * bounded in bytes, whatever the length of lists.
  */
 import { LRUCache } from "lru-cache";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -18,19 +17,19 @@ import { metadataRange } from "../metadata-bytes.js";
 import type { Representation } from "../representation.js";
 import { servedBytes } from "./json-form.js";
 
-/** Encoded objects that are kept for the next list, watch or get. */
+/** Bytes of encoded objects cached for later lists, watches and gets. */
 const KEPT_BYTES_MAX = 32 * 1024 * 1024;
 /**
- * Larger ones are mostly text that is copied as it is: to keep them (memory of their own outside the
- * heap, which the garbage collector counts) costs more than to make them again.
+ * Larger messages are mostly text that is copied anyway. Caching them (off-heap memory that the garbage
+ * collector tracks) costs more than encoding them again.
  */
 const KEPT_MESSAGE_BYTES_MAX = 4 * 1024;
-/** What an entry costs besides its bytes, about. */
+/** Approximate overhead of a cache entry. */
 const ENTRY_BYTES = 200;
 
 /**
- * A list that takes more is sent without being kept, except where there is room: a pass over it would
- * push out its own beginning before anybody asks for that again.
+ * Objects of a larger list are cached only while there is room: otherwise the list would evict its own
+ * beginning before the next reader needs it.
  */
 const LISTED_BYTES_MAX = KEPT_BYTES_MAX / 2;
 
@@ -38,16 +37,16 @@ const METADATA_START = Buffer.from('{"metadata":');
 const OBJECT_END = Buffer.from("}");
 
 interface Kept {
-  /** Whose encoding it is: an object may be served in several versions. */
+  /** The owner of the encoding; an object may be served in several versions. */
   readonly owner: object;
   readonly message: Buffer;
 }
 
-/** The codecs, and the encoded objects that all resources share. */
+/** The codecs, and the cache of encoded objects for all resources. */
 export interface ProtobufForms {
   readonly codecs: Pick<ProtobufCodecs, "forKind">;
   readonly kept: LRUCache<StoredObject, Kept>;
-  /** undefined: the type has no Protobuf form. */
+  /** undefined = the type has no Protobuf form. */
   codecOf(resource: ServedResource): ProtobufCodec | undefined;
 }
 
@@ -71,7 +70,7 @@ export function createProtobufForms(codecs: Pick<ProtobufCodecs, "forKind">): Pr
   };
 }
 
-/** Whole objects; undefined where the type has no Protobuf form. */
+/** Whole objects; undefined if the type has no Protobuf form. */
 export function protobufObjects(
   resource: ServedResource,
   contentType: string,
@@ -86,7 +85,7 @@ export function protobufObjects(
     contentType,
     isWholeObject: true,
     codec,
-    // Types without a list are never listed.
+    // Types without a list type are never listed.
     listCodec: forms.codecs.forKind(group, version, `${resource.kind}List`) ?? codec,
     forms,
     toText: (object) => served(object).bytes,
@@ -121,7 +120,7 @@ interface Parts {
   readonly codec: ProtobufCodec;
   readonly listCodec: ProtobufCodec;
   readonly forms: ProtobufForms;
-  /** What is encoded, as compact JSON. */
+  /** The compact JSON to encode. */
   toText(object: StoredObject): Buffer;
 }
 
@@ -130,7 +129,7 @@ function representation(parts: Parts): Representation {
   const owner = {};
   const sizes = new WeakMap<StoredObject, number>();
 
-  /** A view: whoever has it is done with it before anything else is encoded. */
+  /** Returns a view, valid until the next object is encoded. */
   const messageOf = (object: StoredObject, mayPushOut: boolean): Buffer => {
     const kept = forms.kept.get(object);
     if (kept?.owner === owner) return kept.message;
@@ -150,7 +149,7 @@ function representation(parts: Parts): Representation {
     }
     return size;
   };
-  /** Lists that are larger than what can be kept: they would push out each other's objects and their own. */
+  /** Lists too large for the cache: they would evict each other's objects and their own. */
   const largeLists = new WeakSet<ChunkWriter>();
   const putEnvelope = (out: ChunkWriter, message: Buffer) => {
     putAll(out, listHead(codec.frame, message, 0));
@@ -198,7 +197,7 @@ function putAll(out: ChunkWriter, bytes: Buffer): void {
   out.putBytes(bytes, 0, bytes.length);
 }
 
-/** Any object of the facts, from its JSON. @throws {StatusError} 406 for one without a Protobuf form */
+/** Encodes any object of the facts from its JSON. @throws {StatusError} 406 without a Protobuf form */
 export function encodeDocument({ codecs }: Pick<ProtobufForms, "codecs">, json: Buffer): Buffer {
   const value = parseJson(json) as JsonObject;
   const groupVersion = parseGroupVersion(String(value.apiVersion)) ?? { group: "", version: "" };

@@ -1,16 +1,15 @@
 /**
- * Where a form of a stored object cannot be made (another version of it, Protobuf, a row of a table),
- * the object is not what its kind is: readable JSON of a wrong shape. The one place that turns whatever
- * a conversion or an encoder throws into the answer for objects that cannot be read, for get, list,
- * watch and the answers of writes alike.
+ * An object whose form cannot be made (another version, Protobuf, a table row) is readable JSON that does
+ * not fit its kind. This is the only place that turns errors of conversions and encoders into the answer
+ * for unreadable objects, for get, list, watch and write answers alike.
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { unreadableObjects } from "../../api/status.js";
 import type { Representation } from "../representation.js";
 
-/** @returns a representation that throws nothing but 500 StoreReadError for an object */
+/** @returns a representation that throws only 500 StoreReadError for an object */
 export function readableOnly(made: Representation): Representation {
-  // Bytes that go out as they are cannot fail.
+  // Bytes sent as stored cannot fail.
   if (made.isStoredForm) return made;
   const { itemBytes } = made;
   return {

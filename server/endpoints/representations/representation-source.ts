@@ -1,4 +1,4 @@
-/** RepresentationSource: the form that a request asks for, made once per resource and shared. */
+/** RepresentationSource: the representation that a request asks for, created once per resource and shared. */
 import { invalidValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest, unsuitableForm } from "../../api/status.js";
@@ -13,16 +13,16 @@ import { wantsPretty } from "./pretty.js";
 import { createProtobufForms } from "./protobuf-encoding.js";
 
 export interface RepresentationSource {
-  /** The form that the request asks for. @throws {StatusError} 406, 400 */
+  /** Returns the requested representation. @throws {StatusError} 406, 400 */
   of(ctx: RequestContext, resource: ServedResource, isCollection: boolean): Representation;
 }
 
 const INCLUDE_OBJECT: ReadonlySet<string> = new Set(["None", "Metadata", "Object"]);
 const INCLUDE_OBJECT_RULE = "must be 'Metadata', 'Object', 'None', or empty";
 
-/** What a source is made of besides names and negotiation; all of it has a default. */
+/** The dependencies of a source besides names and negotiation; all have defaults. */
 export interface SourceOptions extends Partial<Pick<RepresentationParts, "printerOf" | "now">> {
-  /** Absent = nothing is offered in Protobuf. */
+  /** Absent = Protobuf is not offered. */
   readonly protobuf?: Pick<ProtobufCodecs, "forKind">;
 }
 
@@ -47,7 +47,7 @@ export function createRepresentationSource(
       const negotiated = negotiator.negotiate(ctx.get("accept"), {
         hasProtobuf: all.protobuf.codecOf(resource) !== undefined,
         isStream,
-        // The answer to a question is no object that could be shown in a row (S1-TABLE-08).
+        // The answer of a review is not an object with a table row (S1-TABLE-08).
         hasForms: isStored(resource) || resource.form === "computed",
       });
       const include = negotiated.form === "Table" ? includeObject(ctx) : "Metadata";
@@ -58,7 +58,7 @@ export function createRepresentationSource(
         made.set(resource, ofResource);
       }
       const { encoding, form } = negotiated;
-      // The events of a watch are about single objects.
+      // Watch events contain single objects.
       refuseUnsuitable(form, resource, isCollection && !isStream);
       const key = `${encoding}/${form}/${include}${isPretty ? "/pretty" : ""}`;
       let representation = ofResource.get(key);
@@ -72,7 +72,7 @@ export function createRepresentationSource(
   };
 }
 
-/** A list has no form of a single object, and the other way round (C-16). @throws {StatusError} 406 */
+/** A list does not have a single object's form, and vice versa (C-16). @throws {StatusError} 406 */
 function refuseUnsuitable(form: ObjectForm, { kind }: ServedResource, isList: boolean): void {
   if (form === "PartialObjectMetadata" && isList) {
     throw unsuitableForm(form, `is a list (${kind}List)`);

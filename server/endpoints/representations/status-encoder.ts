@@ -1,4 +1,4 @@
-/** Errors in the encoding that the client accepts (S1-PB-08, S1-QP-14); JSON where there is none. */
+/** Errors in the encoding that the client accepts (S1-PB-08, S1-QP-14), else in JSON. */
 import type { Naming } from "../../api/naming.js";
 import { type Status, StatusError } from "../../api/status.js";
 import { encodeCbor } from "../../codec/cbor.js";
@@ -17,7 +17,7 @@ export interface EncodedStatus {
 
 const JSON_TYPE = "application/json";
 
-/** Never throws: who accepts nothing that we have gets JSON, as otherwise nobody would know. */
+/** Never throws: a client without an acceptable encoding gets JSON, so that it sees the error. */
 export function createStatusEncoder(
   { protobufMediaType }: Naming,
   negotiator: Negotiator,

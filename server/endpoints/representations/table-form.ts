@@ -1,6 +1,6 @@
 /**
- * Table: rows of cells under columns, for people (S1-TABLE-01..07). What the cells of a type say is
- * in tables/; here is what stands around them.
+ * Table: rows of cells under columns, for people (S1-TABLE-01..07). tables/ has the cells of each type;
+ * this file has the rest.
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Cell, TablePrinter } from "../../kinds/table-printer.js";
@@ -15,7 +15,7 @@ export interface TableFormOptions {
   readonly printer: TablePrinter;
   /** "meta.k8s.io/v1" */
   readonly metaVersion: string;
-  /** What rows carry besides their cells; undefined = nothing. */
+  /** The part of the object that rows include; undefined = none. */
   readonly included: JsonForm | undefined;
   readonly includeObject: IncludeObject;
   /** Wall clock in milliseconds. */

@@ -1,4 +1,4 @@
-/** YAML says what JSON says, to readers of both versions of YAML. */
+/** YAML equals JSON for readers of both YAML versions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

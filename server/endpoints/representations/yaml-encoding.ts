@@ -1,7 +1,6 @@
 /**
- * YAML, made of the JSON forms piece by piece (S1-NEG-02). Written so that readers of YAML 1.1 and
- * 1.2 understand the same: whatever either takes for another type is quoted; keys are sorted, as the
- * existing API sorts them.
+ * YAML, converted from the JSON forms piece by piece (S1-NEG-02). YAML 1.1 and 1.2 readers understand it
+ * alike: text that either takes for another type is quoted. Keys are sorted, as in the existing API.
  */
 import { Document, Scalar, type Tags, visit } from "yaml";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
@@ -11,7 +10,7 @@ import { inCompactJson } from "./json-encoding.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
 import { PieceReader } from "./piece-reader.js";
 
-/** For JSON "<<" is a key like any other. */
+/** In JSON "<<" is an ordinary key. */
 function withoutMerge(tags: Tags): Tags {
   return tags.filter((tag) => tag !== "merge" && (typeof tag === "string" || !isMerge(tag.tag)));
 }
@@ -30,7 +29,7 @@ export function toYaml(value: JsonValue): string {
   });
   visit(document, {
     Scalar(_, scalar) {
-      // Unquoted, as a key it would tell a reader to merge the value into the map.
+      // Unquoted, the key would make readers merge the value into the map.
       if (scalar.value === "<<") scalar.type = Scalar.QUOTE_DOUBLE;
     },
   });
@@ -49,7 +48,7 @@ export function inYaml(form: JsonForm, contentType: string): Representation {
     putObject: (out, object) =>
       out.putText(toYaml(pieces.value((to) => form.put(to, object, true)))),
     putListHead(out, metadata) {
-      // What holds the items comes last, so that they can follow one by one.
+      // The items come last, so that they can follow one by one.
       const { items, rows, ...head } = parseJson(form.listHead(metadata) + LIST_FOOT) as JsonObject;
       out.putText(`${toYaml(head)}${rows === undefined ? "items" : "rows"}:\n`);
     },

@@ -1,4 +1,4 @@
-/** Columns of the groups apps, batch, autoscaling and policy: what makes and scales pods. */
+/** Columns of the groups apps, batch, autoscaling and policy: workloads and their scaling. */
 
 import type { TablePrinter } from "../../kinds/table-printer.js";
 import {
@@ -54,7 +54,7 @@ export const REPLICATION_CONTROLLERS_TABLE = table(
   wide(textColumn("Selector", (object) => labelsText(fields(object, "spec", "selector")))),
 );
 
-/** The subresource scale, made of the object that is scaled. */
+/** The scale subresource, derived from the scaled object. */
 export const SCALE_TABLE = table(
   NAME,
   integerColumn("Desired", desired),
@@ -195,10 +195,10 @@ function numberOrPercent(budget: Fields, field: string): string {
   return value === undefined ? "N/A" : String(value);
 }
 
-/** As many as fit into a column. */
+/** The number that fits into a column. */
 const TARGETS_MAX = 2;
 
-/** Member of a metric's specification and status, by the metric's type. */
+/** Member of a metric's specification and status, by metric type. */
 const METRIC_MEMBERS: Readonly<Record<string, string>> = {
   External: "external",
   Pods: "pods",

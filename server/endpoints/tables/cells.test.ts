@@ -1,4 +1,4 @@
-/** The words that cells are made of. */
+/** The formatting functions of cells. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { firstFew, humanDuration, labelsText, selectorText } from "./cells.js";

@@ -1,6 +1,6 @@
 /**
- * What columns are made of: reading fields of an object that may lack any of them, and the words that
- * cells use (S1-TABLE-07). Pure.
+ * Building blocks of columns: access to fields that may be absent, and the formatting of cells
+ * (S1-TABLE-07). Pure.
  */
 import type { Cell, Column, TablePrinter } from "../../kinds/table-printer.js";
 
@@ -8,7 +8,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 const NO_FIELDS: Fields = Object.freeze({});
 
-/** The value at a path of member names; undefined where it ends early. */
+/** The value at a path of member names; undefined if a member is missing. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   let found = value;
   for (const name of path) {
@@ -23,7 +23,7 @@ export function text(value: unknown, ...path: readonly string[]): string {
   return typeof found === "string" ? found : "";
 }
 
-/** A number; 0 where there is none. */
+/** A number; 0 if absent. */
 export function whole(value: unknown, ...path: readonly string[]): number {
   const found = at(value, ...path);
   return typeof found === "number" ? found : 0;
@@ -43,7 +43,7 @@ export function texts(value: unknown, ...path: readonly string[]): string[] {
   return list(value, ...path).map(String);
 }
 
-/** One column with the function that makes its cells. */
+/** A column and the function for its cells. */
 export interface ColumnRule {
   readonly column: Column;
   cell(object: Fields, nowMs: number): Cell;
@@ -67,7 +67,7 @@ export function booleanColumn(name: string, cell: CellOf): ColumnRule {
   return rule(name, "boolean", cell);
 }
 
-/** Shown by `-o wide` only. */
+/** Shows a column only with `-o wide`. */
 export function wide({ column, cell }: ColumnRule): ColumnRule {
   return { column: { ...column, priority: 1 }, cell };
 }
@@ -98,7 +98,7 @@ export const AGE: ColumnRule = {
   cell: (object, nowMs) => age(text(object, "metadata", "creationTimestamp"), nowMs),
 };
 
-/** A table whose cells are made of the parsed object in its stored version. */
+/** A table whose cells are computed from the parsed object in its stored version. */
 export function table(...rules: readonly ColumnRule[]): TablePrinter {
   return {
     columns: rules.map(({ column }) => column),
@@ -109,7 +109,7 @@ export function table(...rules: readonly ColumnRule[]): TablePrinter {
   };
 }
 
-/** The time since a time stamp; "<unknown>" without one. */
+/** The time since a timestamp; "<unknown>" without one. */
 export function age(timestamp: string, nowMs: number): string {
   if (timestamp === "") return "<unknown>";
   return humanDuration(nowMs - Date.parse(timestamp));
@@ -117,10 +117,10 @@ export function age(timestamp: string, nowMs: number): string {
 
 const SECOND_MS = 1_000;
 
-/** One or two units, the finer the shorter the time is, as kubectl shows durations. */
+/** One or two units, finer for shorter times, as kubectl formats durations. */
 export function humanDuration(ms: number): string {
   const seconds = Math.trunc(ms / SECOND_MS);
-  // Clocks of two machines may differ by a second.
+  // Two machines' clocks may differ by a second.
   if (!(seconds >= -1)) return "<invalid>";
   if (seconds < 0) return "0s";
   if (seconds < 2 * 60) return `${seconds}s`;
@@ -146,13 +146,13 @@ export function orNone(value: string, word = "<none>"): string {
   return value === "" ? word : value;
 }
 
-/** "a=1,b=2" in the order of keys; "<none>" for none. */
+/** "a=1,b=2", sorted by key; "<none>" if empty. */
 export function labelsText(labels: Fields): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${String(value)}`);
   return orNone(pairs.sort().join(","));
 }
 
-/** A label selector as it is typed; "" for one that selects everything, or nothing. */
+/** A label selector in its text form; "" if it selects everything or nothing. */
 export function selectorText(selector: Fields): string {
   const terms: [key: string, text: string][] = Object.entries(fields(selector, "matchLabels")).map(
     ([key, value]) => [key, `${key}=${String(value)}`],
@@ -175,18 +175,18 @@ export function selectorText(selector: Fields): string {
         break;
     }
   }
-  // By code unit, as upstream sorts keys; a stable sort keeps the rest in order.
+  // By code unit, as upstream sorts keys; the sort is stable.
   terms.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   return terms.map(([, term]) => term).join(",");
 }
 
-/** At most `max` items, and how many more there are. */
+/** At most `max` items, and the number of further ones. */
 export function firstFew(items: readonly string[], max: number, separator = ","): string {
   const shown = items.slice(0, max).join(separator);
   return items.length > max ? `${shown} + ${items.length - max} more...` : shown;
 }
 
-/** Whether a list of conditions has one of the type that is true. */
+/** Whether the condition of this type is true. */
 export function isConditionTrue(conditions: readonly unknown[], type: string): boolean {
   return text(conditionOf(conditions, type), "status") === "True";
 }
@@ -199,7 +199,7 @@ export function isBeingDeleted(object: Fields): boolean {
   return at(object, "metadata", "deletionTimestamp") !== undefined;
 }
 
-/** The wide columns of everything that makes pods: names and images of its containers. */
+/** The wide columns of workloads: names and images of containers. */
 export function containerColumns(...podSpec: readonly string[]): ColumnRule[] {
   const join = (object: Fields, field: string) =>
     list(object, ...podSpec, "containers")
@@ -215,12 +215,12 @@ export function selectorColumn(...path: readonly string[]): ColumnRule {
   return wide(textColumn("Selector", (object) => orNone(selectorText(fields(object, ...path)))));
 }
 
-/** A text of the specification as it is. */
+/** A text field of the specification as is. */
 export function specText(name: string, field: string) {
   return textColumn(name, (object) => text(object, "spec", field));
 }
 
-/** So many items of a list are shown. */
+/** Number of list items shown. */
 export const LIST_MAX = 3;
 
 export function fewOrUnset(items: readonly string[]): string {

@@ -139,7 +139,7 @@ function externalIp(service: Fields): string {
   }
 }
 
-/** Where a load balancer takes traffic in: addresses or names, each once, in order. */
+/** The ingress addresses or names of a load balancer, unique and in order. */
 export function ingressAddresses(object: Fields): string[] {
   const points = list(object, "status", "loadBalancer", "ingress");
   const names = points.map((point) => orNone(text(point, "ip"), text(point, "hostname")));

@@ -1,6 +1,6 @@
 /**
- * Columns of ConfigMaps and Secrets. There are many of them and they are large, so their cells are
- * found in the bytes without parsing these.
+ * Columns of ConfigMaps and Secrets. These are many and large, so their cells are computed from the
+ * bytes without parsing.
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { TablePrinter } from "../../kinds/table-printer.js";
@@ -17,8 +17,8 @@ const DATA_COLUMN = textColumn("Data", () => "").column;
 const TYPE_COLUMN = textColumn("Type", () => "").column;
 
 /**
- * How the maps begin. Quotes in strings are escaped, the maps hold only strings, and no part of the
- * metadata has a member of that name, so the first place where this stands is the map.
+ * The start of the maps. Quotes in strings are escaped, the maps hold only strings, and metadata has no
+ * member of that name, so the first match is the map.
  */
 const DATA = Buffer.from(',"data":{');
 const CLOSE_BRACE = 0x7d;
@@ -28,7 +28,7 @@ export const CONFIG_MAPS_TABLE: TablePrinter = {
   columns: [NAME_COLUMN, DATA_COLUMN, AGE_COLUMN],
   row(object, nowMs) {
     const [text, end] = countOf(object, DATA);
-    // The binary data follows the data, if there is any: most often that is the object's end.
+    // Binary data follows the data; most often there is none and the object ends here.
     const { memory, start } = object.place;
     const isLast = end > 0 && memory[start + end] === CLOSE_BRACE;
     const count = isLast ? text : text + countOf(object, BINARY_DATA)[0];
@@ -45,11 +45,11 @@ export const SECRETS_TABLE: TablePrinter = {
   },
 };
 
-/** The members of a map and the position after it, which is 0 where there is no such map. */
+/** The number of members of a map and the position after it; 0 if there is no such map. */
 function countOf(object: StoredObject, key: Buffer): [count: number, end: number] {
   const { memory, start, end } = object.place;
   const [, metadataEnd] = metadataRange(object);
-  // As we write them, the data follows the metadata.
+  // In text that we wrote, data follows the metadata.
   let at = start + metadataEnd;
   if (!standsAt(memory, at, key)) {
     const from = start + object.bodyOffset;

@@ -1,4 +1,4 @@
-/** The columns of every type that has none of its own (S1-TABLE-02, C-15). */
+/** The columns of types without their own (S1-TABLE-02, C-15). */
 
 import type { Column, TablePrinter } from "../../kinds/table-printer.js";
 import { creationTimestamp } from "../metadata-bytes.js";

@@ -1,4 +1,4 @@
-/** How a pod is doing, in a few words: what kubectl shows of it. */
+/** The status of a pod in a few words, as kubectl shows it. */
 
 import type { Row, RowCondition, TablePrinter } from "../../kinds/table-printer.js";
 import {
@@ -46,7 +46,7 @@ function completed(reason: string, message: string): RowCondition {
   return { type: "Completed", status: "True", reason, message };
 }
 
-/** All cells at once, as several of them are made of one look at the containers. */
+/** Computes all cells at once, because several need the same pass over the containers. */
 export const PODS_TABLE: TablePrinter = {
   columns: PODS.columns,
   row: (object, nowMs) => podRow(JSON.parse(object.bytes.toString("utf8")) as Fields, nowMs),
@@ -86,7 +86,7 @@ function summarize(pod: Fields, nowMs: number): PodSummary {
     restarts = start.sidecars.restarts + running.restarts;
     lastRestart = later(start.sidecars.lastRestart, running.lastRestart);
     status = running.reason ?? status;
-    // One container is done while another still runs.
+    // One container has completed while another still runs.
     if (status === "Completed" && running.hasRunning) {
       status = isConditionTrue(conditions, "Ready") ? "Running" : "NotReady";
     }
@@ -126,7 +126,7 @@ function countRestarts(to: Restarts, container: unknown): void {
   to.lastRestart = later(to.lastRestart, text(container, "lastState", "terminated", "finishedAt"));
 }
 
-/** Time stamps of one form order as texts. */
+/** Timestamps of one format compare as strings. */
 function later(one: string, other: string): string {
   return other > one ? other : one;
 }
@@ -134,9 +134,9 @@ function later(one: string, other: string): string {
 interface Initialization {
   readonly all: Restarts;
   readonly sidecars: Restarts;
-  /** Sidecars that are ready. */
+  /** Number of ready sidecars. */
   readonly ready: number;
-  /** What the pod waits for; undefined = nothing. */
+  /** The reason that the pod waits; undefined = it does not. */
   readonly reason: string | undefined;
 }
 
@@ -187,7 +187,7 @@ function execution(pod: Fields): Execution {
     hasRunning: false,
     reason: undefined,
   };
-  // The first container's reason counts most.
+  // The first container's reason wins.
   for (const container of list(pod, "status", "containerStatuses").toReversed()) {
     countRestarts(result, container);
     const waiting = text(container, "state", "waiting", "reason");

@@ -1,4 +1,4 @@
-/** Rows of objects in all the states that people look for. */
+/** Table rows of objects in common states. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../../../storage/kv/store.js";
@@ -271,7 +271,7 @@ for (const [group, resource, value, cells] of ROWS) {
 
 const CONTAINERS = [{ name: "a" }, { name: "b" }];
 
-/** Status of a pod with two containers, and its cells Ready, Status and Restarts. */
+/** The status of a pod with two containers, and its cells Ready, Status and Restarts. */
 const PODS: readonly [what: string, pod: object, cells: string[]][] = [
   ["waits for a node", { status: { phase: "Pending" } }, ["0/2", "Pending", "0"]],
   [

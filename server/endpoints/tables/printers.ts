@@ -1,4 +1,4 @@
-/** Which columns a resource has: its group's table, the scale table, or the default. */
+/** Chooses the columns of a resource: its group's table, the scale table or the default. */
 import type { Naming } from "../../api/naming.js";
 import { isStored, type ServedResource } from "../../kinds/served-resource.js";
 import type { TablePrinter } from "../../kinds/table-printer.js";

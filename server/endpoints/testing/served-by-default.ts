@@ -1,6 +1,6 @@
 /**
- * The served resources that the tests of discovery and OpenAPI work on: those that are on by default,
- * in the names of a vendor, implemented or not. For tests only.
+ * The served resources for tests of discovery and OpenAPI: those that are on by default, in a vendor's
+ * names, implemented or not. For tests only.
  */
 import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
 import { resourceName } from "../../kinds/catalog.js";
@@ -16,7 +16,7 @@ export function servedByDefault(
   return servedFacts(vendor, (fact) => fact.onByDefault && isServed(fact));
 }
 
-/** Whatever of the facts is wanted, also what is off by default. */
+/** Any selection of the facts, including what is off by default. */
 export function servedFacts(
   vendor: string,
   isServed: (fact: ResourceFact) => boolean,

@@ -1,8 +1,7 @@
 /**
- * How deletes answer: a Status as it is, and the object or the list of what was deleted in the form
- * that was asked for (S1-DEL-12, S1-TABLE). The registry gives JSON of the served version; rows and
- * metadata are made of stored objects, so what is asked for in these forms, which is seldom, is read
- * back from it.
+ * Answers of deletes: a Status as is, and the deleted object or list in the requested form (S1-DEL-12,
+ * S1-TABLE). The registry returns JSON of the served version; rows and metadata need stored objects, so
+ * for these rare requests the JSON is parsed again.
  */
 import { toRevision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
@@ -17,7 +16,7 @@ import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { answerDocument, turnToAnswer } from "./write-services.js";
 
-/** @param result a Status, an object of the resource, or a list of them */
+/** @param result a Status, an object of the resource, or a list of objects */
 export async function answerDeleted(
   ctx: RequestContext,
   resource: StoredResource,

@@ -50,7 +50,7 @@ function apply(url: string, body: unknown, query = "fieldManager=me"): Promise<A
   return send("PATCH", `${url}?${query}`, body, APPLY);
 }
 
-/** "manager operation subresource": fields, of every entry. */
+/** "manager operation subresource" -> fields, for every entry. */
 function ownersOf({ body }: Answer): Record<string, unknown> {
   const entries = (body.metadata.managedFields ?? []) as Record<string, string>[];
   return Object.fromEntries(

@@ -25,7 +25,7 @@ import {
   waitOf,
 } from "./write-services.js";
 
-/** Of a DNS subdomain, the longest of all names. */
+/** The length of a DNS subdomain, the longest kind of name. */
 const NAME_CHARS_MAX = 253;
 
 /** @throws {StatusError} */
@@ -36,7 +36,7 @@ export async function handleCreate(
 ): Promise<void> {
   const { registry, representations } = services;
   const options = parseWriteOptions(ctx, registry.naming, "CreateOptions");
-  // Before anything is stored: a form that cannot be made is refused, not discovered afterwards.
+  // Checked before anything is stored, so that an unavailable form is refused up front.
   const representation = representations.of(ctx, resource, false);
   const kind = bodyKindOf(resource);
   const decoders = decodersOf(services, resource);
@@ -59,19 +59,19 @@ export async function handleCreate(
   }
 }
 
-/** As for an object to be stored, of another form of resource. */
+/** The request for storing an object, with another type of resource. */
 interface Sent<Resource> extends Omit<CreateRequest, "resource"> {
   readonly resource: Resource;
 }
 
-/** "" where there is none, or none that anything could be called. */
+/** "" if there is no name, or one too long to be valid. */
 function nameSent({ value }: ObjectInput): string {
-  // Whatever JSON it is: nobody has looked at it yet.
+  // The value is unchecked JSON at this point.
   const name = (value as { metadata?: { name?: unknown } | null } | null)?.metadata?.name;
   return typeof name === "string" && name.length <= NAME_CHARS_MAX ? name : "";
 }
 
-/** A create that does something to the object that the URL, or the body, names (S1-GEN-08). */
+/** A create that acts on the object that the URL, or the body, names (S1-GEN-08). */
 async function act(
   { state: { info, signal } }: RequestContext,
   { registry, actions }: WriteServices,
@@ -81,13 +81,13 @@ async function act(
   const action = actions[resource.action];
   if (action === undefined) throw internalError(`nobody runs ${resource.action}`);
   const object = decodeSent(request);
-  // On a collection the object names itself.
+  // On a collection the body has the name.
   const name = info.name === "" ? (object.metadata.name ?? "") : info.name;
   const asked = { resource, object, namespace, name, options, subresource: info.subresource };
   return await runAction(registry, action, asked, signal);
 }
 
-/** A create whose answer is computed and stored nowhere: the reviews (S1-CRUD-07). */
+/** A create whose answer is computed and not stored: the reviews (S1-CRUD-07). */
 async function compute(
   { state: { signal, user } }: RequestContext,
   registry: Registry,

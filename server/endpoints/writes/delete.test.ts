@@ -1,4 +1,4 @@
-/** DELETE as requests: options in every form, and deletion of what cannot be read. */
+/** DELETE requests: all forms of options, and deletion of unreadable objects. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { forbidden, StatusError } from "../../api/status.js";
@@ -23,7 +23,7 @@ const services: WriteServices = {
   decoders: { naming, protobuf },
   actions: ACTIONS,
 };
-/** As the gate AllowUnsafeMalformedObjectDeletion makes them; who was asked is noted. */
+/** Services with the gate AllowUnsafeMalformedObjectDeletion; records the names asked for. */
 const asked: string[] = [];
 const unsafeServices: WriteServices = {
   ...services,

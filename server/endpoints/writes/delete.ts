@@ -23,7 +23,7 @@ import { decodeObject, encodingOf, readBytes } from "./request-body.js";
 import { optionalBoolean, parseDryRun, remarksOf } from "./write-options.js";
 import { namespaceOf, type WriteServices, waitOf } from "./write-services.js";
 
-/** What the body is taken for where it does not say. */
+/** The assumed kind of a body that does not state it. */
 const OPTIONS_KIND = { group: "", version: "v1", kind: "DeleteOptions" };
 
 /** @throws {StatusError} */
@@ -35,7 +35,7 @@ export async function handleDelete(
   const { registry, representations } = services;
   const { info, user } = ctx.state;
   const warn = (text: string) => ctx.state.addWarning(text);
-  // Before anything is deleted: a form that cannot be made is refused, not discovered afterwards.
+  // Checked before anything is deleted, so that an unavailable form is refused up front.
   const representation = representations.of(ctx, resource, false);
   const options = await readDeleteOptions(ctx, services);
   const target = { resource, namespace: namespaceOf(ctx, resource), name: info.name, user };
@@ -63,7 +63,7 @@ export async function handleDeleteCollection(
   const { query } = ctx.state.info;
   const representation = representations.of(ctx, resource, true);
   const { wanted, limit, continueToken } = parseListOptions(query, registry.naming);
-  // What is deleted is what there is now; a request for less must never delete more.
+  // The delete covers the current objects; a request for an older state must not delete others.
   if (wanted.kind === "exact" || continueToken !== "") {
     throw badRequest("a collection cannot be deleted as it was at an exact version");
   }
@@ -103,13 +103,13 @@ async function readDeleteOptions(
     const encoding = encodingOf(ctx, decoders);
     const { value } = decodeObject(bytes, encoding, OPTIONS_KIND, "Ignore", decoders);
     options = fromBody(value, errors);
-    // Asked for in either place, nothing may be deleted.
+    // A dry run may be requested in either place.
     options = { ...options, isDryRun: options.isDryRun || isDryRun };
   } else {
     options = { ...fromQuery(query), isDryRun };
   }
   if (errors.length > 0) throw invalidOptions(naming, "DeleteOptions", errors);
-  // While the gate is off there is no such field (S1-UNS-02).
+  // With the gate off the field does not exist (S1-UNS-02).
   if (authorizeUnsafeDelete === undefined) options = { ...options, ignoresReadErrors: false };
   return checkDeleteOptions(naming, options);
 }
@@ -163,7 +163,7 @@ function toPreconditions(value: JsonObject) {
   };
 }
 
-/** null is as good as not there. */
+/** null counts as absent. */
 function present(value: JsonValue | undefined): Exclude<JsonValue, null> | undefined {
   return value === null ? undefined : value;
 }

@@ -1,7 +1,7 @@
 /**
- * Explanations of admission, for `keelson explain-admission`: a rehearsed write that asks for one is
- * answered with what every rule that users bring had to say, and with what would become of the write, in
- * place of the object or the refusal.
+ * Explanations of admission, for `keelson explain-admission`: a dry-run write that asks for one is answered
+ * with the finding of every user-defined rule and with the write's outcome, in place of the object or the
+ * refusal.
  */
 import { badRequest, StatusError } from "../../api/status.js";
 import type { RequestContext } from "../../request/request-state.js";
@@ -9,18 +9,18 @@ import { MASTERS_GROUP } from "../../request/user-info.js";
 import { sendBytes } from "../../response/send-bytes.js";
 import type { VerbHandler } from "../dispatch.js";
 
-/** Asks which rules were considered: by any value as warnings, by this one as the answer. */
+/** Requests the list of evaluated rules: with this value as the answer, with any other as warnings. */
 const HEADER = "explain-admission";
 const AS_ANSWER = "json";
 const HEADERS = ["Content-Type", "application/json"];
 
-/** Whether the asker is to be told. Rules are not for everybody to read; administrators also ask in another's name. */
+/** Whether the user may see explanations. Rules are not public; administrators may also ask while impersonating. */
 export function wantsExplanation({ state, headers }: RequestContext): boolean {
   if (headers[HEADER] === undefined) return false;
   return (state.impersonator ?? state.user).groups.includes(MASTERS_GROUP);
 }
 
-/** The handler of a write, which answers with an explanation where that is asked for. */
+/** Wraps a write handler to answer with an explanation if the request asks for it. */
 export function explained<Resource>(handler: VerbHandler<Resource>): VerbHandler<Resource> {
   return (ctx, resource) =>
     ctx.headers[HEADER] === AS_ANSWER && wantsExplanation(ctx)
@@ -32,7 +32,7 @@ async function explain(ctx: RequestContext, write: () => Promise<void>): Promise
   if (ctx.state.info.query.get("dryRun") !== "All") {
     throw badRequest("the header Explain-Admission: json needs the parameter dryRun=All");
   }
-  // Anew where a changed definition makes the request be handled again.
+  // Reset, because a changed definition makes the request run again.
   ctx.state.findings = [];
   try {
     await write();
@@ -42,7 +42,7 @@ async function explain(ctx: RequestContext, write: () => Promise<void>): Promise
   }
 }
 
-/** @param document what the write would be answered with; JSON text */
+/** @param document the JSON text that the write would be answered with */
 export function answerExplanation(ctx: RequestContext, document: Buffer): void {
   answer(ctx, { object: JSON.parse(document.toString("utf8")) as unknown });
 }

@@ -1,4 +1,4 @@
-/** patch: PATCH of an object or of a subresource; the media type says which kind (S1-PATCH-01). */
+/** patch: PATCH of an object or a subresource; the media type selects the kind of patch (S1-PATCH-01). */
 import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
@@ -22,7 +22,7 @@ interface Patch {
   readonly refuseResult: (result: JsonValue) => RefuseInput;
 }
 
-/** From the request's JSON to a function that runs on each state of the object. */
+/** Turns the request's JSON into a function that runs on each state of the object. */
 type PatchType = (document: JsonValue, strategicMerge: StrategicMerge) => Patch;
 
 const JSON_PATCH_TYPE = "application/json-patch+json";
@@ -86,7 +86,7 @@ function isConfidential({ group, resource }: StoredResource): boolean {
   return group === "" && resource === "secrets";
 }
 
-/** What a strict reader says about a patch, whatever it is applied to. */
+/** The findings of strict validation about the patch itself. */
 function remarksOn(text: string, document: JsonValue, type: string): readonly string[] {
   const duplicates = findDuplicateKeys(text, document);
   if (type !== JSON_PATCH_TYPE || !Array.isArray(document)) return duplicates.map(duplicateField);
@@ -100,7 +100,7 @@ function remarksOn(text: string, document: JsonValue, type: string): readonly st
 
 const JSON_PATCH_MEMBERS = new Set(["op", "path", "from", "value"]);
 
-/** Server-side apply (S1-SSA-04): the body is a configuration, not a patch of what is there. */
+/** Server-side apply (S1-SSA-04): the body is a configuration, not a patch of the current object. */
 async function apply(
   ctx: RequestContext,
   resource: StoredResource,
@@ -165,8 +165,8 @@ function strategicMergeOf({ codec, resource }: StoredResource): StrategicMerge {
 }
 
 /**
- * The type of an object is no part of what a strategic merge changes: a patch that names another one
- * (many clients name the parent's when they patch `scale`) changes the rest.
+ * A strategic merge does not change an object's type: a patch that names another one (many clients name
+ * the parent's when they patch `scale`) changes the other fields.
  */
 function withTypeOf({ apiVersion, kind }: JsonObject, patched: JsonObject): JsonObject {
   const isTyped = isTextOrNone(patched.apiVersion) && isTextOrNone(patched.kind);

@@ -1,4 +1,4 @@
-/** Patches whose result is no object of the resource: codes, causes and words. */
+/** Patches whose result is not an object of the resource: codes, causes and messages. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { JsonValue } from "../../api/meta.js";
@@ -37,7 +37,7 @@ before(async () => {
 });
 after(() => harness[Symbol.asyncDispose]());
 
-/** The refusal of a patch, with the shown object left out of its message. */
+/** The refusal of a patch, without the object in its message. */
 async function refusal(url: string, type: string, patch: JsonValue) {
   const error: unknown = await send("PATCH", url, patch, { "content-type": type }).then(
     () => undefined,
@@ -67,7 +67,7 @@ const container = (fields: Record<string, JsonValue>) => ({
   spec: { containers: [{ name: "c", ...fields }] },
 });
 
-/** What a strategic patch of the pod says after the value: as a conversion of values fails. */
+/** The error after the value, in the existing server's wording of failed conversions. */
 const conversions: readonly (readonly [JsonValue, string])[] = [
   [{ spec: "x" }, "cannot restore struct from: string"],
   [{ spec: { tolerations: "x" } }, "cannot restore slice from string"],

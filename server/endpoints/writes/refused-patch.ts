@@ -1,7 +1,7 @@
 /**
- * Answers to patches whose result is no object of the resource (S1-PATCH-11): 422 about `patch`, with
- * the value that was not to be had and why, in the existing server's words. Clients tell by the reason
- * `Invalid` that the patch does not fit the object, rather than that it cannot be read (400). Pure.
+ * Errors for patches whose result is not an object of the resource (S1-PATCH-11): 422 on `patch`, with the
+ * invalid value and the cause, in the existing server's words. The reason `Invalid` tells clients that the
+ * patch does not fit the object, while 400 means that it cannot be parsed. Pure.
  */
 
 import { invalidValue } from "../../api/field-errors.js";
@@ -12,22 +12,22 @@ import { invalid, type StatusError } from "../../api/status.js";
 import type { RefuseInput } from "../../registry/generic/decode-input.js";
 import { stringifyJson } from "../../schema/json-text.js";
 
-/** What a message shows of an object, which may be as large as a request may be. */
+/** Messages truncate the object, which may be as large as a request. */
 const SHOWN_CHARS_MAX = 16_384;
 
-/** Of JSON and merge patches: the patched object's JSON is what is not understood. */
+/** For JSON and merge patches: shows the patched object, which cannot be decoded. */
 export function refuseResult(result: JsonValue): RefuseInput {
   return (failure) => invalidPatch(stringifyJson(inOrder(result)), failure.describe());
 }
 
-/** Of strategic merge patches, which are shown themselves: values are converted, not a text read. */
+/** For strategic merge patches: shows the patch, because values are converted and no text is parsed. */
 export function refuseConversion(patch: JsonValue): RefuseInput {
   return (failure) => invalidPatch(printValue(patch), failure.describeConversion());
 }
 
 /**
- * Of Secrets: neither object nor patch is shown, as answers go into logs and who may patch a Secret
- * need not be allowed to read it (S1-PATCH-11, a deviation).
+ * For Secrets: shows neither object nor patch, because errors are logged and a user who may patch a
+ * Secret may not be allowed to read it (S1-PATCH-11, a deviation).
  */
 export function refuseHidden(): RefuseInput {
   return (failure) => invalidPatch("(hidden)", failure.describe());

@@ -24,17 +24,17 @@ const CBOR_TYPE = "application/cbor";
 
 export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
 
-/** The encodings of objects in requests, besides JSON. */
+/** The decoders of objects in requests, besides JSON. */
 export interface ObjectDecoders {
   readonly naming: Naming;
   readonly protobuf: Pick<ProtobufCodecs, "decodeObject">;
   /** Whether the kind has a Protobuf form. Default true. */
   readonly hasProtobuf?: boolean;
-  /** Whether CBOR is understood (gate CBORServingAndStorage, S1-NEG-04). */
+  /** Whether CBOR is accepted (gate CBORServingAndStorage, S1-NEG-04). */
   readonly hasCbor?: boolean;
 }
 
-/** "application/json; charset=utf-8" to "application/json"; "" when there is none. */
+/** "application/json; charset=utf-8" to "application/json"; "" if absent. */
 export function mediaTypeOf(ctx: RequestContext): string {
   const header = ctx.get("content-type");
   const end = header.indexOf(";");
@@ -56,7 +56,7 @@ export async function readBytes(ctx: RequestContext): Promise<Buffer> {
   } finally {
     span?.end(failure);
   }
-  // Claimed by a guess where the client did not say.
+  // Without a length from the client, an estimate was reserved.
   if (ctx.req.headers["content-length"] === undefined) {
     state.memory?.resize(bodyMemory(bytes.length));
   }
@@ -66,8 +66,8 @@ export async function readBytes(ctx: RequestContext): Promise<Buffer> {
 }
 
 /**
- * The object in the body, with what a strict reader would say about its text. Nothing said about the
- * media type means JSON (S1-NEG-10).
+ * The object in the body, with the findings of strict parsing. Without a media type the body is JSON
+ * (S1-NEG-10).
  * @throws {StatusError} 415, 413, 400
  */
 export async function readObject(
@@ -80,7 +80,7 @@ export async function readObject(
   const bytes = await readBytes(ctx);
   const input = decodeObject(bytes, encoding, expected, fieldValidation, decoders);
   if (encoding !== "json") {
-    // Strategies may change the object that they are given.
+    // The audit log takes its own copy, because strategies may change the object.
     ctx.state.audit?.takeRequest(() =>
       stringifyJson(decodeObject(bytes, encoding, expected, "Ignore", decoders).value),
     );
@@ -88,13 +88,13 @@ export async function readObject(
   return input;
 }
 
-/** For the audit log: JSON as it is, YAML as JSON, anything else as nothing. */
+/** For the audit log: JSON as is, YAML as JSON, other types empty. */
 function toJsonText(bytes: Buffer, mediaType: string): Buffer | string {
   if (/[/+]yaml$/.test(mediaType)) return stringifyJson(parseYaml(bytes.toString("utf8")).value);
   return mediaType === "" || /[/+]json$/.test(mediaType) ? bytes : "";
 }
 
-/** How the body is written, by its media type. @throws {StatusError} 415 */
+/** The encoding of the body by its media type. @throws {StatusError} 415 */
 export function encodingOf(
   ctx: RequestContext,
   { naming, hasCbor = false, hasProtobuf = true }: ObjectDecoders,
@@ -135,7 +135,7 @@ export function decodeObject(
   return { value, duplicateFields, isText: true };
 }
 
-/** As `parseText`, for YAML or JSON. @throws {StatusError} 400 in the words of `describe` */
+/** Like `parseText`, for YAML or JSON. @throws {StatusError} 400 with the message of `describe` */
 function parseYamlText(text: string, describe: (why: string) => string): ObjectInput {
   try {
     return parseYaml(text);
@@ -145,7 +145,7 @@ function parseYamlText(text: string, describe: (why: string) => string): ObjectI
   }
 }
 
-/** @throws {StatusError} 400 in the words of `describe` */
+/** @throws {StatusError} 400 with the message of `describe` */
 export function parseCborBody(bytes: Buffer, describe: (why: string) => string): JsonValue {
   try {
     return parseCbor(bytes);
@@ -155,7 +155,7 @@ export function parseCborBody(bytes: Buffer, describe: (why: string) => string):
   }
 }
 
-/** @throws {StatusError} 400 in the words of `describe` */
+/** @throws {StatusError} 400 with the message of `describe` */
 export function parseText(text: string | Buffer, describe: (why: string) => string): JsonValue {
   try {
     return parseJson(text);

@@ -1,4 +1,4 @@
-/** update: PUT of an object or of a subresource of it. */
+/** update: PUT of an object or a subresource. */
 
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { updateObject } from "../../registry/write/update.js";

@@ -1,6 +1,6 @@
 /**
- * The query parameters of writes (S1-QP-10..13, S1-DRY, S1-FV): what they may be, and what each one
- * that is not answers.
+ * The query parameters of writes (S1-QP-10..13, S1-DRY, S1-FV): parsing, and the errors for invalid
+ * values.
  */
 import {
   forbiddenField,
@@ -26,7 +26,7 @@ const CONTROL_CHARACTER = /\p{C}/u;
 
 export type OptionsKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
 
-/** @throws {StatusError} 422 naming every parameter that is wrong */
+/** @throws {StatusError} 422 naming every invalid parameter */
 export function parseWriteOptions(
   ctx: RequestContext,
   naming: Naming,
@@ -35,7 +35,7 @@ export function parseWriteOptions(
   return parseOptions(ctx, naming, kind, false);
 }
 
-/** Options of a server-side apply. @throws {StatusError} 422 naming every parameter that is wrong */
+/** Options of a server-side apply. @throws {StatusError} 422 naming every invalid parameter */
 export function parseApplyOptions(
   ctx: RequestContext,
   naming: Naming,
@@ -91,7 +91,7 @@ function parseOptions(
   };
 }
 
-/** Notes for the audit record, and where somebody asks, what each rule had to say. */
+/** Receivers of audit annotations and, if requested, of each rule's finding. */
 export function remarksOf(ctx: RequestContext): AdmissionRemarks {
   const { state } = ctx;
   const annotate = (key: string, value: string) => {
@@ -110,7 +110,7 @@ export function remarksOf(ctx: RequestContext): AdmissionRemarks {
   };
 }
 
-/** "All", or nothing at all after the name (C-03): nothing is stored. */
+/** "All" or an empty value (C-03) means dry run. */
 export function parseDryRun(values: readonly string[], errors: FieldError[]): boolean {
   for (const value of values) {
     if (value !== "" && value !== "All") {
@@ -129,12 +129,12 @@ function checkManager(manager: string, errors: FieldError[]): void {
   }
 }
 
-/** What stands before the slash of "kubectl/v1.36.0 (linux/amd64)" (S1-SSA-17). */
+/** The part before the slash of "kubectl/v1.36.0 (linux/amd64)" (S1-SSA-17). */
 function managerOfUserAgent(ctx: RequestContext): string {
   return managerNameOf("", ctx.get("user-agent"));
 }
 
-/** Whether a parameter that was given is true; undefined when it was not. */
+/** The boolean value of a parameter; undefined if absent. */
 export function optionalBoolean(query: Query, name: string): boolean | undefined {
   const value = query.get(name);
   if (value === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** What the write verbs share: the pieces that wiring hands them, and how they answer. */
+/** Shared by the write verbs: the services from the wiring, and their answers. */
 
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
@@ -28,10 +28,10 @@ export interface WriteServices {
   readonly actions: Actions;
   readonly decoders: ObjectDecoders;
   readonly representations: RepresentationSource;
-  /** Whether the asker may create what a PUT does not find (S1-GEN-18). @throws {StatusError} 403 */
+  /** Checks that the user may create the object that a PUT does not find (S1-GEN-18). @throws {StatusError} 403 */
   readonly authorizeCreate?: (ctx: RequestContext, resource: StoredResource) => Promise<void>;
   /**
-   * Whether the asker may delete what cannot be read, besides the permission to delete (S1-UNS-03);
+   * Checks that the user may delete unreadable objects, besides the delete permission (S1-UNS-03);
    * absent = the gate is off. @throws {StatusError} 403
    */
   readonly authorizeUnsafeDelete?: (ctx: RequestContext, resource: StoredResource) => Promise<void>;
@@ -39,14 +39,14 @@ export interface WriteServices {
 
 const JSON_TYPE = "application/json";
 
-/** The namespace that an object of the resource has; "" for cluster scope, also of Namespaces. */
+/** The namespace of an object of the resource; "" for cluster scope, including Namespaces. */
 export function namespaceOf(ctx: RequestContext, resource: ServedResource): string {
   return resource.isNamespaced ? ctx.state.info.namespace : "";
 }
 
 /**
- * How long a write waits. Requests with little time have their own deadline wherever they wait; for all
- * others a signal is made where something takes long.
+ * The time limit of a write. A request with a short deadline passes its signal everywhere; for all others a
+ * signal is created only where a wait takes long.
  */
 export function waitOf({ state }: RequestContext): SignalSource {
   return state.deadlineMs - state.receivedAtMs < HURRY_MS ? state.signal : state;
@@ -60,28 +60,28 @@ export function bodyKindOf(resource: ServedResource): GroupVersionKind {
   return { ...kindVersionOf(resource), kind: resource.kind };
 }
 
-/** How the body may be written: custom kinds have no Protobuf form (C-20). */
+/** The decoders of a body: custom kinds have no Protobuf form (C-20). */
 export function decodersOf({ decoders }: WriteServices, resource: ServedResource): ObjectDecoders {
   const hasForm = !isCustom(resource) || (isStored(resource) && isOwnShape(resource));
   return hasForm ? decoders : { ...decoders, hasProtobuf: false };
 }
 
 /**
- * The store answers many writes at once, and what comes behind it is work again: whose turn it is goes first.
- * Undefined where nobody has to be waited for.
+ * The store answers many writes at once, and answering them is work: the fair queue decides the order. undefined
+ * if there is nothing to wait for.
  */
 export function turnToAnswer({ state }: RequestContext): Promise<void> | undefined {
   return state.turns?.toAnswer(state);
 }
 
-/** Answers with a body that is ready. */
+/** Sends a complete body. */
 function answerBytes(ctx: RequestContext, status: number, bytes: Buffer): void {
   sendBytes(ctx, status, JSON_HEADERS, bytes);
 }
 
 const JSON_HEADERS = ["Content-Type", JSON_TYPE];
 
-/** Answers with the compact JSON of any object, such as a Status, in the encoding asked for. */
+/** Sends the compact JSON of any object, for example a Status, in the requested encoding. */
 export function answerDocument(
   ctx: RequestContext,
   representation: Representation,
@@ -96,7 +96,7 @@ export function answerDocument(
   sendBytes(ctx, status, headers, representation.encodeDocument(bytes));
 }
 
-/** Answers with an object in the form that the client asked for, when it is its turn. */
+/** Sends an object in the requested form, when it is the request's turn. */
 export async function answerObject(
   ctx: RequestContext,
   resource: StoredResource,
@@ -120,7 +120,7 @@ export async function answerObject(
   const { selectableFields } = resource.strategy;
   const object = decodeStoredObject(key, value, result.revision as Revision, selectableFields);
   const out = new ChunkWriter();
-  // A create that was rehearsed has no version.
+  // A dry-run create has no version.
   representation.putObject(out, result.revision === 0 ? withoutRevision(object) : object);
   sendBytes(ctx, result.status, ["Content-Type", representation.contentType], out.take());
 }

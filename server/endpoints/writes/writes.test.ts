@@ -1,4 +1,4 @@
-/** The write verbs as requests: media types, bodies, parameters, and what they answer. */
+/** The write verbs as requests: media types, bodies, parameters and answers. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { forbidden, StatusError } from "../../api/status.js";

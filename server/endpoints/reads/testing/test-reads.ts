@@ -1,6 +1,6 @@
 /**
- * The read verbs behind a plain HTTP server, over a real registry on the embedded store: for tests of
- * this folder. Objects are put into the store as they are, so that a test decides every byte.
+ * The read verbs behind a plain HTTP server, over a real registry on the embedded store, for tests of
+ * this folder. Objects are stored as given, so a test controls every byte.
  */
 import { type Clock, systemClock } from "../../../../storage/base/clock.js";
 import { type Logger, silentLogger } from "../../../../storage/base/logger.js";
@@ -39,12 +39,12 @@ export interface TestReads extends AsyncDisposable {
 export async function openTestReads(
   options: Pick<ListServices, "usesSnapshots" | "largeLists"> & {
     readonly watchClock?: Clock;
-    /** For clients that take gzip; absent = nothing is compressed. */
+    /** For clients that accept gzip; absent = no compression. */
     readonly compression?: ListCompression;
-    /** Wall clock of the representations, by which they show ages. */
+    /** The representations' wall clock, which determines ages. */
     readonly now?: () => number;
     readonly printer?: TablePrinter;
-    /** Takes what is logged as an error. */
+    /** Receives messages that are logged as errors. */
     readonly onError?: (message: string) => void;
   } = {},
 ): Promise<TestReads> {

@@ -1,4 +1,4 @@
-/** Requests to the write verbs for tests: from method, URL and body to what is answered. */
+/** Sends requests to the write verbs for tests: from method, URL and body to the answer. */
 import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
