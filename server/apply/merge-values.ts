@@ -35,7 +35,10 @@ function mergeValues(type: MergeType, live: JsonValue | undefined, applied: Json
     case "unowned":
       return applied;
     case "dynamic":
-      return isJsonObject(applied) ? mergeMaps(DYNAMIC_MAP, live, applied) : applied;
+      // Null is a value of any type: of that which is there.
+      return isJsonObject(applied) || (applied === null && isJsonObject(live))
+        ? mergeMaps(DYNAMIC_MAP, live, applied)
+        : applied;
     case "map":
       return mergeMaps(type, live, applied);
     case "list":

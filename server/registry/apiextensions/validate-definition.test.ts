@@ -67,6 +67,10 @@ test("definitions of types are accepted or refused by their rules, field by fiel
     ],
     [definition({}, { kind: "" }), "spec.names.kind: Required value"],
     [
+      definition({ conversion: { strategy: "" } }),
+      "spec.conversion.strategy: Required value",
+    ],
+    [
       definition({ conversion: { strategy: "Magic" } }),
       'spec.conversion.strategy: Unsupported value: "Magic": supported values: "None", "Webhook"',
     ],

@@ -240,8 +240,12 @@ function checkConversion(
   errors: FieldError[],
 ): void {
   const field = "spec.conversion";
-  const strategy = conversion?.strategy ?? "";
-  if (strategy === "") return;
+  if (!conversion) return;
+  const { strategy = "" } = conversion;
+  if (strategy === "") {
+    errors.push(requiredValue(`${field}.strategy`, ""));
+    return;
+  }
   if (!CONVERSIONS.includes(strategy)) {
     errors.push(unsupportedValue(`${field}.strategy`, strategy, CONVERSIONS));
     return;

@@ -10,7 +10,16 @@ import { patternProblem } from "../pattern.js";
 
 type Level = "root" | "item" | "field";
 
-const INT_OR_STRING = [{ type: "integer" }, { type: "string" }];
+const INT_OR_STRING = ["integer", "string"];
+
+/** Whether it spells an int-or-string out; `additionalProperties: false` counts as not said. */
+function isIntOrString(anyOf: readonly JsonSchema[] | undefined): boolean {
+  const types = anyOf?.map(({ type, additionalProperties, ...more }) => {
+    const isMore = Object.keys(more).length > 0 || (additionalProperties ?? false) !== false;
+    return isMore ? undefined : type;
+  });
+  return deepEqual(types, INT_OR_STRING);
+}
 
 /** What is wrong, sorted, as the order of members means nothing. */
 export function checkStructural(schema: JsonSchema, path: string): FieldError[] {
@@ -146,8 +155,8 @@ const STRUCTURE = [
 
 /** The junctors of a schema; those that spell an int-or-string out may name types. */
 function checkJunctors(schema: JsonSchema, level: Level, path: string, errors: FieldError[]): void {
-  const isAnyOfTypes = deepEqual(schema.anyOf, INT_OR_STRING);
-  const isAllOfTypes = deepEqual(schema.allOf?.[0]?.anyOf, INT_OR_STRING);
+  const isAnyOfTypes = isIntOrString(schema.anyOf);
+  const isAllOfTypes = isIntOrString(schema.allOf?.[0]?.anyOf);
   checkValueJunctors(
     schema,
     { skipAnyOf: isAnyOfTypes, skipFirst: isAllOfTypes, level, path },

@@ -71,6 +71,12 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [
       of({
         "x-kubernetes-int-or-string": true,
+        anyOf: [{ type: "integer", additionalProperties: false }, { type: "string" }],
+      }),
+    ],
+    [
+      of({
+        "x-kubernetes-int-or-string": true,
         allOf: [{ anyOf: [{ type: "integer" }, { type: "string" }] }, { pattern: "^a" }],
       }),
     ],
