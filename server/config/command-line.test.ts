@@ -241,6 +241,7 @@ test("S1-FEAT-01..09, S2-DEP-09: gates have their defaults, can be set, and lock
     AllowUnsafeMalformedObjectDeletion: false,
     AuthorizePodWebsocketUpgradeCreatePermission: true,
     CBORServingAndStorage: false,
+    CRDObservedGenerationTracking: true,
     ConsistentListFromCache: true,
     ConstrainedImpersonation: true,
     DeclarativeValidation: true,

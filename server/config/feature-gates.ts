@@ -59,6 +59,15 @@ export const FEATURE_GATES = {
     default: false,
     help: "CBOR as a form of requests and answers.",
   },
+  CRDObservedGenerationTracking: {
+    stage: "BETA",
+    default: true,
+    help: "Status and conditions of definitions may say which generation they are of.",
+    earlier: [
+      { before: "1.35", default: false },
+      { before: "1.36", stage: "BETA", default: false },
+    ],
+  },
   ConsistentListFromCache: {
     stage: "GA",
     default: true,

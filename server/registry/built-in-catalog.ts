@@ -37,6 +37,8 @@ export interface BuiltInOptions {
   readonly virtual?: Readonly<Record<string, VirtualOperation>>;
   /** The custom resources that there are, whose names a new one has to stay clear of. */
   readonly definitions?: DefinitionSource;
+  /** Whether the status of a definition may say which generation it is of. Default true. */
+  readonly tracksGenerations?: boolean;
   /** Names of the actions that can be run; those not named are not served. Default: ACTIONS. */
   readonly actions?: Iterable<string>;
   /** Names of the computed resources that there is a source for. Default: none. */
@@ -75,7 +77,11 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
   const definitions = options.definitions ?? { holders: () => [] };
   const strategies: StrategyTable = {
     ...STRATEGIES,
-    "apiextensions/customresourcedefinitions": definitionStrategy(definitions, naming),
+    "apiextensions/customresourcedefinitions": definitionStrategy(
+      definitions,
+      naming,
+      options.tracksGenerations,
+    ),
   };
   const subresources = new Map<string, ResourceFact[]>();
   for (const fact of enabled) {

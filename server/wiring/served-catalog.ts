@@ -66,6 +66,7 @@ export function createServedCatalog({
     facts,
     codecs,
     definitions,
+    tracksGenerations: config.features.CRDObservedGenerationTracking,
     isEnabled: enabledResources(config.runtimeConfig, facts),
     release: config.releases.emulated,
     virtual: {

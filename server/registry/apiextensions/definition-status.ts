@@ -218,10 +218,11 @@ export class Conditions {
       this.#all.push({ ...next, lastTransitionTime: this.#now });
       return;
     }
-    const { lastTransitionTime, ...rest } = before;
+    const { lastTransitionTime, observedGeneration, ...rest } = before;
     if (deepEqual(rest, next)) return;
     const time = before.status === next.status ? (lastTransitionTime ?? this.#now) : this.#now;
-    this.#all[index] = { ...next, lastTransitionTime: time };
+    const observed = observedGeneration === undefined ? {} : { observedGeneration };
+    this.#all[index] = { ...next, lastTransitionTime: time, ...observed };
   }
 
   /** Undefined takes the condition away. */

@@ -14,6 +14,7 @@ import { statusOnly } from "../generic/status-parts.js";
 import { type Definition, isConditionTrue } from "./definition.js";
 import { Conditions, condition, type NameHolder, statusOf } from "./definition-status.js";
 import { formatWarnings } from "./format-warnings.js";
+import { dropObservedGenerations } from "./observed-generation.js";
 import { validatesDefinition } from "./validate-definition.js";
 
 /** The definitions that there are, as the view has them. */
@@ -43,9 +44,11 @@ function servedOf(definition: Definition): readonly unknown[] {
 const OWN_FIELDS =
   /^spec\.(?:conversion\.|versions\[\d+\]\.(?:name|schema|additionalPrinterColumns|selectableFields|subresources))/;
 
+/** @param tracksGenerations whether a status may say which generation it is of */
 export function definitionStrategy(
   definitions: DefinitionSource,
   naming: Naming,
+  tracksGenerations = true,
 ): ResourceStrategy {
   const finalizer = cleanupFinalizer(naming);
   const setStatus = (
@@ -68,8 +71,9 @@ export function definitionStrategy(
     judgesAlike: (next, current) => deepEqual(servedOf(next), servedOf(current)),
     prepareForCreate: (next: ApiObject, context) => setStatus(next, undefined, context),
     prepareForUpdate(next: ApiObject, current: ApiObject, context) {
-      if (context.subresource === "status") statusOnly.prepareForUpdate?.(next, current, context);
-      else setStatus(next, current, context);
+      if (context.subresource !== "status") return setStatus(next, current, context);
+      statusOnly.prepareForUpdate?.(next, current, context);
+      if (!tracksGenerations) dropObservedGenerations(next, current);
     },
     // Objects may be there as long as nobody has begun to look for them.
     isRemovable: ({ metadata }) => metadata.deletionTimestamp !== undefined,

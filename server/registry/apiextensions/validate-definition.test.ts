@@ -66,10 +66,7 @@ test("definitions of types are accepted or refused by their rules, field by fiel
       "spec.names.categories[0]: Invalid value: \"a b\": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
     ],
     [definition({}, { kind: "" }), "spec.names.kind: Required value"],
-    [
-      definition({ conversion: { strategy: "" } }),
-      "spec.conversion.strategy: Required value",
-    ],
+    [definition({ conversion: { strategy: "" } }), "spec.conversion.strategy: Required value"],
     [
       definition({ conversion: { strategy: "Magic" } }),
       'spec.conversion.strategy: Unsupported value: "Magic": supported values: "None", "Webhook"',
