@@ -1,8 +1,8 @@
 /**
- * AnonymousAuthenticator: accepts whoever is asked about, as `system:anonymous`. It is the union's
- * last resort: a request with a credential that was refused never gets here (S2-REQ-02). It may be
- * limited to some paths, such as those of health, or closed; where it is, nobody vouches for the
- * sender: 401. Paths are compared as a whole, so "/livez" opens neither "/livez/ping" nor "/livez/".
+ * AnonymousAuthenticator: accepts requests as `system:anonymous`. It is the union's last resort: a
+ * request with a refused credential never gets here (S2-REQ-02). It may be limited to some paths, for
+ * example the health checks, or disabled; other requests then get a 401. Paths are compared as a whole,
+ * so "/livez" opens neither "/livez/ping" nor "/livez/".
  */
 import {
   ANONYMOUS_USER,
@@ -27,7 +27,7 @@ export class AnonymousAuthenticator implements Authenticator {
     this.replace(configuration);
   }
 
-  /** From the next request on, as flag or file want it (S2-AUTHC-20). */
+  /** Takes effect with the next request; called for flags and file (S2-AUTHC-20). */
   replace({ enabled, conditions }: AnonymousConfiguration): void {
     this.#isEnabled = enabled;
     this.#paths = new Set(conditions.map(({ path }) => path));

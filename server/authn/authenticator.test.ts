@@ -68,7 +68,7 @@ test("S2-REQ-04: every user gets system:authenticated once, anonymous gets syste
   assert.deepEqual(await groupsOf(jane), ["dev", "system:authenticated"]);
   const already = createUser({ name: "a", groups: ["system:authenticated"] });
   assert.deepEqual(await groupsOf(already), ["system:authenticated"]);
-  // Whom a front proxy does not know either is not authenticated by the proxy's certificate.
+  // A user unknown to the front proxy is not authenticated by the proxy's certificate.
   const unknown = createUser({ name: "a", groups: ["system:unauthenticated"] });
   assert.deepEqual(await groupsOf(unknown), ["system:unauthenticated"]);
   assert.deepEqual(await groupsOf(createUser({ name: "system:anonymous" })), []);
@@ -92,7 +92,7 @@ test("a bearer token that nobody knew is refused, other authorization headers ar
   assert.equal(bearer.authenticate(FACTS), undefined);
 });
 
-/** What the authenticator uses of a connection. Real ones are in server/http/front.test.ts. */
+/** The part of a connection that the authenticator uses. server/http/front.test.ts has real ones. */
 function socketOf(subject: object, validTo = "Jan  1 00:00:00 2100 GMT"): TLSSocket {
   return {
     authorized: true,

@@ -1,12 +1,12 @@
 /**
- * Authentication: who makes this request? An authenticator knows one kind of credential. It answers
- * with a user, with undefined ("not my kind of credential, ask the next"), or refuses with a 401
- * StatusError ("my kind, and it is wrong").
+ * Authentication: who makes this request? An authenticator handles one kind of credential. It returns a
+ * user, returns undefined ("not my kind of credential, ask the next"), or refuses with a 401 StatusError
+ * ("my kind, but invalid").
  *
- * The union asks its members in order and the first success decides (S2-REQ-06). A refusal does not
- * end the search, as another credential of the same request may be good; nor does a failure, as a lost
- * backend of one authenticator must not break another. The first of them is what the client gets when
- * nobody accepts. Anonymous is the last resort of requests without any credential.
+ * The union asks its members in order, and the first success decides (S2-REQ-06). A refusal does not end
+ * the search, because another credential of the request may be valid; nor does a failure, because a lost
+ * backend must not break the other authenticators. If nobody accepts, the client gets the first refusal or
+ * failure. Anonymous is the last resort of requests without any credential.
  *
  *   client-certificate.ts  the TLS client certificate        anonymous.ts  nobody in particular
  *   unknown-bearer.ts      a bearer token that no member knew is refused
@@ -23,27 +23,27 @@ import {
   type UserInfo,
 } from "../request/user-info.js";
 
-/** What a request shows of its sender. */
+/** The facts about a request that authenticators use. */
 export interface RequestFacts {
   readonly headers: IncomingHttpHeaders;
-  /** As they were sent, for headers whose repetition means something; absent = as in `headers`. */
+  /** The headers as sent, for those whose repetition matters; absent = as in `headers`. */
   readonly rawHeaders?: HeaderList;
-  /** The connection; undefined in tests and for anything that came without TLS. */
+  /** The connection; undefined in tests and without TLS. */
   readonly socket: TLSSocket | undefined;
-  /** The decoded path: anonymous access may be limited to some. */
+  /** The decoded path; anonymous access may be limited to some. */
   readonly path: string;
   /**
-   * Audiences of which a token must be for at least one: those that a TokenReview names. Absent = this
-   * server's own. Authenticators whose credentials have no audience ignore it; the others say in the
-   * user's `audiences` which of them the token is for.
+   * The token must be for at least one of these audiences, which a TokenReview names. Absent = this
+   * server's own. Authenticators without audiences ignore it; the others set the user's `audiences` to the
+   * matching ones.
    */
   readonly audiences?: readonly string[];
 }
 
 export interface Authenticator {
-  /** For logs and metrics, such as "client-certificate". */
+  /** For logs and metrics, for example "client-certificate". */
   readonly name: string;
-  /** @throws {StatusError} 401 when the credential is of this kind and not good */
+  /** @throws {StatusError} 401 when the credential is of this kind but invalid */
   authenticate(
     facts: RequestFacts,
     signal: LazySignal,
@@ -60,13 +60,13 @@ export class UnionAuthenticator implements Authenticator {
   readonly #members: readonly Authenticator[];
   readonly #lastResort: Authenticator | undefined;
 
-  /** @param lastResort asked when no member knew or refused a credential: anonymous access */
+  /** @param lastResort called if no member recognised a credential: anonymous access */
   constructor(members: readonly Authenticator[], lastResort?: Authenticator) {
     this.#members = members;
     this.#lastResort = lastResort;
   }
 
-  /** Answers at once as long as the members do: most requests are known by their connection. */
+  /** Synchronous if the members are; most requests are authenticated by their connection. */
   authenticate(
     facts: RequestFacts,
     signal: LazySignal,
@@ -116,8 +116,8 @@ export class UnionAuthenticator implements Authenticator {
 }
 
 /**
- * The user with the group that every authenticated user is in (S2-REQ-04). A proxy that speaks for
- * somebody whom it does not know either says so, and is believed.
+ * Adds the group of all authenticated users (S2-REQ-04). A proxy may declare its user unauthenticated
+ * instead.
  */
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {
   const { name, groups } = user;

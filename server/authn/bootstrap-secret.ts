@@ -1,7 +1,7 @@
 /**
- * Bootstrap tokens: short-lived credentials with which machines join. A token is `<id>.<secret>`; it
- * is kept in a Secret of the system namespace that is named after its id, of a type of its own, and
- * with these keys (all text):
+ * Bootstrap tokens: short-lived credentials for joining machines. A token is `<id>.<secret>`. It is
+ * stored in a Secret of the system namespace that is named after its id and has its own type and these
+ * keys (all text):
  *
  *   token-id, token-secret             the two halves
  *   expiration                         RFC 3339; absent = never
@@ -26,24 +26,24 @@ export interface BootstrapToken {
   readonly secret: string;
 }
 
-/** A Secret as far as tokens are concerned. */
+/** The fields of a Secret that tokens use. */
 export interface SecretLike {
   readonly metadata: { readonly name?: string; readonly deletionTimestamp?: string | null };
   readonly type?: unknown;
   readonly data?: unknown;
 }
 
-/** What a Secret of the type says. */
+/** The parsed Secret. */
 export interface BootstrapSecret extends BootstrapToken {
-  /** Milliseconds since 1970; Infinity = never, NaN = nobody can read it, so it is over. */
+  /** Milliseconds since 1970; Infinity = never, NaN = unreadable and therefore expired. */
   readonly expiresAtMs: number;
   readonly allowsAuthentication: boolean;
   readonly allowsSigning: boolean;
-  /** Of a bearer, sorted; undefined when a group is named that tokens must not give. */
+  /** The bearer's groups, sorted; undefined if it names a group that tokens must not grant. */
   readonly groups: readonly string[] | undefined;
 }
 
-/** A token's halves; undefined for anything that is not of that form (S2-BOOT-10). */
+/** The halves of a token; undefined if malformed (S2-BOOT-10). */
 export function parseBootstrapToken(text: string): BootstrapToken | undefined {
   const [, id, secret] = TOKEN.exec(text) ?? [];
   return id === undefined || secret === undefined ? undefined : { id, secret };
@@ -54,8 +54,8 @@ export function bootstrapSecretType({ labelDomain }: Naming): string {
 }
 
 /**
- * Reads a Secret; undefined unless type, name and id agree and it stays (S2-BOOT-01). Whether it has
- * expired is the caller's to say.
+ * Reads a Secret; undefined unless type, name and id agree and it is not being deleted (S2-BOOT-01). The
+ * caller checks its expiration.
  */
 export function readBootstrapSecret(
   { metadata, type, data }: SecretLike,
@@ -79,7 +79,7 @@ export function readBootstrapSecret(
   };
 }
 
-/** When a Secret is over, whatever else it says; Infinity = never or no token (S2-BOOT-12). */
+/** The time when a Secret expires; Infinity = never or not a token (S2-BOOT-12). */
 export function expirationOf({ type, data }: SecretLike, naming: Naming): number {
   if (type !== bootstrapSecretType(naming)) return Number.POSITIVE_INFINITY;
   const { expiration } = (data ?? {}) as Readonly<Record<string, unknown>>;
@@ -88,7 +88,7 @@ export function expirationOf({ type, data }: SecretLike, naming: Naming): number
   );
 }
 
-/** A time that cannot be read is over: NaN is neither before nor after anything. */
+/** An unreadable time counts as expired: every comparison with NaN is false. */
 export function hasExpired(expiresAtMs: number, nowMs: number): boolean {
   return !(expiresAtMs > nowMs);
 }

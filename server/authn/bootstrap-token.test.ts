@@ -1,4 +1,4 @@
-/** Bearers of bootstrap tokens: which Secrets count, until when, and who one becomes. */
+/** Authentication by bootstrap token: valid Secrets, expiration, and the resulting user. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -38,7 +38,7 @@ function storedSecret(given: Given): StoredObject {
   return { bytes: Buffer.from(JSON.stringify(object)) } as unknown as StoredObject;
 }
 
-/** Who the bearer of a token is, with one Secret in the store. */
+/** Authenticates a token with one Secret in the store. */
 function open(given: Given = {}, clock = new ManualClock(Date.parse(NOW))) {
   const path = objectPath(given.namespace ?? naming.systemNamespace, given.name ?? NAME);
   const objects = new Map([[path, storedSecret(given)]]);

@@ -1,7 +1,7 @@
 /**
- * BootstrapTokenAuthenticator: bearers of bootstrap tokens (S2-BOOT-05). The Secret is read from the
- * view for each request, which is as fresh as the request asks for: a token that is deleted or whose
- * Secret is changed ends on every replica at once.
+ * BootstrapTokenAuthenticator: bearers of bootstrap tokens (S2-BOOT-05). Each request reads the Secret
+ * from the view, which is as fresh as the request demands, so deleting or changing a Secret takes effect
+ * on every replica at once.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import { objectPath } from "../../storage/objects/keys.js";
@@ -32,7 +32,7 @@ export class BootstrapTokenAuthenticator implements Authenticator {
   readonly #secrets: BootstrapTokenOptions["secrets"];
   readonly #naming: Naming;
   readonly #clock: Clock;
-  /** What was read of a Secret, as long as the view holds that version of it. */
+  /** The parsed Secret, cached as long as the view holds that version of it. */
   readonly #known = new WeakMap<StoredObject, BootstrapSecret | "none">();
 
   constructor({ secrets, naming, clock }: BootstrapTokenOptions) {
@@ -41,7 +41,7 @@ export class BootstrapTokenAuthenticator implements Authenticator {
     this.#clock = clock;
   }
 
-  /** A token that is no good is left to others: the last of them refuses what nobody knows. */
+  /** An invalid token is left to the other authenticators; the last one refuses unknown tokens. */
   authenticate({ headers }: RequestFacts): UserInfo | undefined {
     const bearer = bearerTokenOf(headers);
     const token = bearer === undefined ? undefined : parseBootstrapToken(bearer);

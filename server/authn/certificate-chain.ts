@@ -1,9 +1,9 @@
 /**
- * Whether a client certificate leads to an authority. The listener's handshake accepts every
- * certificate, as several sets of authorities (clients', front proxies') have a say, each in its
- * authenticator, and as sets change while connections are open.
+ * Verifies a client certificate against an authority. The TLS handshake accepts every certificate,
+ * because several authenticators have their own authorities (clients', front proxies'), which may
+ * also change while connections are open.
  */
-// The X.509 library resolves its parts by decorators and wants this first.
+// The X.509 library resolves its parts by decorators and needs this import first.
 import "reflect-metadata";
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
@@ -11,13 +11,13 @@ import { X509Certificate as ParsedCertificate } from "@peculiar/x509";
 import { LRUCache } from "lru-cache";
 import { hasSigned, isRootAuthority, isUsableFor, isValidAt } from "../client/authorities.js";
 
-/** Longer chains are refused, as every link costs a signature check. */
+/** Longer chains are refused, because every link costs a signature check. */
 const CHAIN_LINKS_MAX = 8;
 
-/** Few authorities issue by way of others; about 4 KiB each. */
+/** Intermediate certificates are rare; about 4 KiB each. */
 const INTERMEDIATES_MAX = 256;
 
-/** Extensions (RFC 5280 section 4.2.1) that somebody looks at, here or in the handshake. */
+/** Extensions (RFC 5280 section 4.2.1) that are checked here or in the handshake. */
 const KNOWN_EXTENSIONS: ReadonlySet<string> = new Set([
   "2.5.29.14", // subject key identifier
   "2.5.29.15", // key usage
@@ -31,23 +31,23 @@ const KNOWN_EXTENSIONS: ReadonlySet<string> = new Set([
   "2.5.29.37", // extended key usage
 ]);
 
-/** What a subject says. */
+/** The fields of a certificate's subject. */
 export interface CertificateSubject {
   /** The last common name; "" when there is none. */
   readonly commonName: string;
   readonly organizations: readonly string[];
 }
 
-/** The attribute 1.3.6.1.4.1.57683.2, in which users' certificates may say a uid, and its DER. */
+/** The attribute 1.3.6.1.4.1.57683.2 for the uid in users' certificates, and its DER. */
 const UID_ATTRIBUTE = "1.3.6.1.4.1.57683.2";
 const UID_ATTRIBUTE_DER = Buffer.from("06092b0601040183c25302", "hex");
 
-/** What connections have shown; goes with the connection. */
+/** The certificate that each connection presented; dropped with the connection. */
 const shown = new WeakMap<TLSSocket, X509Certificate | undefined>();
 
 /**
- * The certificate that a client showed, with those that it sent along. Node takes the latter off the
- * connection when they are first asked for, so all who want them have to share one answer.
+ * The certificate that a client presented, linked to those that it sent along. Node returns the latter
+ * only once per connection, so all callers share this result.
  */
 export function shownCertificate(socket: TLSSocket): X509Certificate | undefined {
   if (shown.has(socket)) return shown.get(socket);
@@ -57,17 +57,17 @@ export function shownCertificate(socket: TLSSocket): X509Certificate | undefined
 }
 
 /**
- * Follows clients' certificates to authorities. A resumed TLS session brings the client's certificate
- * back but not the ones above it, so those that led somewhere are remembered; they are public, and each
- * signature is checked anew.
+ * Follows clients' certificates to authorities. A resumed TLS session restores the client's certificate but
+ * not its issuers, so issuers that led to an authority are cached; they are public, and each signature is
+ * verified again.
  */
 export class ClientChains {
   /** By digest. */
   readonly #seen = new LRUCache<string, X509Certificate>({ max: INTERMEDIATES_MAX });
 
   /**
-   * Whether signatures, dates and usages lead from the certificate that a connection shows to one of
-   * the authorities, by way of what the client sent along.
+   * Whether signatures, dates and usages form a chain from the presented certificate to one of the
+   * authorities, through the certificates that the client sent.
    */
   leadTo(
     authorities: readonly X509Certificate[],
@@ -82,13 +82,13 @@ export class ClientChains {
     for (let link = 0; link < CHAIN_LINKS_MAX && current !== undefined; link++) {
       const subject: X509Certificate = current;
       if (!isValidAt(subject, nowMs)) return false;
-      // The handshake has seen to it where it trusted the certificate itself.
+      // The handshake has checked this if it trusted the certificate itself.
       if (!socket.authorized && !isUnderstood(subject)) return false;
       if (authorities.some((one) => isTrustedIssuer(one, subject, nowMs))) {
         for (const certificate of path) this.#seen.set(certificate.fingerprint256, certificate);
         return true;
       }
-      // Node links each certificate to the one above it.
+      // Node links each certificate to its issuer.
       const above = isResumed ? this.#recall(subject) : subject.issuerCertificate;
       const isNext = above !== undefined && above !== subject && hasIssued(above, subject);
       current = isNext && isUsableFor("clients", above) ? above : undefined;
@@ -105,7 +105,7 @@ export class ClientChains {
   }
 }
 
-/** The subject of the certificate that the client showed. */
+/** The subject of the client's certificate. */
 export function subjectOf(socket: TLSSocket): CertificateSubject {
   const { subject } = socket.getPeerCertificate();
   return {
@@ -115,22 +115,22 @@ export function subjectOf(socket: TLSSocket): CertificateSubject {
 }
 
 /**
- * The uid that a user's certificate says; "" when it says none, undefined when it is not one text that
- * is not empty, with which nobody may be let in, as with the existing API.
+ * The uid in a user's certificate; "" if absent, undefined if it is not a single non-empty text; such a
+ * certificate is refused, as in the existing API.
  */
 export function uidOf({ raw }: X509Certificate): string | undefined {
-  // Hardly any certificate has one, and looking costs nothing beside parsing.
+  // Certificates rarely have one, and this search is cheap compared to parsing.
   if (!raw.includes(UID_ATTRIBUTE_DER)) return "";
   const { subjectName } = new ParsedCertificate(new Uint8Array(raw));
   const values = subjectName.toJSON().flatMap((part) => part[UID_ATTRIBUTE] ?? []);
   const [uid = "", ...others] = values;
   if (values.length === 0) return "";
-  // The library writes what is no text as "#" and its DER in one form, without "#" in the other.
+  // The library writes a non-text value as "#" and its DER in one form, and without "#" in the other.
   const [text] = subjectName.getField(UID_ATTRIBUTE);
   return others.length > 0 || uid === "" || uid !== text ? undefined : uid;
 }
 
-/** A critical extension that nobody here knows makes a certificate no good. */
+/** An unknown critical extension makes a certificate invalid. */
 function isUnderstood({ raw }: X509Certificate): boolean {
   try {
     const { extensions } = new ParsedCertificate(new Uint8Array(raw));
@@ -150,7 +150,7 @@ function isTrustedIssuer(
   );
 }
 
-/** What a client sends along has to say itself that it is an authority. */
+/** A certificate sent by the client must itself claim to be an authority. */
 function hasIssued(authority: X509Certificate, certificate: X509Certificate): boolean {
   return authority.ca && hasSigned(authority, certificate);
 }

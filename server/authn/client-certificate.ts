@@ -1,12 +1,11 @@
 /**
- * ClientCertificateAuthenticator: the identity in a TLS client certificate. The user is the
- * subject's common name, every organisation is a group (S2-X509-02), and an attribute may say a uid.
+ * ClientCertificateAuthenticator: authenticates by TLS client certificate. The user is the subject's
+ * common name, every organisation is a group (S2-X509-02), and an attribute may contain a uid.
  *
- * The listener asks for certificates without insisting, so the handshake succeeds with a bad one
- * and the request gets its 401 here. What a connection's certificate says can not change, so it is
- * read once per connection; only its expiry is looked at for each request. When the trusted
- * authorities change, what is known is forgotten and certificates of open connections are checked
- * against the new ones (S2-X509-04).
+ * The listener requests certificates but does not require them, so a bad one passes the handshake and
+ * the request gets its 401 here. A connection's certificate cannot change, so it is parsed once per
+ * connection; each request checks only its expiry. New trusted authorities drop these results, and the
+ * certificates of open connections are checked again (S2-X509-04).
  */
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
@@ -17,7 +16,7 @@ import { type Authenticator, type RequestFacts, withAuthenticatedGroup } from ".
 import { ClientChains, shownCertificate, subjectOf, uidOf } from "./certificate-chain.js";
 
 interface Identity {
-  /** undefined: a certificate without a common name identifies nobody. */
+  /** undefined = a certificate without a common name, which identifies nobody. */
   readonly user: UserInfo | undefined;
   readonly validToMs: number;
 }
@@ -31,13 +30,13 @@ export class ClientCertificateAuthenticator implements Authenticator {
   #known = new WeakMap<TLSSocket, Verdict>();
   #authorities: readonly X509Certificate[] | undefined;
 
-  /** @param credentialIdKey the key in `extra` under which the certificate's digest goes */
+  /** @param credentialIdKey the key in `extra` for the certificate's digest */
   constructor({ credentialIdKey }: { credentialIdKey: string }) {
     this.#credentialIdKey = credentialIdKey;
   }
 
   /**
-   * From now on only these authorities count, also for connections that are open already.
+   * Replaces the authorities, for open connections as well.
    * @throws {Error} when one of the PEM blocks can not be read; the old ones stay in force
    */
   replaceAuthorities(bundle: string): void {

@@ -1,6 +1,6 @@
 /**
  * Comma-separated values as the static token file has them: RFC 4180, rows of any length, empty lines
- * skipped, spaces kept. A quote is an error unless it opens a field, as for the existing API.
+ * skipped, spaces kept. A quote inside an unquoted field is an error, as in the existing API.
  */
 
 export class CsvError extends Error {
@@ -11,7 +11,7 @@ export class CsvError extends Error {
   }
 }
 
-/** The rows of a text. @throws {CsvError} a quote where none may be, or one that never closes */
+/** The rows of a text. @throws {CsvError} a misplaced or unclosed quote */
 export function parseCsv(text: string): string[][] {
   const rows: string[][] = [];
   let at = 0;
@@ -41,7 +41,7 @@ export function parseCsv(text: string): string[][] {
 
 interface Field {
   readonly value: string;
-  /** Where the comma or the line's end behind it is. */
+  /** Position of the comma or line end after it. */
   readonly end: number;
   /** Line breaks within. */
   readonly lines: number;

@@ -1,4 +1,4 @@
-/** Any headers whatever against a naive reading of the rules: nothing but they names a user. */
+/** Random headers against a naive model of the rules: only the right ones name a user. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { identityHeaders, STANDARD_HEADERS } from "./identity-headers.js";
 const authority = await TestAuthority.create("proxies");
 const { cert } = await authority.issue({ commonName: "front-proxy" });
 
-/** What the authenticator uses of a connection. Real ones are in server/http/front-proxy.test.ts. */
+/** The part of a connection that the authenticator uses. server/http/front-proxy.test.ts has real ones. */
 function socketOf(pem: string | undefined): TLSSocket {
   const certificate = pem === undefined ? undefined : new X509Certificate(pem);
   return {

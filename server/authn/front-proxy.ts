@@ -1,12 +1,10 @@
 /**
- * FrontProxyAuthenticator: a proxy in front of us has authenticated the user and says so in headers.
- * They count only on a connection whose client certificate leads to the proxies' own authority
- * (S2-PROXY-04) and whose common name is one of those allowed (S2-PROXY-05); on any other connection
- * they are words of whoever sends them, and are not looked at.
+ * FrontProxyAuthenticator: a proxy has authenticated the user and names it in headers. These count only on
+ * a connection whose client certificate leads to the proxies' own authority (S2-PROXY-04) and has an
+ * allowed common name (S2-PROXY-05); on other connections they are ignored.
  *
- * A name that is sent twice with different values is a client's header that a careless proxy added its
- * own to, so it is refused rather than guessed at. Names are compared as HTTP does, without case; a
- * name with underscores is another name.
+ * A header with several different values may come from a client behind a careless proxy, so the request is
+ * refused. Names are case-insensitive; a name with underscores is another name.
  */
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
@@ -29,12 +27,12 @@ export interface FrontProxyOptions {
   readonly headers: FrontProxyHeaders;
   /** Common names of proxies; empty = every certificate of the authority. */
   readonly allowedNames: readonly string[];
-  /** PEM: who vouches for proxies. Nobody else's authority counts. */
+  /** PEM: the authorities of proxies; no others count. */
   readonly authorities: string;
 }
 
 interface Proxy {
-  /** Until when the connection may speak for others; 0 = never. */
+  /** The time until which the connection may speak for others; 0 = never. */
   readonly trustedUntilMs: number;
 }
 
@@ -46,7 +44,7 @@ export class FrontProxyAuthenticator implements Authenticator {
   readonly #allowedNames: ReadonlySet<string>;
   readonly #chains = new ClientChains();
   #authorities: readonly X509Certificate[];
-  /** A connection's certificate cannot change, so it is looked at once. */
+  /** A connection's certificate cannot change, so it is checked once. */
   #known = new WeakMap<TLSSocket, Proxy>();
 
   /** @throws {Error} when one of the PEM blocks can not be read */
@@ -55,7 +53,7 @@ export class FrontProxyAuthenticator implements Authenticator {
       username: headers.username.map(lowerCase),
       uid: headers.uid.map(lowerCase),
       group: headers.group.map(lowerCase),
-      // An empty prefix would make every header a fact about the user.
+      // An empty prefix would turn every header into an `extra` field.
       extraPrefix: headers.extraPrefix.map(lowerCase).filter((prefix) => prefix !== ""),
     };
     this.#allowedNames = new Set(allowedNames);
@@ -63,7 +61,7 @@ export class FrontProxyAuthenticator implements Authenticator {
   }
 
   /**
-   * From now on only these authorities count, also for connections that are open already.
+   * Replaces the authorities, for open connections as well.
    * @throws {Error} when one of the PEM blocks can not be read; the old ones stay in force
    */
   replaceAuthorities(bundle: string): void {
@@ -118,8 +116,8 @@ export class FrontProxyAuthenticator implements Authenticator {
 }
 
 /**
- * The value of the first of some headers that has one; "" when none has.
- * @throws {StatusError} 401 when it has several
+ * The value of the first header that has one; "" if none has.
+ * @throws {StatusError} 401 if it has several values
  */
 function onlyValue(sent: HeaderList, names: readonly string[]): string {
   for (const name of names) {

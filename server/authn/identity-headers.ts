@@ -1,20 +1,19 @@
 /**
- * The headers that say who somebody is. They are for authenticators only: what comes after
- * authentication, an aggregated API above all, must not see them, or a client could speak to it in
- * a proxy's name (S2-PROXY-06).
+ * The headers that identify a user. Only authenticators may see them: forwarded, above all to an
+ * aggregated API, they would let a client speak in a proxy's name (S2-PROXY-06).
  */
 
-/** What a front proxy sends, by header name in lower case. */
+/** The headers of a front proxy, in lower case. */
 export interface FrontProxyHeaders {
-  /** The first of them that has a value names the user (S2-PROXY-01). */
+  /** The first one with a value names the user (S2-PROXY-01). */
   readonly username: readonly string[];
   readonly uid: readonly string[];
   readonly group: readonly string[];
-  /** What follows such a prefix is a key of `extra`. */
+  /** The rest of a header name after the prefix is a key of `extra`. */
   readonly extraPrefix: readonly string[];
 }
 
-/** As every client of the existing API knows them. */
+/** The defaults that clients of the existing API know. */
 export const STANDARD_HEADERS: FrontProxyHeaders = Object.freeze({
   username: ["x-remote-user"],
   uid: ["x-remote-uid"],

@@ -1,14 +1,14 @@
 /**
- * Comparing secrets without telling by the time it takes how much of a guess was right.
+ * Constant-time comparison of secrets.
  *
- * A table of tokens is looked up by a keyed digest: what a lookup's duration says about the digest
- * says nothing about the token, as the key is random for each process.
+ * Token tables are keyed by a keyed digest: the timing of a lookup reveals only the digest, and so
+ * nothing about the token, because the key is random per process.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
 const KEY_BYTES = 32;
 
-/** Values by token; tokens themselves are not kept. */
+/** Values by token; the tokens themselves are not stored. */
 export class TokenDigests<T> {
   readonly #key = randomBytes(KEY_BYTES);
   readonly #values = new Map<string, T>();
@@ -34,9 +34,9 @@ export class TokenDigests<T> {
   }
 }
 
-/** Whether two secrets are the same; takes as long for a near miss as for a far one. */
+/** Whether two secrets are equal, in constant time. */
 export function isSameSecret(a: string, b: string): boolean {
-  // Digests have one length, which timingSafeEqual insists on; lengths would show otherwise.
+  // Digests have equal length, as timingSafeEqual requires, and hide the secrets' lengths.
   const key = randomBytes(KEY_BYTES);
   const digest = (text: string) => createHmac("sha256", key).update(text).digest();
   return timingSafeEqual(digest(a), digest(b));

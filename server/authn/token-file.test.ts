@@ -1,4 +1,4 @@
-/** The static token file: its format, its errors, and who gets in with it. */
+/** The static token file: format, errors and authentication. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -41,7 +41,7 @@ test("S2-TOK-01, S2-TOK-04: a line is token, user, uid and optional groups in qu
   assert.deepEqual(userOf("t2"), ["joe", "1002", ["dev", "ops"]]);
   assert.deepEqual(userOf("t3"), ["jim", "1003", ["dev"]]);
   assert.deepEqual(userOf("t4"), ['ji"ll, the second', "", ["a"]]);
-  // The bytes of the header count: node shows them as Latin-1.
+  // Header bytes are compared; Node exposes them as Latin-1.
   assert.deepEqual(userOf(Buffer.from("t\u00e9").toString("latin1")), ["max", "5", []]);
   assert.deepEqual(userOf("t6"), ["eve", "6", ["dev"]]);
   for (const unknown of ["t", "t11", "T1", "jane", "toString", "__proto__"]) {
@@ -66,7 +66,7 @@ test("S2-TOK-04: the scheme is Bearer in any case, and only that", () => {
     assert.equal(ask(other), undefined, other);
     assert.equal(last.authenticate(facts(other)), undefined, other);
   }
-  // Two tokens are none, and no reason to be anonymous either.
+  // Two tokens are invalid, but do not make the request anonymous.
   for (const bad of ["Bearer t1 more", "Bearer t1 t1", "bearer  t1\tx"]) {
     assert.equal(ask(bad), undefined, bad);
     assert.throws(() => last.authenticate(facts(bad)), StatusError, bad);

@@ -1,7 +1,7 @@
 /**
- * TokenFileAuthenticator: bearer tokens from a list that is read when the process starts, and not
- * again (S2-TOK-02). One token a line: token, user name, user id, and optionally the groups, in quotes
- * when there are several (S2-TOK-01):
+ * TokenFileAuthenticator: bearer tokens from a list that is read once, at process start (S2-TOK-02). One
+ * token per line: token, user name, user id, and optionally the groups, quoted if there are several
+ * (S2-TOK-01):
  *
  *   31ada4fd-adec-460c-809a-9e56ceb75269,jane,1001,"dev,ops"
  */
@@ -23,7 +23,7 @@ export class TokenFileAuthenticator implements Authenticator {
     this.#users = users;
   }
 
-  /** Not this list's token is no refusal: other authenticators know others. */
+  /** An unknown token is not refused, because other authenticators may know it. */
   authenticate({ headers }: RequestFacts): UserInfo | undefined {
     const token = bearerTokenOf(headers);
     return token === undefined ? undefined : this.#users.get(token);
@@ -48,7 +48,7 @@ export function parseTokenFile(path: string, text: string, logger: Logger): Toke
       logger.warn(at, "empty token in the token file; the record is skipped");
       continue;
     }
-    // The last one counts, as for the existing API.
+    // The last duplicate wins, as in the existing API.
     if (users.has(headerForm(token))) logger.warn(at, "duplicate token in the token file");
     const members = groups?.split(",").filter((group) => group !== "") ?? [];
     users.set(headerForm(token), createUser({ name, uid, groups: members }));
@@ -56,7 +56,7 @@ export function parseTokenFile(path: string, text: string, logger: Logger): Toke
   return users;
 }
 
-/** Node shows each byte of a header as one character. */
+/** Node exposes each byte of a header as one character. */
 function headerForm(token: string): string {
   return Buffer.from(token, "utf8").toString("latin1");
 }

@@ -1,6 +1,6 @@
 /**
- * UnknownBearerAuthenticator: the last member of the union. A request that carries a bearer token
- * which no authenticator before it recognised is refused, never treated as anonymous.
+ * UnknownBearerAuthenticator: the last member of the union. Refuses a request with a bearer token
+ * that no other authenticator recognised, so that it is never treated as anonymous.
  */
 import { unauthorized } from "../api/status.js";
 import type { Authenticator, RequestFacts } from "./authenticator.js";

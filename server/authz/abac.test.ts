@@ -50,7 +50,7 @@ test("S2-AZ-05: a policy allows what all its parts match, and nothing else", () 
   const expectations: [user: ReturnType<typeof person>, request: string, isAllowed: boolean][] = [
     [person("alice"), `DELETE ${PODS}/a`, true],
     [person("alice"), "GET /apis/apps/v1/deployments", true],
-    // A policy for resources says nothing about paths.
+    // A policy for resources does not cover paths.
     [person("alice"), "GET /metrics", false],
     [person("bob"), `GET ${PODS}`, true],
     [person("bob"), `GET ${PODS}/a`, true],

@@ -1,6 +1,6 @@
 /**
- * AbacAuthorizer: a list of policies from a file, one JSON object a line (S2-AZ-05). A request that
- * matches one of them is allowed. The file is read once, when the server starts, by the wiring.
+ * AbacAuthorizer: a list of policies from a file, one JSON object per line (S2-AZ-05). A request that
+ * matches one of them is allowed. The wiring reads the file once, at the start.
  *
  *   {"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy",
  *    "spec": {"user": "bob", "namespace": "projects", "resource": "pods", "readonly": true}}
@@ -20,7 +20,7 @@ import type {
 } from "./authorizer.js";
 import type { PathRules, ResourceRules, RulesSource, SubjectRules } from "./subject-rules.js";
 
-/** "" matches nothing, or whatever is not asked about; "*" matches everything. */
+/** "" matches nothing, or anything if the request has no such part; "*" matches everything. */
 interface AbacPolicy {
   readonly user: string;
   readonly group: string;
@@ -31,7 +31,7 @@ interface AbacPolicy {
   readonly nonResourcePath: string;
 }
 
-/** One clear line that says where the file is wrong. */
+/** One line that tells where the file is wrong. */
 export class AbacPolicyError extends Error {
   override readonly name = "AbacPolicyError";
 
@@ -49,7 +49,7 @@ export class AbacAuthorizer implements Authorizer, RulesSource {
   readonly #policies: readonly AbacPolicy[];
 
   /**
-   * @param path only named in errors
+   * @param path used in errors only
    * @throws {AbacPolicyError}
    */
   constructor(naming: Naming, path: string, text: string) {
@@ -89,7 +89,7 @@ function matches(pattern: string, value: string): boolean {
   return pattern === "*" || pattern === value;
 }
 
-/** Both where both are named; a policy for nobody matches nobody. */
+/** Must match both where both are set; a policy without a subject matches nobody. */
 function matchesSubject({ user, group }: AbacPolicy, { name, groups }: UserInfo): boolean {
   if (user === "" && group === "") return false;
   if (user !== "" && !matches(user, name)) return false;
@@ -146,7 +146,7 @@ function parsePolicy(naming: Naming, text: string, refuse: Refuse): AbacPolicy {
   const group = read("group");
   return {
     user,
-    // Nobody is everybody: whom no authenticator knows needs a policy of their own group.
+    // "*" means all authenticated users; unauthenticated ones need a policy for their group.
     group: user === "*" || group === "*" ? AUTHENTICATED_GROUP : group,
     isReadOnly: flagOf(spec, "readonly", refuse),
     apiGroup: read("apiGroup"),
@@ -156,7 +156,7 @@ function parsePolicy(naming: Naming, text: string, refuse: Refuse): AbacPolicy {
   };
 }
 
-/** What is left out in the oldest form of policies means everything. */
+/** In the oldest form of policies a missing field means everything. */
 function parseUnversioned(policy: JsonObject, refuse: Refuse): AbacPolicy {
   const user = textOf(policy, "user", refuse);
   const group = textOf(policy, "group", refuse);

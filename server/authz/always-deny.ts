@@ -1,7 +1,6 @@
 /**
- * AlwaysDeny: nobody is let through by it (S2-AZ-04). Like upstream's it has no opinion rather than
- * denying, so members of privileged groups still get in (S2-AZ-17), and so does whom a later
- * authorizer allows.
+ * AlwaysDeny: allows nobody (S2-AZ-04). Like upstream's it has no opinion instead of denying, so
+ * members of privileged groups still get in (S2-AZ-17), and so do users whom a later authorizer allows.
  */
 import type { Authorizer, Verdict } from "./authorizer.js";
 import { NO_RULES, type RulesSource } from "./subject-rules.js";

@@ -1,4 +1,4 @@
-/** The union of authorizers, its members, and the words of a denial. */
+/** The union of authorizers, its members, and the message of a denial. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseRequestInfo } from "../request/request-info.js";

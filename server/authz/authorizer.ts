@@ -11,14 +11,14 @@ import type { LazySignal } from "../request/lazy-signal.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { UserInfo } from "../request/user-info.js";
 
-/** What is asked: the user and the facts of the request (S2-AZ-09). */
+/** The question: the user and the attributes of the request (S2-AZ-09). */
 export interface AuthorizationAttributes {
   readonly user: UserInfo;
-  /** A request's own info, or one made up for an access review. */
+  /** A request's own info, or that of an access review. */
   readonly info: AuthorizedRequest;
 }
 
-/** The part of RequestInfo that decides; what an access review can state. */
+/** The part of RequestInfo that authorization uses and an access review can state. */
 export type AuthorizedRequest = Pick<
   RequestInfo,
   | "isResourceRequest"
@@ -34,21 +34,21 @@ export type AuthorizedRequest = Pick<
 
 export interface Verdict {
   readonly decision: "allow" | "deny" | "no-opinion";
-  /** Why, for people: the audit record and the end of the 403 message. May be "". */
+  /** A reason for people: in the audit record and at the end of the 403 message. May be "". */
   readonly reason: string;
-  /** Something went wrong on the way; the decision stands all the same. */
+  /** An error on the way; the decision is valid all the same. */
   readonly error?: unknown;
 }
 
 export interface Authorizer {
   readonly name: string;
-  /** Answers at once when it can: most rules are in memory. */
+  /** Synchronous where possible; most rules are in memory. */
   authorize(attributes: AuthorizationAttributes, signal: LazySignal): Verdict | Promise<Verdict>;
 }
 
 export const NO_OPINION: Verdict = Object.freeze({ decision: "no-opinion", reason: "" });
 
-/** Members in order; collects the reasons and errors of those without opinion. */
+/** Asks the members in order; collects reasons and errors of those without an opinion. */
 export class UnionAuthorizer implements Authorizer {
   readonly name = "union";
   readonly #members: readonly Authorizer[];

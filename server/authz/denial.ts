@@ -1,5 +1,5 @@
 /**
- * The 403 of an overall denial, in the words that clients know (S2-AZ-18):
+ * The 403 of a denial, in the wording that clients know (S2-AZ-18):
  *
  *   pods "web" is forbidden: User "jane" cannot get resource "pods" in API group "" in the namespace
  *   "default": no RBAC policy matched
@@ -23,7 +23,7 @@ export function denial({ user, info }: AuthorizationAttributes, reason: string):
   return forbidden({ group, resource }, name, `${escaped(what)}${why}`);
 }
 
-/** Some clients show the message as HTML: what comes from the URL is no markup. */
+/** Some clients render the message as HTML, so text from the URL is escaped. */
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

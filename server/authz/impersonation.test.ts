@@ -1,4 +1,4 @@
-/** Who may act as whom: what is asked of the authorizer, and who they become. */
+/** Impersonation: the questions to the authorizer, and the resulting user. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createNaming } from "../api/naming.js";
@@ -31,7 +31,7 @@ function describeQuestion({ info }: AuthorizationAttributes): string {
   return `${info.verb} ${resource}${group} ${place}${info.name}`;
 }
 
-/** Allows exactly these questions; "*" allows all. Keeps what it was asked. */
+/** Allows exactly these questions; "*" allows all. Records the questions. */
 class Rules implements Authorizer {
   readonly name = "rules";
   readonly asked: string[] = [];
@@ -172,7 +172,7 @@ describe("S2-IMP-12: constrained", () => {
       (await become([what], { name: "jane" }, { isConstrained })).message,
       `users${AUTHN} "jane" is forbidden: User "bob" cannot impersonate:user-info resource "users" in API group "authentication.k8s.io" at the cluster scope: no rule`,
     );
-    // S2-IMP-09: who has neither half hears what it always said.
+    // S2-IMP-09: a user with neither half gets the message of unconstrained impersonation.
     assert.match(
       (await become([], { name: "jane" }, { isConstrained })).message,
       /^users "jane" is forbidden: User "bob" cannot impersonate resource "users" in API group ""/,

@@ -1,22 +1,22 @@
 /**
- * Impersonation: may this user act as another one, and who is that exactly? Two ways lead there.
+ * Impersonation: may this user act as another one, and as which user exactly? There are two ways.
  *
- * *Unconstrained* (the verb `impersonate`): whoever may impersonate a user may do all that the user
- * may. Each thing that is claimed is asked for by itself:
+ * *Unconstrained* (the verb `impersonate`): a user who may impersonate another may do everything that the
+ * other may. Each claimed attribute is authorized separately:
  *
  *   users NAME, groups NAME                     no group (core)
  *   serviceaccounts NAME, in its namespace      no group (core)
  *   uids UID, userextras/KEY VALUE              group authentication
  *
- * *Constrained* (behind its gate; enhancement 5284): two permissions, both needed. One says who may be
- * impersonated, `impersonate:<mode>` on the same resources, all of the group authentication; one says
- * what for, `impersonate-on:<mode>:<verb>` on the request's own resource. The modes:
+ * *Constrained* (behind its gate; enhancement 5284): two permissions, both required. `impersonate:<mode>`
+ * on the same resources, all in the group authentication, names the users that may be impersonated;
+ * `impersonate-on:<mode>:<verb>` on the request's own resource names the actions. The modes:
  *
  *   associated-node   a service account as the node that its token is bound to
  *   arbitrary-node    any node        serviceaccount   a service account
  *   user-info         everybody else, with groups, uid and extra
  *
- * Constrained modes are tried first, as they give away less; the unconstrained one stays as it was.
+ * Constrained modes are tried first, because they grant less; the unconstrained one is unchanged.
  */
 import type { Naming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
@@ -36,9 +36,9 @@ import { denial } from "./denial.js";
 
 const NODE_PREFIX = "system:node:";
 const NODES_GROUP = "system:nodes";
-/** From so many groups or extra values on, one question for all of them comes first. */
+/** From this number of groups or extra values on, one question for all of them comes first. */
 const MANY = 4;
-/** The path of a key such as "acme.com/project": what RFC 3986 allows there, without a query. */
+/** The path of a key such as "acme.com/project": the characters of RFC 3986, without a query. */
 const KEY_PATH = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
 
 export interface ImpersonationOptions {
@@ -50,7 +50,7 @@ export interface ImpersonationOptions {
 
 export interface Impersonated {
   readonly user: UserInfo;
-  /** The verb by which it was allowed when that was constrained: for audit. */
+  /** The verb that a constrained impersonation was allowed by, for audit. */
   readonly constraint: string;
 }
 
@@ -60,9 +60,9 @@ interface Mode {
   readonly verb: string;
   /** Of "impersonate-on:<mode>:<verb>"; undefined = unconstrained. */
   readonly name: string | undefined;
-  /** What is asked about: the requestor, or what matters of them. */
+  /** The user in questions: the requestor, or the relevant part of it. */
   readonly asker: UserInfo;
-  /** Instead of the user's name, where the mode asks for all of them at once. */
+  /** Replaces the user's name if the mode asks for all users at once. */
   readonly anyName?: string;
 }
 
@@ -82,9 +82,9 @@ export class Impersonation {
   }
 
   /**
-   * Whom the requestor becomes for this request.
-   * @param wanted as the client asked for it: only the groups that it named
-   * @throws {StatusError} 403 when they may not
+   * Returns the user that the requestor acts as.
+   * @param wanted as the client requested: only its explicit groups
+   * @throws {StatusError} 403 if it is not allowed
    */
   async check(
     { user: requestor, info }: AuthorizationAttributes,
@@ -102,7 +102,7 @@ export class Impersonation {
     try {
       return { user: await this.#become(unconstrained, wanted, signal), constraint: "" };
     } catch (error) {
-      // Who has half of what a constrained mode needs is told of the other half.
+      // A user with one half of a constrained mode's permissions is told the other half.
       throw partly ?? error;
     }
   }
@@ -126,8 +126,7 @@ export class Impersonation {
         others.length === 0 &&
         parseServiceAccountUser(requestor.name) !== undefined;
       if (!isAssociated) return [arbitrary];
-      // The permission is for the account on whatever node: which one it is, and that the token is
-      // bound to it, has been seen to here.
+      // The permission covers the account on every node: the node and the token's binding to it were checked here.
       const keys = Object.keys(requestor.extra).sort();
       const asker = createUser({ ...requestor, extra: { [this.#associatedKeysKey]: keys } });
       return [{ ...mode("associated-node", asker), anyName: "*" }, arbitrary];
@@ -138,7 +137,7 @@ export class Impersonation {
     return [mode("user-info")];
   }
 
-  /** @returns whom they become, or the refusal of the half that is missing */
+  /** @returns the resulting user, or the refusal of the missing half */
   async #tryConstrained(
     mode: Mode,
     info: AuthorizedRequest,
@@ -158,7 +157,7 @@ export class Impersonation {
     }
   }
 
-  /** Asks for each part of the wanted identity, and completes it. @throws {StatusError} 403 */
+  /** Authorizes each part of the wanted identity and completes it. @throws {StatusError} 403 */
   async #become(mode: Mode, wanted: UserInfo, signal: LazySignal): Promise<UserInfo> {
     const groups = await this.#checkName(mode, wanted, signal);
     if (wanted.uid !== "") {
@@ -169,7 +168,7 @@ export class Impersonation {
     return createUser({ ...wanted, groups: completeGroups(wanted.name, groups) });
   }
 
-  /** @returns the groups that come with the user's kind, or those asked for */
+  /** @returns the groups implied by the kind of user, or the requested ones */
   async #checkName(mode: Mode, wanted: UserInfo, signal: LazySignal): Promise<readonly string[]> {
     let what = this.#attributes(mode, "users", wanted.name);
     let { groups } = wanted;
@@ -253,7 +252,7 @@ export class Impersonation {
   }
 }
 
-/** The refusal with which something ends; undefined when it does not. */
+/** The refusal that `run` throws; undefined if it succeeds. */
 async function refusalOf(run: () => Promise<void>): Promise<StatusError | undefined> {
   try {
     await run();
@@ -268,7 +267,7 @@ function isRefusal(error: unknown): error is StatusError {
   return error instanceof StatusError && error.code === 403;
 }
 
-/** Every user is authenticated, except the anonymous one and who asks not to be (S2-IMP-10). */
+/** Every user is authenticated, except the anonymous user and on request (S2-IMP-10). */
 function completeGroups(name: string, groups: readonly string[]): readonly string[] {
   const isUnauthenticated = name === ANONYMOUS_USER || groups.includes(UNAUTHENTICATED_GROUP);
   const group = isUnauthenticated ? UNAUTHENTICATED_GROUP : AUTHENTICATED_GROUP;
@@ -281,7 +280,7 @@ function nodeNameOf(user: string): string | undefined {
   return checkDnsSubdomain(name).length === 0 ? name : undefined;
 }
 
-/** What is wrong with a fact about the user; unconstrained impersonation never cared. */
+/** Why an extra entry is invalid; unconstrained impersonation does not check this. */
 function problemOfExtra(key: string, value: string): string | undefined {
   if (key === "") return "impersonating the empty string key in extra is not allowed";
   const slash = key.indexOf("/");

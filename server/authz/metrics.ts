@@ -1,6 +1,6 @@
 /**
- * What authorization counts: upstream's metrics under upstream's names, and ours of the decision
- * cache. Members of the chain take the parts that they use; wiring makes the families.
+ * Metrics of authorization: upstream's under upstream's names, and ours of the decision cache. Each
+ * authorizer takes the parts that it uses; the wiring creates the families.
  */
 
 import type { ReviewResult } from "../client/review-client.js";
@@ -9,11 +9,11 @@ import type { Verdict } from "./authorizer.js";
 
 export type Decision = Verdict["decision"];
 
-/** What a webhook authorizer counts; `name` is the authorizer's, from its configuration. */
+/** Metrics of a webhook authorizer; `name` is its name in the configuration. */
 export interface WebhookMetrics {
   /** A round trip to the webhook. */
   called(name: string, result: ReviewResult, durationMs: number): void;
-  /** A failure that became "no opinion", so that other authorizers decide. */
+  /** A failure became "no opinion", so other authorizers decide. */
   failedOpen(name: string, result: ReviewResult): void;
   conditionsEvaluated(
     name: string,
@@ -22,26 +22,26 @@ export interface WebhookMetrics {
   ): void;
 }
 
-/** What the layers of the decision cache count. */
+/** Metrics of the decision cache's layers. */
 export interface DecisionCacheMetrics {
   hit(layer: "process" | "redis"): void;
   /** No layer knew the decision. */
   missed(): void;
-  /** Redis did not do what it was asked. */
+  /** A Redis operation failed. */
   failed(operation: "get" | "set", reason: CacheFailure): void;
-  /** A decision was asked of the webhook because Redis could not be asked in time. */
+  /** The webhook was asked because Redis could not answer in time. */
   fellBack(): void;
 }
 
-/** `skipped`: not asked at all, as it had just failed or has too much to do. */
+/** `skipped`: not tried, because Redis has just failed or is overloaded. */
 export type CacheFailure = "timeout" | "connection" | "reply" | "garbage" | "skipped";
 
 export interface AuthorizationMetrics extends WebhookMetrics, DecisionCacheMetrics {
   /** An authorizer allowed or denied. */
   decided(type: string, name: string, decision: "allowed" | "denied"): void;
-  /** A changed configuration file was taken or refused. */
+  /** A changed configuration file was accepted or refused. */
   reloaded(isGood: boolean, nowMs: number): void;
-  /** A configuration file is in force; its digest is "sha256:...". */
+  /** A configuration file took effect; its digest is "sha256:...". */
   configured(digest: string): void;
 }
 

@@ -1,7 +1,7 @@
 /**
- * What a user may do, as a list: the answer of a SelfSubjectRulesReview. An authorizer that keeps
- * rules can list them; one that asks somebody else, or looks at the state of things, can not, and the
- * list says that it is incomplete. A list is for showing, never for deciding.
+ * A user's permissions as a list: the answer of a SelfSubjectRulesReview. An authorizer with rules can
+ * list them; one that asks a service, or depends on stored objects, cannot, and the list is marked
+ * incomplete. A list is for display, never for decisions.
  */
 import type { UserInfo } from "../request/user-info.js";
 
@@ -20,12 +20,12 @@ export interface PathRules {
 export interface SubjectRules {
   readonly resourceRules: readonly ResourceRules[];
   readonly nonResourceRules: readonly PathRules[];
-  /** Whether there may be more than is listed. */
+  /** Whether the list may lack permissions. */
   readonly incomplete: boolean;
   readonly evaluationError?: string;
 }
 
-/** An authorizer that can list, or say that it can not. */
+/** An authorizer that can list permissions, or report that it cannot. */
 export interface RulesSource {
   rulesFor(
     user: UserInfo,
@@ -40,7 +40,7 @@ export const NO_RULES: SubjectRules = Object.freeze({
   incomplete: false,
 });
 
-/** The list of an authorizer that keeps none, such as "webhook". */
+/** The list of an authorizer without rules, for example "webhook". */
 export function unlistable(authorizer: string): RulesSource {
   const rules: SubjectRules = Object.freeze({
     ...NO_RULES,
@@ -50,7 +50,7 @@ export function unlistable(authorizer: string): RulesSource {
   return { rulesFor: () => rules };
 }
 
-/** The lists of several authorizers as one, in their order. */
+/** Combines the lists of several authorizers, in their order. */
 export function combineRules(sources: readonly RulesSource[]): {
   rulesFor(user: UserInfo, namespace: string, signal: AbortSignal): Promise<SubjectRules>;
 } {

@@ -1,4 +1,4 @@
-/** The rules of flags and file, each broken once: the server does not start, and one line says why. */
+/** The rules of flags and file, each violated once: the server refuses to start with a one-line error. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createNaming } from "../../api/naming.js";
@@ -21,7 +21,7 @@ function problemOf(options: AuthenticationOptions): string {
   }
 }
 
-/** The file's problems, without what stands before each. */
+/** The file's problem, without the prefix. */
 function fileProblemOf(options: AuthenticationOptions): string {
   const problem = problemOf(options);
   return problem.startsWith(INVALID) ? problem.slice(INVALID.length) : problem;

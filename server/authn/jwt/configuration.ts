@@ -1,8 +1,8 @@
 /**
- * AuthenticationConfiguration: which issuers of JSON web tokens are trusted and how their claims
- * become a user (S2-AUTHC). A file in YAML or JSON is decoded strictly here: an unknown or repeated
- * field is an error, never ignored. What the fields must say is judged by validate-configuration.ts;
- * the flags --oidc-* are translated into the same structure by flags.ts.
+ * AuthenticationConfiguration: the trusted issuers of JSON web tokens and the mapping of their claims to
+ * users (S2-AUTHC). A YAML or JSON file is decoded strictly here: an unknown or repeated field is an
+ * error. validate-configuration.ts checks the values; flags.ts translates the flags --oidc-* into the same
+ * structure.
  *
  *   configuration.ts           the file's structure and its strict decoding
  *   validate-configuration.ts  the rules, and the compiled form that authenticators run on
@@ -41,7 +41,7 @@ export interface JwtAuthenticatorConfiguration {
   readonly userValidationRules: readonly UserValidationRule[];
 }
 
-/** In all of these a string that is not set is "". */
+/** Unset strings are "" in all of these. */
 export interface IssuerConfiguration {
   readonly url: string;
   readonly discoveryURL: string;
@@ -66,7 +66,7 @@ export interface UserValidationRule {
 
 export interface PrefixedClaimOrExpression {
   readonly claim: string;
-  /** undefined: not given, which is an error beside a claim; "" = no prefix. */
+  /** undefined = not given, which is an error with a claim; "" = no prefix. */
   readonly prefix?: string;
   readonly expression: string;
 }
@@ -78,7 +78,7 @@ export interface ClaimMappings {
   readonly extra: readonly { readonly key: string; readonly valueExpression: string }[];
 }
 
-/** The text is no such configuration. The message is one line and quotes no contents. */
+/** The text is not a valid configuration. The message is one line and quotes no contents. */
 export class ConfigurationSyntaxError extends Error {
   override readonly name = "ConfigurationSyntaxError";
 }
@@ -142,7 +142,7 @@ function readYaml(text: string) {
     return parseYaml(text);
   } catch (error) {
     if (error instanceof YamlSyntaxError || error instanceof JsonSyntaxError) {
-      // The first line says what is wrong; what follows would quote the file.
+      // Only the first line of the error is safe; the rest quotes the file.
       throw new ConfigurationSyntaxError(error.message.split("\n", 1)[0]);
     }
     throw error;
@@ -166,7 +166,7 @@ function checkTypeMeta(value: Record<string, unknown>, naming: Naming): void {
   }
 }
 
-/** Null stands for a field that is not set. @throws {ConfigurationSyntaxError} */
+/** Null means unset. @throws {ConfigurationSyntaxError} */
 function checkShape(value: unknown, shape: Shape, path: string): void {
   if (value === undefined || value === null) return;
   if (shape === "string" || shape === "boolean") {
@@ -205,7 +205,7 @@ function wrongType(path: string, expected: string, value: unknown): Configuratio
   return new ConfigurationSyntaxError(`${path}: expected ${expected}, got ${found}`);
 }
 
-/** The checked value with every default in place. */
+/** The checked value with all defaults filled in. */
 function toConfiguration(value: Record<string, unknown>): AuthenticationConfiguration {
   const { jwt, anonymous } = value as {
     jwt?: readonly Loose<JwtAuthenticatorConfiguration>[] | null;
@@ -224,7 +224,7 @@ function toConfiguration(value: Record<string, unknown>): AuthenticationConfigur
   };
 }
 
-/** What checkShape lets through: the same names, each of which may be missing or null. */
+/** The type after checkShape: the same names, each possibly missing or null. */
 type Loose<T> = T extends string | boolean
   ? T
   : T extends readonly (infer Item)[]

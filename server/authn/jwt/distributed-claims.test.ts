@@ -54,7 +54,7 @@ describe("groups at another address", () => {
     }
   }
 
-  /** Stands at `path` of the issuer from now on. */
+  /** Serves the token at the issuer's `path`. */
   function serve(path: string, token: string): void {
     issuer.overrides.set(path, (_request: IncomingMessage, response: ServerResponse) =>
       response.end(token),

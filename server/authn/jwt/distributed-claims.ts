@@ -1,13 +1,13 @@
 /**
- * Claims that do not stand in the token itself but at an address that it names (OpenID Connect Core
- * 5.6.2), as issuers do for users with very many groups:
+ * Claims that are not in the token but at an address that it names (OpenID Connect Core 5.6.2), which
+ * issuers use for users with very many groups:
  *
  *   "_claim_names":   { "groups": "src1" },
  *   "_claim_sources": { "src1": { "endpoint": "https://...", "access_token": "..." } }
  *
- * At the address stands another token with the claim, of the same issuer or of another one that the
- * first vouches for; it is verified like the first. Only the groups are looked up so, and only where
- * a claim names them: expressions see what is in the token (S2-AUTHC-17).
+ * The address returns another token with the claim, from the same issuer or one that the first trusts;
+ * it is verified like the first. Only the groups are looked up this way, and only for a claim mapping:
+ * expressions see the token's own claims (S2-AUTHC-17).
  */
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { IssuerKeys } from "./issuer-keys.js";
@@ -22,17 +22,17 @@ import { verifyByIssuer } from "./verify-by-issuer.js";
 export interface DistributedClaim {
   /** The claim's name, such as "groups". */
   readonly claim: string;
-  /** Of the issuer whose token names the address. */
+  /** The keys of the issuer whose token names the address. */
   readonly keys: IssuerKeys;
-  /** Of whoever has made the token at the address. */
+  /** The keys of the issuer of the token at the address. */
   readonly keysOf: (issuer: string) => IssuerKeys;
   readonly expected: Omit<TokenExpectation, "issuer">;
   readonly nowMs: number;
 }
 
 /**
- * The token with the claim in place; the token itself when nothing has to be looked up. It is valid
- * as long as both are. @throws {TokenRefusal}
+ * The token with the claim filled in, or the token itself if there is nothing to look up. It expires
+ * with the earlier of both tokens. @throws {TokenRefusal}
  */
 export async function withDistributedClaim(
   token: VerifiedToken,
@@ -55,7 +55,7 @@ interface Source {
   readonly bearer: string | undefined;
 }
 
-/** Where the claim stands; undefined when it stands in the token, or nowhere. @throws {TokenRefusal} */
+/** The source of the claim; undefined if the token has it itself or it is absent. @throws {TokenRefusal} */
 function sourceOf(claims: JsonObject, claim: string): Source | undefined {
   if (Object.hasOwn(claims, claim)) return undefined;
   const name = memberOf(memberOf(claims, "_claim_names"), claim);
@@ -64,7 +64,7 @@ function sourceOf(claims: JsonObject, claim: string): Source | undefined {
     typeof name === "string" ? memberOf(memberOf(claims, "_claim_sources"), name) : undefined;
   const endpoint = memberOf(source, "endpoint");
   if (typeof endpoint !== "string" || !URL.canParse(endpoint)) {
-    // Also where the other token stands in this one (aggregated claims): nobody reads those.
+    // Also refuses aggregated claims, which embed the other token; they are not supported.
     throw new TokenRefusal(`${quote(claim)} has no address`);
   }
   const bearer = memberOf(source, "access_token");
@@ -83,7 +83,7 @@ async function fetchToken(
   try {
     text = (await keys.fetchText(url, bearer)).trim();
   } catch {
-    // The address and the way in which it failed may be part of what the token keeps to itself.
+    // The address and the error may be confidential parts of the token.
     throw new TokenRefusal(`${quote(claim)} can not be fetched`);
   }
   const issuer = untrustedIssuerOf(text);

@@ -1,7 +1,6 @@
 /**
  * The CEL expressions of AuthenticationConfiguration: over `claims`, the token's claims as a map
- * (S2-AUTHC-17), and over `user`, the user that the mappings have made (S2-AUTHC-15). Compiled once
- * per configuration.
+ * (S2-AUTHC-17), and over `user`, the mapped user (S2-AUTHC-15). Compiled once per configuration.
  */
 import {
   CelCompileError,
@@ -16,8 +15,8 @@ const COST_LIMIT = 1_000_000;
 const USER_TYPE = "UserInfo";
 
 /**
- * What a mapping may give, as result types. Claims are known at run time only, so whatever is read
- * from them is dynamic; what can never be right is an error of the text.
+ * The result types allowed for mappings. Claims are dynamically typed, so their types are checked at
+ * run time; a type that can never match is a compile error.
  */
 const STRING_RESULTS = ["string", "dyn"];
 const STRINGS_RESULTS = [...STRING_RESULTS, "list(string)", "list(dyn)", "null_type"];

@@ -1,7 +1,7 @@
 /**
- * GET over HTTPS from a server that we do not control: one deadline for all of it, a bound on the
- * answer, a few redirections, and the certificate rules for issuers (S2-OIDC-14).
- * Its errors name the address and the reason, never what was sent or received.
+ * GET over HTTPS from a server that we do not control: one deadline for everything, a bounded answer,
+ * few redirects, and the certificate rules for issuers (S2-OIDC-14). Errors name the address and the
+ * reason, never the contents.
  */
 
 import { X509Certificate } from "node:crypto";
@@ -15,19 +15,19 @@ export interface FetchRequest {
   readonly url: string;
   /** PEM bundles: one of these authorities must have signed the server's certificate. */
   readonly authorities: readonly string[];
-  /** Shown to this server, and to no other that it may redirect to. */
+  /** Sent to this server only, not to redirect targets. */
   readonly bearer?: string;
 }
 
-/** Gives the answer's body. @throws {Error} for every way in which there is none */
+/** Returns the answer's body. @throws {Error} for every failure */
 export type Fetcher = (wanted: FetchRequest, signal: AbortSignal) => Promise<string>;
 
-/** For connection, redirections and answer together. */
+/** For connection, redirects and answer together. */
 const DEADLINE_MS = 10_000;
 /** Discovery documents and key sets have a few KiB; the largest known ones about 100. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
 const REDIRECTIONS_MAX = 3;
-/** Links that are looked at; a longer chain is refused. */
+/** Longer chains are refused. */
 const CHAIN_LINKS_MAX = 10;
 
 export const fetchText: Fetcher = async (wanted, signal) => {
@@ -61,7 +61,7 @@ function send(
   const authorization = bearer !== undefined && isFirst ? `Bearer ${bearer}` : undefined;
   return new Promise((resolve, reject) => {
     const outgoing = request(url, {
-      // A connection of its own, so that the certificate is looked at each time.
+      // A separate connection, so that the certificate is checked each time.
       agent: false,
       ca: [...authorities],
       headers: {
@@ -79,15 +79,15 @@ function send(
 }
 
 /**
- * Whoever vouches for the server must be an authority (CA:TRUE), also where the server vouches for
- * itself: OpenSSL alone takes any certificate that stands in the bundle.
+ * The issuer of the server's certificate must be an authority (CA:TRUE), even if self-signed: OpenSSL
+ * alone accepts any certificate in the bundle.
  */
 function checkAuthorities(leaf: PeerCertificate): Error | undefined {
   let certificate = leaf as DetailedPeerCertificate;
   for (let link = 0; link < CHAIN_LINKS_MAX; link++) {
     const issuer: DetailedPeerCertificate | undefined = certificate.issuerCertificate;
     if (issuer === undefined) return undefined;
-    // Of version 1 OpenSSL takes roots alone.
+    // For X.509 version 1 OpenSSL accepts only roots.
     if (!isRootAuthority(new X509Certificate(issuer.raw))) {
       return new Error("its certificate was not signed by an authority (CA:TRUE)");
     }

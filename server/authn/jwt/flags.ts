@@ -1,7 +1,7 @@
 /**
- * What the command line says about JSON web tokens and anonymous access, checked as a whole before
- * the server starts: the flags --oidc-*, translated into the structure of the configuration file,
- * or the file itself, but not both. One clear line says what is wrong.
+ * The command line's settings for JSON web tokens and anonymous access, checked before the server
+ * starts: either the flags --oidc-*, translated into the configuration file's structure, or the file
+ * itself. An error is one clear line.
  */
 import { createHash } from "node:crypto";
 import { forbiddenField } from "../../api/field-errors.js";
@@ -20,7 +20,7 @@ import {
   validateAuthenticationConfiguration,
 } from "./validate-configuration.js";
 
-/** The flags concerned, under the keys that Config has for them. */
+/** The relevant flags, by their Config keys. */
 export interface JwtFlags {
   readonly oidcIssuerUrl: string;
   readonly oidcClientId: string;
@@ -39,10 +39,10 @@ export interface JwtFlags {
 export interface AuthenticationOptions {
   readonly flags: JwtFlags;
   readonly naming: Naming;
-  /** Keys of the flags that stand on the command line, with whatever value. */
+  /** Keys of the flags that are set on the command line. */
   readonly given: ReadonlySet<string>;
   readonly serviceAccountIssuers: readonly string[];
-  /** AlwaysAllow is among the authorizers: only a file lets anonymous requests in (S2-ANON-01). */
+  /** AlwaysAllow is an authorizer: only a file can then enable anonymous requests (S2-ANON-01). */
   readonly isOpenToAll: boolean;
   /** The gate StructuredAuthenticationConfigurationEgressSelector. */
   readonly hasEgressSelector: boolean;
@@ -52,22 +52,22 @@ export interface AuthenticationOptions {
   readonly configurationText: string;
 }
 
-/** Flags and file, found good. */
+/** The checked settings of flags or file. */
 export interface CheckedAuthentication {
   readonly authenticators: readonly CompiledJwtAuthenticator[];
-  /** What a token's header may name. */
+  /** The algorithms that a token's header may name. */
   readonly algorithms: readonly string[];
   readonly anonymous: AnonymousConfiguration;
   /** "sha256:..." of the file, for the metric that compares replicas; "" without a file. */
   readonly hash: string;
 }
 
-/** At the start, and for each change of the file. @throws {RangeError} with one line */
+/** Called at the start and for each change of the file. @throws {RangeError} with one line */
 export function checkAuthentication(options: AuthenticationOptions): CheckedAuthentication {
   return options.flags.authenticationConfig === "" ? checkFlags(options) : checkFile(options);
 }
 
-/** One line for the log where anonymous access is surprising; undefined where it is not. */
+/** A log line for surprising anonymous access, else undefined. */
 export function anonymousWarning(
   { flags, isOpenToAll }: Pick<AuthenticationOptions, "flags" | "isOpenToAll">,
   { anonymous }: CheckedAuthentication,
@@ -161,10 +161,10 @@ function checkFlags(options: AuthenticationOptions): CheckedAuthentication {
   };
 }
 
-/** What OpenID Connect requires of every issuer (S2-OIDC-10). */
+/** The algorithm that OpenID Connect requires of every issuer (S2-OIDC-10). */
 const DEFAULT_ALGORITHMS: readonly string[] = ["RS256"];
 
-/** One is enough to mean that OpenID Connect is wanted. */
+/** Any of these flags enables OpenID Connect. */
 function hasOidcFlag(given: ReadonlySet<string>): boolean {
   return [...given].some((key) => key.startsWith("oidc"));
 }
@@ -203,13 +203,13 @@ function translateFlags({
   };
 }
 
-/** "-" is none; without the flag all but mail addresses get the issuer's name (S2-OIDC-04, 05). */
+/** "-" means none; without the flag every claim but the mail address gets the issuer as prefix (S2-OIDC-04, 05). */
 function usernamePrefix(prefix: string, claim: string, issuer: string): string {
   if (prefix === "-") return "";
   return prefix === "" && claim !== "email" ? `${issuer}#` : prefix;
 }
 
-/** Of a claim that is named twice the last value counts, as of every map flag. */
+/** The last value of a repeated claim counts, as for every map flag. */
 function requiredClaims(
   pairs: readonly string[],
 ): JwtAuthenticatorConfiguration["claimValidationRules"] {
@@ -247,7 +247,7 @@ function validate(configuration: AuthenticationConfiguration, options: Authentic
   });
 }
 
-/** Who used flags knows flags: paths of the structure are shown as the flag that fills them. */
+/** Errors about flags name the flag instead of the path in the structure. */
 function withFlagNames(text: string): string {
   const names: readonly (readonly [string, string])[] = [
     ["jwt[0].issuer.url", "--oidc-issuer-url"],

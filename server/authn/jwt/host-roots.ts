@@ -1,6 +1,6 @@
 /**
- * The authorities that this machine trusts (S2-OIDC-09): what stands in the file that SSL_CERT_FILE
- * names, else in the first of the usual places that exists, else those that Node brings along.
+ * The authorities that this machine trusts (S2-OIDC-09): the file that SSL_CERT_FILE names, else the
+ * first of the usual files that exists, else Node's own list.
  */
 import { readFile } from "node:fs/promises";
 import { rootCertificates } from "node:tls";

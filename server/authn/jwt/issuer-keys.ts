@@ -1,9 +1,8 @@
 /**
- * IssuerKeys: the public keys of one issuer, by OpenID Connect Discovery 1.0. They are fetched in the
- * background and again now and then, so that a key that the issuer has withdrawn is forgotten
- * (S2-OIDC-14), and when a token names a key that is not among them: at once, or as soon as the issuer
- * can bear it, while the token waits. An issuer that can not be reached costs its own tokens a 401 and nothing
- * else, and is asked again until it answers (S2-OIDC-16).
+ * IssuerKeys: the public keys of one issuer, by OpenID Connect Discovery 1.0. They are fetched periodically in the
+ * background, so that withdrawn keys are forgotten (S2-OIDC-14). A token with an unknown key triggers a
+ * rate-limited fetch and waits for it. An unreachable issuer costs only its own tokens a 401 and is retried until
+ * it answers (S2-OIDC-16).
  */
 import { createHash } from "node:crypto";
 import { createLocalJWKSet, type JSONWebKeySet, type LocalJWKSet } from "jose";
@@ -13,7 +12,7 @@ import { warnOfAuthorities } from "../../client/authorities.js";
 import type { IssuerConfiguration } from "./configuration.js";
 import type { Fetcher } from "./fetch-text.js";
 
-/** The keys as they were fetched once. A new object means that something has changed. */
+/** One fetched key set. A new object means that something has changed. */
 export interface KeySet {
   /** "sha256:..." of the set. */
   readonly hash: string;
@@ -23,21 +22,20 @@ export interface KeySet {
 
 export interface IssuerKeysOptions {
   readonly issuer: IssuerConfiguration;
-  /** The authorities of the machine, for issuers that name none of their own. */
+  /** The machine's authorities, for issuers without their own. */
   readonly hostRoots: readonly string[];
   readonly fetch: Fetcher;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told of each fetch; the hash when there was a key set. */
+  /** Called after each fetch; with the hash if it found a key set. */
   readonly onFetch: (keySetHash: string | undefined) => void;
 }
 
-/** From one regular fetch to the next: as long may a withdrawn key still be trusted. */
+/** The interval of regular fetches, and so the longest time that a withdrawn key is trusted. */
 const REFRESH_MS = 5 * 60_000;
-/** While the issuer has not answered. */
+/** The retry interval until the issuer answers. */
 const RETRY_MS = 5_000;
-/** Between two fetches for tokens with unknown keys, after a few at once: whoever makes such tokens up
- * must not be able to overrun the issuer through us. */
+/** The interval and burst of fetches for tokens with unknown keys: made-up tokens must not flood the issuer through us. */
 const DEMAND_INTERVAL_MS = 1_000;
 const DEMAND_BURST = 5;
 /** Issuers have two or three. A token without key id is tried on each. */
@@ -57,7 +55,7 @@ export class IssuerKeys {
   #pending: Promise<void> | undefined;
   #demand: Promise<void> | undefined;
   #hasTried = false;
-  /** The end of the intervals that fetches on demand have used up, were they one after the other. */
+  /** When the fetches on demand so far would have ended at one per interval. */
   #demandedUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: IssuerKeysOptions) {
@@ -72,21 +70,21 @@ export class IssuerKeys {
     warnOfAuthorities(options.logger, { ...given, vouchFor: "servers" }, options.clock.now());
   }
 
-  /** The keys as last fetched; they stay when the issuer can not be reached any more. */
+  /** The last fetched keys; they stay when the issuer becomes unreachable. */
   get current(): KeySet | undefined {
     return this.#current;
   }
 
   /**
-   * The keys, after waiting for the very first fetch. Later an issuer that has never answered makes
-   * nobody wait: undefined.
+   * Waits for the first fetch only. Later calls never wait for an issuer that has not answered:
+   * undefined.
    */
   async first(): Promise<KeySet | undefined> {
     if (this.#current === undefined && !this.#hasTried) await this.#load(true);
     return this.#current;
   }
 
-  /** Keys other than `known`, which had none for a token; undefined when there are no others. */
+  /** Newer keys than `known`, in which a token's key was missing; undefined if there are none. */
   async otherThan(known: KeySet): Promise<KeySet | undefined> {
     if (this.#current === known) {
       this.#demand ??= this.#loadOnDemand().finally(() => {
@@ -112,7 +110,8 @@ export class IssuerKeys {
   }
 
   /**
-   * What stands at an address that a token of this issuer names, by the same rules as its keys.
+   * Fetches the text at an address that a token of this issuer names, by the same rules as its
+   * keys.
    * @throws {Error}
    */
   fetchText(url: string, bearer: string | undefined): Promise<string> {
@@ -121,14 +120,14 @@ export class IssuerKeys {
     return this.#options.fetch(request, this.#closing.signal);
   }
 
-  /** Ends `run` and whatever fetch is under way. */
+  /** Ends `run` and any pending fetch. */
   close(): void {
     this.#closing.abort(new Error("the issuer is not configured any more"));
   }
 
   /**
-   * Whoever comes too early waits instead of being refused: made-up tokens of others must not cost a
-   * good token with a new key its 200. Never rejects.
+   * Early callers wait instead of being refused: made-up tokens must not make a valid token with a new
+   * key fail. Never rejects.
    */
   async #loadOnDemand(): Promise<void> {
     const { clock } = this.#options;
@@ -145,7 +144,7 @@ export class IssuerKeys {
     await this.#load(false);
   }
 
-  /** One fetch at a time, shared by all who want one. Never rejects. */
+  /** One fetch at a time, shared by all callers. Never rejects. */
   #load(withDiscovery: boolean): Promise<void> {
     this.#pending ??= this.#fetch(withDiscovery).finally(() => {
       this.#pending = undefined;
@@ -186,7 +185,7 @@ export class IssuerKeys {
       readonly issuer?: unknown;
       readonly jwks_uri?: unknown;
     } | null;
-    // Otherwise whoever can put a document there could speak in another's name (S2-AUTHC-04).
+    // Otherwise anyone who can serve a document there could impersonate another issuer (S2-AUTHC-04).
     if (document?.issuer !== url) {
       throw new Error(`${this.#discoveryUrl}: the document is not of issuer ${url}`);
     }
@@ -216,7 +215,7 @@ function toKeySet(document: unknown, url: string): KeySet {
   const keys = (document as { readonly keys?: unknown } | null)?.keys;
   if (!Array.isArray(keys)) throw new Error(`${url}: not a set of keys`);
   if (keys.length > KEYS_MAX) throw new Error(`${url}: more than ${KEYS_MAX} keys`);
-  // What is no object could be no key; one bad member must not cost the others.
+  // Non-objects are skipped: one bad member must not disable the others.
   const usable = keys.filter((key) => typeof key === "object" && key !== null);
   const hash = createHash("sha256").update(JSON.stringify(usable)).digest("hex");
   const set: JSONWebKeySet = { keys: usable };

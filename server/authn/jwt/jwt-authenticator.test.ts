@@ -1,4 +1,4 @@
-/** Tokens of a real issuer over TLS: who gets in, who does not, and what happens when things change. */
+/** Tokens of a real issuer over TLS: accepted and refused tokens, and changes of keys and configuration. */
 import assert from "node:assert/strict";
 import { createHmac, type webcrypto } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -34,7 +34,7 @@ function create(options: Partial<JwtAuthenticatorOptions>): JwtAuthenticator {
   });
 }
 
-/** By flags, which trust the issuer's own authority. */
+/** Configured by flags, with the issuer's own authority. */
 function byFlags(issuer: TestIssuer, flags: Partial<JwtFlags> = {}) {
   const all = {
     oidcIssuerUrl: issuer.url,
@@ -45,7 +45,7 @@ function byFlags(issuer: TestIssuer, flags: Partial<JwtFlags> = {}) {
   return checkAuthentication(withFlags(all, { oidcAuthority: issuer.authority }));
 }
 
-/** By a file with one authenticator per issuer. */
+/** Configured by a file with one authenticator per issuer. */
 function byFile(...authenticators: readonly object[]) {
   return checkAuthentication(withFile(fileOf({ jwt: authenticators })));
 }
@@ -54,7 +54,7 @@ function trusted(issuer: TestIssuer, more: object = {}, others: object = {}) {
   return jwt({ url: issuer.url, certificateAuthority: issuer.authority, ...more }, others);
 }
 
-/** The union's answer, as a request gets it: "401", or the user. */
+/** The union's result: "401", or the user. */
 async function login(authenticator: JwtAuthenticator, token: string): Promise<UserInfo | "401"> {
   const union = new UnionAuthenticator([authenticator, new UnknownBearerAuthenticator()]);
   const facts = { headers: { authorization: `Bearer ${token}` }, socket: undefined, path: "/" };
@@ -214,7 +214,7 @@ describe("tokens of one issuer", () => {
     const checked = byFlags(other, { oidcSigningAlgs: algorithms });
     for (const algorithm of algorithms) {
       await other.rotate({ algorithm });
-      // A new authenticator each time: fetching again for unknown keys is limited.
+      // A new authenticator each time, because fetches for unknown keys are limited.
       assert.equal(await nameOf(create({ checked }), await other.sign()), "jane", algorithm);
     }
   });
@@ -370,7 +370,7 @@ describe("an issuer's keys", () => {
     }
     await issuer.rotate();
     assert.equal(await nameOf(authenticator, await issuer.sign({ sub: "joe" })), "joe");
-    // A few at once are fine; then the issuer gets a rest, and the token waits for it.
+    // A burst is allowed; after that the token waits for the next fetch.
     await issuer.rotate();
     const answer = nameOf(authenticator, await issuer.sign({ sub: "jim" }));
     await clock.untilAsleep();
@@ -400,7 +400,7 @@ describe("an issuer's keys", () => {
     await clock.untilAsleep();
     assert.equal(issuer.asked.keys, 2);
     assert.equal(await login(authenticator, old), "401");
-    // The issuer is lost: what it last said stays.
+    // The issuer is unreachable; its last keys stay.
     await issuer.stop();
     clock.advance(300_000);
     await clock.untilAsleep();

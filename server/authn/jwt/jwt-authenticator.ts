@@ -1,10 +1,10 @@
 /**
- * JwtAuthenticator: bearer tokens of the configured issuers (S2-OIDC, S2-AUTHC). The issuer that a
- * token claims decides who judges it; tokens of other issuers, and whatever is no such token, are
- * left to others. One verification per token: the verdict is kept, by digest, until the token
- * expires, its issuer changes its keys, or the configuration changes.
+ * JwtAuthenticator: bearer tokens of the configured issuers (S2-OIDC, S2-AUTHC). The token's issuer
+ * claim selects the authenticator; other tokens are left to other authenticators. Each token is verified
+ * once: the verdict is cached by digest until the token expires, the issuer's keys change, or the
+ * configuration changes.
  *
- * Whatever is wrong with a token, the client reads "Unauthorized"; why is logged, without the token.
+ * The client only reads "Unauthorized"; the reason is logged, without the token.
  */
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
@@ -24,34 +24,36 @@ import { mapClaims } from "./user-mapping.js";
 import type { CompiledJwtAuthenticator } from "./validate-configuration.js";
 import { verifyByIssuer } from "./verify-by-issuer.js";
 
-/** Issuers are told apart by "sha256:..." of their URL, as a label should have a bounded length. */
+/** Issuers are labelled by "sha256:..." of their URL, because labels need a bounded length. */
 export interface JwtMetrics {
-  /** One verification, not those that the cache spared. */
+  /** Called per verification, not for cached verdicts. */
   authenticated(issuerHash: string, result: "success" | "failure", durationMs: number): void;
-  /** One fetch of an issuer's keys; the hash when there were any. */
+  /** Called per fetch of an issuer's keys; with the hash if there were any. */
   keysFetched(issuerHash: string, keySetHash: string | undefined): void;
-  /** The issuer is not configured any more. */
+  /** Called when the issuer is no longer configured. */
   forgotten(issuerHash: string): void;
 }
 
 export interface JwtAuthenticatorOptions {
   readonly checked: CheckedAuthentication;
-  /** PEM, of the machine: for issuers that name no authority of their own. */
+  /** PEM: the machine's authorities, for issuers without their own. */
   readonly hostRoots: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics?: JwtMetrics;
-  /** For tests; HTTPS otherwise. */
+  /** For tests; default: HTTPS. */
   readonly fetch?: Fetcher;
 }
 
-/** Verdicts that are kept: about a KiB each. */
+/** Cached verdicts: about 1 KiB each. */
 const VERDICTS_MAX = 16_384;
-/** Issuers beside the configured ones, for whose claims these vouch: per issuer, and how long their
- * keys count. */
+/**
+ * Unconfigured issuers of distributed claims that an issuer trusts: their number per issuer, and how long their keys are
+ * cached.
+ */
 const STRANGERS_MAX = 16;
 const STRANGER_KEYS_MS = 5 * 60_000;
-/** Refusals are logged so often per issuer, as whoever likes can cause them. */
+/** Interval of logged refusals per issuer, because any client can cause them. */
 const REFUSAL_LOG_INTERVAL_MS = 1_000;
 
 interface Issuer {
@@ -59,7 +61,7 @@ interface Issuer {
   readonly hash: string;
   readonly authenticator: CompiledJwtAuthenticator;
   readonly keys: IssuerKeys;
-  /** Whose tokens with distributed claims were met, by URL. */
+  /** Issuers of distributed claims seen so far, by URL. */
   readonly strangers: LRUCache<string, IssuerKeys>;
 }
 
@@ -70,12 +72,12 @@ interface Verdict {
   readonly keys: KeySet;
 }
 
-/** All that belongs to one configuration, replaced as a whole. */
+/** The state of one configuration, replaced as a whole. */
 interface Generation {
   readonly checked: CheckedAuthentication;
   readonly issuers: ReadonlyMap<string, Issuer>;
   readonly verdicts: LRUCache<string, Verdict>;
-  /** Verifications under way, by digest: as many as there are requests at most. */
+  /** Pending verifications by digest; at most one per request. */
   readonly pending: Map<string, Promise<UserInfo>>;
 }
 
@@ -92,7 +94,7 @@ export class JwtAuthenticator implements Authenticator {
     this.#generation = this.#createGeneration(options.checked, new Map());
   }
 
-  /** What is in force. */
+  /** The current configuration. */
   get checked(): CheckedAuthentication {
     return this.#generation.checked;
   }
@@ -106,7 +108,7 @@ export class JwtAuthenticator implements Authenticator {
   }
 
   /**
-   * Answers at once for a token that is known, and for one that is not of these issuers.
+   * Synchronous for a cached token and for one of another issuer.
    * @throws {StatusError} 401
    */
   authenticateToken(token: string, signal: LazySignal): UserInfo | undefined | Promise<UserInfo> {
@@ -131,8 +133,8 @@ export class JwtAuthenticator implements Authenticator {
   }
 
   /**
-   * Swaps the configuration in one step. Issuers that stay keep their keys; verdicts are forgotten.
-   * Checking comes first: see checkAuthentication of flags.ts.
+   * Replaces the configuration in one step. Remaining issuers keep their keys; verdicts are dropped.
+   * Check it first with checkAuthentication of flags.ts.
    */
   replace(checked: CheckedAuthentication): void {
     const { issuers } = this.#generation;
@@ -192,7 +194,7 @@ export class JwtAuthenticator implements Authenticator {
     hash: string | undefined,
   ): IssuerKeys {
     const { hostRoots, clock, logger, metrics, fetch = fetchText } = this.#options;
-    // Only configured issuers are counted: their number is known.
+    // Only configured issuers have metrics, so that their number is bounded.
     const onFetch = (keySetHash: string | undefined) => {
       if (hash !== undefined) metrics?.keysFetched(hash, keySetHash);
     };
@@ -232,7 +234,7 @@ export class JwtAuthenticator implements Authenticator {
     }
   }
 
-  /** With the groups, where the token says that they stand elsewhere. @throws {TokenRefusal} */
+  /** Adds the groups if the token stores them elsewhere. @throws {TokenRefusal} */
   async #complete(
     { checked, issuers }: Generation,
     { authenticator, keys, strangers }: Issuer,
@@ -263,7 +265,7 @@ export class JwtAuthenticator implements Authenticator {
   }
 }
 
-/** What several wait for, each as long as its request lasts. */
+/** A shared promise, awaited by each request only until its own abort. */
 function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Metrics } from "../../http/metrics.js";
 import { createAuthenticationMetrics } from "./metrics.js";
 
-/** The lines of a scrape that begin so, without the help. */
+/** The lines of a scrape with this prefix, without the help. */
 async function linesOf(metrics: Metrics, prefix: string): Promise<string[]> {
   const text = await metrics.registry.metrics();
   return text.split("\n").filter((line) => line.startsWith(prefix));

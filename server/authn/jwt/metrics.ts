@@ -1,11 +1,11 @@
-/** What JSON web tokens count: upstream's metrics under upstream's names. Wiring makes the families. */
+/** Metrics of JSON web tokens, under upstream's names. The wiring creates the families. */
 import type { MetricFamilies } from "../../request/metric-families.js";
 import type { JwtMetrics } from "./jwt-authenticator.js";
 
 export interface AuthenticationMetrics extends JwtMetrics {
-  /** A changed configuration file was taken or refused. */
+  /** A changed configuration file was accepted or refused. */
   reloaded(isGood: boolean, nowMs: number): void;
-  /** The hash of the file in force. */
+  /** The hash of the current file. */
   configured(hash: string): void;
 }
 

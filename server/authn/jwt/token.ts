@@ -1,10 +1,9 @@
 /**
- * A JSON web token: who claims to have made it, and, once its signature is verified, what it says.
- * Signatures are the library's work; issuer, audience and times are checked here, on the very bytes
- * that were signed.
+ * A JSON web token: its claimed issuer and, once its signature is verified, its claims. The library
+ * verifies signatures; issuer, audience and times are checked here, on the signed bytes.
  *
- * Only signatures by private keys are accepted: there is no `none` and no shared secret, so that an
- * issuer's public key can not be used as one (S2-OIDC-11).
+ * Only asymmetric signatures are accepted: no `none` and no shared secret, so that an issuer's public
+ * key cannot be used as one (S2-OIDC-11).
  */
 
 import { compactVerify, errors, type JWTHeaderParameters } from "jose";
@@ -25,16 +24,16 @@ export const ALLOWED_ALGORITHMS: readonly string[] = Object.freeze([
   "RS512",
 ]);
 
-/** Real tokens have 1 to 8 KiB; with a thousand groups, 40. A longer one is not looked at. */
+/** Real tokens have 1 to 8 KiB; with a thousand groups, 40. Longer ones are ignored. */
 export const TOKEN_CHARS_MAX = 64 * 1024;
 
-/** How far the issuer's clock may be ahead. For the end of validity there is no such grace. */
+/** Tolerated clock skew of `nbf`. Expiry has no such grace. */
 const NOT_BEFORE_LEEWAY_MS = 60_000;
 
-/** One account service names itself without its scheme. */
+/** One issuer names itself without a scheme. */
 const GOOGLE_ISSUER = "https://accounts.google.com";
 
-/** Verified. */
+/** A verified token. */
 export interface VerifiedToken {
   readonly claims: JsonObject;
   readonly expiresAtMs: number;
@@ -45,10 +44,10 @@ export class TokenRefusal extends Error {
   override readonly name = "TokenRefusal";
 }
 
-/** No key of the set fits the token: the issuer may have newer ones. */
+/** No key of the set matches the token; the issuer may have newer ones. */
 export class UnknownKeyRefusal extends TokenRefusal {}
 
-/** Who the token says has made it; undefined when it is no token of this kind. Trust nothing of it. */
+/** The claimed issuer; undefined if it is not a JSON web token. Unverified: do not trust it. */
 export function untrustedIssuerOf(token: string): string | undefined {
   if (token.length > TOKEN_CHARS_MAX) return undefined;
   const first = token.indexOf(".");
@@ -70,7 +69,7 @@ function issuerOf(claims: JsonValue): string | undefined {
 
 export interface TokenExpectation {
   readonly issuer: string;
-  /** One of them must be among the token's. */
+  /** The token must have at least one of them. */
   readonly audiences: readonly string[];
   readonly algorithms: readonly string[];
 }
@@ -96,7 +95,7 @@ export async function verifyToken(
   return { claims, expiresAtMs };
 }
 
-/** The bytes that were signed. @throws {TokenRefusal} */
+/** The signed bytes. @throws {TokenRefusal} */
 async function verifySignature(
   token: string,
   keys: KeySet,
@@ -115,7 +114,7 @@ async function verifySignature(
   }
 }
 
-/** The token names no key, or one that several share: each may be it. @throws {TokenRefusal} */
+/** The token names no key, or an ambiguous one: tries each. @throws {TokenRefusal} */
 async function verifyWithAny(
   token: string,
   candidates: errors.JWKSMultipleMatchingKeys,
@@ -133,7 +132,7 @@ async function verifyWithAny(
   throw new UnknownKeyRefusal("the signature is of none of the issuer's keys");
 }
 
-/** Tokens have no critical extensions; the one that the library knows would change the payload. */
+/** Tokens have no critical extensions; the one that the library supports would change the payload. */
 function refuseExtensions({ crit }: JWTHeaderParameters): void {
   if (crit !== undefined) throw new TokenRefusal("critical header parameters");
 }
@@ -144,12 +143,12 @@ function toRefusal(error: unknown): Error {
     return new UnknownKeyRefusal("none of the issuer's keys fits");
   }
   if (error instanceof errors.JWSSignatureVerificationFailed) {
-    // The issuer may have put a new key in place of the old one under the same name.
+    // The issuer may have replaced a key under the same name.
     return new UnknownKeyRefusal("the signature is wrong");
   }
-  // The library's codes are words such as ERR_JOSE_ALG_NOT_ALLOWED; its messages may quote.
+  // The library's codes are safe constants such as ERR_JOSE_ALG_NOT_ALLOWED; its messages may quote the token.
   if (error instanceof errors.JOSEError) return new TokenRefusal(error.code);
-  // A key that can not verify, such as an RSA key that is too short.
+  // An unusable key, for example a too short RSA key.
   if (error instanceof TypeError || error instanceof DOMException) {
     return new TokenRefusal("the key can not be used");
   }

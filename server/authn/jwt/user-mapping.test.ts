@@ -16,7 +16,7 @@ function compile(others: object): CompiledJwtAuthenticator {
   return compiled;
 }
 
-/** The user, or why there is none. */
+/** The user, or the reason for refusal. */
 function map(others: object, claims: object): UserInfo | string {
   try {
     return mapClaims(compile(others), { sub: "jane", ...claims } as JsonObject);

@@ -1,6 +1,6 @@
 /**
- * From verified claims to a user: the mappings, then the rules (S2-AUTHC-09..18). Whatever is not as
- * the configuration wants it refuses the token.
+ * Maps verified claims to a user: first the mappings, then the rules (S2-AUTHC-09..18). A token that
+ * violates the configuration is refused.
  */
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { CelEvaluationError, type CelProgram } from "../../cel/environment.js";
@@ -47,7 +47,7 @@ function usernameOf(
   return prefix + name;
 }
 
-/** OpenID Connect Core 5.1: an address that nobody has verified is only what somebody typed. */
+/** OpenID Connect Core 5.1: an unverified address is merely what a user has entered. */
 function requireVerifiedEmail(claims: JsonObject): void {
   const isVerified = claimOf(claims, "email_verified");
   if (isVerified === undefined) return;
@@ -64,7 +64,7 @@ function groupsOf(
   if (claim === "") return [];
   const value = claimOf(claims, claim);
   if (value === undefined || value === null) return [];
-  // Some issuers have one role and write it as a string (S2-OIDC-06).
+  // Some issuers write a single role as a string (S2-OIDC-06).
   const list = typeof value === "string" ? [value] : value;
   if (!Array.isArray(list) || !list.every((group) => typeof group === "string")) {
     throw new TokenRefusal(`groups: claim ${JSON.stringify(claim)} is no list of strings`);
@@ -96,7 +96,7 @@ function extraOf({ extra }: CompiledJwtAuthenticator, bindings: Bindings) {
   return values;
 }
 
-/** Claims that must have a value, as strings (S2-OIDC-08). */
+/** Checks claims with required values, as strings (S2-OIDC-08). */
 function requireClaims({ configuration }: CompiledJwtAuthenticator, claims: JsonObject): void {
   for (const { claim, requiredValue } of configuration.claimValidationRules) {
     if (claim === "") continue;
@@ -111,7 +111,7 @@ function check(what: string, { program, expression, message }: CompiledRule, bin
   throw new TokenRefusal(`${what} failed: ${message === "" ? expression : message}`);
 }
 
-/** All fields are there, so that a rule need not ask whether a user has groups before it looks at them. */
+/** All fields are set, so that a rule need not check for a user's groups before reading them. */
 function toCelUser({ name, uid, groups, extra }: UserInfo): Record<string, unknown> {
   return { username: name, uid, groups, extra };
 }
@@ -125,7 +125,7 @@ function evaluate(what: string, program: CelProgram, bindings: Bindings): unknow
   }
 }
 
-/** A string, a list of them, or null; what is empty does not count. */
+/** A string, a list of strings, or null; empty strings are dropped. */
 function toStrings(what: string, value: unknown): readonly string[] {
   if (value === null || value === undefined || value === "") return [];
   if (typeof value === "string") return [value];

@@ -1,6 +1,6 @@
 /**
- * The rules of AuthenticationConfiguration, with the existing API's paths and words, and what comes
- * of a good one: every CEL expression compiled. Pure: no file, no network.
+ * The rules of AuthenticationConfiguration, with the existing API's paths and messages, and the
+ * compiled CEL expressions of a valid one. Pure: no file, no network.
  */
 import {
   duplicateValue,
@@ -22,12 +22,12 @@ import type {
 } from "./configuration.js";
 import { createExpressionCompiler, type ExpressionCompiler } from "./expressions.js";
 
-/** More issuers than that are a mistake, or should be one broker (S2-AUTHC-02). */
+/** More issuers are a mistake or call for a broker (S2-AUTHC-02). */
 const AUTHENTICATORS_MAX = 64;
 
 export interface ValidationOptions {
   readonly naming: Naming;
-  /** Issuers of service-account tokens: nobody else may speak in their name (S2-AUTHC-03). */
+  /** Issuers of service-account tokens; no other issuer may use their names (S2-AUTHC-03). */
   readonly disallowedIssuers: readonly string[];
   /** The gate StructuredAuthenticationConfigurationEgressSelector. */
   readonly hasEgressSelector: boolean;
@@ -37,11 +37,11 @@ export interface ValidationOptions {
 export interface CompiledRule {
   readonly program: CelProgram;
   readonly expression: string;
-  /** What the administrator wants to read when it does not hold; may be "". */
+  /** The administrator's message if it does not hold; may be "". */
   readonly message: string;
 }
 
-/** One authenticator, ready to run: where a program is undefined, the claim decides. */
+/** One authenticator, ready to run: if a program is undefined, the claim applies. */
 export interface CompiledJwtAuthenticator {
   readonly configuration: JwtAuthenticatorConfiguration;
   readonly username: CelProgram | undefined;
@@ -54,7 +54,7 @@ export interface CompiledJwtAuthenticator {
 
 export interface ValidationResult {
   readonly errors: readonly FieldError[];
-  /** One per authenticator; to be used only when there are no errors. */
+  /** One per authenticator; valid only without errors. */
   readonly compiled: readonly CompiledJwtAuthenticator[];
 }
 
@@ -186,7 +186,7 @@ function validateAudiences(
   }
 }
 
-/** Why a PEM bundle can not be used; undefined when it can. */
+/** Why a PEM bundle is unusable; undefined if it is usable. */
 function problemOfBundle(pem: string): string | undefined {
   try {
     if (parseAuthorities(pem).length > 0) return undefined;
@@ -201,7 +201,7 @@ class AuthenticatorCompiler {
   readonly #compiler: ExpressionCompiler;
   readonly #options: ValidationOptions;
   readonly #errors: FieldError[];
-  /** Programs in which looking at `claims.email_verified` counts (S2-AUTHC-16). */
+  /** Programs in which reading `claims.email_verified` counts (S2-AUTHC-16). */
   readonly #judges: CelProgram[] = [];
 
   constructor(compiler: ExpressionCompiler, options: ValidationOptions, errors: FieldError[]) {
@@ -374,7 +374,7 @@ class AuthenticatorCompiler {
     }
   }
 
-  /** Who is named after a mail address must own it. */
+  /** A user named by a mail address must own it. */
   #requireEmailCheck(
     username: CelProgram | undefined,
     { username: { expression } }: ClaimMappings,
@@ -405,7 +405,7 @@ class AuthenticatorCompiler {
       return compile(source);
     } catch (error) {
       if (!(error instanceof CelCompileError)) throw error;
-      // The lines after the first show the place once more.
+      // Further lines only repeat the position.
       const [problem] = error.message.split("\n", 1);
       this.#refuse(field, source, `compilation failed: ${problem}`);
       return undefined;

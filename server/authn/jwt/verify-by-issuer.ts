@@ -1,4 +1,4 @@
-/** Verifies a token with its issuer's keys as they are known, and once more with newer ones. */
+/** Verifies a token with its issuer's cached keys, and once more with newer ones. */
 import type { IssuerKeys, KeySet } from "./issuer-keys.js";
 import {
   type TokenExpectation,
@@ -10,7 +10,7 @@ import {
 
 export interface VerifiedByIssuer {
   readonly verified: VerifiedToken;
-  /** With which it was verified. */
+  /** The keys of the successful verification. */
   readonly keys: KeySet;
 }
 

@@ -1,4 +1,4 @@
-/** Whatever comes as a token or as a configuration file has one of the foreseen ends. */
+/** Random tokens and configuration files have one of the expected outcomes. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
@@ -39,7 +39,7 @@ describe("tokens", () => {
   });
   after(() => issuer[Symbol.asyncDispose]());
 
-  /** A user's name, "left to others" or "401"; anything else fails the test. */
+  /** A user's name, "left to others" or "401"; any other outcome fails the test. */
   async function end(token: string): Promise<string> {
     try {
       const user = await authenticator.authenticateToken(token, new AbortController());

@@ -1,7 +1,7 @@
 /**
- * BoundObjects: the objects that tokens live with, read from the view each time (S2-SA-03). The view
- * is as fresh as the request asks for, so a token ends everywhere with its account, Secret, pod or
- * node. What was parsed of an object is kept as long as the view holds that version of it.
+ * BoundObjects: the objects whose lifetime bounds tokens, read from the view each time (S2-SA-03). The
+ * view is as fresh as the request demands, so a token ends everywhere with its account, Secret, pod or
+ * node. A parsed object is cached as long as the view holds that version.
  */
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import { objectPath, partitionId } from "../../../storage/objects/keys.js";
@@ -9,13 +9,13 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 
 export type BoundResource = "serviceaccounts" | "secrets" | "pods" | "nodes";
 
-/** What of an object matters for tokens. */
+/** The fields of an object that affect tokens. */
 export interface BoundObject {
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** When its deletion is to be over; undefined = it stays. */
+  /** The deadline of its deletion; undefined = not being deleted. */
   readonly deletedAtMs: number | undefined;
-  /** The token that a Secret holds; "" = none, or no Secret. */
+  /** The token in a Secret; "" = none, or not a Secret. */
   readonly token: string;
 }
 
@@ -36,7 +36,7 @@ export class BoundObjects {
   find(resource: BoundResource, namespace: string, name: string): BoundObject | undefined {
     const partition = this.#view.partition(partitionId("", resource));
     const stored = partition.get(objectPath(namespace, name));
-    // What cannot be read grants nothing.
+    // An unreadable object grants nothing.
     if (stored === undefined || stored.corruption !== undefined) return undefined;
     let known = this.#known.get(stored);
     if (known === undefined) {

@@ -1,23 +1,23 @@
 /**
  * The compact form of a signed token (RFC 7515): header, claims and signature as base64url, joined by
- * dots. Here nothing is trusted yet: whoever parses a token decides with a key whether to believe it.
+ * dots. Nothing is verified here; the caller decides with a key whether to trust it.
  */
 import { type SigningKey, signText } from "./token-keys.js";
 
 export interface CompactToken {
   readonly header: { readonly alg: string; readonly kid: string };
   readonly claims: Readonly<Record<string, unknown>>;
-  /** What the signature is over. */
+  /** The text that is signed. */
   readonly signedText: string;
   readonly signature: Buffer;
 }
 
-/** Longer ones are nobody's: a request head has no room for more. */
+/** Longer tokens are invalid: a request head has no room for more. */
 const TOKEN_CHARS_MAX = 16 * 1024;
 
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** undefined for anything else than a signed token; also for critical extensions, which we know none of. */
+/** undefined if it is not a signed token, or has critical extensions, none of which we support. */
 export function parseCompactToken(text: string): CompactToken | undefined {
   if (text.length > TOKEN_CHARS_MAX || !COMPACT.test(text)) return undefined;
   const [head = "", body = "", signature = ""] = text.split(".");

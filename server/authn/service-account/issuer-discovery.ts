@@ -1,6 +1,6 @@
 /**
- * Issuer discovery (S2-SA-08): where other systems learn how to verify our tokens, as OpenID Connect
- * Discovery 1.0 has it. An issuer that is no https:// URL can not be discovered: no documents then.
+ * Issuer discovery (S2-SA-08): tells other systems how to verify our tokens, by OpenID Connect Discovery
+ * 1.0. An issuer without an https:// URL cannot be discovered and has no documents.
  */
 import type { KeyRing } from "./key-ring.js";
 import type { ServiceAccountSettings } from "./settings.js";
@@ -15,12 +15,12 @@ export interface DiscoveryDocument {
   readonly body: string;
 }
 
-/** How long others may go on with the keys that they know. */
+/** How long clients may cache the keys. */
 const MAX_AGE_SECONDS = 3600;
 
 /**
  * The documents by path.
- * @param serverAddress "host:port" under which others reach this API
+ * @param serverAddress "host:port" at which clients reach this API
  */
 export function createIssuerDiscovery(options: {
   readonly settings: ServiceAccountSettings;

@@ -1,6 +1,6 @@
 /**
- * KeyRing: the keys that tokens are verified with, and the one that signs. They change together, when
- * the files do that they come from.
+ * KeyRing: the keys that verify tokens, and the one that signs them. They change together with their
+ * files.
  */
 import { isSignedBy, type SigningKey, toJwk, type VerificationKey } from "./token-keys.js";
 
@@ -9,13 +9,13 @@ export class KeyRing {
   #keys: readonly VerificationKey[] = [];
   #version = 0;
 
-  /** The signing key verifies as well, whether it is among the others or not. */
+  /** The signing key always verifies too. */
   constructor(signing: SigningKey, others: readonly VerificationKey[]) {
     this.#signing = signing;
     this.replace(signing, others);
   }
 
-  /** From now on only these keys count, also for tokens that were believed before. */
+  /** Replaces all keys; tokens of removed keys become invalid. */
   replace(signing: SigningKey, others: readonly VerificationKey[]): void {
     const byId = new Map([signing, ...others].map((key) => [key.id, key]));
     this.#signing = signing;
@@ -27,14 +27,14 @@ export class KeyRing {
     return this.#signing;
   }
 
-  /** Another one means other keys: what they have verified has to be verified again. */
+  /** Changes with the keys; cached verifications are then invalid. */
   get version(): number {
     return this.#version;
   }
 
   /**
-   * Whether one of the keys made the signature. The header only narrows down which one is tried: its
-   * algorithm must be that of the key, so no token chooses how it is checked (RFC 8725 section 3.1).
+   * Whether one of the keys made the signature. The header only narrows the choice of keys: its
+   * algorithm must be the key's, so a token cannot choose how it is verified (RFC 8725 section 3.1).
    */
   verifies(
     { alg, kid }: { readonly alg: string; readonly kid: string },

@@ -1,4 +1,4 @@
-/** Tokens of service accounts: who they are, and everything that ends or forges them. */
+/** Tokens of service accounts: their users, and every way to end or forge them. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
@@ -251,7 +251,7 @@ test("S2-SA-06: forged headers do not help: none, a public key as secret, anothe
   ]) {
     refuses(accounts, token, "signature");
   }
-  // Without a signature, or with an extension that must be understood, it is no token of ours.
+  // A token without a signature, or with a critical extension, is not ours.
   for (const token of [
     `${head}.${body}.`,
     `${head}.${body}`,
@@ -278,7 +278,7 @@ test("S2-SA-06: no change of one character in a token is believed", async () => 
       } catch (error) {
         assert.ok(error instanceof StatusError && error.code === 401);
       }
-      // The last character of base64 has bits that nobody reads: it may be the same signature.
+      // The last base64 character has unused bits, so the signature may be unchanged.
       if (at < token.length - 1) assert.equal(user, undefined);
     }),
     { numRuns: 300 },
@@ -299,7 +299,7 @@ test("S2-SA-06: whatever stands in a token, it is not ours or it is refused", as
     fc.property(tokens, (token) => assert.equal(ask(accounts, token), undefined)),
     { numRuns: 500 },
   );
-  // Signed by us, so only the claims stand between it and a user.
+  // Signed by us, so only the claims can make it invalid.
   const claims = claimsOf(await issue(accounts));
   const wild = fc.dictionary(fc.constantFrom(...Object.keys(claims)), fc.jsonValue());
   await fc.assert(
@@ -331,7 +331,7 @@ test("S2-SA-06: claims of the wrong shape are refused though the signature is go
     { "kubernetes.io": { ...own, secret: {} } },
     { "kubernetes.io": { ...own, node: { name: "n", uid: 7 } } },
     { "kubernetes.io": { ...own, warnafter: "2099" } },
-    // The public claims and the private ones speak of two accounts.
+    // The public and the private claims name different accounts.
     { sub: "system:serviceaccount:shop:other" },
     { sub: "system:serviceaccount:other:web" },
     { sub: undefined },
@@ -392,7 +392,7 @@ test("a legacy token must be whole and true to itself", async () => {
   ]) {
     refuses(accounts, await signCompactToken(key, { ...claims, ...changed }), "malformed");
   }
-  // A bound token cannot pass for a legacy one, which has no end.
+  // A bound token must not pass for a legacy one, which never expires.
   const bound = encodeBoundClaims(NAMING, "kubernetes/serviceaccount", {
     account: WEB_ACCOUNT,
     audiences: [ISSUER],

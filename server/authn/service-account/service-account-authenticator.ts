@@ -5,8 +5,8 @@
  *     │             └─yes─► signature, claims, audience ─► remember
  *     └──────────────────────────────────────────────────────┴─► time ─► what it is bound to ─► user
  *
- * A signature is checked once; whether the token is still good is looked at for every request, from
- * the view, at once. Refusals carry no reason to the client: it is counted and handed to the observer.
+ * A signature is verified once; the token's validity is checked synchronously in the view for every
+ * request. Clients get no reason for a refusal: it is counted and passed to the observer.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { LRUCache } from "lru-cache";
@@ -30,7 +30,7 @@ import {
   userOfClaims,
 } from "./token-claims.js";
 
-/** Why a token was refused, for logs and metrics; never with its content. */
+/** Why a token was refused, for logs and metrics; never includes its content. */
 export type TokenRefusal =
   | "malformed"
   | "signature"
@@ -42,9 +42,9 @@ export type TokenRefusal =
   | "revoked";
 
 export interface ServiceAccountObserver {
-  /** `account` is "" as long as the signature is not believed. */
+  /** `account` is "" until the signature is verified. */
   refused(reason: TokenRefusal, account: string): void;
-  /** A token of the given kind was accepted; stale = its client should long have got a new one. */
+  /** A token of this kind was accepted; stale = the client should have renewed it long ago. */
   accepted(kind: "bound" | "stale" | "legacy"): void;
 }
 
@@ -62,17 +62,17 @@ interface VerifiedToken {
   readonly bound: BoundClaims | undefined;
   readonly legacy: LegacyClaims | undefined;
   readonly audiences: readonly string[];
-  /** Whether they name this API, which is what requests ask for. */
+  /** Whether the audiences include this API. */
   readonly isForApi: boolean;
 }
 
 /** About 2 KiB each. */
 const VERIFIED_TOKENS_MAX = 10_000;
 
-/** How far the clocks of two replicas may be apart for the beginning of a token. */
+/** Tolerated clock skew between replicas for a token's start. */
 const CLOCK_SKEW_SECONDS = 30;
 
-/** An object whose deletion should be over has so long before its tokens end, as upstream allows. */
+/** Grace period after an object's deletion deadline before its tokens end, as upstream. */
 const DELETION_LEEWAY_MS = 60_000;
 
 export class ServiceAccountAuthenticator implements Authenticator {
@@ -81,11 +81,11 @@ export class ServiceAccountAuthenticator implements Authenticator {
   readonly #issuers: ReadonlySet<unknown>;
   readonly #legacyIssuer: string;
   readonly #revokedLabel: string;
-  /** By digest: what was once verified stays so as long as the keys do. */
+  /** By digest: verifications are valid as long as the keys are. */
   readonly #verified = new LRUCache<string, VerifiedToken>({ max: VERIFIED_TOKENS_MAX });
   #keysVersion = 0;
 
-  /** What a connection showed last; goes with the connection. */
+  /** The last token of each connection; dropped with the connection. */
   readonly #lastTokens = new WeakMap<
     NonNullable<RequestFacts["socket"]>,
     { readonly token: string; readonly digest: string }
@@ -98,7 +98,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
     this.#revokedLabel = `${options.naming.labelDomain}/legacy-token-invalid-since`;
   }
 
-  /** @returns undefined when the token is of another issuer or no signed token at all */
+  /** @returns undefined if the token is of another issuer or not a signed token */
   authenticate({ headers, socket, audiences: asked }: RequestFacts): UserInfo | undefined {
     const token = bearerTokenOf(headers);
     if (token === undefined) return undefined;
@@ -118,7 +118,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
     return audiences === undefined ? user : createUser({ ...user, audiences });
   }
 
-  /** A connection shows the same token with every request, as a rule. */
+  /** A connection usually sends the same token with every request. */
   #digestOf(token: string, socket: RequestFacts["socket"]): string {
     const last = socket && this.#lastTokens.get(socket);
     if (last?.token === token) return last.digest;
@@ -134,7 +134,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
     this.#verified.clear();
   }
 
-  /** Tells whether the token is one of ours, and believes its claims. */
+  /** Verifies that the token is ours and returns its claims. */
   #verify(text: string): VerifiedToken | undefined {
     const { keys, naming, settings } = this.#options;
     const token = parseCompactToken(text);
@@ -146,7 +146,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
     const legacy = isLegacy ? decodeLegacyClaims(naming, token.claims) : undefined;
     const claims = bound ?? legacy;
     if (claims === undefined) throw this.#refuse("malformed");
-    // Who names no audience means this API: tokens were made without one once.
+    // A token without audiences means this API, because old tokens have none.
     const audiences = claims.audiences.length > 0 ? claims.audiences : settings.audiences;
     return {
       user: userOfClaims(naming, claims),
@@ -174,7 +174,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
     const isBoundThere =
       (secret === undefined || this.#isThere("secrets", account.namespace, secret)) &&
       (pod === undefined || this.#isThere("pods", account.namespace, pod)) &&
-      // A pod's token names its node for those who read it; it lives with the pod.
+      // A pod's token names its node only for information; it lives as long as the pod.
       (node === undefined || pod !== undefined || this.#isThere("nodes", "", node));
     if (!isBoundThere) throw this.#refuse("bound object gone", token);
     const isStale = claims.warnAfter !== undefined && now > claims.warnAfter;
@@ -215,7 +215,7 @@ function sharedAudiences({ audiences }: VerifiedToken, asked: readonly string[])
   return audiences.filter((audience) => asked.includes(audience));
 }
 
-/** Whether it is this very token that the Secret holds. */
+/** Whether the Secret holds exactly this token. */
 function holds(secret: BoundObject, token: string): boolean {
   const [own, sent] = [Buffer.from(secret.token, "latin1"), Buffer.from(token, "latin1")];
   return own.length === sent.length && timingSafeEqual(own, sent);

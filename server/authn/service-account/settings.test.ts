@@ -1,4 +1,4 @@
-/** Start-up checks, keys from files, the shared key, and what relying parties read. */
+/** Start-up checks, keys from files, the shared key, and the published documents. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
- * The settings of service accounts: what the flags say, checked at start, and the keys that follow
- * from the files that they name. Pure: the wiring reads files, main prints the one line of an error.
+ * The settings of service accounts: the flags, checked at the start, and the keys in the files that they
+ * name. Pure: the wiring reads the files, main prints a one-line error.
  *
  *   flag                                  verifies                       signs
  *   --service-account-key-file            all its keys                   -
@@ -17,7 +17,7 @@ import {
   type VerificationKey,
 } from "./token-keys.js";
 
-/** The flags, as Config has them. */
+/** The flags, by their Config keys. */
 export interface ServiceAccountFlags {
   readonly serviceAccountIssuer: readonly string[];
   readonly apiAudiences: readonly string[];
@@ -30,9 +30,9 @@ export interface ServiceAccountFlags {
 }
 
 export interface ServiceAccountSettings {
-  /** The first one issues; tokens of all of them are accepted. */
+  /** The first one issues; all of them are accepted. */
   readonly issuers: readonly [string, ...string[]];
-  /** Whom tokens for this API name, and those that name nobody get. */
+  /** Audiences that identify this API, and the default for tokens without any. */
   readonly audiences: readonly string[];
   /** Whether legacy tokens end with their Secret. Bound tokens always end with their objects. */
   readonly looksUp: boolean;
@@ -78,7 +78,7 @@ export function toServiceAccountSettings(
   });
 }
 
-/** A name without a colon is one of old; with a colon it must be a URL (RFC 7519 section 2). */
+/** A name without a colon is a legacy form; with a colon it must be a URL (RFC 7519 section 2). */
 function checkIssuer(issuer: string): void {
   if (issuer === "") throw new RangeError("--service-account-issuer: an issuer is empty");
   if (issuer.includes(":") && !URL.canParse(issuer)) {
@@ -97,7 +97,7 @@ function checkJwksUri(uri: string): void {
   }
 }
 
-/** What the flags name, read. */
+/** The contents of the files that the flags name. */
 export interface KeyFiles {
   readonly keys: readonly KeyFile[];
   readonly signing: KeyFile | undefined;
@@ -107,7 +107,7 @@ export interface KeyFiles {
 
 export interface GivenKeys {
   readonly verification: readonly VerificationKey[];
-  /** undefined = the shared key is needed. */
+  /** undefined = use the shared key. */
   readonly signing: SigningKey | undefined;
 }
 
@@ -119,7 +119,7 @@ export function toGivenKeys({ keys, signing, tls }: KeyFiles): GivenKeys {
   };
 }
 
-/** A serving key of another kind, such as Ed25519, is no error: nobody said that it signs tokens. */
+/** A serving key of another kind, for example Ed25519, is not an error: no flag declares it for tokens. */
 function tlsKeys(tls: KeyFile | undefined): VerificationKey[] {
   if (tls === undefined) return [];
   try {

@@ -1,20 +1,21 @@
 /**
- * The shared signing key: what signs tokens when no flag names a key. All replicas of one store have
- * the same, as it lies there, under a key that is no object's: no API request can read it. Made once,
- * by whichever replica comes first (docs/decisions/0010-service-account-keys.md).
+ * The shared signing key: signs tokens when no flag names a key. All replicas of a store share it; the
+ * store has it under a key that is not an object's, so no API request can read it. The first replica
+ * creates it (docs/decisions/0010-service-account-keys.md).
  */
 import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";
 import { openSharedValue, type SharedValueStore } from "../../../storage/kv/shared-value.js";
 import { type SigningKey, toSigningKey } from "./token-keys.js";
 
-/** RSA, as RS256 is the one algorithm that every relying party takes. */
+/** RSA, because every relying party accepts RS256. */
 const RSA_BITS = 2048;
 
 /**
- * The key under `key`; made if there is none. To be called again when the store's own keys have changed.
- * @param key below the registry's prefix and no object's: "/registry/.service-account-key"
- * @throws {StorageError}; {UnreadableValueError}; {Error} when what lies there is no key
+ * Returns the key stored under `key`; creates it if missing. Call it again when the store's encryption keys
+ * have changed.
+ * @param key below the registry's prefix, but not an object's: "/registry/.service-account-key"
+ * @throws {StorageError}; {UnreadableValueError}; {Error} if the stored value is not a key
  */
 export async function openSharedKey(
   store: SharedValueStore,
@@ -26,8 +27,8 @@ export async function openSharedKey(
 }
 
 /**
- * A key of this process alone, for as long as the shared one cannot be read: tokens that it signs are
- * good here only, and those of the shared key are refused.
+ * Creates a key for this process only, used while the shared one is unreadable: its tokens are valid only
+ * here, and tokens of the shared key are refused.
  */
 export async function makeOwnKey(): Promise<SigningKey> {
   return toSigningKey(await generate());
@@ -42,7 +43,7 @@ function decode(key: string, value: Buffer): SigningKey {
   try {
     return toSigningKey(createPrivateKey(value));
   } catch {
-    // The cause could quote what lies there.
+    // No cause, because it could quote the stored value.
     throw new Error(`what the store holds at ${key} is not a private key`);
   }
 }

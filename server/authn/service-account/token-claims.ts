@@ -1,13 +1,13 @@
 /**
- * What a service account token says. A *bound* token is short-lived and names what it lives with: its
- * account, and perhaps a pod, a Secret or a node. A *legacy* token lies in a Secret and has no end of
- * its own. Both become the same user (S2-SA-04, S2-SA-05).
+ * The claims of a service account token. A *bound* token is short-lived and names the objects that bound
+ * its life: its account, and possibly a pod, a Secret or a node. A *legacy* token is stored in a Secret
+ * and does not expire. Both map to the same user (S2-SA-04, S2-SA-05).
  */
 import type { Naming } from "../../api/naming.js";
 import { createUser, type UserInfo } from "../../request/user-info.js";
 import { withAuthenticatedGroup } from "../authenticator.js";
 
-/** An object that a token names; a uid of "" = not known when the token was made. */
+/** An object that a token names; uid "" = unknown when the token was issued. */
 export interface ObjectClaim {
   readonly name: string;
   readonly uid: string;
@@ -17,11 +17,11 @@ export interface AccountClaim extends ObjectClaim {
   readonly namespace: string;
 }
 
-/** What a bound token lives with, besides its account. */
+/** The objects that a bound token lives with, besides its account. */
 export interface Binding {
   readonly pod?: ObjectClaim;
   readonly secret?: ObjectClaim;
-  /** Of the pod, or, without one, what the token is bound to itself. */
+  /** The pod's node or, without a pod, the node that the token is bound to. */
   readonly node?: ObjectClaim;
 }
 
@@ -32,7 +32,7 @@ export interface BoundClaims extends Binding {
   readonly issuedAt: number;
   readonly notBefore: number;
   readonly expiresAt: number;
-  /** When the client should have got a new one, for tokens whose end was put off. */
+  /** When the client should renew the token, if its expiry was extended. */
   readonly warnAfter?: number;
   readonly id: string;
 }
@@ -40,14 +40,14 @@ export interface BoundClaims extends Binding {
 export interface LegacyClaims {
   readonly account: AccountClaim;
   readonly secretName: string;
-  /** Empty in tokens of our own making. */
+  /** Empty in tokens that we issue. */
   readonly audiences: readonly string[];
 }
 
 const USER_PREFIX = "system:serviceaccount:";
 const ALL_ACCOUNTS_GROUP = "system:serviceaccounts";
 
-/** The user that a service account is. */
+/** The user name of a service account. */
 function accountUserName(namespace: string, name: string): string {
   return `${USER_PREFIX}${namespace}:${name}`;
 }
@@ -86,7 +86,7 @@ function encodeObject({ name, uid }: ObjectClaim): Record<string, string> {
   return uid === "" ? { name } : { name, uid };
 }
 
-/** undefined when the claims are not those of a bound token, or when they contradict each other. */
+/** undefined if the claims are not those of a bound token or contradict each other. */
 export function decodeBoundClaims(
   naming: Naming,
   claims: Readonly<Record<string, unknown>>,
@@ -99,10 +99,10 @@ export function decodeBoundClaims(
   if (account === undefined || namespace === "" || audiences === undefined) return undefined;
   if (account.uid === "") return undefined;
   if (claims.sub !== accountUserName(namespace, account.name)) return undefined;
-  // A token of this kind without an end was not made by an API server.
+  // No API server issues a bound token without expiry.
   if (!isTime(exp) || !isTime(iat) || !isTime(nbf) || typeof jti !== "string") return undefined;
   const [pod, secret, node] = [own?.pod, own?.secret, own?.node].map(decodeObject);
-  // What it is bound to must be understood, or the binding would be lost.
+  // Unreadable bindings are refused, because ignoring them would unbind the token.
   if (own?.pod !== undefined && pod === undefined) return undefined;
   if (own?.secret !== undefined && secret === undefined) return undefined;
   if (own?.node !== undefined && node === undefined) return undefined;
@@ -137,7 +137,7 @@ export function encodeLegacyClaims(
   };
 }
 
-/** undefined when a claim is missing, or when they contradict each other. */
+/** undefined if a claim is missing or the claims contradict each other. */
 export function decodeLegacyClaims(
   naming: Naming,
   claims: Readonly<Record<string, unknown>>,
@@ -163,7 +163,7 @@ function legacyNames({ labelDomain }: Naming) {
   };
 }
 
-/** The user of a token; a legacy one tells only the account. */
+/** The user of a token; a legacy one has only the account. */
 export function userOfClaims(
   naming: Naming,
   { account, pod, node, id = "" }: Pick<BoundClaims, "account" | "pod" | "node"> & { id?: string },
@@ -196,7 +196,7 @@ function decodeObject(value: unknown): ObjectClaim | undefined {
   return name === "" ? undefined : { name, uid };
 }
 
-/** One audience may stand without the array (RFC 7519 section 4.1.3). */
+/** A single audience may be a plain string (RFC 7519 section 4.1.3). */
 function decodeAudiences(value: unknown): readonly string[] | undefined {
   if (value === undefined) return [];
   const audiences: readonly unknown[] = Array.isArray(value) ? value : [value];

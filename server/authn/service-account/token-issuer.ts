@@ -1,6 +1,6 @@
 /**
- * TokenIssuer: makes the tokens of service accounts. Who may have one, and for what, is for those to
- * say who ask (the token subresource, the control loop that fills Secrets).
+ * TokenIssuer: issues service account tokens. The callers decide who gets one (the token subresource,
+ * the control loop that fills Secrets).
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../../storage/base/clock.js";
@@ -31,15 +31,15 @@ export interface TokenWish {
 
 export interface IssuedToken {
   readonly token: string;
-  /** What the client is told; a token whose end is put off lives longer. */
+  /** The expiry that the client is told; an extended token lives longer. */
   readonly expiresAtMs: number;
   /** As in `extra` of the user: for audit. */
   readonly credentialId: string;
 }
 
 /**
- * The lifetime that nodes ask for in the volumes that admission adds. Clients of long ago read such a
- * token once and keep it, so its real end is put off and use after the asked end is only noticed.
+ * The lifetime that nodes request for the volumes that admission adds. Old clients read such a token once
+ * and keep it, so its real expiry is extended, and use after the requested one is only counted.
  */
 const PROJECTED_LIFETIME_SECONDS = 3607;
 const EXTENDED_LIFETIME_SECONDS = 365 * 24 * 3600;
@@ -53,7 +53,7 @@ export class TokenIssuer {
     this.#options = options;
   }
 
-  /** A token with an end, bound to its account and what else is named. */
+  /** Issues an expiring token, bound to its account and the other named objects. */
   async issueBound({
     account,
     binding,
@@ -86,7 +86,7 @@ export class TokenIssuer {
     };
   }
 
-  /** A token without an end, for the Secret that is named in it. */
+  /** Issues a token without expiry for the named Secret. */
   issueLegacy(account: AccountClaim, secretName: string): Promise<string> {
     const { keys, naming } = this.#options;
     return signCompactToken(keys.signing, encodeLegacyClaims(naming, { account, secretName }));

@@ -1,8 +1,8 @@
 /**
- * Keys of service account tokens: from PEM text to keys that verify and to the one that signs.
- * Allowed are RSA (RS256) and the curves P-256, P-384 and P-521 (ES256, ES384, ES512). What a key is
- * called in a token's header (`kid`) follows from the key itself, as relying parties expect it:
- * base64url of SHA-256 of its public part as DER (SubjectPublicKeyInfo).
+ * Keys of service account tokens, parsed from PEM: keys that verify, and the one that signs. Allowed are
+ * RSA (RS256) and the curves P-256, P-384 and P-521 (ES256, ES384, ES512). The key id (`kid`) is derived
+ * from the key, as relying parties expect: base64url of the SHA-256 of its public part as DER
+ * (SubjectPublicKeyInfo).
  */
 import {
   createHash,
@@ -55,7 +55,7 @@ const NO_KEY = "EC PARAMETERS";
 /** JWS signatures of elliptic curves are the two numbers, not DER (RFC 7518 section 3.4). */
 const ECDSA_ENCODING = "ieee-p1363";
 
-/** Every key of a file; private keys and certificates stand for their public part. @throws {RangeError} */
+/** All keys of a file; private keys and certificates provide their public part. @throws {RangeError} */
 export function parseVerificationKeys(file: KeyFile): VerificationKey[] {
   const blocks = [...file.pem.matchAll(PEM_BLOCK)].filter(([, label]) => label !== NO_KEY);
   if (blocks.length === 0) throw refuse(file, "holds no PEM key");
@@ -83,7 +83,7 @@ export function parseSigningKey(file: KeyFile): SigningKey {
   }
 }
 
-/** @throws {RangeError} for a key of a kind that tokens do not use */
+/** @throws {RangeError} for an unsupported kind of key */
 export function toSigningKey(privateKey: KeyObject): SigningKey {
   return Object.freeze({ ...toVerificationKey(createPublicKey(privateKey)), privateKey });
 }
@@ -91,7 +91,7 @@ export function toSigningKey(privateKey: KeyObject): SigningKey {
 export function signText(key: SigningKey, text: string): Promise<Buffer> {
   const { privateKey, algorithm } = key;
   const options = { key: privateKey, dsaEncoding: ECDSA_ENCODING } as const;
-  // With a callback it runs beside the event loop: an RSA signature takes most of a millisecond.
+  // With a callback it runs off the event loop: an RSA signature takes most of a millisecond.
   return new Promise((resolve, reject) => {
     signBytes(DIGESTS[algorithm], Buffer.from(text), options, (error, signature) =>
       error === null ? resolve(signature) : reject(error),
@@ -105,7 +105,7 @@ export function isSignedBy(key: VerificationKey, text: string, signature: Buffer
   return verifyBytes(DIGESTS[algorithm], Buffer.from(text), options, signature);
 }
 
-/** The key as relying parties read it (RFC 7517). */
+/** The key in the form that relying parties read (RFC 7517). */
 export function toJwk({ id, algorithm, publicKey }: VerificationKey): Record<string, unknown> {
   const { kty, ...parts } = publicKey.export({ format: "jwk" });
   return { use: "sig", kty, kid: id, alg: algorithm, ...parts };
@@ -130,7 +130,7 @@ function refuse({ flag, path }: KeyFile, why: string): RangeError {
   return new RangeError(`${flag}: ${JSON.stringify(path)} ${why}`);
 }
 
-/** Never the parser's own text, which could quote the file. */
+/** Never uses the parser's message, which could quote the file. */
 function wordsOf(error: unknown): string {
   if (error instanceof RangeError) return `cannot be used: ${error.message}`;
   return "holds a key that cannot be read";

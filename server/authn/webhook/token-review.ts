@@ -1,6 +1,6 @@
 /**
- * TokenReview as it is sent to a webhook and read back, in v1 and v1beta1 (S2-TR-04..09). The two
- * differ in nothing but the version.
+ * TokenReview requests to a webhook and their answers, in v1 and v1beta1 (S2-TR-04..09), which differ
+ * only in the version.
  */
 import type { Naming } from "../../api/naming.js";
 import { type Review, ReviewError } from "../../client/review-client.js";
@@ -12,13 +12,13 @@ export type TokenReviewVersion = "v1" | "v1beta1";
 export interface TokenReviewStatus {
   /** undefined: not authenticated. */
   readonly user: UserInfo | undefined;
-  /** Audiences of the token that it was asked about; undefined: it said nothing about audiences. */
+  /** The token's audiences; undefined = the webhook did not check audiences. */
   readonly audiences: readonly string[] | undefined;
-  /** Why a token was not authenticated; "" when it gave no reason. */
+  /** Why the token was not authenticated; "" = no reason given. */
   readonly error: string;
 }
 
-/** What a webhook may say to a client about its token. */
+/** The limit of a webhook's error message to the client. */
 const ERROR_CHARS_MAX = 1024;
 
 export function toTokenReview(
@@ -45,7 +45,7 @@ export function parseTokenReviewStatus(
   return {
     user: authenticated ? parseUser(status.user) : undefined,
     audiences: textsOf(audiences, "audiences"),
-    // The field says nothing when the token is good.
+    // The error has no meaning when the token is valid.
     error: authenticated ? "" : error.slice(0, ERROR_CHARS_MAX),
   };
 }
@@ -58,7 +58,7 @@ function parseUser(value: unknown): UserInfo {
   if (typeof extra !== "object" || extra === null || Array.isArray(extra)) {
     throw malformed("user.extra is not an object");
   }
-  // One frozen user per token, as later steps remember things by it.
+  // One frozen user per token, because later steps cache by its identity.
   return withAuthenticatedGroup(
     createUser({
       name: username,

@@ -1,10 +1,9 @@
 /**
- * TokenWebhookAuthenticator: asks a webhook whose a bearer token is (S2-TR). Answers, good and bad,
- * are remembered for a while by a keyed digest of the token, never by the token itself; failures of
- * the webhook are not. Concurrent requests with one token make one call.
+ * TokenWebhookAuthenticator: asks a webhook for the user of a bearer token (S2-TR). Positive and
+ * negative answers are cached for a while by a keyed digest of the token, never the token itself;
+ * failures are not. Concurrent requests with one token share one call.
  *
- * An outage is a 401 like any unknown credential: nobody gets in, and other authenticators of the
- * same request still have their say.
+ * An outage gives a 401 like any unknown credential; other authenticators still get their turn.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
@@ -25,33 +24,33 @@ export interface TokenWebhookOptions {
   readonly reviews: Pick<ReviewClient, "ask">;
   readonly version: TokenReviewVersion;
   readonly naming: Naming;
-  /** How long answers are remembered; 0 = not at all. */
+  /** How long answers are cached; 0 = not at all. */
   readonly cacheTtlMs: number;
-  /** Audiences of this server: a token must be meant for one of them. Empty: not asked about. */
+  /** This server's audiences, one of which a token must have. Empty = not checked. */
   readonly apiAudiences: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Whose a token is, and which of the audiences that were asked for it is meant for. */
+/** The user of a token, and the requested audiences that it is meant for. */
 export interface TokenIdentity {
   readonly user: UserInfo;
   readonly audiences: readonly string[];
 }
 
 interface Remembered {
-  /** undefined: the webhook does not know the token. */
+  /** undefined = the webhook does not know the token. */
   readonly identity: TokenIdentity | undefined;
   readonly expiresAtMs: number;
 }
 
-/** Tokens that are remembered, good and bad; about 1 KiB each. */
+/** Cached tokens, valid or not; about 1 KiB each. */
 const TOKENS_MAX = 8_192;
 
 export class TokenWebhookAuthenticator implements Authenticator {
   readonly name = "token-webhook";
   readonly #options: TokenWebhookOptions;
-  /** Makes digests useless outside this process, and lookups free of guessable timing. */
+  /** Makes digests useless outside this process, and the timing of lookups unguessable. */
   readonly #digestKey = randomBytes(32);
   readonly #remembered = new LRUCache<string, Remembered>({ max: TOKENS_MAX });
   readonly #flights = new SingleFlight<TokenIdentity | undefined>();
@@ -76,9 +75,9 @@ export class TokenWebhookAuthenticator implements Authenticator {
   }
 
   /**
-   * Whose the token is; undefined: the webhook does not know it.
-   * @param audiences the token must be meant for one of these; empty: they are not looked at
-   * @throws {StatusError} 401 with the webhook's reason, or when it cannot be asked
+   * The user of the token; undefined if the webhook does not know it.
+   * @param audiences the token must be for one of these; empty = not checked
+   * @throws {StatusError} 401 with the webhook's reason, or if the webhook fails
    */
   authenticateToken(
     token: string,
@@ -103,7 +102,7 @@ export class TokenWebhookAuthenticator implements Authenticator {
     try {
       const review = toTokenReview(token, audiences, version, naming);
       const status = parseTokenReviewStatus(await reviews.ask(review, signal));
-      // With a reason it is a refusal, which upstream does not remember either.
+      // An answer with a reason is a refusal, which upstream does not cache either.
       if (status.error !== "") throw unauthorized(status.error);
       const identity =
         status.user === undefined
@@ -120,7 +119,7 @@ export class TokenWebhookAuthenticator implements Authenticator {
     }
   }
 
-  /** A webhook that says nothing about audiences vouches for this server's own (S2-TR-07). */
+  /** A webhook without audiences in its answer speaks for this server's own (S2-TR-07). */
   #identify(
     user: UserInfo,
     answered: readonly string[] | undefined,

@@ -1,7 +1,7 @@
 /**
- * AuthorizationConfiguration: which authorizers are asked, in order, and how webhooks are reached
- * (S2-AZC-01..16). A file in YAML or JSON is decoded strictly here; legacy-modes.ts translates the
- * flags --authorization-* into the same structure.
+ * AuthorizationConfiguration: the authorizers in order, and the connections to webhooks (S2-AZC-01..16). A
+ * YAML or JSON file is decoded strictly here; legacy-modes.ts translates the flags --authorization-* into
+ * the same structure.
  *
  *   authorization-configuration.ts  structure, strict decoding, defaults
  *   validate-configuration.ts       the rules, with upstream's words, and the compiled conditions
@@ -22,11 +22,11 @@ export interface AuthorizationConfiguration {
 export interface AuthorizerConfiguration {
   readonly type: string;
   readonly name: string;
-  /** Only of type Webhook. */
+  /** Set for type Webhook only. */
   readonly webhook?: WebhookConfiguration;
 }
 
-/** A string that is not set is "", a duration that is not set is 0. */
+/** An unset string is "", an unset duration 0. */
 export interface WebhookConfiguration {
   readonly authorizedTtlMs: number;
   readonly cacheAuthorizedRequests: boolean;
@@ -40,13 +40,13 @@ export interface WebhookConfiguration {
   readonly matchConditions: readonly { readonly expression: string }[];
 }
 
-/** The configuration cannot be used. The message is one line. */
+/** The configuration is invalid. The message is one line. */
 export class AuthorizationConfigurationError extends Error {
   override readonly name = "AuthorizationConfigurationError";
 }
 
 export const WEBHOOK_TYPE = "Webhook";
-/** In the order in which messages list them. */
+/** In the order of messages. */
 export const AUTHORIZER_TYPES: readonly string[] = [
   "ABAC",
   "AlwaysAllow",
@@ -151,7 +151,7 @@ function parseWebhook(fields: Fields, problems: string[]): WebhookConfiguration 
   };
 }
 
-/** Typed looks into one object; null stands for a field that is not set. */
+/** Typed access to the members of an object; null means unset. */
 class Fields {
   readonly #members: Readonly<Record<string, unknown>>;
   readonly #path: string;
@@ -186,7 +186,7 @@ class Fields {
     return value;
   }
 
-  /** Milliseconds; 0 when it is not set. */
+  /** Milliseconds; 0 if unset. */
   duration(name: string): number {
     const text = this.text(name);
     if (text === "") return 0;

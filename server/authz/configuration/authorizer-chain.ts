@@ -1,8 +1,7 @@
 /**
- * From a loaded configuration to authorizers in order (S2-AZ-02, S2-AZ-07). Webhooks are made here;
- * everything else (RBAC, Node, ABAC, AlwaysAllow, AlwaysDeny) was made at the start and is plugged in.
- * A webhook whose configuration did not change is taken over from the chain before, with all that it
- * remembers.
+ * Builds the authorizers of a loaded configuration, in order (S2-AZ-02, S2-AZ-07). Webhooks are created
+ * here; the others (RBAC, Node, ABAC, AlwaysAllow, AlwaysDeny) were created at the start and are passed
+ * in. A webhook with an unchanged configuration is taken over from the previous chain with its cache.
  */
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../storage/base/clock.js";
@@ -33,12 +32,12 @@ import {
 } from "./authorization-configuration.js";
 import type { LoadedConfiguration } from "./load-configuration.js";
 
-/** An authorizer that can also list what a user may do, if it can. */
+/** An authorizer that may also list a user's permissions. */
 export type ChainMember = Authorizer & Partial<RulesSource>;
 
-/** Authorizers made elsewhere, by the type under which a configuration names them. */
+/** The given authorizers, by their type in a configuration. */
 export interface ChainMembers {
-  /** Asked before everything else, whatever the configuration says: system:masters. */
+  /** Asked first, whatever the configuration: system:masters. */
   readonly first: readonly Authorizer[];
   readonly byType: Readonly<Record<string, ChainMember>>;
 }
@@ -46,20 +45,20 @@ export interface ChainMembers {
 export interface ChainSurroundings {
   readonly members: ChainMembers;
   readonly naming: Naming;
-  /** Where the replicas share decisions; undefined: each remembers its own. */
+  /** The cache that replicas share; undefined = each has only its own. */
   readonly shared?: SharedDecisionCache;
   /**
-   * What the replicas of this installation have in common and no other installation has, such as the
-   * id of the key that they sign tokens with. With it they share decisions although each has
-   * credentials of its own; without it only replicas with the same credentials do.
+   * A value that only the replicas of this installation share, for example the id of their token signing
+   * key. With it they share decisions although each has its own credentials; without it only replicas
+   * with equal credentials do.
    */
   readonly installation?: string;
   readonly metrics: AuthorizationMetrics;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** PEM bundles to trust where a client configuration names none; Node's own unless given. */
+  /** PEM bundles to trust if a client configuration names none; default: Node's own. */
   readonly defaultAuthorities?: readonly string[];
-  /** Between calls of a webhook that failed. */
+  /** The backoff between calls of a failing webhook. */
   readonly backoff?: Backoff;
 }
 
@@ -93,13 +92,13 @@ export class AuthorizerChain implements Authorizer, RulesSource {
     return this.#rules.rulesFor(user, namespace, signal);
   }
 
-  /** The webhook of that name, when its configuration has this digest. */
+  /** The webhook of that name, if its configuration has this digest. */
   webhook(name: string, digest: string): Webhook | undefined {
     const webhook = this.#webhooks.get(name);
     return webhook?.digest === digest ? webhook : undefined;
   }
 
-  /** Ends connections of webhooks that the next chain does not use. */
+  /** Closes connections of webhooks that the next chain does not use. */
   close(next?: AuthorizerChain): void {
     for (const [name, webhook] of this.#webhooks) {
       if (next?.webhook(name, webhook.digest) !== webhook) webhook.close();
@@ -109,8 +108,8 @@ export class AuthorizerChain implements Authorizer, RulesSource {
 
 /**
  * The authorizers of a configuration, in its order.
- * @param before the chain in force, whose unchanged webhooks are taken over
- * @throws {AuthorizationConfigurationError} a type that was not plugged in, or a bad client config
+ * @param before the current chain, whose unchanged webhooks are taken over
+ * @throws {AuthorizationConfigurationError} an unknown type, or an invalid client config
  */
 export function buildAuthorizerChain(
   loaded: LoadedConfiguration,
@@ -196,8 +195,8 @@ function makeWebhook(
 }
 
 /**
- * What a shared decision depends on beside name and question. Another installation may ask the same
- * webhook and get other answers, as the webhook sees by the credentials who asks.
+ * The inputs of a shared decision besides name and question. Another installation may get other answers
+ * from the same webhook, which sees the caller's credentials.
  */
 function sharedDigest(
   { connectionInfo, ...webhook }: WebhookConfiguration,
@@ -218,7 +217,7 @@ function problemOf(name: string, why: string, cause?: unknown): AuthorizationCon
   return new AuthorizationConfigurationError(message, cause === undefined ? undefined : { cause });
 }
 
-/** Counts what an authorizer allows and denies; no opinion is not terminal and not counted. */
+/** Counts an authorizer's allows and denies; no opinion is not terminal and not counted. */
 function withDecisionCount(
   authorizer: Authorizer,
   type: string,

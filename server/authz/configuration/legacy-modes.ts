@@ -1,6 +1,6 @@
 /**
  * --authorization-mode and --authorization-webhook-*, translated into an AuthorizationConfiguration
- * (S2-AZ-07, S2-AZ-08), with upstream's words for what cannot be.
+ * (S2-AZ-07, S2-AZ-08), with upstream's error messages.
  */
 import {
   AUTHORIZER_TYPES,
@@ -11,7 +11,7 @@ import {
 } from "./authorization-configuration.js";
 import { nameOfMode } from "./validate-configuration.js";
 
-/** The flags, by their names in the server's configuration. */
+/** The flags, by their Config keys. */
 export interface AuthorizationFlags {
   readonly authorizationModes: readonly string[];
   readonly authorizationPolicyFile: string;
@@ -21,9 +21,9 @@ export interface AuthorizationFlags {
   readonly authorizationWebhookCacheUnauthorizedTtlMs: number;
 }
 
-/** What the one webhook of the flags is called, in metrics and logs. */
+/** Name of the flags' only webhook, in metrics and logs. */
 const LEGACY_WEBHOOK_NAME = "default";
-/** The flags know no timeout and no policy; these are what they have always meant. */
+/** There are no flags for timeout and policy; these are their fixed values. */
 const LEGACY_TIMEOUT_MS = 30_000;
 
 /** @throws {AuthorizationConfigurationError} */

@@ -1,6 +1,6 @@
 /**
- * Reads an AuthorizationConfiguration with everything that it names: the file of the flag, and the
- * client configuration of each webhook. What comes out is complete, valid and has a fingerprint.
+ * Reads an AuthorizationConfiguration with all files that it names: the flag's file, and the client
+ * configuration of each webhook. The result is complete, valid and has a fingerprint.
  */
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
@@ -22,7 +22,7 @@ import {
   validateAuthorizationConfiguration,
 } from "./validate-configuration.js";
 
-/** Where the configuration comes from: a file that may change, or flags that do not. */
+/** The source of the configuration: a file that may change, or flags. */
 export type ConfigurationSource =
   | { readonly file: string }
   | { readonly configuration: AuthorizationConfiguration };
@@ -30,14 +30,14 @@ export type ConfigurationSource =
 export interface LoadedConfiguration {
   readonly configuration: AuthorizationConfiguration;
   readonly conditions: ConditionsByAuthorizer;
-  /** By path; what cannot be used is refused by whoever uses it. */
+  /** By path; users of an invalid one report its error. */
   readonly clients: ReadonlyMap<string, ClientConfig | ClientConfigError>;
 }
 
 export interface ReadConfiguration {
-  /** Changes with any byte of any of the files, also authorities, and when one goes or comes. */
+  /** Changes with any byte of any of the files, including authorities, and when one appears or disappears. */
   readonly fingerprint: string;
-  /** Of the configuration file alone, as metrics show it: "sha256:..."; "" when there is none. */
+  /** Digest of the configuration file alone, for metrics: "sha256:..."; "" without one. */
   readonly fileDigest: string;
   /** @throws {AuthorizationConfigurationError} */
   load(enabledTypes?: ReadonlySet<string>): LoadedConfiguration;
@@ -48,7 +48,7 @@ export interface LoadSurroundings {
   readonly compile: CompileCondition;
 }
 
-/** Reads all files once; what is wrong with them is said by `load`. */
+/** Reads all files once; `load` reports their errors. */
 export async function readConfiguration(
   source: ConfigurationSource,
   { naming, compile }: LoadSurroundings,
@@ -103,7 +103,7 @@ function parseMain(
   }
 }
 
-/** Client configurations with the authorities that they name, or what is wrong with them. */
+/** Client configurations with their authorities, or their errors. */
 async function readClients(
   files: ReadonlyMap<string, ReadFile>,
   naming: Naming,

@@ -186,7 +186,7 @@ test("a webhook that did not change keeps what it remembers, a changed one forge
   await ask();
   assert.equal(stub.calls.length, 2);
 
-  // The file of the webhook alone counts as a change, too.
+  // A change of the webhook's file alone counts, too.
   await writeFile(kubeconfig, other.kubeconfig);
   assert.equal(await authorizer.check(), true);
   assert.equal((await ask()).decision, "deny");

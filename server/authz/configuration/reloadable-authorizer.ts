@@ -1,11 +1,11 @@
 /**
- * ReloadableAuthorizer: the chain of authorizers in force. When the configuration file, or the client
- * configuration of one of its webhooks, has changed and is good, a new chain takes its place between
- * two requests; a bad one is logged and counted, and the old chain stays (S2-AZC-19). Authorizers that
- * are no webhooks can neither be added nor removed this way (S2-AZC-20).
+ * ReloadableAuthorizer: the current chain of authorizers. When the configuration file, or the client
+ * configuration of one of its webhooks, has changed and is valid, a new chain replaces it between two
+ * requests; an invalid one is logged and counted, and the old chain stays (S2-AZC-19). Only webhooks can
+ * be added or removed this way (S2-AZC-20).
  *
- * Files are compared by their contents at an interval, as notifications get lost on network file
- * systems and behind the symbolic links through which clusters mount files.
+ * File contents are compared at an interval, because notifications get lost on network file systems and
+ * behind the symbolic links of mounted volumes.
  */
 import { oneLine } from "../../../storage/base/one-line.js";
 import type { LazySignal } from "../../request/lazy-signal.js";
@@ -24,23 +24,23 @@ import { type ConfigurationSource, readConfiguration } from "./load-configuratio
 
 export interface ReloadableAuthorizerOptions extends Omit<ChainSurroundings, "members"> {
   readonly source: ConfigurationSource;
-  /** Asked before everything else, whatever the configuration says: system:masters. */
+  /** Asked first, whatever the configuration: system:masters. */
   readonly first: readonly Authorizer[];
   /**
-   * Makes the authorizer of a type that is no webhook ("RBAC", "Node", ...). Called once, at the
-   * start, for each type of the configuration. @throws {Error} what it needs is not there
+   * Creates the authorizer of a type other than Webhook ("RBAC", "Node", ...). Called once, at the
+   * start, for each type of the configuration. @throws {Error} if a dependency is missing
    */
   readonly memberOf: (type: string) => ChainMember | Promise<ChainMember>;
   readonly compile: CompileCondition;
   readonly intervalMs?: number;
 }
 
-/** The promise is a minute; a change is to be seen much earlier, and reading is cheap. */
+/** The documented limit is a minute; reading is cheap, so changes are seen much earlier. */
 const CHECK_INTERVAL_MS = 5_000;
 
 export class ReloadableAuthorizer implements Authorizer, RulesSource {
   readonly name = "chain";
-  /** Types of the first configuration, except Webhook: they stay for good. */
+  /** Types of the first configuration, except Webhook; they never change. */
   readonly enabledTypes: ReadonlySet<string>;
   readonly #options: ReloadableAuthorizerOptions;
   readonly #surroundings: ChainSurroundings;
@@ -101,7 +101,7 @@ export class ReloadableAuthorizer implements Authorizer, RulesSource {
     }
   }
 
-  /** Looks once whether something has changed; tells whether a new chain is in force. */
+  /** Checks for changes once; returns whether a new chain was installed. */
   async check(): Promise<boolean> {
     const { source, logger, metrics, clock } = this.#options;
     const read = await readConfiguration(source, this.#options);

@@ -1,6 +1,6 @@
 /**
- * The rules of an AuthorizationConfiguration, in upstream's order and words. Pure: what lies in files
- * is handed in. Compiles the match conditions on the way.
+ * The rules of an AuthorizationConfiguration, in upstream's order and wording. Pure: the contents of
+ * files are passed in. Also compiles the match conditions.
  */
 import { isAbsolute } from "node:path";
 import {
@@ -27,17 +27,17 @@ import {
   type WebhookConfiguration,
 } from "./authorization-configuration.js";
 
-/** What a path of the configuration leads to. */
+/** The result of reading a path of the configuration. */
 export type ReadFile =
   | { readonly text: string }
-  /** Why there is no text, such as "no such file or directory". */
+  /** Why there is no text, for example "no such file or directory". */
   | { readonly problem: string; readonly isOther?: boolean };
 
 export interface ValidationSurroundings {
   readonly compile: CompileCondition;
-  /** By path: every kubeConfigFile of the configuration that is absolute. */
+  /** By path: every absolute kubeConfigFile of the configuration. */
   readonly files: ReadonlyMap<string, ReadFile>;
-  /** Types that must be there, and beside Webhook the only ones: set when reloading (S2-AZC-20). */
+  /** Types that must be present and, besides Webhook, the only ones; set for reloads (S2-AZC-20). */
   readonly enabledTypes?: ReadonlySet<string>;
 }
 
@@ -125,7 +125,7 @@ class Validation {
     } else if (webhook === undefined) {
       this.#add(requiredValue(`${path}.webhook`, "required when type=Webhook"));
     } else {
-      // Upstream leaves "webhook" out of these paths.
+      // Upstream omits "webhook" in these paths.
       this.#checkWebhook(webhook, path);
       this.conditions.set(name, this.#compile(webhook, path));
     }
@@ -147,7 +147,7 @@ class Validation {
     );
     const conditionVersion = webhook.matchConditionSubjectAccessReviewVersion;
     const conditionPath = `${path}.matchConditionSubjectAccessReviewVersion`;
-    // Upstream asks for it only where there are conditions; it is described as required (S2-AZC-10).
+    // Upstream requires it only with conditions, but documents it as required (S2-AZC-10).
     this.#checkChoice(conditionVersion, ["v1"], conditionPath);
     this.#checkChoice(webhook.failurePolicy, FAILURE_POLICIES, `${path}.failurePolicy`);
     this.#checkConnection(webhook.connectionInfo, `${path}.connectionInfo`);
@@ -171,7 +171,7 @@ class Validation {
         this.#add(requiredValue(`${path}.type`));
         break;
       case "InClusterConfig":
-        // It would mean this server itself, which asks the webhook before it answers (S2-AZC-15).
+        // It would call this server itself, which asks the webhook before it answers (S2-AZC-15).
         this.#add(
           invalidValue(`${path}.type`, type, "not allowed for the server that hosts the API"),
         );
@@ -219,7 +219,7 @@ class Validation {
         try {
           compiled.push({ expression, program: this.#surroundings.compile(expression) });
         } catch (error) {
-          // The lines below the first show the place in the text, which stands here already.
+          // The first line is enough: further lines repeat the position.
           const [why] = (error as Error).message.split("\n", 1);
           this.#add(invalidValue(field, expression, `compilation failed: ${why}`));
         }
@@ -251,7 +251,7 @@ class Validation {
   }
 }
 
-/** The name that an authorizer which is no webhook has: its type in lower case. */
+/** The name of an authorizer other than a webhook: its type in lower case. */
 export function nameOfMode(type: string): string {
   return type.toLowerCase();
 }

@@ -1,7 +1,7 @@
 /**
- * ClaimedVolumes: persistent volumes by the claim that they are for, and by the secrets that a node
- * needs to mount them. Follows the view of volumes in its own turn, but reads a changed volume only
- * when somebody asks: volumes change more often than nodes ask for their secrets.
+ * ClaimedVolumes: persistent volumes by their claim, and by the secrets that a node needs to mount
+ * them. Follows the view of volumes in its own turn, but parses a changed volume only on the next
+ * query: volumes change more often than nodes query their secrets.
  */
 import type { Partition } from "../../../storage/cache/partition.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -17,10 +17,10 @@ interface Volume {
 
 export class ClaimedVolumes {
   readonly #volumes: Pick<Partition, "get" | "observe">;
-  /** Changed since they were read last, by name. At most as many as there were volumes. */
+  /** Volumes changed since they were last parsed, by name. Bounded by the number of volumes. */
   readonly #unread = new Set<string>();
   readonly #byName = new Map<string, Volume>();
-  /** Names of volumes. */
+  /** Volume names by secret. */
   readonly #bySecret = new Map<ObjectPath, Set<string>>();
 
   constructor(volumes: Pick<Partition, "get" | "observe">) {
@@ -38,13 +38,13 @@ export class ClaimedVolumes {
     });
   }
 
-  /** The claim that the volume is for; undefined = none, or no such volume. */
+  /** The volume's claim; undefined = none, or no such volume. */
   claimOf(volume: string): ObjectPath | undefined {
     this.#read();
     return this.#byName.get(volume)?.claim;
   }
 
-  /** The claims whose volumes are mounted with the secret. */
+  /** The claims whose volumes need the secret for mounting. */
   claimsOfSecret(secret: ObjectPath): ObjectPath[] {
     this.#read();
     const names = this.#bySecret.get(secret);
@@ -105,22 +105,22 @@ interface VolumeSpec {
   };
 }
 
-/** undefined for a volume that is for nobody, and for one that cannot be read. */
+/** undefined if the volume has no claim or is unreadable. */
 function parseVolume({ bytes, corruption }: StoredObject): Volume | undefined {
   if (corruption !== undefined) return undefined;
-  // Stored JSON was encoded by us from a decoded object.
+  // The stored JSON is our own encoding of a decoded object.
   const object = JSON.parse(bytes.toString("utf8")) as ApiObject;
   const spec = (object.spec ?? {}) as VolumeSpec;
   const { namespace = "", name = "" } = spec.claimRef ?? {};
   if (name === "") return undefined;
   const secrets = secretsOf(spec)
     .filter((reference) => (reference.name ?? "") !== "")
-    // Older volumes name no namespace: then the secret lies beside the claim.
+    // Older volumes name no namespace; the secret is then in the claim's namespace.
     .map((reference) => `${reference.namespace || namespace}/${reference.name}`);
   return { claim: `${namespace}/${name}`, secrets };
 }
 
-/** Those that the node uses; controllers' own (attach, resize) are not its business. */
+/** Secrets that the node uses; those for controllers (attach, resize) are excluded. */
 function secretsOf(spec: VolumeSpec): SecretReference[] {
   const { azureFile, cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos, csi } = spec;
   const plain = [cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos];

@@ -1,4 +1,4 @@
-/** What nodes may do: by their pods, by their name, and like all nodes (S2-NODE). */
+/** Permissions of nodes: through their pods, by their name, and those of all nodes (S2-NODE). */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ApiObject, JsonObject } from "../../api/meta.js";

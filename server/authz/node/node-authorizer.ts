@@ -1,17 +1,17 @@
 /**
- * NodeAuthorizer: what a node may do follows from the pods that are bound to it (S2-NODE). A node
- * reads a secret because a pod of it names the secret, or because a volume that the pod claims does:
+ * NodeAuthorizer: derives a node's permissions from the pods bound to it (S2-NODE). A node may read a
+ * secret because one of its pods references it, or because a volume claimed by the pod does:
  *
  *   secret, config map, service account, resource claim ◄── pod ──► node
  *   secret ◄── persistent volume ──► claim ◄── pod ──► node
  *
- * Everything else about a node is either its own by name (Node, Lease, CSINode), limited to it by a
- * field selector (pods, resource slices), or the same for all nodes (node-rules.ts). What a node may
- * write into the objects that it may write is the NodeRestriction admission plugin's to say.
+ * All other permissions of a node are for its own objects by name (Node, Lease, CSINode), limited by a
+ * field selector (pods, resource slices), or the same for all nodes (node-rules.ts). The NodeRestriction
+ * admission plugin checks the contents of a node's writes.
  *
- * Users that are no nodes are none of its business. It never denies: another authorizer may allow
- * more. It answers from indexes that are exactly as fresh as the view, so a node loses a secret with
- * the pod's deletion, on the next request and on every replica.
+ * It has no opinion on users that are not nodes, and never denies: another authorizer may allow more.
+ * Its indexes are exactly as fresh as the view, so a node loses access to a secret with the pod's
+ * deletion, on the next request and on every replica.
  */
 import type { Partition } from "../../../storage/cache/partition.js";
 import { objectPath, type PartitionId, partitionId } from "../../../storage/objects/keys.js";
@@ -32,12 +32,12 @@ import { ClaimedVolumes } from "./claimed-volumes.js";
 import { NodePods } from "./node-pods.js";
 import { allowsByRule, createNodeRules, type NodeRules } from "./node-rules.js";
 
-/** The part of the view that it reads. */
+/** The part of the view that the authorizer reads. */
 export interface NodeView {
   partition(id: PartitionId): Pick<Partition, "get" | "observe">;
 }
 
-/** One resource's rules, for the node of that name. */
+/** The rules of one resource for the named node. */
 type Decide = (node: string, request: AuthorizedRequest) => Verdict;
 
 const ALLOW: Verdict = Object.freeze({ decision: "allow", reason: "" });
@@ -79,7 +79,7 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
     return allowsByRule(this.#rules, info) ? ALLOW : NO_OPINION;
   }
 
-  /** What nodes may do is no list; others get nothing from here. */
+  /** A node's permissions cannot be listed; other users have none here. */
   rulesFor(user: UserInfo): SubjectRules {
     return nodeNameOf(user) === undefined ? NO_RULES : UNLISTABLE;
   }
@@ -127,7 +127,7 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
     ]);
   }
 
-  /** Whether a pod of the node in the object's namespace names it. */
+  /** Whether one of the node's pods in the object's namespace references it. */
   #byPods(test: (references: PodReferences, name: string) => boolean): IsRelated {
     return (node, { namespace, name }) =>
       this.#pods.some(node, namespace, (references) => test(references, name));
@@ -164,7 +164,7 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
     return claim !== undefined && this.#hasClaim(node, claim);
   }
 
-  /** For tokens of the pods' service accounts, and to know where those may be used. */
+  /** For tokens of the pods' service accounts, and to check where these may be used. */
   #decideServiceAccount(node: string, request: AuthorizedRequest): Verdict {
     const { verb, subresource, name } = request;
     const isRelated = this.#byPods(({ serviceAccount }, asked) => serviceAccount === asked);
@@ -189,7 +189,7 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
         if (selectsNode(request, node)) return ALLOW;
         if (name !== "") return related(node, request, isOwn);
         return noOpinion("can only list/watch pods with spec.nodeName field selector");
-      // Which pods these are the NodeRestriction plugin sees to.
+      // The NodeRestriction plugin checks the pods.
       case "create ":
       case "delete ":
       case "update status":
@@ -255,7 +255,7 @@ function get(isRelated: IsRelated): Decide {
   };
 }
 
-/** Single objects, also by a list or watch that selects the name. */
+/** Single objects, also through a list or watch that selects the name. */
 function readNamespaced(isRelated: IsRelated): Decide {
   return (node, request) => {
     const { verb, subresource, namespace } = request;
@@ -268,7 +268,7 @@ function readNamespaced(isRelated: IsRelated): Decide {
   };
 }
 
-/** The node's heartbeat. The name of a new one is NodeRestriction's to check. */
+/** The node's heartbeat. NodeRestriction checks the name of a new one. */
 function decideLease(
   node: string,
   { verb, namespace, name }: AuthorizedRequest,
@@ -323,7 +323,7 @@ function decideSlices(ofNode: Decide): Decide {
 
 function decideNode(node: string, { verb, subresource, name }: AuthorizedRequest): Verdict {
   switch (`${verb} ${subresource}`) {
-    // Which node it writes NodeRestriction sees to.
+    // NodeRestriction checks which node it writes.
     case "create ":
     case "update ":
     case "patch ":
@@ -343,7 +343,7 @@ function decideNode(node: string, { verb, subresource, name }: AuthorizedRequest
   }
 }
 
-/** Whether the object's node is this one; the view has that field ready where it can be selected by. */
+/** Whether the object belongs to this node; the view has the field ready where it is selectable. */
 function namesNode(stored: ReturnType<Partition["get"]>, node: string): boolean {
   if (stored === undefined || stored.corruption !== undefined) return false;
   const field = stored.fields[NODE_FIELD];
@@ -361,7 +361,7 @@ function selectsNode({ query }: AuthorizedRequest, node: string): boolean {
       ({ path, operator, value }) => path === NODE_FIELD && operator === "equals" && value === node,
     );
   } catch {
-    // The request fails for it later; it grants nothing.
+    // The request fails later because of it; it grants nothing.
     return false;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * NodePods: the pods of each node and what they refer to. Follows the view of pods in its own turn,
- * so it is exactly as fresh. A change of a pod costs a look at its node's name, which the view has
- * ready; pods are parsed only when their node asks for something, and once for each of their states.
+ * NodePods: the pods of each node and their references. Follows the view of pods in its own turn, so it
+ * is exactly as fresh. A pod change reads only its node's name, which the view has ready; pods are
+ * parsed once per state, when their node requests something.
  */
 import type { Partition } from "../../../storage/cache/partition.js";
 import { objectPath } from "../../../storage/objects/keys.js";
@@ -19,7 +19,7 @@ const NO_REFERENCES: PodReferences = Object.freeze({
   serviceAccount: "",
 });
 
-/** Pods by name; undefined = not read since it changed last. */
+/** Pods by name; undefined = not parsed since the last change. */
 type PodsOfNamespace = Map<string, PodReferences | undefined>;
 type NodeContent = Map<string, PodsOfNamespace>;
 
@@ -28,7 +28,7 @@ export class NodePods {
   readonly #mirrorAnnotation: string;
   readonly #nodes = new Map<string, NodeContent>();
 
-  /** @param mirrorAnnotation marks pods that a node made itself: they give it nothing to read */
+  /** @param mirrorAnnotation marks pods that a node created itself; they grant it nothing */
   constructor(pods: Pick<Partition, "get" | "observe">, mirrorAnnotation: string) {
     this.#pods = pods;
     this.#mirrorAnnotation = mirrorAnnotation;
@@ -48,7 +48,7 @@ export class NodePods {
     });
   }
 
-  /** How many nodes have pods. */
+  /** The number of nodes with pods. */
   get nodes(): number {
     return this.#nodes.size;
   }
@@ -73,7 +73,7 @@ export class NodePods {
   #read(namespace: string, name: string): PodReferences {
     const pod = this.#pods.get(objectPath(namespace, name));
     if (pod === undefined || pod.corruption !== undefined) return NO_REFERENCES;
-    // Stored JSON was encoded by us from a decoded object.
+    // The stored JSON is our own encoding of a decoded object.
     const object = JSON.parse(pod.bytes.toString("utf8")) as ApiObject;
     const isMirror = object.metadata.annotations?.[this.#mirrorAnnotation] !== undefined;
     return isMirror ? NO_REFERENCES : podReferences(object);
@@ -104,7 +104,7 @@ export class NodePods {
   }
 }
 
-/** "" for a pod that waits for one, and for one that cannot be read. */
+/** "" if the pod is unscheduled or unreadable. */
 function nodeOf({ fields }: StoredObject): string {
   return fields[NODE_FIELD] ?? "";
 }

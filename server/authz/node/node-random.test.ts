@@ -1,6 +1,6 @@
 /**
- * Random histories of pods and volumes: after every change the Node authorizer, which keeps indexes,
- * says of every node and every object what a walk over all that there is says.
+ * Random histories of pods and volumes: after every change the indexed Node authorizer agrees with a
+ * full scan, for every node and every object.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -35,7 +35,7 @@ interface Pod {
 
 interface Volume {
   readonly name: string;
-  /** "namespace/name"; "" = for nobody. */
+  /** "namespace/name"; "" = no claim. */
   readonly claim: string;
   readonly secret: string;
 }
@@ -45,7 +45,7 @@ type Change =
   | { readonly type: "volume"; readonly volume: Volume }
   | { readonly type: "no pod"; readonly pod: Pick<Pod, "namespace" | "name"> }
   | { readonly type: "no volume"; readonly volume: Pick<Volume, "name"> }
-  /** The view was loaded anew. */
+  /** The view was reloaded. */
   | { readonly type: "reload" };
 
 const place = {
@@ -79,7 +79,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   fc.constant({ type: "reload" as const }),
 );
 
-/** The view of a server, changed by hand. */
+/** A server's view, changed by hand. */
 class Bench {
   revision = toRevision(1);
   readonly arena = new ByteArena();
@@ -160,7 +160,7 @@ function putVolume(bench: Bench, { name, claim, secret }: Volume): void {
   bench.put("core/persistentvolumes", "", name, { spec: { csi, claimRef } });
 }
 
-/** What there is, without any index. */
+/** All pods and volumes, without indexes. */
 class World {
   readonly #pods = new Map<string, Pod>();
   readonly #volumes = new Map<string, Volume>();
@@ -189,7 +189,7 @@ class World {
     }
   }
 
-  /** Paths of secrets, then claims, then names of volumes. */
+  /** Secret paths, claim paths and volume names. */
   readableBy(node: string): { secrets: Set<string>; claims: Set<string>; volumes: Set<string> } {
     const own = [...this.#pods.values()].filter((pod) => pod.node === node && !pod.isMirror);
     const pathsOf = (field: "secret" | "claim") =>

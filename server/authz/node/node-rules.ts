@@ -1,6 +1,6 @@
 /**
- * What every node may do whatever runs on it: the rights of the role system:node that do not depend
- * on objects (S2-NODE-02, S2-NODE-04, S2-NODE-05).
+ * Permissions that every node has, whatever runs on it: the rights of the role system:node that do not
+ * depend on objects (S2-NODE-02, S2-NODE-04, S2-NODE-05).
  */
 import type { Naming } from "../../api/naming.js";
 import type { AuthorizedRequest } from "../authorizer.js";
@@ -12,17 +12,17 @@ export type NodeRules = ReadonlyMap<string, ReadonlySet<string>>;
 
 export function createNodeRules({ groupDomain }: Naming): NodeRules {
   const table: Record<string, readonly string[]> = {
-    // To check who asks the node for something, and whether they may.
+    // To authenticate and authorize requests to the node.
     [`authentication.${groupDomain}/tokenreviews`]: ["create"],
     [`authorization.${groupDomain}/subjectaccessreviews`]: ["create"],
     [`authorization.${groupDomain}/localsubjectaccessreviews`]: ["create"],
-    // To tell pods of services by variables.
+    // To set service variables in pods.
     "/services": READ,
     "/events": ["create", "update", "patch"],
     [`events.${groupDomain}/events`]: ["create", "update", "patch"],
-    // To mount volumes that name endpoints.
+    // To mount volumes that reference endpoints.
     "/endpoints": ["get"],
-    // To get a certificate for itself, and to renew it.
+    // To request and renew its own certificate.
     [`certificates.${groupDomain}/certificatesigningrequests`]: ["create", ...READ],
     [`certificates.${groupDomain}/clustertrustbundles`]: READ,
     [`storage.${groupDomain}/csidrivers`]: READ,

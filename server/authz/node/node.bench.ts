@@ -1,7 +1,7 @@
 /**
- * What the Node authorizer costs: `node dist/server/authz/node/node.bench.js`. 50,000 pods on 500 nodes,
- * all in one namespace; the cost of a pod's change, of a decision about a secret, and of requests by
- * users that are no nodes.
+ * The cost of the Node authorizer: `node dist/server/authz/node/node.bench.js`. 50,000 pods on 500 nodes,
+ * all in one namespace; measures a pod change, a decision about a secret, and requests by users that are not
+ * nodes.
  */
 import { StoredObject } from "../../../storage/objects/stored-object.js";
 import { createNaming } from "../../api/naming.js";
@@ -48,7 +48,7 @@ function podAt(index: number): Pod {
   });
 }
 
-/** Prints microseconds of one of so many. */
+/** Prints microseconds per iteration. */
 function measure(what: string, times: number, run: (index: number) => void): void {
   const start = performance.now();
   for (let index = 0; index < times; index++) run(index);

@@ -1,10 +1,10 @@
 /**
- * Aggregated cluster roles: an aggregationRule gathers the rules of all cluster roles that its
- * selectors take (S2-RBAC-12). What a gathered role gathers itself counts in, so that "admin" has what
- * "edit" has, which has what "view" has. Rules that people write into an aggregated role count nothing.
+ * Aggregated cluster roles: an aggregationRule collects the rules of all cluster roles that its selectors
+ * match (S2-RBAC-12). Aggregation is transitive: "admin" includes "edit", which includes "view". Rules
+ * written directly into an aggregated role are ignored.
  *
- * The authorizer evaluates this definition on the view itself: a change of a gathered role is in force
- * on the next request. The control loop writes the same rules into the object, for people to read.
+ * The authorizer evaluates this on the view itself, so a change of a collected role takes effect on the
+ * next request. The control loop writes the same rules into the object, for people to read.
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 import { type LabelSelector, selectorMatches } from "../../api/validation-selectors.js";
@@ -13,13 +13,13 @@ import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
 export interface AggregatableRole {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Of its aggregationRule; undefined = it has rules of its own. */
+  /** The selectors of its aggregationRule; undefined = it has its own rules. */
   readonly selectors: readonly LabelSelector[] | undefined;
-  /** Those of its own. */
+  /** Its own rules. */
   rules(): readonly PolicyRule[];
 }
 
-/** The rules of an aggregated role, in the order of the roles' names, each once. */
+/** The rules of an aggregated role, without duplicates, ordered by role name. */
 export function aggregateRules(
   role: AggregatableRole,
   roles: Iterable<AggregatableRole>,
@@ -45,7 +45,7 @@ export function aggregateRules(
   return [...gathered.values()];
 }
 
-/** Whether an aggregated role takes the other one in. */
+/** Whether an aggregated role includes the other one. */
 export function isGathered(
   { name, selectors = [] }: Pick<AggregatableRole, "name" | "selectors">,
   other: Pick<AggregatableRole, "name" | "labels">,
@@ -55,7 +55,7 @@ export function isGathered(
   );
 }
 
-/** The parts of a cluster role's JSON that aggregation is about; lenient, never throws. */
+/** The parts of a cluster role's JSON that aggregation uses; lenient, never throws. */
 export function readClusterRole(value: unknown): {
   readonly selectors: readonly LabelSelector[] | undefined;
   readonly rules: readonly PolicyRule[];

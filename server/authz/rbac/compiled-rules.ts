@@ -1,11 +1,11 @@
 /**
- * CompiledRules: the rules of a role, arranged so that a request is looked up instead of compared
- * with every rule. Gives the answers of `ruleAllows` over all rules (a property test says so), at the
- * cost of a map look-up for rules that are not about the request's resource.
+ * CompiledRules: the rules of a role, indexed for lookup by request instead of comparison with every
+ * rule. Equivalent to `ruleAllows` over all rules, as a property test checks; rules for other resources
+ * cost one map lookup.
  */
 import { EVERYTHING, type PolicyRule, type RuleRequest, withoutStars } from "./policy-rule.js";
 
-/** From how many members a set is quicker than a scan. */
+/** The size from which a set is faster than a scan. */
 const SET_SIZE_MIN = 8;
 
 /** undefined = every value. */
@@ -14,7 +14,7 @@ type Values = readonly string[] | ReadonlySet<string> | undefined;
 interface ResourceRule {
   readonly verbs: Values;
   readonly groups: Values;
-  /** undefined = every name, also none. */
+  /** undefined = every name, including none. */
   readonly names: Values;
 }
 
@@ -25,10 +25,10 @@ interface PathRule {
 }
 
 export class CompiledRules {
-  /** By "pods" and "pods/log", and by "*" + "/scale". */
+  /** By "pods", "pods/log" and "*" + "/scale". */
   readonly #byResource = new Map<string, ResourceRule[]>();
   readonly #forAll: ResourceRule[] = [];
-  /** Whether any rule is about a subresource of every resource. */
+  /** Whether any rule names a subresource of every resource. */
   readonly #hasSubresourcesOfAll: boolean;
   readonly #paths: PathRule[] = [];
 

@@ -1,6 +1,6 @@
 /**
- * What a decision costs with many bindings: `node dist/server/authz/rbac/decisions.bench.js`. 10,000
- * bindings of 1,000 users, 200 groups and 200 service accounts to 500 roles, in 200 namespaces, beside
+ * The cost of a decision with many bindings: `node dist/server/authz/rbac/decisions.bench.js`. 10,000
+ * bindings of 1,000 users, 200 groups and 200 service accounts to 500 roles, in 200 namespaces, besides
  * the default policy's groups. Prints microseconds per decision:
  *
  *   warm   roles compiled, subjects in random order

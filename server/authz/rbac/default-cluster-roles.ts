@@ -1,6 +1,6 @@
 /**
- * The default cluster roles of users and components, and who is bound to them: facts of release 1.36
- * with its default features (S2-RBAC-24..28). Pure data in the notation of rule-notation.ts.
+ * The default cluster roles of users and components, and their bindings: facts of release 1.36 with its
+ * default features (S2-RBAC-24..28). Pure data in the notation of rule-notation.ts.
  */
 import { onPaths, type RoleFact, type RuleFact, rule, type SubjectFact } from "./rule-notation.js";
 
@@ -8,7 +8,7 @@ const READ = "get list watch";
 const WRITE = "create delete deletecollection patch update";
 const READ_WRITE = "create delete deletecollection get list patch update watch";
 
-/** Writers of events. */
+/** Permissions of event recorders. */
 export const RECORDS_EVENTS: RuleFact = rule("create patch update", "core events~", "events");
 
 const HEALTH_PATHS = "/healthz /livez /readyz";
@@ -47,7 +47,7 @@ const AGGREGATE_TO_EDIT: readonly RuleFact[] = [
   rule(WRITE, "resource~", "resourceclaims resourceclaimtemplates"),
 ];
 
-/** Neither secrets nor roles: they would lead to more than viewing. */
+/** Excludes secrets and roles, which would allow more than viewing. */
 const AGGREGATE_TO_VIEW: readonly RuleFact[] = [
   rule(
     READ,
@@ -282,7 +282,7 @@ const user = (name: string): SubjectFact => ({ kind: "User", name });
 
 const AUTHENTICATED = group("system:authenticated");
 
-/** The role that each binds has the binding's name. */
+/** Each binding has the name of its role. */
 export const DEFAULT_CLUSTER_ROLE_BINDINGS: readonly {
   readonly name: string;
   readonly subjects: readonly SubjectFact[];
@@ -307,6 +307,6 @@ export const DEFAULT_CLUSTER_ROLE_BINDINGS: readonly {
     name: "system:service-account-issuer-discovery",
     subjects: [group("system:serviceaccounts")],
   },
-  // Nodes have an authorizer of their own; the binding is there for those who add subjects.
+  // Nodes have their own authorizer; the binding exists for administrators who add subjects.
   { name: "system:node", subjects: [] },
 ];

@@ -1,6 +1,6 @@
 /**
- * The default roles of control loops: each is bound to the service account of its name in the system's
- * namespace; some have roles in namespaces as well. Facts of release 1.36 with its default features
+ * The default roles of control loops. Each is bound to the service account of its name in the system's
+ * namespace; some also have roles in namespaces. Facts of release 1.36 with its default features
  * (S2-RBAC-28). Pure data in the notation of rule-notation.ts.
  */
 import { RECORDS_EVENTS } from "./default-cluster-roles.js";
@@ -12,7 +12,7 @@ const READ_PATCH = "get list patch update watch";
 const ALL_BUT_COLLECTION = "create delete get list patch update watch";
 const OWN_PODS = "create delete list patch watch";
 
-/** By name without "system:controller:". */
+/** By name, without "system:controller:". */
 export const CONTROLLER_ROLES: Readonly<Record<string, readonly RuleFact[]>> = {
   "attachdetach-controller": [
     rule("list watch", "core", "persistentvolumeclaims persistentvolumes"),

@@ -1,7 +1,6 @@
 /**
- * The default policy: the names that release 1.36 makes with its default features, and what the roles
- * that people use allow. The golden lists are facts about that release, written down independently of
- * the tables.
+ * The default policy: the names in release 1.36 with its default features, and the permissions of the
+ * user-facing roles. The golden lists are facts about that release, written independently of the tables.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -200,7 +199,7 @@ test("another vendor's policy has its own groups, labels and namespaces, and nob
   assert.match(text, /"acme\.io\/kubelet-serving"/);
 });
 
-/** The whole default policy in force, and "x" bound to one role of it in the namespace "shop". */
+/** The whole default policy, with "x" bound to one of its roles in the namespace "shop". */
 function inForce(role: string): PolicyView {
   const view = new PolicyView();
   const put = ({ kind, metadata, ...object }: RoleObject | BindingObject) => {

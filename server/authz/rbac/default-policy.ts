@@ -1,6 +1,6 @@
 /**
- * The default policy as objects: what every registry has after its first start (S2-RBAC-19..28). Pure;
- * reconciling is for bootstrap-policy.ts of the control loops.
+ * The default policy as objects, which every registry has after its first start (S2-RBAC-19..28). Pure;
+ * the control loops' bootstrap-policy.ts reconciles them.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";

@@ -1,11 +1,11 @@
 /**
- * GrantGuard: nobody hands out more than they hold. Who writes a role must hold all its permissions in
- * its scope, or may `escalate`; who writes a binding must hold those of its role, or may `bind` it
- * (S2-RBAC-17, S2-RBAC-18). An aggregationRule can gather anything, so it takes everything. Members of
- * system:masters may do all of this, and the garbage collector's fields are nobody's permission.
+ * GrantGuard: a user cannot grant more than they hold. The author of a role must hold all its permissions
+ * in its scope, or have the verb `escalate`; the author of a binding must hold those of its role, or have
+ * `bind` on it (S2-RBAC-17, S2-RBAC-18). An aggregationRule can collect anything, so it requires all
+ * permissions. Members of system:masters are exempt, and so are changes to garbage collection fields.
  *
- * Asked by the registry after validation and before the transaction, whatever the verb: a create, a
- * PUT, a patch or an apply. Holds for every authorization mode, as roles may be in force later.
+ * The registry calls it after validation and before the transaction, for every verb: create, PUT, patch or
+ * apply. It applies in every authorization mode, because roles may take effect later.
  */
 
 import type { PartitionId } from "../../../storage/objects/keys.js";
@@ -21,27 +21,27 @@ import type { RbacIndex } from "./rbac-index.js";
 import type { RoleKind } from "./role-book.js";
 import { type Coverage, compactRules, covers, describeRule, quoteAll } from "./rule-coverage.js";
 
-/** A write that waits to be allowed. */
+/** A write to be checked. */
 export interface GuardedWrite {
   readonly next: ApiObject;
   /** undefined for a create. */
   readonly current: ApiObject | undefined;
   /** "" for cluster scope. */
   readonly namespace: string;
-  /** Of the URL; "" when the request names a collection. */
+  /** The name in the URL; "" for a collection. */
   readonly name: string;
   readonly user: UserInfo;
 }
 
 export interface WriteGuard {
-  /** @throws {StatusError} 403, and 404 for a binding whose role is not there */
+  /** @throws {StatusError} 403, and 404 if the binding's role is missing */
   check(write: GuardedWrite, signal: AbortSignal): Promise<void>;
 }
 
 export interface GrantGuardParts {
   readonly index: RbacIndex;
   readonly rbac: RbacAuthorizer;
-  /** Of the server: who may `escalate` and `bind`. */
+  /** The server's authorizer, asked for `escalate` and `bind`. */
   readonly authorizer: Authorizer;
 }
 
@@ -52,7 +52,7 @@ const FULL_AUTHORITY: readonly PolicyRule[] = [
 
 const AGGREGATION_REFUSED = "must have cluster-admin privileges to use the aggregationRule";
 
-/** Missing permissions that a message lists. */
+/** Missing permissions listed in a message at most. */
 const TOLD_MAX = 100;
 
 /** The guards of the group's partitions. */
@@ -110,13 +110,13 @@ function guardBindings(
   };
 }
 
-/** Whether the write hands out nothing, or its user may hand out everything. */
+/** Whether the write grants nothing, or its user may grant everything. */
 function isExempt({ next, current, user }: GuardedWrite): boolean {
   if (user.groups.includes(MASTERS_GROUP)) return true;
   return current !== undefined && deepEqual(withoutUpkeep(next), withoutUpkeep(current));
 }
 
-/** Without what the garbage collector and the server itself change. */
+/** Removes the fields that the garbage collector and the server maintain. */
 function withoutUpkeep({ metadata, ...object }: ApiObject): Record<string, unknown> {
   const { ownerReferences, finalizers, managedFields, resourceVersion, generation, ...rest } =
     metadata;

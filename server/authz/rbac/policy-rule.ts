@@ -1,12 +1,12 @@
 /**
- * PolicyRule: one rule of a role, and what it allows. `toPolicyRules` reads them leniently from
- * stored JSON (what is malformed grants nothing); `ruleAllows` is the definition of a match, word for
- * word; compiled-rules.ts gives the same answers faster.
+ * PolicyRule: one rule of a role and its meaning. `toPolicyRules` parses stored JSON leniently (malformed
+ * rules grant nothing); `ruleAllows` is the definition of a match; compiled-rules.ts gives the same
+ * answers faster.
  *
- * A request names `pods` or `pods/log`. `*` stands for every verb, group or resource (also for every
- * subresource), `*` + `/scale` for that subresource of every resource, a trailing `*` of a path for
- * every rest. Without resourceNames a rule is about all names; with them only about requests that
- * name one, which a create and a deletecollection never do (S2-RBAC-15).
+ * A request names `pods` or `pods/log`. `*` matches every verb, group or resource (including every
+ * subresource), `*` + `/scale` that subresource of every resource, a trailing `*` of a path every suffix.
+ * Without resourceNames a rule applies to all names; with them only to requests that name one, which
+ * create and deletecollection never do (S2-RBAC-15).
  */
 
 export interface PolicyRule {
@@ -17,7 +17,7 @@ export interface PolicyRule {
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** What is asked of a rule; AuthorizedRequest is one. */
+/** The request that a rule is matched against; AuthorizedRequest is one. */
 export interface RuleRequest {
   readonly isResourceRequest: boolean;
   readonly verb: string;
@@ -63,20 +63,20 @@ function urlsMatch(urls: readonly string[], path: string): boolean {
   return urls.some((url) => urlMatches(url, path));
 }
 
-/** Whether a nonResourceURL of a rule takes a path. */
+/** Whether a nonResourceURL of a rule matches a path. */
 function urlMatches(url: string, path: string): boolean {
   if (url === path) return true;
   return url.endsWith(EVERYTHING) && path.startsWith(withoutStars(url));
 }
 
-/** The fixed part of a URL that ends with a star; several stars are one. */
+/** The fixed part of a URL that ends with stars; several stars count as one. */
 export function withoutStars(url: string): string {
   let end = url.length;
   while (end > 0 && url[end - 1] === EVERYTHING) end--;
   return url.slice(0, end);
 }
 
-/** The rules in a role's JSON; what is no rule is left out. */
+/** The rules in a role's JSON; invalid ones are skipped. */
 export function toPolicyRules(value: unknown): PolicyRule[] {
   if (!Array.isArray(value)) return [];
   return value.flatMap((item: unknown) => {

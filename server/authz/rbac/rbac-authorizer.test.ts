@@ -1,4 +1,4 @@
-/** What roles and bindings allow, by requirement, and in which words it is told. */
+/** Permissions from roles and bindings, by requirement, and the reasons given. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createUser } from "../../request/user-info.js";
@@ -103,7 +103,7 @@ test("S2-RBAC-07, S2-RBAC-15: resourceNames restrict, and reach no create or del
   assert.equal(named.allows("jane", "POST", PODS), false);
   assert.equal(named.allows("jane", "DELETE", PODS), false);
   assert.equal(named.allows("jane", "DELETE", `${PODS}?fieldSelector=metadata.name=web`), false);
-  // The name of a subresource's object is in the URL.
+  // The URL names the object of a subresource.
   assert.equal(named.allows("jane", "POST", `${PODS}/web/eviction`), true);
   const empty = janeWith({ ...allow("*", "pods"), resourceNames: [] });
   assert.equal(empty.allows("jane", "POST", PODS), true);
@@ -151,7 +151,7 @@ test("S2-RBAC-08: subjects are users, groups and service accounts, by their exac
     ["system:serviceaccount:store:robot", true],
     ["system:serviceaccount:shop:robot", false],
     ["robot", false],
-    // Without a namespace it is one of the binding's own.
+    // Without a namespace it is in the binding's own.
     ["system:serviceaccount:shop:local", true],
     ["system:serviceaccount::lost", false],
     ["jim", false],
@@ -200,7 +200,7 @@ test("roles that are bound and missing, or unreadable, are told in a denial, and
   assert.equal(view.ask(jane, "GET", PODS).reason, `RBAC: [${gone}, ${lost}, ${broken}]`);
   view.putRole(role("shop", "lost", allow("list", "pods")));
   assert.equal(view.allows(jane, "GET", PODS), true);
-  // A binding that cannot be read grants nothing.
+  // An unreadable binding grants nothing.
   view.corrupt("rolebindings", "shop", "c");
   assert.equal(view.allows(jane, "GET", PODS), false);
 });
@@ -219,7 +219,7 @@ test("S2-RBAC-12, S2-RBAC-30: an aggregated role has what it gathers, from the n
   view.putBinding(bind("shop", "e", "ClusterRole/edit", "User:ed"));
   const may = (who: string, method = "GET") =>
     view.allows(who, method, method === "GET" ? PODS : `${PODS}/x`);
-  // What somebody wrote into an aggregated role is not what it gathers.
+  // Rules written into an aggregated role do not count.
   assert.deepEqual([may("ann", "DELETE"), may("ed", "DELETE")], [false, false]);
 
   view.putRole({ ...clusterRole("part", allow("list", "pods")), labels: label("edit") });
@@ -231,7 +231,7 @@ test("S2-RBAC-12, S2-RBAC-30: an aggregated role has what it gathers, from the n
   view.delete("clusterroles", "", "part");
   assert.deepEqual([may("ann"), may("ed")], [false, false]);
 
-  // Two that gather each other have both what either gathers.
+  // Two roles that include each other both have the rules of either.
   view.putRole({ ...clusterRole("ring"), selectors: gathers("ring"), labels: label("edit") });
   view.putRole({ ...clusterRole("edit"), selectors: gathers("edit"), labels: label("ring") });
   view.putRole({ ...clusterRole("part", allow("list", "pods")), labels: label("ring") });
@@ -338,7 +338,7 @@ test("a subject with many roles gets right answers again and again, while the po
   );
   view.delete("rolebindings", "shop", "b39");
   assert.equal(view.allows("jane", "DELETE", url), false);
-  // More different requests than are remembered.
+  // More distinct requests than the cache holds.
   for (let i = 0; i < 1_500; i++) {
     assert.equal(
       view.allows("jane", "GET", `/api/v1/namespaces/shop/kind${i % 50}/n${i}`),

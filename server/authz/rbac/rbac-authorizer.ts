@@ -1,7 +1,7 @@
 /**
- * RbacAuthorizer: allows what a rule of a role allows to which the user is bound; has no opinion on
- * everything else, as permissions only add up (S2-RBAC-06). Answers from memory, at once. Roles that
- * are bound and missing are told in the reason of a denial.
+ * RbacAuthorizer: allows a request if a rule of a role bound to the user does; otherwise it has no
+ * opinion, because permissions are additive (S2-RBAC-06). Synchronous, from memory. A denial's reason
+ * names bound roles that are missing.
  */
 
 import type { UserInfo } from "../../request/user-info.js";
@@ -20,7 +20,7 @@ export class RbacAuthorizer implements Authorizer {
   readonly name = "RBAC";
   readonly #index: RbacIndex;
 
-  /** What was said last of a binding: one user asks many times. Entries and users never change. */
+  /** The last reason per binding, since one user asks many times. Entries and users are immutable. */
   readonly #reasons = new WeakMap<
     BindingEntry,
     { readonly user: UserInfo; readonly reason: string }
@@ -31,7 +31,7 @@ export class RbacAuthorizer implements Authorizer {
   }
 
   authorize({ user, info }: AuthorizationAttributes): Verdict {
-    // Bindings of a namespace give resources of that namespace, never paths.
+    // A namespace's bindings grant its resources, never paths.
     const namespace = info.isResourceRequest ? info.namespace : "";
     const grant = this.#index.find(user, namespace, info);
     if (grant !== undefined) {
@@ -59,7 +59,7 @@ export class RbacAuthorizer implements Authorizer {
     return reason;
   }
 
-  /** All rules that apply to the user in the namespace, and why there may be more. */
+  /** All rules that apply to the user in the namespace, and errors that may hide further ones. */
   policyRules(
     user: UserInfo,
     namespace: string,
@@ -77,7 +77,7 @@ export class RbacAuthorizer implements Authorizer {
     return { rules, errors };
   }
 
-  /** For reviews of what a user may do (S2-SAR-04). */
+  /** For reviews of a user's permissions (S2-SAR-04). */
   rulesFor(user: UserInfo, namespace: string): Promise<SubjectRules> {
     const { rules, errors } = this.policyRules(user, namespace);
     return Promise.resolve({
@@ -100,7 +100,7 @@ export class RbacAuthorizer implements Authorizer {
   }
 }
 
-/** One error as it is, several in brackets. */
+/** One error as is, several in brackets. */
 export function joinErrors(errors: readonly string[]): string {
   const distinct = [...new Set(errors)];
   return distinct.length === 1 ? (distinct[0] as string) : `[${distinct.join(", ")}]`;

@@ -1,15 +1,14 @@
 /**
- * RbacIndex: who is bound to which roles, kept by the view itself, in the turn in which it changes:
- * whoever waited for a revision finds the bindings of that revision here. A decision looks up the
- * user and their groups, cluster-wide and in one namespace, and asks each role that it finds once, no
- * matter how many bindings there are or how many lead to the same role.
+ * RbacIndex: the roles bound to each subject, updated by the view in the turn of its change, so a request
+ * that waited for a revision finds that revision's bindings. A decision looks up the user and their
+ * groups, cluster-wide and in one namespace, and checks each role once, however many bindings lead to it.
  *
  *   cluster            users  "jane"               -> ClusterRole view      by binding "readers"
  *                      groups "system:masters"     -> ClusterRole cluster-admin ...
  *   namespace "shop"   users  "jane"               -> Role deployer, ClusterRole edit
  *
- * A service account is the user "system:serviceaccount:<namespace>:<name>". A binding that cannot be
- * read grants nothing; a role that cannot be read, or is not there, is told to whoever asks.
+ * A service account is the user "system:serviceaccount:<namespace>:<name>". An unreadable binding grants
+ * nothing; a missing or unreadable role is reported to the caller.
  */
 import type { ObjectTree } from "../../../storage/cache/object-tree.js";
 import type { PartitionObserver } from "../../../storage/cache/partition.js";
@@ -40,14 +39,14 @@ export interface BindingEntry {
   readonly subjects: readonly Subject[];
 }
 
-/** What binds a subject to a role in one scope: at least one binding. */
+/** The bindings of a subject to a role in one scope: at least one. */
 export type Bindings = ReadonlySet<BindingEntry>;
 
-/** What one subject is granted in one scope. */
+/** The grants of one subject in one scope. */
 class Grants {
-  /** By role, so that many bindings to one role cost no more than one. */
+  /** By role, so that several bindings to one role cost no more than one. */
   readonly roles = new Map<RoleEntry, Set<BindingEntry>>();
-  /** Tells the remembered decisions of subjects apart. */
+  /** Identifies the subject in cached decisions. */
   readonly id: number;
 
   constructor(id: number) {
@@ -55,11 +54,11 @@ class Grants {
   }
 }
 
-/** From how many roles on decisions are remembered: below, asking each role is as quick. */
+/** Number of roles from which decisions are cached: with fewer, checking each role is as fast. */
 const MANY_ROLES = 16;
-/** Remembered for all subjects together, some 5 MB; all are forgotten at the bound. */
+/** Cached decisions of all subjects, some 5 MB; the cache is cleared at the bound. */
 const DECISIONS_MAX = 20_000;
-/** Longer requests are decided anew each time, so that nobody fills the memory with long names. */
+/** Longer requests are not cached, so that long names cannot fill the memory. */
 const DECISION_KEY_CHARS_MAX = 400;
 
 interface Scope {
@@ -67,7 +66,7 @@ interface Scope {
   readonly groups: Map<string, Grants>;
 }
 
-/** What allows a request. */
+/** The role and bindings that allow a request. */
 export interface Grant {
   readonly role: RoleEntry;
   readonly bindings: Bindings;
@@ -76,18 +75,18 @@ export interface Grant {
 export type GrantVisitor = (role: RoleEntry, bindings: Bindings) => void;
 
 export class RbacIndex {
-  /** The API group, as this vendor spells it. */
+  /** The API group in this vendor's spelling. */
   readonly group: string;
   readonly #roles = new RoleBook();
   readonly #bindings = new Map<string, BindingEntry>();
   readonly #cluster: Scope = newScope();
   readonly #namespaces = new Map<string, Scope>();
   readonly #rememberFrom: number;
-  /** Which role allowed what was asked, for subjects with many roles; void when the policy changes. */
+  /** The role that allowed a request, for subjects with many roles; cleared when the policy changes. */
   readonly #decisions = new Map<string, RoleEntry | undefined>();
   #lastId = 0;
 
-  /** @param rememberFrom how many roles a subject has whose decisions are remembered */
+  /** @param rememberFrom the number of roles from which a subject's decisions are cached */
   constructor(view: ObservedView, naming: Naming, rememberFrom = MANY_ROLES) {
     this.#rememberFrom = rememberFrom;
     this.group = rbacGroup(naming);
@@ -99,7 +98,7 @@ export class RbacIndex {
     observe("clusterrolebindings", this.#bindingObserver(false));
   }
 
-  /** A grant that allows the request in the namespace ("" = cluster-wide); undefined = none does. */
+  /** A grant that allows the request in the namespace ("" = cluster-wide); undefined without one. */
   find(user: UserInfo, namespace: string, request: RuleRequest): Grant | undefined {
     const found = this.#findIn(this.#cluster, user, request);
     if (found !== undefined || namespace === "") return found;
@@ -108,8 +107,8 @@ export class RbacIndex {
   }
 
   /**
-   * Every role that the user is bound to, cluster-wide and in the namespace ("" = cluster-wide only).
-   * A role may come more than once: through the user and through groups.
+   * Visits every role that the user is bound to, cluster-wide and in the namespace ("" = cluster-wide
+   * only). A role may occur repeatedly, through the user and through groups.
    */
   visit(user: UserInfo, namespace: string, visitor: GrantVisitor): void {
     visitScope(this.#cluster, user, visitor);
@@ -121,7 +120,7 @@ export class RbacIndex {
     return this.#roles.rules(role);
   }
 
-  /** undefined when there is no such role, and nothing names it. */
+  /** undefined if the role neither exists nor is referenced. */
   role(kind: RoleKind, namespace: string, name: string): RoleEntry | undefined {
     return this.#roles.find(kind, namespace, name);
   }
@@ -268,13 +267,13 @@ export function subjectIs(subject: Subject, user: UserInfo, namespace: string): 
   }
 }
 
-/** undefined when it is in no namespace, and so is nobody. */
+/** undefined without a namespace: it then matches nobody. */
 function serviceAccountUser({ name, namespace }: Subject, own: string): string | undefined {
   const place = namespace === "" ? own : namespace;
   return place === "" ? undefined : `system:serviceaccount:${place}:${name}`;
 }
 
-/** The subject, and all that a rule looks at: no two requests share a key. */
+/** The subject and everything that a rule reads, so that no two requests share a key. */
 function keyOf({ id }: Grants, request: RuleRequest): string {
   const { isResourceRequest, verb, group, resource, subresource, name, path } = request;
   return isResourceRequest
@@ -317,7 +316,7 @@ function visitAll(objects: ObjectTree, take: (object: StoredObject) => void): vo
   });
 }
 
-/** undefined for what cannot be read, or names no role. */
+/** undefined if it is unreadable or names no role. */
 function readBinding({ bytes, corruption }: StoredObject) {
   if (corruption !== undefined) return undefined;
   const { roleRef, subjects } = JSON.parse(bytes.toString("utf8")) as {

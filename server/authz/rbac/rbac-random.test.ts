@@ -1,6 +1,6 @@
 /**
- * Random policies: the index, kept by a view that changes under it, answers every request as the
- * plainest evaluator does over the same roles and bindings, and an index that is filled afresh.
+ * Random policies: the index of a changing view answers every request like the simplest evaluator
+ * over the same roles and bindings, and like a freshly filled index.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -38,7 +38,7 @@ test("RBAC: 100,000 random requests are decided as by the plainest evaluator (S2
     }),
     { numRuns: POLICIES },
   );
-  // A test that allows nothing, or everything, would say little.
+  // A test that allowed nothing, or everything, would prove little.
   const share = allowed / (POLICIES * STEPS * REQUESTS_PER_STEP);
   assert.ok(share > 0.08 && share < 0.9, `${share} of all requests were allowed`);
 });
@@ -59,9 +59,9 @@ test("compiled rules answer as the rules one by one", () => {
   );
 });
 
-/** @returns how many requests were allowed */
+/** @returns the number of allowed requests */
 function runPolicy(dice: Dice): number {
-  // With every decision remembered, and with none.
+  // With every decision cached, and with none.
   const view = new PolicyView(dice.isOneIn(2) ? 0 : undefined);
   const roles = new Map<string, TestRole>();
   const bindings = new Map<string, TestBinding>();
@@ -113,7 +113,7 @@ function changeSomething(
   const binding = randomBinding(dice, namespace, name);
   view.putBinding(binding);
   bindings.set(key, binding);
-  // Now and then the feed loses its place, and everything comes anew.
+  // Occasionally the feed is lost and everything is reloaded.
   if (!dice.isOneIn(10)) return;
   view.replace(
     resource,
@@ -183,7 +183,7 @@ function randomRequest(dice: Dice): AuthorizedRequest {
   };
 }
 
-/** Chance from a seed: a small xorshift, as a case makes hundreds of choices. */
+/** A seeded random generator: xorshift, because a case makes hundreds of choices. */
 class Dice {
   #state: number;
 
@@ -206,7 +206,7 @@ class Dice {
     return values[this.below(values.length)] as T;
   }
 
-  /** One to `max` of them. */
+  /** One to `max` values. */
   some<T>(max: number, make: () => T): T[] {
     return Array.from({ length: 1 + this.below(max) }, make);
   }

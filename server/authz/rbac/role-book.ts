@@ -1,7 +1,7 @@
 /**
- * RoleBook: all roles and cluster roles by name, with their rules compiled when somebody first asks.
- * A role that bindings name and that is not there has an entry as well, so that a binding holds its
- * role directly. Only the index changes it, in the turn in which the view changes.
+ * RoleBook: all roles and cluster roles by name, with their rules compiled on first use. A missing role
+ * that bindings name has an entry too, so that a binding references its role directly. Only the index
+ * changes it, in the turn of the view's change.
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { LabelSelector } from "../../api/validation-selectors.js";
@@ -16,7 +16,7 @@ import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
 
 export type RoleKind = "Role" | "ClusterRole";
 
-/** Stands in the bytes of every aggregated role, and hardly in others. */
+/** Occurs in the bytes of every aggregated role, and rarely in others. */
 const AGGREGATION_MARK = '"aggregationRule"';
 
 export class RoleEntry {
@@ -24,13 +24,13 @@ export class RoleEntry {
   /** "" for a cluster role. */
   readonly namespace: string;
   readonly name: string;
-  /** undefined = there is none of this name. */
+  /** undefined = no role of this name. */
   object: StoredObject | undefined;
-  /** Of an aggregated cluster role. */
+  /** Set for an aggregated cluster role. */
   selectors: readonly LabelSelector[] | undefined;
-  /** Bindings that name it. */
+  /** The number of bindings that name it. */
   references = 0;
-  /** What came of parsing it; absent until somebody asks. */
+  /** The parsed rules; absent until first use. */
   content: { readonly rules: readonly PolicyRule[]; readonly compiled: CompiledRules } | undefined;
 
   constructor(kind: RoleKind, namespace: string, name: string) {
@@ -39,7 +39,7 @@ export class RoleEntry {
     this.name = name;
   }
 
-  /** Whether it is not there, or cannot be read: then it grants nothing, and that is worth telling. */
+  /** Whether it is missing or unreadable: it then grants nothing and is reported. */
   get isBroken(): boolean {
     return this.object === undefined || this.object.corruption !== undefined;
   }
@@ -53,7 +53,7 @@ export class RoleBook {
   readonly #clusterRoles = new Map<string, RoleEntry>();
   readonly #aggregated = new Set<RoleEntry>();
 
-  /** For the life of a binding. */
+  /** Adds a binding's reference to the role. */
   acquire(kind: RoleKind, namespace: string, name: string): RoleEntry {
     const entry = this.#ensure(kind, namespace, name);
     entry.references++;
@@ -94,7 +94,7 @@ export class RoleBook {
     this.#dropIfUnused(entry);
   }
 
-  /** All roles of the kind are gone. */
+  /** Removes all roles of the kind. */
   clear(kind: RoleKind): void {
     for (const entry of [...this.#mapOf(kind).values()]) {
       if (entry.object !== undefined) this.remove(kind, entry.object);
@@ -105,7 +105,7 @@ export class RoleBook {
     return (entry.content ?? this.#read(entry)).compiled;
   }
 
-  /** The rules in force: of an aggregated role those that it gathers. */
+  /** The effective rules: for an aggregated role the collected ones. */
   rules(entry: RoleEntry): readonly PolicyRule[] {
     return (entry.content ?? this.#read(entry)).rules;
   }
@@ -126,7 +126,7 @@ export class RoleBook {
     }
   }
 
-  /** What aggregated roles gathered is void if the changed role has, or had, to do with it. */
+  /** Drops the collected rules of aggregated roles that the changed role affects, or affected. */
   #gatherAnew(entry: RoleEntry, before: StoredObject | undefined, wasAggregated: boolean): void {
     const { name, object, selectors } = entry;
     const isConcerned = (aggregated: RoleEntry) =>
@@ -172,7 +172,7 @@ function toAggregatable(entry: RoleEntry): AggregatableRole {
   return { name, labels: object?.labels ?? NO_LABELS, selectors, rules: () => rulesOf(entry) };
 }
 
-/** Of its own; what was parsed before is used again. */
+/** The role's own rules; an earlier parse is reused. */
 function rulesOf({ object, selectors, content }: RoleEntry): readonly PolicyRule[] {
   if (content !== undefined && selectors === undefined) return content.rules;
   if (object === undefined) return [];

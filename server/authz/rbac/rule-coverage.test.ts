@@ -1,4 +1,4 @@
-/** When rules cover rules, and how what is missing is told. */
+/** Coverage of rules by rules, and the description of missing ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PolicyRule } from "./policy-rule.js";

@@ -1,9 +1,8 @@
 /**
- * Coverage: does somebody who holds these rules hold everything that those rules give? Asked before a
- * role or binding is written (S2-RBAC-17, S2-RBAC-18) and when default roles are reconciled. A rule
- * is taken apart into its single permissions (one verb, group, resource, name); each must be given by
- * one rule of the owner, where a star is only given by a star. What is missing is told in the words
- * that administrators know:
+ * Coverage: does a holder of these rules hold everything that those rules grant? Checked before a role or
+ * binding is written (S2-RBAC-17, S2-RBAC-18) and when default roles are reconciled. A rule is split into
+ * single permissions (one verb, group, resource, name); each must be granted by one rule of the owner,
+ * and a star only by a star. Missing permissions are described in the format that administrators know:
  *
  *   {APIGroups:["apps"], Resources:["deployments"], Verbs:["delete" "get"]}
  */
@@ -11,8 +10,8 @@ import { CompiledRules } from "./compiled-rules.js";
 import type { PolicyRule, RuleRequest } from "./policy-rule.js";
 
 /**
- * Single permissions that are looked at: about 20 ms of work. A role of a few kilobytes can stand
- * for billions; the biggest default role has 500.
+ * The limit of checked permissions: about 20 ms of work. A role of a few kilobytes can stand for
+ * billions; the largest default role has 500.
  */
 const PERMISSIONS_MAX = 50_000;
 
@@ -20,13 +19,13 @@ export interface Coverage {
   readonly isCovered: boolean;
   /** Single permissions that the owner lacks, in the order of the rules. */
   readonly missing: readonly PolicyRule[];
-  /** There were more permissions than are looked at: what is missing is unknown. */
+  /** The limit of checked permissions was exceeded: the missing ones are unknown. */
   readonly isTooLarge?: true;
 }
 
 const COVERED: Coverage = Object.freeze({ isCovered: true, missing: Object.freeze([]) });
 
-/** Whether `owner` gives all that `wanted` gives. */
+/** Whether `owner` grants everything that `wanted` does. */
 export function covers(owner: readonly PolicyRule[], wanted: readonly PolicyRule[]): Coverage {
   if (wanted.length === 0) return COVERED;
   const held = new CompiledRules(owner);
@@ -42,7 +41,7 @@ export function covers(owner: readonly PolicyRule[], wanted: readonly PolicyRule
   return missing.length === 0 ? COVERED : { isCovered: false, missing };
 }
 
-/** Whether the owner may do everything there is, so that there is nothing to take apart. */
+/** Whether the owner may do everything, so that the rule need not be split. */
 function gives(owner: readonly PolicyRule[], wanted: PolicyRule): boolean {
   const { resources = [], nonResourceURLs = [] } = wanted;
   return (
@@ -78,8 +77,8 @@ function* permissionsOf(rule: PolicyRule): Iterable<PolicyRule> {
 }
 
 /**
- * A permission as the request that it permits. A star is asked for as a name of its own, which only
- * a star of the owner takes.
+ * The request that a permission allows. A star becomes a name of its own, which only a star of the
+ * owner matches.
  */
 function requestOf(permission: PolicyRule): RuleRequest {
   const [verb = ""] = permission.verbs;
@@ -99,7 +98,7 @@ function requestOf(permission: PolicyRule): RuleRequest {
   };
 }
 
-/** Puts the verbs of the same resource together; everything else stays as it is. */
+/** Merges the verbs of the same resource; everything else stays as is. */
 export function compactRules(rules: readonly PolicyRule[]): PolicyRule[] {
   const others: PolicyRule[] = [];
   const byResource = new Map<string, { verbs: string[]; rule: PolicyRule }>();

@@ -1,7 +1,7 @@
 /**
- * The notation of the tables of default roles. Words are separated by blanks. "core" is the group
- * without a name, a group that ends in "~" lies under this vendor's domain ("storage~"), a name that
- * begins with "@/" under its label domain.
+ * The notation of the tables of default roles. Words are separated by blanks. "core" is the unnamed
+ * group, a group ending in "~" is below this vendor's domain ("storage~"), and a name beginning with
+ * "@/" below its label domain.
  */
 import type { Naming } from "../../api/naming.js";
 import type { PolicyRule } from "./policy-rule.js";
@@ -17,13 +17,13 @@ export interface RuleFact {
 export interface RoleFact {
   readonly name: string;
   readonly rules: readonly RuleFact[];
-  /** The role gathers those that are part of this ("admin", "edit", "view"). */
+  /** The role aggregates those that are part of this ("admin", "edit", "view"). */
   readonly aggregates?: string;
-  /** The aggregated role that gathers this one. */
+  /** The aggregated role that includes this one. */
   readonly isPartOf?: string;
 }
 
-/** A service account is one of the system's namespace. */
+/** A service account is in the system's namespace. */
 export interface SubjectFact {
   readonly kind: "User" | "Group" | "ServiceAccount";
   readonly name: string;
@@ -33,7 +33,7 @@ export function rule(verbs: string, groups: string, resources: string, names?: s
   return { verbs, groups, resources, ...(names !== undefined && { names }) };
 }
 
-/** A rule about paths that are no resources. */
+/** A rule about non-resource paths. */
 export function onPaths(verbs: string, paths: string): RuleFact {
   return { verbs, paths };
 }
@@ -54,7 +54,7 @@ export function toPolicyRule(
   };
 }
 
-/** A word as this vendor spells it. */
+/** A word in this vendor's spelling. */
 export function spell(word: string, { groupDomain, labelDomain }: Naming): string {
   return word.replace("~", `.${groupDomain}`).replace(/^@\//, `${labelDomain}/`);
 }

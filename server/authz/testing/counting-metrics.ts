@@ -1,8 +1,8 @@
-/** Metrics for tests: every call becomes a count under a readable key. */
+/** Metrics for tests: every call is counted under a readable key. */
 import type { AuthorizationMetrics } from "../metrics.js";
 
 export interface CountingMetrics extends AuthorizationMetrics {
-  /** Such as {"hit process": 2, "called authz success": 1}. */
+  /** For example {"hit process": 2, "called authz success": 1}. */
   readonly counts: Record<string, number>;
   of(key: string): number;
 }

@@ -1,7 +1,7 @@
 /**
- * SubjectAccessReview as it is sent to a webhook and read back, in v1 and v1beta1 (S2-AZ-09/10/19,
- * S2-AZC-09, S2-AZC-22). Its canonical text is also the key of remembered decisions, so equal
- * questions always have equal text.
+ * SubjectAccessReview requests to a webhook and their answers, in v1 and v1beta1 (S2-AZ-09/10/19,
+ * S2-AZC-09, S2-AZC-22). The canonical text is also the key of cached decisions, so equal questions
+ * always have equal text.
  */
 import type { Naming } from "../../api/naming.js";
 import { type FieldRequirement, parseFieldSelector } from "../../api/selector-fields.js";
@@ -18,7 +18,7 @@ export interface SelectorRequirement {
   readonly values?: readonly string[];
 }
 
-/** What is empty is left out, as the existing system sends it. */
+/** Empty members are omitted, as in the existing system. */
 export interface ResourceAttributes {
   namespace?: string;
   verb?: string;
@@ -35,7 +35,7 @@ export type RequestAttributes =
   | { readonly resourceAttributes: ResourceAttributes }
   | { readonly nonResourceAttributes: { readonly path: string; readonly verb: string } };
 
-/** Verbs whose selectors narrow what is asked for. */
+/** Verbs for which selectors narrow the request. */
 const VERBS_WITH_SELECTORS: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
 
 export function toRequestAttributes(info: AuthorizedRequest): RequestAttributes {
@@ -60,7 +60,7 @@ export function toRequestAttributes(info: AuthorizedRequest): RequestAttributes 
   return { resourceAttributes: attributes };
 }
 
-/** Selectors only narrow: one that cannot be read is left out, and the request fails later on. */
+/** Selectors only narrow the request: an unreadable one is omitted, and the request fails later. */
 function fieldRequirements(text: string): SelectorRequirement[] {
   if (text === "") return [];
   let parsed: FieldRequirement[];
@@ -100,13 +100,13 @@ function labelRequirements(text: string): SelectorRequirement[] {
       case "missing":
         return [{ key: requirement.key, operator: "DoesNotExist" }];
       default:
-        // The review has no word for comparisons of numbers.
+        // The review cannot express numeric comparisons.
         return [];
     }
   });
 }
 
-/** The part of the spec that says who asks; keys of `extra` in order. */
+/** The user's part of the spec; keys of `extra` are sorted. */
 export function toUserAttributes(user: UserInfo, version: AccessReviewVersion) {
   const extra = Object.entries(user.extra).sort(([a], [b]) => (a < b ? -1 : 1));
   const groupsKey = version === "v1beta1" ? "group" : "groups";
@@ -139,7 +139,7 @@ export function parseAccessReviewStatus(status: Readonly<Record<string, unknown>
   if (typeof denied !== "boolean") throw malformed("denied is not a boolean");
   if (typeof reason !== "string") throw malformed("reason is not a string");
   if (allowed && denied) {
-    // What contradicts itself allows nothing.
+    // A contradictory answer allows nothing.
     const error = new ReviewError(
       "error",
       "webhook subject access review returned both allow and deny response",

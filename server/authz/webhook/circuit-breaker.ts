@@ -1,16 +1,15 @@
 /**
- * CircuitBreaker: stops asking a service that keeps failing, so that its slowness is paid for once in
- * a while instead of by every request. After some failures in a row it is open for a while; then one
- * caller tries, and its luck decides.
+ * CircuitBreaker: stops calling a failing service, so that not every request pays for its slowness. After
+ * several consecutive failures it is open for a while; one caller then tries, and the result decides.
  *
  *   closed --failures in a row--> open --time--> trying --success--> closed
  *                                   ^---------------'failure
  */
 import type { Clock } from "../../../storage/base/clock.js";
 
-/** A single failure may be bad luck; three are a pattern. */
+/** One failure may be chance; three are a pattern. */
 const FAILURES_TO_OPEN = 3;
-/** A service that is back is in use again after about this time. */
+/** A recovered service is used again after about this time. */
 const OPEN_MS = 1_000;
 
 export class CircuitBreaker {
@@ -27,7 +26,7 @@ export class CircuitBreaker {
     return this.#failures >= FAILURES_TO_OPEN;
   }
 
-  /** Whether the caller may ask now; it must then tell how it went by `succeeded` or `failed`. */
+  /** Whether the caller may try now; it must then call `succeeded` or `failed`. */
   mayTry(): boolean {
     if (!this.isOpen) return true;
     if (this.#isTrying || this.#clock.monotonic() < this.#openUntilMs) return false;

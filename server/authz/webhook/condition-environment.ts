@@ -1,15 +1,15 @@
 /**
  * The CEL environment of match conditions: one variable `request`, typed as the spec of a v1
- * SubjectAccessReview (S2-AZC-16). An expression that could cost too much in the worst case is
- * refused when the configuration is read (S2-AZC-25).
+ * SubjectAccessReview (S2-AZC-16). An expression with an excessive worst-case cost is refused when
+ * the configuration is read (S2-AZC-25).
  */
 import type { Naming } from "../../api/naming.js";
 import { type CelObjectType, createCelEnvironment } from "../../cel/environment.js";
 import type { CompileCondition } from "./match-conditions.js";
 
 /**
- * The most that one expression may cost with the largest request that is thought of below. Estimates
- * are far above what happens, so this is far above the budget: it refuses loops in loops in loops.
+ * The cost limit of one expression for the largest request assumed below. Estimates are far above real
+ * costs, so this is far above the budget: it only refuses deeply nested loops.
  */
 const ESTIMATE_MAX = 100_000_000;
 
@@ -17,7 +17,7 @@ const NAME_CHARS_MAX = 256;
 const TEXT_CHARS_MAX = 1_024;
 const ITEMS_MAX = 100;
 
-/** What the worst case assumes; a request may have more, and then runs into the budget. */
+/** Sizes assumed for the worst case; a larger request may run into the budget. */
 const SIZE_LIMITS: Readonly<Record<string, number>> = {
   "request.user": TEXT_CHARS_MAX,
   "request.uid": TEXT_CHARS_MAX,
@@ -93,7 +93,7 @@ function objectTypes(vendor: string): CelObjectType[] {
   ];
 }
 
-/** The compiler of match conditions; its errors are one line. */
+/** The compiler of match conditions; its errors have one line. */
 export function createConditionCompiler({ vendor }: Naming): CompileCondition {
   const environment = createCelEnvironment({
     variables: { request: { object: `${vendor}.SubjectAccessReviewSpec` } },

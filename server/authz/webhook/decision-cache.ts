@@ -1,7 +1,7 @@
 /**
- * Remembered decisions of webhooks. Nearest is ProcessDecisionCache, in this process; behind it there
- * may be a SharedDecisionCache, the same for all replicas (redis-decision-cache.ts). What they hold
- * expires by the TTLs of the authorizer's configuration, counted from the webhook's answer.
+ * Cached decisions of webhooks. The first layer is ProcessDecisionCache, in this process; behind it there
+ * may be a SharedDecisionCache for all replicas (redis-decision-cache.ts). Entries expire by the TTLs of
+ * the authorizer's configuration, counted from the webhook's answer.
  */
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../storage/base/clock.js";
@@ -10,24 +10,24 @@ import type { Decision } from "../metrics.js";
 
 export interface SharedDecision {
   readonly decision: Decision;
-  /** How much longer it holds. */
+  /** The remaining lifetime. */
   readonly ttlMs: number;
 }
 
-/** A cache that the replicas share. It never rejects and never makes anybody wait for long. */
+/** A cache shared by the replicas. It never rejects and never delays a caller for long. */
 export interface SharedDecisionCache {
   /**
-   * What is remembered. `isAsked` false: the cache could not be asked, so nobody knows.
+   * Looks up a decision. `isAsked` false: the cache could not be asked.
    * @param key a digest of everything that the decision depends on
    */
   get(key: string): Promise<{ readonly isAsked: boolean; readonly found?: SharedDecision }>;
-  /** Remembers in the background, as far as possible. */
+  /** Stores the decision in the background, on a best-effort basis. */
   put(key: string, decision: Decision, ttlMs: number): void;
 }
 
-/** Upstream remembers as many per webhook. */
+/** The same limit per webhook as upstream's. */
 const DECISIONS_MAX = 8_192;
-/** Characters of all keys together: questions of users with many groups are long. */
+/** Characters of all keys together: questions about users with many groups are long. */
 const KEY_CHARS_MAX = 16 * 1024 * 1024;
 
 interface Remembered {

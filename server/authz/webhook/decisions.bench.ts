@@ -1,14 +1,14 @@
 /**
- * What a webhook's decision costs this process, by the layer that knows it:
+ * The cost of a webhook's decision in this process, by the layer that answers:
  *
  *   node dist/server/authz/webhook/decisions.bench.js redis://127.0.0.1:6379
  *
  *   process   remembered here            condition   the same behind a match condition
  *   redis     another replica asked      call        asked over TLS with a client certificate
  *
- * Redis must be running and is left with keys that expire. The webhook runs in a process of its own,
- * so that its work is not counted. Prints microseconds of CPU and of time per decision, one at a time
- * and 32 at a time.
+ * Redis must be running; its keys expire by themselves. The webhook runs in a process of its own, so that
+ * its work is not counted. Prints microseconds of CPU and of time per decision, one at a time and 32 at a
+ * time.
  */
 import { fork } from "node:child_process";
 import { once, setMaxListeners } from "node:events";
@@ -31,7 +31,7 @@ const PROCESS_DECISIONS = 300_000;
 const REDIS_DECISIONS = 10_000;
 const CALLS = 3_000;
 const AT_A_TIME = 32;
-/** Answers of the process layer are asked for again and again among so many. */
+/** The number of distinct questions that the process layer is asked repeatedly. */
 const QUESTIONS = 1_000;
 
 async function serve(): Promise<void> {
@@ -82,7 +82,7 @@ async function measure(redisUrl: string): Promise<void> {
   await report("process", PROCESS_DECISIONS, 1, (i) => decide(remembering, i % QUESTIONS));
   await report("condition", PROCESS_DECISIONS, 1, (i) => decide(conditional, i % QUESTIONS));
 
-  // One asks and shares, the other, which remembers nothing of its own, finds it in Redis.
+  // One replica asks and shares; the other has no process cache and finds the decision in Redis.
   const sharing = open({ shared: cache });
   for (let i = 0; i < QUESTIONS; i++) await decide(sharing, i);
   for (const atATime of [1, AT_A_TIME]) {
@@ -125,7 +125,7 @@ async function report(
   for (let i = 0; i < count; i += atATime) {
     if (atATime === 1) {
       const answer = run(i);
-      // Without a turn of the event loop where the real thing has none, either.
+      // No extra turn of the event loop where production has none.
       if (answer instanceof Promise) await answer;
     } else await Promise.all(Array.from({ length: atATime }, (_, index) => run(i + index)));
   }

@@ -1,21 +1,21 @@
 /**
- * MatchConditions: CEL expressions over the review that say whether a webhook is asked at all
+ * MatchConditions: CEL expressions over the review that decide whether a webhook is called
  * (S2-AZC-16..18). They see `request`, the spec of a v1 SubjectAccessReview, with every text of the
- * user and of the attributes present, if empty.
+ * user and the attributes set, possibly empty.
  */
 import type { UserInfo } from "../../request/user-info.js";
 import type { RequestAttributes, ResourceAttributes } from "./access-review.js";
 
 /** One compiled expression; CelProgram is one. */
 export interface ConditionProgram {
-  /** @throws {Error} also when the budget is exceeded */
+  /** @throws {Error} also if the budget is exceeded */
   evaluateWithin(
     bindings: Readonly<Record<string, unknown>>,
     costLimit: number,
   ): { readonly value: unknown; readonly cost: number };
 }
 
-/** @throws {Error} the expression does not compile, is not boolean, or may cost too much */
+/** @throws {Error} if the expression does not compile, is not boolean, or may cost too much */
 export type CompileCondition = (expression: string) => ConditionProgram;
 
 export interface MatchCondition {
@@ -24,12 +24,12 @@ export interface MatchCondition {
 }
 
 export const MATCH_CONDITIONS_MAX = 64;
-/** What all conditions of one authorizer may cost for one request together (S2-AZC-25). */
+/** The shared cost limit of one authorizer's conditions for one request (S2-AZC-25). */
 const CONDITIONS_COST_MAX = 1_000_000;
 
 /**
- * Whether all conditions hold. One that is false decides, whatever went wrong with others.
- * @throws {Error} none is false, but some could not be evaluated
+ * Whether all conditions hold. One false condition decides, even if others fail.
+ * @throws {Error} if none is false but some failed
  */
 export function evaluateConditions(
   conditions: readonly MatchCondition[],

@@ -23,7 +23,7 @@ import { parseRedisUrl, RedisDecisionCache } from "./redis-decision-cache.js";
 import { WebhookAuthorizer, type WebhookAuthorizerOptions } from "./webhook-authorizer.js";
 
 const never = { signal: new AbortController().signal };
-// One signal for hundreds of concurrent questions; requests have one each.
+// One signal for hundreds of concurrent questions; real requests have one each.
 setMaxListeners(0, never.signal);
 const jane = createUser({ name: "jane", groups: ["secret-group"], extra: { token: ["secret-1"] } });
 const question = (name: string): AuthorizationAttributes => ({
@@ -44,7 +44,7 @@ after(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-/** Random numbers from a seed. */
+/** Seeded random numbers. */
 function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {
@@ -55,7 +55,7 @@ function mulberry32(seed: number): () => number {
   };
 }
 
-/** The webhook as a replica sees it: counts calls, answers what the test says. */
+/** The webhook as a replica sees it: counts calls and answers as the test says. */
 function webhook() {
   const calls: string[] = [];
   const hook = {
@@ -168,7 +168,7 @@ test("decisions that are not to be remembered are neither written nor believed",
   assert.equal(hook.calls.length, 2);
   assert.equal(await admin.dbsize(), 0);
 
-  // Somebody else with the same key, such as an older process.
+  // Another client with the same key, for example an older process.
   await using b = openReplica(hook);
   await isConnected(b);
   await b.decide("web");
@@ -243,7 +243,7 @@ test("S2-AZC-23: Redis that does not answer (SIGSTOP) costs its budget three tim
       assert.equal(await a.decide(`web-${i}`), "allow");
       durations.push(performance.now() - startMs);
     }
-    // A busy machine is slower, and lets the breaker try once more; a hang would be seconds.
+    // A busy machine is slower and lets the breaker try once more; a hang would take seconds.
     assert.ok(Math.max(...durations) < 1_000, durations.map(Math.round).join(" "));
     const timeouts = a.metrics.of("failed get timeout");
     assert.ok(timeouts >= 3 && timeouts <= 6, String(timeouts));
@@ -339,13 +339,13 @@ test("S2-AZC-23: whatever happens to Redis, no decision of any replica is ever a
     const decision = decisionOf(name);
     return { allowed: decision === "allow", denied: decision === "deny" };
   };
-  // Process caches expire at once, so that every question goes to Redis or to the webhook.
+  // Process caches expire at once, so every question goes to Redis or the webhook.
   const options = { authorizedTtlMs: 30, unauthorizedTtlMs: 30 };
   await using first = openReplica(hook, options);
   await using second = openReplica(hook, options);
   const replicas = [first, second];
   await Promise.all(replicas.map(isConnected));
-  // Redis has its say while all is well; what the faults leave of that is up to chance.
+  // Redis answers while all is well; the faults leave that partly to chance.
   await eventually("each was told something by Redis", async () => {
     for (const [name, order] of [
       ["pod-1", replicas] as const,

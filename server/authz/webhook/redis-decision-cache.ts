@@ -1,13 +1,13 @@
 /**
- * RedisDecisionCache: decisions of webhooks that the replicas share (S2-AZC-23).
+ * RedisDecisionCache: webhook decisions that the replicas share (S2-AZC-23).
  *
  *   key    "keelson:authorization:" + digest of authorizer, configuration and question
  *   value  "1:allow", "1:deny" or "1:no-opinion", and nothing else: no names, no reasons
  *   TTL    of the decision; what remains of it comes back with the value
  *
- * Redis is asked within a budget, of which connecting is no part, and not at all while it is known to
- * be down or slow. Whatever goes wrong means "not known": never an error, never a decision. A value
- * that is not exactly one of the three, or has no TTL, is taken as not there.
+ * Redis has a time budget per call, which excludes connecting, and is skipped while it is known to be
+ * down or slow. Every failure means "not known": never an error, never a decision. A value other than
+ * these three, or without a TTL, counts as absent.
  */
 import { Redis, type RedisOptions, ReplyError } from "ioredis";
 import type { Clock } from "../../../storage/base/clock.js";
@@ -28,23 +28,23 @@ export interface RedisConnection {
 
 export interface RedisDecisionCacheOptions {
   readonly connection: RedisConnection;
-  /** PEM of the authorities to trust with rediss://; undefined: those of the system. */
+  /** PEM of the authorities for rediss://; undefined = those of the system. */
   readonly ca?: string;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<DecisionCacheMetrics, "failed">;
 }
 
-/** How long a decision may wait for Redis. */
+/** The longest time that a decision waits for Redis. */
 const BUDGET_MS = 50;
-/** Look-ups that start within such a time share their deadline. */
+/** Lookups that start within this time share a deadline. */
 const BUDGET_SLACK_MS = 5;
 const KEY_PREFIX = "keelson:authorization:";
-/** Of a value, so that whatever lies under a key of ours cannot be large. */
+/** Bounds a read value, so that foreign data under our key cannot be large. */
 const VALUE_BYTES_MAX = 16;
-/** Writes that Redis has not confirmed; further decisions are not shared. */
+/** Unconfirmed writes; beyond this, decisions are not shared. */
 const PENDING_WRITES_MAX = 256;
-/** A connection on which nothing comes back is closed. */
+/** A connection without replies is closed after this time. */
 const SOCKET_TIMEOUT_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 2_000;
 const RECONNECT_MIN_MS = 50;
@@ -84,7 +84,7 @@ export function parseRedisUrl(text: string): RedisConnection {
   };
 }
 
-/** Undefined for what is not well encoded. */
+/** undefined if it is not well encoded. */
 function percentDecoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
@@ -101,7 +101,7 @@ export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable 
   #pendingWrites = 0;
   #isConnected = false;
 
-  /** Starts to connect; nobody has to wait for it. */
+  /** Starts to connect in the background. */
   constructor(options: RedisDecisionCacheOptions) {
     this.#options = options;
     this.#deadline = new SharedDeadline(BUDGET_MS - BUDGET_SLACK_MS, BUDGET_SLACK_MS);
@@ -117,7 +117,7 @@ export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable 
     });
     let lastProblem = "";
     this.#redis.on("error", (error: Error) => {
-      // Once for a problem, not for each attempt to connect again.
+      // Logged once per problem, not for each reconnect.
       if (error.message !== lastProblem) {
         options.logger.warn({ problem: error.message }, "Redis for decisions of webhooks fails");
       }
@@ -130,7 +130,7 @@ export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable 
     return this.#isConnected;
   }
 
-  /** From the next connection on. */
+  /** Takes effect with the next connection. */
   replacePassword(password: string): void {
     if (password !== "") this.#redis.options.password = password;
   }
@@ -142,8 +142,8 @@ export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable 
     }
     const fullKey = KEY_PREFIX + key;
     try {
-      // Two commands in one turn cost half of what a pipeline object does. The TTL comes first: when
-      // another replica writes in between, its value is new and must not get more than is left of it.
+      // Two commands in one turn cost half as much as a pipeline object. The TTL is read first: if another replica writes
+      // in between, its new value must not get more than the old TTL.
       const ttlMs = this.#redis.pttl(fullKey);
       const value = this.#redis.getrange(fullKey, 0, VALUE_BYTES_MAX - 1).catch(ofWrongType);
       const replies = await this.#within(Promise.all([value, ttlMs]));
@@ -174,14 +174,14 @@ export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable 
     this.#redis.disconnect();
   }
 
-  /** A value of ours, or nothing. "" and -2 stand for a key that is not there. */
+  /** A value of ours, or nothing. "" and -2 mean that the key is absent. */
   #read(
     value: unknown,
     ttlMs: unknown,
   ): { readonly isAsked: true; readonly found?: SharedDecision } {
     if (value === "") return NOT_FOUND as { isAsked: true };
     const decision = typeof value === "string" ? DECISION_OF_VALUE.get(value) : undefined;
-    // It may have been written between the two questions; without a TTL it is not ours.
+    // The key may have been written between the two reads; a value without a TTL is not ours.
     if (decision !== undefined && ttlMs === -2) return NOT_FOUND as { isAsked: true };
     if (decision === undefined || typeof ttlMs !== "number" || ttlMs <= 0) {
       this.#options.metrics.failed("get", "garbage");
@@ -190,11 +190,11 @@ export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable 
     return { isAsked: true, found: { decision, ttlMs } };
   }
 
-  /** The same, or a rejection when the budget is used up. */
+  /** The same replies, or a rejection once the budget is used up. */
   #within<T>(replies: Promise<T>): Promise<T> {
     const deadline = this.#deadline.signal;
     return new Promise((resolve, reject) => {
-      // Replies that lie in the socket already count: it was we who were slow.
+      // Replies already in the socket still count: the delay was ours.
       const onDeadline = () => setImmediate(() => reject(new BudgetExceeded()));
       deadline.addEventListener("abort", onDeadline, { once: true });
       replies
@@ -206,14 +206,14 @@ export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable 
   #fail(operation: "get" | "set", error: unknown): void {
     const reason = reasonOf(error);
     this.#options.metrics.failed(operation, reason);
-    // A Redis that is full answers reads well: its refusals to write do not keep us from asking.
+    // A full Redis still answers reads, so refused writes do not open the breaker.
     if (operation === "get" || reason !== "reply") this.#breaker.failed();
   }
 }
 
 class BudgetExceeded extends Error {}
 
-/** A list or a set lies where our value should: garbage, not a failure of Redis. */
+/** A list or a set under our key is garbage, not a failure of Redis. */
 function ofWrongType(error: Error): undefined {
   if (error.message.startsWith("WRONGTYPE")) return undefined;
   throw error;
@@ -238,14 +238,14 @@ function toRedisOptions({ connection, ca }: RedisDecisionCacheOptions) {
     protocol: 2 as const,
     connectionName: "keelson-authorization",
     disableClientInfo: true,
-    // A command is for now or never: no queue while disconnected, no second try.
+    // A command runs now or never: no queue while disconnected, no retry.
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     enableReadyCheck: false,
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
-    // Another password, or another primary behind the same address, is found by connecting again.
+    // A new password, or a new primary at the same address, needs a reconnect.
     reconnectOnError: ({ message }) => /^(?:NOAUTH|WRONGPASS|NOPERM|READONLY)\b/.test(message),
     retryStrategy: (times) =>
       Math.min(RECONNECT_MAX_MS, RECONNECT_MIN_MS * 2 ** Math.min(times, 8)),

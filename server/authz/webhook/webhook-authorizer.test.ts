@@ -21,7 +21,7 @@ import type { MatchCondition } from "./match-conditions.js";
 import { WebhookAuthorizer, type WebhookAuthorizerOptions } from "./webhook-authorizer.js";
 
 const never = { signal: new AbortController().signal };
-// One signal for many concurrent questions; requests have one each.
+// One signal for many concurrent questions; real requests have one each.
 setMaxListeners(0, never.signal);
 const jane = createUser({
   name: "jane",
@@ -67,7 +67,7 @@ async function open(stub: WebhookStub, options: Partial<WebhookAuthorizerOptions
   return { authorizer, ask, clock, metrics };
 }
 
-/** A condition made by hand, as its compiler is tested elsewhere. */
+/** A hand-made condition, because its compiler is tested elsewhere. */
 function condition(expression: string, evaluate: (request: never) => unknown): MatchCondition {
   return {
     expression,

@@ -1,13 +1,13 @@
 /**
- * WebhookAuthorizer: lets a service decide, asked by a SubjectAccessReview (S2-AZC). Where its match
- * conditions hold, the decision comes from the nearest of
+ * WebhookAuthorizer: delegates decisions to a service by SubjectAccessReview (S2-AZC). If its match
+ * conditions hold, the decision comes from the first of
  *
  *   this process  ->  the cache that the replicas share  ->  the webhook itself
  *
- * and is remembered by all on the way, for the TTL of its kind. Concurrent requests with one question
- * make one look-up and one call. A webhook that fails, or answers nonsense, decides nothing: then the
- * failure policy does, and nothing of it is remembered. The shared cache can only save calls: when it
- * is down, slow or wrong, the webhook is asked.
+ * that knows it, and all layers before it cache it for its TTL. Concurrent requests with one question
+ * share one lookup and one call. If a webhook fails or its answer is invalid, the failure policy decides
+ * and nothing is cached. The shared cache only saves calls: when it is down, slow or wrong, the webhook
+ * is called.
  */
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../storage/base/clock.js";
@@ -39,18 +39,18 @@ import { evaluateConditions, type MatchCondition } from "./match-conditions.js";
 export type FailurePolicy = "NoOpinion" | "Deny";
 
 export interface WebhookAuthorizerOptions {
-  /** From the configuration; a label of metrics. */
+  /** The configured name; a label of metrics. */
   readonly name: string;
-  /** Changes with anything that may change a decision: address, credentials, versions, TTLs. */
+  /** Changes with everything that may change a decision: address, credentials, versions, TTLs. */
   readonly configurationDigest: string;
   readonly reviews: Pick<ReviewClient, "ask">;
   readonly version: AccessReviewVersion;
   readonly naming: Naming;
   readonly failurePolicy: FailurePolicy;
   readonly conditions: readonly MatchCondition[];
-  /** How long an allow is remembered; 0 = not at all. */
+  /** How long an allow is cached; 0 = not at all. */
   readonly authorizedTtlMs: number;
-  /** How long a deny and no opinion are; 0 = not at all. */
+  /** How long a deny or no opinion is cached; 0 = not at all. */
   readonly unauthorizedTtlMs: number;
   readonly shared?: SharedDecisionCache;
   readonly clock: Clock;
@@ -59,8 +59,8 @@ export interface WebhookAuthorizerOptions {
 }
 
 /**
- * Longer questions are not remembered: the client chooses their text, and could fill the caches.
- * The user's part does not count, as no client chooses it.
+ * Longer questions are not cached: the client chooses their text and could fill the caches. The
+ * user's part does not count, because no client chooses it.
  */
 const REQUEST_CHARS_MAX = 10_000;
 
@@ -71,7 +71,7 @@ export class WebhookAuthorizer implements Authorizer {
   readonly #process: ProcessDecisionCache;
   readonly #log: PacedLog;
   readonly #flights = new SingleFlight<Verdict>();
-  /** The user's part of the question; users are frozen, and one connection or token has one. */
+  /** The user's part of the question; users are frozen, one per connection or token. */
   readonly #userTexts = new WeakMap<UserInfo, string>();
 
   constructor(options: WebhookAuthorizerOptions) {
@@ -108,7 +108,7 @@ export class WebhookAuthorizer implements Authorizer {
     );
   }
 
-  /** undefined: the webhook is to be asked. */
+  /** undefined = the webhook must be called. */
   #checkConditions(request: RequestAttributes, user: UserInfo): Verdict | undefined {
     const { conditions, clock, metrics, name } = this.#options;
     const startMs = clock.monotonic();
@@ -198,7 +198,7 @@ export class WebhookAuthorizer implements Authorizer {
     return text;
   }
 
-  /** Neither the question nor the configuration can be read from it. */
+  /** A digest, which reveals neither the question nor the configuration. */
   #sharedKey(question: string): string {
     const { name, configurationDigest } = this.#options;
     return createHash("sha256")

@@ -1,4 +1,4 @@
-/** What tests of JSON web tokens start from: flags as they are when left out, and shorthands. */
+/** Fixtures for tests of JSON web tokens: default flags, and shorthands. */
 import { createNaming } from "../../../api/naming.js";
 import type { AuthenticationOptions, JwtFlags } from "../flags.js";
 
@@ -35,7 +35,7 @@ export function withFlags(
   };
 }
 
-/** As if the text stood in the file of --authentication-config. */
+/** Options with the text as the --authentication-config file. */
 export function withFile(
   configurationText: string,
   others: Partial<AuthenticationOptions> = {},

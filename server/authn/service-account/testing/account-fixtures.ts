@@ -1,4 +1,4 @@
-/** Objects, keys and tokens for tests of service accounts: a view of plain maps, a clock that stands. */
+/** Objects, keys and tokens for tests of service accounts: a view of plain maps and a stopped clock. */
 import { generateKeyPairSync } from "node:crypto";
 import type { Clock } from "../../../../storage/base/clock.js";
 import { ManualClock } from "../../../../storage/base/testing/manual-clock.js";
@@ -116,7 +116,7 @@ export function openAccounts(
 
 export const WEB_ACCOUNT = Object.freeze({ namespace: "shop", name: "web", uid: "u-web" });
 
-/** A wish for a token for this API. */
+/** A request for a token for this API. */
 export function wish(issuer: TokenIssuer, changes: object = {}) {
   return {
     account: WEB_ACCOUNT,

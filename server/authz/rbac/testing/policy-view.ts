@@ -1,6 +1,6 @@
 /**
- * PolicyView: real partitions of the four kinds, without a store: tests put and delete roles and
- * bindings, and what follows the partitions is told as it is by the feed.
+ * PolicyView: real partitions of the four kinds without a store. Tests put and delete roles and
+ * bindings; observers are called as by the feed.
  */
 
 import { DEFAULT_RING_LIMITS } from "../../../../storage/cache/event-ring.js";
@@ -59,7 +59,7 @@ export class PolicyView implements ObservedView {
   readonly #partitions = new Map<PartitionId, Partition>();
   readonly #retention = new Retention(DEFAULT_RING_LIMITS);
 
-  /** @param rememberFrom as of RbacIndex */
+  /** @param rememberFrom as for RbacIndex */
   constructor(rememberFrom?: number) {
     this.index = new RbacIndex(this, naming, rememberFrom);
     this.authorizer = new RbacAuthorizer(this.index);
@@ -90,7 +90,7 @@ export class PolicyView implements ObservedView {
     this.#put(resource, binding, toBindingObject(binding));
   }
 
-  /** An object whose stored value is no JSON. */
+  /** Stores a value that is not JSON. */
   corrupt(resource: PolicyResource, namespace: string, name: string): void {
     this.#putBytes(resource, namespace, name, Buffer.from("{"));
   }
@@ -100,7 +100,7 @@ export class PolicyView implements ObservedView {
     partition.delete(objectPath(namespace, name), this.#advance(), 0);
   }
 
-  /** As after a loss of the feed: all objects of the kind at once. */
+  /** Replaces all objects of the kind, as after a loss of the feed. */
   replace(resource: PolicyResource, objects: readonly (TestRole | TestBinding)[]): void {
     const tree = new ObjectTree();
     for (const object of objects) {
@@ -110,7 +110,7 @@ export class PolicyView implements ObservedView {
     this.#of(resource).replace(tree, this.revision);
   }
 
-  /** What the authorizer says to a request. */
+  /** The authorizer's verdict on a request. */
   ask(user: UserInfo | string, method: string, url: string): Verdict {
     const who = typeof user === "string" ? createUser({ name: user }) : user;
     return this.authorizer.authorize({ user: who, info: parseRequestInfo(method, url) });
@@ -168,7 +168,7 @@ function toBindingObject({ namespace, name, role, subjects }: TestBinding): obje
   };
 }
 
-/** Parts of a policy in few words, for tests of single rules. */
+/** Shorthands for parts of a policy, for tests of single rules. */
 export const clusterRole = (name: string, ...rules: PolicyRule[]): TestRole => ({
   namespace: "",
   name,
@@ -210,7 +210,7 @@ function splitOnce(text: string, separator: string): string[] {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** "get,list pods,pods/log" of the core group, or "get apps:deployments". */
+/** "get,list pods,pods/log" in the core group, or "get apps:deployments". */
 export function allow(verbs: string, resources: string, names?: string): PolicyRule {
   const [group, rest] = resources.includes(":") ? splitOnce(resources, ":") : ["", resources];
   return {

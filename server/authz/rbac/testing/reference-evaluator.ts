@@ -1,6 +1,6 @@
 /**
- * What a policy allows, by the plainest means: every binding, every role, every rule, in loops, with
- * no index and nothing remembered. Slow, and hopefully too simple to be wrong.
+ * The simplest evaluation of a policy: loops over every binding, role and rule, without index or cache.
+ * Slow, and hopefully too simple to be wrong.
  */
 import type { UserInfo } from "../../../request/user-info.js";
 import type { AuthorizedRequest } from "../../authorizer.js";
@@ -36,7 +36,7 @@ function isSubject({ kind, name, namespace }: TestSubject, user: UserInfo, own: 
   return place !== "" && user.name === `system:serviceaccount:${place}:${name}`;
 }
 
-/** Of an aggregated role: everything that can be reached through selectors. */
+/** For an aggregated role: everything reachable through selectors. */
 function rulesOf({ roles }: Policy, role: TestRole): readonly PolicyRule[] {
   if (role.selectors === undefined) return role.rules ?? [];
   const reached = new Set<TestRole>([role]);
