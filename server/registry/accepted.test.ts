@@ -1,6 +1,6 @@
 /**
  * Objects that every cluster has must stay accepted: the smallest one of each kind and those of a
- * small shop. What upstream accepts and we refuse is worse than the reverse.
+ * small shop. Refusing what upstream accepts is worse than the reverse.
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { parseAllDocuments } from "yaml";
 import { MINIMAL_NAMESPACE, MINIMAL_OBJECTS } from "../../e2e/fixtures/minimal-objects.js";
 import { problemsOf, storedResources, type TestObject } from "./testing/problems.js";
 
-/** From the emitted file: dist/server/registry. */
+/** Relative to the emitted file in dist/server/registry. */
 const SHOP = new URL("../../../e2e/fixtures/shop/", import.meta.url);
 
 test("the smallest object of every kind is accepted", () => {

@@ -22,7 +22,7 @@ const VIRTUAL = Object.fromEntries(
   ].map((name) => [name, operation]),
 );
 
-/** What the wiring gives. */
+/** The actions that the wiring provides. */
 const WIRED = [...Object.keys(ACTIONS), "/serviceaccounts/token"];
 
 function open(vendor = "kubernetes", isEnabled?: () => boolean) {
@@ -79,7 +79,7 @@ test("versions of one resource share a partition, whose stored form is the GA ve
   assert.equal(events.storedCodec, at("", "v1", "events").codec);
   const older = at("autoscaling", "v1", "horizontalpodautoscalers");
   assert.equal(older.storedCodec, at("autoscaling", "v2", "horizontalpodautoscalers").codec);
-  // As long as the release before knows only that one.
+  // While the previous release knows only that version.
   const policies = at("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies");
   const beta = at("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies");
   assert.equal(beta.conversion, undefined);

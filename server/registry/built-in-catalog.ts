@@ -1,7 +1,7 @@
 /**
- * The catalog of built-in resources: the facts' resources that are enabled, each with its codecs, its
- * place in the store and its strategy. Made once at start; what custom resources add comes later, in
- * the catalogs that are made of this one.
+ * The catalog of built-in resources: the enabled resources of the facts, each with its codecs,
+ * partition and strategy. Made once at start; custom resources are added later, in catalogs derived
+ * from this one.
  */
 import { assert } from "../../storage/base/assert.js";
 import type { GroupVersion } from "../api/names.js";
@@ -29,23 +29,23 @@ export interface BuiltInOptions {
   readonly naming: Naming;
   readonly facts: Facts;
   readonly codecs: KindCodecs;
-  /** Whether a resource of the facts is to be served; default: what is on by default. */
+  /** Whether a resource of the facts is served; default: the resources that are on by default. */
   readonly isEnabled?: (fact: ResourceFact) => boolean;
-  /** Versions that it does not have are not served; default: the release of the facts. */
+  /** Versions that this release lacks are not served; default: the release of the facts. */
   readonly release?: Release;
-  /** Virtual resources, named as strategies are; those not given are not served. */
+  /** Virtual resources, named like strategies; resources without an entry are not served. */
   readonly virtual?: Readonly<Record<string, VirtualOperation>>;
-  /** The custom resources that there are, whose names a new one has to stay clear of. */
+  /** The custom resources, whose names a new definition must not take. */
   readonly definitions?: DefinitionSource;
   /** Whether the status of a definition may say which generation it is of. Default true. */
   readonly tracksGenerations?: boolean;
   /** Names of the actions that can be run; those not named are not served. Default: ACTIONS. */
   readonly actions?: Iterable<string>;
-  /** Names of the computed resources that there is a source for. Default: none. */
+  /** Names of the computed resources that have a source. Default: none. */
   readonly computed?: Iterable<string>;
 }
 
-/** Subresources that are parts of the stored object; PARTS has those that are more. */
+/** Subresources that are plain parts of the stored object; the others are in PARTS. */
 const PLAIN_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "namespaces/finalize"]);
 
 export function createBuiltInCatalog(options: BuiltInOptions): Catalog {
@@ -68,7 +68,7 @@ export function createBuiltInCatalog(options: BuiltInOptions): Catalog {
   return createCatalog({ resources, unserved, order: facts.groupVersions });
 }
 
-/** Makes the resource of a row of the facts; undefined where it stores nothing and nobody runs it. */
+/** Makes the resource of a fact; undefined if it stores nothing and has no implementation. */
 function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact[]) {
   const { naming, virtual = {} } = options;
   const conversions = createConversions(naming);
@@ -134,7 +134,7 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
   };
 }
 
-/** Options have no metadata; those who decide on them meet it in all that they decide on. */
+/** Options have no metadata, but the code that handles all objects expects it. */
 function optionsCodec(codec: KindCodec): KindCodec {
   return Object.freeze({
     ...codec,

@@ -1,4 +1,4 @@
-/** Conversions lose nothing: there and back again is the same object, whatever it holds. */
+/** Conversions lose nothing: a round trip yields the same object, whatever its content. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -19,7 +19,7 @@ const utilization = fc.nat(100).map((n) => ({ type: "Utilization", averageUtiliz
 const valueTarget = quantity.map((value) => ({ type: "Value", value }));
 const described = { kind: "Service", name: "s", apiVersion: "v1" };
 
-/** Metrics of every kind; the processor's utilization comes first, where v1 puts it back. */
+/** Metrics of every kind; CPU utilization comes first, where v1 puts it. */
 const otherMetric = fc.oneof(
   fc.oneof(averageTarget, utilization).map((target) => ({
     type: "Resource",

@@ -1,6 +1,6 @@
 /**
- * Conversions between a served and the stored version, where their shapes differ; by served
- * group-version and resource. Versions of one shape need none: their codecs write other names.
+ * Conversions between a served and the stored version whose shapes differ, by served group-version
+ * and resource. Versions of the same shape need none: their codecs only write other names.
  */
 import type { Naming } from "../api/naming.js";
 import type { Conversion } from "../kinds/conversion.js";
@@ -12,7 +12,7 @@ import {
   sliceConversion,
 } from "./resource/conversion.js";
 
-/** In the facts' spelling of groups. */
+/** Groups are spelled as in the facts. */
 export function createConversions(naming: Naming): Readonly<Record<string, Conversion>> {
   return {
     "autoscaling/v1/horizontalpodautoscalers": createAutoscalerConversion(naming),

@@ -1,6 +1,6 @@
 /**
- * The strategies of all built-in resources, by group and resource with groups without their domain. A resource
- * that is not named here has nothing of its own and gets the common treatment.
+ * The strategies of all built-in resources, by group and resource with groups without their domain. Resources
+ * without an entry get the default behaviour.
  */
 
 import type { StrategyTable } from "../kinds/strategy.js";

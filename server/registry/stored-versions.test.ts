@@ -1,4 +1,4 @@
-/** Objects that an earlier release has stored in another of their versions are read in the present one. */
+/** Objects that an earlier release stored in another version are read in the current one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KeySpace } from "../../storage/objects/keys.js";

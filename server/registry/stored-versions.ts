@@ -1,13 +1,13 @@
 /**
- * Which of its versions a built-in object is stored in. The stored version of a kind rises with releases,
- * and what an earlier release has stored stays as it is until somebody writes it: such a value is given
- * its present version between the store and all that reads it.
+ * The stored version of each built-in kind. It rises with releases, and an older object stays as stored
+ * until somebody writes it. This conversion between the store and its readers gives such values their
+ * current version.
  *
  *   stored    {"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v1", ...
  *   read as   {"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v2", ...
  *
- * Kinds of one version are never looked at; for the others, a value that begins as it is stored today is
- * the value itself. Custom kinds are converted by their definitions, not here.
+ * Kinds with one version are never converted; for the others, a value that begins with the current
+ * version is returned as it is. Custom kinds are converted by their definitions, not here.
  */
 import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
@@ -22,30 +22,30 @@ import { createConversions } from "./conversions.js";
 export interface StoredVersionsOptions {
   readonly naming: Naming;
   readonly facts: Facts;
-  /** Asked for when the first older value is met: most stores hold none. */
+  /** Called for the first older value: most stores hold none. */
   readonly codecs: () => KindCodecs;
-  /** Of a key that may be an object's. */
+  /** The partition of a key that may be an object's. */
   readonly partitionOf: (key: string) => PartitionId | undefined;
 }
 
 export interface StoredVersions {
   /**
-   * The text in the version that is stored today; the value itself where it is, and where it is none that
-   * is known. @throws {Error} that quotes nothing of it
+   * The text in the current stored version; the value itself if it is current, or in no known version.
+   * @throws {Error} that quotes nothing of it
    */
   toCurrent(key: string, value: Buffer): Buffer;
-  /** Whether a value is in another version than it would be stored in today. */
+  /** Whether a value is in another version than the current stored one. */
   isOlder(key: string, value: Buffer): boolean;
 }
 
-/** Objects of one partition. */
+/** The versions of one partition. */
 interface Versions {
   readonly kind: string;
   readonly group: string;
   readonly version: string;
-  /** With which the text of its objects begins. */
+  /** The beginning of its objects' text. */
   readonly head: Buffer;
-  /** The others, by the apiVersion that their objects name. */
+  /** The other versions, by apiVersion. */
   readonly others: ReadonlyMap<string, OtherVersion>;
 }
 
@@ -92,7 +92,7 @@ export function createStoredVersions(options: StoredVersionsOptions): StoredVers
       try {
         return convert(versions, older.object, older.other);
       } catch {
-        // What is wrong with it may be in its content.
+        // The error may quote the content, so it is dropped.
         const { kind } = versions;
         throw new Error(`what is stored as ${older.object.apiVersion} is not a ${kind}`);
       }
@@ -104,7 +104,7 @@ export function createStoredVersions(options: StoredVersionsOptions): StoredVers
   };
 }
 
-/** Of the kinds that have several. */
+/** The partitions whose kinds have several versions. */
 function readVersions({ naming, facts }: StoredVersionsOptions): Map<PartitionId, Versions> {
   const conversions = createConversions(naming);
   const found = new Map<PartitionId, Versions & { others: Map<string, OtherVersion> }>();
@@ -133,7 +133,7 @@ function parse(value: Buffer): ApiObject | undefined {
     const isObject = typeof object === "object" && object !== null && !Array.isArray(object);
     return isObject ? (object as unknown as ApiObject) : undefined;
   } catch {
-    // Who reads it next says so.
+    // The next reader reports it.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** What is particular to single resources, as their strategies have it. */
+/** Behaviour of single resources, as their strategies define it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "../api/meta.js";

@@ -1,7 +1,6 @@
 /**
- * Every kind through every version that it is served in and back: what one version can say, no other
- * one loses (S2-DEP-02). Objects are generated from the facts, so a new version is tried as soon as the
- * facts know it.
+ * Every kind survives a round trip through every version that it is served in (S2-DEP-02). Objects are
+ * generated from the facts, so a new version is tested as soon as the facts have it.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -26,7 +25,7 @@ const generate = createGenerator(facts.model);
 /** Objects per kind and direction; the seed differs from run to run. */
 const RUNS = 30;
 
-/** Metrics keep to one of several forms, which generated objects do not: conversions.test.ts has them. */
+/** Metrics have one of several forms, which generated objects do not follow: see conversions.test.ts. */
 const ELSEWHERE: ReadonlySet<string> = new Set(["autoscaling/v1"]);
 
 const converted = catalog.resources
@@ -34,7 +33,7 @@ const converted = catalog.resources
   .filter(({ conversion }) => conversion !== undefined)
   .filter(({ group, version }) => !ELSEWHERE.has(`${group}/${version}`));
 
-/** As the server has it once it has read it: known fields, defaults, canonical text. */
+/** The object as the server decodes it: known fields, defaults, canonical text. */
 function asRead(codec: ObjectCodec, object: JsonObject): ApiObject {
   const decoded = codec.decode(object).object;
   codec.applyDefaults(decoded);
@@ -66,14 +65,14 @@ test("S2-VERS-08: versions of one kind are served of one stored object", () => {
   }
 });
 
-/** Objects of a kind in one of its versions. */
+/** Generated objects of a kind in one of its versions. */
 function generated({ group, version, kind }: GroupVersionKind): fc.Arbitrary<JsonObject> {
   const type = facts.model.kind(group, version, kind);
   assert.ok(type !== undefined);
   return generate(type).map(kind === "ResourceSlice" ? withoutEmptyPlaces : (object) => object);
 }
 
-/** No slice is accepted that says of a place that it is none; v1beta1 has no other way to leave it out. */
+/** A valid slice never sets an empty place; v1beta1 has no other way to leave one out. */
 function withoutEmptyPlaces(slice: JsonObject): JsonObject {
   const spec = { ...(slice.spec as JsonObject | undefined) };
   if (spec.nodeName === "") delete spec.nodeName;

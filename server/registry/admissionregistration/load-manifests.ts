@@ -1,8 +1,8 @@
 /**
- * Rules from files: reads all manifests of one plugin's directory, and makes of them the objects that
- * the API would have stored: decoded strictly, with defaults, validated by the same rules, and by those
- * that hold for files alone. What judges by them lives without the API: a webhook is at a URL, a policy has
- * no parameters, and a binding names a policy of the same directory.
+ * Rules from files: reads all manifests of one plugin's directory and makes the objects that the API would
+ * have stored: decoded strictly, with defaults, validated by the same rules and by those for files alone.
+ * Such rules work without the API: a webhook has a URL, a policy has no parameters, and a binding names a
+ * policy of the same directory.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -20,13 +20,13 @@ import type { MainResource } from "../../kinds/served-resource.js";
 import { SERVER_USER } from "../../request/user-info.js";
 import { decodeInput } from "../generic/decode-input.js";
 
-/** Rules by resource, each in the order of their names. */
+/** Rules by resource, sorted by name. */
 export type Manifests = ReadonlyMap<string, readonly ApiObject[]>;
 
 export interface ManifestFiles {
-  /** Those with something in them, in the order of their names. */
+  /** Non-empty files, sorted by name. */
   readonly files: readonly { readonly path: string; readonly text: string }[];
-  /** "sha256:..." of all; "" = there are none. */
+  /** "sha256:..." of all files; "" = there are none. */
   readonly hash: string;
 }
 
@@ -36,7 +36,7 @@ export interface ManifestSurroundings {
   readonly nowMs: number;
 }
 
-/** Of one plugin: what its directory may hold. */
+/** The resources that each plugin's directory may hold. */
 const RESOURCES: Readonly<Record<RulePlugin, readonly string[]>> = {
   MutatingAdmissionPolicy: ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"],
   MutatingAdmissionWebhook: ["mutatingwebhookconfigurations"],
@@ -45,7 +45,7 @@ const RESOURCES: Readonly<Record<RulePlugin, readonly string[]>> = {
 };
 
 const EXTENSIONS: ReadonlySet<string> = new Set([".yaml", ".yml", ".json"]);
-/** Of all files of a directory. */
+/** Limit for all files of a directory together. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
 /** @throws {Error} one line that names the file */
@@ -122,7 +122,7 @@ class ManifestLoader {
     }
   }
 
-  /** @throws {Error} a binding of no policy of the directory */
+  /** @throws {Error} a binding names no policy of the directory */
   finish(): Manifests {
     for (const objects of this.#found.values()) {
       objects.sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
@@ -160,7 +160,7 @@ class ManifestLoader {
     else objects.push(object);
   }
 
-  /** As a create would store it. @throws {StatusError} 400, 422 */
+  /** The object as a create would store it. @throws {StatusError} 400, 422 */
   #objectOf(resource: MainResource, input: ReturnType<typeof parseYaml>): ApiObject {
     const { naming, nowMs } = this.#surroundings;
     const options = { fieldValidation: "Strict", warn() {} } as const;
@@ -199,7 +199,7 @@ interface RuleSpec {
   readonly paramRef?: unknown;
 }
 
-/** @throws {Error} it needs something of the API */
+/** @throws {Error} the object depends on the API */
 function checkIsolation({ kind, resource }: MainResource, object: ApiObject, suffix: string): void {
   const name = quoted(nameOf(object));
   const { policyName = "", paramKind, paramRef } = specOf(object);

@@ -1,6 +1,6 @@
 /**
- * Rules get stricter, and what was stored under older ones must still be changed elsewhere: a problem
- * that the stored object has at the same place, in the same words, is no reason to refuse an update.
+ * Rules get stricter, and objects stored under older rules must stay changeable: a problem that the
+ * stored object already has, at the same place and in the same words, does not refuse an update.
  */
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 

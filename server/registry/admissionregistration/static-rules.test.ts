@@ -1,4 +1,4 @@
-/** Rules from files: what is taken, what is refused, and what happens when files change. */
+/** Rules from files: which are accepted, which are refused, and what happens when files change. */
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -56,7 +56,7 @@ const hooks = (name: string, clientConfig: object) => ({
   ],
 });
 
-/** Files are text, or objects one after the other. */
+/** The files' contents: text, or a sequence of objects. */
 type Files = Readonly<Record<string, string | readonly object[]>>;
 
 async function fill(directory: string, files: Files): Promise<void> {

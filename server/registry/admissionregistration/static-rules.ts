@@ -1,8 +1,8 @@
 /**
- * StaticRules: rules from files, as they are in force on this replica. Read before it serves, and read
- * again when a file has changed; what cannot be used is logged and counted, and the last good rules
- * stay. Files are compared by their contents at an interval, as notifications get lost on network file
- * systems and behind the symbolic links through which clusters mount files.
+ * StaticRules: the rules from files in force on this replica. They are read before the replica serves,
+ * and again when a file has changed. Unusable files are logged and counted, and the last good rules
+ * stay. File contents are compared at an interval, as notifications get lost on network file systems
+ * and behind the symbolic links through which clusters mount files.
  */
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Logger } from "../../../storage/base/logger.js";
@@ -14,10 +14,10 @@ import type { Naming } from "../../api/naming.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
 import { type Manifests, parseManifests, readManifests } from "./load-manifests.js";
 
-/** In upstream's measures. */
+/** Upstream's metrics. */
 export interface ManifestMetrics {
   reloaded(plugin: RulePlugin, isGood: boolean): void;
-  /** @param hash of what is in force */
+  /** @param hash of the rules in force */
   configured(plugin: RulePlugin, hash: string): void;
 }
 
@@ -31,13 +31,15 @@ export interface StaticRulesOptions {
   readonly intervalMs?: number;
 }
 
-/** Upstream is notified, as a rule, and looks once a minute besides. A few small files cost nothing. */
+/**
+ * Upstream mostly relies on notifications and polls once a minute. Polling a few small files is cheap.
+ */
 const CHECK_INTERVAL_MS = 1_000;
 
 export class StaticRules implements ManifestSource {
   readonly #options: StaticRulesOptions;
   readonly #rules = new Map<RulePlugin, Manifests>();
-  /** Of what was read last, good or bad. */
+  /** Hashes of the last files read, good or bad. */
   readonly #seen = new Map<RulePlugin, string>();
   readonly #listeners: (() => void)[] = [];
 
@@ -77,7 +79,7 @@ export class StaticRules implements ManifestSource {
     }
   }
 
-  /** Looks once. All rules of a directory change together. */
+  /** Checks once. All rules of a directory change together. */
   async check(): Promise<void> {
     const { directories, logger, metrics } = this.#options;
     for (const [plugin, directory] of directories) {
@@ -95,7 +97,7 @@ export class StaticRules implements ManifestSource {
     }
   }
 
-  /** @returns whether there was something new. @throws {Error} which is said once for each change */
+  /** @returns whether anything was new. @throws {Error} once for each change */
   async #read(plugin: RulePlugin, directory: string): Promise<boolean> {
     const { naming, catalog, clock, metrics } = this.#options;
     let read: Awaited<ReturnType<typeof readManifests>>;

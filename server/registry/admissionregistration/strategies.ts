@@ -10,7 +10,7 @@ import {
 } from "./validate-policies.js";
 import { validatesWebhooks } from "./validate-webhooks.js";
 
-/** All judge other writes, so they are replaced only by a client that has seen what is there. */
+/** All of them judge other writes, so a client replaces them only with a resourceVersion. */
 export const admissionStrategies: StrategyTable = {
   "admissionregistration/mutatingwebhookconfigurations": {
     ...judgesBy("webhooks"),
@@ -51,7 +51,7 @@ export const admissionStrategies: StrategyTable = {
   },
 };
 
-/** Labels, owners and reports of a rule decide nothing, so writing them disturbs no writer. */
+/** A rule's labels, owners and reports decide nothing, so a change of them delays no writer. */
 function judgesBy(
   member: "spec" | "webhooks",
 ): Required<Pick<ResourceStrategy, "judges" | "judgesAlike">> {

@@ -1,8 +1,7 @@
 /**
- * Expressions of rules: that they are there, compile to what is wanted of them, and can be paid for.
- *
- * Objects have no known size here, so no upper bound of a cost would mean anything, and the existing API
- * asks for none. What is refused is an expression that costs more than it may in every evaluation.
+ * Expressions of rules: they must exist, compile to the required type, and fit the cost budget.
+ * Objects have no known size here, so an upper bound of the cost would be meaningless, and the existing
+ * API requires none. An expression is refused if every evaluation would exceed the budget.
  */
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
@@ -10,7 +9,7 @@ import type { Maybe } from "../../api/validation-values.js";
 import type { CelEnvironment, CelProgram, CelType } from "../../cel/environment.js";
 import { budgetFactor } from "../../cel/over-budget.js";
 
-/** @returns the least that it takes of a budget which it shares; 0 where it does not compile */
+/** @returns the minimum cost, charged to a shared budget; 0 if it does not compile */
 export function validateExpression(
   expression: Maybe<string>,
   types: readonly CelType[],
@@ -33,7 +32,7 @@ export function validateExpression(
   return validateCost(expression, program, field, costMax, errors);
 }
 
-/** @returns the least that it takes of a budget which it shares with others */
+/** @returns the minimum cost, charged to a budget shared with others */
 export function validateCost(
   expression: Maybe<string>,
   { leastCost }: CelProgram,
@@ -49,7 +48,7 @@ export function validateCost(
   return Math.min(leastCost, costMax);
 }
 
-/** Of expressions that share one budget. @param whole what they are all together */
+/** For expressions that share one budget. @param whole what they are called together */
 export function validateTotalCost(
   whole: string,
   cost: number,

@@ -16,7 +16,7 @@ const judged = (parts: object): TestObject => policy({ validations: [{ ...parts 
 const EXPRESSION_START =
   "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
-/** A problem of a text that does not compile: where, what, and how the text is shown. */
+/** The problem of a text that does not compile: its position, message and excerpt. */
 function uncompiled(field: string, text: string, problem: string, column = 1): string {
   const shown = `ERROR: <input>:1:${column}: ${problem}\n | ${text}\n | ${".".repeat(column - 1)}^`;
   return `spec.${field}: Invalid value: ${JSON.stringify(text)}: compilation failed: ${shown}`;
@@ -80,7 +80,7 @@ test("validating policies are accepted or refused by their rules, field by field
       judged({ expression: "true", messageExpression: "1" }),
       uncompiled("validations[0].messageExpression", "1", "must evaluate to string"),
     ],
-    // The documents want a message here; the existing API has always done without.
+    // The documents require a message here; the existing API has never required one.
     [judged({ expression: "true\n|| false" })],
     [judged({ expression: "true\n|| false", message: "no" })],
     [
@@ -160,7 +160,7 @@ test("what a stored policy has wrong is let be, what is new is not", () => {
   ]);
 });
 
-/** 10 to the power of `depth` turns, whatever it is asked about. */
+/** 10 to the power of `depth` iterations, whatever the object. */
 function turning(depth: number): string {
   const digits = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]";
   return depth === 0 ? "1" : `${digits}.map(x${depth}, ${turning(depth - 1)})`;
@@ -172,7 +172,7 @@ test("what no budget pays for, whatever it is asked about, is refused when it is
     `spec.${field}: Invalid value: ${JSON.stringify(text)}: estimated expression cost exceeds budget by factor of ${factor} (try simplifying the expression)`;
   const fair = { expression: `${turning(4)}.size() > 0` };
   checkProblems(VALIDATING, [
-    // Objects may be small: a loop through one costs nothing that is known.
+    // Objects may be small: a loop over one has no known minimum cost.
     [judged({ expression: "object.spec.containers.all(c, c.env.all(e, e.name != c.name))" })],
     [judged({ expression: `object.metadata.name == 'a' || ${dear}` })],
     [judged(fair)],
@@ -198,7 +198,7 @@ test("what no budget pays for, whatever it is asked about, is refused when it is
       "spec.validations: Forbidden: estimated expression cost total for entire policy exceeds budget by factor of 1.088794x (try simplifying the expressions)",
     ],
   ]);
-  // What is stored already may stay and move on.
+  // Objects that are already stored may stay and be updated.
   checkChanges(VALIDATING, [
     [
       judged({ expression: dear }),

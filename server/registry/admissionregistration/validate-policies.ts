@@ -1,6 +1,6 @@
 /**
- * Rules for admission policies and their bindings: every expression compiles in the environment that it
- * will be evaluated in, and says what is wanted of it.
+ * Rules for admission policies and their bindings: every expression must compile to the required type,
+ * in the environment of its evaluation.
  */
 import { EXPRESSION_COST_MAX, POLICY_COST_MAX } from "../../admission/policies/evaluation.js";
 import {
@@ -63,7 +63,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   ...["void", "while"],
 ]);
 
-/** What both kinds of policies have. */
+/** The fields common to both kinds of policies. */
 function validateCommon(spec: PolicySpec, environments: PolicyEnvironments, errors: FieldError[]) {
   const { paramKind, matchConstraints, failurePolicy, matchConditions, variables } = spec;
   if (paramKind) validateParamKind(paramKind, errors);
@@ -225,7 +225,7 @@ function validateAnnotations(
     const field = `spec.auditAnnotations[${index}]`;
     if (key === "") errors.push(requiredValue(`${field}.key`));
     else {
-      // Generated names are not known yet; they are as long as a name may be.
+      // A generated name is not known yet; it is as long as a name may be.
       const qualified = `${metadata.name || "policy"}/${key}`;
       for (const why of checkQualifiedName(qualified)) {
         errors.push(invalidValue(`${field}.key`, key, why));

@@ -1,4 +1,4 @@
-/** Rules for webhooks of admission: what is accepted, what is refused and how. */
+/** Rules for admission webhooks: accepted and refused objects, and the messages. */
 import { test } from "node:test";
 import { checkChanges, checkProblems, type TestObject } from "../testing/problems.js";
 

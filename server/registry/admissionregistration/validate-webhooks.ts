@@ -1,4 +1,4 @@
-/** Rules for webhook configurations: whom to ask about what, and where they are. */
+/** Rules for webhook configurations: clients, matching rules and conditions. */
 
 import { CONDITIONS_COST_MAX } from "../../admission/matching/conditions.js";
 import { createConditionEnvironment } from "../../admission/matching/request-environment.js";
@@ -125,7 +125,7 @@ export function validateRule(rule: Rule, field: string, errors: FieldError[]): v
   validateResources(rule.resources ?? [], `${field}.resources`, errors);
 }
 
-/** Resources with or without a part behind a slash; a star stands for all of either. */
+/** Resources with or without a subresource after a slash; a star stands for all of either. */
 function validateResources(
   resources: readonly string[],
   field: string,
@@ -167,7 +167,7 @@ function validateResources(
   }
 }
 
-/** Where a webhook is: at a URL, or behind a Service. */
+/** A webhook's client: a URL or a Service. */
 export function validateClientConfig(
   { url, service }: WebhookClientConfig,
   field: string,
@@ -236,7 +236,9 @@ function validateUrlPath(path: string, field: string, errors: FieldError[]): voi
   });
 }
 
-/** Names, number, that each compiles, and that all can be paid for. */
+/**
+ * Checks the names and number of conditions, and that each compiles within the shared cost budget.
+ */
 export function validateConditions(
   conditions: NonNullable<NonNullable<Webhook["matchConditions"]>>,
   field: string,

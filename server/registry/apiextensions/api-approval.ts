@@ -1,6 +1,6 @@
 /**
- * Groups of the vendor's community are protected: a definition in one of them says in an annotation
- * who approved it, by a URL, or that nobody did.
+ * The community's API groups are protected: a definition in one of them carries an annotation with
+ * the approval's URL, or one that says it is unapproved.
  */
 import { invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -41,7 +41,7 @@ export function approvalOf({ metadata }: ApiObject, naming: Naming): Approval {
   return { state: "invalid", reason };
 }
 
-/** A definition that was stored without approval may stay as it is. */
+/** A definition that was stored without approval may stay unapproved. */
 export function checkApproval(
   next: ApiObject,
   current: ApiObject | undefined,

@@ -1,7 +1,7 @@
 /**
- * The status of a definition, worked out in the write itself: which of its names it gets, given those
- * that other definitions of its group have, and whether it is served from now on. A definition that is
- * accepted is in force with the revision that stores it; one whose names are taken waits until they
+ * The status of a definition, computed in the write itself: which of its names it gets, given the
+ * names of other definitions of its group, and whether it is served from now on. An accepted
+ * definition is in force with the revision that stores it. One whose names are taken waits until they
  * are free, when definition-controller.ts writes it again.
  *
  *   names free ──► NamesAccepted=True ──► Established=True, for good
@@ -19,7 +19,7 @@ import {
   schemaOf,
 } from "./definition.js";
 
-/** What other definitions hold. */
+/** The names of another definition. */
 export interface NameHolder {
   readonly name: string;
   readonly group: string;
@@ -33,7 +33,7 @@ export interface StatusOptions {
   readonly holders: Iterable<NameHolder>;
 }
 
-/** Of the definition as it is to be stored; `current` is what it was. */
+/** The status of the definition to store; `current` is its previous state. */
 export function statusOf(
   next: Definition,
   current: DefinitionStatus | undefined,
@@ -71,7 +71,7 @@ export function statusOf(
   };
 }
 
-/** The version that is stored from now on joins those that objects may be stored in. */
+/** The new storage version is added to the versions that objects may be stored in. */
 function storedVersions(
   { spec }: Definition,
   current: DefinitionStatus | undefined,
@@ -108,7 +108,7 @@ interface Conflict {
   readonly message: string;
 }
 
-/** Names that are free, or were this definition's before; where one is taken the old one stays. */
+/** Takes free names and the definition's own previous names; a taken name keeps its old value. */
 function acceptNames(
   requested: DefinitionNames,
   accepted: DefinitionNames,
@@ -145,7 +145,7 @@ function acceptNames(
   return { acceptedNames: names, conflict };
 }
 
-/** Stored before schemas had to be structural: told, and served as it is. */
+/** Stored before schemas had to be structural: reported, and still served. */
 function structureOf({ spec }: Definition): DefinitionCondition | undefined {
   const messages = (spec?.versions ?? []).flatMap((version, index) => {
     const schema = schemaOf(version);
@@ -193,7 +193,7 @@ export function condition(
   return { type, status, reason, message };
 }
 
-/** A list of conditions with one of each type; a time moves when a status does. */
+/** A list with one condition of each type; the transition time changes with the status. */
 export class Conditions {
   readonly #all: DefinitionCondition[];
   readonly #now: string;
@@ -225,7 +225,7 @@ export class Conditions {
     this.#all[index] = { ...next, lastTransitionTime: time, ...observed };
   }
 
-  /** Undefined takes the condition away. */
+  /** Undefined removes the condition. */
   replace(type: string, next: DefinitionCondition | undefined): void {
     const index = this.#all.findIndex((one) => one.type === type);
     if (next !== undefined) this.set(next);

@@ -1,6 +1,6 @@
 /**
- * Strategy of CustomResourceDefinition: its status comes with the write that changes it, so that a
- * definition is in force as soon as it is stored, and its deletion waits for its objects.
+ * Strategy of CustomResourceDefinition. Its status comes with the write that changes it, so that a
+ * definition is in force as soon as it is stored. Its deletion waits for its objects.
  *
  *   live ── delete ──► terminating, with the finalizer ── objects are gone, finalizer off ──► removed
  */
@@ -17,18 +17,18 @@ import { formatWarnings } from "./format-warnings.js";
 import { dropObservedGenerations } from "./observed-generation.js";
 import { validatesDefinition } from "./validate-definition.js";
 
-/** The definitions that there are, as the view has them. */
+/** The definitions in the view. */
 export interface DefinitionSource {
-  /** Those that hold names. */
+  /** Definitions that hold names. */
   holders(): Iterable<NameHolder>;
 }
 
-/** Taken off by the loop that deletes a definition's objects, when none is left. */
+/** The controller that deletes a definition's objects removes it when none is left. */
 export function cleanupFinalizer({ groupDomain }: Naming): string {
   return `customresourcecleanup.apiextensions.${groupDomain}`;
 }
 
-/** All that writes of its objects, and of other definitions, are judged by. */
+/** Everything that writes of its objects, and of other definitions, are judged by. */
 function servedOf(definition: Definition): readonly unknown[] {
   const { spec, status, metadata } = definition;
   return [
@@ -40,7 +40,9 @@ function servedOf(definition: Definition): readonly unknown[] {
   ];
 }
 
-/** Told under other paths than theirs: what versions share is told under the spec. */
+/**
+ * Errors of these fields have other paths: fields that versions share are reported under the spec.
+ */
 const OWN_FIELDS =
   /^spec\.(?:conversion\.|versions\[\d+\]\.(?:name|schema|additionalPrinterColumns|selectableFields|subresources))/;
 
@@ -75,7 +77,7 @@ export function definitionStrategy(
       statusOnly.prepareForUpdate?.(next, current, context);
       if (!tracksGenerations) dropObservedGenerations(next, current);
     },
-    // Objects may be there as long as nobody has begun to look for them.
+    // There may be objects until the controller has started to look for them.
     isRemovable: ({ metadata }) => metadata.deletionTimestamp !== undefined,
     beginDeletion(object: ApiObject) {
       const { metadata } = object;

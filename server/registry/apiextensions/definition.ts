@@ -1,6 +1,6 @@
 /**
- * CustomResourceDefinition as it lies in the store, for all who read definitions. The type is what the
- * facts describe: objects have been decoded by them, so each member has its type or is missing.
+ * CustomResourceDefinition as stored. The facts describe the type, and they have decoded the object:
+ * each member has its type or is missing.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { Maybe } from "../../api/validation-values.js";
@@ -73,7 +73,7 @@ export function isConditionTrue({ status }: Definition, type: string): boolean {
   );
 }
 
-/** The schema of a version; undefined where there is none. */
+/** The schema of a version; undefined if it has none. */
 export function schemaOf(version: DefinitionVersion): JsonSchema | undefined {
   return version.schema?.openAPIV3Schema ?? undefined;
 }

@@ -1,4 +1,4 @@
-/** Which formats of a definition's schemas are warned of. */
+/** Which unknown formats in a definition's schemas cause warnings. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonSchema } from "../../structural/json-schema.js";

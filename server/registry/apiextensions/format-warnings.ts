@@ -1,12 +1,12 @@
 /**
- * Warnings for formats that a definition's schemas name and nobody knows: they are let be, and values
- * are not held to them.
+ * Warnings for unknown formats in a definition's schemas. They are accepted, and values are not
+ * checked against them.
  */
 import { isKnownFormat } from "../../structural/formats.js";
 import { someSchema } from "../../structural/json-schema.js";
 import { type Definition, schemaOf } from "./definition.js";
 
-/** @param current whose formats were warned of before */
+/** @param current its formats were already warned of */
 export function formatWarnings(next: Definition, current: Definition | undefined): string[] {
   const found = unknownFormats(next);
   if (found.size === 0) return [];

@@ -1,4 +1,4 @@
-/** What a definition need not keep because the one that it replaces does not keep it either. */
+/** Rules that a definition may break because the one it replaces already breaks them. */
 import type { FieldError } from "../../api/status.js";
 import { checkDefaults } from "../../structural/definition/check-defaults.js";
 import { checkListKeys } from "../../structural/definition/check-schema.js";

@@ -99,7 +99,7 @@ const established = {
 test("a definition keeps its scope and the versions that objects are stored in", () => {
   checkChanges("apiextensions.k8s.io/v1/customresourcedefinitions", [
     [definition({}), definition({}, { shortNames: ["th"] })],
-    // As long as nothing is served, nothing is stored that a scope would have to fit.
+    // A definition that is not served has no stored objects that the scope would have to fit.
     [{ ...definition({}), status: { storedVersions: ["v1"] } }, definition({ scope: "Cluster" })],
     [
       { ...definition({}), status: established },

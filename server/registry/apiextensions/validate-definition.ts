@@ -1,7 +1,7 @@
 /**
- * Rules for CustomResourceDefinitions: names that fit, one stored version, and a schema for each
- * version that objects can be held to (server/structural/definition). Parts that all versions share are
- * told under `spec` rather than under each version, as the existing API does.
+ * Rules for CustomResourceDefinitions: consistent names, one storage version, and for each version a
+ * schema that can validate objects (server/structural/definition). Problems of parts that all versions
+ * share are reported under `spec` rather than under each version, as the existing API does.
  */
 import { deepEqual } from "../../api/deep-equal.js";
 import {
@@ -62,8 +62,8 @@ const definitionRules: Rules<Definition> = {
   status(next) {
     const errors: FieldError[] = [];
     checkNames(next.status?.acceptedNames ?? {}, "status.acceptedNames", errors);
-    // Which versions are stored is their business who migrate objects; the next change of the spec
-    // says what is missing.
+    // Whoever migrates objects maintains the stored versions; the next change of the spec reports
+    // missing ones.
     const stored = next.status?.storedVersions ?? [];
     if (stored.length === 0) errors.push(noStoredVersion(stored));
     return errors;
@@ -150,7 +150,7 @@ function checkVersions(
   checkParts(versions, errors);
 }
 
-/** Calls back once for each schema that differs: with the version that has it, or with all. */
+/** Calls back once for each distinct schema: with its version, or with all versions. */
 function eachSchema(
   versions: readonly DefinitionVersion[],
   visit: (
@@ -269,7 +269,7 @@ function checkConversion(
     errors.push(requiredValue(`${field}.webhookClientConfig`, why));
   } else {
     validateClientConfig(clientConfig, `${field}.webhookClientConfig`, errors);
-    // Before it is in use a bundle may be filled in later, and a broken one may stay as it is.
+    // Before it is in use a bundle may be filled in later, and a broken one may stay.
     const known = current?.spec?.conversion?.webhook?.clientConfig?.caBundle ?? "";
     const mayBeBroken =
       current === undefined ||
@@ -317,7 +317,7 @@ function noStoredVersion(stored: readonly string[]): FieldError {
   return invalidValue("status.storedVersions", stored, "must have at least one stored version");
 }
 
-/** What objects are stored in has to stay readable. */
+/** Versions that objects are stored in must stay readable. */
 function checkStoredVersions({ spec, status }: Definition, errors: FieldError[]): void {
   const field = "status.storedVersions";
   const stored = status?.storedVersions ?? [];

@@ -1,4 +1,4 @@
-/** Rules for APIServices: which group-version, in which order, and who serves it. */
+/** Rules for APIServices: group-version, priorities and the serving Service. */
 import { invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";

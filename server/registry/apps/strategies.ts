@@ -17,7 +17,7 @@ export const appsStrategies: StrategyTable = {
   "apps/deployments": {
     ...specAndStatus,
     ...validatesDeployment,
-    // Annotations say why a rollout happens, so they count as part of what is wanted.
+    // Annotations give the reason for a rollout, so they count as part of the desired state.
     generationFields: ["spec", "metadata.annotations"],
     prepareForUpdate(next: ApiObject, current: ApiObject, { subresource }) {
       if (subresource === "status") keepMetadataField(next, current, "labels");

@@ -124,7 +124,7 @@ const ROWS: readonly Row[] = [
     "spec.updateStrategy.rollingUpdate.maxUnavailable: Required value: cannot be 0 when maxSurge is 0",
   ],
   [statefulSets, { serviceName: "web", podManagementPolicy: "Parallel" }],
-  // Volumes come from claim templates too, so mounts are not held against those of the pod.
+  // Claim templates add volumes, so mounts are not checked against the pod's volumes.
   [
     statefulSets,
     {

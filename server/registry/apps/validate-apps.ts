@@ -1,4 +1,4 @@
-/** Rules for the kinds of the apps group: how they roll out, and what may not change. */
+/** Rules for the kinds of the apps group: rollout settings and immutable fields. */
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   forbiddenField,
@@ -105,7 +105,7 @@ function validateDeploymentStrategy(
   }
 }
 
-/** Nothing at all, as a number or as a share. */
+/** Whether the amount is zero, as a number or as a percentage. */
 function isNone(amount: Maybe<Amount>): boolean {
   return (percentOf(amount) ?? amount ?? 0) === 0;
 }
@@ -168,7 +168,9 @@ const daemonSetRules: Rules<DaemonSet> = {
   },
 };
 
-/** A node has one pod of the set, so it is either replaced in place or doubled for a while. */
+/**
+ * A node has one pod of the set, so an update either replaces it in place or surges for a while.
+ */
 function validateDaemonUpdate(
   { maxUnavailable, maxSurge }: RollingUpdate,
   field: string,
@@ -196,7 +198,7 @@ interface StatefulSet extends ApiObject {
   status?: object;
 }
 
-/** What a running set may be given anew; its pods keep their names and their storage. */
+/** The mutable fields of a set; its pods keep their names and their storage. */
 const STATEFUL_MOVABLE = [
   "replicas",
   "ordinals",
@@ -275,7 +277,7 @@ function validateRetention(policy: Readonly<Record<string, string>>, errors: Fie
 function fixedPart(spec: object | undefined): object {
   const fixed: Record<string, unknown> = { ...spec };
   for (const name of STATEFUL_MOVABLE) delete fixed[name];
-  // Claims report how they are within the template, and nobody asks them to.
+  // A template's claim may carry a status, which means nothing.
   fixed.volumeClaimTemplates = withoutStatus(fixed.volumeClaimTemplates);
   return fixed;
 }

@@ -1,4 +1,4 @@
-/** TokenReview and SelfSubjectReview: whose is this token, and who am I. */
+/** TokenReview and SelfSubjectReview. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../../storage/base/logger.js";
@@ -24,7 +24,7 @@ const naming = createNaming("kubernetes");
 const clock = new ManualClock(Date.parse("2030-01-01T00:00:00Z"));
 const API = "https://api";
 
-/** Knows of audiences: "vault-token" is for "vault" and for this API. */
+/** Supports audiences: "vault-token" is for "vault" and for this API. */
 const aware: Authenticator = {
   name: "aware",
   authenticate({ headers, audiences = [API] }) {
@@ -125,7 +125,7 @@ test("S2-TR-07: audiences are those that both sides name; who names none is for 
   assert.deepEqual(await statusOf("vault-token", ["vault", "other"], [API]), [true, ["vault"]]);
   assert.deepEqual(await statusOf("vault-token", undefined, [API]), [true, [API]]);
   assert.deepEqual(await statusOf("vault-token", ["other"], [API]), [false, undefined]);
-  // A static token has no audience: it is for the API and nobody else.
+  // A static token has no audience: it is valid for the API only.
   assert.deepEqual(await statusOf("t1", [API, "vault"], [API]), [true, [API]]);
   assert.deepEqual(await statusOf("t1", undefined, [API]), [true, [API]]);
   assert.deepEqual(await statusOf("t1", [], [API]), [true, [API]]);

@@ -15,10 +15,12 @@ import { ANONYMOUS_USER, type UserInfo } from "../../request/user-info.js";
 const GROUP = "authentication";
 
 export interface AuthenticationReviewOptions {
-  /** The one that requests go through. */
+  /** The authenticator of requests. */
   readonly authenticator: Authenticator;
   readonly clock: Pick<Clock, "now">;
-  /** Audiences of this server, for which tokens without audiences are; empty = it has none. */
+  /**
+   * Audiences of this server, which tokens without audiences are valid for; empty = it has none.
+   */
   readonly apiAudiences?: readonly string[];
 }
 
@@ -27,13 +29,13 @@ interface TokenReviewSpec {
   readonly audiences?: readonly string[] | null;
 }
 
-/** The virtual resources of the group, by "group/resource" with groups without their domain. */
+/** The group's virtual resources by "group/resource", with groups without their domain. */
 export function createAuthenticationReviews(
   options: AuthenticationReviewOptions,
 ): Readonly<Record<string, VirtualOperation>> {
   return {
     [`${GROUP}/selfsubjectreviews`]: {
-      // It has no fields, so nothing that was sent comes back.
+      // It has no fields, so nothing of the request is returned.
       create: async ({ object: { apiVersion, kind }, user }) => ({
         kind,
         apiVersion,
@@ -59,7 +61,7 @@ async function reviewToken(
   try {
     const user = await identify(authenticator, token, wanted, signal);
     if (user === undefined) return { ...object, status: { authenticated: false } };
-    // Who knows of no audiences vouches for this server's own (S2-TR-07).
+    // An authenticator without audiences vouches for this server's own (S2-TR-07).
     const valid = user.audiences ?? wanted.filter((audience) => apiAudiences.includes(audience));
     if (wanted.length > 0 && valid.length === 0) {
       return { ...object, status: { authenticated: false } };
@@ -71,14 +73,14 @@ async function reviewToken(
     };
     return { ...object, status };
   } catch (error) {
-    // A token that is no good is an answer here, not an error of the request.
+    // An invalid token is a result here, not an error of the request.
     if (!(error instanceof StatusError) || error.code !== 401) throw error;
     const why = error.message === "Unauthorized" ? "invalid bearer token" : error.message;
     return { ...object, status: { authenticated: false, error: why } };
   }
 }
 
-/** Whose token it is, shown as a request would show it: nothing but a header. */
+/** The user of a token, authenticated as in a request that has only this header. */
 async function identify(
   authenticator: Authenticator,
   token: string,
@@ -88,7 +90,7 @@ async function identify(
   // Node shows each byte of a header as one character.
   const sent = Buffer.from(token, "utf8").toString("latin1");
   const headers = { authorization: `Bearer ${sent}` };
-  // With a space in it, only a part would be looked at.
+  // A token with a space in it would be truncated.
   if (bearerTokenOf(headers) !== sent) throw unauthorized();
   const facts = {
     headers,

@@ -1,6 +1,7 @@
 /**
- * S2-SAR-09: for random policies, an access review says of a request what the authorizer says to that
- * request: method and URL on one side, the attributes that a client would write down on the other.
+ * S2-SAR-09: for random policies, an access review gives the same decision as the authorizer for the
+ * request itself. The request has method and URL, the review has the attributes that a client would
+ * write.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -112,7 +113,7 @@ test("S2-SAR-09: a review equals what the request itself is told", async () => {
   assert.ok(allowed > RUNS && allowed < RUNS * 9, `${allowed} were allowed`);
 });
 
-/** What a client writes down of a request. */
+/** The attributes that a client would write for a request. */
 function attributesOf(info: ReturnType<typeof parseRequestInfo>): object {
   const { verb, path, group, version, namespace, resource, subresource, name } = info;
   return info.isResourceRequest

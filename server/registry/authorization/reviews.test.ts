@@ -1,4 +1,4 @@
-/** The reviews answer what the authorizer says, in the words of the API. */
+/** The reviews return the authorizer's decision in the API's form. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "../../api/meta.js";
@@ -139,7 +139,7 @@ test("S2-SAR-06: selectors reach the authorizer as those of the request would", 
           requirements: [
             { key: "a", operator: "In", values: ["x,y"] },
             { key: "b", operator: "NotIn", values: ["1"] },
-            // No request could say these.
+            // No request can express these.
             { key: "b", operator: "NotIn", values: ["1", "2"] },
             { key: "c", operator: "In", values: ["1", "2"] },
             { key: "d", operator: "Exists" },

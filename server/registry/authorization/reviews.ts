@@ -1,6 +1,6 @@
 /**
- * The reviews of authorization: virtual resources that ask the authorizer what it would say to a
- * request, about the asker (Self...), about anybody (SubjectAccessReview), or about anybody in one
+ * The reviews of authorization: virtual resources that ask the authorizer for its decision about a
+ * request, for the caller (Self...), for any user (SubjectAccessReview), or for any user in one
  * namespace (Local...). The answer is that of the real request: it is the same authorizer (S2-SAR).
  */
 import { invalidValue } from "../../api/field-errors.js";
@@ -38,13 +38,13 @@ interface ReviewSpec {
 
 export interface AuthorizationReviewOptions {
   readonly authorizer: Authorizer;
-  /** Default: what the authorizer says to a request for everything. */
+  /** Default: the authorizer's decision about a request for everything. */
   readonly rules?: RulesSource;
 }
 
 const GROUP = "authorization";
 
-/** The virtual resources of the group, by "group/resource" with groups without their domain. */
+/** The group's virtual resources by "group/resource", with groups without their domain. */
 export function createAuthorizationReviews(
   options: AuthorizationReviewOptions,
 ): Readonly<Record<string, VirtualOperation>> {
@@ -124,7 +124,7 @@ function checkSelectors(object: ApiObject): FieldError[] {
   return validateSelectors(resourceAttributes, "spec.resourceAttributes");
 }
 
-/** A review is nowhere and has no name. */
+/** A review has neither a namespace nor a name. */
 function checkMetadata({ metadata }: ApiObject, allowed: readonly string[]): FieldError[] {
   const own = Object.entries(metadata).filter(
     ([name, value]) => name !== "managedFields" && !allowed.includes(name) && !isEmpty(value),
@@ -190,7 +190,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The request that is asked about, and what could not be made part of it. */
+/** The request under review, and the parts of the review that do not fit into one. */
 function requestOf(object: ApiObject): {
   readonly info: AuthorizedRequest;
   readonly problems: readonly string[];
@@ -203,7 +203,7 @@ function requestOf(object: ApiObject): {
       verb: resource.verb ?? "",
       path: "",
       group: resource.group ?? "",
-      // Who names no version asks about all of them.
+      // A missing version stands for all of them.
       version: resource.version || "*",
       namespace: resource.namespace ?? "",
       resource: resource.resource ?? "",
@@ -239,7 +239,9 @@ async function reviewRules(
 
 const NO_RULES_TEXT = "the authorizer does not list rules";
 
-/** For authorizers that keep no list: may the user do everything, or can it not be told? */
+/**
+ * For authorizers without a list of rules: whether the user may do everything, or it is unknown.
+ */
 function askForEverything(authorizer: Authorizer): RulesSource {
   return {
     async rulesFor(user, namespace, signal) {

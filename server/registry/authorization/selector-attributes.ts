@@ -1,7 +1,7 @@
 /**
  * The selectors of an access review (S2-SAR-06): either the text of a request's parameter, or its
- * requirements. An authorizer gets them as the query of the request that is asked about, so that a
- * review and the request look the same to it.
+ * requirements. The authorizer gets them as a request's query, so that a review and the request
+ * look the same to it.
  */
 
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
@@ -28,7 +28,7 @@ export interface ReviewSelectors {
   readonly labelSelector?: SelectorAttributes | null;
 }
 
-/** What is wrong with the selectors; `field` is that of the resource attributes. */
+/** The problems of the selectors; `field` is the path of the resource attributes. */
 export function validateSelectors(selectors: ReviewSelectors, field: string): FieldError[] {
   return [
     ...validateSelector(selectors.fieldSelector, `${field}.fieldSelector`, checkFieldTerm),
@@ -76,7 +76,7 @@ function checkLabelTerm(requirement: Requirement, field: string): FieldError[] {
   ];
 }
 
-/** An operator that is not known is one of a newer client. */
+/** An unknown operator may come from a newer client. */
 function checkValues({ operator = "", values }: Requirement, field: string): FieldError[] {
   const count = values?.length ?? 0;
   if ((operator === "In" || operator === "NotIn") && count === 0) {
@@ -91,8 +91,8 @@ function checkValues({ operator = "", values }: Requirement, field: string): Fie
 }
 
 /**
- * The selectors as the request would have them in its URL, and what of them is ignored: selectors
- * narrow, so an authorizer that sees fewer allows less (S2-SAR-07).
+ * The selectors as a request's URL would have them, and the parts that are ignored. Selectors
+ * narrow, so an authorizer that sees fewer of them allows less (S2-SAR-07).
  */
 export function readSelectors(
   { fieldSelector, labelSelector }: ReviewSelectors,
@@ -113,14 +113,14 @@ export function readSelectors(
 
 interface ReadSelector {
   readonly text: string;
-  /** Whether a part, or all of it, could not be understood. */
+  /** Whether a part or all of it is not understood. */
   readonly isIncomplete: boolean;
 }
 
 interface Grammar {
   /** @throws {StatusError} */
   readonly parse: (text: string) => unknown;
-  /** undefined: no request could say this. */
+  /** undefined: no request can express it. */
   readonly toTerm: (requirement: Requirement) => string | undefined;
 }
 

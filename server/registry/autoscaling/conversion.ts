@@ -1,7 +1,7 @@
 /**
- * autoscaling/v1 HorizontalPodAutoscaler to and from autoscaling/v2, which is what is stored. The
- * older form knows one metric, processor utilization; the rest travels in annotations whose names and
- * contents are those of the existing API, so nothing is lost on the way there and back.
+ * Converts autoscaling/v1 HorizontalPodAutoscaler to and from autoscaling/v2, the stored version. The
+ * older version has only one metric, CPU utilization; the rest is kept in annotations with the
+ * existing API's names and contents, so a round trip loses nothing.
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -78,7 +78,7 @@ function toNewer(served: ApiObject, names: AnnotationNames): ApiObject {
   const behavior = take(annotations, names.behavior);
   if (isRecord(behavior)) spec.behavior = behavior;
 
-  // What the annotation says is more exact than the one number.
+  // The annotation is more exact than the single number.
   const measured = takeList(annotations, names.currentMetrics).map(currentToNewer);
   if (measured.length === 0 && typeof currentCPUUtilizationPercentage === "number") {
     const current = { averageUtilization: currentCPUUtilizationPercentage };
@@ -114,7 +114,7 @@ function withAnnotations({ metadata }: ApiObject, annotations: Record<string, st
   return Object.keys(annotations).length === 0 ? rest : { ...rest, annotations };
 }
 
-/** Takes an annotation's value away; text that is no JSON is left where it is, as a note. */
+/** Removes an annotation and returns its value; invalid JSON is left in place. */
 function take(annotations: Record<string, string>, name: string): unknown {
   const text = annotations[name];
   if (text === undefined) return undefined;

@@ -1,12 +1,12 @@
 /**
- * One metric of a HorizontalPodAutoscaler between its two forms. The newer one has a `metric` and a
- * `target` (or `current`) of a stated type; the older one spreads the same over flat fields.
+ * Converts one metric of a HorizontalPodAutoscaler. The newer form has a `metric` and a `target`
+ * (or `current`) of a stated type; the older one has the same in flat fields.
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 
 type Members = Record<string, unknown>;
 
-/** A metric that is wanted, as autoscaling/v1 writes it. */
+/** A metric's target in autoscaling/v1 form. */
 export function metricToOlder(metric: Members): Members {
   return convert(metric, {
     resource: ({ name, target, container }) => {
@@ -29,7 +29,7 @@ export function metricToOlder(metric: Members): Members {
     object: ({ describedObject, metric: id, target }) => {
       const { name, selector } = members(id);
       const { value, averageValue } = members(target);
-      // The flat field has no way to be absent.
+      // The flat field is required.
       const targetValue = value ?? "0";
       return compact({
         target: describedObject,
@@ -52,7 +52,7 @@ export function metricToOlder(metric: Members): Members {
   });
 }
 
-/** The way back. */
+/** The reverse of `metricToOlder`. */
 export function metricToNewer(metric: Members): Members {
   return convert(metric, {
     resource: ({ name, container, targetAverageUtilization, targetAverageValue }) => ({
@@ -84,7 +84,7 @@ function valueTarget(value: unknown, averageValue: unknown): Members {
     : { type: "AverageValue", averageValue };
 }
 
-/** A measured metric, as autoscaling/v1 writes it. */
+/** A measured metric in autoscaling/v1 form. */
 export function currentToOlder(metric: Members): Members {
   return convert(metric, {
     resource: ({ name, current, container }) => {
@@ -126,7 +126,7 @@ export function currentToOlder(metric: Members): Members {
   });
 }
 
-/** The way back. */
+/** The reverse of `currentToOlder`. */
 export function currentToNewer(metric: Members): Members {
   return convert(metric, {
     resource: ({ name, container, currentAverageUtilization, currentAverageValue }) => ({
@@ -154,7 +154,7 @@ export function currentToNewer(metric: Members): Members {
 
 type Source = "resource" | "pods" | "object" | "external";
 
-/** Converts the member that is there; a container's resource is like a pod's, with its name. */
+/** Converts the member that is set; a container's resource is like a pod's, plus its name. */
 function convert(
   metric: Members,
   converters: Readonly<Record<Source, (source: Members) => Members>>,

@@ -106,11 +106,11 @@ const autoscalerRules: Rules<Autoscaler> = {
 function validateBounds(spec: NonNullable<Autoscaler["spec"]>, errors: FieldError[]): void {
   const { maxReplicas = 0, metrics } = spec;
   const least = spec.minReplicas ?? undefined;
-  // Scaling to zero is behind a gate that is off in the release whose types these are.
+  // Scaling to zero needs a feature gate that is off in the release of the facts.
   if (least !== undefined && least < 1) {
     errors.push(invalidValue("spec.minReplicas", least, "must be greater than or equal to 1"));
   }
-  // Without pods, only what is measured elsewhere can say that some are needed.
+  // Without pods, only external metrics can show a need for them.
   const isMeasured = metrics?.some(({ type }) => type === "Object" || type === "External");
   if (least !== undefined && Number(least) === 0 && isMeasured !== true) {
     const why =

@@ -1,7 +1,6 @@
 /**
  * The grammar of a CronJob's schedule: five fields of numbers, names, ranges and steps, or a word such
- * as "@hourly" for some of them. Says only whether a text is one, in the words of the library that
- * the existing API reads schedules with (robfig/cron).
+ * as "@hourly". Only validates the text, with the messages of the existing API's parser (robfig/cron).
  */
 
 interface Bounds {
@@ -34,10 +33,10 @@ const EVERY = "@every ";
 const DURATION =
   /^[-+]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$/;
 
-/** Longer ones are refused unread. */
+/** Longer ones are refused without parsing. */
 const SCHEDULE_CHARS_MAX = 4_096;
 
-/** @returns what is wrong with the schedule; undefined when nothing is */
+/** @returns the problem of the schedule; undefined when it is valid */
 export function scheduleProblem(schedule: string): string | undefined {
   if (schedule === "") return "empty spec string";
   if (schedule.length > SCHEDULE_CHARS_MAX) return "too long";
@@ -65,7 +64,7 @@ function descriptorProblem(schedule: string): string | undefined {
   return `failed to parse duration ${schedule}: ${why}`;
 }
 
-/** One of "*", "?", "5", "mon", "1-5", each with a step behind it or without. */
+/** One of "*", "?", "5", "mon", "1-5", each with an optional step. */
 function partProblem(part: string, bounds: Bounds): string | undefined {
   const [range = "", stepText, ...moreSteps] = part.split("/");
   const [low = "", high, ...moreEnds] = range.split("-");
@@ -78,7 +77,7 @@ function partProblem(part: string, bounds: Bounds): string | undefined {
     const last = high === undefined ? first : parseValue(high, bounds);
     if (typeof last === "string") return last;
     start = first;
-    // A single value with a step goes on to the end.
+    // A single value with a step ranges to the end.
     end = high === undefined && stepText !== undefined ? max : last;
   }
   if (moreSteps.length > 0) return `too many slashes: ${part}`;
@@ -107,13 +106,13 @@ function parseNumber(text: string): number | string {
   return value < 0 ? `negative number (${value}) not allowed: ${text}` : value;
 }
 
-/** @returns what is wrong with a time zone; undefined when nothing is */
+/** @returns the problem of a time zone; undefined when it is valid */
 export function timeZoneProblem(timeZone: string): string | undefined {
   if (timeZone === "") return "timeZone must be nil or non-empty string";
   if (timeZone.toLowerCase() === "local") {
     return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
   }
-  // Offsets are no names, though the runtime takes them for some.
+  // Offsets are not names, although the runtime accepts some of them.
   if (/^[-+]/.test(timeZone)) return `unknown time zone ${timeZone}`;
   try {
     new Intl.DateTimeFormat("en", { timeZone });

@@ -7,7 +7,7 @@ import { membersAt, selectable } from "../generic/fields.js";
 import { specAndStatus } from "../generic/status-parts.js";
 import { validatesCronJob, validatesJob } from "./validate-batch.js";
 
-/** A job's name is the schedule's with eleven characters of time behind it, and fits a label. */
+/** A job's name is the CronJob's plus eleven characters of time, and must fit a label. */
 const CRON_JOB_NAME_CHARS_MAX = 52;
 
 export const batchStrategies: StrategyTable = {
@@ -25,7 +25,7 @@ export const batchStrategies: StrategyTable = {
   },
   "batch/jobs": {
     ...specAndStatus,
-    // Jobs of old clients left their pods behind, and this version still does unless told otherwise.
+    // The first jobs orphaned their pods on deletion, and this version still does by default.
     garbageCollection: "orphan",
     defaultPropagationWarning:
       "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
@@ -34,7 +34,7 @@ export const batchStrategies: StrategyTable = {
       const spec = membersAt(next, "spec");
       if (spec.manualSelector === true) return;
       const labels = generateSelector(next, spec, naming.labelDomain);
-      // As the type's defaults have it when it is read: without labels it has those of its pods.
+      // The type's default on read: a job without labels gets those of its pods.
       if (Object.keys(next.metadata.labels ?? {}).length === 0) next.metadata.labels = labels;
     },
     ...validatesJob,
@@ -42,7 +42,7 @@ export const batchStrategies: StrategyTable = {
   },
 };
 
-/** Pods of a job are found by its uid, so that jobs cannot take each other's. @returns their labels */
+/** Selects a job's pods by its uid, so that jobs cannot adopt each other's. @returns their labels */
 function generateSelector(
   job: ApiObject,
   spec: Record<string, unknown>,

@@ -74,7 +74,7 @@ const FAILURE_RULES_MAX = 20;
 const EXIT_CODES_MAX = 255;
 const RESTARTS = ["OnFailure", "Never"];
 
-/** What holds for a job however it came to be. */
+/** The rules for every job, whether created directly or by a CronJob. */
 function validateJobSpec(spec: JobSpec, field: string, use: Use): void {
   const { errors } = use;
   validateCounts(spec, field, { names: COUNTS, errors });
@@ -202,7 +202,7 @@ function validateExitCodes(
   });
 }
 
-/** Immutable beside the template, whose pods may have been made already. */
+/** Immutable beside the template, because pods may already exist. */
 const JOB_FIXED = [
   "spec.selector",
   "spec.completionMode",
@@ -249,7 +249,7 @@ const jobRules: Rules<Job> = {
   },
 };
 
-/** A selector that is made for a job takes what its pods are labelled with, and asks for no more. */
+/** A generated selector must match exactly the labels that its pods get. */
 function generatedProblems(
   selector: LabelSelector,
   { name = "", uid = "" }: ObjectMeta,
@@ -266,7 +266,7 @@ function generatedProblems(
   return [invalidValue("spec.selector", selector, "`selector` not auto-generated")];
 }
 
-/** An indexed job grows and shrinks as a whole: all its indexes at a time. */
+/** An indexed job scales completions and parallelism together. */
 function validateCompletionsChange(spec: JobSpec, before: JobSpec, errors: FieldError[]): void {
   const completions = spec.completions ?? null;
   if (deepEqual(completions, before.completions ?? null)) return;
@@ -281,7 +281,7 @@ function validateCompletionsChange(spec: JobSpec, before: JobSpec, errors: Field
 
 const PLACEMENT = ["nodeSelector", "affinity", "tolerations", "schedulingGates"] as const;
 
-/** The template without what says where pods run and how large they are, while there are none. */
+/** The template without its scheduling and resource settings while there are no pods. */
 function placed({ template }: JobSpec, isSuspended: boolean): unknown {
   if (!isSuspended) return template ?? null;
   const pod: Record<string, unknown> = { ...template?.spec };

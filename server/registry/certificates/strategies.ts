@@ -11,7 +11,7 @@ const DECISIONS: ReadonlySet<unknown> = new Set(["Approved", "Denied"]);
 export const certificateStrategies: StrategyTable = {
   "certificates/certificatesigningrequests": {
     ...validatesSigningRequest,
-    /** Who asks is what the signer must know, so it is never the client's own word. */
+    /** The signer relies on the requester's identity, so the client cannot set it. */
     prepareForCreate(next, { user }) {
       delete next.status;
       const spec = membersAt(next, "spec");

@@ -59,10 +59,10 @@ const signingRequestRules: Rules<SigningRequest> = {
 
 const BLOCK = /^-----BEGIN ([A-Z0-9 ]+)-----\r?\n([\s\S]*?)-----END \1-----/m;
 const DER_SEQUENCE = 0x30;
-/** Tag, length of two bytes at the least, and something in it. */
+/** A tag, a length of at least two bytes, and some content. */
 const DER_BYTES_MIN = 16;
 
-/** Whether there is a request at all; who signs it looks into it. */
+/** Whether it is a request at all; the signer checks its content. */
 function requestProblem(pem: Buffer): string | undefined {
   const [, type, body = ""] = BLOCK.exec(pem.toString("latin1")) ?? [];
   if (type !== "CERTIFICATE REQUEST" && type !== "NEW CERTIFICATE REQUEST") {
@@ -77,7 +77,7 @@ const SIGNER_PATH = /^[a-z0-9]([-._~a-zA-Z0-9:]*[a-zA-Z0-9])?$/i;
 const DOMAIN_BYTES_MAX = 253;
 const PATH_BYTES_MAX = 253;
 
-/** "example.com/name": whose signature is asked for. */
+/** "example.com/name": the signer. */
 function validateSignerName(name: string, field: string, errors: FieldError[]): void {
   const segments = name.split("/");
   const [domain = "", path = ""] = segments;
@@ -100,7 +100,7 @@ function validateSignerName(name: string, field: string, errors: FieldError[]): 
   if (name.length > bytesMax) errors.push(tooLongValue(field, bytesMax));
 }
 
-/** What is approved is not denied as well, and neither is half true. */
+/** A request cannot be both approved and denied, and a decision's status must be True. */
 function validateDecision(conditions: readonly Condition[], errors: FieldError[]): void {
   const field = "status.conditions";
   const decided = conditions.filter(({ type }) => type === "Approved" || type === "Denied");

@@ -1,4 +1,4 @@
-/** Strategies of the coordination group: leases and who would have them. */
+/** Strategies of the coordination group: leases and lease candidates. */
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { replacedWhenSeen } from "../generic/status-parts.js";
 import { validatesLease, validatesLeaseCandidate } from "./validate-lease.js";

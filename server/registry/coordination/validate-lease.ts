@@ -1,4 +1,4 @@
-/** Rules for Leases and for those who stand for one. */
+/** Rules for Leases and LeaseCandidates. */
 import {
   forbiddenField,
   invalidValue,
@@ -64,7 +64,7 @@ interface Candidate extends ApiObject {
   };
 }
 
-/** Versions as semver.org has them, without what is behind the patch. */
+/** Versions as semver.org defines them; the part after the patch is checked loosely. */
 const SEMANTIC = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-+][-+.0-9A-Za-z]+)?$/;
 
 const candidateRules: Rules<Candidate> = {

@@ -1,4 +1,4 @@
-/** What is said of components that are well, and of those that are not. */
+/** Component statuses of healthy and failing components. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkLease, componentStatuses } from "./component-status.js";

@@ -1,17 +1,17 @@
 /**
- * ComponentStatus: whether the parts that the API depends on are well, asked anew for every read.
- * Deprecated, and still what some people look at first (`kubectl get componentstatuses`).
+ * ComponentStatus: the health of the components that the API depends on, checked anew on every
+ * read. Deprecated, but some people still look at it first (`kubectl get componentstatuses`).
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { ComputedSource } from "../../kinds/served-resource.js";
 
 export interface Component {
   readonly name: string;
-  /** Returns when it is well; ends in time by itself. @throws {Error} with one line, when not */
+  /** Returns when it is healthy; has its own deadline. @throws {Error} with one line otherwise */
   check(): void | Promise<void>;
 }
 
-/** The source of the resource; components in the order of their names. */
+/** The source of the resource, sorted by component name. */
 export function componentStatuses(components: readonly Component[]): ComputedSource {
   const ordered = [...components].sort((a, b) => (a.name < b.name ? -1 : 1));
   return () => Promise.all(ordered.map(statusOf));
@@ -40,10 +40,10 @@ interface Lease extends Pick<ApiObject, "metadata"> {
   readonly spec?: { readonly renewTime?: string; readonly leaseDurationSeconds?: number };
 }
 
-/** Clocks of replicas may differ by as much as a lease lasts. */
+/** The clocks of replicas may differ by this many lease durations. */
 const LEASES_OF_SKEW = 2;
 
-/** @throws {Error} while nobody renews the lease under which the control loops run */
+/** @throws {Error} while nobody renews the control loops' lease */
 export function checkLease(lease: Lease | undefined, nowMs: number): void {
   const { renewTime = "", leaseDurationSeconds = 0 } = lease?.spec ?? {};
   const renewedMs = Date.parse(renewTime);

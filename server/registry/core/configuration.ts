@@ -1,4 +1,4 @@
-/** Strategies of ConfigMap and Secret: `immutable` is a one-way street, `stringData` is only read. */
+/** Strategies of ConfigMap and Secret: `immutable` cannot be unset, `stringData` is write-only. */
 
 import { deepEqual } from "../../api/deep-equal.js";
 import {
@@ -17,11 +17,11 @@ import { checkImmutable } from "../generic/status-parts.js";
 import { validated } from "../generic/validated.js";
 
 const WHEN_IMMUTABLE = "field is immutable when `immutable` is set";
-/** The path of what no single field is to blame for, as upstream writes it. */
+/** The path that upstream gives for problems of no single field. */
 const WHOLE_OBJECT = "[]";
-/** All values together; keys are not counted. */
+/** Limit for all values together; keys are not counted. */
 const DATA_BYTES_MAX = 1024 * 1024;
-/** UTF-8 needs no more bytes for one of JavaScript's characters. */
+/** UTF-8 needs at most this many bytes for one JavaScript character. */
 const BYTES_PER_CHAR_MAX = 3;
 
 type Data = Readonly<Record<string, string>>;
@@ -57,7 +57,7 @@ function validateKeys(data: Maybe<Data>, field: string, errors: FieldError[]): v
   }
 }
 
-/** Bytes of all values, or what they may be at most where that is no matter. */
+/** Bytes of all values, or an upper bound while that is within the limit. */
 function textBytes(data: Maybe<Data>): number {
   let chars = 0;
   for (const key in data) chars += data[key]?.length ?? 0;
@@ -102,7 +102,7 @@ function validateSecret({ metadata, data, type = "" }: SecretObject, naming: Nam
       validateJson(data, ".dockerconfigjson", errors);
       break;
     case "basic-auth":
-      // Either may be empty, or left out, but not both left out.
+      // Either may be empty or missing, but not both missing.
       if (!has("username") && !has("password")) {
         require("username");
         require("password");
@@ -130,7 +130,7 @@ function validateJson(data: Data | undefined, key: string, errors: FieldError[])
     if (typeof value === "object" && !Array.isArray(value)) return;
     errors.push(invalidValue(field, "<secret contents redacted>", "must be a JSON object"));
   } catch {
-    // The parser's own words would show what is in there.
+    // The parser's own message would quote the content.
     errors.push(invalidValue(field, "<secret contents redacted>", "must be valid JSON"));
   }
 }
@@ -148,7 +148,7 @@ export const secretStrategy: ResourceStrategy = {
   ...selectable(["type"]),
 };
 
-/** Text that a client finds easier to write than base64; it is never given back. */
+/** `stringData` spares clients the base64 encoding; it is never returned. */
 function takeStringData(secret: SecretObject): void {
   const { stringData } = secret;
   if (stringData === undefined || stringData === null) return;
@@ -167,7 +167,7 @@ function checkFrozen(next: ApiObject, current: ApiObject, fields: readonly strin
   return changed.map((field) => forbiddenField(field, WHEN_IMMUTABLE));
 }
 
-/** No map at all is as good as an empty one. */
+/** A missing map equals an empty one. */
 function isSameMap(a: unknown, b: unknown): boolean {
   return deepEqual(a ?? {}, b ?? {});
 }

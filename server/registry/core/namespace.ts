@@ -1,7 +1,7 @@
 /**
- * Strategy of core/v1 Namespace. A namespace ends in two phases of its own: a delete makes it
- * Terminating, the namespace controller empties it and takes its finalizer out of `spec.finalizers`
- * through the finalize subresource, and then it goes (S1-GEN-19).
+ * Strategy of core/v1 Namespace. A namespace is deleted in two phases: a delete makes it
+ * Terminating, the namespace controller empties it and removes its finalizer from `spec.finalizers`
+ * through the finalize subresource, and then it is removed (S1-GEN-19).
  */
 import type { ApiObject } from "../../api/meta.js";
 import { checkDnsLabelName } from "../../api/validation-names.js";
@@ -43,7 +43,7 @@ export const namespaceStrategy: ResourceStrategy = {
   selectableFieldNames: ["status.phase"],
 };
 
-/** The label by which selectors find a namespace by its name; never anything else. */
+/** Selectors find a namespace by this label, which always equals its name. */
 function labelWithName({ metadata }: ApiObject, labelDomain: string): void {
   const { name } = metadata;
   if (name === undefined || name === "") return;

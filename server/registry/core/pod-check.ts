@@ -1,6 +1,6 @@
 /**
- * PodCheck: what the rules of one pod or pod template share while they run. Made per validation and
- * thrown away; the rules add to `errors` and change nothing else.
+ * PodCheck: the shared state of the rules for one pod or pod template. Made for each validation;
+ * the rules add to `errors` and change nothing else.
  */
 import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
@@ -10,11 +10,11 @@ export interface PodCheck {
   readonly errors: FieldError[];
   readonly naming: Naming;
   readonly spec: PodSpec;
-  /** A pod itself rather than a template, which is judged more mildly in places. */
+  /** Whether it is a pod rather than a template; some rules are milder for templates. */
   readonly isPod: boolean;
-  /** Of a pod; "" for templates and names that are still to be made. */
+  /** A pod's name; "" for templates and for names still to be generated. */
   readonly podName: string;
-  /** Volumes by name, without those that are wrong in themselves. */
+  /** Volumes by name, except invalid ones. */
   readonly volumes: Map<string, Volume>;
   readonly claimNames: ReadonlySet<string>;
 }

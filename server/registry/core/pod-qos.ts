@@ -1,6 +1,6 @@
 /**
- * The quality-of-service class of a Pod: Guaranteed when all containers limit processor and memory
- * and request just as much, BestEffort when none asks for anything, else Burstable.
+ * The quality-of-service class of a Pod: Guaranteed when all containers limit CPU and memory and
+ * request the same amounts, BestEffort when none requests or limits anything, else Burstable.
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -24,7 +24,7 @@ export function qualityOfService(pod: ApiObject): QualityOfService {
     if (Object.keys(requests).length > 0 || Object.keys(limits).length > 0) {
       asksForSomething = true;
     }
-    // What is not requested is requested at the limit.
+    // A missing request defaults to the limit.
     for (const name of COUNTED) {
       const limit = limits[name];
       if (limit === undefined || !isSame(requests[name] ?? limit, limit)) isGuaranteed = false;

@@ -1,7 +1,7 @@
 /**
  * The parts of a pod's specification that validation reads, as the facts of core/v1 describe them.
- * Values are decoded, so members have these types or are missing; the whole of each type is known to
- * the schema model alone.
+ * Values are decoded, so members have these types or are missing; only the schema model knows the
+ * complete types.
  */
 import type { LabelSelector } from "../../api/validation-selectors.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
@@ -272,7 +272,7 @@ export interface SpreadConstraint {
   readonly matchLabelKeys?: Maybe<readonly string[]>;
 }
 
-/** Its members besides the name are its sources, of which one is set. */
+/** Its members besides the name are its sources; exactly one must be set. */
 export interface Volume {
   readonly name: string;
   readonly [source: string]: unknown;

@@ -1,6 +1,6 @@
 /**
- * Strategy of core/v1 Pod: its deletion is graceful, its status begins as Pending with the quality of
- * service that its containers ask for. Its rules are validate-pod.ts's.
+ * Strategy of core/v1 Pod: deletion is graceful, and the status begins as Pending with the
+ * quality-of-service class of its containers. The rules are in validate-pod.ts.
  */
 
 import type { ApiObject } from "../../api/meta.js";
@@ -54,11 +54,11 @@ export const podStrategy: ResourceStrategy = {
   gracePeriodSeconds: (pod: PodObject) => Number(pod.spec?.terminationGracePeriodSeconds ?? 0),
   deletesAtOnce(pod: PodObject) {
     const phase = pod.status?.phase;
-    // No node agent would confirm the end of a pod that runs nowhere.
+    // No node agent would confirm the end of an unscheduled pod.
     return (pod.spec?.nodeName ?? "") === "" || phase === "Failed" || phase === "Succeeded";
   },
   ...selectable(SELECTABLE, { "spec.hostNetwork": "false" }),
-  // The name that the first clients used.
+  // The field's name in the first clients.
   selectableFieldAliases: { "spec.host": "spec.nodeName" },
   triggerField: "spec.nodeName",
   returnsDeletedObject: true,

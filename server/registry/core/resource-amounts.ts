@@ -1,6 +1,6 @@
 /**
- * Names and amounts of resources ("cpu", "memory", "example.com/gpu") as containers, quotas, limits
- * and nodes have them: which names there are, and which amounts they take.
+ * Names and amounts of resources ("cpu", "memory", "example.com/gpu") in containers, quotas, limits
+ * and nodes: the known names, and the amounts allowed for them.
  */
 import { invalidValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
@@ -35,7 +35,7 @@ export function isHugePages(name: string): boolean {
   return name.startsWith("hugepages-");
 }
 
-/** Whether the name belongs to the API itself rather than to a device plug-in or the like. */
+/** Whether the name belongs to the API itself rather than to a device plug-in. */
 function isNative(name: string, labelDomain: string): boolean {
   return !name.includes("/") || name.includes(`${labelDomain}/`);
 }
@@ -50,7 +50,7 @@ export function allowsOvercommit(name: string, labelDomain: string): boolean {
   return isNative(name, labelDomain) && !isHugePages(name);
 }
 
-/** Which names an object may use. */
+/** The kinds of objects, which allow different names. */
 export type ResourceUse = "container" | "quota" | "any";
 
 export interface ResourceRules {
@@ -87,7 +87,7 @@ export function validateResourceName(
   }
 }
 
-/** Amounts are never negative, and whole where things are counted. */
+/** Amounts must not be negative, and must be whole for countable resources. */
 export function validateResourceAmount(
   name: string,
   field: string,
@@ -107,7 +107,7 @@ function isWholeAmount(text: string): boolean {
   return quantity.digits % 10n ** BigInt(-quantity.scale) === 0n;
 }
 
-/** Thousandths in one of each suffix: enough for what is usual. */
+/** Thousandths in one of each suffix; the common suffixes suffice. */
 const THOUSANDTHS: Readonly<Record<string, number>> = {
   m: 1,
   "": 1e3,
@@ -119,7 +119,7 @@ const THOUSANDTHS: Readonly<Record<string, number>> = {
   Gi: 1024 ** 3 * 1e3,
 };
 
-/** The amount in thousandths where it is short and exact so, else NaN. */
+/** The amount in thousandths if the text is short and the result exact, else NaN. */
 function toThousandths(text: string): number {
   let at = 0;
   let digits = 0;
@@ -132,7 +132,7 @@ function toThousandths(text: string): number {
   return at > 0 && Number.isSafeInteger(amount) ? amount : Number.NaN;
 }
 
-/** Below, at or above zero, as comparisons are; texts are canonical quantities. */
+/** Negative, zero or positive, like a comparator; the texts are canonical quantities. */
 export function compareAmounts(left: string, right: string): number {
   if (left === right) return 0;
   const difference = toThousandths(left) - toThousandths(right);

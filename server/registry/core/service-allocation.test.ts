@@ -1,6 +1,6 @@
 /**
- * Addresses and node ports of Services: given out once, by whatever replica, and free again when
- * nobody holds them.
+ * Addresses and node ports of Services: each is allocated once across replicas, and freed when no
+ * Service holds it.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -93,7 +93,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
   throw new Error("not refused");
 }
 
-/** What is held, as the store has it. */
+/** The reservations in the store. */
 async function held(harness: RegistryHarness, partition: string): Promise<string[]> {
   const { store, view } = harness.registry;
   const prefix = view.keys.partitionPrefix(partition);
@@ -117,7 +117,7 @@ test("a service gets an address of the range, and clients can see whose it is", 
   const { object, unknownFields } = codec.decode(JSON.parse(text) as JsonValue);
   assert.deepEqual(unknownFields, []);
   assert.deepEqual(codec.validate(object), []);
-  // Stored as if a client had created it, so that nothing rewrites it.
+  // Stored exactly as if a client had created it, so that nothing rewrites it.
   assert.equal(codec.encode(object), text);
   assert.deepEqual(object.spec, {
     parentRef: { resource: "services", namespace: "default", name: "web" },
@@ -273,7 +273,7 @@ test("a load balancer that asks nodes gets a port for that as well", async () =>
 test("replicas that give out all addresses and ports at once never give one twice", async () => {
   await using harness = await open({ ranges: ["10.0.0.0/27"], ports: [30_000, 30_040] });
   const replicas = [harness.registry, await harness.openReplica(), await harness.openReplica()];
-  // 30 usable addresses, wanted at the same time by clients of three replicas.
+  // Clients of three replicas request the 30 usable addresses at the same time.
   const wanted = Array.from({ length: 30 }, (_, index) => {
     const registry = replicas[index % replicas.length] ?? harness.registry;
     return create(harness, `s${index}`, { type: "NodePort" }, registry);
@@ -286,7 +286,7 @@ test("replicas that give out all addresses and ports at once never give one twic
   assert.deepEqual((await held(harness, ADDRESSES)).sort(), [...ips].sort());
   assert.match(await refusal(create(harness, "more")), /^500 .*range is full/);
 
-  // Churn: each replica deletes and creates; what is held is what services say.
+  // Churn: each replica deletes and creates; the reservations are exactly those of the services.
   await Promise.all(
     replicas.map(async (registry, mine) => {
       for (let round = 0; round < 5; round++) {
@@ -340,7 +340,7 @@ test("S1-UNS-05: a service that cannot be read lets go of what it held, of nothi
   await deleteCorruptObject(registry, gone, noSignal);
   assert.equal((await held(harness, ADDRESSES)).length, 2);
   assert.equal((await held(harness, NODE_PORT_PARTITION)).length, 2);
-  // Those of the others are still theirs, and what is free can be had.
+  // The other services keep their addresses, and the free ones can be allocated.
   const left = new Set(await held(harness, ADDRESSES));
   const free = addresses.find((address) => !left.has(address)) ?? "";
   const taken = await create(harness, "next", { clusterIP: free });

@@ -1,8 +1,7 @@
 /**
- * Chooses addresses and node ports for Services that leave them open, and the families of their
- * addresses. It guesses from the view what is free, starting at a random place so that replicas
- * seldom guess the same; the reservations that ride in the Service's own transaction decide
- * (write/reservations.ts).
+ * Allocates addresses, address families and node ports for Services that leave them open. It
+ * guesses from the view what is free, starting at a random place so that replicas seldom collide.
+ * The reservations in the Service's own transaction decide (write/reservations.ts).
  */
 import { randomInt } from "node:crypto";
 import type { PartitionId } from "../../../storage/objects/keys.js";
@@ -25,17 +24,17 @@ import {
 } from "./service-types.js";
 
 export interface ServiceAllocation {
-  /** One block, or one of each family; the first one's family is the default. */
+  /** One block, or one per family; the first one's family is the default. */
   readonly clusterIpRanges: readonly IpBlock[];
-  /** Both ends belong to it. */
+  /** Both ends are inclusive. */
   readonly nodePortRange: { readonly first: number; readonly last: number };
   /** Where IPAddress objects are stored. */
   readonly addressPartition: PartitionId;
 }
 
-/** Addresses looked at beyond the random start: a block larger than that is never full. */
+/** Addresses scanned from the random start: a larger block is never full. */
 const SCAN_MAX = 65_536;
-/** The start of a range is kept for those who ask for an address or port by number. */
+/** The start of a range is reserved for explicitly requested addresses or ports. */
 const RESERVED_MIN = 16;
 const RESERVED_IPS_MAX = 256;
 const RESERVED_PORTS_MAX = 128;
@@ -74,7 +73,7 @@ interface Families {
 
 const POLICY_FIELD = "spec.ipFamilyPolicy";
 
-/** Policy and families, as far as the client leaves them open. @returns what cannot be had */
+/** Sets policy and families if the client left them open. @returns the unsatisfiable requests */
 function settleFamilies(
   spec: ServiceSpec,
   before: ServiceSpec | undefined,
@@ -107,7 +106,7 @@ function settleFamilies(
     }
   });
   if (errors.length > 0) return errors;
-  // A name without pods behind it may promise addresses that the cluster does not give out itself.
+  // A name without pods behind it may declare families that the cluster does not allocate.
   if (!isFree) {
     if (policy === "RequireDualStack" && pools.size < 2) {
       const why = "this cluster is not configured for dual-stack services";
@@ -128,7 +127,7 @@ function settleFamilies(
   return errors;
 }
 
-/** Asking for one family lets go of the second address, if nothing else is said of it. */
+/** A change to one family drops the second address, unless the client says otherwise. */
 function keepFirst(spec: ServiceSpec, before: ServiceSpec): void {
   const { clusterIPs = [], ipFamilies = [] } = spec;
   if (clusterIPs.length > 1 && deepEqual(clusterIPs, before.clusterIPs)) {
@@ -145,7 +144,7 @@ interface AddressPools {
   readonly isTaken: IsTaken;
 }
 
-/** @returns why an address that is asked for cannot be had at all */
+/** @returns why a requested address can never be allocated */
 function assignAddresses(
   spec: ServiceSpec,
   before: ServiceSpec | undefined,
@@ -162,7 +161,7 @@ function assignAddresses(
       }
       ips.push(ip);
     } else if (!(before?.clusterIPs ?? []).includes(wanted)) {
-      // What a Service has been given before stays, also when the ranges are others now.
+      // A Service keeps its previous addresses, even if the ranges have changed.
       const problem = outOfRange(wanted, block);
       if (problem !== undefined) {
         const why = `failed to allocate IP ${wanted}: ${problem}`;
@@ -185,7 +184,7 @@ function outOfRange(ip: string, block: IpBlock | undefined): string | undefined 
   return `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${range}`;
 }
 
-/** The first address of a block names the block, and the last one of IPv4 means everybody. */
+/** Excludes the network address of a block and the broadcast address of IPv4. */
 function usable({ version, size }: IpBlock): { first: bigint; last: bigint } {
   if (size <= 2n) return { first: 0n, last: size - 1n };
   return { first: 1n, last: version === 4 ? size - 2n : size - 1n };
@@ -207,7 +206,7 @@ function min(left: bigint, right: bigint): bigint {
   return left < right ? left : right;
 }
 
-/** All numbers below `count` in some order, the reserved ones at the start last. */
+/** All numbers below `count` in random order, the reserved ones at the start last. */
 function* offsets(count: number, reserved: number): Generator<number> {
   const open = count - reserved;
   if (open > 0) {
@@ -223,7 +222,7 @@ interface PortPool {
   readonly isTaken: IsTaken;
 }
 
-/** @returns why a port that is asked for cannot be had at all */
+/** @returns why a requested port can never be allocated */
 function assignPorts(
   spec: ServiceSpec,
   before: ServiceSpec | undefined,
@@ -256,7 +255,7 @@ function assignPorts(
   return undefined;
 }
 
-/** One port number for several protocols is one node port as well. */
+/** The same port number for several protocols shares one node port. */
 function sharedPort(port: ServicePort, ports: readonly ServicePort[]): number | undefined {
   const other = ports.find(
     (one) => one.port === port.port && one.protocol !== port.protocol && (one.nodePort ?? 0) !== 0,

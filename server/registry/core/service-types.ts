@@ -45,14 +45,14 @@ export interface ServiceObject extends ApiObject {
   };
 }
 
-/** What stands for "no address" of a Service whose pods are found by name. */
+/** The address of a headless Service, whose pods are found by name. */
 const HEADLESS = "None";
 
 export function isHeadless({ clusterIPs }: ServiceSpec): boolean {
   return clusterIPs?.length === 1 && clusterIPs[0] === HEADLESS;
 }
 
-/** All but an alias for another name have an address of the cluster, or "None". */
+/** Every Service but an alias for another name has a cluster address, or "None". */
 export function needsClusterIp({ type }: ServiceSpec): boolean {
   return type !== "ExternalName";
 }
@@ -65,12 +65,12 @@ export function needsNodePorts(spec: ServiceSpec): boolean {
   return hasNodePorts(spec) && spec.allocateLoadBalancerNodePorts !== false;
 }
 
-/** A load balancer that keeps to the nodes with a pod asks them over a port of its own. */
+/** A load balancer that uses only nodes with a pod checks them over a separate port. */
 export function needsHealthCheckPort({ type, externalTrafficPolicy }: ServiceSpec): boolean {
   return type === "LoadBalancer" && externalTrafficPolicy === "Local";
 }
 
-/** Whether it is reached from outside the cluster. */
+/** Whether it is reachable from outside the cluster. */
 export function isExternal(spec: ServiceSpec): boolean {
   return hasNodePorts(spec) || (spec.type === "ClusterIP" && (spec.externalIPs?.length ?? 0) > 0);
 }

@@ -1,7 +1,7 @@
 /**
- * Strategy of core/v1 Service. Addresses and node ports that a Service has been given stay its own
- * through updates that do not mention them, and go when its type has no use for them any more. Which
- * it holds is claimed under keys of their own, in the transaction that writes the Service.
+ * Strategy of core/v1 Service. A Service keeps its addresses and node ports through updates that do
+ * not mention them, and loses them when its type no longer uses them. They are reserved under
+ * separate keys, in the transaction that writes the Service.
  */
 
 import { deepEqual } from "../../api/deep-equal.js";
@@ -25,7 +25,7 @@ import {
 } from "./service-types.js";
 import { serviceRules } from "./validate-service.js";
 
-/** Where claims of node ports stand; no resource is served from there. */
+/** The partition of node port reservations; no resource is served from it. */
 export const NODE_PORT_PARTITION = "internal/nodeports";
 
 export const serviceStrategy: ResourceStrategy = {
@@ -56,7 +56,7 @@ export const serviceStrategy: ResourceStrategy = {
   ...selectable(["spec.clusterIP", "spec.type"]),
 };
 
-/** What an update leaves open stays as it was given. */
+/** Fields that an update leaves open keep their values. */
 function keepGiven(spec: ServiceSpec, before: ServiceSpec): void {
   if (needsClusterIp(spec) && needsClusterIp(before)) {
     if ((spec.clusterIP ?? "") === "") setOrDelete(spec, "clusterIP", before.clusterIP);
@@ -107,7 +107,7 @@ function syncAddresses(spec: ServiceSpec, before: ServiceSpec): void {
     spec.clusterIPs = [ip, ...ips.slice(1)];
 }
 
-/** What came with a former type goes with it, unless the client has changed it. */
+/** Removes the fields of the former type, unless the client has changed them. */
 function dropOutdated(spec: ServiceSpec, before: ServiceSpec): void {
   const isSame = (member: keyof ServiceSpec) =>
     deepEqual(spec[member] ?? null, before[member] ?? null);
@@ -139,7 +139,7 @@ function dropOutdated(spec: ServiceSpec, before: ServiceSpec): void {
   }
 }
 
-/** The addresses and node ports that a Service holds: nobody else's as long as it has them. */
+/** The addresses and node ports that a Service holds exclusively. */
 function reservationsOf(
   service: ServiceObject,
   context: Pick<StrategyContext, "naming">,
@@ -155,7 +155,7 @@ function reservationsOf(
   if (!hasNodePorts(spec)) return claims;
   const held = new Set<number>();
   const hold = (port: number, field: string) => {
-    // A port serves several protocols of one Service.
+    // One port serves several protocols of the same Service.
     if (port === 0 || held.has(port)) return;
     held.add(port);
     claims.push(portClaim(service, port, field));
@@ -167,7 +167,7 @@ function reservationsOf(
   return claims;
 }
 
-/** An IPAddress object that clients can see, as the existing API keeps them. */
+/** An IPAddress object that clients can see, as in the existing API. */
 function addressClaim(
   { metadata, spec }: ServiceObject,
   ip: string,

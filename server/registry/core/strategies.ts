@@ -28,7 +28,7 @@ function alignPodCidrs(node: ApiObject): void {
   if (isRecord(node.spec)) alignFirst(node.spec, "podCIDR", "podCIDRs");
 }
 
-/** A quota bounds by its spec and what the status repeats of it; usage has the quota's own compare. */
+/** A quota limits by its spec and the copy in its status; its usage is compared separately. */
 function boundsAlike(next: ApiObject, current: ApiObject): boolean {
   const hardOf = ({ status }: ApiObject) => (isRecord(status) ? status.hard : undefined);
   return deepEqual(next.spec, current.spec) && deepEqual(hardOf(next), hardOf(current));
@@ -40,7 +40,7 @@ export const coreStrategies: StrategyTable = {
   "/events": eventStrategy,
   "/limitranges": { ...validatesLimitRange, allowCreateOnUpdate: true, judges: "namespace" },
   "/namespaces": namespaceStrategy,
-  // A node agent reports its status with the Node that it registers.
+  // A node agent registers its Node with a status.
   "/nodes": {
     ...validatesNode,
     prepareForCreate: alignPodCidrs,

@@ -43,7 +43,7 @@ interface Node extends ApiObject {
 const nodeRules: Rules<Node> = {
   object(node, context) {
     const errors: FieldError[] = [];
-    // The existing API names the field so.
+    // The existing API reports this path.
     validateTaints(node.spec?.taints ?? [], "metadata.taints", errors);
     validateNodeAmounts(node, context, errors);
     validatePodCidrs(node.spec?.podCIDRs ?? [], errors);
@@ -57,7 +57,7 @@ const nodeRules: Rules<Node> = {
     addresses.forEach((address, index) => {
       const isRepeated = addresses.slice(0, index).some((other) => deepEqual(other, address));
       if (!isRepeated) return;
-      // As messages show it: in upstream's own structure.
+      // Shown in messages as upstream's struct.
       const shown = { Type: address.type, Address: address.address };
       errors.push(duplicateValue(`status.addresses[${index}]`, shown));
     });
@@ -93,7 +93,7 @@ function validatePodCidrs(cidrs: readonly string[], errors: FieldError[]): void 
   }
 }
 
-/** What a network or a cloud has been told of a node is not taken back. */
+/** Settings of a node that a network or a cloud relies on are immutable. */
 function validateNodeChange(next: Node, current: Node): FieldError[] {
   const errors: FieldError[] = [];
   const [spec, before] = [next.spec ?? {}, current.spec ?? {}];

@@ -1,4 +1,4 @@
-/** Rules for the three lists of containers in a pod: their names, images, mounts and what each list may not have. */
+/** Rules for a pod's three lists of containers: names, images, mounts, and the restrictions of each list. */
 import {
   duplicateValue,
   forbiddenField,
@@ -57,7 +57,7 @@ export function validateInitContainers(
     if (names.has(container.name)) errors.push(duplicateValue(`${at}.name`, container.name));
     names.add(container.name);
     validateRestartPolicy(container, at, check);
-    // One runs after the other, so only a container's own ports can be in each other's way.
+    // Init containers run one after another, so only ports within one container can conflict.
     if (container.ports) {
       validateHostPorts(container.ports, at, { errors, hostPorts: new Set() });
     }
@@ -118,7 +118,7 @@ export function validateEphemeralContainers(
   });
 }
 
-/** What holds for containers of every list. */
+/** Rules for the containers of every list. */
 function validateContainer(container: Container, field: string, check: PodCheck): void {
   const { errors, isPod } = check;
   const { name, image = "" } = container;

@@ -1,4 +1,4 @@
-/** Rules for the core group's own keepers of pods: PodTemplate and ReplicationController. */
+/** Rules for the core group's workloads: PodTemplate and ReplicationController. */
 import { requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";

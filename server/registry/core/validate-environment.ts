@@ -1,6 +1,6 @@
 /**
- * Rules for what a container is told: environment variables, and the objects and the fields of the pod
- * that they come from (the downward API). Required members are checked from the facts before.
+ * Rules for a container's environment variables and their sources: other objects and fields of the pod
+ * (the downward API). Required members have been checked from the facts before.
  */
 import { invalidValue, requiredValue, unsupportedValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
@@ -17,7 +17,7 @@ import type {
   ResourceFieldRef,
 } from "./pod-types.js";
 
-/** Printable ASCII without the sign that ends a name. */
+/** Printable ASCII except "=". */
 const ENV_NAME = /^[ -<>-~]+$/;
 const ENV_NAME_RULE =
   "a valid environment variable name must consist only of printable ASCII characters other than '='";
@@ -88,7 +88,7 @@ export const VOLUME_FIELDS: ReadonlySet<string> = new Set([
   "metadata.annotations",
   "metadata.uid",
 ]);
-/** Fields of a pod that can be named at all; which of them suit depends on the place. */
+/** All pod fields that can be referenced; each place allows a subset. */
 const POD_FIELDS: ReadonlySet<string> = new Set([
   ...ENV_FIELDS,
   ...VOLUME_FIELDS,
@@ -98,7 +98,7 @@ const POD_FIELDS: ReadonlySet<string> = new Set([
 ]);
 const SUBSCRIPTED = /^(.*)\['(.*)'\]$/;
 
-/** A field of the pod that the container is told: the downward API. */
+/** A reference to a field of the pod: the downward API. */
 export function validateFieldRef(
   { apiVersion = "", fieldPath }: FieldRef,
   field: string,

@@ -1,4 +1,4 @@
-/** Rules for PersistentVolumes: one source that stays, a size, and who may mount them. */
+/** Rules for PersistentVolumes: one immutable source, a size, and access modes. */
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   forbiddenField,
@@ -43,7 +43,7 @@ interface PersistentVolume extends ApiObject {
   spec?: VolumeSpec;
 }
 
-/** Members of the specification that are no source. */
+/** Members of the specification that are not sources. */
 const NOT_SOURCES: ReadonlySet<string> = new Set([
   "capacity",
   "accessModes",
@@ -139,7 +139,7 @@ function validateSource(spec: VolumeSpec, errors: FieldError[]): void {
   if (csi) validateDriverName(csi.driver, "spec.csi.driver", errors);
 }
 
-/** The source; a secret for growing it may still be added. */
+/** The source without the secret for expansion, which may still be added. */
 function sourceOf(spec: VolumeSpec, before: VolumeSpec): object {
   const members = spec as Readonly<Record<string, unknown>>;
   const source: Record<string, unknown> = {};

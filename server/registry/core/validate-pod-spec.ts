@@ -1,7 +1,7 @@
 /**
- * Rules for a pod's specification, in a pod itself and in the templates that workloads make pods
- * from. Messages and fields are those of the existing API; required members and closed enums have
- * been checked from the facts before.
+ * Rules for a pod's specification, in pods and in the templates of workloads. Messages and fields
+ * are those of the existing API; required members and closed enums have been checked from the facts
+ * before.
  */
 import {
   duplicateValue,
@@ -42,7 +42,7 @@ import { validateVolumes } from "./validate-volumes.js";
 
 export interface PodSpecUse {
   readonly naming: Naming;
-  /** Of the pod itself; undefined for a template. */
+  /** A pod's name; undefined for a template. */
   readonly podName: string | undefined;
   readonly errors: FieldError[];
 }
@@ -99,7 +99,7 @@ export function validatePodSpec(spec: PodSpec, field: string, use: PodSpecUse): 
   if (spec.os) validateOperatingSystem(field, check);
 }
 
-/** In the order in which messages name them. */
+/** In the order of the messages. */
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 
 function validateClaims(claims: readonly PodClaim[], field: string, errors: FieldError[]): void {
@@ -129,7 +129,7 @@ function validateClaims(claims: readonly PodClaim[], field: string, errors: Fiel
   });
 }
 
-/** Resources of the pod as a whole: enough for its containers together. */
+/** Pod-level resources must cover its containers together. */
 function validatePodResources(field: string, check: PodCheck): void {
   const { errors, spec } = check;
   const at = `${field}.resources`;
@@ -158,12 +158,12 @@ function validatePodResources(field: string, check: PodCheck): void {
   });
 }
 
-/** What a pod shares with its node. */
+/** The node's namespaces that a pod shares. */
 function validateHosts(field: string, { errors, spec, isPod }: PodCheck): void {
   if (spec.hostNetwork === true) {
     spec.containers?.forEach((container, index) => {
       container.ports?.forEach(({ hostPort = 0, containerPort }, portIndex) => {
-        // Templates may leave it open: it is filled in when the pod is made.
+        // Templates may leave it open: it is filled in when the pod is created.
         if (hostPort === containerPort || (hostPort === 0 && !isPod)) return;
         const at = `${field}.containers[${index}].ports[${portIndex}].hostPort`;
         const why = "must match `containerPort` when `hostNetwork` is true";
@@ -185,7 +185,7 @@ const SEARCHES_MAX = 32;
 const SEARCH_CHARS_MAX = 2_048;
 const SEARCH_DOMAIN = /^[a-z0-9_]([-_a-z0-9]*[a-z0-9])?(\.[a-z0-9_]([-_a-z0-9]*[a-z0-9])?)*$/;
 
-/** In the order in which messages name them. */
+/** In the order of the messages. */
 const DNS_POLICIES = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
 function validateDns(field: string, { errors, spec }: PodCheck): void {
@@ -229,7 +229,7 @@ function validateDnsConfig(config: DnsConfig, field: string, errors: FieldError[
   searches.forEach((search, index) => {
     const domain = search.endsWith(".") ? search.slice(0, -1) : search;
     if (search === "." || SEARCH_DOMAIN.test(domain)) return;
-    // Underscores are fine, so the message of the stricter rule fits whatever is wrong besides.
+    // Underscores are allowed here, so the stricter rule's message fits the remaining problems.
     const [why = "must be a domain"] = checkDnsSubdomain(domain);
     errors.push(invalidValue(`${field}.searches[${index}]`, domain, why));
   });
@@ -288,7 +288,7 @@ function validateOverhead(
   }
 }
 
-/** A template: metadata that pods get, and their specification. */
+/** A template: the pods' metadata and specification. */
 export function validatePodTemplate(
   template: PodTemplateSpec,
   field: string,
@@ -303,7 +303,7 @@ export function validatePodTemplate(
   }
 }
 
-/** What pods of the template get for labels and annotations. */
+/** Labels and annotations of the template's pods. */
 export function validateTemplateMetadata(
   { metadata }: PodTemplateSpec,
   field: string,

@@ -1,4 +1,4 @@
-/** Rules for pods, with the existing API's words: what is accepted, what is refused and how. */
+/** Rules for pods, with the existing API's messages: what is accepted and what is refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changeProblems, problemsOf, type TestObject } from "../testing/problems.js";
@@ -128,7 +128,7 @@ test("pods that break no rule are accepted", () => {
   for (const object of table) assert.deepEqual(problems(object), [], JSON.stringify(object));
 });
 
-/** What to change in a right pod, and what is said then. */
+/** Changes to a valid pod, and the resulting messages. */
 const CONTAINER_ERRORS: readonly [object, ...string[]][] = [
   [{ name: "" }, `${at}.name: Required value`],
   [

@@ -1,6 +1,6 @@
 /**
- * Rules for pods: new ones, and which changes of a running one its end points allow. A pod is made of
- * processes that run already, so hardly anything of its specification may change.
+ * Rules for new pods, and for the changes that each endpoint allows to a running one. A pod's
+ * processes are already running, so hardly any of its specification may change.
  */
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
@@ -100,7 +100,7 @@ function validateSpecChange(spec: PodSpec, before: PodSpec, errors: FieldError[]
   errors.push(forbiddenField("spec", why));
 }
 
-/** @returns false when it is so wrong that nothing else needs to be said */
+/** @returns false when other errors would add nothing */
 function validateDeadlineChange(spec: PodSpec, before: PodSpec, errors: FieldError[]): boolean {
   const field = "spec.activeDeadlineSeconds";
   const deadline = spec.activeDeadlineSeconds ?? undefined;
@@ -146,7 +146,7 @@ function validateGateChange(spec: PodSpec, before: PodSpec, errors: FieldError[]
   });
 }
 
-/** The next specification with everything that may change as it was before. */
+/** The next specification with all mutable fields reset to their previous values. */
 function withMovableParts(spec: PodSpec, before: PodSpec, errors: FieldError[]): object {
   const kept: Record<string, unknown> = {
     ...spec,
@@ -160,7 +160,7 @@ function withMovableParts(spec: PodSpec, before: PodSpec, errors: FieldError[]):
   if (grace !== undefined && grace < 0 && spec.terminationGracePeriodSeconds === 1) {
     kept.terminationGracePeriodSeconds = grace;
   }
-  // A pod that waits at a gate has not been placed yet, so where it may run can be narrowed.
+  // A pod with scheduling gates is not placed yet, so its node selection may be narrowed.
   if ((before.schedulingGates?.length ?? 0) > 0) {
     validateNodeSelectorChange(spec, before, errors);
     kept.nodeSelector = before.nodeSelector;
@@ -233,14 +233,14 @@ function onlyAdds(next: NodeSelectorTerm, before: NodeSelectorTerm): boolean {
   });
 }
 
-/** Members that are written as missing are missing. */
+/** Removes members whose value is undefined. */
 function dropMissing<T extends object>(members: T): T {
   const kept = members as Record<string, unknown>;
   for (const name in kept) if (kept[name] === undefined || kept[name] === null) delete kept[name];
   return members;
 }
 
-/** Which members differ, for the one who has to find out. */
+/** Lists the differing members, for the message. */
 function differences(next: object, before: object): string {
   const [a, b] = [next as Record<string, unknown>, before as Record<string, unknown>];
   const names = [...new Set([...Object.keys(b), ...Object.keys(a)])];
@@ -266,7 +266,7 @@ function validateAddedEphemeral(spec: PodSpec, before: PodSpec, errors: FieldErr
   }
 }
 
-/** The resize end point: processor and memory of running containers, nothing else. */
+/** The resize endpoint: CPU and memory of running containers, nothing else. */
 function validateResize(next: ValidatedPod, current: ValidatedPod, errors: FieldError[]): void {
   const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
   if (before.os?.name === "windows") {
@@ -304,7 +304,7 @@ function validateResize(next: ValidatedPod, current: ValidatedPod, errors: Field
 
 const RESIZABLE = ["cpu", "memory"] as const;
 
-/** A container's resources with processor and memory as they were. */
+/** A container's resources with the previous CPU and memory. */
 function restoredResources(container: Container, was: Container): Resources {
   const restore = (list: "limits" | "requests") => {
     const old = was.resources?.[list];
@@ -372,7 +372,7 @@ function validateStatusChange(next: ValidatedPod, current: ValidatedPod): FieldE
   return errors;
 }
 
-/** A container that ended for good does not start again. */
+/** A terminated container that must not be restarted cannot run again. */
 function validateTransitions(
   status: PodStatus,
   { spec, status: before }: ValidatedPod,
@@ -383,7 +383,7 @@ function validateTransitions(
       .filter(({ restartPolicy }) => restartPolicy === "Always")
       .map(({ name }) => name),
   );
-  // What ends is started again by the pod's policy; ephemeral containers never are.
+  // The pod's policy restarts containers; ephemeral containers never restart.
   for (const [list, policy] of [
     ["containerStatuses", spec?.restartPolicy],
     ["initContainerStatuses", spec?.restartPolicy],
@@ -402,7 +402,7 @@ function validateTransitions(
   }
 }
 
-/** Containers with restart rules of their own may start again whatever the pod says. */
+/** Containers with their own restart rules may restart whatever the pod's policy. */
 function hasOwnPolicies(spec: PodSpec | undefined): boolean {
   const all = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
   return all.some(({ restartPolicyRules, restartPolicy }) => restartPolicyRules ?? restartPolicy);

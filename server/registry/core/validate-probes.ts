@@ -1,6 +1,6 @@
 /**
- * Rules for what is done to a running container: probes and lifecycle hooks. Required members are
- * checked from the facts before.
+ * Rules for probes and lifecycle hooks of a container. Required members have been checked from the
+ * facts before.
  */
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
@@ -13,7 +13,7 @@ import {
 import type { PodCheck } from "./pod-check.js";
 import type { Handler, Lifecycle, Probe } from "./pod-types.js";
 
-/** Liveness and startup: one success is all it takes. */
+/** Liveness and startup probes need exactly one success. */
 export function validateRepeatedProbe(probe: Probe, field: string, check: PodCheck): void {
   validateProbe(probe, field, check);
   if (probe.successThreshold === 1) return;
@@ -60,7 +60,7 @@ export function validateLifecycle(lifecycle: Lifecycle, field: string, check: Po
 
 const HANDLERS = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] as const;
 
-/** One way to ask or to tell a container something: the first one given counts, others are refused. */
+/** A handler has one action: the first one given counts, others are refused. */
 function validateHandler(handler: Handler, field: string, check: PodCheck): void {
   const { errors } = check;
   let first: string | undefined;

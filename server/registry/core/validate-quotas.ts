@@ -1,4 +1,4 @@
-/** Rules for ResourceQuota and LimitRange: what may be limited, and limits that fit each other. */
+/** Rules for ResourceQuota and LimitRange: resources that may be limited, and consistent limits. */
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   duplicateValue,
@@ -80,12 +80,12 @@ const SCOPES = [
   "VolumeAttributesClass",
 ];
 const SCOPE_OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"];
-/** Scopes of which an object can only be in one. */
+/** Mutually exclusive scopes. */
 const EXCLUSIVE = [
   ["BestEffort", "NotBestEffort"],
   ["Terminating", "NotTerminating"],
 ] as const;
-/** Scopes that a pod is in or not, without a value. */
+/** Scopes without a value, which a pod either has or not. */
 const VALUELESS: ReadonlySet<string> = new Set([
   "BestEffort",
   "NotBestEffort",
@@ -210,7 +210,7 @@ function validateLimits(
   for (const name of names) validateOrder(item, name, { field, naming, errors });
 }
 
-/** Which of two amounts is not to be larger than the other, and how that is said. */
+/** Pairs of amounts of which one must not exceed the other, with their messages. */
 const ORDERS = [
   ["min", "max", "min", "min value", "max value"],
   ["min", "defaultRequest", "defaultRequest", "min value", "default request value"],

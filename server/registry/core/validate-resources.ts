@@ -1,6 +1,6 @@
 /**
- * Rules for what a container, or a pod as a whole, may use: requests, limits, claims, and how a resize
- * goes. Required members are checked from the facts before.
+ * Rules for the resources of a container or a whole pod: requests, limits, claims and resize policies.
+ * Required members have been checked from the facts before.
  */
 import {
   duplicateValue,

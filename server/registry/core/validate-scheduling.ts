@@ -1,4 +1,4 @@
-/** Rules for where pods may run: affinity, tolerations, taints and spreading. */
+/** Rules for scheduling: affinity, tolerations, taints and spreading. */
 import {
   duplicateValue,
   forbiddenField,
@@ -159,7 +159,7 @@ function validatePodTerm(term: PodAffinityTerm, field: string, errors: FieldErro
   else validateLabelKey(term.topologyKey, at, errors);
 }
 
-/** Keys whose values are taken from the pod that is placed. */
+/** Keys whose values are taken from the incoming pod. */
 function validateTermKeys(
   { labelSelector, matchLabelKeys, mismatchLabelKeys }: PodAffinityTerm,
   field: string,
@@ -221,7 +221,7 @@ function validateToleration(toleration: Toleration, field: string, errors: Field
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/** A toleration without one is of every effect. */
+/** A toleration without an effect matches every effect. */
 function validateEffect(effect: string, field: string, errors: FieldError[]): void {
   if (effect === "" || EFFECTS.includes(effect)) return;
   errors.push(unsupportedValue(field, effect, EFFECTS));
@@ -250,7 +250,7 @@ export function validateTaints(
     if (messages.length > 0) errors.push(invalidValue(`${at}.value`, value, messages.join(";")));
     const identity = `${key}:${effect}`;
     if (seen.has(identity)) {
-      // As messages show it: in upstream's own structure.
+      // Shown in messages as upstream's struct.
       const shown = { Key: key, Value: value, Effect: effect, TimeAdded: taint.timeAdded ?? null };
       const { message, ...rest } = duplicateValue(at, shown);
       const why = "taints must be unique by key and effect pair";

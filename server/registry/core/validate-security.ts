@@ -200,7 +200,7 @@ const CONTAINER_LINUX_ONLY = [
   "runAsGroup",
 ] as const;
 
-/** Settings of one operating system on a pod that says it is for the other. */
+/** Refuses settings of another operating system than the pod's. */
 export function validateOperatingSystem(field: string, { errors, spec }: PodCheck): void {
   const name = spec.os?.name ?? "";
   if (name === "") {

@@ -1,4 +1,4 @@
-/** Rules for Services, and what an update keeps of what a Service has been given. */
+/** Rules for Services, and the allocated values that an update keeps. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changeProblems, problemsOf, type TestObject } from "../testing/problems.js";

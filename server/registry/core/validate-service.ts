@@ -1,6 +1,6 @@
 /**
- * Rules for Services: types and what each may have, ports, addresses and families. Whether an address
- * or a node port is free is not asked here; it is claimed when the Service is stored.
+ * Rules for Services: types and their fields, ports, addresses and families. Whether an address or a
+ * node port is free is decided by its reservation when the Service is stored.
  */
 import { deepEqual } from "../../api/deep-equal.js";
 import {
@@ -109,7 +109,7 @@ function validatePorts(spec: ServiceSpec, errors: FieldError[]): void {
   });
 }
 
-/** The pair as messages show it: in a port of upstream's own structure. */
+/** The pair as messages show it: in upstream's port struct. */
 function portPair(protocol: string | undefined, port: ServicePort["port"]) {
   return {
     Name: "",
@@ -160,7 +160,7 @@ function validateAffinity(spec: ServiceSpec, errors: FieldError[]): void {
 
 const FAMILY_VERSIONS = { IPv4: 4, IPv6: 6 } as const;
 
-/** Addresses, families and policy as such; what the cluster can give is the allocator's to say. */
+/** Checks addresses, families and policy by themselves; the allocator checks availability. */
 function validateAddresses(spec: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
   if (spec.type === "ExternalName") return errors;
@@ -282,7 +282,7 @@ function validateChange(spec: ServiceSpec, before: ServiceSpec): FieldError[] {
   return errors;
 }
 
-/** The first address stays; a second one comes with a policy for two families and goes without. */
+/** The first address is immutable; a second one comes and goes with a dual-stack policy. */
 function validateAddressChange(spec: ServiceSpec, before: ServiceSpec, errors: FieldError[]): void {
   const [ips, old] = [spec.clusterIPs ?? [], before.clusterIPs ?? []];
   if (isHeadless(spec) && isHeadless(before)) return;

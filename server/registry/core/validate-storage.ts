@@ -1,4 +1,4 @@
-/** Rules for PersistentVolumes and for claims on them, also where pods carry their claims inside. */
+/** Rules for PersistentVolumeClaims, including those embedded in pods. */
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -100,7 +100,7 @@ export function validateClaim({ spec }: ClaimObject): FieldError[] {
 const CLAIM_IS_FIXED =
   "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
-/** A claim is bound once; from then on only its size and its attributes may be asked to change. */
+/** A claim is bound once; afterwards only its size and attributes may change. */
 export function validateClaimChange(next: ClaimObject, current: ClaimObject): FieldError[] {
   const errors: FieldError[] = [];
   const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
@@ -152,7 +152,7 @@ function fixedPart(
   if (isBound && resources?.requests) {
     fixed.resources = { ...resources, requests: { ...resources.requests, storage: "" } };
   }
-  // What is null is as good as missing.
+  // null equals missing.
   for (const name in fixed) if (fixed[name] === null) delete fixed[name];
   return fixed;
 }

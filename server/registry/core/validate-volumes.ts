@@ -1,6 +1,6 @@
 /**
- * Rules for the volumes of a pod. Each volume has exactly one source; the sources that reach into the
- * API or the node are looked into, the others are a vendor's business.
+ * Rules for the volumes of a pod. Each volume has exactly one source. Sources that refer to the API
+ * or the node are checked in detail; the others are their vendor's business.
  */
 import {
   duplicateValue,
@@ -29,7 +29,7 @@ import {
 } from "./validate-environment.js";
 import { type ClaimSpec, validateClaimSpec } from "./validate-storage.js";
 
-/** In the order in which the existing API looks at them: the first one given is the source. */
+/** In the order of the existing API's checks: the first one set is the source. */
 const SOURCES: readonly string[] = [
   "emptyDir",
   "hostPath",
@@ -88,7 +88,7 @@ export function validateVolumes(volumes: readonly Volume[], field: string, check
 function validateSource(volume: Volume, field: string, check: PodCheck): void {
   const { errors } = check;
   let source: string | undefined;
-  // Volumes have a name and few members more, so asking those is quicker than asking all sources.
+  // Volumes have few members, so iterating over them is faster than checking all sources.
   for (const name in volume) {
     if (name === "name" || !volume[name]) continue;
     if (source === undefined || orderOf(name) < orderOf(source)) source = name;
@@ -112,7 +112,7 @@ function orderOf(source: string): number {
 
 type SourceRule<T> = (source: T, field: string, check: PodCheck) => void;
 
-/** Values have been decoded by the facts, so that each source has the type that its rule takes. */
+/** The facts have decoded the values, so each source has its rule's type. */
 const SOURCE_RULES: Readonly<Partial<Record<string, SourceRule<never>>>> = {
   emptyDir({ sizeLimit }: { sizeLimit?: Maybe<string> }, field, { errors }) {
     if (!sizeLimit?.startsWith("-")) return;
@@ -159,7 +159,7 @@ const SOURCE_RULES: Readonly<Partial<Record<string, SourceRule<never>>>> = {
     else errors.push(requiredValue(at));
   },
   image({ reference = "" }: { reference?: string }, field, { errors, isPod }) {
-    // A template may leave it to what changes pods on their way in.
+    // In a template, admission may fill it in later.
     if (reference === "" && isPod) errors.push(requiredValue(`${field}.reference`));
     if (reference !== reference.trim()) {
       const why = "must not have leading or trailing whitespace";
@@ -212,7 +212,9 @@ function validateItems(items: readonly KeyToPath[], field: string, errors: Field
   });
 }
 
-/** Where a file is put inside a volume; names that start with two dots are the volume's own. */
+/**
+ * The path of a file inside a volume; names that start with two dots are reserved for the volume.
+ */
 function validateFilePath(path: string, field: string, errors: FieldError[]): void {
   validateLocalPath(path, field, errors);
   if (path.startsWith("..") && path !== ".." && !path.startsWith("../")) {
@@ -324,7 +326,9 @@ function validateProjections(
 const TOKEN_SECONDS_MIN = 600;
 const TOKEN_SECONDS_MAX = 2 ** 32;
 
-/** Of tokens that are made for a volume, in seconds; drivers ask for theirs by the same rule. */
+/**
+ * Lifetime in seconds of tokens made for a volume; drivers' token requests follow the same rule.
+ */
 export function validateTokenLifetime(
   seconds: Maybe<Whole>,
   field: string,
@@ -373,7 +377,7 @@ interface EphemeralSource {
   }>;
 }
 
-/** The claim of an ephemeral volume is found by this name, so it must be one. */
+/** An ephemeral volume's claim gets this name, so it must be valid. */
 function validateClaimName(volume: string, field: string, { errors, podName }: PodCheck): void {
   if (podName === "" || volume === "") return;
   const claim = `${podName}-${volume}`;

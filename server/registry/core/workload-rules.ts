@@ -1,6 +1,6 @@
 /**
- * Rules that workloads of all kinds share: a selector that takes the pods of the template, numbers of
- * replicas, rolling updates, and what a status may count.
+ * Rules that workloads of all kinds share: a selector that matches the template's pods, replica
+ * counts, rolling updates, and counts in a status.
  */
 import {
   forbiddenField,
@@ -21,7 +21,7 @@ import { NOT_NEGATIVE } from "../../api/validation-values.js";
 import type { PodTemplateSpec } from "./pod-types.js";
 import { validatePodTemplate, validateTemplateMetadata } from "./validate-pod-spec.js";
 
-/** The kind as messages name it. */
+/** The kind as messages spell it. */
 export interface WorkloadUse {
   readonly kind: "deployment" | "replicaset" | "statefulset" | "daemonset";
   readonly naming: Naming;
@@ -33,7 +33,7 @@ interface Selecting {
   readonly template?: Maybe<PodTemplateSpec>;
 }
 
-/** A workload whose pods run until it goes. */
+/** A workload whose pods run until it is deleted. */
 export function validateSelectorAndTemplate(spec: Selecting, field: string, use: WorkloadUse) {
   const { errors, kind } = use;
   const { selector, template } = spec;
@@ -43,7 +43,7 @@ export function validateSelectorAndTemplate(spec: Selecting, field: string, use:
   validateLabelSelector(selector, at, errors);
   if (selector && errors.length > before) {
     const why = UNREADABLE[kind];
-    // Which pods it would take, nobody can say.
+    // It is unknown which pods it would select.
     if (why !== undefined) errors.push(invalidValue(at, selector, why));
   } else if (selector && isEmptySelector(selector)) {
     errors.push(invalidValue(at, selector, `empty selector is invalid for ${kind}`));
@@ -51,14 +51,14 @@ export function validateSelectorAndTemplate(spec: Selecting, field: string, use:
   validateLastingTemplate(template, `${field}.template`, use);
 }
 
-/** What is said besides of a selector that is not well formed. */
+/** Additional messages for a malformed selector. */
 const UNREADABLE: Readonly<Partial<Record<WorkloadUse["kind"], string>>> = {
   deployment: "invalid label selector",
   replicaset: "invalid label selector",
   statefulset: "",
 };
 
-/** No selector takes no pod. */
+/** An absent selector matches no pod. */
 export function validateTemplateLabels(
   selector: Maybe<LabelSelector>,
   template: Maybe<PodTemplateSpec>,
@@ -78,13 +78,13 @@ const DEADLINE_OWNERS: Readonly<Record<string, string>> = {
   replicationcontroller: "ReplicationController",
 };
 
-/** A template of pods that are started again whenever they end. */
+/** A template whose pods always restart. */
 export function validateLastingTemplate(
   template: Maybe<PodTemplateSpec>,
   field: string,
   { kind, naming, errors }: Omit<WorkloadUse, "kind"> & { readonly kind: string },
 ): void {
-  // Its pods get further volumes, by claim templates: whether mounts have theirs shows when they are made.
+  // Claim templates add volumes to its pods, so mounts can only be checked when the pods are made.
   if (kind === "statefulset") validateTemplateMetadata(template ?? {}, field, errors);
   else validatePodTemplate(template ?? {}, field, { naming, errors });
   const { restartPolicy = "", activeDeadlineSeconds } = template?.spec ?? {};
@@ -97,7 +97,7 @@ export function validateLastingTemplate(
   }
 }
 
-/** Members that count something, of a specification or a status. */
+/** Counts in a specification or a status. */
 export function validateCounts(
   counts: object | undefined,
   field: string,
@@ -112,7 +112,7 @@ export function validateCounts(
   }
 }
 
-/** Numbers of pods, of which `parts` are parts of all `replicas`. */
+/** Numbers of pods, of which `parts` must not exceed `replicas`. */
 export function validateReplicaStatus(
   status: object | undefined,
   parts: readonly string[],

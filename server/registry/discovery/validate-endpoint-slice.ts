@@ -1,4 +1,4 @@
-/** Rules for EndpointSlices: how many addresses of which kind. */
+/** Rules for EndpointSlices: number and type of addresses. */
 import {
   duplicateValue,
   invalidValue,

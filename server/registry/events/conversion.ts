@@ -1,7 +1,7 @@
 /**
- * events.k8s.io/v1 Event to and from core/v1 Event, which is what is stored. The newer form renames
- * what is about the event's subject and keeps the older fields under a "deprecated" name, so nothing
- * is lost either way.
+ * Converts events.k8s.io/v1 Event to and from core/v1 Event, the stored version. The newer form
+ * renames the fields about the event's subject and keeps the older ones under "deprecated" names, so
+ * a conversion loses nothing.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { Conversion } from "../../kinds/conversion.js";
@@ -26,7 +26,7 @@ export const eventConversion: Conversion = {
     ),
 };
 
-/** `apiVersion` stays as it is: the codec of a version writes that version's name. */
+/** `apiVersion` is unchanged here: each version's codec writes its own. */
 function rename(
   object: ApiObject,
   names: readonly (readonly [from: string, to: string])[],

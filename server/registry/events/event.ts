@@ -30,14 +30,14 @@ export const eventStrategy: ResourceStrategy = {
     return {
       ...byPath.selectableFields?.(object),
       reportingComponent: reporter,
-      // Newer reporters do not fill in the source.
+      // Newer reporters leave the source empty.
       source: typeof component === "string" && component !== "" ? component : reporter,
     };
   },
   selectableFieldNames: [...(byPath.selectableFieldNames ?? []), "reportingComponent", "source"],
 };
 
-/** In events.k8s.io, whose reporters are held to more and whose fields have newer names. */
+/** For events.k8s.io, whose fields have newer names and stricter rules. */
 export const newerEventStrategy: ResourceStrategy = {
   ...eventStrategy,
   ...newerSelectableFields,

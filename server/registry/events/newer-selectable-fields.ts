@@ -1,6 +1,6 @@
 /**
- * Field selectors of events.k8s.io: that version's names of the fields that both versions are
- * selected by. Both share their stored form, so the objects have them under the older names.
+ * Field selectors of events.k8s.io: the newer names of selectable fields that both versions have.
+ * Both share the stored form, so the objects have them under the older names.
  */
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 

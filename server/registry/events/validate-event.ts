@@ -1,4 +1,6 @@
-/** Rules for Events on their one stored form: for both their groups, and stricter ones for the newer. */
+/**
+ * Rules for Events in their stored form: common ones for both groups, and stricter ones for the newer.
+ */
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -39,7 +41,7 @@ const eventRules: Rules<Event> = {
 
 const TYPES: readonly unknown[] = ["Normal", "Warning"];
 
-/** What was told by the newer group stays as it was told, but for its series. */
+/** Immutable fields of events that were created through the newer group; the series may change. */
 const TOLD_ONCE = [
   "involvedObject",
   "reason",
@@ -101,7 +103,7 @@ function validateSeries({ series }: Event, errors: FieldError[]): void {
   }
 }
 
-/** Newer reporters say when it happened to the microsecond, and are held to more. */
+/** Newer reporters set a time in microseconds, and stricter rules apply to them. */
 function isNewStyle({ eventTime }: Event): boolean {
   return eventTime !== undefined && eventTime !== null;
 }
@@ -111,7 +113,7 @@ const OTHER_NAMESPACE = "does not match event.namespace";
 function validateOldStyle({ metadata, involvedObject }: Event, errors: FieldError[]): void {
   const about = involvedObject?.namespace ?? "";
   const { namespace = "" } = metadata;
-  // What belongs to no namespace is reported in the default one.
+  // Events about cluster-scoped objects belong to the default namespace.
   const expected = about === "" ? DEFAULT_NAMESPACE : about;
   if (namespace === expected) return;
   errors.push(invalidValue("involvedObject.namespace", about, OTHER_NAMESPACE));

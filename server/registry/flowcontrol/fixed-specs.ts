@@ -1,11 +1,11 @@
-/** What flow schemas and priority levels have in common: some have a fixed specification, all conditions. */
+/** Common rules of flow schemas and priority levels: fixed specifications and conditions. */
 import { deepEqual } from "../../api/deep-equal.js";
 import { duplicateValue, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
 
-/** The mandatory objects are the same everywhere: clients may count on them. */
+/** The mandatory objects are the same everywhere: clients may rely on them. */
 export function validateFixedSpec(
   { metadata, spec }: ApiObject,
   fixed: readonly ApiObject[],
@@ -30,7 +30,7 @@ export function validateConditions(
   return errors;
 }
 
-/** Members that say nothing (absent, null, false, empty lists) are the same as none. */
+/** Empty members (absent, null, false, empty lists) count as missing. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmpty);
   if (typeof value !== "object" || value === null) return value;

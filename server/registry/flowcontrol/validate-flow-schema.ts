@@ -65,7 +65,7 @@ const VERBS = [
   "update",
   "watch",
 ];
-/** By kind: the member that says who, and the kinds' names in upstream's order. */
+/** By kind: the member with the subject, and the kinds in upstream's order. */
 const SUBJECT_MEMBERS = {
   ServiceAccount: "serviceAccount",
   User: "user",
@@ -227,7 +227,7 @@ function validateVerbs({ verbs }: PolicyRule, field: string, errors: FieldError[
   errors.push(unsupportedValue(`${field}.verbs`, verbs, VERBS));
 }
 
-/** @returns whether the list means everything */
+/** @returns whether the list matches everything */
 function validateList(
   list: Maybe<readonly string[]> | undefined,
   field: string,

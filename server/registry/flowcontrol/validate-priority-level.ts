@@ -35,7 +35,7 @@ interface PriorityLevel extends ApiObject {
   status?: { readonly conditions?: Maybe<readonly { readonly type?: string }[]> };
 }
 
-/** The one level of its type; its shares may be changed. */
+/** The only level of its type; its shares may be changed. */
 const EXEMPT_NAME = "exempt";
 const TYPES = ["Exempt", "Limited"];
 const RESPONSES = ["Queue", "Reject"];

@@ -1,4 +1,4 @@
-/** Who decides where the facts' rules and hand-written ones disagree, and what is counted. */
+/** Precedence of the facts' rules and hand-written ones, and the counted mismatches. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { invalidValue, requiredValue, tooManyItems } from "../../api/field-errors.js";
@@ -132,7 +132,8 @@ test("S1-FEAT-06: types without hand-written rules are held to those of the fact
     );
     return true;
   });
-  // Without the facts' rules it could be stored before; then it still takes labels, not a change.
+  // It was stored before the facts' rules applied; it still accepts labels, but no change of the
+  // field.
   await createObject(harness.registry, request, noSignal);
   const patch = (change: JsonObject) =>
     patchObject(

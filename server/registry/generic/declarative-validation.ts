@@ -1,8 +1,7 @@
 /**
- * Declarative validation of writes: rules of the facts that are in force are added to what
- * hand-written validation has found; rules in shadow are only compared with it, and what differs is
- * counted (S1-FEAT-06, S1-FEAT-07). A type without hand-written rules has nobody else to decide, so
- * there the rules in shadow do.
+ * Declarative validation of writes. Enforced rules of the facts are added to the errors of
+ * hand-written validation. Shadow rules are only compared with them, and differences are counted
+ * (S1-FEAT-06, S1-FEAT-07). For a type without hand-written rules, shadow rules are enforced.
  */
 import type { ApiObject } from "../../api/meta.js";
 import { CAUSES_MAX, type FieldError } from "../../api/status.js";
@@ -11,20 +10,20 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import type { DeclarativeFindings } from "../../schema/declarative.js";
 import { causeKey } from "./join-problems.js";
 
-/** Where shadow rules and hand-written ones disagree about one field. */
+/** A disagreement between shadow rules and hand-written ones about one field. */
 export interface Mismatch {
   readonly group: string;
   readonly resource: string;
   readonly field: string;
   readonly reason: FieldError["reason"];
-  /** Who has found something that the other has not. */
+  /** The side that found an error which the other did not. */
   readonly foundBy: "declarative" | "handwritten";
 }
 
 export interface DeclarativeOptions {
   /**
-   * Two gates: DeclarativeValidation lets the rules in shadow run, DeclarativeValidationTakeover lets
-   * them decide. Those that single rules depend on are the codecs'.
+   * Two gates: DeclarativeValidation runs the shadow rules, DeclarativeValidationTakeover enforces
+   * them. The codecs evaluate the gates of single rules.
    */
   isGateEnabled(gate: string): boolean;
   onMismatch(mismatch: Mismatch): void;
@@ -32,8 +31,8 @@ export interface DeclarativeOptions {
 
 export interface DeclarativeValidation {
   /**
-   * @param found what hand-written validation has found
-   * @returns what the write is to be refused for
+   * @param found the errors of hand-written validation
+   * @returns the errors to refuse the write for
    */
   judge(
     resource: StoredResource,
@@ -42,7 +41,10 @@ export interface DeclarativeValidation {
   ): readonly FieldError[];
 }
 
-/** What the facts' rules found and let be, by `causeKey`: an object may have a million mistakes. */
+/**
+ * Errors found and tolerated by the facts' rules, by `causeKey`: an object may have a million of
+ * them.
+ */
 interface Known {
   readonly shadow: ReadonlySet<string>;
   readonly waived: ReadonlySet<string>;
@@ -59,9 +61,10 @@ export function createDeclarativeValidation(options: DeclarativeOptions): Declar
   const isTakeover = isCompared && options.isGateEnabled("DeclarativeValidationTakeover");
   return {
     judge(resource, { next, current }, found) {
-      // Objects are looked at as they are stored; all versions of a type are held to the same.
+      // Stored objects are checked; all versions of a type have the same rules.
       const rules = resource.storedCodec.declarativeRules();
-      // More mistakes than are told: it is refused anyhow, and not all were looked for.
+      // There are more errors than are reported: the write is refused anyway, and the list is
+      // incomplete.
       if (rules === undefined || found.length >= CAUSES_MAX) return found;
       const findings = rules.check(asJson(next), current && asJson(current));
       const { inForce, shadow } = findings;
@@ -76,7 +79,7 @@ export function createDeclarativeValidation(options: DeclarativeOptions): Declar
     },
   };
 
-  /** Reports where shadow rules and hand-written ones disagree. */
+  /** Reports the disagreements between shadow rules and hand-written ones. */
   function compare(
     { group, resource }: StoredResource,
     rules: DeclarativeRules,
@@ -96,7 +99,7 @@ export function createDeclarativeValidation(options: DeclarativeOptions): Declar
   }
 }
 
-/** A rule in shadow covers the field and has not found what hand-written validation has. */
+/** A shadow rule covers the field and has missed an error of hand-written validation. */
 function isMissedBy(
   rules: DeclarativeRules,
   { shadow, waived }: Known,
@@ -108,12 +111,12 @@ function isMissedBy(
   return rules.shadowRulesAt(error.field).some((rule) => covering.test(rule));
 }
 
-/** Where declarative rules decide, what they cover and do not find is no reason. */
+/** If declarative rules decide, an error on a covered field that they did not find is dropped. */
 function isOutvoted(rules: DeclarativeRules, known: Known, error: FieldError): boolean {
   return known.waived.has(causeKey(error)) || isMissedBy(rules, known, error);
 }
 
-/** Rules that ought to find what is refused for a reason; other reasons have too many causes. */
+/** The rules that should find an error of a reason; other reasons have too many causes. */
 const COVERING: Readonly<Partial<Record<FieldError["reason"], RegExp>>> = {
   FieldValueForbidden: /^(forbidden|immutable)$/,
   FieldValueRequired: /^required$/,

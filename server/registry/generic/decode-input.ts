@@ -1,6 +1,6 @@
 /**
- * From a request's JSON to an object of the resource's version: are version and kind those of the
- * URL, do all fields exist, and what stands in for those that are left out.
+ * Decodes a request's JSON into an object of the resource's version: checks version and kind
+ * against the URL, checks for unknown fields, and sets defaults.
  */
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
@@ -12,14 +12,14 @@ import { joinRepeatedKeys, strictProblems, type TextProblems } from "./strict-pr
 
 export interface ObjectInput extends TextProblems {
   readonly value: JsonValue;
-  /** The answer when the value is no such object; absent = the 400 of a request's own body. */
+  /** The error for an invalid value; absent = the 400 for a request's own body. */
   readonly refuse?: RefuseInput | undefined;
 }
 
-/** What is said of a value that the server made itself, such as the result of a patch. */
+/** The error for an invalid value that the server made itself, such as the result of a patch. */
 export type RefuseInput = (failure: DecodeFailure) => StatusError;
 
-/** @throws {StatusError} 400 for what is no object of this version and kind (S1-META-21) */
+/** @throws {StatusError} 400 for an invalid object of this version and kind (S1-META-21) */
 export function decodeInput(
   resource: ServedResource,
   input: ObjectInput,
@@ -49,8 +49,8 @@ function decode(
 }
 
 /**
- * Version and kind may be left out, but not be others than the URL's (S1-META-21). Of kinds that users
- * bring they are asked for, as nothing else says what a body is.
+ * Version and kind may be missing, but must not differ from the URL's (S1-META-21). For custom kinds
+ * they are required, as nothing else identifies the body.
  */
 function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -84,10 +84,10 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
   }
 }
 
-/** Of a body in a message. */
+/** How much of a body a message quotes. */
 const SHOWN_CHARS_MAX = 200;
 
-/** Versions that a body may name. Those of an eviction have the same fields, and old drains send both. */
+/** Versions that a body may name. Eviction's versions share their fields, and old clients send both. */
 function acceptedVersions(resource: ServedResource): string[] {
   const { group, version } = kindVersionOf(resource);
   const versions = resource.fact.subresource === "eviction" ? [version, "v1beta1"] : [version];

@@ -17,7 +17,7 @@ export function valueAt(object: Members, path: readonly string[]): unknown {
   return value;
 }
 
-/** The members at a path, which must be there by the type's facts or are made now. */
+/** The members at a path; missing ones are created. */
 export function membersAt(object: Record<string, unknown>, name: string): Record<string, unknown> {
   const value = object[name];
   if (isRecord(value)) return value;
@@ -27,9 +27,9 @@ export function membersAt(object: Record<string, unknown>, name: string): Record
 }
 
 /**
- * Keeps a field and the first item of the list that came after it the same; where they differ, the
- * field was set by somebody who does not know the list.
- * @param member where in an item the value stands; absent = it is the item
+ * Keeps a field equal to the first item of the list that superseded it; if they differ, the field
+ * was set by a client that does not know the list.
+ * @param member the item's member with the value; absent = the item itself
  */
 export function alignFirst(
   owner: Record<string, unknown>,
@@ -48,12 +48,12 @@ export function alignFirst(
   }
 }
 
-/** How field selectors see a value: text as it is, the rest printed, nothing as "". */
+/** A value as field selectors see it: text unchanged, other values printed, a missing one as "". */
 function selectorText(value: unknown): string {
   return value === undefined || value === null ? "" : String(value);
 }
 
-/** Selectable fields by path; `whenMissing` says what stands for a value that is not written. */
+/** Selectable fields by path; `whenMissing` gives the value of a missing field. */
 export function selectable(
   paths: readonly string[],
   whenMissing: Readonly<Record<string, string>> = {},

@@ -1,4 +1,4 @@
-/** One cause for one mistake: who finds it, who may put it into words, and in which order. */
+/** One cause per mistake: which source reports it, with which message, and in which order. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { invalidValue, requiredValue, unsupportedValue } from "../../api/field-errors.js";

@@ -1,8 +1,7 @@
 /**
- * What an object is refused for, in one list: what the facts alone find, what is wrong with the
- * metadata, and what the rules written by hand for its type say, which know best what to say of a
- * field. Clients see one cause for one mistake, in the order in which the existing API reports them:
- * metadata first, and the items of a list one after the other.
+ * Joins an object's errors into one list: those of the facts, of the metadata, and of the type's
+ * hand-written rules, which have the best messages. Clients see one cause for one mistake, in the
+ * order of the existing API: metadata first, and the items of a list one after the other.
  */
 import { CAUSES_MAX, type FieldError } from "../../api/status.js";
 
@@ -10,13 +9,13 @@ export interface Problems {
   /** Required fields and closed sets of values (`server/schema/checks.ts`). */
   readonly facts: readonly FieldError[];
   readonly metadata: readonly FieldError[];
-  /** What the strategy says. */
+  /** The strategy's errors. */
   readonly own: readonly FieldError[];
-  /** Fields of which only the strategy tells, under paths of its own. */
+  /** Fields that only the strategy reports, under paths of its own. */
   readonly ownFields?: RegExp | undefined;
 }
 
-/** Above this many comparisons of paths the order of items is nobody's concern any more. */
+/** Above this many comparisons of paths the order of items no longer matters. */
 const COMPARISONS_MAX = 10_000;
 
 export function joinProblems(problems: Problems): FieldError[] {
@@ -29,7 +28,7 @@ export function joinProblems(problems: Problems): FieldError[] {
   const fields = new Set(own.map(({ field }) => field));
   const reasons = new Set(own.map(causeKey));
   const left = facts.filter((error) =>
-    // An empty value that somebody calls wrong is not missing as well.
+    // An empty value that another rule calls invalid is not reported as missing as well.
     error.reason === "FieldValueRequired"
       ? !fields.has(error.field)
       : !reasons.has(causeKey(error)),
@@ -37,12 +36,12 @@ export function joinProblems(problems: Problems): FieldError[] {
   return [...metadata, ...inOrder(left, own)];
 }
 
-/** The same field refused for the same reason is one cause. */
+/** The same field with the same reason is one cause. */
 export function causeKey({ field, reason }: FieldError): string {
   return `${reason} ${field}`;
 }
 
-/** The facts' problems come first, but for those that stand in a later item of a list. */
+/** The facts' errors come first, except those in a later item of a list. */
 function inOrder(facts: readonly FieldError[], own: readonly FieldError[]): FieldError[] {
   if (facts.length * own.length > COMPARISONS_MAX) return [...facts, ...own];
   const placed: FieldError[][] = [[], ...own.map((error) => [error])];
@@ -53,7 +52,7 @@ function inOrder(facts: readonly FieldError[], own: readonly FieldError[]): Fiel
   return placed.flat();
 }
 
-/** Whether the paths part at two items of one list, and this one is in the earlier. */
+/** Whether both paths lead into one list, and this one into an earlier item. */
 function isInEarlierItem(path: string, other: string): boolean {
   const [own, others] = [path.split(/[.[]/), other.split(/[.[]/)];
   const parting = own.findIndex((segment, index) => segment !== others[index]);
@@ -63,5 +62,5 @@ function isInEarlierItem(path: string, other: string): boolean {
   );
 }
 
-/** What a split path has of "[12]". */
+/** A path segment for "[12]", after splitting. */
 const ITEM = /^\d+\]$/;

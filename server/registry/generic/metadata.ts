@@ -1,6 +1,6 @@
 /**
- * The part of `metadata` that the server owns: identity, time stamps, deletion. What a client sends
- * in those fields is replaced before validation (S1-META-06, S1-META-11, S1-META-12, S1-META-20).
+ * The server-owned part of `metadata`: identity, timestamps, deletion. A client's values in these
+ * fields are replaced before validation (S1-META-06, S1-META-11, S1-META-12, S1-META-20).
  */
 
 import { randomInt, randomUUID } from "node:crypto";
@@ -9,7 +9,7 @@ import { badRequest } from "../../api/status.js";
 import { formatTime } from "../../api/time.js";
 import type { WriteOptions } from "./registry.js";
 
-/** No vowels and nothing that looks like another character (S1-META-02). */
+/** No vowels, and no characters that look alike (S1-META-02). */
 const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_CHARS = 5;
 /** A generated name must fit a DNS label of 63. */
@@ -34,7 +34,7 @@ export function prepareMetadataForCreate(
 }
 
 /**
- * The namespace of the URL is that of the object; what belongs to the cluster loses the one that many
+ * Sets the object's namespace to the URL's. A cluster-scoped object drops the namespace that many
  * manifests give it (S1-META-05). @throws {StatusError} 400
  */
 export function fillNamespace(meta: ObjectMeta, isNamespaced: boolean, namespace: string): void {
@@ -51,7 +51,7 @@ export function fillNamespace(meta: ObjectMeta, isNamespaced: boolean, namespace
   meta.namespace = namespace;
 }
 
-/** Keeps each owner once, and tells the client which ones it named more often. */
+/** Keeps each owner once, and warns the client of duplicates. */
 export function dedupeOwners(meta: ObjectMeta, client: Pick<WriteOptions, "warn">): void {
   const { ownerReferences: owners = [] } = meta;
   if (owners.length < 2) return;
@@ -69,7 +69,7 @@ export function dedupeOwners(meta: ObjectMeta, client: Pick<WriteOptions, "warn"
   );
 }
 
-/** Carries over what an update never changes. */
+/** Carries over the immutable fields in an update. */
 export function prepareMetadataForUpdate(next: ObjectMeta, current: ObjectMeta): void {
   dropUnowned(next);
   if (next.uid === undefined || next.uid === "") copyField(next, current, "uid");
@@ -93,7 +93,7 @@ function copyField<K extends keyof ObjectMeta>(
   else next[field] = current[field];
 }
 
-/** What nobody sets: `selfLink` is no longer written. */
+/** Removes fields that are no longer written: `selfLink`. */
 function dropUnowned(meta: ObjectMeta & { selfLink?: string }): void {
   delete meta.selfLink;
 }
@@ -107,7 +107,7 @@ export function generateName(prefix: string): string {
   return prefix.slice(0, GENERATED_PREFIX_CHARS_MAX) + suffix;
 }
 
-/** Whether the object is on its way out. */
+/** Whether the object is being deleted. */
 export function isDeleting(object: ApiObject): boolean {
   return (object.metadata.deletionTimestamp ?? "") !== "";
 }

@@ -1,7 +1,8 @@
 /**
- * Ownership: `metadata.managedFields` of everything that is served (S1-META-16, S1-SSA). Between the
- * field managers, which work on one version of one kind, and writes, which end in the stored version.
- * One field manager per resource and served version, made when the first write needs it.
+ * Ownership: `metadata.managedFields` of all served objects (S1-META-16, S1-SSA). It connects the
+ * field managers, which work on one version of one kind, with writes, which produce the stored
+ * version. Each resource and served version has one field manager, made on the first write that needs
+ * it.
  */
 
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
@@ -29,8 +30,8 @@ import {
 
 export interface Ownership {
   /**
-   * The object to store with its owners after a write that is no apply. Both objects are in the stored
-   * version; `before` is undefined for a create. Neither is changed.
+   * The object to store, with its owners, after a write that is not an apply. Both objects are in the
+   * stored version and stay unchanged; `before` is undefined for a create.
    */
   track(
     resource: StoredResource,
@@ -39,8 +40,8 @@ export interface Ownership {
     write: Write,
   ): ApiObject;
   /**
-   * The current stored object (undefined = there is none) merged with a configuration, in the served
-   * version: not yet decoded, without defaults, with its owners. @throws {StatusError} 400, 409
+   * The current stored object (undefined = none) merged with a configuration, in the served version:
+   * not yet decoded, without defaults, with its owners. @throws {StatusError} 400, 409
    */
   apply(
     resource: StoredResource,
@@ -61,7 +62,7 @@ export function createOwnership({ naming, clock, catalog }: OwnershipOptions): O
 
   function create(main: MainResource): FieldManager {
     const schema = main.codec.mergeSchema();
-    // By the other version's resource, which is another object when its definition changes.
+    // Keyed by the other version's resource, which is replaced when its definition changes.
     const versions = new WeakMap<MainResource, OtherVersion>();
     return createFieldManager({
       schema,
@@ -106,7 +107,7 @@ export function createOwnership({ naming, clock, catalog }: OwnershipOptions): O
   };
 }
 
-/** The object with the owners that another form of it has. */
+/** The object with the owners of another form of it. */
 export function withOwnersOf(object: ApiObject, { metadata }: ApiObject): ApiObject {
   const { managedFields: _, ...others } = object.metadata;
   const { managedFields } = metadata;
@@ -116,7 +117,7 @@ export function withOwnersOf(object: ApiObject, { metadata }: ApiObject): ApiObj
   };
 }
 
-/** Conversions may fill in empty members of what they are given. */
+/** Conversions may fill in empty members of their argument, so it is copied. */
 function served(conversion: Conversion, stored: ApiObject): ApiObject {
   return conversion.fromStored({ ...stored });
 }
@@ -140,7 +141,7 @@ function versionOf(main: MainResource, other: MainResource): OtherVersion {
   };
 }
 
-/** A configuration of a subresource with its own kind as one of the object: its `spec` is a part of it. */
+/** A configuration of a subresource with its own kind, as one of the main object: `spec` is part of it. */
 function ofMain(resource: StoredResource, main: MainResource, applied: JsonObject): JsonObject {
   const expected = formatGroupVersion(kindVersionOf(resource));
   const { status: _, ...rest } = applied;
@@ -160,6 +161,6 @@ function inOwnShape(
   main.codec.applyDefaults(object);
   const stored = main.conversion === undefined ? object : main.conversion.toStored(object);
   const shaped = conversion === undefined ? stored : conversion.fromStored(stored);
-  // The codec decides which members there are; here it only gives the object members of its own.
+  // The codec decides which members exist; here the object only gets members of its own.
   return withOwnersOf(codec.decode(shaped as unknown as JsonValue).object, merged);
 }

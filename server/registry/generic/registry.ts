@@ -1,5 +1,5 @@
 /**
- * The registry: what writes work with, whether a request or a control loop of our own asks for them.
+ * The registry: the dependencies of writes, whether by a request or by a control loop of our own.
  *
  *   generic/   what is common to all objects: decoding, metadata, owners of fields, validation
  *   write/     the one loop (write.ts) and a file per verb, which says what it makes of an object:
@@ -11,9 +11,9 @@
  *              write-queue.ts   how writers of one key keep out of each other's way
  *              admit.ts         what admission is told        action.ts  creates that store nothing
  *
- * A write reads the current object from the view (memory), makes the next one, and commits it on the
- * condition that the store still holds what was read. The store's answer decides, so a view that lags
- * costs another attempt, never a wrong result; a refusal is only given on a state proved fresh.
+ * A write reads the current object from the view (memory), makes the next one, and commits it on
+ * condition that the store still holds the object it read. The store decides, so a view that lags
+ * costs another attempt, never a wrong result. A refusal is only returned on a state proved fresh.
  */
 
 import type { Clock } from "../../../storage/base/clock.js";
@@ -34,15 +34,15 @@ import type { DeclarativeValidation } from "./declarative-validation.js";
 import type { Freshness } from "./freshness.js";
 import type { Ownership } from "./ownership.js";
 
-/** Asks how a value is stored. Implemented by storage/encryption. */
+/** Checks how a value is stored. Implemented by storage/encryption. */
 export interface StoredForm {
   /** Whether the value of `key` would be stored differently if it were written now. @throws {StorageError} */
   isStale(key: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** What the registry's functions work with; made once by the wiring. */
+/** The dependencies of the registry's functions; made once by the wiring. */
 export interface Registry {
-  /** What is served now. */
+  /** The catalog now served. */
   readonly catalog: CatalogSource;
   readonly store: RevisionedStore;
   readonly view: RegistryView;
@@ -51,45 +51,50 @@ export interface Registry {
   readonly naming: Naming;
   readonly lifetimes: Lifetimes;
   readonly ownership: Ownership;
-  /** Rules of the facts, beside those written by hand; absent = not asked. */
+  /** The facts' rules, in addition to hand-written ones; absent = not evaluated. */
   readonly declarative?: DeclarativeValidation;
-  /** Plugins that may change or refuse what is written, by whomever; absent = there are none. */
+  /** Plugins that may change or refuse any write; absent = none. */
   readonly admission?: Admission | undefined;
-  /** Whether values are stored differently today (encryption); absent = they never are. */
+  /** Finds values that would be stored differently today (encryption); absent = there are none. */
   readonly storedForm?: StoredForm | undefined;
-  /** By partition: what chooses addresses and the like for its objects; see write/reservations.ts. */
+  /**
+   * By partition: allocators of addresses and the like for its objects; see write/reservations.ts.
+   */
   readonly allocators?: Readonly<Record<PartitionId, Allocator>>;
-  /** Objects that are rules only for now; absent = there are none. */
+  /** Objects that are rules only temporarily; absent = none. */
   readonly passingRules?: PassingRules | undefined;
-  /** For transactions of requests that are in no hurry; absent = each has the request's own signal. */
+  /**
+   * The deadline for transactions of requests in no hurry; absent = each uses the request's own
+   * signal.
+   */
   readonly commitDeadline?: LazySignal;
-  /** Where writers of one contested key queue up; without it they try until one by one they win. */
+  /** Queues the writers of a contested key; without it they retry until they win. */
   readonly writeQueue?: WriteQueue;
 }
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
-/** How a write is to be done; the same for all verbs. */
+/** The options of a write; the same for all verbs. */
 export interface WriteOptions {
-  /** Everything but the transaction (S1-DRY). */
+  /** Does everything but the transaction (S1-DRY). */
   readonly isDryRun: boolean;
-  /** Who owns what the write changes; "" = nobody says. */
+  /** The owner of the changed fields; "" = unspecified. */
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
   readonly user: UserInfo;
-  /** Takes what the client should know although the write succeeds. */
+  /** Receives warnings for the client of a successful write. */
   warn(text: string): void;
-  /** Takes what admission has to say about the write besides its answer. */
+  /** Receives admission's annotations and explanations of the write. */
   readonly remarks?: AdmissionRemarks;
 }
 
-/** Who takes what admission says about a write. */
+/** The receiver of admission's remarks about a write. */
 export type AdmissionRemarks = Pick<AdmissionAttributes, "annotate" | "explain">;
 
-/** What a write answers with. */
+/** The answer to a write. */
 export interface WriteResult {
   readonly status: 200 | 201 | 202;
-  /** JSON of the served version and a newline. */
+  /** JSON in the served version, with a newline. */
   readonly bytes: Buffer;
 }
 
@@ -97,6 +102,6 @@ export interface WriteResult {
 export interface ObjectResult extends WriteResult {
   /** In the stored version, without its resourceVersion. */
   readonly stored: ApiObject;
-  /** Of the stored state; 0 for a dry run of a create. */
+  /** The revision of the stored state; 0 for a dry run of a create. */
   readonly revision: number;
 }

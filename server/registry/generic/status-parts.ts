@@ -1,6 +1,6 @@
 /**
- * Pieces that strategies are put together from. Most types are a spec that people write and a status
- * that a controller reports; what a client sends as status on create is dropped.
+ * Building blocks of strategies. Most types are a spec that people write and a status that a
+ * controller reports; a create drops the client's status.
  */
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
@@ -9,7 +9,7 @@ import type { FieldError } from "../../api/status.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { valueAt } from "./fields.js";
 
-/** A type whose status is not the client's to create. */
+/** A type whose status clients cannot create. */
 export const dropsStatus: ResourceStrategy = Object.freeze({
   prepareForCreate(next: ApiObject) {
     delete next.status;
@@ -22,14 +22,14 @@ export const specAndStatus: ResourceStrategy = Object.freeze({
   generationFields: Object.freeze(["spec"]),
 });
 
-/** Labels, annotations, owners and finalizers are not changed through the status subresource. */
+/** The status subresource does not change labels, annotations, owners and finalizers. */
 function keepMetadata(next: ApiObject, current: ApiObject): void {
   for (const field of ["labels", "annotations", "ownerReferences", "finalizers"] as const) {
     keepMetadataField(next, current, field);
   }
 }
 
-/** One field of metadata that the status subresource leaves alone. */
+/** One field of metadata that the status subresource does not change. */
 export function keepMetadataField(
   next: ApiObject,
   current: ApiObject,
@@ -39,14 +39,14 @@ export function keepMetadataField(
   else next.metadata = { ...next.metadata, [field]: current.metadata[field] };
 }
 
-/** The status subresource of these types touches nothing but the status. */
+/** Types whose status subresource changes nothing but the status. */
 export const statusOnly: Pick<ResourceStrategy, "prepareForUpdate"> = Object.freeze({
   prepareForUpdate(next: ApiObject, current: ApiObject, { subresource }: { subresource: string }) {
     if (subresource === "status") keepMetadata(next, current);
   },
 });
 
-/** A type that a PUT replaces only on condition of the resourceVersion that it names. */
+/** A type that requires a resourceVersion in a PUT. */
 export const replacedWhenSeen: Pick<ResourceStrategy, "allowUnconditionalUpdate"> = Object.freeze({
   allowUnconditionalUpdate: false,
 });

@@ -1,29 +1,29 @@
 /**
- * What a strict reader says about an object's text: unknown and duplicate fields, each in its words and
- * in its place (S1-FV-07, S1-FV-08). Pure.
+ * Problems that strict decoding finds in an object's text: unknown and duplicate fields, each with its
+ * message and position (S1-FV-07, S1-FV-08). Pure.
  */
 import type { JsonValue } from "../../api/meta.js";
 
 export interface TextProblems {
-  /** Paths of keys that stood twice in the text; the last value counts (S1-FV-04). */
+  /** Paths of duplicate keys; the last value counts (S1-FV-04). */
   readonly duplicateFields: readonly string[];
   /**
-   * Set when the value is the JSON text, member by member. Then both kinds have their places in it, and
-   * what stands twice in something unknown is unknown once.
+   * Set when the value mirrors the JSON text. Then both kinds are sorted by their position in it, and a
+   * duplicate inside an unknown field is reported once, as unknown.
    */
   readonly isText?: true;
-  /** What else is wrong with the text, in full sentences. */
+  /** Other problems of the text, in full sentences. */
   readonly remarks?: readonly string[];
-  /** In place of `duplicateFields` for YAML: the same by the lines of the text. */
+  /** Replaces `duplicateFields` for YAML: the duplicates by lines of the text. */
   readonly repeatedKeys?: readonly string[];
 }
 
-/** The complaints about lines of YAML as one, as they stand in a refusal. */
+/** Joins YAML's complaints about lines into one, as in a refusal. */
 export function joinRepeatedKeys(repeatedKeys: readonly string[]): string {
   return ["yaml: unmarshal errors:", ...repeatedKeys].join("\n  ");
 }
 
-/** Every problem, in the order of the text, or else the duplicates first. */
+/** All problems in the order of the text, or else the duplicates first. */
 export function strictProblems(
   value: JsonValue,
   { duplicateFields, isText, remarks = [], repeatedKeys }: TextProblems,
@@ -54,7 +54,7 @@ function unknownField(path: string): string {
   return `unknown field ${JSON.stringify(path)}`;
 }
 
-/** Whether the path is one of the others, or below one. */
+/** Whether the path equals one of the others, or is below one. */
 function isWithin(path: string, others: ReadonlySet<string>): boolean {
   if (others.has(path)) return true;
   for (let end = 1; end < path.length; end++) {
@@ -63,7 +63,7 @@ function isWithin(path: string, others: ReadonlySet<string>): boolean {
   return false;
 }
 
-/** At which place in the text the fields stand. */
+/** The positions of the fields in the text. */
 function placesOf(value: JsonValue, wanted: ReadonlySet<string>): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
   const visit = (node: JsonValue | undefined, path: string): void => {
@@ -86,7 +86,7 @@ function placesOf(value: JsonValue, wanted: ReadonlySet<string>): ReadonlyMap<st
 
 const SEGMENTS = /\.|(?=\[)/;
 
-/** Keys by their characters, items by their index: so is read what has no order of its own. */
+/** Sorts keys alphabetically and items by index, for values without an order of their own. */
 function sortPaths(paths: readonly string[]): readonly string[] {
   return paths
     .map((path) => ({ path, segments: path.split(SEGMENTS) }))

@@ -1,25 +1,25 @@
 /**
- * How strategies are given their rules: most types have rules for a whole object, some more for what
- * may change, and a status that only its own end point checks.
+ * Attaches rules to strategies: most types have rules for a whole object, some more for a change,
+ * and a status that only its own endpoint checks.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
 import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 
 export interface Rules<T extends ApiObject> {
-  /** What holds for every object of the type, on create and on update. */
+  /** Rules for every object of the type, on create and on update. */
   readonly object: (next: T, context: StrategyContext) => FieldError[];
-  /** What holds for a new one besides: what clients got wrong in old ones is let be. */
+  /** Additional rules for a new object: existing ones are exempt. */
   readonly create?: (next: T, context: StrategyContext) => FieldError[];
-  /** What holds for a change of it besides. */
+  /** Additional rules for a change. */
   readonly change?: (next: T, current: T, context: StrategyContext) => FieldError[];
-  /** What holds for a write to its status end point, where `object` and `change` are not asked. */
+  /** Rules for a write to the status endpoint, where `object` and `change` do not apply. */
   readonly status?: (next: T, current: T, context: StrategyContext) => FieldError[];
 }
 
 /**
- * Rules as a strategy has them. The type is what the facts describe for the kind: objects have been
- * decoded by them, so each member has its type or is missing.
+ * Adapts rules to a strategy. The type describes the kind as the facts do: they have decoded the
+ * objects, so each member has its type or is missing.
  */
 export function validated<T extends ApiObject>(
   rules: Rules<T>,

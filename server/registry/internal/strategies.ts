@@ -1,4 +1,4 @@
-/** Strategy of StorageVersion, which API servers tell each other with. */
+/** Strategy of StorageVersion, which API servers use to inform each other. */
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { dropsStatus, replacedWhenSeen } from "../generic/status-parts.js";
 

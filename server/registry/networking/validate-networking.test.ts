@@ -135,7 +135,7 @@ test("ingresses are accepted or refused by their rules, field by field", () => {
 test("an ingress may change to what is right", () => {
   checkChanges("networking.k8s.io/v1/ingresses", [
     [ingress, { spec: { defaultBackend: backend, ingressClassName: "b" } }],
-    // Set on both sides only a new one is refused: what was written by older clients may stay.
+    // Setting both is refused for a new object only: objects of older clients may stay.
     [
       ingress,
       {

@@ -250,7 +250,7 @@ function validateHost(host: string, field: string, errors: FieldError[]): void {
 const WILDCARD_RULE =
   "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/** A domain, or all domains right below one. */
+/** A domain, or a wildcard for the domains directly below one. */
 function validateDomain(host: string, field: string, errors: FieldError[]): void {
   if (!host.includes("*")) validateDnsSubdomain(host, field, errors);
   else if (!host.startsWith("*.") || checkDnsSubdomain(host.slice(2)).length > 0) {
@@ -258,7 +258,7 @@ function validateDomain(host: string, field: string, errors: FieldError[]): void
   }
 }
 
-/** Sequences that proxies read in different ways. */
+/** Sequences that proxies interpret differently. */
 const AMBIGUOUS = ["//", "/./", "/../", "%2f", "%2F"];
 const AMBIGUOUS_ENDS = ["/..", "/."];
 
@@ -326,7 +326,7 @@ function validateBackendPort(
   }
 }
 
-/** An object of whatever kind, by words that can stand in a path. */
+/** A reference to an object of any kind, whose parts must be valid path segments. */
 function validateReference(
   { apiGroup, kind, name }: Reference,
   field: string,
@@ -426,7 +426,7 @@ const ipAddressRules: Rules<IpAddress> = {
   change({ spec }, { spec: before }) {
     const parent = spec?.parentRef ?? null;
     if (deepEqual(parent, before?.parentRef ?? null)) return [];
-    // As messages show it: in upstream's own structure.
+    // Shown in messages as upstream's struct.
     const shown = parent && {
       Group: parent.group ?? "",
       Resource: parent.resource,
@@ -466,7 +466,7 @@ const serviceCidrRules: Rules<ServiceCidr> = {
   },
   change({ spec }, { spec: before }) {
     const [cidrs, old] = [spec?.cidrs ?? [], before?.cidrs ?? []];
-    // A block of the other family may be added; what has been given out from the first one stays.
+    // A block of the other family may be added; the first one's addresses are in use.
     if (
       old.length === 0 ||
       (cidrs.length >= old.length && deepEqual(cidrs.slice(0, old.length), old))

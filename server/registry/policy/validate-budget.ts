@@ -24,7 +24,7 @@ interface Budget extends ApiObject {
 
 const STATUS_COUNTS = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
 
-/** As messages show it: in upstream's own structure. */
+/** Shown in messages as upstream's struct. */
 function shownSpec(spec: NonNullable<Budget["spec"]>) {
   return {
     MinAvailable: spec.minAvailable ?? null,

@@ -1,6 +1,6 @@
 /**
- * The grant guard as the last validating plugin: it sees roles and bindings as they are to be stored,
- * for every verb that writes. It cannot be switched off, so the flags do not know it.
+ * The grant guard as the last validating plugin: it sees roles and bindings in their final form, for
+ * every verb that writes. It cannot be switched off, so no flag names it.
  */
 import { type PartitionId, partitionId } from "../../../storage/objects/keys.js";
 import type {
@@ -10,7 +10,7 @@ import type {
 } from "../../admission/admission.js";
 import type { WriteGuard } from "../../authz/rbac/grant-guard.js";
 
-/** @param guards by partition, of `createGrantGuards` */
+/** @param guards by partition, from `createGrantGuards` */
 export function createGrantGuardPlugin(
   guards: Readonly<Record<PartitionId, WriteGuard>>,
 ): AdmissionPlugin {
@@ -37,7 +37,7 @@ export function createGrantGuardPlugin(
   };
 }
 
-/** A create names no object: a permission for one name does not reach it (S2-RBAC-15). */
+/** A create names no object: a permission limited to one name does not cover it (S2-RBAC-15). */
 function urlName({ operation, name }: AdmissionAttributes): string {
   return operation === "CREATE" ? "" : name;
 }

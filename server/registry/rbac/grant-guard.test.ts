@@ -1,4 +1,4 @@
-/** Nobody hands out more than they hold: every way to write a role or binding, on a whole registry. */
+/** Nobody grants more than they hold: every way to write a role or binding, on a whole registry. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { AdmissionChain } from "../../admission/chain.js";
@@ -102,7 +102,7 @@ const binding = (name: string, roleName: string, user = "joe", kind = "ClusterRo
   subjects: [{ kind: "User", apiGroup: GROUP, name: user }],
 });
 
-/** Gives a user these rules, cluster-wide or in the namespace. */
+/** Grants a user these rules, cluster-wide or in the namespace. */
 async function give(
   user: string,
   name: string,
@@ -136,7 +136,7 @@ test("S2-RBAC-17: a role may give what its writer holds in its scope, and nothin
         'is attempting to grant RBAC permissions not currently held:\n{APIGroups:[""], Resources:["pods"], Verbs:["delete"]}',
     },
   );
-  // What is held in a namespace is not held everywhere.
+  // A permission in a namespace does not hold cluster-wide.
   const everywhere = await refusal(
     create(jane, "clusterroles", role("wide", rule(["get"], ["pods"]))),
   );
@@ -192,7 +192,7 @@ test("S2-RBAC-17, S2-AZ-16: `escalate` lifts the limit, also for one name only",
   const [ed, eve] = ["ed", "eve"].map((name) => createUser({ name })) as [UserInfo, UserInfo];
   const more = rule(["*"], ["*"]);
   await create(eve, "roles", role("by-eve", more));
-  // A create names nothing, so a permission for one name does not reach it.
+  // A create names nothing, so a permission limited to one name does not cover it.
   assert.equal((await refusal(create(ed, "roles", role("named", more)))).code, 403);
   await create(root, "roles", role("named"));
   await put(ed, "roles", "named", { rules: [more] });
@@ -210,7 +210,7 @@ test("S2-RBAC-18: a binding may hand out what its writer holds", async () => {
   );
   const wide = await refusal(create(jane, "clusterrolebindings", binding("wide", "pods-in-shop")));
   assert.equal(wide.code, 403);
-  // Adding a subject hands out as well.
+  // Adding a subject is a grant as well.
   await create(root, "rolebindings", binding("shared", "secrets"));
   const subjects = [{ kind: "User", apiGroup: GROUP, name: "jane" }];
   assert.equal((await refusal(patch(jane, "rolebindings", "shared", { subjects }))).code, 403);
@@ -221,7 +221,7 @@ test("S2-RBAC-18, S2-AZ-16: `bind` lifts the limit for the roles that it names",
   await give("bob", "binds", NAMESPACE, { ...bind, resourceNames: ["secrets", "not-there"] });
   const bob = createUser({ name: "bob" });
   await create(bob, "rolebindings", binding("by-bob", "secrets"));
-  // The permission is for this namespace.
+  // The permission is limited to this namespace.
   const wide = await refusal(create(bob, "clusterrolebindings", binding("by-bob", "secrets")));
   assert.equal(wide.code, 403);
   await create(bob, "rolebindings", binding("early", "not-there"));
@@ -243,7 +243,7 @@ test("S2-RBAC-12: only who may do everything may write an aggregationRule", asyn
       'clusterroles.rbac.authorization.k8s.io "sum" is forbidden: must have cluster-admin privileges to use the aggregationRule',
   });
   await create(root, "clusterroles", aggregated);
-  // Nor may they take it away, or bind more than it gathers.
+  // Nor may they remove it, or bind more than it aggregates.
   assert.equal(
     (await refusal(patch(jane, "clusterroles", "sum", { aggregationRule: null }))).code,
     403,

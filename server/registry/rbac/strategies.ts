@@ -8,7 +8,7 @@ import {
   validatesRoleBinding,
 } from "./validate-rbac.js";
 
-/** Their names are words of their users: colons, capitals and all. */
+/** Users choose the names: colons, capitals and all. */
 const rbac: ResourceStrategy = {
   allowCreateOnUpdate: true,
   validateName: checkPathSegmentName,

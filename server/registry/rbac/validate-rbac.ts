@@ -115,10 +115,10 @@ function bindingRules(isNamespaced: boolean): Rules<Binding> {
       });
       return errors;
     },
-    // Whoever may change the subjects may not thereby hand out another role.
+    // Users who may change the subjects must not be able to grant another role.
     change({ roleRef }, { roleRef: before }) {
       if (deepEqual(roleRef, before)) return [];
-      // As messages show it: in upstream's own structure.
+      // Shown in messages as upstream's struct.
       const { apiGroup = "", kind = "", name = "" } = roleRef ?? {};
       const shown = { APIGroup: apiGroup, Kind: kind, Name: name };
       return [invalidValue("roleRef", shown, "cannot change roleRef")];

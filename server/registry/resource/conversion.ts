@@ -1,10 +1,11 @@
 /**
- * resource/v1beta1 to and from v1, which is what is stored. The older shape differs in two places:
+ * Converts resource/v1beta1 to and from v1, the stored version. The older shape differs in two
+ * places:
  *
  *   a request of a claim    {name, deviceClassName, count, ...}    {name, exactly: {deviceClassName, count, ...}}
  *   a device of a slice     {name, basic: {attributes, ...}}       {name, attributes, ...}
  *
- * and a slice says with "" and false what is not there in the newer one. Nothing is lost either way.
+ * In addition, a slice writes "" and false for absent values. A conversion loses nothing.
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -13,7 +14,7 @@ import { membersAt } from "../generic/fields.js";
 
 type Members = Record<string, unknown>;
 
-/** What a request for exactly one class of devices says; in this order both shapes have it. */
+/** The fields of a request for one class of devices, in the order of both shapes. */
 const EXACT_FIELDS = [
   "deviceClassName",
   "selectors",
@@ -67,7 +68,7 @@ function withItems(owner: Members, list: string, convert: (item: Members) => Mem
   return { ...owner, [list]: items.map((item) => (isRecord(item) ? convert(item) : item)) };
 }
 
-/** Whoever says anything about one class wants exactly that; what is wrong with it is validation's. */
+/** A request with any such field has `exactly`; validation checks its content. */
 function exactlyToNewer(request: Members): Members {
   const rest: Members = { ...request };
   const exactly: Members = {};

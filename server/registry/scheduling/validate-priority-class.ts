@@ -1,4 +1,4 @@
-/** Rules for PriorityClasses: the highest values are the system's own. */
+/** Rules for PriorityClasses: the highest values are reserved for the system. */
 import { forbiddenField } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
@@ -12,7 +12,7 @@ interface PriorityClass extends ApiObject {
 
 const USER_VALUE_MAX = 1_000_000_000;
 const SYSTEM_PREFIX = "system-";
-/** Whose pods a cluster cannot do without. */
+/** The classes for pods that a cluster cannot do without. */
 const SYSTEM_VALUES: Readonly<Record<string, number>> = {
   "system-node-critical": 2_000_001_000,
   "system-cluster-critical": 2_000_000_000,

@@ -26,7 +26,7 @@ type Parameters = Readonly<Record<string, string>>;
 const PARAMETERS_MAX = 512;
 const PARAMETERS_BYTES_MAX = 256 * 1024;
 
-/** What a driver is told, without this API knowing what it means. */
+/** Parameters for a driver, opaque to this API. */
 function validateParameters(
   parameters: Maybe<Parameters>,
   field: string,
@@ -74,7 +74,7 @@ const storageClassRules: Rules<StorageClass> = {
       }
     }
     validateParameters(next.parameters, "parameters", { isNeeded: false, errors });
-    // Recycling is for volumes that are made by hand.
+    // Recycling is only for manually created volumes.
     if (reclaimPolicy && !RECLAIM_POLICIES.includes(reclaimPolicy)) {
       errors.push(unsupportedValue("reclaimPolicy", reclaimPolicy, RECLAIM_POLICIES));
     }

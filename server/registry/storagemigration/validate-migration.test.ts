@@ -1,4 +1,4 @@
-/** Rules for storage version migrations: what they are about stays, and what came of them, too. */
+/** Rules for storage version migrations: neither their resource nor their results change. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "../../api/meta.js";

@@ -1,6 +1,6 @@
 /**
- * Validation of StorageVersionMigration: it is about one resource for good, and what its status has come to
- * is not taken back.
+ * Validation of StorageVersionMigration: its resource is immutable, and results in its status are not taken
+ * back.
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 import { invalidValue, requiredValue } from "../../api/field-errors.js";

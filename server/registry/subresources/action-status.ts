@@ -1,8 +1,8 @@
-/** How an action answers that has nothing to show. */
+/** The answer of an action without a result. */
 import type { Status } from "../../api/status.js";
 import type { WriteResult } from "../generic/registry.js";
 
-/** 201 with a Status: an action is a create, though nothing is stored of it. */
+/** 201 with a Status: an action is a create, though it stores nothing. */
 export function succeeded(): WriteResult {
   const status: Status = {
     kind: "Status",

@@ -1,6 +1,6 @@
 /**
- * approval of a CertificateSigningRequest: only conditions change, and a decision stays. Who may
- * approve for which signer is authorization's and admission's to say.
+ * approval of a CertificateSigningRequest: only conditions change, and a decision is final.
+ * Authorization and admission decide who may approve for which signer.
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 import { deepEqual } from "../../api/deep-equal.js";
@@ -28,7 +28,7 @@ export const approval: PartDefinition = {
 
 type Conditions = readonly Record<string, unknown>[];
 
-/** Fills in when a condition was updated, and when its status last changed. */
+/** Sets the times of a condition's update and of its status's last change. */
 function withTimes(next: Conditions, before: Conditions, now: string): Conditions {
   return next.map((condition) => {
     const known = before.find(({ type }) => type === condition.type);
@@ -57,7 +57,7 @@ function checkDecisions(next: ApiObject): FieldError[] {
   return errors;
 }
 
-/** A decision can be made, not taken back or rewritten. */
+/** A decision can be made, but not withdrawn or rewritten. */
 function checkKept(next: ApiObject, current: ApiObject): FieldError[] {
   const errors: FieldError[] = [];
   for (const decision of DECISIONS) {

@@ -1,6 +1,6 @@
 /**
- * binding: a scheduler gives a pod its node. Only a pod that lives, waits for nothing and has no node
- * yet can be bound; the compare of the write makes sure that only one scheduler does it.
+ * binding: a scheduler assigns a pod to a node. Only a live, ungated pod without a node can be bound;
+ * the compare in the write ensures that only one scheduler succeeds.
  */
 import { requiredValue, unsupportedValue } from "../../api/field-errors.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
@@ -36,7 +36,7 @@ export const binding: ResourceAction = {
   },
 };
 
-/** What pods forbid in an update is what this is for. */
+/** The pods resource without its update rules, which forbid this very change. */
 function bindable(pods: MainResource): PartResource {
   return { ...pods, form: "part", main: pods, part: { merge: (sent: ApiObject) => sent } };
 }
@@ -102,7 +102,7 @@ function refuse(name: string, why: string): StatusError {
   return conflict({ group: "", resource: "pods/binding" }, name, why);
 }
 
-/** The pod on its node; annotations travel with the binding, uid and version are its conditions. */
+/** The pod on its node. It takes the binding's annotations; uid and version are preconditions. */
 function boundPod(
   pod: PodObject,
   { metadata: { uid, resourceVersion, annotations } }: ApiObject,

@@ -10,7 +10,7 @@ export interface Condition {
   readonly message?: string;
 }
 
-/** The object with the condition in the place of the one of its type, or behind the others. */
+/** Replaces the condition of the same type, or appends it. */
 export function withCondition<T extends ApiObject>(
   object: T,
   condition: Condition,
@@ -28,7 +28,7 @@ export function withCondition<T extends ApiObject>(
   return { ...object, status: { ...status, conditions } };
 }
 
-/** Whether the condition is there and true. */
+/** Whether the condition exists and is true. */
 export function isConditionTrue(object: ApiObject, type: string): boolean {
   return conditionsOf(object).some((item) => item.type === type && item.status === "True");
 }

@@ -1,5 +1,5 @@
 /**
- * Subresources with a behaviour of their own, by what they are: a part of an object that is read and
+ * Subresources with a behaviour of their own. Each is either a part of an object that is read and
  * written by itself (scale, resize, ...), or an action on it (binding, eviction).
  *
  *   subresources.ts   the tables of them     scale.ts, pod-parts.ts, approval.ts   parts

@@ -1,5 +1,5 @@
 /**
- * What PodDisruptionBudgets say about an eviction, and how one is counted. Counting is a write of the
+ * How PodDisruptionBudgets limit evictions, and how an eviction is counted. Counting writes the
  * budget's status under compare-and-swap, so two evictions never use the same allowance.
  */
 
@@ -12,9 +12,9 @@ import { parseCurrent } from "../write/current.js";
 import { patchObject } from "../write/update.js";
 import { compileLabelSelector, type LabelSelector } from "./label-selector.js";
 
-/** Evictions that the budget's controller has not seen yet; more say that there is no controller. */
+/** Evictions that the budget's controller has not seen yet; more mean that no controller runs. */
 const DISRUPTED_PODS_MAX = 2_000;
-/** How long a client is to wait for the budget's controller. */
+/** How long a client should wait for the budget's controller. */
 const RETRY_AFTER_SECONDS = 10;
 
 export interface DisruptionBudget extends ApiObject {
@@ -28,14 +28,14 @@ export interface DisruptionBudget extends ApiObject {
   };
 }
 
-/** The budgets that a pod counts for, from the view. */
+/** The budgets that cover a pod, from the view. */
 export function budgetsOf(
   registry: Registry,
   budgets: StoredResource,
   pod: ApiObject,
 ): DisruptionBudget[] {
   const { namespace = "", name = "", labels = {} } = pod.metadata;
-  // As ever: what has no labels is nobody's.
+  // For compatibility, a pod without labels is covered by none.
   if (Object.keys(labels).length === 0) return [];
   const found: DisruptionBudget[] = [];
   const { tree } = registry.view.partition(budgets.partition).snapshot();
@@ -56,14 +56,14 @@ export function budgetsOf(
   return found;
 }
 
-/** Whether a pod that is not ready may go without being counted: it keeps nothing up. */
+/** Whether an unready pod may be evicted without being counted, as it serves nothing. */
 export function spareUnhealthy({ spec, status }: DisruptionBudget): boolean {
   if (spec?.unhealthyPodEvictionPolicy === "AlwaysAllow") return true;
   const { currentHealthy = 0, desiredHealthy = 0 } = status ?? {};
   return currentHealthy >= desiredHealthy && desiredHealthy > 0;
 }
 
-/** Counts one eviction against the budget. @throws {StatusError} 429, 403 when it may not happen */
+/** Counts one eviction against the budget. @throws {StatusError} 429, 403 when it is not allowed */
 export async function useAllowance(
   registry: Registry,
   budgets: StoredResource,
@@ -113,7 +113,7 @@ function refuseExhausted({ group }: StoredResource, { metadata, status }: Disrup
     throw forbidden(singular, name, why);
   }
   if (disruptionsAllowed === 0) {
-    // No time to wait is given: only a controller's next look can tell.
+    // No retry time is given: only the controller's next sync can tell.
     throw disruptionRefused(
       `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`,
       0,
@@ -121,7 +121,7 @@ function refuseExhausted({ group }: StoredResource, { metadata, status }: Disrup
   }
 }
 
-/** 429: what the budget says is not about its present self, or changed meanwhile. */
+/** 429: the budget's status is outdated, or changed meanwhile. */
 export function stillProcessed(name: string) {
   return disruptionRefused(
     `The disruption budget ${name} is still being processed by the server.`,

@@ -1,4 +1,4 @@
-/** Evictions within and beyond what PodDisruptionBudgets allow, against the embedded store. */
+/** Evictions within and beyond the limits of PodDisruptionBudgets, against the embedded store. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
@@ -42,7 +42,7 @@ async function setStatus(group: string, resource: string, name: string, status: 
   await patchObject(registry, target, noSignal);
 }
 
-/** A pod on a node, in a phase of its life. */
+/** A pod on a node, in a given phase. */
 async function createPod(name: string, app: string, phase = "Running", isReady = true) {
   await create("", "pods", {
     metadata: { name, labels: { app } },
@@ -97,7 +97,7 @@ async function read(group: string, resource: string, name: string) {
   return found === undefined ? undefined : JSON.parse(found.bytes.toString());
 }
 
-/** Gone, or shutting down. */
+/** Deleted, or shutting down. */
 async function isLeaving(name: string): Promise<boolean> {
   const pod = await read("", "pods", name);
   return pod === undefined || pod.metadata.deletionTimestamp !== undefined;
@@ -297,6 +297,6 @@ test("a budget with an empty selector covers all pods of its namespace, one with
   const object = { kind: "Eviction", apiVersion: "policy/v1", metadata: { name: "p" } };
   const request = { resource, object, namespace: "other", name: "p", options: writeOptions() };
   const error = await refusal(eviction.run(registry, request, noSignal));
-  // Its controller has not said anything yet.
+  // Its controller has not reported yet.
   assert.equal(error.code, 429);
 });

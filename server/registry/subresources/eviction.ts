@@ -1,6 +1,6 @@
 /**
- * eviction: a delete of a pod that asks its PodDisruptionBudget first (S1-GEN-08). What `kubectl
- * drain` does to every pod of a node.
+ * eviction: a delete of a pod that checks its PodDisruptionBudget first (S1-GEN-08). `kubectl
+ * drain` evicts every pod of a node.
  *
  *   pending, finished or already going ──► delete: nothing is disrupted
  *   no budget ───────────────────────────► mark, delete
@@ -42,7 +42,7 @@ interface EvictionObject extends ApiObject {
   } | null;
 }
 
-/** A pod in the view, with the version that it has there. */
+/** A pod in the view, with its version there. */
 interface FoundPod {
   readonly pod: ApiObject;
   readonly resourceVersion: string;
@@ -89,7 +89,7 @@ async function evict(registry: Registry, request: Evicted, signal: AbortSignal):
     const counted = { namespace, name: guardName, podName: name, options };
     await useAllowance(registry, budgets, counted, signal);
   }
-  // A pod that was found not ready may go only as long as it is as it was found.
+  // An unready pod may only be evicted while it is unchanged.
   const isPinned = isSpare && deletion.preconditions?.resourceVersion === undefined;
   const pinned = isPinned ? withVersion(deletion, found.resourceVersion) : deletion;
   try {
@@ -106,7 +106,7 @@ interface PodTarget {
   readonly name: string;
 }
 
-/** Deletes a pod that no budget counts. @returns the pod when budgets have to be asked */
+/** Deletes a pod that no budget counts. @returns the pod when budgets must be checked */
 async function deleteUnguarded(
   registry: Registry,
   target: PodTarget,
@@ -122,7 +122,7 @@ async function deleteUnguarded(
     const pod = parseCurrent(current);
     const phase = phaseOf(pod);
     const isOver = phase === "Succeeded" || phase === "Failed" || isDeleting(pod);
-    // A pending pod may start meanwhile, and then it is looked at again.
+    // A pending pod may start meanwhile, and then it is checked again.
     if (isOver || phase === "Pending") return decideDelete(registry, deletion, current, deadline);
     guarded = { pod, resourceVersion: String(current.revision) };
     return { action: "same", object: pod };
@@ -139,7 +139,7 @@ function withVersion(deletion: DeleteOptions, resourceVersion: string): DeleteOp
   return { ...deletion, preconditions: { ...deletion.preconditions, resourceVersion } };
 }
 
-/** Writes into the pod why it goes, for whoever made it, and deletes it. */
+/** Writes the reason into the pod, for its owner, and deletes it. */
 async function markAndDelete(
   registry: Registry,
   target: PodTarget,
@@ -167,7 +167,7 @@ async function markAndDelete(
   await deleteObject(registry, { ...target, options: final }, signal);
 }
 
-/** The options inside the Eviction; a dry run may be asked for there or in the query. */
+/** The options inside the Eviction; a dry run may be requested there or in the query. */
 function deleteOptionsOf(naming: Naming, { object, options }: ActionRequest): DeleteOptions {
   const sent = (object as EvictionObject).deleteOptions ?? {};
   const { dryRun = [], gracePeriodSeconds, preconditions } = sent;

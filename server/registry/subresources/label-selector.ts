@@ -1,4 +1,4 @@
-/** Label selectors inside objects, as the text that selectors in requests are written in. */
+/** Formats label selectors of objects as the selector text of requests. */
 import { compileSelector, type Selector } from "../../api/selectors.js";
 
 export interface LabelSelector {
@@ -12,21 +12,21 @@ export interface LabelSelector {
     | null;
 }
 
-/** Terms in the order of their keys; "" for a selector that says nothing. */
+/** Terms sorted by key; "" for an empty selector. */
 export function formatLabelSelector(selector: LabelSelector): string {
   const terms = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({
     key,
     text: `${key}=${value}`,
   }));
   for (const { key, operator, values } of selector.matchExpressions ?? []) {
-    // An operator that is none is for the parser of selectors to refuse.
+    // The selector parser refuses unknown operators.
     terms.push({ key, text: formatRequirement(key, operator, values) ?? `${key} ${operator}` });
   }
   terms.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
   return terms.map(({ text }) => text).join(",");
 }
 
-/** One requirement as a request has it in its URL; undefined for an operator that is none. */
+/** One requirement as in a request's URL; undefined for an unknown operator. */
 export function formatRequirement(
   key: string,
   operator: string | undefined,
@@ -47,7 +47,7 @@ export function formatRequirement(
   }
 }
 
-/** Matches objects of one namespace. @throws {StatusError} 400 for a selector that makes no sense */
+/** Matches objects of one namespace. @throws {StatusError} 400 for an invalid selector */
 export function compileLabelSelector(selector: LabelSelector, namespace: string): Selector {
   return compileSelector({ namespace, labelSelector: formatLabelSelector(selector) });
 }

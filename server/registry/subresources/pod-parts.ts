@@ -1,7 +1,7 @@
 /**
- * Parts of a running pod that may still change: containers for debugging are added through
- * `ephemeralcontainers`, processor and memory of its containers are changed through `resize`. All
- * else that a client sends there is ignored. The rules for both are core/validate-pod.ts's.
+ * Mutable parts of a running pod: `ephemeralcontainers` adds containers for debugging, `resize`
+ * changes CPU and memory of its containers. Any other change that a client sends there is ignored.
+ * The rules for both are in core/validate-pod.ts.
  */
 import type { ApiObject } from "../../api/meta.js";
 import { validatePodUpdate } from "../core/validate-pod.js";
@@ -48,7 +48,7 @@ export const resize: PartDefinition = {
   },
 };
 
-/** The containers that there are, in their order, with the resources that are asked for. */
+/** The existing containers, in their order, with the requested resources. */
 function resized(containers: readonly Container[], wanted: readonly Container[]): Container[] {
   return containers.map((container) => {
     const other = wanted.find(({ name }) => name === container.name);

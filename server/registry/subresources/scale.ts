@@ -1,6 +1,6 @@
 /**
- * scale: how many replicas a workload has and should have, in one shape for all kinds of workloads
- * (S1-GEN-03). Writing it changes `spec.replicas` of the workload and nothing else.
+ * scale: a workload's actual and desired replicas, in one shape for all kinds of workloads
+ * (S1-GEN-03). A write changes `spec.replicas` of the workload and nothing else.
  */
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
@@ -31,7 +31,7 @@ export const scaleByLabels: PartDefinition = scaleOf((workload) => {
 function scaleOf(selectorOf: (workload: ApiObject) => string): PartDefinition {
   return {
     conversion: {
-      // A Scale is not enough to make a workload of; `merge` does it with the stored one.
+      // A Scale alone does not make a workload; `merge` combines it with the stored one.
       toStored: (sent) => sent,
       fromStored: (workload) => ({
         kind: "Scale",
@@ -64,7 +64,7 @@ function replicasAt(workload: ApiObject, field: "spec" | "status"): number {
   return typeof replicas === "number" ? replicas : 0;
 }
 
-/** What says which object it is; labels and owners stay the workload's. */
+/** The metadata that identifies the object; labels and owners stay the workload's. */
 function identityOf(metadata: ObjectMeta): ObjectMeta {
   const identity: ObjectMeta = {};
   if (metadata.name !== undefined) identity.name = metadata.name;

@@ -1,4 +1,4 @@
-/** Token requests: what is answered, and what is refused with which words. */
+/** Token requests: the answers, and the refusals with their messages. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";

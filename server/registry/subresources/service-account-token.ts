@@ -1,6 +1,6 @@
 /**
- * token: a TokenRequest for a ServiceAccount is answered with a token, and nothing is stored (S2-SA-07).
- * A token may be bound to a pod of the account, a Secret or a node; it ends with that object.
+ * token: answers a TokenRequest for a ServiceAccount with a token and stores nothing (S2-SA-07). A token
+ * may be bound to a pod of the account, a Secret or a node; it expires with that object.
  */
 
 import { objectPath } from "../../../storage/objects/keys.js";
@@ -39,7 +39,7 @@ interface PodObject extends ApiObject {
 const LIFETIME_MIN_SECONDS = 600;
 const LIFETIME_MAX_SECONDS = 2 ** 32;
 
-/** What a token may be bound to, by kind. */
+/** The kinds that a token may be bound to. */
 const BINDABLE: Readonly<
   Record<string, { readonly resource: string; readonly key: keyof Binding }>
 > = {
@@ -48,7 +48,7 @@ const BINDABLE: Readonly<
   Node: { resource: "nodes", key: "node" },
 };
 
-/** "/serviceaccounts/token" of the actions. */
+/** The action "/serviceaccounts/token". */
 export function serviceAccountToken(issuer: TokenIssuer): ResourceAction {
   return {
     async run(registry, request) {
@@ -95,7 +95,7 @@ function kindOf({ naming }: Registry) {
   return { group: `authentication.${naming.groupDomain}`, kind: "TokenRequest" };
 }
 
-/** The body need not repeat the account; when it does, it must be the one of the URL. */
+/** The body may omit the account; otherwise it must match the URL. */
 function refuseOtherAccount(registry: Registry, { object, namespace, name }: ActionRequest): void {
   const { metadata } = object;
   const check = (field: "name" | "namespace", sent: string | undefined, own: string) => {
@@ -122,7 +122,7 @@ function orDefault(sent: readonly string[] | null | undefined, standard: readonl
   return sent === undefined || sent === null || sent.length === 0 ? [...standard] : [...sent];
 }
 
-/** The lifetime that is given: the asked one, or the longest that the operator allows. */
+/** The granted lifetime: the requested one, or the longest that the operator allows. */
 function shortened(issuer: TokenIssuer, asked: number, { options }: ActionRequest): number {
   const max = issuer.settings.expirationMaxSeconds;
   if (max === 0 || asked <= max) return asked;
@@ -166,7 +166,7 @@ function claimOf({ metadata: { name = "", uid = "" } }: ApiObject): ObjectClaim 
   return { name, uid };
 }
 
-/** Where objects are looked up: one namespace, and what belongs to none. */
+/** Where objects are looked up: one namespace and cluster-scoped resources. */
 interface Scope {
   readonly registry: Registry;
   readonly namespace: string;
@@ -187,7 +187,7 @@ function lookUp({ registry, namespace }: Scope, resource: string, name: string) 
   return stored === undefined ? undefined : parseCurrent(stored);
 }
 
-/** The node of a pod; one that is not there is named without its uid. */
+/** The pod's node; a missing node is named without its uid. */
 function nodeClaim(scope: Scope, name: string): ObjectClaim {
   const object = lookUp(scope, "nodes", name);
   return object === undefined ? { name, uid: "" } : claimOf(object);

@@ -18,7 +18,7 @@ import { patchObject, updateObject } from "../write/update.js";
 import { formatLabelSelector } from "./label-selector.js";
 import { ACTIONS } from "./subresources.js";
 
-/** From the emitted file: dist/server/registry/subresources. */
+/** Relative to the emitted file in dist/server/registry/subresources. */
 const REQUEST = new URL("../../../../e2e/fixtures/request.csr.pem", import.meta.url);
 
 const harness = await openRegistryHarness();

@@ -1,4 +1,4 @@
-/** The tables of subresources with a behaviour of their own; all others are parts as stored. */
+/** The tables of subresources with a behaviour of their own; all others are stored parts. */
 import type { Actions } from "../write/action.js";
 import { approval } from "./approval.js";
 import { binding } from "./binding.js";
@@ -18,7 +18,7 @@ export const PARTS: Readonly<Record<string, PartDefinition>> = Object.freeze({
   "certificates/certificatesigningrequests/approval": approval,
 });
 
-/** Ways to nodes, pods and services, named like parts. What they do is server/connect's. */
+/** Connections to nodes, pods and services, named like parts. server/connect implements them. */
 export const CONNECTORS: ReadonlySet<string> = new Set([
   "/nodes/proxy",
   "/pods/attach",

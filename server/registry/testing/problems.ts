@@ -1,6 +1,6 @@
 /**
- * For tests of rules: what is wrong with an object of a built-in kind, or with a change of one, by the
- * same steps that a write takes before it is stored. Gives "field: message" lines.
+ * For tests of rules: the errors of a built-in kind's object, or of a change of one, found by the same
+ * steps as in a write. Returns "field: message" lines.
  */
 import assert from "node:assert/strict";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
@@ -20,14 +20,14 @@ const facts = loadFacts(naming);
 const isGateEnabled = (gate: string) => gate === "DeclarativeValidation";
 const codecs = createFactsCodecs(facts, { isRuleGateEnabled: isGateEnabled });
 const catalog = createBuiltInCatalog({ naming, facts, codecs, isEnabled: () => true });
-/** Where the facts' rules and the hand-written ones disagreed, since it was last emptied. */
+/** Disagreements between the facts' rules and the hand-written ones since the last reset. */
 export const mismatches: Mismatch[] = [];
 const declarative = createDeclarativeValidation({
   isGateEnabled,
   onMismatch: (mismatch) => mismatches.push(mismatch),
 });
 
-/** Of an object in the message of a failure. */
+/** How much of an object a failure message quotes. */
 const SHOWN_CHARS_MAX = 500;
 
 const context: StrategyContext = {
@@ -61,7 +61,7 @@ function complete({ group, version, kind, isNamespaced }: MainResource, object: 
   return { ...structuredClone(object), apiVersion, kind, metadata } as JsonObject;
 }
 
-/** The object as a create would store it, with what is wrong with it. */
+/** The object as a create would store it, with its errors. */
 function prepared(name: string, object: TestObject): { stored: ApiObject; problems: string[] } {
   const resource = resourceOf(name);
   const { codec, storedCodec, conversion, strategy, isNamespaced } = resource;
@@ -82,12 +82,12 @@ function prepared(name: string, object: TestObject): { stored: ApiObject; proble
   return { stored, problems: all.map(({ field, message }) => `${field}: ${message}`) };
 }
 
-/** What a create of the object would be refused for. */
+/** The errors of creating the object. */
 export function problemsOf(name: string, object: TestObject): string[] {
   return prepared(name, object).problems;
 }
 
-/** An object, and the lines that creating it must be refused with; none = it must be accepted. */
+/** An object and the expected error lines; none = it must be accepted. */
 export type ProblemRow = readonly [object: TestObject, ...problems: string[]];
 
 export function checkProblems(resource: string, rows: readonly ProblemRow[]): void {
@@ -97,7 +97,7 @@ export function checkProblems(resource: string, rows: readonly ProblemRow[]): vo
   }
 }
 
-/** What a change from one object to another would be refused for. */
+/** The errors of a change from one object to another. */
 export function changeProblems(
   name: string,
   before: TestObject,
@@ -134,7 +134,7 @@ export function changeProblems(
   return all.map(({ field, message }) => `${field}: ${message}`);
 }
 
-/** An object, what it is changed to, and the lines of a refusal; none = it must be accepted. */
+/** An object, its next state, and the expected error lines; none = it must be accepted. */
 export type ChangeRow = readonly [before: TestObject, after: TestObject, ...problems: string[]];
 
 export function checkChanges(resource: string, rows: readonly ChangeRow[]): void {

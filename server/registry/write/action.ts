@@ -1,6 +1,6 @@
 /**
- * Actions: creates that do something to stored objects and store nothing of themselves (S1-GEN-08).
- * The catalog knows them by name (ActionResource); what they do is here and in ../subresources.
+ * Actions: creates that change stored objects and store nothing themselves (S1-GEN-08). The catalog
+ * knows their names (ActionResource); the implementations are here and in ../subresources.
  */
 
 import type { ApiObject } from "../../api/meta.js";
@@ -15,22 +15,22 @@ export interface ActionRequest {
   readonly resource: ActionResource;
   readonly object: ApiObject;
   readonly namespace: string;
-  /** Of the object in the URL; "" where the action belongs to the collection. */
+  /** The object's name in the URL; "" for an action on the collection. */
   readonly name: string;
   readonly options: WriteOptions;
 }
 
-/** What it works on it looks up in the registry's current catalog. */
+/** It looks up its resources in the registry's current catalog. */
 export interface ResourceAction {
   /** @throws {StatusError} */
   run(registry: Registry, request: ActionRequest, signal: AbortSignal): Promise<WriteResult>;
 }
 
-/** By the name that the catalog has: "group/resource/subresource". */
+/** By the catalog's name: "group/resource/subresource". */
 export type Actions = Readonly<Record<string, ResourceAction>>;
 
 /**
- * Admission is asked about the action; the writes that it consists of are the server's own.
+ * Admission judges the action; the writes that it makes are the server's own.
  * @throws {StatusError}
  */
 export async function runAction(
@@ -40,7 +40,7 @@ export async function runAction(
   signal: SignalSource,
 ): Promise<WriteResult> {
   const { admission } = registry;
-  // Nothing of the action itself is committed, so nothing else would notice that a rule has changed.
+  // The action itself commits nothing, so no compare would detect a changed rule.
   await refresh(registry);
   const target = { ...request, subresource };
   const object = await admitUnstored(admission, target, request.object, signal);

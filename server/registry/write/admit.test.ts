@@ -1,4 +1,4 @@
-/** Admission in the write path: when it is asked, what it is told, what becomes of its changes. */
+/** Admission in the write path: when it runs, its input, and the effect of its changes. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { AdmissionAttributes, AdmissionPlugin } from "../../admission/admission.js";
@@ -79,7 +79,7 @@ async function refusal(work: Promise<unknown>): Promise<StatusError> {
   return error;
 }
 
-/** Notes who asks for what; adds a label when it mutates. */
+/** Records the calls; adds a label when it mutates. */
 function spy(log: string[], isSlow = false): AdmissionPlugin {
   const note = (phase: string, { operation, subresource, name, object, oldObject, user }: Seen) => {
     const sides = `${oldObject?.metadata.name ?? "-"}>${object?.metadata.name ?? "-"}`;
@@ -177,7 +177,7 @@ test("S1-SSA-01: what a plugin changes is stored and owned by nobody, but not wh
 
   const changed = await merge(registry, "stamped", { data: { admitted: "no", a: "b" } });
   assert.deepEqual(changed.data, { admitted: "yes", a: "b" });
-  // The client did write that field, whatever became of it.
+  // The client did write that field, even though admission changed it.
   const both = { "f:data": { ".": {}, "f:a": {}, "f:admitted": {} } };
   assert.deepEqual(ownersOf(changed), [["tester", both]]);
   assert.equal(changed.metadata.uid, made.metadata.uid);

@@ -1,6 +1,6 @@
 /**
- * Between the write path and admission: what plugins are told of a write, and how an object that they
- * changed becomes one of its type again. Nothing here waits unless a plugin does.
+ * Connects the write path with admission: the attributes that plugins get, and the decoding of
+ * objects that they changed. It waits only when a plugin does.
  */
 
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -23,7 +23,7 @@ import type { DeleteTarget } from "./delete-target.js";
 
 export type WriteAttributes = AdmissionAttributes & { object: ApiObject };
 
-/** What plugins are told of a create or update. */
+/** The plugins' view of a create or update. */
 export function attributesOf(
   target: {
     readonly resource: ServedResource;
@@ -53,9 +53,9 @@ export function attributesOf(
 }
 
 /**
- * Runs both phases around what makes a decision of the object that the first one leaves.
- * @param make also puts into the attributes what is to be validated
- * @returns a promise only where a plugin has to wait. @throws {StatusError}
+ * Runs the mutating phase, makes the decision, and runs the validating phase.
+ * @param make also sets the attributes to be validated
+ * @returns a promise only when a plugin has to wait. @throws {StatusError}
  */
 export function admitWrite(
   admission: Admission,
@@ -74,7 +74,7 @@ export function admitWrite(
   return answer instanceof Promise ? answer.then(complete) : complete(answer);
 }
 
-/** A plugin's object, brought into the form of its type, with defaults. @throws {StatusError} 500 */
+/** Decodes a plugin's object as its type, with defaults. @throws {StatusError} 500 */
 export function reform(codec: ObjectCodec, changed: ApiObject): ApiObject {
   try {
     const { object } = codec.decode(changed as unknown as JsonValue);
@@ -96,7 +96,7 @@ const IDENTITY_FIELDS = [
   "deletionGracePeriodSeconds",
 ] as const;
 
-/** Plugins change what an object says, not which object it is. */
+/** Plugins change an object's content, not its identity. */
 export function keepIdentity(changed: ObjectMeta, known: ObjectMeta): void {
   for (const field of IDENTITY_FIELDS) {
     if (known[field] === undefined) delete changed[field];
@@ -105,8 +105,8 @@ export function keepIdentity(changed: ObjectMeta, known: ObjectMeta): void {
 }
 
 /**
- * Asks whether the object may be deleted, as it was before the deletion began.
- * @returns undefined when nobody has to be waited for. @throws {StatusError}
+ * Asks whether the object, in its state before the deletion, may be deleted.
+ * @returns undefined when there is nothing to wait for. @throws {StatusError}
  */
 export function admitDelete(
   registry: Registry,
@@ -137,8 +137,8 @@ export function admitDelete(
 }
 
 /**
- * Admits what is created without being stored as it is.
- * @returns the object as the plugins left it. @throws {StatusError}
+ * Admits an object that is created without being stored as such.
+ * @returns the object as changed by the plugins. @throws {StatusError}
  */
 export async function admitUnstored(
   admission: Admission | undefined,

@@ -1,6 +1,6 @@
 /**
  * Apply: server-side apply of a configuration to an object or a subresource. It is an update whose
- * wanted object is merged from the current one, or a create where there is none (S1-SSA-05).
+ * next object is merged from the current one, or a create if there is none (S1-SSA-05).
  */
 
 import { isRecord } from "../../../storage/base/is-record.js";
@@ -18,13 +18,15 @@ import { changeObject, refuseOtherName, type UpdateTarget } from "./update.js";
 
 export interface ApplyTarget extends UpdateTarget {
   readonly input: ObjectInput;
-  /** Whether fields are taken from their owners instead of a conflict (S1-SSA-13). */
+  /** Whether fields are taken from their owners instead of causing a conflict (S1-SSA-13). */
   readonly force: boolean;
-  /** Asked before an apply creates, which is another permission (S1-SSA-18). @throws to refuse */
+  /**
+   * Called before an apply creates, which needs another permission (S1-SSA-18). @throws to refuse
+   */
   readonly authorizeCreate?: () => Promise<void>;
 }
 
-/** @throws {StatusError} 409 for fields of other owners, 400 for what is no configuration */
+/** @throws {StatusError} 409 for fields of other owners, 400 for an invalid configuration */
 export async function applyObject(
   registry: Registry,
   target: ApplyTarget,
@@ -63,7 +65,7 @@ export async function applyObject(
   );
 }
 
-/** What the schema of the merge lets pass may still be no value of its type, such as bad base64. */
+/** The merge schema may accept values that the type refuses, such as invalid base64. */
 function refuseMerged(applied: JsonObject): RefuseInput {
   const { namespace = "", name = "" } = applied.metadata as JsonObject;
   const type = showTypeOf(applied);
@@ -73,7 +75,7 @@ function refuseMerged(applied: JsonObject): RefuseInput {
     );
 }
 
-/** The configuration, which bears the name of the URL. @throws {StatusError} 400 */
+/** The configuration with the name of the URL. @throws {StatusError} 400 */
 function toConfiguration(value: JsonValue, name: string): JsonObject {
   if (!isRecord(value)) throw badRequest("error decoding YAML: the configuration is no object");
   const { metadata: sent = null } = value;

@@ -1,5 +1,5 @@
 /**
- * One conditional write, and other waits of the write path for the store.
+ * One conditional write, and the write path's other waits for the store.
  */
 
 import { tracedSignal } from "../../../storage/base/trace.js";
@@ -12,15 +12,15 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { Registry } from "../generic/registry.js";
 
-/** @throws {StatusError} when the store refuses or its answer got lost */
+/** @throws {StatusError} when the store refuses or its answer is lost */
 export async function commit(
   registry: Registry,
   transaction: Transaction,
   signal: SignalSource,
 ): Promise<CommitResult> {
   const { store, commitDeadline } = registry;
-  // What has been sent is not called back: whether it happened would be unknown. So most writes share
-  // one signal, and none is made for them.
+  // A transaction that was sent is not aborted: its outcome would be unknown. So most writes share
+  // one signal instead of making their own.
   if (commitDeadline === undefined || signal instanceof AbortSignal) {
     return await asStatus(store.commit(transaction, signalOf(signal)));
   }
@@ -41,19 +41,19 @@ export async function commit(
   }
 }
 
-/** The view with everything acknowledged before this moment. @throws {StatusError} */
+/** Waits until the view has everything acknowledged so far. @throws {StatusError} */
 export async function refresh(registry: Registry): Promise<void> {
   await asStatus(registry.freshness.fresh());
 }
 
-/** The view with what the store has told of. @throws {StatusError} 503 when it does not come */
+/** Waits for a revision that the store has reported. @throws {StatusError} 503 on a timeout */
 export async function catchUp({ freshness }: Registry, revision: Revision): Promise<void> {
   await asStatus(freshness.reached(revision));
 }
 
 /**
- * The write of an object's key. Objects with an end get a lease of the store with every write, as a
- * put without one would make them stay; only those wait. @throws {StatusError}
+ * The put of an object's key. Objects with an expiry get a lease with every write, as a put without
+ * one would unbind them; only those wait. @throws {StatusError}
  */
 export function putOperation(
   registry: Registry,
@@ -74,7 +74,7 @@ export interface PutRequest {
   readonly object: ApiObject;
 }
 
-/** A wait for the store whose refusals are for clients. @throws {StatusError} */
+/** Waits for the store and translates its refusals for clients. @throws {StatusError} */
 export async function asStatus<T>(waiting: Promise<T>): Promise<T> {
   try {
     return await waiting;

@@ -1,4 +1,4 @@
-/** Many clients that read, change and write one object, over several replicas of one store. */
+/** Many clients read, change and write one object, over several replicas of one store. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { objectPath } from "../../../storage/objects/keys.js";
@@ -21,7 +21,7 @@ interface Counter extends ApiObject {
   data: { n: string };
 }
 
-/** Reads as a client does: everything acknowledged before the request is in the answer. */
+/** A consistent read: the answer has everything acknowledged before the request. */
 async function read({ freshness, view }: Registry): Promise<Counter> {
   await freshness.fresh();
   const found = view.partition("core/configmaps").get(objectPath("default", "counter"));
@@ -29,7 +29,7 @@ async function read({ freshness, view }: Registry): Promise<Counter> {
   return JSON.parse(found.bytes.toString()) as Counter;
 }
 
-/** One increment, with as many tries as it takes. @returns how many writes were refused */
+/** One increment, with as many attempts as needed. @returns how many writes were refused */
 async function increment(replica: Registry): Promise<number> {
   for (let refused = 0; ; refused++) {
     const counter = await read(replica);

@@ -235,7 +235,7 @@ test("a Secret's stringData becomes data and is not given back", async () => {
   assert.equal(object.type, "Opaque");
 });
 
-/** A registry in whose store others are quicker, for the first tries, to take the name. */
+/** A registry on whose store others take the name first, for the first attempts. */
 function clashing(times: number): { registry: Registry; tries: string[] } {
   const { store } = harness.registry;
   const tries: string[] = [];

@@ -1,4 +1,4 @@
-/** Create: stores an object that is not there yet, under its name or one that is made for it. */
+/** Create: stores a new object, under its name or a generated one. */
 
 import type { ApiObject } from "../../api/meta.js";
 import { badRequest, conflict, internalError } from "../../api/status.js";
@@ -16,7 +16,7 @@ export interface CreateRequest extends CreateTarget {
   readonly input: ObjectInput;
 }
 
-/** Names that are made for one object before the client is told to try again (S1-META-03). */
+/** Generated names tried for one object before the client is told to retry (S1-META-03). */
 const GENERATED_NAMES_MAX = 8;
 
 /** Stores a new object. @throws {StatusError} */
@@ -55,15 +55,15 @@ export async function createObject(
 }
 
 export interface DecodedInput {
-  /** What the client sent. */
+  /** The client's object. */
   readonly first: ApiObject;
-  /** The same for an attempt, which may change it; decoded anew from the second one on. */
+  /** The object for an attempt, which may change it; decoded anew from the second attempt on. */
   next(): ApiObject;
 }
 
 /**
- * Decodes at once, so that a bad body is refused before anything is looked up, and what is wrong with
- * a good one is said once. @throws {StatusError} 400
+ * Decodes at once, so that an invalid body is refused before any look-up, and warnings are reported
+ * once. @throws {StatusError} 400
  */
 export function decodeOnce(
   resource: StoredResource,
@@ -83,8 +83,8 @@ export function decodeOnce(
 }
 
 /**
- * The object that a PUT or an apply creates bears the name of the URL, and no uid: a client that names
- * one means an object that it has seen (S1-META-07). @throws {StatusError} 400, 409
+ * An object that a PUT or an apply creates has the name of the URL, and no uid: a uid refers to an
+ * object that the client has seen (S1-META-07). @throws {StatusError} 400, 409
  */
 export function refuseOtherObject(
   resource: StoredResource,
@@ -104,7 +104,7 @@ export function refuseOtherObject(
   }
 }
 
-/** The answer to a create, whichever verb it came by. */
+/** The answer to a create, by whichever verb. */
 export function answerCreated(
   resource: StoredResource,
   { decision: { object, value }, revision, isStored, stored }: Outcome,

@@ -1,6 +1,6 @@
 /**
- * Between objects and bytes for the write path: from what the view holds to an object that may be
- * changed, and from a stored value to the bytes that a client of the served version gets.
+ * Converts between objects and bytes for the write path: from the view's object to a mutable one,
+ * and from a stored value to the bytes for a client of the served version.
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { Revision } from "../../../storage/kv/store.js";
@@ -17,8 +17,8 @@ import { NotConverted } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 
 /**
- * A copy of its own that the caller may change; `metadata` has no resourceVersion, and nothing that is
- * null. @throws {StatusError} 500 for what cannot be decrypted or is no object
+ * A copy that the caller may change; `metadata` has no resourceVersion and no null members.
+ * @throws {StatusError} 500 for a value that cannot be decrypted or is no object
  */
 export function parseCurrent({ bytes, path, corruption }: StoredObject): ApiObject {
   if (corruption !== undefined) throw unreadableObjects([path]);
@@ -49,9 +49,9 @@ function parseObject(json: Buffer, path: string): ApiObject {
 }
 
 /**
- * What to answer for a failure on the way from a current object to the next: where the stored object is
- * not one of its kind, that is the reason, whatever came of it further on. A client that is told 400
- * would look for the mistake in its own request.
+ * The error to return when making the next object fails. If the stored object is not of its kind, that
+ * is the reason, whatever failed later: a client that gets a 400 would look for the mistake in its own
+ * request.
  */
 export function orUnreadable(
   error: unknown,
@@ -59,14 +59,14 @@ export function orUnreadable(
   current: StoredObject,
 ): unknown {
   if (isUnreadable(error) || error instanceof NotConverted) return error;
-  // Rules that are not about what is in the object, such as its version, say what they say.
+  // Rules that do not depend on the object's content, such as its version, keep their errors.
   if (error instanceof StatusError && !MAY_COME_OF_SHAPE.has(error.code)) return error;
   return isReadable(resource, current) ? error : unreadableObjects([current.path], error);
 }
 
 const MAY_COME_OF_SHAPE: ReadonlySet<number> = new Set([400, 422, 500]);
 
-/** Whether what is stored is the object of its key and its kind, also in the version that is served. */
+/** Whether the stored value is the object of its key and kind, also in the served version. */
 export function isReadable(resource: StoredResource, current: StoredObject): boolean {
   const { storedCodec, conversion } = resource;
   try {
@@ -75,12 +75,12 @@ export function isReadable(resource: StoredResource, current: StoredObject): boo
     const { namespace = "", name = "" } = object.metadata;
     return objectPath(namespace, name) === current.path;
   } catch (error) {
-    // Whether it can be converted is the converter's to say.
+    // The converter reports whether it can be converted.
     return error instanceof NotConverted;
   }
 }
 
-/** A value that has just been stored, as a client of the resource's version is shown it. */
+/** A value just stored, as served to a client of the resource's version. */
 export function servedBytes(
   resource: StoredResource,
   value: Buffer,
@@ -91,12 +91,12 @@ export function servedBytes(
   return servedUnstored(resource, parseValue(value, ""), revision);
 }
 
-/** A current object as a client of the resource's version is shown it. */
+/** A current object as served to a client of the resource's version. */
 export function servedCurrent(resource: StoredResource, current: StoredObject): Buffer {
   return resource.conversion === undefined ? current.bytes : convertedCurrent(resource, current);
 }
 
-/** A state that was not stored (dry run, or deleted), with the revision that it had before. */
+/** A state that was not stored (dry run, or deleted), with its previous revision. */
 export function servedUnstored(
   resource: StoredResource,
   stored: ApiObject,
@@ -110,7 +110,7 @@ export function servedUnstored(
   return Buffer.from(`${text}\n`);
 }
 
-/** @throws {StatusError} 500 for an object that has no such form */
+/** @throws {StatusError} 500 for an object that cannot be converted */
 function convertedCurrent(resource: StoredResource, current: StoredObject): Buffer {
   try {
     return servedUnstored(resource, parseCurrent(current), current.revision);

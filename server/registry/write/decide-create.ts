@@ -1,6 +1,6 @@
 /**
- * What a create would store: pure but for admission, from the object that the client sent and the
- * state that was seen. The order of checks is that of the existing API:
+ * Decides what a create stores, from the client's object and the observed state: pure except for
+ * admission. The order of checks is that of the existing API:
  *
  *   metadata ─► namespace ─► defaults, strategy ─► owners ─► mutate ─► validation ─► reservations
  *     ─► validate ─► is the name free?
@@ -30,20 +30,20 @@ import type { Decision, Seen } from "./decision.js";
 import { requireNamespace } from "./judged-by.js";
 import { reserve } from "./reservations.js";
 
-/** A new object of the resource. */
+/** The target of a create. */
 export interface CreateTarget {
   readonly resource: StoredResource;
   /** "" for cluster scope. */
   readonly namespace: string;
   readonly options: WriteOptions;
-  /** Set when the input was merged by an apply, so that it has its owners. */
+  /** Set when an apply merged the input, which then already has its owners. */
   readonly isApplied?: true;
 }
 
 export interface NewObject {
-  /** Decoded, with defaults, in the served version; is changed. */
+  /** Decoded, with defaults, in the served version; will be changed. */
   readonly served: ApiObject;
-  /** Made for an object that has none itself; absent = the object has its name. */
+  /** The generated name of an object without one; absent = the object has its own. */
   readonly generatedName?: string | undefined;
 }
 
@@ -87,11 +87,11 @@ export function decideCreate(
 
 interface Prepared {
   readonly object: ApiObject;
-  /** What the facts alone find wrong. */
+  /** The facts' errors. */
   readonly errors: readonly FieldError[];
 }
 
-/** From the client's object to the one of the stored version, as the strategy wants it. */
+/** Makes the object of the stored version from the client's, and lets the strategy prepare it. */
 function prepare(
   registry: Registry,
   { resource, options }: CreateTarget,
@@ -115,7 +115,7 @@ function applyStrategy(
   strategy.prepareForCreate?.(object, strategyContext(registry, options));
 }
 
-/** Before admission: fields that plugins set have no owner. */
+/** Runs before admission: fields set by plugins have no owner. */
 function withOwners(
   registry: Registry,
   { resource, options, isApplied }: CreateTarget,
@@ -128,12 +128,12 @@ function withOwners(
 
 interface Changed {
   readonly changed: ApiObject;
-  /** Has the owners. */
+  /** The object with its owners. */
   readonly owned: ApiObject;
   readonly identity: ObjectMeta;
 }
 
-/** What admission changed counts, but for what is the server's own. @throws {StatusError} 500 */
+/** Takes over admission's changes, except to server-owned fields. @throws {StatusError} 500 */
 function remake(
   registry: Registry,
   { resource, options }: CreateTarget,
@@ -166,7 +166,7 @@ function finish(
   if (problems.length > 0) throw invalid(resource, object.metadata.name ?? "", problems);
   for (const text of strategy.warnings?.(object, undefined) ?? []) options.warn(text);
   const { change, refusal } = reserve(registry, resource, object, undefined);
-  // A status that clients may not send has its defaults all the same, and nobody owns them.
+  // A status that clients may not send still gets defaults, which nobody owns.
   if (strategy.hasStatusDefaults === true) storedCodec.applyDefaults(object);
   return {
     action: "put",
@@ -192,7 +192,7 @@ function nameTaken(
   return generateName === "" ? alreadyExists(resource, name) : generatedNameTaken(resource, name);
 }
 
-/** An object that cannot be read holds its name, too. */
+/** An unreadable object still holds its name. */
 function isLeaving(existing: StoredObject): boolean {
   try {
     return isDeleting(parseCurrent(existing));

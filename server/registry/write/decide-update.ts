@@ -1,6 +1,6 @@
 /**
- * What an update would store: pure but for admission, from the current object and the one that the
- * client wants. The loop commits it, or asks again with a newer current object.
+ * Decides what an update stores, from the current object and the client's desired one: pure except
+ * for admission. The loop commits the decision, or asks again with a newer current object.
  */
 
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -46,21 +46,21 @@ export interface UpdateTarget {
   /** "" = the object itself. */
   readonly subresource: string;
   readonly options: WriteOptions;
-  /** Set when the wanted object was merged by an apply, so that it has its owners. */
+  /** Set when an apply merged the desired object, which then already has its owners. */
   readonly isApplied?: true;
-  /** Set when the client sent the whole object, so that the uid in it says which one it has seen. */
+  /** Set when the client sent the whole object, so that its uid is a precondition. */
   readonly isReplaced?: true;
 }
 
 /**
- * Makes the served object that the client wants of the current one, in its served or its stored
- * version: a decoded body, a patch, an apply. What the functions give may be changed.
+ * Makes the client's desired object from the current one, in its served or stored version, for a
+ * decoded body, a patch or an apply. The caller may change the arguments' results.
  */
 export type MakeNext = (served: () => ApiObject, stored: () => ApiObject) => ApiObject;
 
 /**
- * A promise only where admission has to wait; nothing of the view is held meanwhile.
- * @throws {StatusError} when the client may not turn the current object into this one
+ * Returns a promise only when admission has to wait; nothing of the view is held meanwhile.
+ * @throws {StatusError} when the client may not make this change
  */
 export function decideUpdate(
   registry: Registry,
@@ -82,7 +82,7 @@ export function decideUpdate(
   const step: Step = { registry, target, current, before, served };
   const errors = resource.codec.validate(served);
   const sent = toSent(resource, served);
-  // Before admission: fields that plugins set have no owner.
+  // Before admission: fields set by plugins have no owner.
   const next = withOwners(step, prepare(step, sent));
   const { admission } = registry;
   if (admission === undefined) return finish(step, next, errors);
@@ -105,11 +105,11 @@ interface Step {
   readonly target: UpdateTarget;
   readonly current: StoredObject;
   readonly before: ApiObject;
-  /** What the client wants, in the served version. */
+  /** The client's desired object in the served version. */
   readonly served: ApiObject;
 }
 
-/** In the stored version, or in the shape that the subresource has of its own. */
+/** In the stored version, or in the subresource's own shape. */
 function toSent(resource: StoredResource, served: ApiObject): ApiObject {
   const { conversion, storedCodec } = resource;
   if (conversion === undefined || isOwnShape(resource)) return served;
@@ -118,7 +118,7 @@ function toSent(resource: StoredResource, served: ApiObject): ApiObject {
   return sent;
 }
 
-/** The object to store, as the strategy wants it. @throws {StatusError} 422 */
+/** The object to store, prepared by the strategy. @throws {StatusError} 422 */
 function prepare({ registry, target, before }: Step, sent: ApiObject): ApiObject {
   const { resource, subresource } = target;
   const { strategy } = resource;
@@ -133,7 +133,7 @@ function prepare({ registry, target, before }: Step, sent: ApiObject): ApiObject
   return next;
 }
 
-/** Notes who owns what after this write. */
+/** Records the field owners after this write. */
 function withOwners({ registry, target, before, served }: Step, next: ApiObject): ApiObject {
   const { resource, subresource, options, isApplied } = target;
   if (isApplied === true) return withOwnersOf(next, served);
@@ -150,8 +150,8 @@ function contextOf(
 }
 
 /**
- * Takes over what admission changed, as far as this request may change it.
- * @param owned has the owners. @throws {StatusError}
+ * Takes over admission's changes, as far as this request may make them.
+ * @param owned the object with its owners. @throws {StatusError}
  */
 function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision {
   const { target, current } = step;
@@ -160,7 +160,7 @@ function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision {
   const codec = isOwnShape(resource) ? resource.codec : resource.storedCodec;
   const sent = reform(codec, changed);
   keepIdentity(sent.metadata, before.metadata);
-  // Parts of the old object may have been in the new one, and so have been changed as well.
+  // The new object may share parts with the old one, so those may have changed as well.
   const fresh = { ...step, before };
   const next = withOwnersOf(prepare(fresh, sent), owned);
   return finish(fresh, next, codec.validate(sent));
@@ -204,8 +204,8 @@ function metadataRules({ registry, target: { resource } }: Step): MetadataRules 
 }
 
 /**
- * Leaves out what was wrong before and is as it was: rules get stricter, and what was stored under
- * older ones must still lose its finalizers and take labels.
+ * Drops errors that the current object already has: rules get stricter, and objects stored under
+ * older ones must still accept labels and lose their finalizers.
  */
 function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[]) {
   const { before, target } = step;
@@ -222,19 +222,19 @@ function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[])
   );
 }
 
-/** The current object as the stored version and its schema are now: a copy of its own. */
+/** A copy of the current object, converted to today's stored version and schema. */
 function storedToday({ conversion }: StoredResource, current: StoredObject): ApiObject {
   const stored = parseCurrent(current);
   return conversion?.renew === undefined ? stored : conversion.renew(stored, current.revision);
 }
 
-/** The current object for a patch to work on: a copy of its own. */
+/** A copy of the current object for a patch. */
 function servedObject(resource: StoredResource, current: StoredObject): ApiObject {
   const { conversion, kind } = resource;
   const stored = parseCurrent(current);
   const served = conversion === undefined ? stored : conversion.fromStored(stored);
   if (conversion !== undefined) {
-    // Conversions are about what is in an object; a patch also sees what it calls itself.
+    // Conversions cover an object's content; a patch also sees its apiVersion and kind.
     served.apiVersion = formatGroupVersion(kindVersionOf(resource));
     served.kind = kind;
   }
@@ -242,7 +242,9 @@ function servedObject(resource: StoredResource, current: StoredObject): ApiObjec
   return served;
 }
 
-/** Name, uid and resourceVersion of the body are conditions (S1-CRUD-03, S1-CRUD-04, S1-META-07). */
+/**
+ * The body's name, uid and resourceVersion are preconditions (S1-CRUD-03, S1-CRUD-04, S1-META-07).
+ */
 function checkPreconditions(
   { resource, name, isReplaced, isApplied }: UpdateTarget,
   { metadata }: ApiObject,
@@ -258,7 +260,7 @@ function checkPreconditions(
     );
   }
   if (resourceVersion === "" || resourceVersion === "0") {
-    // A configuration is merged with whatever is there; its version is a condition only if it has one.
+    // A configuration is merged with any current object; only a version in it is a precondition.
     if (isApplied === true || resource.strategy.allowUnconditionalUpdate !== false) return;
     const why = "must be specified for an update";
     throw invalid(resource, name, [invalidValue("metadata.resourceVersion", 0, why)]);
@@ -271,7 +273,10 @@ function checkPreconditions(
   throw conflict(resource, name);
 }
 
-/** The main resource leaves the status alone, the status everything but itself (S1-CRUD-08). */
+/**
+ * The main resource does not change the status; the status subresource changes nothing else
+ * (S1-CRUD-08).
+ */
 function keepOtherParts(
   resource: StoredResource,
   subresource: string,
@@ -296,7 +301,7 @@ function encodeNext(
 ): Decision {
   let value = Buffer.from(resource.storedCodec.encode(next));
   const isSame = isSameValue(value, next.metadata.uid ?? "", current);
-  // Some types count their annotations too, which may come with a status.
+  // Some types count their annotations too, which a status write may carry.
   const isCounted = !isSame && subresource !== "status";
   if (isCounted && hasNewGeneration(resource, next, before, value)) {
     next.metadata.generation = (before.metadata.generation ?? 0) + 1;
@@ -306,15 +311,15 @@ function encodeNext(
   return { object: next, value, action: isSame ? "same" : "put" };
 }
 
-/** Compares encodings: what the store would get with what it has. */
+/** Compares the encodings of the new value and the stored one. */
 function isSameValue(value: Buffer, uid: string, { bytes, revision }: StoredObject): boolean {
-  // Almost every change changes the length, which saves making the text to compare with.
+  // Almost every change changes the length, so comparing it first saves making the text.
   const added = `,"resourceVersion":"${revision}"\n`.length;
   if (uid !== "" && bytes.length !== value.length + added) return false;
   return spliceResourceVersion(value, uid, revision).equals(bytes);
 }
 
-/** Whether a field that counts has changed, as it will be read back (S1-META-19). */
+/** Whether a counted field changes in the stored form (S1-META-19). */
 function hasNewGeneration(
   { strategy }: StoredResource,
   next: ApiObject,
@@ -325,7 +330,7 @@ function hasNewGeneration(
     (path) => !deepEqual(fieldOf(next, path), fieldOf(before, path)),
   );
   if (suspects.length === 0) return false;
-  // Defaults and empty values may be written differently and mean the same: compare what is stored.
+  // Defaults and empty values have several equal spellings, so the stored forms are compared.
   const stored = parseJson(value) as unknown as ApiObject;
   return suspects.some((path) => !deepEqual(fieldOf(stored, path), fieldOf(before, path)));
 }
@@ -347,7 +352,7 @@ function fieldOf(object: ApiObject, path: string): unknown {
   return path === "metadata.annotations" ? object.metadata.annotations : object[path];
 }
 
-/** An object in deletion that nothing holds back any more (S1-DEL-10). */
+/** An object in deletion without anything left to hold it (S1-DEL-10). */
 export function isFinished({ strategy }: StoredResource, object: ApiObject): boolean {
   if (!isDeleting(object)) return false;
   if ((object.metadata.finalizers?.length ?? 0) > 0) return false;

@@ -1,8 +1,8 @@
 /**
- * Delete a collection: everything that a selector matches now, some at a time, each by a transaction
- * of its own on the condition that it is still as decided. Not many to a transaction: all its events
- * would share one resourceVersion, and a client whose watch broke off between two of them would resume
- * behind both (OneEventPerRevision).
+ * Delete a collection: deletes everything that a selector matches now, several objects at a time, each
+ * in its own transaction on condition that it is unchanged. They do not share a transaction: its
+ * events would have one resourceVersion, and a client whose watch broke off between two of them would
+ * resume behind both (OneEventPerRevision).
  */
 
 import { STOP } from "../../../storage/cache/object-tree.js";
@@ -33,20 +33,20 @@ export interface DeleteCollectionTarget {
   /** "" = all namespaces, for callers inside the server. */
   readonly namespace: string;
   readonly selector: Selector;
-  /** The first so many of what matches; absent or 0 = all. */
+  /** Limits the deletion to the first matches; absent or 0 = all. */
   readonly limit?: number;
   readonly options: DeleteOptions;
-  /** Who asks; absent = the server itself. */
+  /** The requesting user; absent = the server itself. */
   readonly user?: UserInfo;
-  /** Takes what the client should know although the delete succeeds. */
+  /** Receives warnings for the client of a successful delete. */
   readonly warn?: (text: string) => void;
   readonly remarks?: AdmissionRemarks;
 }
 
-/** Transactions on their way at a time: enough to fill the time that one waits for the disk. */
+/** Concurrent transactions: enough to fill the time that one waits for the disk. */
 const CONCURRENCY_MAX = 32;
 
-/** Deletes what matches; answers with the list of it. @throws {StatusError} */
+/** Deletes the matching objects and returns a list of them. @throws {StatusError} */
 export async function deleteCollection(
   registry: Registry,
   target: DeleteCollectionTarget,
@@ -72,7 +72,7 @@ function matching(
   const { tree, revision } = registry.view.partition(resource.partition).snapshot();
   const objects: StoredObject[] = [];
   tree.visit(namespace, "", (object) => {
-    // What cannot be read is not deleted by a sweep; that takes a delete by name (S1-UNS-10).
+    // Unreadable objects are only deleted by name (S1-UNS-10).
     if (object.corruption === undefined && selector.matches(object)) objects.push(object);
     return objects.length === limit && limit > 0 ? STOP : undefined;
   });
@@ -107,23 +107,23 @@ async function deleteFound(
     const resource = redefined(registry, target.resource);
     const plan = planDelete(registry, { ...target, resource, namespace, name });
     try {
-      // The view was brought up to date before the selector was asked.
+      // The view was brought up to date before the selector was evaluated.
       await runWrite(registry, { ...plan, isProved: true }, signal);
       return object;
     } catch (error) {
-      // Somebody else was faster: that is what was wanted.
+      // Another request deleted it first, which is the desired result.
       if (error instanceof StatusError && error.code === 404) return undefined;
       if (!(error instanceof OutdatedKind) || changes === DEFINITION_CHANGES_MAX) throw error;
     }
   }
 }
 
-/** Definitions that one deletion may outlive. */
+/** Changes of a definition that one collection delete survives. */
 const DEFINITION_CHANGES_MAX = 16;
 
 /**
- * The resource as it is now, where its definition has changed: who dispatched the request would begin
- * anew, and know nothing of what is deleted already. What is gone stays as it was, and is refused.
+ * The current resource after its definition has changed. Restarting the request would forget what is
+ * already deleted. If the resource is gone, the old one is returned and then refused.
  */
 function redefined({ catalog }: Registry, resource: StoredResource): StoredResource {
   const { group, version, resource: plural } = resource;
@@ -134,7 +134,7 @@ function redefined({ catalog }: Registry, resource: StoredResource): StoredResou
 
 const NEWLINE_BYTES = 1;
 
-/** The objects as they were when they were found, as a list of the served version. */
+/** The objects as they were found, as a list in the served version. */
 function renderList(
   resource: StoredResource,
   objects: readonly StoredObject[],
@@ -162,7 +162,7 @@ const OPEN = Buffer.from("{");
 const COMMA_OPEN = Buffer.from(",{");
 const END = Buffer.from("]}\n");
 
-/** Items of a list do not repeat kind and apiVersion (S1-COLL-10). */
+/** List items do not repeat kind and apiVersion (S1-COLL-10). */
 function typeMetaEnd(resource: StoredResource, bytes: Buffer): number {
   const head = `{"kind":"${resource.kind}","apiVersion":"${formatGroupVersion(resource)}",`;
   return bytes.toString("latin1", 0, head.length) === head ? head.length : 1;

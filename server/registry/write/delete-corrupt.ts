@@ -1,10 +1,10 @@
 /**
- * Deletes an object that can no longer be read (S1-UNS): what is stored is junk, was encrypted with a
- * key that is lost, or is JSON that is no object of its kind. Its finalizers and preconditions cannot be known, so they do not count;
- * whatever they protected is the caller's responsibility. A readable object is never deleted so.
+ * Deletes an unreadable object (S1-UNS): its stored value is junk, was encrypted with a lost key, or is JSON that is no object of its
+ * kind. Its finalizers and preconditions cannot be known, so they do not count; whatever they protected is the caller's
+ * responsibility. A readable object is never deleted this way.
  *
- * What it held besides itself (the addresses of a Service) names its holder, and is let go of in the
- * same transaction; a reservation that cannot be read either stays, and is deleted on its own.
+ * Its reservations (the addresses of a Service) name their holder, and are released in the same
+ * transaction. An unreadable reservation stays, and is deleted separately.
  */
 
 import { isRecord } from "../../../storage/base/is-record.js";
@@ -28,18 +28,18 @@ import { deletedStatus, deleteObject } from "./delete.js";
 import { IGNORE_READ_ERRORS_FIELD } from "./delete-options.js";
 import { runWrite, type WritePlan } from "./write.js";
 
-/** More than an object holds, and less than a transaction may be large. */
+/** More than an object holds, and less than a transaction's limit. */
 const RESERVATIONS_MAX = 100;
 
 export interface CorruptTarget {
   readonly resource: StoredResource;
   readonly namespace: string;
   readonly name: string;
-  /** Who asks; absent = the server itself. */
+  /** The requesting user; absent = the server itself. */
   readonly user?: UserInfo;
 }
 
-/** @throws {StatusError} 404, and 422 for an object that can be read */
+/** @throws {StatusError} 404, and 422 for a readable object */
 export async function deleteCorruptObject(
   registry: Registry,
   target: CorruptTarget,
@@ -51,8 +51,8 @@ export async function deleteCorruptObject(
   await refresh(registry);
   const seen = refuseReadable(resource, name, partition.get(path));
   try {
-    // The normal way first: the object may have become readable, and then that is the right one. One
-    // of the wrong shape would only be marked, and then be held by finalizers that do not count.
+    // The object may have become readable, and then a normal delete is right. An object of the wrong
+    // shape would only be marked, and then held by finalizers that do not count.
     if (seen.corruption === undefined) throw unreadableObjects([path]);
     const options = { isDryRun: false, ignoresReadErrors: false };
     return await deleteObject(registry, { ...target, options }, signal);
@@ -63,7 +63,7 @@ export async function deleteCorruptObject(
   return { status: 200, bytes: deletedStatus(resource, { metadata: { name } }) };
 }
 
-/** What goes is what could not be read: nobody has made it anew in between. */
+/** Removes exactly the unreadable version: nobody has replaced it in between. */
 function planRemoval(registry: Registry, target: CorruptTarget): WritePlan {
   const { resource, namespace, name } = target;
   return {
@@ -87,7 +87,7 @@ function planRemoval(registry: Registry, target: CorruptTarget): WritePlan {
   };
 }
 
-/** The reservations that name the object as their holder, with the revisions at which they do. */
+/** The reservations that name the object as their holder, with their revisions. */
 function heldReservations(
   { view, naming }: Registry,
   { resource, namespace, name }: CorruptTarget,
@@ -99,7 +99,7 @@ function heldReservations(
       .partition(id)
       .snapshot()
       .tree.visit("", "", ({ path, bytes, corruption, revision }) => {
-        // Most are of others, which shows without parsing them.
+        // Most belong to other objects, which shows without parsing them.
         if (corruption !== undefined || !bytes.includes(quoted)) return undefined;
         const parent = valueAt(parseJson(bytes) as JsonObject, ["spec", "parentRef"]);
         const isHeld =

@@ -1,5 +1,5 @@
 /**
- * DeleteOptions: what a client may say about a deletion, in the body or the query (S1-DEL-01..06).
+ * DeleteOptions: a client's options for a deletion, in the body or the query (S1-DEL-01..06).
  */
 import { invalidValue, unsupportedValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
@@ -16,21 +16,21 @@ export interface DeleteOptions {
   readonly orphanDependents?: boolean | undefined;
   readonly propagationPolicy?: PropagationPolicy | undefined;
   readonly isDryRun: boolean;
-  /** The object is to go although it cannot be read; without preconditions and finalizers (S1-UNS). */
+  /** Deletes an unreadable object, ignoring preconditions and finalizers (S1-UNS). */
   readonly ignoresReadErrors?: boolean | undefined;
 }
 
-/** How clients spell `ignoresReadErrors`. */
+/** The API's name of `ignoresReadErrors`. */
 export const IGNORE_READ_ERRORS_FIELD = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
 const POLICIES = ["Foreground", "Background", "Orphan"] as const;
 
-/** As a client sent them: the policy may be any text. */
+/** Options as the client sent them: the policy may be any text. */
 export interface RawDeleteOptions extends Omit<DeleteOptions, "propagationPolicy"> {
   readonly propagationPolicy?: string | undefined;
 }
 
-/** @throws {StatusError} 422 for values that contradict each other or mean nothing */
+/** @throws {StatusError} 422 for contradictory or meaningless values */
 export function checkDeleteOptions(naming: Naming, options: RawDeleteOptions): DeleteOptions {
   const { propagationPolicy, orphanDependents } = options;
   const errors: FieldError[] = [];
@@ -52,7 +52,7 @@ export function checkDeleteOptions(naming: Naming, options: RawDeleteOptions): D
   return { ...options, propagationPolicy: policy };
 }
 
-/** An object that cannot be read has nothing that the other options could be held against (S1-UNS-07). */
+/** The other options cannot be checked against an unreadable object (S1-UNS-07). */
 function checkAlone(options: RawDeleteOptions): FieldError[] {
   const set: readonly (readonly [string, boolean])[] = [
     ["dryRun", options.isDryRun],

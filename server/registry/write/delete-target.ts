@@ -1,4 +1,4 @@
-/** What a delete is asked to do. */
+/** The target and options of a delete. */
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { AdmissionRemarks } from "../generic/registry.js";
@@ -9,9 +9,9 @@ export interface DeleteTarget {
   readonly namespace: string;
   readonly name: string;
   readonly options: DeleteOptions;
-  /** Who asks; absent = the server itself. */
+  /** The requesting user; absent = the server itself. */
   readonly user?: UserInfo;
-  /** Takes what the client should know although the delete succeeds. */
+  /** Receives warnings for the client of a successful delete. */
   readonly warn?: (text: string) => void;
   readonly remarks?: AdmissionRemarks;
 }

@@ -1,6 +1,6 @@
 /**
- * Delete: one object. The decision is deletion.ts's; here it is committed on the condition that the
- * object is still the one that was decided about.
+ * Delete: one object. deletion.ts decides; here the decision is committed on condition that the
+ * object is unchanged.
  */
 
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -30,7 +30,7 @@ export async function deleteObject(
   return await withConversions(() => answerDeleted(target, outcome), signalOf(signal));
 }
 
-/** A delete for the loop. */
+/** The write plan of a delete. */
 export function planDelete(registry: Registry, target: DeleteTarget): WritePlan {
   const { resource, namespace, name, options } = target;
   return {
@@ -47,7 +47,7 @@ export function planDelete(registry: Registry, target: DeleteTarget): WritePlan 
   };
 }
 
-/** What the delete makes of the object as it is. @throws {StatusError} */
+/** Decides the delete of the current object. @throws {StatusError} */
 export function decideDelete(
   registry: Registry,
   target: DeleteTarget,
@@ -60,8 +60,8 @@ export function decideDelete(
   const action = decideDeletion(resource, object, current.revision, options, nowMs);
   if (action === "pending") return { action: "same", object };
   const decided = (): Decision => {
-    // Also shows whether what is stored is an object of its kind at all: one that is not is not deleted
-    // by name, as its finalizers and preconditions may not be what they seem (S1-UNS).
+    // Also checks that the stored value is an object of its kind. An invalid one is not deleted by
+    // name, as its finalizers and preconditions may not be what they seem (S1-UNS).
     const value = Buffer.from(resource.storedCodec.encode(object));
     if (action === "mark") return { action: "put", object, value };
     const reservations = changeOf(registry, resource, undefined, object);
@@ -70,7 +70,7 @@ export function decideDelete(
   return admitDelete(registry, target, current, signal)?.then(decided) ?? decided();
 }
 
-/** Says what becomes of dependents where the client did not. */
+/** Warns of the default for dependents if the client did not set one. */
 export function warnOfDefault({
   resource,
   options,
@@ -81,7 +81,7 @@ export function warnOfDefault({
   if (text !== undefined && !isSaid) warn?.(text);
 }
 
-/** The object while there is one (or where the type gives its last state), else a Status. */
+/** The object while it exists (or if the type returns its last state), else a Status. */
 function answerDeleted(
   { resource, options }: DeleteTarget,
   { decision, current, revision, isStored }: Outcome,
@@ -95,12 +95,12 @@ function answerDeleted(
     isStored && value !== undefined
       ? servedBytes(resource, value, object.metadata.uid ?? "", revision)
       : servedUnstored(resource, object, current?.revision);
-  // Clients that use the old way to ask for background deletion learn that it is not done yet.
+  // 202 tells clients of the old background deletion option that it is not finished.
   const status = !isGone && options.orphanDependents === false ? 202 : 200;
   return { status, bytes };
 }
 
-/** Lets a client see which object it was that is gone (S1-DEL-12). */
+/** Identifies the deleted object to the client (S1-DEL-12). */
 export function deletedStatus(
   resource: StoredResource,
   { metadata }: Pick<ApiObject, "metadata">,

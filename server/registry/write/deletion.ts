@@ -1,6 +1,6 @@
 /**
- * What a delete makes of an object: pure. An object goes at once, or it is marked and stays until
- * its grace period is over and its finalizers are gone (S1-DEL-07..13).
+ * Decides how a delete changes an object: pure. An object is removed at once, or it is marked and
+ * stays until its grace period is over and its finalizers are gone (S1-DEL-07..13).
  *
  *   live ── delete ──► removed                     nothing holds it back
  *     └──── delete ──► terminating ──► removed     finalizers, a grace period, or content (namespace)
@@ -17,14 +17,14 @@ const ORPHAN_FINALIZER = "orphan";
 const FOREGROUND_FINALIZER = "foregroundDeletion";
 
 export type DeletionAction =
-  /** Take it out of the store. */
+  /** Remove it from the store. */
   | "remove"
   /** Store the marked object. */
   | "mark"
-  /** It is on its way already and this request changes nothing. */
+  /** The deletion is already under way and this request changes nothing. */
   | "pending";
 
-/** Changes `object` as the deletion wants it. @throws {StatusError} 409 on a failed precondition */
+/** Marks `object` as the deletion requires. @throws {StatusError} 409 on a failed precondition */
 export function decideDeletion(
   resource: StoredResource,
   object: ApiObject,
@@ -47,12 +47,12 @@ export function decideDeletion(
     (object.metadata.finalizers?.length ?? 0) > 0 || strategy.isRemovable?.(object) === false;
   if (!isHeld) return graceful === "begun" ? "mark" : "remove";
   if (graceful === "immediate") markDeleting(resource, object, nowMs);
-  // A grace period that is cut short moves the time as well, be it to now.
+  // A shortened grace period moves the time as well, possibly to now.
   const isSame = object.metadata.deletionTimestamp === deletionTimestamp && !hasNewFinalizers;
   return isSame ? "pending" : "mark";
 }
 
-/** Whether it is the object that the client means (S1-DEL-05). @throws {StatusError} 409 */
+/** Checks that it is the object that the client means (S1-DEL-05). @throws {StatusError} 409 */
 export function checkPreconditions(
   resource: StoredResource,
   { metadata }: ApiObject,
@@ -79,11 +79,11 @@ export function checkPreconditions(
 }
 
 type Grace =
-  /** No time to wait (any more). */
+  /** No grace period (any more). */
   | "immediate"
-  /** The object now says until when it may live. */
+  /** The object now has its deletion time. */
   | "begun"
-  /** The wait that has begun goes on. */
+  /** The current grace period continues. */
   | "pending";
 
 function beginGrace(
@@ -101,7 +101,7 @@ function beginGrace(
   if (isDeleting(object)) {
     const running = Number(metadata.deletionGracePeriodSeconds ?? 0);
     if (running === 0) return "immediate";
-    // A second delete may only make the wait shorter.
+    // A second delete may only shorten the grace period.
     if (asked === undefined || asked >= running) return "pending";
     const startedMs = Date.parse(metadata.deletionTimestamp ?? "") - running * 1000;
     metadata.deletionTimestamp = formatTime(startedMs + asked * 1000);
@@ -115,7 +115,7 @@ function beginGrace(
   return period === 0 ? "immediate" : "begun";
 }
 
-/** The start of a deletion that waits for others rather than for time (C-17). */
+/** Starts a deletion that waits for finalizers rather than for time (C-17). */
 function markDeleting({ strategy }: StoredResource, object: ApiObject, nowMs: number): void {
   const { metadata } = object;
   if (!isDeleting(object)) {
@@ -126,7 +126,7 @@ function markDeleting({ strategy }: StoredResource, object: ApiObject, nowMs: nu
   else strategy.beginDeletion(object);
 }
 
-/** Tells the garbage collector what is to happen to dependents (S1-DEL-06). */
+/** Tells the garbage collector how to treat dependents (S1-DEL-06). */
 function setPropagationFinalizers(
   { strategy }: StoredResource,
   object: ApiObject,
@@ -157,7 +157,7 @@ function propagationFinalizer(
   if (propagationPolicy === "Orphan") return ORPHAN_FINALIZER;
   if (propagationPolicy === "Foreground") return FOREGROUND_FINALIZER;
   if (propagationPolicy === "Background") return undefined;
-  // What an earlier request asked for stands; then the type's own habit.
+  // An earlier request's choice stands; then the type's default applies.
   if (finalizers.includes(ORPHAN_FINALIZER)) return ORPHAN_FINALIZER;
   if (finalizers.includes(FOREGROUND_FINALIZER)) return FOREGROUND_FINALIZER;
   return collection === "orphan" ? ORPHAN_FINALIZER : undefined;

@@ -1,6 +1,6 @@
 /**
- * Rules that change between the moment in which a write is judged and that in which it is committed.
- * The embedded store, with another replica that changes the rule just before the transaction.
+ * Rules that change between the judgement of a write and its commit. On the embedded store, with
+ * another replica that changes the rule just before the transaction.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -74,7 +74,7 @@ async function remove(resource: string, name: string, namespace = "shop"): Promi
   );
 }
 
-/** A replica on which somebody else is quicker with the first transaction. */
+/** A replica whose first transaction is overtaken by another write. */
 async function overtaken(
   change: () => Promise<void>,
 ): Promise<Registry & { tries: Transaction[] }> {
@@ -132,7 +132,7 @@ const WEBHOOKS: JsonObject = { metadata: { name: "w" }, webhooks: [] };
 const HOOKS = `admissionregistration.${naming.groupDomain}`;
 const QUOTA = { metadata: { name: "q" }, spec: { hard: { pods: "5" } } };
 
-/** Which changes concern a create of a ConfigMap in "shop". */
+/** The changes that affect a create of a ConfigMap in "shop". */
 const CHANGES: readonly (readonly [what: string, isConcerned: boolean, () => Promise<unknown>])[] =
   [
     [

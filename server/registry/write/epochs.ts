@@ -1,8 +1,8 @@
 /**
- * Epochs: how a write is never judged by an older rule, on whichever replica and by whomever. A rule is
- * an object that other writes are judged by; its kind says so (`strategy.judges`). Every write of one
- * puts the epoch of its scope in its own transaction, and every write compares the epochs of its scopes
- * with the revisions that the view had when it was judged.
+ * Epochs ensure that a write is never judged by an outdated rule, on any replica and for any user. A
+ * rule is an object that other writes are judged by; its kind says so (`strategy.judges`). Every write
+ * of a rule puts the epoch of its scope in its own transaction, and every write compares the epochs of
+ * its scopes with the revisions in the view when it was judged.
  *
  *   key                                    moved by                           compared by
  *   <prefix>/.epoch/cluster                definitions, webhooks, policies    every write
@@ -18,9 +18,9 @@
  *   B judges      the pod by L at 7; commits "epoch still at 7": refused, it is at 11
  *   B waits       until its view has 11, which holds the new L as well; judges anew; commits
  *
- * An epoch that nobody has moved yet is absent, which compares as revision 0: so rules that were stored
- * before there were epochs need nothing. The epoch of a namespace goes with the namespace, as what comes
- * back under its name has another revision itself.
+ * An epoch that has never moved is absent, which compares as revision 0; so rules stored before epochs
+ * existed need no migration. A namespace's epoch is deleted with it: a new namespace of the same name
+ * has another revision anyway.
  */
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import type { Compare, Operation } from "../../../storage/kv/store.js";
@@ -31,9 +31,9 @@ import type { RuleScope } from "../../kinds/strategy.js";
 import { parseCurrent } from "./current.js";
 import type { Decision } from "./decision.js";
 
-/** Objects that are rules only for now, such as parameters of policies. */
+/** Objects that are rules only temporarily, such as parameters of policies. */
 export interface PassingRules {
-  /** undefined = nothing is judged by it. Asked for every write, so it must be quick. */
+  /** undefined = no write is judged by it. Called for every write, so it must be fast. */
   scopeOf(partition: PartitionId, namespace: string, name: string): RuleScope | undefined;
 }
 
@@ -47,7 +47,7 @@ export const NAMESPACES_PARTITION = partitionId("", "namespaces");
 
 const NO_CONTENT = Buffer.alloc(0);
 
-/** What judges a write of the resource, as compares with what the view has now. */
+/** The epochs that judge a write of the resource, as compares with the view's revisions. */
 export function epochCompares(
   host: EpochHost,
   { isNamespaced, strategy }: StoredResource,
@@ -68,7 +68,7 @@ function nameOf(scope: RuleScope, namespace: string): string {
   return scope === "namespace" ? `namespace:${namespace}` : scope;
 }
 
-/** A write that is about to be committed. */
+/** A write about to be committed. */
 export interface RuleChange {
   readonly resource: StoredResource;
   readonly namespace: string;
@@ -77,7 +77,7 @@ export interface RuleChange {
   readonly next: Pick<Decision, "action" | "object">;
 }
 
-/** The epoch that the write moves; undefined = nothing is judged by the object, or as it was. */
+/** The epoch that the write moves; undefined = neither the old nor the new object judges writes. */
 export function movedEpoch(host: EpochHost, change: RuleChange): Operation | undefined {
   const { resource, namespace, name, current, next } = change;
   const { partition, strategy } = resource;
@@ -90,7 +90,7 @@ export function movedEpoch(host: EpochHost, change: RuleChange): Operation | und
   return { type: "put", key, value: NO_CONTENT };
 }
 
-/** With its namespace an epoch goes, if it ever moved. */
+/** Deletes a namespace's epoch with the namespace, if it ever moved. */
 function endEpoch({ view }: EpochHost, namespace: string): Operation | undefined {
   const name = nameOf("namespace", namespace);
   return view.epoch(name) === 0 ? undefined : { type: "delete", key: view.keys.epochKey(name) };

@@ -1,8 +1,7 @@
 /**
- * What a write is judged by besides its object: the namespace that it goes to, and the rules in force
- * (epochs.ts). The transaction holds both as compares, so that no object slips into a namespace that is
- * going away, and none past a rule, between the look and the write, on whichever replica (S1-GEN-20,
- * S1-GEN-21).
+ * The conditions of a write besides its object: its namespace, and the rules in force (epochs.ts). The
+ * transaction compares both, so that between judgement and commit no object slips into a terminating
+ * namespace or past a changed rule, on any replica (S1-GEN-20, S1-GEN-21).
  */
 import type { Revision } from "../../../storage/kv/store.js";
 import { namespaceTerminating, notFound } from "../../api/status.js";
@@ -13,7 +12,7 @@ import { type EpochHost, epochCompares, NAMESPACES_PARTITION } from "./epochs.js
 const NAMESPACES = { group: "", resource: "namespaces" };
 const ABSENT = 0 as Revision;
 
-/** What has to be as it is now when the decision is committed. */
+/** The conditions that must still hold when the decision is committed. */
 export function conditionsOf(
   host: EpochHost,
   resource: StoredResource,
@@ -32,12 +31,14 @@ function findNamespace({ view }: EpochHost, name: string) {
   return view.partition(NAMESPACES_PARTITION).get(name);
 }
 
-/** Whether two looks saw the same. */
+/** Whether two attempts saw the same state. */
 export function isSameState(one: Conditions, other: Conditions): boolean {
   return one.every(({ modRevision }, index) => other[index]?.modRevision === modRevision);
 }
 
-/** New objects need a namespace that is there and stays. @throws {StatusError} 404, 403 */
+/**
+ * New objects need an existing namespace that is not terminating. @throws {StatusError} 404, 403
+ */
 export function requireNamespace(
   host: EpochHost,
   resource: StoredResource,

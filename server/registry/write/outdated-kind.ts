@@ -1,6 +1,6 @@
 /**
- * OutdatedKind: what a write was asked for has another definition by now, or none. Nothing was written.
- * Who dispatched it looks the resource up again and hands it the same request; loops look again.
+ * OutdatedKind: the definition of a write's kind has changed or is gone, and nothing was written. The
+ * dispatcher looks the resource up again and repeats the request; control loops look again.
  */
 
 import { isCurrent } from "../../kinds/catalog.js";
@@ -16,8 +16,8 @@ export class OutdatedKind extends Error {
 }
 
 /**
- * To be asked in the turn in which a write looks at the view: the catalog is of the same revision, and
- * the transaction compares what it was made of. @throws {OutdatedKind}
+ * Must run in the turn in which a write reads the view: the catalog has the same revision, and the
+ * transaction compares the epochs behind it. @throws {OutdatedKind}
  */
 export function checkIsCurrent({ current }: CatalogSource, resource: StoredResource): void {
   if (!isCurrent(current, resource)) throw new OutdatedKind(resource);

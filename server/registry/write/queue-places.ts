@@ -1,9 +1,9 @@
 /**
- * QueuePlaces: where one write stands in the queues of contested keys (write-queue.ts): the object's own,
- * and one that it shares with writes of other objects, such as a quota or an epoch.
+ * QueuePlaces: one write's places in the queues of contested keys (write-queue.ts): the object's own key,
+ * and one shared with writes of other objects, such as a quota or an epoch.
  *
- * Keys are queued for in one order, the object's own before a shared one, so that no two writes ever
- * wait for each other. That is why a write that has a shared place no longer queues for its own.
+ * Queues are entered in one order, the object's own key before a shared one, so that no two writes
+ * ever wait for each other. A write with a shared place therefore no longer queues for its own key.
  */
 
 import { assert } from "../../../storage/base/assert.js";
@@ -16,12 +16,12 @@ export class QueuePlaces {
   #own: LeaveQueue | undefined;
   #shared: LeaveQueue | undefined;
 
-  /** @param queue absent = writers try until one by one they win */
+  /** @param queue absent = writers retry until they win */
   constructor(queue: WriteQueue | undefined) {
     this.#queue = queue;
   }
 
-  /** Queues for the object where others do. @returns a wait, or undefined where there is none */
+  /** Queues for the object if the key is contested. @returns a wait, or undefined */
   queueIfContested(own: string, signal: SignalSource): Promise<void> | undefined {
     if (this.#queue?.isContested(own) !== true) return undefined;
     return this.queueForOwn(own, signal);
@@ -33,7 +33,7 @@ export class QueuePlaces {
     return this.queueForShared(shared, signal);
   }
 
-  /** After others were quicker. @returns undefined where it has its place already */
+  /** Called after losing to another writer. @returns undefined if it already has a place */
   queueForOwn(key: string, signal: SignalSource): Promise<void> | undefined {
     if (this.#queue === undefined || this.#own !== undefined || this.#shared !== undefined) {
       return undefined;
@@ -46,7 +46,7 @@ export class QueuePlaces {
     return this.#takeShared(this.#queue, key, signal);
   }
 
-  /** Lets the next ones go, or with an outage all who wait; must be called. */
+  /** Releases the next writers, or on an outage fails all that wait; must be called. */
   leave(outage: StatusError | undefined): void {
     this.#shared?.(outage);
     this.#own?.(outage);

@@ -1,5 +1,5 @@
 /**
- * What quotas cost the writes: `node dist/server/registry/write/quota.bench.js`. Prints
+ * The cost of quotas per write: `node dist/server/registry/write/quota.bench.js`. Prints
  *
  *   look     nanoseconds of the plugin for a write in a namespace without quotas, among 1,000 that have one
  *   none     microseconds of CPU per create without the plugin

@@ -1,6 +1,6 @@
 /**
- * Quotas in the write path: what is refused and in which words, what is charged, and that the charge
- * and the object are one transaction, whoever else writes at the same time on whichever replica.
+ * Quotas in the write path: refusals and their messages, charges, and that charge and object are one
+ * transaction under concurrent writes of several replicas.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -80,7 +80,7 @@ async function patch(
   return JSON.parse(bytes.toString()) as ApiObject;
 }
 
-/** A quota that is in force, as the control loop leaves it. */
+/** A quota in force, as the control loop leaves it. */
 async function createQuota(
   namespace: string,
   name: string,
@@ -294,7 +294,7 @@ test("updates of one object and charges of one quota at once end, with nothing l
   );
   const used = (await usedOf("both", "q")) as Record<string, string>;
   assert.equal(used.services, "21");
-  // What shrinks in between is for the control loop to see.
+  // The control loop accounts for decreases in between.
   assert.ok(Number(used["services.nodeports"]) >= 21);
   assert.equal(registry.writeQueue?.size, 0);
 });

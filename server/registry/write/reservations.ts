@@ -1,12 +1,12 @@
 /**
- * Reservations: keys that an object holds for itself alone besides its own, such as the address of a
- * Service. They are put in the transaction that writes the object, on the condition that nobody holds
- * them, and deleted in the one that removes it or lets go of them. So two replicas never give one
- * address twice, and a crash leaves neither an address without an owner nor the reverse.
+ * Reservations: keys that an object holds exclusively besides its own, such as the address of a
+ * Service. The transaction that writes the object puts them, on condition that they are free; the one
+ * that removes the object or releases them deletes them. So two replicas never allocate one address
+ * twice, and a crash leaves neither an address without an owner nor the reverse.
  *
- * Which keys an object holds is a pure function of it (strategy.reservations); what a client leaves
- * open is chosen by an Allocator, which looks at the view to guess what is free. The store decides:
- * a refused transaction is followed by another guess, on a view that has the reservation of the other.
+ * An object's reservations are a pure function of it (strategy.reservations). An Allocator fills in
+ * what a client leaves open, guessing from the view what is free. The store decides: a refused
+ * transaction is followed by another guess, on a view that has the other reservation.
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../../storage/base/clock.js";
@@ -20,7 +20,7 @@ import type { Reservation } from "../../kinds/reservation.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { Allocator, IsTaken } from "../generic/allocator.js";
 
-/** What a transaction has to hold and do for the reservations of the object that it writes. */
+/** The compares and operations for the reservations of a written object. */
 export interface ReservationChange {
   readonly compares: readonly Compare[];
   readonly operations: readonly Operation[];
@@ -38,14 +38,14 @@ export interface ReservationHost {
 
 export interface Reserved {
   readonly change: ReservationChange;
-  /** Set when the object needs by name what another one holds, as the view has it. */
+  /** Set when another object, in the view, holds what this one requests by name. */
   readonly refusal: StatusError | undefined;
 }
 
 /**
- * Fills in what the object leaves open, and says what its transaction needs.
- * @param current the object as it is; undefined = it is new
- * @throws {StatusError} where nothing is left to choose from
+ * Fills in the object's open fields, and returns its transaction's reservations.
+ * @param current the existing object; undefined = it is new
+ * @throws {StatusError} when nothing is left to choose from
  */
 export function reserve(
   host: ReservationHost,
@@ -70,7 +70,7 @@ export function reserve(
   return { change: changeOf(host, resource, next, current), refusal };
 }
 
-/** From what the object held to what it holds now; undefined stands for an object that is not there. */
+/** The change between two states of an object; undefined stands for no object. */
 export function changeOf(
   host: ReservationHost,
   resource: StoredResource,

@@ -1,6 +1,6 @@
 /**
- * Rewrite: stores an object again as it would be stored today (its version, its schema, its encryption),
- * and says what it says unchanged. Nobody is asked: admission judges changes, and this is none.
+ * Rewrite: stores an object again in today's form (version, schema, encryption) without changing its
+ * content. Admission is not involved, as it judges changes.
  *
  *   look ─► make it of itself ─► differs from what lies there? ─► put, on condition of what was seen
  *                                          │ no, or somebody else has just written it ─► nothing
@@ -20,14 +20,14 @@ export interface RewriteTarget {
   readonly resource: MainResource;
   readonly namespace: string;
   readonly name: string;
-  /** Whether it lies in the store in a form of which nothing is to be seen above the store. */
+  /** Whether its stored form is outdated in a way that is invisible above the store. */
   readonly isStale: boolean;
 }
 
-/** "kept": it was as it should be, or somebody has written it meanwhile. */
+/** "kept": the form was current, or another write has updated it. */
 export type Rewritten = "rewritten" | "kept" | "gone";
 
-/** The view must be fresh. @throws {StatusError} it cannot be read, or is nothing that could be stored today */
+/** The view must be fresh. @throws {StatusError} the object is unreadable, or invalid today */
 export async function rewriteObject(
   registry: Registry,
   { resource, namespace, name, isStale }: RewriteTarget,
@@ -43,7 +43,7 @@ export async function rewriteObject(
     const made = decideUpdate(unasked, target, current, (served) => served(), signal);
     const decision = made instanceof Promise ? await made : made;
     if (decision.action !== "same") return decision;
-    // Without its text, nobody looks once more at how it is stored.
+    // Without its value the check of the stored form is skipped.
     return isStale ? { ...decision, action: "put" } : { action: "same", object: decision.object };
   };
   try {

@@ -1,5 +1,5 @@
 /**
- * What rules that users bring cost the writes: `node dist/server/registry/write/rules.bench.js`. Prints
+ * The cost of user-defined rules per write: `node dist/server/registry/write/rules.bench.js`. Prints
  *
  *   look     nanoseconds of admission for a write that 0, 10 or 1,000 rules are not about
  *   create   microseconds of CPU per create with so many webhooks and policies that are not about it, and
@@ -17,7 +17,7 @@ import { attributesOf } from "./admit.js";
 
 const LOOKS = 1_000_000;
 const CREATES = 50;
-/** Creates with and without admission take turns on one store, so that only admission is different. */
+/** Creates with and without admission alternate on one store, so that only admission differs. */
 const ROUNDS = 60;
 const JUDGEMENTS = 10_000;
 const COUNTS = [0, 10, 1_000];

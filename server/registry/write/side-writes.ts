@@ -1,22 +1,22 @@
 /**
- * Side writes: what admission wants to be written with an object, such as the usage that a quota
- * counts. They ride in the object's own transaction, so nothing is counted without the object nor the
- * reverse. What they compare is often shared by many objects, whose writers queue up for it.
+ * Side writes: writes that admission attaches to an object's, such as the usage that a quota counts.
+ * They are part of the object's own transaction, so neither is stored without the other. Many objects
+ * often share their keys, whose writers queue.
  */
 import type { CommitResult, Revision } from "../../../storage/kv/store.js";
 import type { SideWrite } from "../../admission/admission.js";
 
 export type SideWrites = readonly SideWrite[];
 
-/** The key that writers of the same side write queue for; undefined = there is none. */
+/** The key that writers of the same side write queue for; undefined = none. */
 export function sharedKeyOf(sideWrites: SideWrites): string | undefined {
   return sideWrites[0]?.compares[0]?.key;
 }
 
 /**
- * Tells the side writes what became of the transaction.
- * @param at where in the transaction's compares theirs begin
- * @returns the first key of theirs that was in the way; undefined = none was
+ * Tells the side writes the transaction's result.
+ * @param at where their compares begin in the transaction
+ * @returns the first of their keys that failed its compare; undefined = none did
  */
 export function settle(
   sideWrites: SideWrites,

@@ -1,10 +1,10 @@
 /**
- * The transaction of one decision, and what its refusal means. Its compares, in order:
+ * The transaction of one decision, and the meaning of its refusal. Its compares, in order:
  *
  *   the object's own key │ what judged it: epochs, namespace │ reservations │ side writes
  *
- * A refused transaction says what each compared key holds now. Those that moved tell how far the view
- * has to come before another attempt makes sense, and whose queue to join.
+ * A refused transaction returns the current state of each compared key. The changed ones tell which
+ * revision the view must reach before another attempt, and which queue to join.
  */
 
 import { assert } from "../../../storage/base/assert.js";
@@ -25,16 +25,16 @@ import { type SideWrites, settle } from "./side-writes.js";
 
 export interface Prepared {
   readonly transaction: Transaction;
-  /** How many of the compares come before those of the side writes. */
+  /** How many compares precede those of the side writes. */
   readonly ownCompares: number;
   readonly sideWrites: SideWrites;
-  /** The key of the epoch that it moves. */
+  /** The key of the epoch that the transaction moves. */
   readonly epochKey: string | undefined;
 }
 
 const NO_SIDE_WRITES: SideWrites = Object.freeze([]);
 
-/** A promise only where a lease has to be had first. @throws {StatusError} */
+/** Returns a promise only when it needs a lease. @throws {StatusError} */
 export function prepareTransaction(
   registry: Registry,
   decided: Decided,
@@ -50,14 +50,14 @@ export function prepareTransaction(
     : join(decided, put);
 }
 
-/** A decision with what it rests on. */
+/** A decision with the state that it is based on. */
 export interface Decided {
   readonly resource: StoredResource;
   readonly key: string;
-  /** Of the object's own key and of what judged it. */
+  /** Compares of the object's own key and of the conditions that judged it. */
   readonly compares: readonly Compare[];
   readonly decision: Decision;
-  /** Set when others are judged by what it changes. */
+  /** Set when the changed object judges other writes. */
   readonly epoch: Operation | undefined;
 }
 
@@ -77,15 +77,15 @@ function join(decided: Decided, own: Operation): Prepared {
 
 /** Why a transaction was refused. */
 export interface Refusal {
-  /** Whether it was the object itself that somebody else has written. */
+  /** Whether another write changed the object itself. */
   readonly isOwnLost: boolean;
-  /** A key that moved and that writes of other objects want, too: of a side write, or an epoch. */
+  /** A changed key that writes of other objects share: of a side write, or an epoch. */
   readonly lostShared: string | undefined;
-  /** The view has to reach this revision first; side writes learn by themselves. */
+  /** The view must reach this revision first; side writes are told separately. */
   readonly waitFor: Revision;
 }
 
-/** Tells the side writes the result, too. @returns undefined for a committed transaction */
+/** Also tells the side writes the result. @returns undefined for a committed transaction */
 export function readRefusal(
   { transaction: { compares }, ownCompares, sideWrites, epochKey }: Prepared,
   result: CommitResult,
@@ -97,7 +97,7 @@ export function readRefusal(
     const current = result.current[i];
     if ((current?.modRevision ?? NEVER_WRITTEN) === compares[i]?.modRevision) continue;
     if (compares[i]?.key === epochKey) lostShared ??= epochKey;
-    // Nobody says when a key went; by now it has.
+    // The revision of a key's deletion is unknown; it is at most the current one.
     const movedAt = current?.modRevision ?? result.revision;
     if (movedAt > waitFor) waitFor = movedAt;
   }

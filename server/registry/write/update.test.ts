@@ -272,9 +272,9 @@ test("S1-CRUD-09: 100 writers that read and write one counter lose nothing", asy
 test("a refusal is never given because of a view that lags", async () => {
   const replica = await harness.openReplica();
   const created = await create(CONFIG_MAPS, { metadata: { name: "lag" } });
-  // The other replica may not have seen it yet; it must not say 404.
+  // The other replica may not have seen it yet; it must not return 404.
   await merge(CONFIG_MAPS, "lag", { data: { a: "b" } }, replica);
-  // Nor may it take an old state for the current one and write nothing.
+  // Nor may it take an old state for the current one and skip the write.
   await merge(CONFIG_MAPS, "lag", { data: { a: "c" } });
   const back = await merge(CONFIG_MAPS, "lag", { data: { a: "b" } }, replica);
   assert.notEqual(back.metadata.resourceVersion, created.metadata.resourceVersion);

@@ -1,6 +1,6 @@
 /**
- * Update: PUT and PATCH of an object or of one of its subresources. A PUT on what is not there creates
- * it where the type allows (S1-GEN-18).
+ * Update: PUT and PATCH of an object or of one of its subresources. A PUT to a missing object creates
+ * it if the type allows that (S1-GEN-18).
  */
 
 import type { ApiObject, JsonValue } from "../../api/meta.js";
@@ -21,15 +21,15 @@ export type { UpdateTarget } from "./decide-update.js";
 
 export interface ReplaceTarget extends UpdateTarget {
   readonly input: ObjectInput;
-  /** Asked before a PUT creates, which is another permission than to update. @throws to refuse */
+  /** Called before a PUT creates, which needs another permission. @throws to refuse */
   readonly authorizeCreate?: () => Promise<void>;
 }
 
 export interface PatchTarget extends UpdateTarget {
   readonly patch: (current: JsonValue) => JsonValue;
-  /** What a strict reader says about the text of the patch itself. */
+  /** Problems that strict decoding finds in the patch itself. */
   readonly remarks?: readonly string[];
-  /** The answer when the result of the patch is no such object; absent = that to a bad body. */
+  /** The error when the patch's result is invalid; absent = the error for a bad body. */
   readonly refuseResult?: (result: JsonValue) => RefuseInput;
 }
 
@@ -66,7 +66,7 @@ export async function updateObject(
 
 /**
  * Changes an object by a patch: a pure function of its JSON in the served version. It runs again for
- * each state that the object turns out to have. @throws {StatusError}
+ * each state of the object that an attempt finds. @throws {StatusError}
  */
 export async function patchObject(
   registry: Registry,
@@ -92,7 +92,7 @@ export async function patchObject(
   );
 }
 
-/** The name of the URL is that of the object. @throws {StatusError} 400 */
+/** The object's name must be the URL's. @throws {StatusError} 400 */
 export function refuseOtherName({ metadata }: Pick<ApiObject, "metadata">, name: string): void {
   const sent = metadata.name ?? "";
   if (sent === name) return;
@@ -103,7 +103,7 @@ export function refuseOtherName({ metadata }: Pick<ApiObject, "metadata">, name:
   );
 }
 
-/** Writes what `decide` makes of an object that has a name in the URL. @throws {StatusError} */
+/** Writes the result of `decide` for the object named in the URL. @throws {StatusError} */
 export async function changeObject(
   registry: Registry,
   { resource, namespace, name, options }: UpdateTarget,

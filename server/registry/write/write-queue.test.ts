@@ -1,4 +1,7 @@
-/** Turns of writers that fight over one object: their order, and who goes when the store is silent. */
+/**
+ * Turns of writers that contend for one object: their order, and their failure when the store is
+ * silent.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { serviceUnavailable } from "../../api/status.js";

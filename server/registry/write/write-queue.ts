@@ -1,15 +1,15 @@
 /**
- * WriteQueue: writers of one key queue up inside this process once they have got in each other's way.
- * Without it, n writers of one object would try n²/2 times. Writers of other replicas still compete,
- * but with one of ours at a time. Nothing is kept for keys that nobody fights over.
+ * WriteQueue: writers of one key queue inside this process once they have conflicted. Without it, n
+ * writers of one object would make n²/2 attempts. Writers of other replicas still compete, but with
+ * one of ours at a time. Uncontested keys have no state.
  *
  *   A, B commit at once   A wins; B is refused, enters: the queue of the key is B
  *   C comes               the key is contested: C enters behind B before it tries
  *   B leaves              C begins
  *   C leaves              nobody waits: the key is not contested any more
  *
- * A writer that waited for a silent store in vain fails those behind it with the same outage: the
- * store would be as silent to each of them in turn.
+ * A writer that timed out on a silent store fails those behind it with the same outage: each of
+ * them would only time out in turn.
  */
 import { assert } from "../../../storage/base/assert.js";
 import { StatusError } from "../../api/status.js";
@@ -20,38 +20,38 @@ interface Waiter {
   reject(error: unknown): void;
 }
 
-/** Gives the place to the next. @param outage why the store could not be asked; all who wait get it */
+/** Releases the next writer. @param outage why the store was unreachable; all waiters fail with it */
 export type LeaveQueue = (outage?: StatusError) => void;
 
 /**
- * What a failed write has to say to those who wait behind it: that the store is silent, and that theirs
- * was certainly not done. Undefined where it failed for reasons of its own.
+ * The error that a failed write passes to the writers behind it: the store is silent, and their writes
+ * were certainly not done. Undefined when it failed for reasons of its own.
  */
 export function outageIn(error: unknown, signal: AbortSignal): StatusError | undefined {
   const isOutage = error instanceof StatusError && (error.code === 503 || error.code === 504);
-  // A client that has gone, or waited long enough, says nothing of the store.
+  // An aborted request says nothing about the store.
   if (!isOutage || signal.aborted) return undefined;
   return storeUnavailable();
 }
 
 export class WriteQueue {
-  /** By key: those who wait, in order, behind the one that is first. */
+  /** By key: the waiting writers, in order, behind the active one. */
   readonly #queues = new Map<string, Set<Waiter>>();
 
-  /** How many keys are contested now. */
+  /** How many keys are contested. */
   get size(): number {
     return this.#queues.size;
   }
 
-  /** Whether somebody has queued for the key; then everybody does. */
+  /** Whether any writer has queued for the key; then every writer must. */
   isContested(key: string): boolean {
     return this.#queues.has(key);
   }
 
   /**
-   * Waits to be the first. @returns the function that leaves again; must be called.
-   * The queue is as long as there are requests in flight, which is bounded elsewhere.
-   * @throws the signal's reason @throws the outage that ended the wait of somebody before
+   * Waits for the first place. @returns the function that leaves the queue; must be called.
+   * The number of requests in flight, which is bounded elsewhere, bounds the queue.
+   * @throws the signal's reason @throws the outage that an earlier writer met
    */
   enter(key: string, signal: AbortSignal): Promise<LeaveQueue> {
     const queue = this.#queues.get(key);

@@ -1,6 +1,6 @@
 /**
- * What holds for every write, whatever the verb, kind and state: checked on random writes, many of them
- * wrong, through two replicas of one store, so that the views lag as they do.
+ * Invariants of every write, for all verbs, kinds and states: checked on random writes, many of them
+ * wrong, through two replicas of one store, so that views lag as they do.
  */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -70,10 +70,10 @@ function withQuotas(registry: Registry): Registry {
   return { ...registry, admission: new AdmissionChain([plugin]) };
 }
 
-/** Those that know no dry run. */
+/** Verbs without a dry run. */
 const ONCE: readonly string[] = ["junk", "deletecorrupt"];
 
-/** The answer, or the Status of a refusal; anything else that is thrown fails the test. */
+/** The answer, or the Status of a refusal; any other exception fails the test. */
 async function run(registry: Registry, write: RandomWrite): Promise<WriteResult | StatusError> {
   try {
     return (await runRandomWrite({ ...runner, registry }, write)).result;
@@ -88,14 +88,14 @@ function storedAt({ namespace, ...write }: RandomWrite, name = write.name) {
   return view.partition(partition).get(namespace === "" ? name : `${namespace}/${name}`);
 }
 
-/** A body for the drawn write to start from, as a client would that has just read the object. */
+/** The current object as the base of a drawn write, as if a client had just read it. */
 function currentOf(write: RandomWrite): JsonObject {
   const found = storedAt(write);
   if (found === undefined || found.corruption !== undefined) return {};
   return JSON.parse(found.bytes.toString()) as JsonObject;
 }
 
-/** The answer without what differs between one run and the next. */
+/** The answer without the parts that differ between runs. */
 function comparable(answer: WriteResult | StatusError): unknown {
   const isRefused = answer instanceof StatusError;
   const text = isRefused ? JSON.stringify(answer.status) : answer.bytes.toString();
@@ -125,7 +125,7 @@ test(`random writes (seed ${SEED}) answer what is stored, and store nothing when
       const isUnchanged = storedAt(write)?.revision === before;
       const isRefused = answers.at(-1) instanceof StatusError;
       const isWritten = !isRefused && (!isDryRun || write.verb === "deletecorrupt");
-      // The one action that writes twice may have written once.
+      // The only action that writes twice may have written once.
       const isHalf = write.verb === "evict" || write.verb === "junk";
       assert.ok(isUnchanged || isWritten || isHalf, `${where}: refused or dry, and written`);
     }
@@ -144,7 +144,7 @@ test(`random writes (seed ${SEED}) answer what is stored, and store nothing when
   await expectSameViews();
 });
 
-/** What one replica knows because it wrote it, the other one has read: they are the same to the last byte. */
+/** One replica knows an object from its own write, the other from reading it: both must be identical. */
 async function expectSameViews(): Promise<void> {
   const described: unknown[] = [];
   for (const { freshness, view } of replicas) {
@@ -177,7 +177,7 @@ async function expectSameViews(): Promise<void> {
   assert.deepEqual(described[0], described[1]);
 }
 
-/** An answer with an object is the object that everybody reads from now on. */
+/** An answer's object equals the object that everybody reads from now on. */
 function expectStored(write: RandomWrite, answer: WriteResult | StatusError, where: string): void {
   const isObject = ["create", "update", "patch", "apply"].includes(write.verb);
   if (answer instanceof StatusError || !isObject || write.subresource === "scale") return;

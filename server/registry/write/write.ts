@@ -1,7 +1,7 @@
 /**
- * runWrite: the one way in which objects are written. A verb says what it makes of the current object;
- * everything else is here, once: the look, the proof that nobody is refused because of an old state,
- * the end of a dry run, the transaction, and the next attempt.
+ * runWrite: the only way to write objects. A verb decides what becomes of the current object;
+ * everything else is here, once: the look, the proof that no refusal rests on an old state, the end of
+ * a dry run, the transaction, and the next attempt.
  *
  *   look ─► decide (the verb; admission within) ─► [nothing to write, refused, dry run: prove, answer]
  *     ▲                                              │
@@ -17,10 +17,10 @@
  *   A waits      until its view has reached 8, and looks: {a:9}; decides {a:9, b:2}
  *   A commits    "object still at 8, ...": revision 9
  *
- * Had the first decision been a refusal (a precondition, a quota), then A would have asked the store
- * for its revision first, seen that the object has moved, and decided again: an attempt that ends
- * without a transaction counts only on a state that was proved fresh. Once proved stays proved: the
- * view only moves forward, and a refused transaction proves the state that its compares found.
+ * If the first decision is a refusal (a precondition, a quota), A asks the store for its revision,
+ * sees that the object has moved, and decides again: an attempt that ends without a transaction
+ * counts only on a state that was proved fresh. The proof stays valid: the view only moves forward,
+ * and a refused transaction proves the state that its compares found.
  */
 
 import type { ExpectedWrite } from "../../../storage/cache/own-writes.js";
@@ -43,45 +43,45 @@ import { prepareTransaction, type Refusal, readRefusal } from "./transaction.js"
 import { outageIn } from "./write-queue.js";
 
 /**
- * Attempts of one write. Each that fails means that another write to the same went through, or that a
- * rule changed; writers of one replica queue up, so this is about writers of other replicas. Services
- * that race for the last addresses of a range need the most: an attempt each that is lost.
+ * Maximum attempts of one write. Each failure means that another write to the same object went
+ * through, or that a rule changed. Writers of one replica queue, so this bounds conflicts between
+ * replicas. Services that compete for the last addresses of a range need the most attempts.
  */
 const ATTEMPTS_MAX = 200;
 
-/** What a write is about, and what its verb makes of it. */
+/** The target of a write, and its verb's decision function. */
 export interface WritePlan {
   readonly resource: StoredResource;
   /** "" for cluster scope. */
   readonly namespace: string;
-  /** Everything but the transaction (S1-DRY). */
+  /** Does everything but the transaction (S1-DRY). */
   readonly isDryRun: boolean;
   /** Set when the caller has just proved the view fresh. */
   readonly isProved?: boolean;
-  /** Asked before each look: a generated name that is taken is replaced. */
+  /** Called before each look: a generated name that is taken is replaced. */
   name(): string;
   /**
-   * Makes a decision from the current object; pure but for what admission does. A promise only where
-   * something has to be waited for; "again" where the look was at a name that is not to be had.
+   * Decides from the current object; pure except for admission. Returns a promise only when it has
+   * to wait; "again" when the name that was looked at is taken.
    * @throws {StatusError} to refuse
    */
   decide(seen: Seen, signal: SignalSource): Decision | "again" | Promise<Decision>;
-  /** What to say of a failed decision, where the current object itself may be the reason. */
+  /** Replaces the error of a failed decision when the current object itself may be the cause. */
   explain?(error: unknown, current: StoredObject): unknown;
-  /** What the client hears when others went first too often. */
+  /** The error when other writes won too often. */
   lost(): StatusError;
 }
 
-/** What became of a write. */
+/** The result of a write. */
 export interface Outcome {
   readonly decision: Decision;
-  /** What it was decided on; undefined = it creates. */
+  /** The object that the decision was based on; undefined = a create. */
   readonly current: StoredObject | undefined;
-  /** Of the stored state; 0 for a dry run of a create. */
+  /** The revision of the stored state; 0 for a dry run of a create. */
   readonly revision: Revision;
   /** Whether a transaction was committed. */
   readonly isStored: boolean;
-  /** What it has put, where that is known without reading it. */
+  /** The stored object, if known without parsing. */
   readonly stored?: StoredObject | undefined;
 }
 
@@ -152,7 +152,7 @@ async function tryUntilDone(
     const shared = sharedKeyOf(decision.sideWrites ?? []) ?? epoch?.key;
     const turn = shared === undefined ? undefined : places.queueIfShared(shared, signal);
     if (turn !== undefined) {
-      // What admission asked for is old by now.
+      // Admission's attributes are outdated by now.
       await turn;
       continue;
     }
@@ -164,7 +164,7 @@ async function tryUntilDone(
     const result = await commitExpected(registry, prepared.transaction, expected, signal);
     const refusal = readRefusal(prepared, result);
     if (refusal === undefined) {
-      // What comes next through this replica is judged by it at the first try.
+      // The next write through this replica is then judged by it at the first attempt.
       if (epoch !== undefined) await catchUp(registry, result.revision).catch(ignore);
       const { revision } = result;
       const stored = expected && registry.view.stored(expected, revision);
@@ -177,7 +177,7 @@ async function tryUntilDone(
   throw plan.lost();
 }
 
-/** The feed will bring what is put, and need not parse it. */
+/** Announces the put, so that the feed need not parse it. */
 function expect(
   { view }: Registry,
   key: string,
@@ -186,7 +186,10 @@ function expect(
   return action === "put" && value !== undefined ? view.expect(key, value, object) : undefined;
 }
 
-/** What is refused, or whose end is unknown, is expected no longer. @throws {StatusError} */
+/**
+ * Withdraws the announcement of a write that is refused or of unknown outcome. @throws
+ * {StatusError}
+ */
 async function commitExpected(
   registry: Registry,
   transaction: Transaction,
@@ -203,10 +206,10 @@ async function commitExpected(
   }
 }
 
-/** The write is done: a view that does not catch up makes others wait, and not this answer fail. */
+/** The write is done: a view that lags delays others, but does not fail this answer. */
 function ignore(): void {}
 
-/** Joins the queue of what was in the way: one shared key, or the object itself. */
+/** Joins the queue of the key that conflicted: a shared one, or the object's own. */
 async function queueUp(
   places: QueuePlaces,
   key: string,
@@ -224,7 +227,7 @@ function look(registry: Registry, { resource, namespace }: WritePlan, path: stri
   };
 }
 
-/** Brings the view up to date. @returns whether it had shown what there is */
+/** Brings the view up to date. @returns whether the state it had shown was current */
 async function isStill(
   registry: Registry,
   plan: WritePlan,
@@ -244,8 +247,8 @@ function revisionOf(current: StoredObject | undefined): Revision {
 }
 
 /**
- * Whether nothing has to be written: the store holds the object, and in the form that it would be given
- * today. With another key, or encrypted at last, it is written all the same.
+ * Whether nothing has to be written: the store holds the object in today's form. An object under
+ * another encryption key, or not yet encrypted, is written all the same.
  */
 function isStored(
   { storedForm }: Registry,

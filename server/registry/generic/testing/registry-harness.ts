@@ -35,15 +35,15 @@ import type { Registry, WriteOptions } from "../registry.js";
 
 export interface RegistryHarness extends AsyncDisposable {
   readonly registry: Registry;
-  /** What all replicas serve at first. */
+  /** The catalog that all replicas serve at first. */
   readonly builtIn: Catalog;
   /** Another replica of the same store, with a view of its own. */
   openReplica(): Promise<Registry>;
-  /** @throws when no such objects are served */
+  /** @throws when no such resource is served */
   resource(group: string, version: string, resource: string): MainResource;
-  /** What reads and writes of a subresource work on; "" = the resource itself. */
+  /** The target for reads and writes of a subresource; "" = the resource itself. */
   part(group: string, version: string, resource: string, subresource: string): StoredResource;
-  /** @param subresource "" = the resource is an action itself */
+  /** @param subresource "" = the resource itself is an action */
   action(group: string, version: string, resource: string, subresource: string): ActionResource;
 }
 
@@ -77,7 +77,7 @@ export async function openRegistryHarness(
     readonly vendor?: string;
     readonly allocators?: Registry["allocators"];
     readonly actions?: BuiltInOptions["actions"];
-    /** Puts another store before the one in the temporary directory. */
+    /** Wraps the store in the temporary directory. */
     readonly wrapStore?: (store: RevisionedStore) => RevisionedStore;
   } = {},
 ): Promise<RegistryHarness> {

@@ -1,4 +1,4 @@
-/** A registry whose writes are judged by the rules that users bring, and nothing else. */
+/** A registry whose writes are judged by user-defined rules only. */
 
 import type { AdmissionPlugin, RuleFinding } from "../../../admission/admission.js";
 import { AdmissionChain } from "../../../admission/chain.js";
@@ -22,7 +22,7 @@ import {
   writeOptions,
 } from "./registry-harness.js";
 
-/** What one write came to. */
+/** The result of one write. */
 export interface Written {
   readonly object: ApiObject & { readonly [member: string]: JsonValue };
   readonly warnings: readonly string[];
@@ -32,7 +32,7 @@ export interface Written {
 export interface RuleHarness extends AsyncDisposable {
   readonly base: RegistryHarness;
   readonly registry: Registry;
-  /** Numbers by "metric label label". */
+  /** Counters by "metric label label". */
   readonly counts: Map<string, number>;
   permissions: AskForPermission;
   /** "group/version/resource" or "resource" of v1 of the core. */

@@ -1,7 +1,7 @@
 /**
- * Random writes of every kind, for tests that compare or judge what comes of them. A write is plain
- * data, drawn from a seed and from the objects that there are; `WriteVerbs` carries it out. Many are
- * wrong on purpose: stale versions, names that are taken, namespaces that are not there, junk.
+ * Random writes of every kind, for tests that compare or check their results. A write is plain data,
+ * drawn from a seed and the existing objects; `WriteVerbs` executes it. Many are wrong on purpose:
+ * stale versions, taken names, missing namespaces, junk.
  */
 import { applyMergePatch } from "../../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../../api/meta.js";
@@ -30,7 +30,7 @@ export interface WriteVerbs {
   readonly runAction: typeof runAction;
 }
 
-/** Numbers from a seed. */
+/** Random numbers from a seed. */
 export interface Draw {
   below(limit: number): number;
   pick<T>(choices: readonly T[]): T;
@@ -81,11 +81,13 @@ export interface RandomWrite {
 }
 
 const NAMESPACES = ["default", "shop", "strict", "n1"];
-/** Those that writes of namespaces are about: some are never there, or going. */
+/** The names for writes of namespaces: some never exist, or are terminating. */
 const NAMED_NAMESPACES = ["strict", "n1", "n2"];
 const NAMES = ["a", "b", "c", "d", "e"];
 
-/** Kinds that between them have all that kinds differ in; a group that ends in a dot is the vendor's. */
+/**
+ * Kinds that together cover all differences between kinds; a group that ends in a dot is the vendor's.
+ */
 const KINDS = {
   configmaps: { group: "", version: "v1", make: configMap },
   secrets: { group: "", version: "v1", make: secret },
@@ -106,7 +108,7 @@ const KINDS = {
 } as const;
 
 const CLUSTER_KINDS: readonly string[] = ["namespaces", "clusterroles", "priorityclasses"];
-/** Those that many writes go to are drawn more often. */
+/** Kinds with many writes are drawn more often. */
 const KIND_CHOICES: readonly KindName[] = [
   ...(Object.keys(KINDS) as KindName[]),
   "configmaps",
@@ -136,7 +138,7 @@ const VERBS: readonly RandomWrite["verb"][] = [
   "bind",
 ];
 
-/** Draws a write. `current` gives an object as it is now, for verbs that start from it. */
+/** Draws a write. `current` returns an object's current state, for verbs that start from it. */
 export function drawWrite(
   draw: Draw,
   { groupDomain }: Naming,
@@ -144,7 +146,7 @@ export function drawWrite(
 ): RandomWrite {
   const drawn = draw.chance(0.01) ? "junk" : draw.pick(VERBS);
   const kind = drawn === "evict" || drawn === "bind" ? "pods" : draw.pick(KIND_CHOICES);
-  // A namespace that cannot be read is a disaster of its own.
+  // An unreadable namespace would break all later writes.
   const verb = drawn === "junk" && kind === "namespaces" ? "patch" : drawn;
   const isCluster = CLUSTER_KINDS.includes(kind);
   const namespace = isCluster ? "" : draw.pick([...NAMESPACES.slice(0, 3), ...NAMESPACES]);
@@ -370,7 +372,7 @@ function groupOf(kind: KindName, groupDomain: string): string {
   return group.endsWith(".") ? group + groupDomain : group;
 }
 
-/** Where a write goes, in a harness. */
+/** The resource of a write, in a harness. */
 export function resourceOf(harness: RegistryHarness, { kind }: Pick<RandomWrite, "kind">) {
   const group = groupOf(kind, harness.registry.naming.groupDomain);
   return harness.resource(group, KINDS[kind].version, kind);
@@ -389,7 +391,7 @@ export interface Runner {
   readonly user: WriteOptions["user"];
 }
 
-/** Carries a write out. @returns the answer and what the client was warned of */
+/** Executes a write. @returns the answer and the client's warnings */
 export async function runRandomWrite(
   runner: Runner,
   write: RandomWrite,
