@@ -233,7 +233,7 @@ function onlyAdds(next: NodeSelectorTerm, before: NodeSelectorTerm): boolean {
   });
 }
 
-/** Removes members whose value is undefined. */
+/** Removes null and undefined members. */
 function dropMissing<T extends object>(members: T): T {
   const kept = members as Record<string, unknown>;
   for (const name in kept) if (kept[name] === undefined || kept[name] === null) delete kept[name];

@@ -17,7 +17,7 @@ export function valueAt(object: Members, path: readonly string[]): unknown {
   return value;
 }
 
-/** The members at a path; missing ones are created. */
+/** The members under a name; created if missing. */
 export function membersAt(object: Record<string, unknown>, name: string): Record<string, unknown> {
   const value = object[name];
   if (isRecord(value)) return value;
