@@ -96,7 +96,12 @@ describe("rules that users bring", () => {
     hook = await openAdmissionHook();
     const etcdEndpoints = [etcd.endpoint];
     // Cluster addresses that something can listen at.
-    const flags = ["--run-controllers", "--service-cluster-ip-range=127.0.7.0/24"];
+    const addresses = "--service-cluster-ip-range=127.0.7.0/24";
+    const flags = [
+      "--run-controllers",
+      addresses,
+      "--admission-policy-exclusions=example.com/cars",
+    ];
     servers.push(
       ...(await Promise.all([0, 1, 2].map(() => startServer({ etcdEndpoints, flags })))),
     );
@@ -207,6 +212,26 @@ describe("rules that users bring", () => {
     current.validations = [{ expression: "object.metadata.name != ''" }];
     (await client.put(`${policies}/checked`, first)).expect(200);
     assert.deepEqual((await untilChecked(2)).status, { observedGeneration: 2, typeChecking: {} });
+  });
+
+  test("policies have no say about what a flag excludes, defined while the server runs", async () => {
+    const [client] = servers.map((server) => server.client);
+    assert.ok(client !== undefined);
+    const judged = policy("excluding", "false", "no more");
+    const { spec } = judged as { spec: { matchConstraints: object; matchConditions: object[] } };
+    const about = { ...rule, apiGroups: ["", "example.com"], resources: ["configmaps", "cars"] };
+    spec.matchConstraints = { resourceRules: [about] };
+    spec.matchConditions = [{ name: "mine", expression: "object.metadata.name == 'excluding'" }];
+    (await client.post(`${RULES}/validatingadmissionpolicies`, judged)).expect(201);
+    const bound = binding("excluding", "Deny");
+    (await client.post(`${RULES}/validatingadmissionpolicybindings`, bound)).expect(201);
+    const { metadata } = configMap("excluding", {});
+    for (const { client: each } of servers) {
+      (await each.post(CONFIG_MAPS, { metadata })).expect(422);
+      const car = { apiVersion: "example.com/v1", kind: "Car", metadata };
+      (await each.post("/apis/example.com/v1/cars", car)).expect(201);
+      (await each.delete("/apis/example.com/v1/cars/excluding")).expect(200);
+    }
   });
 
   test("each object of a collection that is deleted is asked about, and one refusal ends it", async () => {

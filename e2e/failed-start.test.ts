@@ -26,6 +26,11 @@ interface FailingStep {
 
 const STEPS: readonly FailingStep[] = [
   {
+    title: "what policies have no say about is a resource that is not there",
+    flags: () => ["--admission-policy-exclusions=configmap"],
+    message: /--admission-policy-exclusions: "configmap" is not there; the group has /,
+  },
+  {
     title: "the store is open and a key file is bad",
     flags: ({ folder }) => [`--service-account-key-file=${join(folder, "bad")}`],
     message: /service-account-key-file/,

@@ -66,7 +66,9 @@ export function openKindReplica(options: {
     const tracing = { steps: {}, async [Symbol.asyncDispose]() {} };
     const { verbosity } = createSilentLog();
     const build = { version: "0.0.0", commit: "", buildDate: "" };
-    const serving = opened.use(await openServing({ ...parts, build, verbosity, tracing, access }));
+    const serving = opened.use(
+      await openServing({ ...parts, exclusions: [], build, verbosity, tracing, access }),
+    );
     const url = `https://127.0.0.1:${serving.listener.port}`;
     const started = await startReplica({ ...parts, access, serving, url });
     await started.ready;

@@ -353,6 +353,14 @@ export const ACCESS_FLAGS = {
     commands: SERVE_ONLY,
     help: "Admission plugins not to run although they are on by default.",
   },
+  admissionPolicyExclusions: {
+    name: "admission-policy-exclusions",
+    type: "strings",
+    default: "",
+    section: "Admission",
+    commands: SERVE_ONLY,
+    help: "Resources, as group/resource or as resource of the core, about which admission policies have no say. The same on every replica.",
+  },
   defaultNotReadyTolerationSeconds: {
     name: "default-not-ready-toleration-seconds",
     type: "integer",

@@ -123,6 +123,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     admissionControlConfigFile: "",
     enableAdmissionPlugins: [],
     disableAdmissionPlugins: [],
+    admissionPolicyExclusions: [],
     defaultNotReadyTolerationSeconds: 300,
     defaultUnreachableTolerationSeconds: 300,
     vendor: "kubernetes",

@@ -5,6 +5,7 @@ import { SharedDeadline } from "../../storage/base/shared-deadline.js";
 import { partitionId } from "../../storage/objects/keys.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { Config } from "../config/config.js";
+import type { ExcludedResource } from "../config/policy-exclusions.js";
 import type { Metrics } from "../http/metrics.js";
 import type { Catalog } from "../kinds/catalog.js";
 import { createServiceAllocator } from "../registry/core/service-allocator.js";
@@ -28,6 +29,8 @@ export interface RegistryParts {
   readonly access: Access;
   readonly metrics: Metrics;
   readonly admissionFiles: AdmissionFiles;
+  /** What admission policies have no say about. */
+  readonly exclusions: readonly ExcludedResource[];
 }
 
 /** The store has deadlines of its own, which are shorter; this one ends what they do not. */
@@ -35,12 +38,12 @@ const COMMIT_DEADLINE_MS = 60_000;
 const COMMIT_SLACK_MS = 5_000;
 
 export function createRegistry(parts: RegistryParts): Registry {
-  const { config, metrics } = parts;
+  const { config, metrics, exclusions } = parts;
   const { catalog, views, authorization } = parts.access;
   const { store, encryption } = parts.storage;
   const { naming } = config;
   const files = parts.admissionFiles;
-  const ruleParts = { config, catalog, views, authorization, metrics, files };
+  const ruleParts = { config, catalog, views, authorization, metrics, files, exclusions };
   const { plugins, passingRules } = createRulePlugins(ruleParts);
   return {
     catalog,

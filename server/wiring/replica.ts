@@ -9,6 +9,7 @@ import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import { type Features, gatesIn } from "../config/feature-gates.js";
+import { toExcludedResources } from "../config/policy-exclusions.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import { MetricRegistry } from "../http/metric-registry.js";
 import { Metrics } from "../http/metrics.js";
@@ -55,7 +56,8 @@ export function openReplica(
   growHeapSlowly();
   return openAll(async (opened) => {
     const facts = loadFacts(config.naming);
-    const common = { config, facts, metrics: createMetrics(config), logger };
+    const exclusions = toExcludedResources(config.admissionPolicyExclusions, facts, config.naming);
+    const common = { config, facts, exclusions, metrics: createMetrics(config), logger };
     let listening: Serving | undefined;
     const serverAddress = () => formatHostPort(advertisedAddress(config), listening);
 

@@ -10,6 +10,7 @@ import { WebhookCaller } from "../admission/webhooks/webhook-caller.js";
 import type { Authorizer, Verdict } from "../authz/authorizer.js";
 import { resolveService } from "../client/service-address.js";
 import type { Config } from "../config/config.js";
+import type { ExcludedResource } from "../config/policy-exclusions.js";
 import type { Metrics } from "../http/metrics.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import { parseQuery } from "../request/query.js";
@@ -25,10 +26,11 @@ export interface RuleParts {
   readonly authorization: Pick<Authorization, "authorizer">;
   readonly metrics: Metrics;
   readonly files: Pick<AdmissionFiles, "manifests" | "credentials">;
+  readonly exclusions: readonly ExcludedResource[];
 }
 
 export function createRulePlugins(parts: RuleParts): RulePlugins {
-  const { config, catalog, views, authorization, metrics, files } = parts;
+  const { config, catalog, views, authorization, metrics, files, exclusions } = parts;
   const { naming } = config;
   const { view } = views;
   const context: RuleContext = {
@@ -38,6 +40,7 @@ export function createRulePlugins(parts: RuleParts): RulePlugins {
     ask: asksFor(authorization.authorizer),
     nowMs: () => performance.now(),
     metrics: createRuleMetrics(metrics),
+    exclusions,
     ...(files.manifests !== undefined && { manifests: files.manifests }),
   };
   const usesEndpoints = config.enableAggregatorRouting;

@@ -8,6 +8,7 @@ import { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { createProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
+import type { ExcludedResource } from "../config/policy-exclusions.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import { isServedPath, type VerbHandlers, withResourceVerbs } from "../endpoints/dispatch.js";
 import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
@@ -71,6 +72,7 @@ export interface ServingParts {
   readonly config: Config;
   readonly build: BuildInfo;
   readonly facts: Facts;
+  readonly exclusions: readonly ExcludedResource[];
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly verbosity: Verbosity;

@@ -24,6 +24,8 @@ export interface RuleContext {
   readonly metrics: RuleMetrics;
   /** Rules from files; default: none. */
   readonly manifests?: ManifestSource;
+  /** Resources that policies have no say about, besides the built-in ones. */
+  readonly exclusions?: readonly { readonly group: string; readonly resource: string }[];
 }
 
 export type AdmissionStep = "admit" | "validate";

@@ -1,7 +1,17 @@
-/** Requests exempt from policies: reviews of users' permissions, which store nothing and must stay possible. */
+/**
+ * Resources exempt from policies: reviews of users' permissions, which store nothing and must stay possible,
+ * and those that the operator excludes besides.
+ */
 import type { Naming } from "../../api/naming.js";
 
-const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
+/** All versions of a resource, with its subresources. */
+export interface GroupResource {
+  readonly group: string;
+  readonly resource: string;
+}
+
+/** By the name of the group before the vendor's domain. */
+const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
   authentication: ["selfsubjectreviews", "tokenreviews"],
   authorization: [
     "localsubjectaccessreviews",
@@ -11,11 +21,20 @@ const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-export function isExcluded(
-  { groupDomain }: Naming,
-  { group, resource }: { readonly group: string; readonly resource: string },
-): boolean {
-  if (!group.endsWith(`.${groupDomain}`)) return false;
-  const name = group.slice(0, -groupDomain.length - 1);
-  return EXCLUDED[name]?.includes(resource) === true;
+export class Exclusions {
+  readonly #resources = new Map<string, Set<string>>();
+
+  constructor({ groupDomain }: Naming, further: readonly GroupResource[] = []) {
+    for (const [name, resources] of Object.entries(BUILT_IN)) {
+      this.#resources.set(`${name}.${groupDomain}`, new Set(resources));
+    }
+    for (const { group, resource } of further) {
+      const known = this.#resources.get(group) ?? new Set();
+      this.#resources.set(group, known.add(resource));
+    }
+  }
+
+  has({ group, resource }: GroupResource): boolean {
+    return this.#resources.get(group)?.has(resource) === true;
+  }
 }

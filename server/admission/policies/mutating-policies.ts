@@ -22,7 +22,7 @@ import { decodeServed, fromServed } from "../matching/write-subject.js";
 import { Rounds } from "../rounds.js";
 import { applyMutation, toPlainJson } from "./apply-mutation.js";
 import { Evaluation, ExpressionError } from "./evaluation.js";
-import { isExcluded } from "./excluded.js";
+import { Exclusions } from "./excluded.js";
 import { ParamFinder, type ParamUse } from "./params.js";
 import type { Binding, Mutation, Policy } from "./policy.js";
 import { PolicySet } from "./policy-set.js";
@@ -33,16 +33,18 @@ export class MutatingPolicies implements AdmissionPlugin {
   readonly #context: RuleContext;
   readonly #set: PolicySet;
   readonly #params: ParamFinder;
+  readonly #exclusions: Exclusions;
 
   constructor(context: RuleContext) {
     this.#context = context;
     this.#set = new PolicySet(context, "mutating", this.name);
     this.#params = new ParamFinder(context);
+    this.#exclusions = new Exclusions(context.naming, context.exclusions);
   }
 
   handles(operation: AdmissionOperation, resource: AdmissionResource): boolean {
     // A delete has no object to change.
-    if (operation === "DELETE" || isExcluded(this.#context.naming, resource)) return false;
+    if (operation === "DELETE" || this.#exclusions.has(resource)) return false;
     return !this.#set.isEmptyFor(resource);
   }
 

@@ -16,7 +16,7 @@ import type {
 import { whenAnswered } from "../matching/authorizer-answers.js";
 import { Hearing, type RuleContext } from "../matching/rule-context.js";
 import { Evaluation, type Findings, type Objection } from "./evaluation.js";
-import { isExcluded } from "./excluded.js";
+import { Exclusions } from "./excluded.js";
 import { ParamFinder, type ParamUse } from "./params.js";
 import type { Binding, Policy } from "./policy.js";
 import { PolicySet } from "./policy-set.js";
@@ -38,15 +38,17 @@ export class ValidatingPolicies implements AdmissionPlugin {
   readonly #context: RuleContext;
   readonly #set: PolicySet;
   readonly #params: ParamFinder;
+  readonly #exclusions: Exclusions;
 
   constructor(context: RuleContext) {
     this.#context = context;
     this.#set = new PolicySet(context, "validating", this.name);
     this.#params = new ParamFinder(context);
+    this.#exclusions = new Exclusions(context.naming, context.exclusions);
   }
 
   handles(_operation: AdmissionOperation, resource: AdmissionResource): boolean {
-    return !isExcluded(this.#context.naming, resource) && !this.#set.isEmptyFor(resource);
+    return !this.#exclusions.has(resource) && !this.#set.isEmptyFor(resource);
   }
 
   subscribe(changed: () => void): void {

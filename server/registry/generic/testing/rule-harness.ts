@@ -51,7 +51,7 @@ export interface Changes extends Partial<WriteOptions> {
 /** The same plugins that a server has, on this registry. */
 export function createRulesFor(
   registry: Registry,
-  context: Pick<RuleContext, "ask" | "metrics">,
+  context: Pick<RuleContext, "ask" | "metrics" | "exclusions">,
 ): RulePlugins {
   const { view, naming, catalog } = registry;
   const whole: RuleContext = {
@@ -70,12 +70,14 @@ export function createRulesFor(
 
 export async function openRuleHarness(
   others: readonly AdmissionPlugin[] = [],
+  exclusions: RuleContext["exclusions"] = [],
 ): Promise<RuleHarness> {
   const base = await openRegistryHarness();
   const counts = new Map<string, number>();
   const { plugins, passingRules } = createRulesFor(base.registry, {
     ask: (...asked) => harness.permissions(...asked),
     metrics: countingRuleMetrics(counts),
+    exclusions,
   });
   const chosen = choosePlugins([...others, ...plugins], { enabled: [], disabled: [] });
   const registry: Registry = {
