@@ -16,14 +16,14 @@ const CELLS_MAX = 20_000;
 /** Between the parts of a cell's key; no HTTP token and no resource name contains it. */
 const KEY_SEPARATOR = "\u0000";
 
-interface FamilyOptions {
+export interface FamilyOptions {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly string[];
   readonly cellsMax?: number;
 }
 
-interface Sample {
+export interface Sample {
   readonly metricName?: string;
   readonly labels: Record<string, string | number>;
   readonly value: number;
@@ -39,10 +39,10 @@ interface Exemplar {
   readonly timestamp: number;
 }
 
-abstract class Family<Cell> {
+export abstract class Family<Cell> {
   readonly name: string;
   readonly help: string;
-  abstract readonly type: "counter" | "gauge" | "histogram";
+  abstract readonly type: "counter" | "gauge" | "histogram" | "summary";
   readonly #labelNames: readonly string[];
   readonly #cellsMax: number;
   readonly #cells = new Map<string, { labels: Labels; cell: Cell }>();

@@ -18,6 +18,7 @@ import {
   KeptHistogramFamily,
 } from "./fast-metrics.js";
 import { MetricRegistry } from "./metric-registry.js";
+import { SummaryFamily, type SummaryOptions } from "./summary-metrics.js";
 
 /** Upstream's buckets of apiserver_request_duration_seconds and etcd_request_duration_seconds. */
 const DURATION_BUCKETS = [
@@ -201,6 +202,11 @@ export class Metrics extends WithRegistry {
     buckets?: readonly number[];
   }): HistogramFamily {
     return new HistogramFamily(this.registry, { buckets: DURATION_BUCKETS, ...options });
+  }
+
+  /** Quantiles of the last hours, of another part of the server. */
+  summary(options: SummaryOptions): SummaryFamily {
+    return new SummaryFamily(this.registry, options);
   }
 
   /** apiserver_current_inflight_requests. */

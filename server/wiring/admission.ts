@@ -1,7 +1,7 @@
 /** Wiring of admission: which plugins look at every write, in order. */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Admission, AdmissionPlugin } from "../admission/admission.js";
-import { AdmissionChain, type AdmissionObserver } from "../admission/chain.js";
+import { AdmissionChain } from "../admission/chain.js";
 import { createDefaultPlugins, type PermissionQuestion } from "../admission/default-plugins.js";
 import { choosePlugins } from "../admission/plugins.js";
 import { ResourceQuota } from "../admission/quota/resource-quota.js";
@@ -11,6 +11,7 @@ import type { Authorizer } from "../authz/authorizer.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
 import type { UserInfo } from "../request/user-info.js";
+import { observeAdmission } from "./admission-metrics.js";
 import type { Authorization } from "./authorization.js";
 import type { Views } from "./storage.js";
 
@@ -53,25 +54,6 @@ export function createAdmission(parts: AdmissionParts): Admission {
     nowMs: () => performance.now(),
     observer: observeAdmission(metrics),
   });
-}
-
-function observeAdmission(metrics: Metrics): AdmissionObserver {
-  const durations = metrics.histogram({
-    name: "apiserver_admission_controller_admission_duration_seconds",
-    help: "Time in admission plugins, by name, operation, type and whether they refused.",
-    labelNames: ["name", "operation", "rejected", "type"],
-  });
-  const phases = metrics.histogram({
-    name: "apiserver_admission_step_admission_duration_seconds",
-    help: "Time in all admission plugins of a step together, by operation, type and whether they refused.",
-    labelNames: ["operation", "rejected", "type"],
-  });
-  return {
-    phaseDurations: ({ operation, isRejected, type }) =>
-      phases.cell(operation, String(isRejected), type),
-    durations: ({ plugin, operation, isRejected, type }) =>
-      durations.cell(plugin, operation, String(isRejected), type),
-  };
 }
 
 function permissionsOf(authorizer: Authorizer) {

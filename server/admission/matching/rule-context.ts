@@ -28,11 +28,12 @@ export interface RuleContext {
   readonly exclusions?: readonly { readonly group: string; readonly resource: string }[];
 }
 
-export type AdmissionStep = "admit" | "validate";
+/** As upstream's measures call them: webhooks are "validating", what policies do is "validate". */
+export type AdmissionStep = "admit" | "validate" | "validating";
 
 /** Metrics of rules, under upstream's names. */
 export interface RuleMetrics {
-  /** A webhook call ended; code 0 means that there was no response. */
+  /** A webhook call ended; code 503 means that there was no usable answer, 0 an error of this server. */
   webhookAsked(call: {
     readonly name: string;
     readonly step: AdmissionStep;
@@ -50,14 +51,20 @@ export interface RuleMetrics {
   }): void;
   webhookFailedOpen(name: string, step: AdmissionStep): void;
   conditionsEvaluated(rule: ConditionsOf, verdict: ConditionsVerdict, seconds: number): void;
-  policyChecked(check: {
-    readonly kind: "validating" | "mutating";
-    readonly policy: string;
-    readonly binding: string;
-    readonly enforcement: "allow" | "deny" | "warn" | "audit";
-    readonly error: "no_error" | "compile_error" | "invalid_error" | "out_of_budget";
-    readonly seconds: number;
-  }): void;
+  /** A validation did not hold, or gave no answer; once for each action that was taken. */
+  policyValidated(
+    check: PolicyCheck & { readonly enforcement: "allow" | "deny" | "warn" | "audit" },
+  ): void;
+  /** One mutation was made, or failed. */
+  policyMutated(check: PolicyCheck): void;
+}
+
+export interface PolicyCheck {
+  readonly policy: string;
+  readonly binding: string;
+  /** A validation that is false counts as "invalid_error", as upstream has it. */
+  readonly error: "no_error" | "compile_error" | "invalid_error" | "out_of_budget";
+  readonly seconds: number;
 }
 
 export interface ConditionsOf {

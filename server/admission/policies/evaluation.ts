@@ -34,6 +34,9 @@ export interface Objection {
   readonly index: number;
   /** "false" = the expression is false; the failure policy handles all other causes. */
   readonly cause: "false" | "error" | "budget" | "compile";
+  readonly milliseconds: number;
+  /** An audit annotation has no value: then nothing but a refusal is possible. */
+  readonly isAnnotation?: boolean;
 }
 
 export interface Findings {
@@ -53,6 +56,7 @@ export class ExpressionError extends Error {
 
 export class Evaluation {
   readonly #bindings: Record<string, unknown>;
+  readonly #nowMs: () => number;
   #left = POLICY_COST_MAX;
 
   /** @param bindings all bindings but variables and parameters */
@@ -60,7 +64,9 @@ export class Evaluation {
     { variables, variableNames, paramKind }: Policy,
     bindings: Readonly<Record<string, unknown>>,
     params: ApiObject | null,
+    nowMs: () => number,
   ) {
+    this.#nowMs = nowMs;
     const own: Record<string, unknown> = { ...bindings };
     if (paramKind !== undefined) own.params = params;
     own.variables = this.#lazily(variables, variableNames);
@@ -86,6 +92,8 @@ export class Evaluation {
       objections.push(objection);
       if (objection.cause === "budget") return { objections, annotations: [] };
     }
+    // Upstream pays for these from a budget of their own.
+    this.#left = POLICY_COST_MAX;
     const annotations: { key: string; value: string }[] = [];
     for (const annotation of auditAnnotations) {
       const value = this.#annotation(annotation, objections);
@@ -103,12 +111,15 @@ export class Evaluation {
 
   #judge(validation: Validation, index: number): Objection | undefined {
     const { expression, program, reason } = validation;
+    const startMs = this.#nowMs();
     try {
       if (this.evaluate(expression, program) === true) return undefined;
-      return { message: this.#message(validation), reason, index, cause: "false" };
+      const milliseconds = this.#nowMs() - startMs;
+      return { message: this.#message(validation), reason, index, cause: "false", milliseconds };
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
-      return { message: error.message, reason: "", index, cause: error.kind };
+      const { message, kind: cause } = error;
+      return { message, reason: "", index, cause, milliseconds: this.#nowMs() - startMs };
     }
   }
 
@@ -130,17 +141,20 @@ export class Evaluation {
   }
 
   #annotation(
-    { key, expression, program }: AuditAnnotation,
+    { expression, program }: AuditAnnotation,
     objections: Objection[],
   ): string | undefined {
+    const startMs = this.#nowMs();
     try {
       const value = this.evaluate(expression, program);
       if (typeof value !== "string" || value.trim() === "") return undefined;
       return Buffer.from(value.trim()).subarray(0, ANNOTATION_BYTES_MAX).toString();
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
-      const message = `audit annotation ${JSON.stringify(key)}: ${error.message}`;
-      objections.push({ message, reason: "", index: -1, cause: error.kind });
+      const { message, kind: cause } = error;
+      const milliseconds = this.#nowMs() - startMs;
+      const isAnnotation = true;
+      objections.push({ message, reason: "", index: -1, cause, milliseconds, isAnnotation });
       return undefined;
     }
   }

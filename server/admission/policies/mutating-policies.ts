@@ -28,6 +28,12 @@ import type { Binding, Mutation, Policy } from "./policy.js";
 import { PolicySet } from "./policy-set.js";
 import { errorTypeOf } from "./validating-policies.js";
 
+/** One mutation that was tried: why it failed, unless it did not. */
+interface Check {
+  readonly cause: ExpressionError["kind"] | undefined;
+  readonly milliseconds: number;
+}
+
 export class MutatingPolicies implements AdmissionPlugin {
   readonly name = "MutatingAdmissionPolicy";
   readonly #context: RuleContext;
@@ -143,13 +149,15 @@ export class MutatingPolicies implements AdmissionPlugin {
     if (before === undefined) return false;
     const text = resource.codec.encode(before);
     let shown: ApiObject = before;
+    const checks: Check[] = [];
     try {
       for (const param of params) {
-        shown = this.#mutate(hearing, policy, param, resource, shown);
+        shown = this.#mutate(hearing, policy, param, resource, shown, checks);
       }
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
-      measure(hearing, policy, binding, nowMs() - startMs, error);
+      measure(hearing, policy, binding, checks);
+      explain(hearing, policy, binding, nowMs() - startMs, error);
       if (policy.ignoresFailures) return false;
       throw refusal(hearing, policy, binding, error.message);
     }
@@ -158,22 +166,25 @@ export class MutatingPolicies implements AdmissionPlugin {
       attributes.object = fromServed(shown, resource);
       subject.forgetVersions();
     }
-    measure(hearing, policy, binding, nowMs() - startMs, undefined, changed);
+    measure(hearing, policy, binding, checks);
+    explain(hearing, policy, binding, nowMs() - startMs, undefined, changed);
     return changed;
   }
 
-  /** @throws {ExpressionError} */
+  /** @param checks gets one for each mutation. @throws {ExpressionError} */
   #mutate(
     hearing: Hearing,
     policy: Policy,
     param: ApiObject | null,
     resource: ServedResource,
     object: ApiObject,
+    checks: Check[],
   ): ApiObject {
+    const { nowMs } = this.#context;
     const bindings = hearing.bindings(resource);
     bindings.object = object;
     bindings.namespaceObject = new Late(() => this.#params.namespaceOf(hearing.subject));
-    const evaluation = new Evaluation(policy, bindings, param);
+    const evaluation = new Evaluation(policy, bindings, param, nowMs);
     if (policy.conditions.length > 0) {
       const rule = { name: policy.name, kind: "policy", step: "admit" } as const;
       const verdict = hearing.judgeConditions(policy.conditions, evaluation.bindings, rule);
@@ -182,7 +193,16 @@ export class MutatingPolicies implements AdmissionPlugin {
     }
     let shown = object;
     for (const mutation of policy.mutations) {
-      shown = mutated(evaluation, mutation, resource, shown);
+      const startMs = nowMs();
+      let cause: ExpressionError["kind"] | undefined;
+      try {
+        shown = mutated(evaluation, mutation, resource, shown);
+      } catch (error) {
+        if (error instanceof ExpressionError) cause = error.kind;
+        throw error;
+      } finally {
+        checks.push({ cause, milliseconds: nowMs() - startMs });
+      }
       evaluation.renew(shown, policy);
     }
     return shown;
@@ -220,7 +240,7 @@ function misfit(
 ): void {
   const what = binding === undefined ? "policy" : "binding";
   const message = `failed to configure ${what}: ${error.message}`;
-  measure(hearing, policy, binding, 0, new ExpressionError(message, "error"));
+  explain(hearing, policy, binding, 0, new ExpressionError(message, "error"));
   if (!policy.ignoresFailures) throw refusal(hearing, policy, binding, message);
 }
 
@@ -237,20 +257,27 @@ function refusal(
 function measure(
   hearing: Hearing,
   policy: Policy,
+  binding: Binding,
+  checks: readonly Check[],
+): void {
+  for (const { cause, milliseconds } of checks) {
+    hearing.context.metrics.policyMutated({
+      policy: policy.name,
+      binding: binding.name,
+      error: errorTypeOf(cause),
+      seconds: milliseconds / 1000,
+    });
+  }
+}
+
+function explain(
+  hearing: Hearing,
+  policy: Policy,
   binding: Binding | undefined,
   milliseconds: number,
   error: ExpressionError | undefined,
   isChanged = false,
 ): void {
-  const isDenied = error !== undefined && !policy.ignoresFailures;
-  hearing.context.metrics.policyChecked({
-    kind: "mutating",
-    policy: policy.name,
-    binding: binding?.name ?? "",
-    enforcement: isDenied ? "deny" : "allow",
-    error: errorTypeOf(error?.kind),
-    seconds: milliseconds / 1000,
-  });
   hearing.explain({
     plugin: "MutatingAdmissionPolicy",
     configuration: policy.name,

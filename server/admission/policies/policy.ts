@@ -119,6 +119,8 @@ export interface ParamRef {
   readonly parameterNotFoundAction?: Maybe<string>;
 }
 
+export type ValidationAction = "Deny" | "Warn" | "Audit";
+
 export interface Binding {
   readonly name: string;
   /** Whether it comes from a file; then it binds policies from files. */
@@ -126,7 +128,7 @@ export interface Binding {
   readonly policyName: string;
   readonly paramRef: ParamRef | undefined;
   readonly criteria: MatchCriteria;
-  readonly actions: ReadonlySet<string>;
+  readonly actions: ReadonlySet<ValidationAction>;
 }
 
 const REASON_DEFAULT = "Invalid";
@@ -282,7 +284,7 @@ export function readBinding(object: ApiObject, isStatic = false): Binding {
       readonly policyName?: string;
       readonly paramRef?: Maybe<ParamRef>;
       readonly matchResources?: Maybe<WrittenMatchResources>;
-      readonly validationActions?: Maybe<readonly string[]>;
+      readonly validationActions?: Maybe<readonly ValidationAction[]>;
     };
   };
   return {

@@ -18,7 +18,7 @@ import { Hearing, type RuleContext } from "../matching/rule-context.js";
 import { Evaluation, type Findings, type Objection } from "./evaluation.js";
 import { Exclusions } from "./excluded.js";
 import { ParamFinder, type ParamUse } from "./params.js";
-import type { Binding, Policy } from "./policy.js";
+import type { Binding, Policy, ValidationAction } from "./policy.js";
 import { PolicySet } from "./policy-set.js";
 
 /** The result of one policy with one binding and one parameter. */
@@ -102,7 +102,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
     bindings.namespaceObject = new Late(() => this.#params.namespaceOf(subject));
     return params.map((param): Verdict => {
       const startMs = nowMs();
-      const evaluation = new Evaluation(policy, bindings, param);
+      const evaluation = new Evaluation(policy, bindings, param, nowMs);
       const rule = { name: policy.name, kind: "policy", step: "validate" } as const;
       const verdict =
         policy.conditions.length === 0
@@ -119,7 +119,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
         return ended(NOTHING, `match condition ${JSON.stringify(verdict.failed)} is false`);
       }
       if (verdict.matches === "unknown") {
-        return ended(objectionsOf(verdict.error.message, "error"));
+        return ended(objectionsOf(verdict.error.message, nowMs() - startMs));
       }
       return ended(evaluation.validate(policy));
     });
@@ -128,13 +128,15 @@ export class ValidatingPolicies implements AdmissionPlugin {
 
 const NOTHING: Findings = { objections: [], annotations: [] };
 
-function objectionsOf(message: string, cause: Objection["cause"]): Findings {
-  return { objections: [{ message, reason: "", index: -1, cause }], annotations: [] };
+/** It could not be asked. */
+function objectionsOf(message: string, milliseconds: number): Findings {
+  const objection = { message, reason: "", index: -1, cause: "error", milliseconds } as const;
+  return { objections: [objection], annotations: [] };
 }
 
 function misfit(policy: Policy, binding: Binding | undefined, error: Error): Verdict {
   const what = binding === undefined ? "policy" : "binding";
-  const findings = objectionsOf(`failed to configure ${what}: ${error.message}`, "error");
+  const findings = objectionsOf(`failed to configure ${what}: ${error.message}`, 0);
   return { policy, binding, findings, misconfigured: true, milliseconds: 0 };
 }
 
@@ -157,26 +159,31 @@ function publish(hearing: Hearing, verdicts: readonly Verdict[]): void {
       if (!values.includes(value)) values.push(value);
       annotations.set(whole, values);
     }
-    const counted = findings.objections.filter(
-      ({ cause }) => cause === "false" || !policy.ignoresFailures,
-    );
-    for (const { message, reason, index } of counted) {
+    const counted: Objection[] = [];
+    for (const objection of findings.objections) {
+      if (objection.cause !== "false" && policy.ignoresFailures) {
+        if (!objection.isAnnotation) measure(hearing, verdict, objection, "allow");
+        continue;
+      }
+      counted.push(objection);
+      const { message, reason, index } = objection;
       const by = `ValidatingAdmissionPolicy '${policy.name}'${binding === undefined ? "" : ` with binding '${binding.name}'`}`;
-      // A misconfigured policy has no actions, so the write is denied.
-      const actions = verdict.misconfigured ? DENY : (binding?.actions ?? DENY);
-      if (actions.has("Deny")) denials.push({ text: `${by} denied request: ${message}`, reason });
-      if (actions.has("Warn")) attributes.warn(`Validation failed for ${by}: ${message}`);
-      if (actions.has("Audit")) {
-        failures.push({
-          message,
-          policy: policy.name,
-          binding: binding?.name ?? "",
-          expressionIndex: index,
-          validationActions: [...actions],
-        });
+      for (const action of actionsFor(verdict, objection)) {
+        measure(hearing, verdict, objection, MEASURED[action]);
+        if (action === "Deny") denials.push({ text: `${by} denied request: ${message}`, reason });
+        else if (action === "Warn") attributes.warn(`Validation failed for ${by}: ${message}`);
+        else {
+          failures.push({
+            message,
+            policy: policy.name,
+            binding: binding?.name ?? "",
+            expressionIndex: index,
+            validationActions: [...(binding?.actions ?? DENY)],
+          });
+        }
       }
     }
-    measure(hearing, verdict, counted);
+    explain(hearing, verdict, counted);
   }
   for (const [key, values] of annotations) attributes.annotate?.(key, values.join(", "));
   if (failures.length > 0) {
@@ -187,37 +194,44 @@ function publish(hearing: Hearing, verdicts: readonly Verdict[]): void {
   if (first !== undefined) throw denied(hearing, first);
 }
 
-const DENY: ReadonlySet<string> = new Set(["Deny"]);
+const DENY: ReadonlySet<ValidationAction> = new Set<ValidationAction>(["Deny"]);
+const MEASURED = { Deny: "deny", Warn: "warn", Audit: "audit" } as const;
 
-function measure(hearing: Hearing, verdict: Verdict, counted: readonly Objection[]): void {
+/** What cannot be asked, or cannot say what to note, has no actions: it is denied. */
+function actionsFor(
+  { binding, misconfigured }: Verdict,
+  { isAnnotation }: Objection,
+): ReadonlySet<ValidationAction> {
+  return misconfigured || isAnnotation ? DENY : (binding?.actions ?? DENY);
+}
+
+/** What held is not counted, nor what could not be asked; as upstream has it. */
+function measure(
+  hearing: Hearing,
+  { policy, binding, misconfigured }: Verdict,
+  { cause, milliseconds }: Objection,
+  enforcement: "allow" | "deny" | "warn" | "audit",
+): void {
+  if (misconfigured) return;
+  hearing.context.metrics.policyValidated({
+    policy: policy.name,
+    binding: binding?.name ?? "",
+    enforcement,
+    error: errorTypeOf(cause),
+    seconds: milliseconds / 1000,
+  });
+}
+
+function explain(hearing: Hearing, verdict: Verdict, counted: readonly Objection[]): void {
   const { policy, binding, skipped, milliseconds } = verdict;
-  const name = binding?.name ?? "";
   const [first] = counted;
-  const actions = binding?.actions ?? DENY;
   hearing.explain({
     plugin: "ValidatingAdmissionPolicy",
     configuration: policy.name,
-    rule: name,
+    rule: binding?.name ?? "",
     outcome: skipped !== undefined ? "skipped" : first === undefined ? "allowed" : outcomeOf(first),
     why: skipped ?? first?.message ?? "",
     milliseconds,
-  });
-  if (skipped !== undefined) return;
-  const enforcement =
-    first === undefined
-      ? "allow"
-      : actions.has("Deny")
-        ? "deny"
-        : actions.has("Warn")
-          ? "warn"
-          : "audit";
-  hearing.context.metrics.policyChecked({
-    kind: "validating",
-    policy: policy.name,
-    binding: name,
-    enforcement,
-    error: errorTypeOf(first?.cause),
-    seconds: milliseconds / 1000,
   });
 }
 
@@ -228,6 +242,7 @@ function outcomeOf({ cause }: Objection): "refused" | "failed" {
 /** As upstream's metrics name it. */
 export function errorTypeOf(cause: Objection["cause"] | undefined) {
   switch (cause) {
+    case "false":
     case "error":
       return "invalid_error";
     case "budget":

@@ -4,14 +4,27 @@
  */
 import { internalError, type Status, StatusError } from "../../api/status.js";
 import { describeCertificateError } from "../../client/certificate-errors.js";
-import type { TransportError } from "../../client/https-client.js";
+import { TransportError } from "../../client/https-client.js";
 
 /** No usable answer. */
 export class CallFailure extends Error {
   override readonly name = "CallFailure";
 
-  constructor(hook: string, reason: string, cause?: unknown) {
+  /** In upstream's measures: what the webhook answered, else that it is unavailable. */
+  readonly code: number;
+
+  constructor(
+    hook: string,
+    reason: string,
+    { cause, code = 503 }: { readonly cause?: unknown; readonly code?: number } = {},
+  ) {
     super(`failed calling webhook ${JSON.stringify(hook)}: ${reason}`, { cause });
+    this.code = code;
+  }
+
+  /** Whether nobody waited for the answer any more. */
+  get isCanceled(): boolean {
+    return this.cause instanceof TransportError && this.cause.kind === "canceled";
   }
 
   /** The error for the client unless failures are ignored. */

@@ -75,13 +75,17 @@ function skip(hearing: Hearing, hook: Hook, { plugin }: Asker, why: string): voi
 /** The result of a call; undefined = it failed and the failure is ignored. */
 export type Asked = Answered | undefined;
 
-/** @throws {StatusError} if the webhook refused, or failed and the failure policy is Fail */
+/**
+ * @param use applies an answer that allows the write. @throws {CallFailure, StatusError}
+ * @throws {StatusError} if the webhook refused, or failed and the failure policy is Fail
+ */
 export async function askWebhook(
   hearing: Hearing,
   caller: WebhookCaller,
   { hook, resource }: Invocation,
   asker: Asking,
   signal: AbortSignal,
+  use: (answered: Answered) => void = () => {},
 ): Promise<Asked> {
   const { subject, context } = hearing;
   const { attributes } = subject;
@@ -94,48 +98,65 @@ export async function askWebhook(
     outcome: "allowed" | "refused" | "failed",
     code: number,
     why: string,
-    error?: "calling_webhook_error" | "no_error",
+    error?: "calling_webhook_error" | "apiserver_internal_error" | "no_error" | "canceled",
   ) => {
     const milliseconds = nowMs() - startMs;
     const isRejected = error !== undefined;
     const seconds = milliseconds / 1000;
     metrics.webhookAsked({ name, step, operation, isRejected, code, seconds });
-    if (error !== undefined) metrics.webhookRefused({ name, step, operation, error, code });
+    if (error !== undefined && error !== "canceled") {
+      metrics.webhookRefused({ name, step, operation, error, code });
+    }
     hearing.explain({ plugin, configuration, rule: name, outcome, why, milliseconds });
   };
   if (attributes.options.isDryRun && !hook.hasNoSideEffects) {
     const refusal = badRequest(
       `admission webhook ${JSON.stringify(name)} does not support dry run`,
     );
-    ended("refused", refusal.code, refusal.message, "no_error");
+    ended("refused", 0, refusal.message, "apiserver_internal_error");
     throw refusal;
   }
-  let answered: Answered;
   try {
-    answered = await caller.call(hook, subject, resource, step === "admit", signal);
+    const answered = await caller.call(hook, subject, resource, step === "admit", signal);
+    const { answer } = answered;
+    for (const [key, value] of Object.entries(answer.auditAnnotations)) {
+      attributes.annotate?.(`${name}/${key}`, value);
+    }
+    for (const warning of answer.warnings) attributes.warn(warning);
+    if (!answer.isAllowed) throw new Refusal(refusalOf(name, answer.result));
+    use(answered);
+    ended("allowed", 200, "");
+    return answered;
   } catch (error) {
-    if (!(error instanceof CallFailure)) throw error;
+    if (error instanceof Refusal) {
+      const { status } = error;
+      ended("refused", status.code, status.message, "no_error");
+      throw status;
+    }
+    if (!(error instanceof CallFailure)) {
+      ended("failed", 0, (error as Error).message, "apiserver_internal_error");
+      throw error;
+    }
+    const { code, message, isCanceled } = error;
     if (hook.ignoresFailures && !signal.aborted) {
-      ended("failed", 0, error.message);
+      ended("failed", code, message);
       metrics.webhookFailedOpen(name, step);
       annotateFailure(hearing, hook, step, place);
       return undefined;
     }
-    ended("failed", 500, error.message, "calling_webhook_error");
+    ended("failed", code, message, isCanceled ? "canceled" : "calling_webhook_error");
     throw error.toStatus();
   }
-  const { answer } = answered;
-  for (const [key, value] of Object.entries(answer.auditAnnotations)) {
-    attributes.annotate?.(`${name}/${key}`, value);
+}
+
+/** The webhook said no. */
+class Refusal extends Error {
+  readonly status: StatusError;
+
+  constructor(status: StatusError) {
+    super(status.message);
+    this.status = status;
   }
-  for (const warning of answer.warnings) attributes.warn(warning);
-  if (!answer.isAllowed) {
-    const refusal: StatusError = refusalOf(name, answer.result);
-    ended("refused", refusal.code, refusal.message, "no_error");
-    throw refusal;
-  }
-  ended("allowed", 200, "");
-  return answered;
 }
 
 function annotateFailure(

@@ -3,8 +3,9 @@
  * result of those before it. A change is a JSON patch of the sent object; the result is decoded,
  * defaulted and converted to admission's form. It is validated later with the rest of the object.
  */
+import { isJsonObject } from "../../api/json-object.js";
 import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
-import type { ApiObject } from "../../api/meta.js";
+import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
 import { JsonSyntaxError } from "../../codec/json-parser.js";
@@ -132,39 +133,27 @@ class MutatingRun {
   /** @param position among all webhooks, for the audit record */
   async #ask(invocation: Invocation, position: number): Promise<boolean> {
     const { hook } = invocation;
-    const { context, subject } = this.#hearing;
+    const { subject } = this.#hearing;
     const place = `round_${this.#rounds.isSecond ? 1 : 0}_index_${position}`;
     const asking = { ...ASKER, place };
-    const answered = await askWebhook(
-      this.#hearing,
-      this.#caller,
-      invocation,
-      asking,
-      this.#signal,
-    );
-    if (answered === undefined) return false;
     let changed = false;
+    let answered: Answered | undefined;
+    const use = (answer: Answered) => {
+      answered = answer;
+      changed = this.#apply(invocation, answer);
+    };
     try {
-      changed = this.#apply(invocation, answered);
-    } catch (error) {
-      if (!(error instanceof CallFailure)) {
-        this.#rejected(hook);
-        throw error;
-      }
-      if (!hook.ignoresFailures) {
-        this.#rejected(hook);
-        throw error.toStatus();
-      }
-      context.metrics.webhookFailedOpen(hook.name, ASKER.step);
+      await askWebhook(this.#hearing, this.#caller, invocation, asking, this.#signal, use);
+    } finally {
+      this.#annotate(hook, place, changed ? answered : undefined);
     }
-    this.#annotate(hook, place, changed, answered);
     if (changed) {
       this.#hearing.explain({
         plugin: ASKER.plugin,
         configuration: hook.configuration,
         rule: hook.name,
         outcome: "changed",
-        why: answered.answer.patch ?? "",
+        why: answered?.answer.patch ?? "",
         milliseconds: 0,
       });
       subject.forgetVersions();
@@ -181,55 +170,64 @@ class MutatingRun {
       throw new CallFailure(
         hook.name,
         `received invalid webhook response: unsupported patch type ${type}`,
+        { code: 400 },
       );
     }
+    const operations = decodePatch(hook.name, answer.patch);
+    if (operations.length === 0) return false;
     if (sent.object === undefined) {
       const why = "attempted to modify the object, which is not supported for this operation";
       throw internalError(`admission webhook ${JSON.stringify(hook.name)} ${why}`);
     }
-    const made = makeObject(resource, sent.object, answer.patch);
+    const made = makeObject(resource, sent.object, operations);
     if (made.text === sent.object) return false;
     attributes.object = made.object;
     return true;
   }
 
-  #rejected({ name }: Hook): void {
-    const { context, subject } = this.#hearing;
-    const { operation } = subject.attributes;
-    const error = "apiserver_internal_error";
-    context.metrics.webhookRefused({ name, step: ASKER.step, operation, error, code: 500 });
-  }
-
-  #annotate(
-    { configuration, name }: Hook,
-    place: string,
-    mutated: boolean,
-    { answer }: Answered,
-  ): void {
+  /** @param used the answer that changed the object */
+  #annotate({ configuration, name }: Hook, place: string, used: Answered | undefined): void {
     const { context, subject } = this.#hearing;
     const at = `webhook.admission.${context.naming.groupDomain}/${place}`;
-    const webhook = { configuration, webhook: name };
-    subject.attributes.annotate?.(`mutation.${at}`, JSON.stringify({ ...webhook, mutated }));
-    if (!mutated || answer.patch === undefined) return;
-    const { patch, patchType } = answer;
+    const said = { configuration, webhook: name, mutated: used !== undefined };
+    subject.attributes.annotate?.(`mutation.${at}`, JSON.stringify(said));
+    if (used?.answer.patch === undefined) return;
+    const { patch, patchType } = used.answer;
     const shown = `{"configuration":${JSON.stringify(configuration)},"webhook":${JSON.stringify(name)},"patch":${patch},"patchType":"${patchType}"}`;
     subject.attributes.annotate?.(`patch.${at}`, shown);
   }
 }
 
-/** @throws {StatusError} 500: the patch is invalid, does not apply, or makes no object of the kind */
+/** @throws {CallFailure} if the patch is no list of operations; their content is checked later */
+function decodePatch(hook: string, patch: string): JsonObject[] {
+  const fail = (why: string, cause?: unknown) =>
+    new CallFailure(hook, `received undecodable patch in webhook response: ${why}`, { cause });
+  let decoded: JsonValue;
+  try {
+    decoded = parseJson(Buffer.from(patch));
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw fail(error.message, error);
+    throw error;
+  }
+  if (!Array.isArray(decoded) || !decoded.every(isJsonObject)) {
+    throw fail("a JSON patch is an array of operations");
+  }
+  return decoded;
+}
+
+/** @throws {StatusError} 500: an operation is unknown or does not apply, or the result is no object of the kind */
 function makeObject(
   resource: ServedResource,
   sent: string,
-  patch: string,
+  patch: JsonObject[],
 ): { readonly object: ApiObject; readonly text: string } {
   try {
-    const operations = parseJsonPatch(parseJson(Buffer.from(patch)));
+    const operations = parseJsonPatch(patch);
     const object = decodeServed(applyJsonPatch(parseJson(Buffer.from(sent)), operations), resource);
     const text = resource.codec.encode(object);
     return { object: fromServed(object, resource), text };
   } catch (error) {
-    if (!(error instanceof StatusError) && !(error instanceof JsonSyntaxError)) throw error;
+    if (!(error instanceof StatusError)) throw error;
     throw internalError(error.message, error);
   }
 }

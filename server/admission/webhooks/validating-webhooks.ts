@@ -23,7 +23,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
   readonly #context: RuleContext;
   readonly #caller: WebhookCaller;
   readonly #rules: StoredRules<Hook>;
-  readonly #asker: Asker = { plugin: this.name, step: "validate" };
+  readonly #asker: Asker = { plugin: this.name, step: "validating" };
 
   constructor(context: RuleContext, caller: WebhookCaller) {
     this.#context = context;

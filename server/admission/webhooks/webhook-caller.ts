@@ -56,7 +56,7 @@ export class WebhookCaller {
     const { name, reviewVersion, timeoutMs } = hook;
     if (reviewVersion === undefined) {
       const why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
-      throw new CallFailure(name, `could not create admission objects: ${why}`);
+      throw new CallFailure(name, `could not create admission objects: ${why}`, { code: 400 });
     }
     const named = { naming: this.#naming, uid: randomUUID() };
     const sent = writeReview(subject, resource, reviewVersion, named);
@@ -74,22 +74,25 @@ export class WebhookCaller {
         attributes: { webhook: name, configuration: hook.configuration },
       },
     };
-    const fail = (why: string, cause?: unknown) =>
-      new CallFailure(name, `failed to call webhook: ${why}`, cause);
+    const fail = (why: string, how: { readonly cause?: unknown; readonly code?: number }) =>
+      new CallFailure(name, `failed to call webhook: ${why}`, how);
     let response: IncomingResponse;
     try {
       response = await place.client.request(post, signal);
     } catch (error) {
-      if (!(error instanceof TransportError)) throw fail((error as Error).message, error);
-      throw fail(`Post "${place.url}${query}": ${describeTransportError(error)}`, error);
+      const cause = error as Error;
+      if (!(cause instanceof TransportError)) throw fail(cause.message, { cause });
+      throw fail(`Post "${place.url}${query}": ${describeTransportError(cause)}`, { cause });
     }
     const { status, body } = response;
-    if (status < 200 || status > 206) throw fail(describeHttpError(status, body));
+    if (status < 200 || status > 206) {
+      throw fail(describeHttpError(status, body), { code: status });
+    }
     try {
       return { sent, answer: readReview(body.toString("utf8"), sent, isMutating) };
     } catch (error) {
       const why = (error as Error).message;
-      throw new CallFailure(name, `received invalid webhook response: ${why}`, error);
+      throw new CallFailure(name, `received invalid webhook response: ${why}`, { cause: error });
     }
   }
 
@@ -103,7 +106,7 @@ export class WebhookCaller {
       return this.#places.of(clientConfig);
     } catch (error) {
       const why = (error as Error).message;
-      throw new CallFailure(name, `could not get REST client: ${why}`, error);
+      throw new CallFailure(name, `could not get REST client: ${why}`, { cause: error, code: 500 });
     }
   }
 }

@@ -353,7 +353,7 @@ test("what a patch makes gets defaults, is validated, and keeps its identity and
 test("patches that are none are the server's error, whatever the failure policy", async () => {
   await mutating({ failurePolicy: "Ignore" });
   const bad: JsonObject[] = [
-    { allowed: true, patchType: "JSONPatch", patch: Buffer.from("{").toString("base64") },
+    jsonPatch({ op: "wish", path: "/data" }),
     jsonPatch({ op: "remove", path: "/nothing" }),
     jsonPatch({ op: "replace", path: "/data", value: 7 }),
   ];
@@ -362,7 +362,14 @@ test("patches that are none are the server's error, whatever the failure policy"
     assert.equal((await refusal(harness.create("configmaps", configMap()))).code, 500);
   }
   // The failure policy handles an invalid answer.
+  const undecodable = (patch: string) => ({
+    allowed: true,
+    patchType: "JSONPatch",
+    patch: Buffer.from(patch).toString("base64"),
+  });
   const unusable: [JsonObject, RegExp][] = [
+    [undecodable("{"), /: received undecodable patch in webhook response: /],
+    [undecodable("{}"), /: received undecodable patch in webhook response: /],
     [{ allowed: true, patchType: "Merge", patch: "e30=" }, /unsupported patch type "Merge"$/],
     [{ allowed: true, patch: "e30=" }, /returned response.patch but not response.patchType$/],
     [
@@ -503,7 +510,7 @@ test("a webhook of older times that has side effects makes the dry run fail (S1-
     hearing,
     caller,
     { hook: read as Hook, resource },
-    { plugin: "ValidatingAdmissionWebhook", step: "validate", place: "round_0_index_0" },
+    { plugin: "ValidatingAdmissionWebhook", step: "validating", place: "round_0_index_0" },
     noSignal,
   );
   const error = await refusal(asking);

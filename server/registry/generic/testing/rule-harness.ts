@@ -46,6 +46,8 @@ export interface Changes extends Partial<WriteOptions> {
   readonly namespace?: string;
   readonly subresource?: string;
   readonly explain?: (finding: RuleFinding) => void;
+  /** Of the client, who may go. */
+  readonly signal?: AbortSignal;
 }
 
 /** The same plugins that a server has, on this registry. */
@@ -113,10 +115,10 @@ export async function openRuleHarness(
     registry,
     counts,
     permissions: () => ({ isAllowed: false, reason: "", error: "" }),
-    async create(text, value, changes = {}) {
+    async create(text, value, { signal = noSignal, ...changes } = {}) {
       const { annotations, ...target } = about(served(text), changes);
       const input = inputOf(value);
-      const { bytes } = await createObject(registry, { ...target, input }, noSignal);
+      const { bytes } = await createObject(registry, { ...target, input }, signal);
       return { object: JSON.parse(bytes.toString()), ...target.options, annotations };
     },
     async patch(text, name, change, { subresource = "", ...changes } = {}) {
@@ -148,7 +150,8 @@ export function countingRuleMetrics(counts: Map<string, number>): RuleMetrics {
     webhookRefused: ({ name, step, error, code }) => add("refused", name, step, error, code),
     webhookFailedOpen: (name, step) => add("open", name, step),
     conditionsEvaluated: ({ name, kind }, { matches }) => add("conditions", kind, name, matches),
-    policyChecked: ({ policy, binding, enforcement, error }) =>
-      add("checked", policy, binding, enforcement, error),
+    policyValidated: ({ policy, binding, enforcement, error }) =>
+      add("validated", policy, binding, enforcement, error),
+    policyMutated: ({ policy, binding, error }) => add("mutated", policy, binding, error),
   };
 }
