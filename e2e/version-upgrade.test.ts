@@ -1,7 +1,7 @@
 /**
  * An upgrade replica by replica, under load: three that emulate the older release behind a balancer, one
  * after the other made new. No request fails, what is written on one is the same on the others in every
- * version that both serve, and no field is lost.
+ * version that both serve, no field is lost, and who watches meanwhile sees every change once.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,8 @@ import { isDeepStrictEqual } from "node:util";
 import { startBalancer } from "./cluster/balancer.js";
 import { MINIMAL_OBJECTS } from "./fixtures/minimal-objects.js";
 import { eventually } from "./harness/eventually.js";
-import { HttpsClient } from "./harness/https-client.js";
+import { Follower } from "./harness/follower.js";
+import { type ApiObject, HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { openStore } from "./harness/stores.js";
 import { freePort } from "./tools/child.js";
@@ -31,6 +32,8 @@ const POLICIES = (version: string) =>
   `/apis/admissionregistration.k8s.io/${version}/mutatingadmissionpolicies`;
 const SCALERS = (version: string) =>
   `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers`;
+/** Where the older shape of scalers says what it has no field for. */
+const BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior";
 const MERGE = "application/merge-patch+json";
 
 const policy = {
@@ -62,6 +65,8 @@ async function label(client: HttpsClient, path: string, name: string): Promise<v
 /** Clients that write through the balancer all the while, in either version, and miss nothing that they wrote. */
 class Load {
   readonly failures: string[] = [];
+  /** Of each object, all versions that there were of it. */
+  readonly written = new Map<string, string[]>();
   requests = 0;
   readonly #url: string;
   readonly #first: HttpsClient;
@@ -98,6 +103,8 @@ class Load {
   async #work(client: HttpsClient, name: string, version: "v1" | "v2"): Promise<void> {
     const body = { ...scaler, metadata: { name } };
     const made = await this.#ask(client, SCALERS("v2"), "POST", body);
+    const versions = [made?.metadata.resourceVersion ?? ""];
+    this.written.set(name, versions);
     const annotations: Record<string, string> = {};
     for (let count = 0; !this.#ending.signal.aborted; count++) {
       // Alternately by the version that has the field, and by the one that carries it in annotations.
@@ -105,6 +112,7 @@ class Load {
       annotations[`written-${count % 50}`] = String(count);
       const change = { metadata: { annotations } };
       const patched = await this.#ask(client, `${SCALERS(written)}/${name}`, "PATCH", change);
+      versions.push(patched?.metadata.resourceVersion ?? "");
       const read = await this.#ask(client, `${SCALERS("v2")}/${name}`, "GET");
       for (const object of [patched, read]) this.#checkAnnotations(object, name, annotations);
       if (!isDeepStrictEqual(read?.spec, made?.spec)) this.failures.push(`${name}: another spec`);
@@ -155,6 +163,7 @@ test("S2-VERS-08, S2-DEP-02, S2-DEP-04: replicas of two releases serve the same 
   const start = (index: number, flags: readonly string[]) =>
     startServer({ etcdEndpoints, port: ports[index] ?? 0, flags });
   const replicas = await Promise.all(ports.map((_, index) => start(index, OLDER)));
+  const opened: AsyncDisposable[] = [];
   const replica = (index: number) => replicas[index] as ServerProcess;
   const upgrade = async (index: number) => {
     const { port } = replica(index);
@@ -166,12 +175,23 @@ test("S2-VERS-08, S2-DEP-02, S2-DEP-04: replicas of two releases serve the same 
     await using balancer = HAS_BALANCER ? await startBalancer(ports) : undefined;
     if (!HAS_BALANCER) t.diagnostic("without HAProxy nobody asks while replicas are replaced");
     const load = balancer && new Load(balancer.url, replica(0).client);
+    const follow = async (client: HttpsClient, path: string, from?: string) => {
+      const follower = await Follower.open(client, path, from);
+      opened.push(follower);
+      return follower;
+    };
     const [first, second] = [replica(0), replica(1)];
     (await first.client.get(POLICIES("v1"))).expect(404);
     (await first.client.post(POLICIES("v1beta1"), policy)).expect(201);
     const plain = { ...scaler, spec: { ...scaler.spec, behavior: undefined } };
     (await second.client.post(SCALERS("v1"), plain)).expect(201);
     await label(second.client, `${POLICIES("v1beta1")}/p`, "second");
+    const { resourceVersion: begin } = (await read(first.client, SCALERS("v2"))).metadata;
+    const balanced = balancer && new HttpsClient(balancer.url, first.client.credentials);
+    const followed = [SCALERS("v1"), SCALERS("v2"), POLICIES("v1beta1")];
+    const followers = balanced
+      ? await Promise.all(followed.map((path) => follow(balanced, path)))
+      : [];
     load?.start();
     await load?.goesOn();
     await upgrade(1);
@@ -182,6 +202,16 @@ test("S2-VERS-08, S2-DEP-02, S2-DEP-04: replicas of two releases serve the same 
     await load?.goesOn();
     await load?.stop();
     assert.deepEqual(load?.failures ?? [], []);
+    if (load !== undefined) {
+      // Who was led from replica to replica, and who begins late, on one that was not there at the time.
+      const late = replicas.map(({ client }) => follow(client, SCALERS("v2"), begin));
+      await sawAll([...followers.slice(0, 2), ...(await Promise.all(late))], load.written);
+      for (const { streams, failures, events } of followers) {
+        assert.deepEqual(failures, []);
+        assert.ok(streams > 1, "it was led elsewhere");
+        assert.ok(events.length > 0);
+      }
+    }
     for (const { client } of replicas) {
       const { items } = (await client.get(POLICIES("v1"))).expect(200);
       assert.deepEqual(
@@ -190,9 +220,36 @@ test("S2-VERS-08, S2-DEP-02, S2-DEP-04: replicas of two releases serve the same 
       );
     }
   } finally {
+    for (const one of opened) await one[Symbol.asyncDispose]();
     await Promise.all(replicas.map((one) => one[Symbol.asyncDispose]()));
   }
 });
+
+/** Every change once, in its order, with all fields. */
+async function sawAll(
+  followers: readonly Follower[],
+  written: ReadonlyMap<string, readonly string[]>,
+): Promise<void> {
+  for (const follower of followers) {
+    for (const [name, versions] of written) {
+      await follower.hasSeen(name, versions.at(-1) ?? "");
+      assert.deepEqual(follower.failures, []);
+      const seen = follower.events.filter(({ object }) => object.metadata.name === name);
+      assert.deepEqual(
+        seen.map(({ object: { metadata } }) => metadata.resourceVersion),
+        versions,
+      );
+      for (const { object } of seen) {
+        const { metadata, spec, apiVersion } = object as ApiObject & { spec: typeof scaler.spec };
+        const text =
+          apiVersion === "autoscaling/v1"
+            ? metadata.annotations?.[BEHAVIOR]
+            : JSON.stringify(spec.behavior);
+        assert.match(text ?? "", /"stabilizationWindowSeconds":7\b/i, apiVersion);
+      }
+    }
+  }
+}
 
 /** What one of the older release and one of the newer make of the same objects. */
 async function sideBySide(old: HttpsClient, renewed: HttpsClient): Promise<void> {
