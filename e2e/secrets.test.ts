@@ -10,6 +10,7 @@ import { openAdmissionHook } from "../server/admission/testing/admission-webhook
 import { openWebhookStub, withStatus } from "../server/client/testing/webhook-stub.js";
 import { eventually } from "./harness/eventually.js";
 import { type Answer, HttpsClient } from "./harness/https-client.js";
+import { RawConnection } from "./harness/raw-http.js";
 import { startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 import { startOtlpCollector } from "./tools/otlp-collector.js";
@@ -21,6 +22,7 @@ const SECRET_TEXT = "content-of-a-secret-77c1";
 
 const SECRETS = "/api/v1/namespaces/kube-system/secrets";
 const PODS = "/api/v1/namespaces/default/pods";
+const MAPS = "/api/v1/namespaces/default/configmaps";
 const ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts";
 
 test("no token, password or content of a Secret is in logs, metrics or errors", async () => {
@@ -191,6 +193,13 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
   (await client.post(hooks, config("user", `https://u:${planted("hook-url")}@127.0.0.1:1/`)))
     .status;
 
+  const upgrade = { connection: "Upgrade", upgrade: "SPDY/3.1" };
+  const clientConfig = (name: string) => ({
+    metadata: { name },
+    data: {
+      kubeconfig: `users: [{name: u, user: {token: ${planted("client-token")}, password: ${planted("client-password")}}}]`,
+    },
+  });
   const requests: readonly [path: string, options: Parameters<HttpsClient["request"]>[1]][] = [
     [PODS, { headers: bearer(planted("bearer")) }],
     [PODS, { headers: bearer(planted("token-file")) }],
@@ -248,6 +257,53 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
       },
     ],
     [
+      `${PODS}/web/exec?command=mysql&command=-p${planted("command")}&stdin=true`,
+      { method: "POST", headers: upgrade },
+    ],
+    [`${PODS}/web/attach?token=${planted("attach")}`, { headers: upgrade }],
+    [
+      PODS,
+      {
+        headers: {
+          referer: `https://u:${planted("referer")}@example.com/?t=${planted("referer")}`,
+          origin: `https://${planted("origin")}.example.com`,
+          "x-forwarded-for": planted("forwarded"),
+          accept: `application/json;x=${planted("accept")}`,
+          "if-none-match": planted("if-none-match"),
+        },
+      },
+    ],
+    [
+      MAPS,
+      {
+        method: "POST",
+        headers: { "content-type": `application/x-${planted("content-type")}` },
+        body: "{}",
+      },
+    ],
+    // What looks like the configuration of a client, whole, with a field too many, and broken.
+    [MAPS, { method: "POST", body: clientConfig("kept") }],
+    [
+      `${MAPS}?fieldValidation=Strict`,
+      { method: "POST", body: { ...clientConfig("strict"), password: planted("strict") } },
+    ],
+    [
+      MAPS,
+      {
+        method: "POST",
+        headers: { "content-type": "application/yaml" },
+        body: `users:\n- user: {token: ${planted("broken")}\n  password: ]`,
+      },
+    ],
+    [
+      `${MAPS}/kept`,
+      {
+        method: "PATCH",
+        headers: { "content-type": "application/json-patch+json" },
+        body: [{ op: "test", path: "/data/password", value: planted("patch") }],
+      },
+    ],
+    [
       "/debug/flags/v",
       { method: "PUT", headers: bearer(planted("master")), body: planted("flag") },
     ],
@@ -262,6 +318,11 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
     }
   }
   anonymous.close();
+  // A request line may name the server, with a user before it.
+  const raw = await RawConnection.open(server.port, server.credentials);
+  const line = `GET https://u:${planted("user-info")}@127.0.0.1:${server.port}${PODS} HTTP/1.1`;
+  await raw.send(`${line}\r\nHost: localhost\r\n\r\n`);
+  raw.destroy();
   const secret = (name: string, text: string) => ({
     metadata: { name, annotations: { note: planted("annotation") } },
     stringData: { password: text },
@@ -319,11 +380,13 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
     "basic",
     "content",
     "annotation",
+    "user-info",
   ].map(planted);
+  const recordedPlaces = ["extra", "selector", "command"].map(planted);
   for (const [where, text] of Object.entries(texts)) {
     for (const one of new Set([...plain, ...own, keyLine, signature])) {
       // Whom somebody acts as is what a record is for, and so is the whole question but for credentials.
-      if (where === "records" && [planted("extra"), planted("selector")].includes(one)) continue;
+      if (where === "records" && recordedPlaces.includes(one)) continue;
       // A selector is the API's own word, and shown.
       if (where === "logs" && one === planted("selector")) continue;
       const base64 = Buffer.from(one).toString("base64").replace(/=+$/, "").slice(0, -1);

@@ -6,11 +6,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { ROOT_CONTEXT, SpanKind, trace } from "@opentelemetry/api";
 import { openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
-import { createExporter, createTracer } from "../server/tracing/exporter.js";
 import { traceparentOf } from "../server/tracing/request-trace.js";
-import { SpanQueue } from "../server/tracing/span-queue.js";
 import { parseTraceparent } from "../server/tracing/trace-context.js";
-import { systemClock } from "../storage/base/clock.js";
 import { eventually } from "./harness/eventually.js";
 import { HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -22,6 +19,7 @@ import {
   type OtlpCollector,
   startOtlpCollector,
 } from "./tools/otlp-collector.js";
+import { openTracedService } from "./tools/traced-service.js";
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
@@ -33,20 +31,6 @@ function configuration(endpoint: string, rate: number, version = "v1"): string {
     endpoint,
     samplingRatePerMillion: rate,
   });
-}
-
-/** Another program that makes spans. */
-function openService(name: string, collector: OtlpCollector) {
-  const exporter = { protocol: "grpc", target: collector.grpcTarget } as const;
-  const queue = new SpanQueue({
-    exporter: createExporter({ exporter, samplingRatePerMillion: 0 }),
-    clock: systemClock,
-    onOutcome() {},
-    onFailure() {},
-    delayMs: 1,
-  });
-  const tracer = createTracer(queue, { name, version: "1", instance: name });
-  return { tracer, [Symbol.asyncDispose]: () => queue.shutdown() };
 }
 
 async function traceOf(
@@ -108,10 +92,10 @@ describe("with a collector", () => {
   });
 
   for (const transport of ["lean", "grpc"]) {
-    test(`S2-TRACE-01, S2-TRACE-02: one trace joins a client, this server, a webhook and etcd (${transport})`, async () => {
+    test(`S2-TRACE-01, S2-TRACE-02, S2-TRACE-07: one trace joins a client, this server, a webhook and etcd (${transport})`, async () => {
       const server = transport === "lean" ? asked : always;
-      await using webhooks = openService("webhook", collector);
-      await using clients = openService("client", collector);
+      await using webhooks = openTracedService("webhook", collector);
+      await using clients = openTracedService("client", collector);
       await using hook = await openAdmissionHook(() => {
         const from = parseTraceparent(String(hook.stub.calls.at(-1)?.headers.traceparent));
         if (from !== undefined) {
@@ -181,6 +165,19 @@ describe("with a collector", () => {
       assert.equal(own?.attributes["audit-id"], answer.headers["audit-id"]);
       assert.equal(own?.attributes["http.response.status_code"], "201");
       assert.deepEqual(collector.problems, []);
+
+      // The next scrape names it as an example of how long that took, where examples can be told.
+      const scrape = async (accept: string) =>
+        (await server.client.request("/metrics", { headers: { accept } })).expect(200).text;
+      const lines = (await scrape("application/openmetrics-text")).split("\n");
+      const example = `# {trace_id="${traceId}"}`;
+      const [took] = lines.filter(
+        (line) => line.includes(example) && /resource="configmaps"/.test(line),
+      );
+      assert.match(took ?? "", /^apiserver_request_duration_seconds_bucket\{verb="POST",/);
+      const ofEtcd = /^etcd_request_duration_seconds_bucket\{.*# \{trace_id="[0-9a-f]{32}"\}/;
+      assert.ok(lines.some((line) => ofEtcd.test(line)));
+      assert.doesNotMatch(await scrape("text/plain"), /trace_id/);
 
       // A get asks etcd nothing but its revision, and that is part of the trace as well.
       const reading = clients.tracer.startSpan("kubectl get", { kind: SpanKind.CLIENT });

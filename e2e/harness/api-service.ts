@@ -51,6 +51,8 @@ export interface ApiServiceOptions {
   readonly kubeconfig: string;
   /** The names that its certificate is for. */
   readonly serverName: string;
+  /** Told of each request before it is answered. */
+  readonly onRequest?: (request: IncomingMessage) => void;
 }
 
 const SLOW_MS = 300;
@@ -87,6 +89,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
 
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     requests++;
+    options.onRequest?.(request);
     if (manner === "silent") return;
     if (manner === "garbage") {
       request.socket.end("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n\0{{{[[\r\nwhat\r\n");
