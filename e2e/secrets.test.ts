@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
+import { jsonPatch, openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
 import { openWebhookStub, withStatus } from "../server/client/testing/webhook-stub.js";
 import { eventually } from "./harness/eventually.js";
 import { type Answer, HttpsClient } from "./harness/https-client.js";
@@ -189,12 +189,22 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
   const reachable = String(hook.clientConfig().url);
   (await client.post(hooks, config("good", `${reachable}?key=${planted("hook-query")}`))).status;
   (await client.post(hooks, config("good", reachable))).expect(201);
+  const mutating = hooks.replace("validating", "mutating");
+  const injected = Buffer.from(planted("injected")).toString("base64");
+  await using injector = await openAdmissionHook(() =>
+    jsonPatch({ op: "add", path: "/data/injected", value: injected }),
+  );
+  const url = String(injector.clientConfig().url);
+  const injecting = config("injector", url);
+  const [rule] = injecting.webhooks;
+  const clientConfig = { ...injector.clientConfig(), url };
+  const mutatingHook = { ...rule, clientConfig, failurePolicy: "Fail" };
+  (await client.post(mutating, { ...injecting, webhooks: [mutatingHook] })).expect(201);
   (await client.post(hooks, config("gone", "https://127.0.0.1:1/none"))).expect(201);
   (await client.post(hooks, config("user", `https://u:${planted("hook-url")}@127.0.0.1:1/`)))
     .status;
 
-  const upgrade = { connection: "Upgrade", upgrade: "SPDY/3.1" };
-  const clientConfig = (name: string) => ({
+  const kubeconfigMap = (name: string) => ({
     metadata: { name },
     data: {
       kubeconfig: `users: [{name: u, user: {token: ${planted("client-token")}, password: ${planted("client-password")}}}]`,
@@ -257,11 +267,6 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
       },
     ],
     [
-      `${PODS}/web/exec?command=mysql&command=-p${planted("command")}&stdin=true`,
-      { method: "POST", headers: upgrade },
-    ],
-    [`${PODS}/web/attach?token=${planted("attach")}`, { headers: upgrade }],
-    [
       PODS,
       {
         headers: {
@@ -282,10 +287,10 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
       },
     ],
     // What looks like the configuration of a client, whole, with a field too many, and broken.
-    [MAPS, { method: "POST", body: clientConfig("kept") }],
+    [MAPS, { method: "POST", body: kubeconfigMap("kept") }],
     [
       `${MAPS}?fieldValidation=Strict`,
-      { method: "POST", body: { ...clientConfig("strict"), password: planted("strict") } },
+      { method: "POST", body: { ...kubeconfigMap("strict"), password: planted("strict") } },
     ],
     [
       MAPS,
@@ -318,11 +323,17 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
     }
   }
   anonymous.close();
-  // A request line may name the server, with a user before it.
-  const raw = await RawConnection.open(server.port, server.credentials);
-  const line = `GET https://u:${planted("user-info")}@127.0.0.1:${server.port}${PODS} HTTP/1.1`;
-  await raw.send(`${line}\r\nHost: localhost\r\n\r\n`);
-  raw.destroy();
+  // A request line may name the server, with a user before it; upgrades end their connection.
+  const upgrade = "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n";
+  for (const [line, headers] of [
+    [`GET https://u:${planted("user-info")}@127.0.0.1:${server.port}${PODS}`, ""],
+    [`POST ${PODS}/web/exec?command=mysql&command=-p${planted("command")}&stdin=true`, upgrade],
+    [`GET ${PODS}/web/attach?token=${planted("attach")}`, upgrade],
+  ]) {
+    const raw = await RawConnection.open(server.port, server.credentials);
+    await raw.send(`${line} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`);
+    raw.destroy();
+  }
   const secret = (name: string, text: string) => ({
     metadata: { name, annotations: { note: planted("annotation") } },
     stringData: { password: text },
@@ -363,6 +374,7 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
   assert.match(texts.logs, / HTTP /);
   assert.match(texts.traces, /Call SubjectAccessReview webhook/);
   assert.ok(texts.records.includes("tokenreviews"));
+  assert.match(texts.records, /mutation\.webhook\.admission\.k8s\.io\/round_0_index_0/);
   const keyLine = server.credentials.key?.split("\n")[1] ?? "";
   const signature = token.split(".")[2] ?? "";
   assert.ok(keyLine.length > 20 && signature.length > 20);
@@ -380,7 +392,10 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
     "basic",
     "content",
     "annotation",
+    "injected",
     "user-info",
+    "command",
+    "attach",
   ].map(planted);
   const recordedPlaces = ["extra", "selector", "command"].map(planted);
   for (const [where, text] of Object.entries(texts)) {

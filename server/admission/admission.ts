@@ -101,8 +101,11 @@ export interface AdmissionAttributes {
   rounds?: Rounds;
   /** Adds a warning for the client; the write still succeeds. */
   warn(text: string): void;
-  /** Adds an annotation to the request's audit record. */
-  annotate?(key: string, value: string): void;
+  /**
+   * Adds an annotation to the request's audit record. One that shows some of the object is left out of
+   * records without objects.
+   */
+  annotate?(key: string, value: string, showing?: "objects"): void;
   /** Receives each rule that was evaluated; set only if the request asks for it. */
   explain?(finding: RuleFinding): void;
 }

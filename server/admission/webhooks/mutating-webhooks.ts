@@ -194,7 +194,7 @@ class MutatingRun {
     if (used?.answer.patch === undefined) return;
     const { patch, patchType } = used.answer;
     const shown = `{"configuration":${JSON.stringify(configuration)},"webhook":${JSON.stringify(name)},"patch":${patch},"patchType":"${patchType}"}`;
-    subject.attributes.annotate?.(`patch.${at}`, shown);
+    subject.attributes.annotate?.(`patch.${at}`, shown, "objects");
   }
 }
 

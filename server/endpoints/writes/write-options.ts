@@ -94,8 +94,9 @@ function parseOptions(
 /** Receivers of audit annotations and, if requested, of each rule's finding. */
 export function remarksOf(ctx: RequestContext): AdmissionRemarks {
   const { state } = ctx;
-  const annotate = (key: string, value: string) => {
-    state.audit?.annotations.set(key, value);
+  const annotate = (key: string, value: string, showing?: "objects") => {
+    const { audit } = state;
+    if (showing === undefined || audit?.wantsRequest === true) audit?.annotations.set(key, value);
   };
   if (!wantsExplanation(ctx)) return { annotate };
   const { findings } = state;
