@@ -1,6 +1,6 @@
 /**
- * Between the JSON-like values of callers and the values of expressions, both ways. What comes in is
- * checked against its declared type when it is looked at; lists and objects are not copied.
+ * Converts between callers' JSON-like values and the values of expressions. Input is checked against its
+ * declared type on access; lists and objects are not copied.
  */
 import type { Charge } from "./comparison.js";
 import { Failure } from "./errors.js";
@@ -35,7 +35,7 @@ import { RenamedMap, UnorderedListValue } from "./values-of-schemas.js";
 
 const NO_FIELDS: ReadonlyMap<string, Type> = new Map();
 
-/** Makes adapters; one for each environment, so that types which contain themselves end. */
+/** Creates adapters; cached per environment, so that recursive types terminate. */
 export class Adapters {
   readonly #known = new Map<Type, Adapt>();
 
@@ -110,7 +110,7 @@ export class Adapters {
     };
   }
 
-  /** Undeclared fields are not there, and null is a field that is not set. */
+  /** Undeclared fields are absent, and null means that a field is not set. */
   #field(type: Type, key: string, raw: unknown): Value | undefined {
     const field = type.kind === "named" ? type.fields?.get(key) : undefined;
     if (field === undefined) return undefined;
@@ -121,7 +121,7 @@ export class Adapters {
     return this.of(field)(raw);
   }
 
-  /** Whether items and values may be null the caller has seen to: lists have no unset places. */
+  /** The caller handles null items and values: lists have no unset elements. */
   #item(type: Type): Adapt {
     const adapt = this.of(type);
     return (raw) => (raw === null && type.kind !== "optional" ? null : adapt(raw));
@@ -142,7 +142,7 @@ const SIMPLE: Readonly<Record<SimpleName, (raw: unknown) => Value | undefined>> 
   string: (raw) => (typeof raw === "string" ? raw : undefined),
   bytes: (raw) => {
     if (raw instanceof Uint8Array) return raw;
-    // JSON has no bytes: they come as base64.
+    // JSON has no byte strings, so bytes come as base64.
     return typeof raw === "string" ? Buffer.from(raw, "base64") : undefined;
   },
   null: (raw) => (raw === null ? null : undefined),
@@ -162,7 +162,7 @@ function integer(raw: unknown): bigint | undefined {
   return typeof raw === "number" && Number.isInteger(raw) ? BigInt(raw) : undefined;
 }
 
-/** A value of no declared type: whole numbers are ints, as JSON makes no difference. */
+/** A value without a declared type: whole numbers are ints, because JSON does not distinguish. */
 function adaptDynamic(raw: unknown): Value {
   switch (typeof raw) {
     case "string":
@@ -176,7 +176,7 @@ function adaptDynamic(raw: unknown): Value {
     case "object":
       if (raw === null) return null;
       if (Array.isArray(raw)) return new ListValue(raw, adaptDynamic);
-      // Data is what there is most of.
+      // Data is the most common case.
       if (isObject(raw)) return new ObjectMap(raw, adaptMember);
       if (raw instanceof Uint8Array) return raw;
       if (raw instanceof Map) return new NativeMap(raw, adaptDynamic);
@@ -205,7 +205,7 @@ function isValue(
   );
 }
 
-/** Data only: of an instance of a class nothing is shown, getters of plain objects are not called twice. */
+/** Plain data only: class instances show nothing, and getters are not called twice. */
 function isObject(raw: unknown): raw is Readonly<Record<string, unknown>> {
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return false;
   const prototype: unknown = Object.getPrototypeOf(raw);
@@ -217,7 +217,7 @@ function describe(raw: unknown): string {
   return Array.isArray(raw) ? "a list" : `a value of type ${typeof raw}`;
 }
 
-/** What callers get: shared parts are copied, so each of them is charged. @throws {Failure} */
+/** Converts a value for callers: shared parts are copied and each copy is charged. @throws {Failure} */
 export function toJson(value: Value, charge: Charge): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof ListValue) {

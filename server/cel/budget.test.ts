@@ -1,4 +1,4 @@
-/** The budget holds whatever the values: no function is cheap on what is large. */
+/** The budget holds for all values: no function is cheap on large input. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CelEvaluationError, createCelEnvironment } from "./environment.js";
@@ -24,7 +24,7 @@ const bindings = {
   texts: Array.from({ length: 200 }, (_, at) => `${"x".repeat(5_000)}${at}`),
 };
 
-/** Generous: what these take is a tenth of it. Without their costs they take minutes. */
+/** Generous: these need a tenth of it. Without their costs they take minutes. */
 const CPU_MICROSECONDS_MAX = 5_000_000;
 
 const LARGE = [
@@ -86,7 +86,7 @@ test("the least cost of an expression is what it costs where it looks at as litt
     const program = environment.compile(source, ["dyn"]);
     const { cost } = program.evaluateWithin({ ...bindings, ...given }, 1_000_000);
     assert.ok(program.leastCost > 0 && program.leastCost <= cost, source);
-    // What functions cost by the sizes of what they are given is not counted.
+    // The size-dependent cost of functions is left out.
     assert.ok(
       cost - program.leastCost <= 0.25 * cost,
       `${source}: ${program.leastCost} of ${cost}`,

@@ -1,8 +1,7 @@
 /**
- * Checks a syntax tree against the variables, types and functions of an environment: finds out the
- * type of every node, and which overloads each call may mean. A node with a problem is dyn for the
- * nodes around it, so that all problems of a text are found at once. Writes `type`, `overloads` and
- * the like into the nodes, nothing else.
+ * Checks a syntax tree against an environment's variables, types and functions: infers every node's
+ * type and the possible overloads of each call. An invalid node counts as dyn, so that all problems of
+ * an expression are found at once. Only writes `type`, `overloads` and the like into the nodes.
  */
 import { CelCompileError, Failure, type Problem } from "./errors.js";
 import type { FunctionTable } from "./function-table.js";
@@ -40,19 +39,19 @@ import { Uint } from "./values.js";
 
 export interface CheckerEnvironment {
   readonly variables: ReadonlyMap<string, Type>;
-  /** Types whose names may stand in expressions. */
+  /** Types that expressions may name. */
   readonly types: ReadonlyMap<string, Type>;
   readonly functions: FunctionTable;
-  /** Objects that expressions may make, by name. */
+  /** Objects that expressions may create, by name. */
   readonly structs?: StructShapes | undefined;
-  /** Takes the patterns that are written out. */
+  /** Receives literal patterns. */
   readonly patterns: LiteralPatterns;
 }
 
-/** "nested": any field; what is made inside is named by its path. undefined: there is no such object. */
+/** "nested": any field; nested objects are named by their path. undefined = no such object. */
 export type StructShapes = (name: string) => Fields | "nested" | undefined;
 
-/** Gives the type of the whole. @throws {CelCompileError} */
+/** Returns the type of the whole expression. @throws {CelCompileError} */
 export function check(root: Node, source: string, environment: CheckerEnvironment): Type {
   const checker = new Checker(source, environment);
   return checker.run(root);
@@ -78,7 +77,7 @@ class Checker {
     if (first !== undefined) {
       throw new CelCompileError(first.problem, this.#source, first.offset, others);
     }
-    // What one place leaves open another may decide: the last word is said when all are seen.
+    // Types are resolved at the end, because a later node may settle an earlier one.
     for (const node of this.#nodes) node.type = this.#inference.resolve(node.type ?? DYN, true);
     return root.type ?? DYN;
   }
@@ -174,7 +173,7 @@ class Checker {
     );
   }
 
-  /** Whether the first part of a dotted name is no variable. */
+  /** Whether the first part of a dotted name is not a variable. */
   #isFree(dotted: string, scope: Scope): boolean {
     const first = firstPart(dotted);
     return !scope.has(first) && !this.#environment.variables.has(first);
@@ -228,7 +227,7 @@ class Checker {
     return results.every((type) => formatType(type) === first) ? (results[0] ?? DYN) : DYN;
   }
 
-  /** The type of the result, or undefined where the arguments do not fit. */
+  /** The type of the result; undefined if the arguments do not match. */
   #apply(overload: Overload, types: readonly Type[]): Type | undefined {
     const parameters = new Map<string, Type>();
     const wanted = overload.parameters.map((type) => this.#inference.instantiate(type, parameters));
@@ -236,7 +235,7 @@ class Checker {
     return this.#inference.instantiate(overload.result, parameters);
   }
 
-  /** A literal pattern that is malformed is an error of the text. */
+  /** A malformed literal pattern is a compile error. */
   #checkPattern(name: string, pattern: Node | undefined): void {
     if (pattern?.kind !== "literal" || typeof pattern.value !== "string") return;
     try {
@@ -299,7 +298,7 @@ class Checker {
     return this.#problem(`unsupported map key type: ${formatType(resolved)}`, node);
   }
 
-  /** The type that all nodes have in common: dyn when they differ. */
+  /** The common type of all nodes; dyn if they differ. */
   #common(
     nodes: readonly Node[],
     scope: Scope,
@@ -398,7 +397,7 @@ class Checker {
     return this.#problem(`expected type '${expected}' but found '${found}'`, node);
   }
 
-  /** Notes it. @returns what the node counts as: anything may be done with it */
+  /** Records the problem. @returns dyn, which allows every use */
   #problem(problem: string, { offset }: Node): Type {
     this.#problems.push({ problem, offset });
     return DYN;
@@ -410,7 +409,7 @@ const REGEX_FUNCTIONS: ReadonlySet<string> = new Set(["matches", "find", "findAl
 
 const KEY_TYPES: ReadonlySet<string> = new Set(["bool", "int", "uint", "string"]);
 
-/** What is made inside of a made object bears the path to it: `Object.spec` in `Object`. */
+/** A nested object is named by its path: `Object.spec` in `Object`. */
 function nestedType(owner: string, field: string, type: Type): Type {
   const root = firstPart(`${owner}.`);
   const isMade = (one: Type) =>

@@ -1,6 +1,6 @@
 /**
- * What the macros that loop make of their turns: whether all or any hold, a list, a map. Each loop of
- * an evaluation has a collector of its own; what a turn costs is charged by the loop.
+ * Collectors of the looping macros: whether all or any hold, a list, a map. Each loop of an evaluation
+ * has its own; the loop charges for each turn.
  */
 import { compare } from "./comparison.js";
 import { Failure } from "./errors.js";
@@ -9,7 +9,7 @@ import type { MacroName } from "./macro-name.js";
 import { EntryMap, ListValue, MapValue, type Value } from "./values.js";
 
 export interface Collector {
-  /** Whether to go on. */
+  /** Whether to continue. */
   take(body: Step, key: Value, value: Value): boolean;
   finish(): Value;
 }
@@ -25,7 +25,7 @@ function quantifier(stopAt: boolean): (frame: Frame) => Collector {
           result = stopAt;
           return false;
         } catch (error) {
-          // A later element may decide the matter in spite of this one.
+          // A later element may still decide, so the failure is kept.
           if (!(error instanceof Failure)) throw error;
           failure ??= error;
           return true;
@@ -98,7 +98,7 @@ export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>
         return true;
       },
       finish() {
-        // Sorting costs n log n comparisons, which are charged before they are made.
+        // Sorting costs n log n comparisons, charged in advance.
         frame.spend(items.length * Math.ceil(Math.log2(items.length + 1)));
         items.sort((a, b) => compare(a.key, b.key, frame.charge));
         return new ListValue(items.map(({ value }) => value));

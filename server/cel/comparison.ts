@@ -1,6 +1,6 @@
 /**
- * Equality and order of values: numbers compare across their types, strings by code point, maps and
- * lists by content. Comparing content costs, so it is charged as it goes.
+ * Equality and order of values: numbers compare across types, strings by code point, maps and lists by
+ * content. Comparing content is charged as it proceeds.
  */
 import { TRAVERSAL_FACTOR } from "./costs.js";
 import { Failure } from "./errors.js";
@@ -17,7 +17,7 @@ import {
 } from "./values.js";
 import { UnorderedListValue } from "./values-of-schemas.js";
 
-/** Takes what a step costs. @throws {BudgetExceeded} */
+/** Charges the cost of a step. @throws {BudgetExceeded} */
 export type Charge = (cost: number) => void;
 
 export function equal(left: Value, right: Value, charge: Charge): boolean {
@@ -89,7 +89,7 @@ function numberOf(value: Value): bigint | number | undefined {
   return value instanceof Uint ? value.value : undefined;
 }
 
-/** An int beside a double is taken as a double, as specified. NaN is in no order with anything. */
+/** An int compared with a double counts as a double, as specified. NaN is unordered. */
 function orderOf(leftValue: bigint | number, rightValue: bigint | number): number {
   const isMixed = typeof leftValue !== typeof rightValue;
   const left = isMixed ? Number(leftValue) : leftValue;
@@ -103,12 +103,12 @@ interface HasLength {
   readonly length: number;
 }
 
-/** Texts and bytes are gone through, at most to the end of the shorter one. */
+/** Strings and bytes are compared up to the end of the shorter one. */
 function chargeText(left: HasLength, right: HasLength, charge: Charge): void {
   charge(Math.ceil(Math.min(left.length, right.length) * TRAVERSAL_FACTOR));
 }
 
-/** Negative, zero, positive; NaN where a NaN is compared. @throws {Failure} */
+/** Negative, zero or positive; NaN if a NaN is compared. @throws {Failure} */
 export function compare(left: Value, right: Value, charge: Charge): number {
   const leftNumber = numberOf(left);
   const rightNumber = numberOf(right);

@@ -1,7 +1,6 @@
 /**
- * The language's own conformance tests, as the package @bufbuild/cel-spec carries them: what needs
- * protocol buffer messages, enums or extensions that we do not have is left out. Skipped where the
- * package is not installed.
+ * The language's own conformance tests from the package @bufbuild/cel-spec, without those that need
+ * protocol buffer messages, enums or unsupported extensions. Skipped if the package is not installed.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -52,7 +51,7 @@ const LEFT_OUT =
 const SUITES_LEFT_OUT = new Set(
   "block_ext enums proto2 proto3 proto2_ext wrappers dynamic encoders_ext math_ext".split(" "),
 );
-/** Their expectations are about types only, or bind what is not of the declared type. */
+/** They expect types only, or bind values of another than the declared type. */
 const CASES_LEFT_OUT = new Set(["unconstrained_type_var_as_dyn", "map_field_access"]);
 const PRIMITIVES: Readonly<Record<string, CelType>> = {
   INT64: "int",
@@ -95,7 +94,7 @@ function toType(type: SpecType | undefined): CelType {
   return type?.wellKnown === "DURATION" ? "duration" : "dyn";
 }
 
-/** Ints and uints come out alike; the order of a map's keys does not matter. */
+/** Ints and uints print alike; the order of map keys is ignored. */
 function spelled(value: unknown): string {
   if (typeof value === "bigint") return `i${value}`;
   if (typeof value === "number") return `d${value}`;
@@ -110,7 +109,7 @@ function spelled(value: unknown): string {
     .join()}}`;
 }
 
-/** Undefined when it is as specified; throws NotOurs when it is left out. */
+/** undefined if the result is as specified; throws NotOurs for a skipped test. */
 function problemOf(spec: SpecCase): string | undefined {
   const text = spec.expr + JSON.stringify(spec.typeEnv ?? "");
   const declared = spec.typeEnv ?? [];

@@ -1,10 +1,10 @@
-/** What nodes cost that are no functions, and factors of functions, in evaluations and estimates alike. */
+/** Costs of nodes other than functions, and factors for functions, in evaluations and estimates. */
 import type { MacroName } from "./macro-name.js";
 
-/** What upstream charges for making a list, and a map. */
+/** Upstream's cost of creating a list and a map. */
 export const LIST_COST = 10;
 export const MAP_COST = 30;
-/** What a turn of a loop costs besides its body: the condition and the collecting. */
+/** The cost of a loop turn besides its body: the condition and the collecting. */
 export const TURN_COST: Readonly<Record<MacroName, number>> = {
   all: 3,
   exists: 3,
@@ -17,7 +17,7 @@ export const TURN_COST: Readonly<Record<MacroName, number>> = {
   sortBy: 12,
 };
 
-/** What going through a string or bytes once costs, by upstream's factor. */
+/** The cost per character of traversing a string or bytes; upstream's factor. */
 export const TRAVERSAL_FACTOR = 0.1;
-/** What a regular expression costs for each of its characters, by upstream's factor. */
+/** The cost per character of a regular expression; upstream's factor. */
 export const REGEX_FACTOR = 0.25;

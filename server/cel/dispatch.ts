@@ -1,7 +1,6 @@
 /**
- * Chooses the overload of a call by the types that its arguments turn out to have. Where checking has
- * left only one, and its parameters are no dyn, the types are verified all the same: a dyn argument
- * may be anything.
+ * Selects the overload of a call by its arguments' run-time types. These are verified even if checking
+ * left one overload, because a dyn argument may have any type.
  */
 import type { Overload } from "./overloads.js";
 import type { SimpleName, Type } from "./types.js";
@@ -19,7 +18,7 @@ import {
 
 type Test = (value: Value) => boolean;
 
-/** Gives undefined when no overload takes the arguments. */
+/** Returns undefined if no overload accepts the arguments. */
 export function dispatchOf(
   overloads: readonly Overload[],
 ): (args: readonly Value[]) => Overload | undefined {

@@ -1,4 +1,4 @@
-/** What an environment compiles, refuses, evaluates and stops, by requirement id. */
+/** Compilation, refusal, evaluation and limits of an environment, by requirement id. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -124,7 +124,7 @@ test("compile errors name the problem, the line and the column", () => {
 
 test("a result of another type than expected is a compile error", () => {
   assert.match(compileError("text", ["bool"]).message, /must evaluate to bool/);
-  // What only shows when it runs is not the type that was asked for.
+  // A result type known only at run time does not satisfy the expected one.
   assert.match(compileError("claims.admin", ["bool"]).message, /must evaluate to bool/);
   assert.match(compileError("[1]", ["string", { list: "string" }]).message, /list\(string\)/);
   assert.equal(environment.compile("[text]", [{ list: "string" }]).resultType, "list(string)");
@@ -183,7 +183,7 @@ test("S2-AZC-25: nested loops over large lists are stopped by their cost, each t
     () => program.evaluate({ numbers }),
     (error) => error instanceof CelEvaluationError && error.isOverBudget,
   );
-  // Nothing swallows a budget that is used up, where other errors may be.
+  // Nothing swallows an exhausted budget, although other errors may be swallowed.
   const swallowing = environment.compile(`true || (${source})`, ["bool"]);
   assert.equal(swallowing.evaluate({ numbers }), true);
   const reversed = environment.compile(`(${source}) || true`, ["bool"]);
@@ -213,7 +213,7 @@ test("S2-AZC-25: text, lists and results that double at each step are stopped be
   for (const source of programs) {
     assert.throws(() => evaluate(source), /cost limit exceeded/, source.slice(0, 60));
     const { estimatedCostMax } = environment.compile(source, ["dyn"]);
-    // Nesting one list in the next costs little: it is the result that grows.
+    // Nesting lists costs little; the result is what grows.
     const isNesting = source.includes("[v0, v0],");
     assert.ok(isNesting || estimatedCostMax > 1_000_000, source.slice(0, 60));
   }
@@ -258,7 +258,7 @@ test("size and depth of expressions are bounded, and the bounds are compile erro
     "size(".repeat(5_000),
   ];
   for (const source of table) assert.ok(compileError(source) instanceof CelCompileError);
-  // Long conjunctions are no deep trees.
+  // Long conjunctions are balanced, not deep trees.
   assert.equal(evaluate(Array(3_000).fill("true").join(" && ")), true);
 });
 

@@ -1,12 +1,11 @@
 /**
- * CEL, the Common Expression Language, as the API uses it: an environment declares typed variables and
- * object types; compiling checks an expression against them and estimates its greatest cost; a program
- * evaluates it under a budget. Text comes from administrators and users: no expression reaches anything
- * but the values it is given, and none runs longer than its budget, which counts steps, not time.
+ * CEL, the Common Expression Language, as the API uses it. An environment declares typed variables and
+ * object types; compilation checks an expression against them and estimates its maximum cost; a program
+ * evaluates it within a budget. Expressions come from administrators and users: they can reach only the
+ * given values and cannot exceed their budget, which counts steps, not time.
  *
- * The language is that of the specification (version 1 of its definition) with optionals and macros of
- * two variables; the functions are the standard ones and the API's extensions (functions/). This file
- * is what others import.
+ * The language follows the specification (version 1) with optionals and two-variable macros; functions are
+ * the standard ones and the API's extensions (functions/). Other folders import this file only.
  */
 import { Adapters, toJson } from "./adapt.js";
 import { check, type StructShapes } from "./checker.js";
@@ -55,7 +54,7 @@ export { CelCompileError, CelEvaluationError } from "./errors.js";
 export { Late, LateObject } from "./late.js";
 export type { ItemIdentity, ObjectMember } from "./types.js";
 
-/** Lists, maps (by strings) and objects are made of these. */
+/** Lists, maps (by string) and objects consist of these. */
 export type CelType =
   | "bool"
   | "int"
@@ -66,65 +65,65 @@ export type CelType =
   | "timestamp"
   | "duration"
   | "dyn"
-  /** With an identity the order of items counts for nothing, and adding replaces equal items. */
+  /** With an identity the order of items is ignored, and adding replaces equal items. */
   | { readonly list: CelType; readonly identity?: ItemIdentity }
   | { readonly map: CelType }
-  /** A variable that may have no value (null); not for fields, which may be absent anyhow. */
+  /** A variable that may be null; not for fields, which may be absent anyway. */
   | { readonly optional: CelType }
   | { readonly object: string }
-  /** A type that checking found, or that extension functions bring. */
+  /** A type that checking inferred or an extension defines. */
   | { readonly known: Type };
 
-/** A named type of objects: selecting any other field is an error, a field that is not set fails. */
+/** A named object type: selecting an undeclared field is a compile error, reading an unset one fails. */
 export interface CelObjectType {
   readonly name: string;
   readonly fields: Readonly<Record<string, CelType>>;
-  /** Fields that are not simply the members of their names. */
+  /** Fields that differ from the JSON members of their names. */
   readonly members?: Readonly<Record<string, ObjectMember>>;
 }
 
 export interface CelEnvironmentOptions {
   readonly variables: Readonly<Record<string, CelType>>;
   readonly types?: readonly CelObjectType[];
-  /** What one evaluation may cost; upstream's limit of one call unless given. */
+  /** The cost limit of one evaluation; default: upstream's per-call limit. */
   readonly costLimit?: number;
   /** Known upper bounds of sizes for the estimate, by path: "request.name", "claims.groups[]". */
   readonly sizeLimits?: SizeLimits;
-  /** Objects that expressions may make; none unless given. */
+  /** Objects that expressions may create; default: none. */
   readonly structs?: StructShapes;
 }
 
 export interface CelEnvironment {
   /**
-   * Expects a result of one of these types; "dyn" among them takes any.
+   * Compiles an expression with a result of one of these types; "dyn" allows any.
    * @throws {CelCompileError}
    */
   compile(source: string, expected: readonly CelType[]): CelProgram;
 }
 
 export interface CelProgram {
-  /** The type of the result as upstream names it, such as "list(string)". */
+  /** The type of the result in upstream's notation, for example "list(string)". */
   readonly resultType: string;
-  /** The same, for variables of other expressions. */
+  /** The same as a type, for variables of other expressions. */
   readonly type: Type;
-  /** The most that an evaluation can cost; infinite where there is no telling. */
+  /** The maximum cost of an evaluation; infinite if unknown. */
   readonly estimatedCostMax: number;
-  /** The least that an evaluation with a value costs. */
+  /** The minimum cost of an evaluation that returns a value. */
   readonly leastCost: number;
   /** Whether the expression selects this path anywhere, e.g. ["claims", "email"]. */
   references(path: readonly string[]): boolean;
   /**
    * JSON-like values in (ints as bigint or number) and out (lists and maps as plain arrays and objects,
    * ints as bigint, times as text). Bindings are not changed.
-   * @throws {CelEvaluationError} also when the budget is used up
+   * @throws {CelEvaluationError} also if the budget is exceeded
    */
   evaluate(bindings: Readonly<Record<string, unknown>>): unknown;
-  /** As evaluate, within `costLimit`; for callers that share one budget among several expressions. */
+  /** Like evaluate, within `costLimit`; for callers that share a budget among expressions. */
   evaluateWithin(
     bindings: Readonly<Record<string, unknown>>,
     costLimit: number,
   ): { readonly value: unknown; readonly cost: number };
-  /** As evaluateWithin, with a result to bind in other evaluations: it stays what it is. */
+  /** Like evaluateWithin, but keeps the result in its internal form, for binding in other evaluations. */
   evaluateForBinding(
     bindings: Readonly<Record<string, unknown>>,
     costLimit: number,
@@ -134,7 +133,7 @@ export interface CelProgram {
 /** Upstream's limit of one evaluation. */
 const COST_LIMIT_DEFAULT = 1_000_000;
 
-/** Items and entries of one result: parts that are shared inside an evaluation are copied out. */
+/** Items and entries of one result: shared parts are copied on output. */
 const OUTPUT_PARTS_MAX = 1_000_000;
 
 function outputCharge(): Charge {
@@ -161,7 +160,7 @@ const FUNCTIONS = new FunctionTable([
   NAMED_FORMATS,
 ]);
 
-/** @throws {TypeError} for a declaration that refers to an object type that is not there */
+/** @throws {TypeError} if a declaration refers to a missing object type */
 export function createCelEnvironment(options: CelEnvironmentOptions): CelEnvironment {
   const { costLimit = COST_LIMIT_DEFAULT, sizeLimits = {} } = options;
   const objects = declareObjects(options.types ?? []);
@@ -217,7 +216,7 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
   };
 }
 
-/** Types may refer to each other and to themselves: their fields are filled in when all are known. */
+/** Types may be recursive: fields are filled in once all types are known. */
 function declareObjects(types: readonly CelObjectType[]): ReadonlyMap<string, Type> {
   const fields = new Map(types.map(({ name }) => [name, new Map<string, Type>()]));
   const objects = new Map<string, Type>(
@@ -253,7 +252,7 @@ function typeOf(type: CelType, objects: ReadonlyMap<string, Type>): Type {
   return found;
 }
 
-/** Whatever depth the text and our own recursion reach together, it ends in an error of the text. */
+/** A stack overflow becomes a compile error, however deep text and recursion are. */
 function guarded<T>(source: string, compile: () => T): T {
   try {
     return compile();
@@ -271,7 +270,7 @@ function toEvaluationError(error: unknown, cost: number): unknown {
     const message = `operation cancelled: actual cost limit exceeded (${error.limit})`;
     return new CelEvaluationError(message, { cost, isOverBudget: true });
   }
-  // Bindings that nest too deep to be compared or copied, or a text that no string holds.
+  // Values too deep to compare or copy, or strings too long for the engine.
   if (error instanceof RangeError) {
     return new CelEvaluationError("value is too large or too deep", { cost });
   }

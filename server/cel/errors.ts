@@ -1,23 +1,23 @@
 /**
- * What expressions fail with: an error of the text, with its place, and an error of one evaluation.
- * Inside an evaluation failures travel as `Failure`, which carries no stack, because `||` and `&&`
- * swallow them by the thousand; the outermost call turns them into `CelEvaluationError`.
+ * Errors of expressions: a compile error with its position, and an evaluation error. Inside an
+ * evaluation failures are `Failure` objects without a stack, because `||` and `&&` swallow thousands of
+ * them; the outermost call turns them into `CelEvaluationError`.
  */
 
 export interface Problem {
-  /** What is wrong, without place and excerpt. */
+  /** The problem, without position and excerpt. */
   readonly problem: string;
   readonly offset: number;
 }
 
-/** The text is no expression of its environment. Lines and columns count from one. */
+/** The expression is invalid in its environment. Lines and columns count from one. */
 export class CelCompileError extends Error {
   readonly line: number;
   readonly column: number;
-  /** What is wrong, without place and excerpt. */
+  /** The problem, without position and excerpt. */
   readonly problem: string;
 
-  /** @param others further problems, in the order of their places; the message has them as well */
+  /** @param others further problems, ordered by position; included in the message */
   constructor(problem: string, source: string, offset: number, others: readonly Problem[] = []) {
     const { line, column } = locate(source, offset);
     const shown = [{ problem, offset }, ...others].slice(0, PROBLEMS_MAX);
@@ -32,11 +32,11 @@ export class CelCompileError extends Error {
   }
 }
 
-/** One evaluation has no result: a missing key, a wrong value, a division by zero, or the budget. */
+/** An evaluation without result: a missing key, a wrong value, a division by zero, or the budget. */
 export class CelEvaluationError extends Error {
-  /** Whether it was stopped because it cost more than it may. */
+  /** Whether the budget was exceeded. */
   readonly isOverBudget: boolean;
-  /** What was spent until then. */
+  /** The cost spent so far. */
   readonly cost: number;
 
   constructor(message: string, { cost = 0, isOverBudget = false } = {}) {
@@ -56,7 +56,7 @@ export class Failure {
   }
 }
 
-/** The budget is used up: unlike a Failure nothing swallows it. */
+/** The budget is exceeded; unlike a Failure, nothing swallows it. */
 export class BudgetExceeded {
   readonly limit: number;
 

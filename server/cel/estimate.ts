@@ -1,7 +1,6 @@
 /**
- * The most that an expression can cost, found without running it: every node's cost at the largest
- * sizes its parts can have, every branch taken, every loop gone through to the end. Infinite where no
- * number holds it.
+ * The maximum cost of an expression, estimated without running it: every node at its parts' largest
+ * sizes, every branch taken, every loop run to its end. Infinite if it overflows.
  */
 import { LIST_COST, MAP_COST, TRAVERSAL_FACTOR, TURN_COST } from "./costs.js";
 import { COMPILE_COST, type LiteralPatterns, PROGRAM_SIZE_MAX, programCost } from "./regex.js";
@@ -9,14 +8,14 @@ import type { Bind, Call, Comprehension, Node } from "./syntax.js";
 import { DYN, type Type } from "./types.js";
 import { sizeOf } from "./values.js";
 
-/** What is known of a value's size: its own, and of what is in it. */
+/** Bounds on the size of a value and of its contents. */
 interface Bound {
   readonly size: number;
-  /** A text or a number: comparing it ends with its own size. */
+  /** A string or number: its own size bounds a comparison. */
   readonly isScalar?: true;
-  /** Part of a variable, so that it and all that is in it came with one request. */
+  /** Part of a variable, and so bounded by one request. */
   readonly isGiven?: true;
-  /** Of elements, or of the values of a map. */
+  /** Bounds of elements, or of a map's values. */
   readonly element: () => Bound;
   readonly field: (name: string) => Bound;
 }
@@ -26,13 +25,13 @@ interface Estimate {
   readonly bound: Bound;
 }
 
-/** The most a request has, so the most a string of it can have. */
+/** The maximum size of a request, and so of any string in it. */
 const REQUEST_BYTES_MAX = 3 * 1024 * 1024;
-/** The fewest bytes an element takes in JSON with its comma, and an entry with its quotes. */
+/** The minimum bytes of an element in JSON with its comma, and of an entry with its quotes. */
 const ELEMENT_BYTES_MIN = 2;
 const ENTRY_BYTES_MIN = 6;
 
-/** Upper bounds by path: "claims.groups", "claims.groups[]" for each element (or value of a map). */
+/** Upper bounds by path: "claims.groups", "claims.groups[]" for each element or map value. */
 export type SizeLimits = Readonly<Record<string, number>>;
 
 export interface EstimateOptions {
@@ -129,14 +128,14 @@ class Estimator {
     let cost = 0;
     let size = 1;
     for (const overload of node.overloads ?? []) {
-      // Texts without a bound are hardly ever as long as a request; upstream counts them for nothing.
+      // Strings without a bound are rarely as large as a request, so upstream counts them as free.
       const isCounting = node.name === "size" && (sizes[0] ?? 0) > REQUEST_BYTES_MAX / 2;
       cost = Math.max(cost, isCounting ? 0 : overload.cost(sizes));
       size = Math.max(size, overload.resultSize(sizes));
     }
     cost += this.#deepCost(node, parts);
     size = Math.max(size, deepSize(node, parts));
-    // What a function gives has parts no larger than itself or than the parts of its arguments.
+    // The parts of a function's result are bounded by the result and by the parts of its arguments.
     const element = once(() =>
       parts.map((part) => part.bound.element()).reduce(larger, flat(size)),
     );
@@ -144,7 +143,7 @@ class Estimator {
     return { cost: inner + 1 + cost, bound };
   }
 
-  /** What is charged while a function runs: contents that are compared, pairs, patterns, results. */
+  /** Costs charged while a function runs: compared contents, pairs, patterns, results. */
   #deepCost(node: Call, parts: readonly Estimate[]): number {
     const [left = flat(1), right = flat(1)] = parts.map(({ bound }) => bound);
     switch (node.name) {
@@ -192,12 +191,12 @@ class Estimator {
     }
   }
 
-  /** A pattern that is no literal may be of any size. */
+  /** A pattern that is not a literal may have any size. */
   #patternCost(node: Call, text: number, pattern: number): number {
     const literal = (node.target === undefined ? node.args[1] : node.args[0]) ?? node;
     const value = literal.kind === "literal" ? literal.value : undefined;
     const compiled = typeof value === "string" ? this.#patterns.get(value) : undefined;
-    // What is found is charged one by one; a match finds nothing.
+    // Matches are charged one by one; `matches` finds none.
     const finding = node.name === "matches" ? 0 : text + 1;
     if (compiled !== undefined) {
       return programCost(compiled.programSize(), pattern, text) + finding;
@@ -258,7 +257,7 @@ class Estimator {
       }
       case "map": {
         const element = part(type.value, `${path}[]`);
-        // A key that has a bound of its own has its name in the path.
+        // A key with its own bound appears by name in the path.
         return {
           size,
           isGiven: true,
@@ -288,10 +287,10 @@ class Estimator {
   }
 }
 
-/** The most characters that one formatted number takes. */
+/** The maximum length of one formatted number. */
 const FORMATTED_NUMBER_MAX = 512;
 
-/** Of results that are made of what is in the arguments. */
+/** The content size of results that are built from the arguments. */
 function deepSize(node: Call, parts: readonly Estimate[]): number {
   const [left = flat(1), right = flat(1)] = parts.map(({ bound }) => bound);
   switch (node.name) {
@@ -351,7 +350,7 @@ function larger(left: Bound, right: Bound): Bound {
   };
 }
 
-/** Names for values make parts that are used over and over: each is worked out once. */
+/** Bound names are used repeatedly, so each bound is computed once. */
 function once(find: () => Bound): () => Bound {
   let found: Bound | undefined;
   return () => {
@@ -360,12 +359,12 @@ function once(find: () => Bound): () => Bound {
   };
 }
 
-/** Comparisons of sorting, with those of its short runs, and the one that is charged for each. */
+/** The number of comparisons in sorting, including short runs and the charged one. */
 function sortingTurns(count: number): number {
   return times(count, 2 * Math.ceil(Math.log2(count + 1)) + 1);
 }
 
-/** How deep contents are followed: what is deeper counts as what is there. */
+/** Contents are followed to this depth; deeper ones count as the level above. */
 const CONTENTS_DEPTH_MAX = 3;
 
 function contents(bound: Bound, depth = 0): number {
@@ -374,14 +373,14 @@ function contents(bound: Bound, depth = 0): number {
   return Math.min(whole, bound.isGiven ? REQUEST_BYTES_MAX : CONTENTS_MAX);
 }
 
-/** What an expression makes of the content of one request, however it is nested. */
+/** The maximum output of an expression over one request's content, however nested. */
 const CONTENTS_MAX = 4 * REQUEST_BYTES_MAX;
 
 function total(parts: readonly Estimate[]): number {
   return parts.reduce((sum, { cost }) => sum + cost, 0);
 }
 
-/** Nothing, however costly, that is done no times. */
+/** A cost that is incurred zero times is zero, even if infinite. */
 function times(count: number, cost: number): number {
   return count === 0 ? 0 : count * cost;
 }

@@ -1,6 +1,6 @@
 /**
- * Frame: what one evaluation works with (variables, budget, compiled patterns), and the failures that
- * its steps have in common. Made for each evaluation and thrown away with it.
+ * Frame: the state of one evaluation (variables, budget, compiled patterns), and the common failures of
+ * its steps.
  */
 import type { RE2JS } from "re2js";
 import type { Charge } from "./comparison.js";
@@ -38,7 +38,7 @@ export class Frame {
     return compiled;
   }
 
-  /** A pattern that is no literal: compiled once for an evaluation, as many as the budget pays. */
+  /** A non-literal pattern, compiled once per evaluation; the budget bounds their number. */
   #compiled(pattern: string): RE2JS {
     this.#patternsMade ??= new Map();
     const known = this.#patternsMade.get(pattern);
@@ -53,7 +53,7 @@ export class Frame {
   /** @throws {BudgetExceeded} */
   spend(cost: number): void {
     this.#left -= cost;
-    // A cost that is no number must not disarm the budget.
+    // A NaN cost must not disable the budget.
     if (!(this.#left >= 0)) throw new BudgetExceeded(this.#limit);
   }
 

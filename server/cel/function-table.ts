@@ -1,5 +1,5 @@
 /**
- * Overloads by name. Made once for each set of libraries and shared by all environments; immutable.
+ * Overloads by name. Built once per set of libraries and shared by all environments; immutable.
  */
 import type { Overload } from "./overloads.js";
 

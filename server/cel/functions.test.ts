@@ -1,4 +1,4 @@
-/** The functions that the API's expressions have, each on examples. */
+/** The functions of the API's expressions, by example. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CelEvaluationError, createCelEnvironment } from "./environment.js";

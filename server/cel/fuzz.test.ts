@@ -1,4 +1,4 @@
-/** Wild expressions: whatever the text, only the two errors of the contract come out. */
+/** Random expressions produce only the two errors of the contract. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -29,7 +29,7 @@ const BINDINGS = [
   { a: Array.from({ length: 50 }, (_, i) => i), l: [1, 2], s: "1Gi", o: { f: 5 } },
 ];
 
-/** What it costs lies between the two estimates. */
+/** The cost lies between the two estimates. */
 function run(source: string): void {
   let program: ReturnType<typeof environment.compile>;
   try {

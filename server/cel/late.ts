@@ -1,10 +1,10 @@
 /**
- * What is bound to variables and made only when an expression looks at it. Most expressions look at
- * little of what they could see, so making all of it would be most of what they cost.
+ * Lazily created values of variables. Most expressions read little of what they could, so creating
+ * everything would dominate their cost.
  */
 import { MapValue, type Value } from "./values.js";
 
-/** A value of a variable, made when it is first looked at, once. */
+/** A variable's value, created once, on first access. */
 export class Late {
   #make: (() => unknown) | undefined;
   #value: unknown;
@@ -22,13 +22,13 @@ export class Late {
   }
 }
 
-/** An object of a declared type whose members are found when they are looked at. */
+/** An object of a declared type whose members are computed on access. */
 export class LateObject extends MapValue {
   override readonly typeName: string;
   readonly #names: readonly string[];
   readonly #find: (name: string) => unknown;
 
-  /** @param find gives values as `evaluateForBinding` does; it is asked each time */
+  /** @param find returns values like `evaluateForBinding`; called on each access */
   constructor(typeName: string, names: readonly string[], find: (name: string) => unknown) {
     super();
     this.typeName = typeName;

@@ -1,18 +1,18 @@
 /**
- * The least that an expression costs whenever it has a value, by its text alone: lists that are written
- * out have known sizes, what comes with a request may be empty, and whatever can be left out is. Where
- * nothing bounds what an expression looks at, this still finds those that no evaluation can pay for.
+ * The minimum cost of any evaluation with a value, from the expression alone: literal lists have known
+ * sizes, request data may be empty, optional parts are skipped. It finds expressions that no evaluation can
+ * afford, even without bounds on their input.
  */
 import { LIST_COST, MAP_COST, TURN_COST } from "./costs.js";
 import type { Call, Comprehension, Node } from "./syntax.js";
 
 interface Least {
   readonly cost: number;
-  /** Items of a list or entries of a map, as far as the text tells. */
+  /** Known items of a list or entries of a map. */
   readonly size: number;
 }
 
-/** Sizes of the values that names of macros stand for. */
+/** Sizes of the values of macro variables. */
 type Scope = ReadonlyMap<string, number>;
 
 export function leastCost(root: Node): number {
@@ -24,7 +24,7 @@ function least(node: Node, scope: Scope): Least {
     case "literal":
       return sized(0);
     case "identifier":
-      // Types are values of their own, and cost nothing.
+      // Types are values without a cost.
       return { cost: node.typeName === undefined ? 1 : 0, size: scope.get(node.name) ?? 0 };
     case "select":
       if (node.typeName !== undefined) return sized(0);
@@ -49,7 +49,7 @@ function least(node: Node, scope: Scope): Least {
       return ofComprehension(node, scope);
     case "bind": {
       const value = least(node.value, scope);
-      // Without a value there is nothing to go on with.
+      // Without a value nothing follows.
       if (node.macro !== "bind") return sized(1 + value.cost);
       const body = least(node.body, new Map(scope).set(node.variable, value.size));
       return { cost: 1 + value.cost + body.cost, size: body.size };
@@ -64,7 +64,7 @@ function ofCall({ name, target, args, isNamespaced }: Call, scope: Scope): Least
   switch (name) {
     case "_&&_":
     case "_||_":
-      // The left side may decide.
+      // The left side may decide alone.
       return sized(first.cost);
     case "_?_:_":
       return {
@@ -91,7 +91,7 @@ function ofComprehension(node: Comprehension, scope: Scope): Least {
   const inner = new Map(scope);
   for (const name of node.variables) inner.set(name, 0);
   const body = least(node.body, inner).cost;
-  // A filter may leave everything out.
+  // A filter may skip every element.
   const each = TURN_COST[macro] + (filter === undefined ? body : least(filter, inner).cost);
   const isSettledEarly = macro === "all" || macro === "exists";
   const turns = isSettledEarly ? Math.min(1, range.size) : range.size;

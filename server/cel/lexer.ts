@@ -1,6 +1,5 @@
 /**
- * Text to tokens, by the lexical rules of the language's definition. Reads one token at a time; knows
- * nothing of what tokens mean together.
+ * Splits text into tokens by the language's lexical rules, one at a time; knows no grammar.
  */
 import { CelCompileError } from "./errors.js";
 import { Uint } from "./values.js";
@@ -59,7 +58,7 @@ export class Lexer {
   }
 
   #match(pattern: RegExp): RegExpExecArray | null {
-    // Sticky patterns are shared by all lexers: the place is set before each use.
+    // Sticky patterns are shared by all lexers, so the position is set before each use.
     pattern.lastIndex = this.#position;
     const match = pattern.exec(this.source);
     if (match !== null) this.#position += match[0].length;
@@ -81,7 +80,7 @@ export class Lexer {
     }
     if (isHex || /^\d+$/.test(text)) {
       const value = BigInt(text);
-      // The smallest number is written as the negation of one that does not fit: the parser decides.
+      // The minimum int is the negation of a literal out of range; the parser handles it.
       if (value > 2n ** 63n) throw this.error("invalid int literal", offset);
       return value;
     }
@@ -112,7 +111,7 @@ export class Lexer {
     throw this.error("Syntax error: unterminated string", offset);
   }
 
-  /** Bytes where the literal is one of bytes: an escape is a byte there, not a character. */
+  /** In a bytes literal an escape denotes a byte instead of a character. */
   #unescape(text: string, isBytes: boolean, offset: number): string | Uint8Array {
     if (!text.includes("\\")) return text;
     const bad = (found: string) => this.error(`Syntax error: invalid escape '${found}'`, offset);

@@ -1,4 +1,4 @@
-/** The macros that go through a list or a map, by what they are called in the syntax tree. */
+/** The names of the looping macros in the syntax tree. */
 export type MacroName =
   | "all"
   | "exists"

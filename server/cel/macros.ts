@@ -1,7 +1,6 @@
 /**
- * What the parser expands: has, the loops over lists and maps with one and two variables, and names
- * for values (cel.bind, optMap, optFlatMap). A call that looks like a macro but has another number
- * of arguments stays a call.
+ * Expands macros for the parser: has, the loops over lists and maps with one and two variables, and
+ * bindings (cel.bind, optMap, optFlatMap). A call with another number of arguments is not a macro.
  */
 import type { CelCompileError } from "./errors.js";
 import type { MacroName } from "./macro-name.js";
@@ -16,7 +15,7 @@ interface MacroCall {
 
 type Fail = (problem: string, offset: number) => CelCompileError;
 
-/** Loops by name and number of arguments: how many variables, and whether the next is a filter. */
+/** Loops by name and number of arguments: the number of variables, and whether a filter follows. */
 const LOOPS: ReadonlyMap<string, { macro: MacroName; variables: 1 | 2; hasFilter: boolean }> =
   new Map([
     ["all/2", { macro: "all", variables: 1, hasFilter: false }],
@@ -39,7 +38,7 @@ const LOOPS: ReadonlyMap<string, { macro: MacroName; variables: 1 | 2; hasFilter
     ["transformMapEntry/4", { macro: "transformMapEntry", variables: 2, hasFilter: true }],
   ] as const);
 
-/** Undefined when the call is not a macro. @throws what `fail` makes, for a malformed one */
+/** undefined if the call is not a macro. @throws the error of `fail` for a malformed one */
 export function expandMacro(call: MacroCall, fail: Fail): Node | undefined {
   const { name, target, args, offset } = call;
   if (target === undefined) return name === "has" ? expandHas(args, offset, fail) : undefined;

@@ -1,4 +1,4 @@
-/** By how much an estimate is over what is allowed, as the existing API says it. */
+/** By how much an estimate exceeds the limit, in the existing API's words. */
 export function budgetFactor(cost: number, max: number): string {
   const excess = cost / max;
   if (excess > 100) return "more than 100x";

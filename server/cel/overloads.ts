@@ -1,7 +1,6 @@
 /**
- * What a function is to the checker, to the estimate and to an evaluation: one overload of it, with
- * its types, its code and what it costs by the sizes of its arguments. The tables of functions/ are
- * made of these.
+ * Overload: a function's signature for the checker, the estimate and the evaluation, with its types,
+ * its code and its cost by argument sizes. The tables of functions/ consist of these.
  */
 import type { RE2JS } from "re2js";
 import type { Charge } from "./comparison.js";
@@ -9,26 +8,26 @@ import { REGEX_FACTOR, TRAVERSAL_FACTOR } from "./costs.js";
 import { parseType, splitTypes, type Type } from "./types.js";
 import type { Value } from "./values.js";
 
-/** What functions are given besides their arguments. */
+/** The context of a function call besides its arguments. */
 export interface CallContext {
-  /** To be called before work or memory is spent that grows with the arguments. */
+  /** Call before spending work or memory that grows with the arguments. */
   readonly charge: Charge;
-  /** A compiled pattern for matching `text`, which is charged. @throws {Failure} */
+  /** Returns a compiled pattern and charges for matching `text`. @throws {Failure} */
   regex(pattern: string, text: string): RE2JS;
 }
 
-/** Characters, bytes, items or entries of each argument; one for all else. */
+/** Characters, bytes, items or entries of each argument; 1 for other types. */
 export type Sizes = readonly number[];
 
 export interface Overload {
   readonly name: string;
-  /** Called as `x.f(y)`, the receiver being the first parameter. */
+  /** Called as `x.f(y)`; the receiver is the first parameter. */
   readonly isMethod: boolean;
   readonly parameters: readonly Type[];
   readonly result: Type;
   /** @throws {Failure} */
   readonly invoke: (args: readonly Value[], context: CallContext) => Value;
-  /** What a call costs beyond the one that every call costs. */
+  /** The cost of a call beyond the base cost of calls. */
   readonly cost: (sizes: Sizes) => number;
   /** An upper bound of the size of the result. */
   readonly resultSize: (sizes: Sizes) => number;
@@ -41,7 +40,7 @@ export interface OverloadOptions {
 
 type Implementation = (...args: never[]) => Value;
 
-/** A function that is called as `name(...)`; names may have dots ("optional.of"). */
+/** A function called as `name(...)`; names may have dots ("optional.of"). */
 export function fn(
   name: string,
   parameters: string,
@@ -52,7 +51,7 @@ export function fn(
   return overload(name, false, parameters, result, implementation, options);
 }
 
-/** A function that is called as `x.name(...)`. */
+/** A function called as `x.name(...)`. */
 export function method(
   name: string,
   parameters: string,
@@ -71,7 +70,7 @@ function overload(
   implementation: Implementation,
   { cost = noCost, resultSize = largest }: OverloadOptions = {},
 ): Overload {
-  // The checker and the dispatch by run-time types see to it that arguments are of the parameters' types.
+  // The checker and the run-time dispatch guarantee the arguments' types.
   const call = implementation as unknown as (...args: readonly unknown[]) => Value;
   return {
     name,
@@ -84,7 +83,7 @@ function overload(
   };
 }
 
-/** Marks functions that cost the same whatever they are given, so that no sizes are taken. */
+/** Marks functions with a constant cost, so that no sizes are computed. */
 export const noCost = () => 0;
 const largest = (sizes: Sizes) => Math.max(1, ...sizes);
 

@@ -1,5 +1,5 @@
 /**
- * Tokens to a syntax tree, with macros expanded. Recursive descent with a bound on depth and on the
+ * Parses tokens into a syntax tree and expands macros. Recursive descent with bounds on depth and
  * number of nodes, so that no text can exhaust the stack or the memory. Pure.
  */
 import { CelCompileError } from "./errors.js";
@@ -9,11 +9,11 @@ import { childrenOf, dottedName, type MapEntry, type Node, type StructField } fr
 
 /** Characters of one expression; upstream parses up to 100,000 code points. */
 const EXPRESSION_LENGTH_MAX = 100_000;
-/** How deep expressions nest; upstream's limit is 250, its parser counts more levels than ours. */
+/** Maximum nesting of expressions; upstream's is 250, but its parser counts more levels. */
 const DEPTH_MAX = 150;
-/** Bounds what checking costs. */
+/** Bounds the cost of checking. */
 const NODES_MAX = 20_000;
-/** Long chains of operators are deep trees: what walks them must not exhaust the stack. */
+/** Long operator chains are deep trees, which must not exhaust the stack of tree walks. */
 const HEIGHT_MAX = 700;
 
 const RESERVED = new Set(
@@ -24,7 +24,7 @@ const RESERVED = new Set(
 );
 const KEYWORDS = new Set(["true", "false", "null", "in"]);
 
-/** Binary operators by how tightly they bind; all are left-associative. */
+/** Binary operators by precedence; all are left-associative. */
 const LEVELS: readonly ReadonlySet<string>[] = [
   new Set(["||"]),
   new Set(["&&"]),
@@ -33,7 +33,7 @@ const LEVELS: readonly ReadonlySet<string>[] = [
   new Set(["*", "/", "%"]),
 ];
 
-/** All that an expression can begin with, as the grammar's own parser tells it. */
+/** The tokens that may begin an expression, as the reference parser lists them. */
 const EXPRESSION_START =
   "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
@@ -95,7 +95,7 @@ class Parser {
     }
   }
 
-  /** `a && b && c ...`: their order does not matter, so they become a balanced tree. */
+  /** `a && b && c ...` is associative, so it becomes a balanced tree. */
   #logical(first: Node, level: number): Node {
     const symbol = level === 0 ? "||" : "&&";
     const operands = [first];
@@ -136,7 +136,7 @@ class Parser {
       token.kind === "literal" &&
       (typeof token.value === "bigint" || typeof token.value === "number");
     if (!isNot && isNumber) {
-      // The sign next to a number belongs to it: otherwise the smallest number could not be written.
+      // The sign before a number belongs to the literal; otherwise the minimum int could not be written.
       this.#advance();
       count--;
       const value = -(token.value as bigint | number);
@@ -146,7 +146,7 @@ class Parser {
     }
     const operand = this.#postfix(this.#primary());
     if (count % 2 === 1) return this.#call(isNot ? "!_" : "-_", offset, [operand]);
-    // An even number changes nothing, but the operand still has to be of the operator's type.
+    // A double negation has no effect, but its operand's type must still be checked.
     const name = isNot ? "!_" : "-_";
     return this.#call(name, offset, [this.#call(name, offset, [operand])]);
   }
@@ -158,7 +158,7 @@ class Parser {
       const { offset } = this.#token;
       const isDot = this.#accept(".");
       if (!isDot && !this.#accept("[")) break;
-      // A chain is a deep tree although it is not written with brackets.
+      // A chain is a deep tree even without parentheses.
       if (++levels + this.#depth > DEPTH_MAX) {
         throw this.#lexer.error(`expression nests deeper than ${DEPTH_MAX}`, offset);
       }

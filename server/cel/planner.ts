@@ -1,7 +1,7 @@
 /**
- * Turns a checked tree into closures, once; an evaluation then only calls them. Every step is charged
- * to the frame's budget before it is taken, so that an evaluation ends, after the same number of
- * steps each time, whatever it loops over. Nodes cost what they cost upstream, loops about that.
+ * Compiles a checked tree into closures, once; an evaluation only calls them. Every step is charged
+ * before it runs, so an evaluation ends after a deterministic number of steps. Nodes cost what they cost
+ * upstream, loops approximately.
  */
 import { COLLECTORS } from "./collectors.js";
 import { equal } from "./comparison.js";
@@ -279,7 +279,7 @@ class Planner {
         }
       } else if (source instanceof MapValue) {
         for (const key of source.keys()) {
-          // With one variable a map is gone through by its keys.
+          // With one variable a map is iterated by key.
           const value = second === undefined ? key : source.get(key);
           if (value !== undefined && !turn(key, value)) break;
         }
@@ -290,12 +290,12 @@ class Planner {
 }
 
 function constantType(name: string): Step {
-  // Types of maps with fields, and lists of anything, have one name each.
+  // Map types with fields, and all list types, share one name each.
   const value = new TypeValue(name);
   return () => value;
 }
 
-/** `&&` (which false decides) and `||` (which true decides): a failure on one side may not matter. */
+/** `&&` (false decides) and `||` (true decides): a failure on the other side may be irrelevant. */
 function logical(decisive: boolean, left: Step, right: Step): Step {
   return (frame) => {
     let failure: Failure | undefined;

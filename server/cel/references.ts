@@ -1,10 +1,10 @@
 /**
- * Which paths an expression selects from its variables: `claims.email`, `claims["email"]`,
- * `claims.?email` and `has(claims.email)` all select ["claims", "email"].
+ * Finds the paths that an expression selects from its variables: `claims.email`,
+ * `claims["email"]`, `claims.?email` and `has(claims.email)` all select ["claims", "email"].
  */
 import { childrenOf, type Node } from "./syntax.js";
 
-/** The longest paths only: each also stands for those that it starts with. */
+/** Only the longest paths; each also stands for its prefixes. */
 export function selectedPaths(root: Node): readonly (readonly string[])[] {
   const paths: (readonly string[])[] = [];
   collect(root, new Set(), paths);
@@ -32,7 +32,7 @@ function collect(node: Node, hidden: ReadonlySet<string>, paths: (readonly strin
   for (const child of childrenOf(node)) collect(child, hidden, paths);
 }
 
-/** Undefined where the node is no chain of names that starts with a variable. */
+/** undefined unless the node is a chain of names that starts with a variable. */
 function pathOf(node: Node, hidden: ReadonlySet<string>): readonly string[] | undefined {
   switch (node.kind) {
     case "identifier":

@@ -1,22 +1,22 @@
 /**
- * Regular expressions of expressions, by RE2: their time grows with the text and with the pattern's
- * program, never exponentially. Programs are memory and time to make, and repetition multiplies them
- * ("(x{30}){30}"), so they are bounded, and charged by their size rather than by the pattern's length.
+ * Regular expressions by RE2: their time grows with the text and with the pattern's program, never
+ * exponentially. Programs cost memory and time, and repetition multiplies them ("(x{30}){30}"), so they
+ * are bounded, and charged by size instead of pattern length.
  */
 import { RE2JS } from "re2js";
 import { REGEX_FACTOR, TRAVERSAL_FACTOR } from "./costs.js";
 import { Failure } from "./errors.js";
 
-/** Characters of one pattern. */
+/** Maximum characters of a pattern. */
 const PATTERN_LENGTH_MAX = 1_024;
-/** Instructions of one pattern's program: some tens of milliseconds to make. */
+/** Maximum instructions of a pattern's program; compiling it takes some tens of milliseconds. */
 export const PROGRAM_SIZE_MAX = 10_000;
-/** Of all literal patterns of one expression together. */
+/** The limit for all literal patterns of an expression together. */
 const LITERALS_SIZE_MAX = 50_000;
-/** What making one instruction costs: it takes as long as so many steps. */
+/** The cost of compiling one instruction, in steps. */
 export const COMPILE_COST = 20;
 
-/** @throws {Failure} for a pattern that is malformed or too large */
+/** @throws {Failure} for a malformed or too large pattern */
 export function compileRegex(pattern: string): RE2JS {
   if (pattern.length > PATTERN_LENGTH_MAX) {
     throw new Failure(`regular expression is longer than ${PATTERN_LENGTH_MAX} characters`);
@@ -36,18 +36,18 @@ function tooLarge(): Failure {
   return new Failure("regular expression is too large");
 }
 
-/** What a match costs beyond what the lengths of text and pattern say. */
+/** The cost of a match beyond that for the lengths of text and pattern. */
 export function programCost(programSize: number, pattern: number, text: number): number {
   const excess = Math.max(0, programSize - 2 * pattern);
   return Math.ceil((text + 1) * TRAVERSAL_FACTOR) * Math.ceil(excess * REGEX_FACTOR);
 }
 
-/** The patterns that are written out in one expression: compiled once, when it is checked. */
+/** The literal patterns of an expression: compiled once, on checking. */
 export class LiteralPatterns {
   readonly #compiled = new Map<string, RE2JS>();
   #size = 0;
 
-  /** @throws {Failure} for a pattern that is malformed, or when all of them are too large */
+  /** @throws {Failure} for a malformed pattern, or if all together are too large */
   add(pattern: string): void {
     if (this.#compiled.has(pattern)) return;
     const compiled = compileRegex(pattern);
@@ -65,9 +65,9 @@ const REPEAT = /\{(\d{1,4})(?:,(\d{0,4}))?\}/y;
 const CLASS = /\[\^?\]?(?:\\[\s\S]|\[:\w+:\]|[^\]\\])*\]/y;
 const ESCAPE = /\\(?:[pP]\{[^}]*\}|x\{[^}]*\}|[\s\S])/y;
 
-/** About the size of the program, found without making it. */
+/** The approximate size of the program, computed without compiling it. */
 function expectedSize(pattern: string): number {
-  /** Sizes of the groups around, and of what is repeated by what follows. */
+  /** Sizes of the enclosing groups, and of the operand of a following repetition. */
   const outer: number[] = [];
   let size = 0;
   let atom = 0;

@@ -1,4 +1,4 @@
-/** What expressions make and ask besides plain values: objects by name, and questions to an authorizer. */
+/** Values that expressions create and query besides plain ones: named objects and authorizer checks. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createCelEnvironment, type StructShapes } from "./environment.js";

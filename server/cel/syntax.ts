@@ -1,6 +1,6 @@
 /**
- * The syntax tree of an expression, as the parser makes it. The checker fills in `type` and
- * `overloads`; nothing changes a tree afterwards. Offsets count UTF-16 units from the start.
+ * The syntax tree of an expression. The parser creates it, the checker fills in `type` and
+ * `overloads`; then it is immutable. Offsets count UTF-16 units from the start.
  */
 import type { MacroName } from "./macro-name.js";
 import type { Overload } from "./overloads.js";
@@ -8,7 +8,7 @@ import type { Type } from "./types.js";
 import type { Value } from "./values.js";
 
 interface NodeBase {
-  /** Where errors about the node point to. */
+  /** The position for errors about the node. */
   readonly offset: number;
   /** Set by the checker. */
   type?: Type;
@@ -22,9 +22,9 @@ export interface Literal extends NodeBase {
 export interface Identifier extends NodeBase {
   readonly kind: "identifier";
   readonly name: string;
-  /** Written with a leading dot: variables of macros are not looked at. */
+  /** Written with a leading dot: macro variables are not considered. */
   readonly isAbsolute: boolean;
-  /** Set by the checker where the name is that of a type. */
+  /** Set by the checker if the name is a type. */
   typeName?: string;
 }
 
@@ -36,7 +36,7 @@ export interface Select extends NodeBase {
   readonly isOptional: boolean;
   /** `has(a.b)`. */
   readonly isTest: boolean;
-  /** Set by the checker: a name with dots such as that of a type, or of a variable. */
+  /** Set by the checker for dotted names of a type or a variable. */
   typeName?: string;
   variableName?: string;
 }
@@ -46,7 +46,7 @@ export interface Call extends NodeBase {
   readonly name: string;
   readonly target?: Node;
   readonly args: readonly Node[];
-  /** Set by the checker: what the call may mean, and whether the target is but a part of the name. */
+  /** Set by the checker: possible overloads, and whether the target is only part of the name. */
   overloads?: readonly Overload[];
   isNamespaced?: boolean;
 }
@@ -54,7 +54,7 @@ export interface Call extends NodeBase {
 export interface ListNode extends NodeBase {
   readonly kind: "list";
   readonly elements: readonly Node[];
-  /** Places of elements that are written `?x`. */
+  /** Indexes of elements written `?x`. */
   readonly optionals: ReadonlySet<number>;
 }
 
@@ -82,7 +82,7 @@ export interface StructNode extends NodeBase {
   readonly fields: readonly StructField[];
 }
 
-/** A macro that goes through a list or a map. */
+/** A macro that iterates over a list or a map. */
 export interface Comprehension extends NodeBase {
   readonly kind: "comprehension";
   readonly macro: MacroName;
@@ -90,11 +90,11 @@ export interface Comprehension extends NodeBase {
   /** One name (element or key), or two (index or key, and value). */
   readonly variables: readonly string[];
   readonly filter?: Node;
-  /** The predicate, or what an element becomes. */
+  /** The predicate, or the mapped element. */
   readonly body: Node;
 }
 
-/** `cel.bind`, `optMap` and `optFlatMap`: a name for a value within an expression. */
+/** `cel.bind`, `optMap` and `optFlatMap`: binds a name to a value within an expression. */
 export interface Bind extends NodeBase {
   readonly kind: "bind";
   readonly macro: "bind" | "optMap" | "optFlatMap";
@@ -114,7 +114,7 @@ export type Node =
   | Comprehension
   | Bind;
 
-/** The parts of a node, in the order in which they are written. */
+/** The parts of a node, in source order. */
 export function childrenOf(node: Node): readonly Node[] {
   switch (node.kind) {
     case "literal":
@@ -139,7 +139,7 @@ export function childrenOf(node: Node): readonly Node[] {
   }
 }
 
-/** "a.b.c" where the node is nothing but names; undefined otherwise. */
+/** "a.b.c" if the node consists of names only, else undefined. */
 export function dottedName(node: Node): string | undefined {
   if (node.kind === "identifier") return node.name;
   if (node.kind !== "select" || node.isTest || node.isOptional) return undefined;

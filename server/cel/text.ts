@@ -1,6 +1,6 @@
 /**
- * How numbers and times are written and read: as Go writes doubles, RFC 3339 for timestamps, and
- * Go's form of durations ("1h30m"). Pure.
+ * Parsing and formatting of numbers and times: doubles as in Go, RFC 3339 timestamps, and Go's
+ * durations ("1h30m"). Pure.
  */
 import { Failure } from "./errors.js";
 import { Duration, Timestamp } from "./values.js";
@@ -10,7 +10,7 @@ const TIMESTAMP_MIN = -62_135_596_800n * SECOND;
 const TIMESTAMP_MAX = 253_402_300_800n * SECOND - 1n;
 const DURATION_MAX = 2n ** 63n - 1n;
 
-/** As strconv's 'g' with the fewest digits: with an exponent below -4 and from 6 on. */
+/** Like strconv's 'g' with the fewest digits: with an exponent below -4 and from 6 on. */
 export function formatDouble(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -60,7 +60,7 @@ export function duration(nanos: bigint): Duration {
   return new Duration(nanos);
 }
 
-/** In UTC, with as many decimals as there are. */
+/** In UTC, with the necessary decimals. */
 export function formatTimestamp({ nanos }: Timestamp): string {
   const fraction = ((nanos % SECOND) + SECOND) % SECOND;
   const millis = Number((nanos - fraction) / 1_000_000n);
@@ -69,7 +69,7 @@ export function formatTimestamp({ nanos }: Timestamp): string {
   return `${whole}.${fraction.toString().padStart(9, "0").replace(/0+$/, "")}Z`;
 }
 
-/** Seconds, with as many decimals as there are. */
+/** Seconds, with the necessary decimals. */
 export function formatDuration({ nanos }: Duration): string {
   const magnitude = nanos < 0n ? -nanos : nanos;
   const fraction = (magnitude % SECOND).toString().padStart(9, "0").replace(/0+$/, "");
@@ -88,7 +88,7 @@ const UNITS: Readonly<Record<string, bigint>> = {
   h: 3_600n * SECOND,
 };
 const DURATION_TEXT = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/;
-/** Longer texts are refused unread. */
+/** Longer texts are rejected. */
 const DURATION_LENGTH_MAX = 128;
 
 /** @throws {Failure} */

@@ -1,7 +1,7 @@
 /**
- * The types of expressions: their form, their names, and which fits where. `dyn` fits everywhere and
- * takes everything; what it is shows when the expression runs. A variable (`var`) is a type that
- * checking finds out, such as that of the elements of `[]`.
+ * The types of expressions: form, names and assignability. `dyn` is assignable to and from everything;
+ * its actual type shows at run time. A variable (`var`) is a type to be inferred, such as the element
+ * type of `[]`.
  */
 
 export type Type =
@@ -11,7 +11,7 @@ export type Type =
   | { readonly kind: "map"; readonly key: Type; readonly value: Type }
   | { readonly kind: "optional"; readonly value: Type }
   | { readonly kind: "type"; readonly of: Type }
-  /** An object of the environment, or a type that extension functions bring (no fields). */
+  /** An object type of the environment, or an extension type (without fields). */
   | {
       readonly kind: "named";
       readonly name: string;
@@ -22,15 +22,15 @@ export type Type =
 
 export type Fields = ReadonlyMap<string, Type>;
 
-/** How a field lies in the objects that callers hand in. */
+/** The mapping of a field to the caller's objects. */
 export interface ObjectMember {
-  /** Its name there, where expressions need another one. */
+  /** Its JSON name, if expressions need another one. */
   readonly jsonName?: string;
-  /** Null is its value rather than none. */
+  /** Whether null is a value instead of unset. */
   readonly isNullable?: boolean;
 }
 
-/** What makes items of an unordered list the same: their value, or the members named. */
+/** The identity of items in an unordered list: their value, or the named members. */
 export type ItemIdentity = "value" | readonly string[];
 
 export type SimpleName =
@@ -68,7 +68,7 @@ const SIMPLE_TYPES: ReadonlyMap<string, Type> = new Map([
   ["dyn", DYN],
 ]);
 
-/** Types whose names may stand in an expression (`type(x) == string`), and what they name. */
+/** Types that an expression may name (`type(x) == string`). */
 export const NAMED_TYPES: ReadonlyMap<string, Type> = new Map([
   ["bool", BOOL],
   ["int", INT],
@@ -85,7 +85,7 @@ export const NAMED_TYPES: ReadonlyMap<string, Type> = new Map([
   ["google.protobuf.Duration", DURATION],
 ]);
 
-/** Names as upstream's messages spell them. */
+/** Type names in upstream's notation. */
 export function formatType(type: Type): string {
   switch (type.kind) {
     case "simple":
@@ -132,7 +132,7 @@ export function parseType(text: string): Type {
   }
 }
 
-/** Splits at the commas that are in no angle brackets. */
+/** Splits at commas outside angle brackets. */
 export function splitTypes(text: string): readonly string[] {
   const parts: string[] = [];
   let depth = 0;
@@ -148,10 +148,10 @@ export function splitTypes(text: string): readonly string[] {
   return text.trim() === "" ? [] : [...parts, text.slice(start)];
 }
 
-/** What checking has found out about variables, and whether one type fits another under it. */
+/** The inferred type variables, and assignability under them. */
 export class Inference {
   readonly #bindings = new Map<number | string, Type>();
-  /** Variables in the order in which they were bound: what is undone is popped. */
+  /** Variables in binding order, so that bindings can be undone. */
   readonly #trail: (number | string)[] = [];
   #next = 0;
 
@@ -159,7 +159,7 @@ export class Inference {
     return { kind: "var", id: this.#next++ };
   }
 
-  /** The parameters of a declaration ("A", "B") as variables of their own. */
+  /** Replaces a declaration's parameters ("A", "B") by fresh variables. */
   instantiate(type: Type, parameters: Map<string, Type>): Type {
     switch (type.kind) {
       case "list":
@@ -184,7 +184,7 @@ export class Inference {
     }
   }
 
-  /** The type with all that is known put in; what stays open is dyn when `isFinal`. */
+  /** The type with all inferred variables replaced; unknown ones become dyn if `isFinal`. */
   resolve(type: Type, isFinal = false): Type {
     switch (type.kind) {
       case "list":
@@ -205,7 +205,7 @@ export class Inference {
     }
   }
 
-  /** Whether every `from` fits its `to`; what that says of variables is kept only if all do. */
+  /** Whether every `from` is assignable to its `to`; inferred variables are kept only on success. */
   assign(from: readonly Type[], to: readonly Type[]): boolean {
     const mark = this.#trail.length;
     const fits =
@@ -214,7 +214,7 @@ export class Inference {
     return fits;
   }
 
-  /** Runs `probe` and forgets what it found out. */
+  /** Runs `probe` and undoes its inferences. */
   tentatively<T>(probe: () => T): T {
     const mark = this.#trail.length;
     try {
@@ -234,7 +234,7 @@ export class Inference {
   #fits(from: Type, to: Type): boolean {
     const source = this.#shallow(from);
     const target = this.#shallow(to);
-    // Of two variables the one from below is bound to the one above, so that chains stay short.
+    // Of two variables the source is bound to the target, so that chains stay short.
     if (source.kind === "var") return this.#bind(source.id, target);
     if (target.kind === "var") return this.#bind(target.id, source);
     if (target.kind === "dyn" || source.kind === "dyn") return true;
@@ -294,13 +294,13 @@ export class Inference {
   }
 }
 
-/** What null may stand for besides itself. */
+/** Types that null is assignable to, besides its own. */
 function isNullable(type: Type): boolean {
   if (type.kind === "simple") return ["null", "timestamp", "duration"].includes(type.name);
   return type.kind === "named" || type.kind === "optional";
 }
 
-/** Whether the types are the same, or `general` has dyn where the other is more exact. */
+/** Whether the types are equal, or `general` has dyn in place of a more specific type. */
 export function covers(general: Type, type: Type): boolean {
   if (general.kind === "dyn") return true;
   switch (type.kind) {

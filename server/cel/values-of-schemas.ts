@@ -1,13 +1,13 @@
 /**
- * Values whose behaviour the schema of a resource decides: lists whose order does not count (sets, and
- * maps by keys), and objects whose fields have names that an expression cannot write.
+ * Values that behave by a resource's schema: unordered lists (sets, and maps by keys), and objects with
+ * field names that an expression cannot write.
  */
 import type { ItemIdentity, ObjectMember } from "./types.js";
 import { type Adapt, ListValue, MapValue, ObjectMap, type Value } from "./values.js";
 
 type Equal = (left: Value, right: Value) => boolean;
 
-/** Items are the same by their value, or by their keys; equality ignores order, `+` replaces. */
+/** Items are equal by value or by keys; equality ignores order, `+` replaces. */
 export class UnorderedListValue extends ListValue {
   readonly #identity: ItemIdentity;
 
@@ -26,7 +26,7 @@ export class UnorderedListValue extends ListValue {
     return true;
   }
 
-  /** Items of `other` stand in the place of those they are the same as, else at the end. */
+  /** Replaces equal items by those of `other`, and appends the rest. */
   merged(other: ListValue, equal: Equal): UnorderedListValue {
     const items = [...this.toArray()];
     const mine = this.#byIdentity();
@@ -58,7 +58,7 @@ export class UnorderedListValue extends ListValue {
     return found;
   }
 
-  /** The same for items that are the same; those it is the same for are compared. */
+  /** Equal items have equal texts; items with equal texts are then compared. */
   #identityOf(item: Value): string {
     if (this.#identity === "value") return scalarText(item);
     if (!(item instanceof MapValue)) return "";
@@ -80,12 +80,12 @@ function scalarText(value: Value | undefined): string {
   }
 }
 
-/** An object whose fields are looked up under the names that they have in JSON. */
+/** An object whose fields are renamed to their JSON names. */
 export class RenamedMap extends ObjectMap {
   readonly #fields: readonly string[];
   readonly #members: ReadonlyMap<string, ObjectMember>;
 
-  /** `read` is given the name in JSON. */
+  /** `read` receives the JSON name. */
   constructor(
     object: Readonly<Record<string, unknown>>,
     read: (key: string, raw: unknown) => Value | undefined,

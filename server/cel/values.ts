@@ -1,7 +1,7 @@
 /**
- * What values are while an expression is evaluated. Scalars are the language's own (int is bigint,
- * double is number); lists and maps are closed classes, so that no expression ever reads a property
- * of a JavaScript object: a key is looked up among own entries or not at all.
+ * Values during an evaluation. Scalars are JavaScript's own (int is bigint, double is number); lists
+ * and maps are closed classes, so that an expression never reads a property of a JavaScript object:
+ * keys are looked up among own entries only.
  */
 import { Failure } from "./errors.js";
 
@@ -50,7 +50,7 @@ export class Duration {
   }
 }
 
-/** What `type(x)` gives. */
+/** The result of `type(x)`. */
 export class TypeValue {
   readonly name: string;
 
@@ -61,7 +61,7 @@ export class TypeValue {
 
 export class Optional {
   static readonly none = new Optional(undefined);
-  /** Undefined when there is no value. */
+  /** undefined if empty. */
   readonly value: Value | undefined;
 
   constructor(value: Value | undefined) {
@@ -69,21 +69,21 @@ export class Optional {
   }
 }
 
-/** A value of a type that extension functions bring, such as a quantity. */
+/** A value of an extension type, such as a quantity. */
 export abstract class OpaqueValue {
   abstract readonly typeName: string;
   abstract equals(other: OpaqueValue): boolean;
-  /** What callers outside get. */
+  /** The value for callers. */
   abstract toJson(): unknown;
 }
 
-/** Turns what callers hand in into a value, when it is looked at. */
+/** Converts a caller's value on access. */
 export type Adapt = (raw: unknown) => Value;
 
 export class ListValue {
   readonly #items: readonly unknown[];
   readonly #adapt: Adapt | undefined;
-  /** Lists and maps among the items, once they were looked at: what they know of themselves stays. */
+  /** Lists and maps among the items, cached on first access with their own caches. */
   #parts: Map<number, Value> | undefined;
 
   /** Without `adapt` the items are values already. */
@@ -120,15 +120,15 @@ export class ListValue {
 export type MapKey = boolean | bigint | string | Uint;
 
 export abstract class MapValue {
-  /** The name that `type()` gives; those of object types have their own. */
+  /** The name for `type()`; object types have their own. */
   readonly typeName: string = "map";
   abstract readonly size: number;
-  /** Undefined when there is no such key, whatever the type of `key`. */
+  /** undefined if there is no such key, for any type of `key`. */
   abstract get(key: Value): Value | undefined;
   abstract keys(): Iterable<MapKey>;
 }
 
-/** Equal numbers are equal keys, whatever their types; undefined for what cannot be a key. */
+/** Equal numbers are equal keys, whatever their types; undefined for an invalid key. */
 function keyText(key: Value): string | undefined {
   switch (typeof key) {
     case "string":
@@ -144,11 +144,11 @@ function keyText(key: Value): string | undefined {
   }
 }
 
-/** A map that an expression made. */
+/** A map created by an expression. */
 export class EntryMap extends MapValue {
   readonly #entries = new Map<string, readonly [MapKey, Value]>();
 
-  /** @throws {Failure} for a key that cannot be one, or is there already */
+  /** @throws {Failure} for an invalid or duplicate key */
   add(key: Value, value: Value): void {
     const text = typeof key === "number" ? undefined : keyText(key);
     if (text === undefined) throw new Failure(`unsupported key type: ${typeNameOf(key)}`);
@@ -170,7 +170,7 @@ export class EntryMap extends MapValue {
   }
 }
 
-/** What an expression made under a name of its own. */
+/** A named object created by an expression. */
 export class StructMap extends EntryMap {
   override readonly typeName: string;
 
@@ -180,16 +180,16 @@ export class StructMap extends EntryMap {
   }
 }
 
-/** A plain object of the caller's: own enumerable properties, adapted when they are looked at. */
+/** A caller's plain object: own enumerable properties, converted on access. */
 export class ObjectMap extends MapValue {
   override readonly typeName: string;
   readonly #object: Readonly<Record<string, unknown>>;
   readonly #adapt: (key: string, raw: unknown) => Value | undefined;
   #keys: readonly string[] | undefined;
-  /** As those of a list. */
+  /** Like those of a list. */
   #parts: Map<string, Value> | undefined;
 
-  /** `adapt` gives undefined for what counts as absent. */
+  /** `adapt` returns undefined for absent values. */
   constructor(
     object: Readonly<Record<string, unknown>>,
     adapt: (key: string, raw: unknown) => Value | undefined,
@@ -231,7 +231,7 @@ export class ObjectMap extends MapValue {
   }
 }
 
-/** A JavaScript Map of the caller's with keys of any kind. */
+/** A caller's JavaScript Map with keys of any type. */
 export class NativeMap extends EntryMap {
   constructor(map: ReadonlyMap<unknown, unknown>, adapt: Adapt) {
     super();
@@ -263,7 +263,7 @@ export function typeNameOf(value: Value): string {
 
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** Strings are counted in characters (code points); almost all have no surrogates. */
+/** The length in characters (code points); almost no strings have surrogates. */
 export function codePointLength(text: string): number {
   if (!SURROGATE.test(text)) return text.length;
   let length = 0;
@@ -271,12 +271,12 @@ export function codePointLength(text: string): number {
   return length;
 }
 
-/** The characters of a string; a string itself where that is the same. */
+/** The characters of a string; the string itself if it has no surrogates. */
 export function codePoints(text: string): string | readonly string[] {
   return SURROGATE.test(text) ? [...text] : text;
 }
 
-/** How large a value is for what functions cost: characters, bytes, items, entries; else 1. */
+/** The size of a value for function costs: characters, bytes, items, entries; else 1. */
 export function sizeOf(value: Value): number {
   if (typeof value === "string") return value.length;
   if (value instanceof Uint8Array) return value.length;

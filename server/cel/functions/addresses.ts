@@ -1,4 +1,4 @@
-/** The ip and cidr extensions. Stricter than the reading of stored objects: canonical-looking texts only. */
+/** The ip and cidr extensions. Stricter than the parsing of stored objects: canonical forms only. */
 import { isIP } from "node:net";
 import { formatIp, type IpAddress, isWithin, parseIp } from "../../api/ip-address.js";
 import { Failure } from "../errors.js";
@@ -65,7 +65,7 @@ class CidrValue extends OpaqueValue {
   }
 }
 
-/** No zones, no leading zeros, no IPv4 in the form of IPv6. */
+/** No zones, no leading zeros, no IPv4-mapped IPv6. */
 function strictIp(text: string): IpAddress | undefined {
   if (isIP(text) === 0) return undefined;
   const address = parseIp(text);
@@ -104,7 +104,7 @@ const containsCidr = (outer: CidrValue, inner: CidrValue) =>
 
 type Test = (address: IpAddress) => boolean;
 
-/** By the first bits of an address of version 4, and of one of version 6. */
+/** Tests the prefix of a version 4 or version 6 address. */
 function startsWith(v4: readonly [bigint, bigint], v6: readonly [bigint, bigint]): Test {
   return ({ version, value }) => {
     const [prefix, bits] = version === 4 ? v4 : v6;

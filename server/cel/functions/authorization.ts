@@ -1,7 +1,7 @@
 /**
- * The authorization extension: `authorizer.group('apps').resource('deployments').check('create')`.
- * An authorizer is a value that an environment's caller binds; it is asked nothing before `check`,
- * which costs a third of what one evaluation may, so that an expression asks only a few questions.
+ * The authorization extension: `authorizer.group('apps').resource('deployments').check('create')`. The
+ * caller binds an authorizer; only `check` queries it. A check costs a third of an evaluation's
+ * budget, so an expression can make only a few.
  */
 import { checkDnsLabel, checkDnsSubdomain } from "../../api/validation-names.js";
 import { Failure } from "../errors.js";
@@ -9,10 +9,10 @@ import { method, type Overload } from "../overloads.js";
 import { OpaqueValue } from "../values.js";
 
 export interface AuthorizationQuestion {
-  /** In whose name it is asked; undefined = in that of the request. */
+  /** The account to check for; undefined = the request's user. */
   readonly serviceAccount: { readonly namespace: string; readonly name: string } | undefined;
   readonly verb: string;
-  /** Set for what is no resource. */
+  /** Set for non-resource requests. */
   readonly path?: string;
   readonly group: string;
   readonly resource: string;
@@ -27,11 +27,11 @@ export interface AuthorizationQuestion {
 export interface AuthorizationAnswer {
   readonly isAllowed: boolean;
   readonly reason: string;
-  /** What went wrong on the way; "" = nothing. */
+  /** An error of the check; "" = none. */
   readonly error: string;
 }
 
-/** May throw what is no failure of the expression, to be evaluated again later. */
+/** May throw something other than a Failure to have the expression evaluated again later. */
 export type AskAuthorizer = (question: AuthorizationQuestion) => AuthorizationAnswer;
 
 export const AUTHORIZER_TYPE = "kubernetes.authorization.Authorizer";
@@ -40,7 +40,7 @@ const GROUP_CHECK_TYPE = "kubernetes.authorization.GroupCheck";
 const PATH_CHECK_TYPE = "kubernetes.authorization.PathCheck";
 const DECISION_TYPE = "kubernetes.authorization.Decision";
 
-/** By the limit of one evaluation, about three questions. */
+/** Allows about three checks per evaluation. */
 const CHECK_COST = 350_000;
 
 const NO_RESOURCE: Omit<AuthorizationQuestion, "serviceAccount" | "verb"> = {
@@ -53,7 +53,7 @@ const NO_RESOURCE: Omit<AuthorizationQuestion, "serviceAccount" | "verb"> = {
   labelSelector: "",
 };
 
-/** Two are never equal, and none leaves an expression. */
+/** Values that never compare equal and cannot leave an expression. */
 abstract class Hidden extends OpaqueValue {
   override equals(other: OpaqueValue): boolean {
     return other === this;
@@ -75,7 +75,7 @@ export class AuthorizerValue extends Hidden {
     this.account = account;
   }
 
-  /** A question about a resource, to be made more exact. */
+  /** Returns a refined check. */
   about(question: Partial<AuthorizationQuestion>): ResourceCheck {
     return new ResourceCheck(this, { ...NO_RESOURCE, ...question });
   }
@@ -154,7 +154,7 @@ function pathCheck(authorizer: AuthorizerValue, path: string): PathCheck {
 
 const asked = { cost: () => CHECK_COST };
 
-/** A part of a question about a resource: `.namespace('x')`. */
+/** A refinement of a resource check: `.namespace('x')`. */
 function part(name: "subresource" | "namespace" | "name" | "fieldSelector" | "labelSelector") {
   return method(
     name,

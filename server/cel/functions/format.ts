@@ -1,6 +1,6 @@
 /**
- * `"...".format([...])` of the strings extension: the verbs s, d, f, e, b, x, X and o, with a precision
- * for f and e. What it writes is charged as it is written.
+ * `"...".format([...])` of the strings extension: the verbs s, d, f, e, b, x, X and o, with a precision for
+ * f and e. Output is charged as it is written.
  */
 import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
@@ -21,7 +21,7 @@ const VERB = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))/g;
 const PRECISION_DEFAULT = 6;
 const PRECISION_MAX = 100;
 
-/** @throws {Failure} for a verb that is unknown, has no argument or one of another type */
+/** @throws {Failure} for an unknown verb, or one with a missing or mistyped argument */
 export function formatText(text: string, args: ListValue, { charge }: CallContext): string {
   let next = 0;
   let at = 0;
@@ -111,7 +111,7 @@ function fixed(verb: string, precision: string | undefined, value: Value): strin
   return number.toExponential(digits).replace(/e([+-])(\d)$/, "e$10$2");
 }
 
-/** toFixed rounds ties up; they go to the even neighbour. */
+/** toFixed rounds ties up; this rounds them to even. */
 function halfToEven(number: number, digits: number): string {
   const rounded = number.toFixed(digits);
   if (digits >= PRECISION_MAX || Math.abs(number) >= 1e21) return rounded;

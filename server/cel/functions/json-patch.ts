@@ -1,4 +1,4 @@
-/** The JSON patch extension: `jsonpatch.escapeKey('a/b')`, a key as a part of a pointer (RFC 6901). */
+/** The JSON patch extension: `jsonpatch.escapeKey('a/b')` escapes a key for a JSON pointer (RFC 6901). */
 import { fn, type Overload, traversal } from "../overloads.js";
 
 const escapeKey = (key: string) => key.replaceAll("~", "~0").replaceAll("/", "~1");

@@ -1,4 +1,4 @@
-/** The lists and sets extensions: order, sums, positions, slices, and lists taken as sets. */
+/** The lists and sets extensions: order, sums, positions, slices, and lists as sets. */
 import { type Charge, compare, equal } from "../comparison.js";
 import { Failure } from "../errors.js";
 import { type CallContext, fn, method, type Overload, type Sizes } from "../overloads.js";
@@ -27,7 +27,7 @@ function extreme(sign: 1 | -1, name: string) {
   };
 }
 
-/** What an empty list sums up to is known by its declared type only. */
+/** The sum of an empty list depends on its declared type. */
 function sum(zero: Value) {
   return (list: ListValue): Value => {
     let total = zero;
@@ -46,7 +46,7 @@ function add(left: Value, right: Value): Value {
   throw new Failure("no such overload: sum");
 }
 
-/** A list of no declared type is summed by its first element. */
+/** Without a declared type the first element determines the sum's type. */
 function sumOfAny(list: ListValue): Value {
   if (list.size === 0) return 0n;
   let total = list.at(0);
@@ -110,7 +110,7 @@ function flatten(list: ListValue, depth: bigint, { charge }: CallContext): ListV
   return new ListValue(items);
 }
 
-/** How many numbers a list may be asked to have. */
+/** The maximum length of a range. */
 const RANGE_MAX = 100_000n;
 
 function range(count: bigint, { charge }: CallContext): ListValue {
@@ -127,7 +127,7 @@ function isSubset(list: ListValue, part: ListValue, charge: Charge): boolean {
 
 const each = { cost: ([size = 1]: Sizes) => size };
 const eachToOne = { ...each, resultSize: () => 1 };
-/** Charged pair by pair as they are compared. */
+/** Charged per compared pair. */
 const charged = { resultSize: () => 1 };
 
 export const LISTS: readonly Overload[] = [

@@ -1,6 +1,6 @@
 /**
- * The format extension: `format.dns1123Label().validate(text)` gives what is wrong with a text, or none
- * when it has the format. The messages are those that the API gives for names and values.
+ * The format extension: `format.dns1123Label().validate(text)` returns a string's violations of a format,
+ * or none. Messages are those of the API for names and values.
  */
 import {
   checkDns1035Label,
@@ -44,7 +44,7 @@ const UUID = /^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const DATE = /^\d{4}-\d\d-\d\d$/;
 
-/** Says one thing when a text fails a test. */
+/** Returns the message if the test fails. */
 function must(message: string, test: (text: string) => boolean): Check {
   return (text) => (test(text) ? [] : [message]);
 }

@@ -1,4 +1,4 @@
-/** Optional values: making them, asking them, and falling back. `or` and `orValue` are the planner's. */
+/** Optional values: creation, tests and fallbacks. The planner implements `or` and `orValue`. */
 import { Failure } from "../errors.js";
 import { fn, method, type Overload } from "../overloads.js";
 import { ListValue, MapValue, Optional, Uint, type Value } from "../values.js";

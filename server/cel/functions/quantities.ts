@@ -28,7 +28,7 @@ class QuantityValue extends OpaqueValue {
   }
 }
 
-/** Undefined where the quantity is no whole number of 64 bits. */
+/** undefined unless the quantity is a 64-bit integer. */
 function asInteger({ quantity: { digits, scale } }: QuantityValue): bigint | undefined {
   const value = scale >= 0 ? digits * 10n ** BigInt(Math.min(scale, 40)) : divided(digits, -scale);
   return value === undefined || value > INT_MAX || value < INT_MIN ? undefined : value;

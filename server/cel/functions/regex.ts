@@ -1,4 +1,4 @@
-/** The regex extension: what a pattern finds in a text. RE2 throughout (see ../regex.ts). */
+/** The regex extension: matches of a pattern in a string. Uses RE2 (see ../regex.ts). */
 import { type CallContext, matchCost, method, type Overload } from "../overloads.js";
 import { ListValue } from "../values.js";
 

@@ -1,7 +1,6 @@
 /**
- * The standard library: operators, conversions, sizes, and the string functions that are part of the
- * language. Equality, membership, indexing and logic are here for their types only: the planner
- * carries them out itself.
+ * The standard library: operators, conversions, sizes, and the language's string functions. Equality,
+ * membership, indexing and logic are declared for their types only: the planner implements them.
  */
 import { compare, equal } from "../comparison.js";
 import { Failure } from "../errors.js";
@@ -47,7 +46,7 @@ export function uint(value: bigint): Uint {
   return new Uint(value);
 }
 
-/** Operators whose evaluation the planner knows. */
+/** Operators that the planner implements. */
 const plannedOperators: readonly Overload[] = [
   fn("_?_:_", "bool, A, A", "A", planned),
   fn("_&&_", "bool, bool", "bool", planned),
@@ -143,7 +142,7 @@ const order: readonly Overload[] = ORDERS.flatMap(([name, holds]) =>
 
 const one = { resultSize: () => 1 };
 
-/** Characters are counted, and so are keys: quickly, but not for nothing. */
+/** Counting characters and keys is cheap, but not free. */
 const COUNTING_FACTORS: Readonly<Record<string, number>> = { string: 0.01, "map<A, B>": 0.1 };
 
 const sizes: readonly Overload[] = (

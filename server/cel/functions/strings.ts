@@ -1,6 +1,6 @@
 /**
- * The strings extension: characters are code points, and what a function builds is charged before it
- * is built. `format` is in format.ts.
+ * The strings extension: characters are code points, and results are charged before they are built.
+ * `format` is in format.ts.
  */
 import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
@@ -16,7 +16,7 @@ import {
 import { codePointLength, codePoints, ListValue, type Value } from "../values.js";
 import { formatText } from "./format.js";
 
-/** Whitespace as Unicode defines it, which is what the extension trims: all of it is one unit. */
+/** Unicode whitespace, which the extension trims; each is one UTF-16 unit. */
 const WHITE_SPACE = /^\p{White_Space}$/u;
 
 function trim(text: string): string {
@@ -61,7 +61,7 @@ function lastIndexOf(text: string, search: string, from?: bigint): bigint {
   return found < 0 ? -1n : BigInt(codePointLength(text.slice(0, found)));
 }
 
-/** How many UTF-16 units the first characters take. */
+/** The UTF-16 length of the first characters. */
 function unitsBefore(points: string | readonly string[], count: number): number {
   return typeof points === "string" ? count : points.slice(0, count).join("").length;
 }
@@ -97,7 +97,7 @@ function replace(text: string, search: string, by: string, limit: bigint, contex
   return tail.length === 0 ? head : `${head}${search}${tail.join(search)}`;
 }
 
-/** An empty search is found before each character and at the end. */
+/** An empty search string matches before each character and at the end. */
 function replaceEmpty(points: readonly string[], by: string, max: number): string {
   let result = "";
   points.forEach((point, at) => {

@@ -1,4 +1,4 @@
-/** Timestamps and durations: making them, arithmetic, and their parts, in UTC or another time zone. */
+/** Timestamps and durations: creation, arithmetic, and their fields, in UTC or another time zone. */
 import { Failure } from "../errors.js";
 import { fn, method, type Overload } from "../overloads.js";
 import { duration, parseDuration, parseTimestamp, timestamp } from "../text.js";
@@ -10,7 +10,7 @@ const SECOND = 1_000_000_000n;
 const OFFSET = /^([+-]?)(\d\d):(\d\d)$/;
 const ZONE_LENGTH_MAX = 64;
 
-/** The wall clock of a zone as a date whose UTC fields are those of the clock. */
+/** The wall clock of a zone as a date whose UTC fields show it. */
 function wallClock({ nanos }: Timestamp, zone: string): Date {
   const millis = Number(floorDivide(nanos, MILLISECOND));
   if (zone === "" || zone === "UTC") return new Date(millis);
@@ -76,7 +76,7 @@ const DURATION_PARTS: readonly (readonly [string, (nanos: bigint) => bigint])[] 
 ];
 
 const one = { resultSize: () => 1 };
-/** Looking a zone up takes some ten thousand times as long as reading a field. */
+/** A zone lookup takes some ten thousand times as long as reading a field. */
 const zoned = { cost: () => 200, resultSize: () => 1 };
 
 export const TIME: readonly Overload[] = [

@@ -1,4 +1,4 @@
-/** The url extension: `url(text)` for absolute URLs and absolute paths, and what they consist of. */
+/** The url extension: `url(text)` for absolute URLs and paths, and their parts. */
 import { isIPv6 } from "node:net";
 import { Failure } from "../errors.js";
 import { fn, method, type Overload, traversal } from "../overloads.js";
@@ -33,7 +33,7 @@ class UrlValue extends OpaqueValue {
 
 const URL_TEXT = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(?:([^/?#@]*)@)?([^/?#]*)([^?]*)(?:\?(.*))?$/s;
 const PATH_TEXT = /^(\/[^?]*)(?:\?(.*))?$/s;
-/** Controls and spaces are in no URL; a percent sign starts an escape. */
+/** URLs contain no control characters or spaces; a percent sign starts an escape. */
 const FORBIDDEN = /[\p{Cc} ]|%(?![0-9A-Fa-f]{2})/u;
 const HOST = /^(?:\[[0-9A-Fa-f:.%]+\]|[^[\]:<>"{}|\\^`\s]*)(?::\d*)?$/;
 
@@ -53,7 +53,7 @@ function parseUrl(text: string): UrlValue | undefined {
   return new UrlValue(text, { scheme: scheme.toLowerCase(), host, path: found, query });
 }
 
-/** Whether `url(text)` takes it. */
+/** Whether `url(text)` accepts it. */
 export function isUrl(text: string): boolean {
   return parseUrl(text) !== undefined;
 }
@@ -104,7 +104,7 @@ export const URLS: readonly Overload[] = [
   method("getQuery", "kubernetes.URL", "map<string, list<string>>", queryOf, options),
 ];
 
-/** Characters that have no place in a path are escaped, what is escaped stays. */
+/** Escapes characters that are invalid in a path; existing escapes stay. */
 function escapedPath(path: string): string {
   return path.replace(/[^A-Za-z0-9\-._~!$&'()*+,;=:@/%[\]]+/gu, (found) =>
     encodeURIComponent(found),

@@ -3,7 +3,7 @@ import { Failure } from "../errors.js";
 import { fn, method, type Overload, traversal } from "../overloads.js";
 import { OpaqueValue } from "../values.js";
 
-/** The longest text that is read: numbers take time. */
+/** Longer versions are rejected, because parsing numbers takes time. */
 const VERSION_LENGTH_MAX = 256;
 const NUMBER = "(0|[1-9]\\d*)";
 const IDENTIFIERS = "[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*";
@@ -24,7 +24,7 @@ class VersionValue extends OpaqueValue {
     this.text = text;
   }
 
-  /** What is built does not count (semver.org, 10). */
+  /** Build metadata is ignored (semver.org, 10). */
   override equals(other: OpaqueValue): boolean {
     return other instanceof VersionValue && compareVersions(this, other) === 0;
   }
@@ -45,7 +45,7 @@ function parseVersion(text: string, isNormalized: boolean): VersionValue | undef
   return new VersionValue(numbers, prerelease, match[0]);
 }
 
-/** "v1.2" becomes "1.2.0": a leading v, missing numbers and leading zeros are overlooked. */
+/** "v1.2" becomes "1.2.0": accepts a leading v, missing numbers and leading zeros. */
 function normalize(text: string): string {
   const [, core = "", rest = ""] = /^v?([\d.]*)(.*)$/s.exec(text) ?? [];
   const parts = core.split(".").map((part) => part.replace(/^0+(?=\d)/, ""));
@@ -71,7 +71,7 @@ function compareVersions(left: VersionValue, right: VersionValue): number {
   return Math.sign(left.prerelease.length - right.prerelease.length);
 }
 
-/** Numbers by value and before words, words by their bytes. */
+/** Numbers compare by value and sort before words; words compare bytewise. */
 function comparePart(left: string, right: string): number {
   const isNumber = /^\d+$/.test(left);
   if (isNumber !== /^\d+$/.test(right)) return isNumber ? -1 : 1;
