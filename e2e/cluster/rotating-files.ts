@@ -23,7 +23,7 @@ const SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const SELF_REVIEW = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
 const TOKENS = "/api/v1/namespaces/default/serviceaccounts/default/token";
 const ENCRYPTED = ["secrets", "configmaps"];
-/** Files are looked at every 5 s. */
+/** Files are looked at every second. */
 const IN_FORCE_MS = 30_000;
 
 export class RotatingFiles implements AsyncDisposable {

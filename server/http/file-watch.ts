@@ -9,7 +9,8 @@ import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
 
-const CHECK_INTERVAL_MS = 5_000;
+/** Files are small and mostly in memory, so a second costs nothing that shows. */
+const CHECK_INTERVAL_MS = 1_000;
 
 export interface FileWatchOptions {
   readonly files: readonly string[];

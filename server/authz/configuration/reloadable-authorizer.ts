@@ -36,7 +36,7 @@ export interface ReloadableAuthorizerOptions extends Omit<ChainSurroundings, "me
 }
 
 /** The documented limit is a minute; reading is cheap, so changes are seen much earlier. */
-const CHECK_INTERVAL_MS = 5_000;
+const CHECK_INTERVAL_MS = 1_000;
 
 export class ReloadableAuthorizer implements Authorizer, RulesSource {
   readonly name = "chain";
