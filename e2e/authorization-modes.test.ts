@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { furnished } from "./harness/furnished-namespace.js";
 import { type Answer, HttpsClient } from "./harness/https-client.js";
+import { refusalAtStart } from "./harness/refusal-at-start.js";
 import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 import { TestAuthority } from "./harness/test-authority.js";
@@ -198,29 +199,22 @@ describe("authorization modes", () => {
   test("S2-AZ-05: a bad policy file ends the start with one line that says where", async () => {
     const bad = join((await folder).path, "bad.jsonl");
     await writeFile(bad, `${LINES[0]}\n{"user":"jane"}\n{"user":`);
-    const run = (...flags: string[]) =>
-      runServer(["serve", "--secure-port=0", `--data-dir=${bad}.data`, ...flags]);
-    const { code, output } = await run(
-      "--authorization-mode=ABAC",
-      `--authorization-policy-file=${bad}`,
-    );
+    const args = ["serve", "--secure-port=0", `--data-dir=${bad}.data`];
+    const abac = "--authorization-mode=ABAC";
+    const { code, output } = await runServer([...args, abac, `--authorization-policy-file=${bad}`]);
     assert.equal(code, 1);
     assert.match(output, /^keelson: error reading policy file .*bad\.jsonl, line 3: .*\n$/);
-    const missing = await run("--authorization-mode=ABAC", "--authorization-policy-file=/none");
-    assert.equal(missing.code, 1);
-    assert.match(missing.output, /--authorization-policy-file: cannot read "\/none"/);
-    const unnamed = await run("--authorization-mode=ABAC");
-    assert.equal(unnamed.code, 1);
-    const unknown = await run("--authorization-mode=Sometimes");
-    assert.equal(unknown.code, 1);
+    assert.match(
+      await refusalAtStart([abac, "--authorization-policy-file=/none"]),
+      /--authorization-policy-file: cannot read "\/none"/,
+    );
+    assert.match(await refusalAtStart([abac]), /authorization policy file not passed/);
+    assert.match(await refusalAtStart(["--authorization-mode=Sometimes"]), /Sometimes/);
   });
 
   test("plugins of admission are chosen by name, and what there is not is one line at start", async () => {
-    const data = `--data-dir=${join((await folder).path, "nonsense")}`;
-    const args = ["serve", "--secure-port=0", data, "--enable-admission-plugins=Nonsense"];
-    const { code, output } = await runServer(args);
-    assert.equal(code, 1);
-    assert.match(output, /--enable-admission-plugins: plugin "Nonsense" is unknown/);
+    const refusal = await refusalAtStart(["--enable-admission-plugins=Nonsense"]);
+    assert.match(refusal, /--enable-admission-plugins: plugin "Nonsense" is unknown/);
     await using server = await start("--disable-admission-plugins=Priority,ResourceQuota");
     await furnished(server.client);
     const pod = { metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "i" }] } };
