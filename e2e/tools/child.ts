@@ -30,9 +30,15 @@ export class Child {
   #output = "";
 
   /** @param dataDir removed when the test process dies without ending the program; "" = none */
-  constructor(path: string, args: readonly string[], dataDir = "") {
+  constructor(
+    path: string,
+    args: readonly string[],
+    dataDir = "",
+    env: Readonly<Record<string, string>> = {},
+  ) {
     this.#process = spawn("/bin/sh", ["-c", WATCHED, dataDir, path, ...args], {
       stdio: ["pipe", "pipe", "pipe"],
+      env: { ...process.env, ...env },
     });
     const keep = (chunk: Buffer) => {
       this.#output = (this.#output + chunk.toString()).slice(-OUTPUT_CHARS_MAX);

@@ -21,6 +21,8 @@ export interface EtcdOptions {
   readonly binary?: EtcdBinary;
   /** Further command line arguments of etcd. */
   readonly args?: readonly string[];
+  /** Of its environment, besides our own. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Serve clients over TLS with these files; `caFile` makes a client certificate compulsory. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string };
   /** Each member in a room of its own (lab.ts), whose cable can be pulled and whose disk be full. */
@@ -141,6 +143,7 @@ export async function startEtcdCluster(
       clientPort: await freePort(),
       peerPort: await freePort(),
       metricsPort: await freePort(),
+      env: options.env ?? {},
     });
   }
   const cluster = plans.map((plan) => `${plan.name}=${peerUrlOf(plan)}`).join(",");
@@ -180,6 +183,7 @@ interface Plan {
   readonly clientPort: number;
   readonly peerPort: number;
   readonly metricsPort: number;
+  readonly env: Readonly<Record<string, string>>;
 }
 
 const TOOLS: Readonly<Record<EtcdBinary, ToolName>> = {
@@ -253,7 +257,7 @@ class Member implements EtcdProcess {
   async start(): Promise<void> {
     await this.kill();
     const [program = "", ...args] = this.#inRoom([this.#plan.path, ...this.#args]);
-    this.#child = new Child(program, args, this.#plan.dataDir);
+    this.#child = new Child(program, args, this.#plan.dataDir, this.#plan.env);
   }
 
   joinExisting(): void {
