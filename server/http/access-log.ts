@@ -1,7 +1,7 @@
 /**
- * A line for every request, in the fields of the existing API ("HTTP"), while verbosity asks for it: what
- * was asked, what became of it, how long it took, and the audit id by which its other lines and its audit
- * records are found. Failures of ours have lines of their own (recovery.ts).
+ * Logs every request in the format of the existing API ("HTTP"), while verbosity requires it: the
+ * request, its result, its duration, and the audit id that its other log lines and audit records share.
+ * Server errors are logged separately (recovery.ts).
  */
 import type { Logger } from "../../storage/base/logger.js";
 import type { RequestContext } from "../request/request-state.js";
@@ -10,7 +10,7 @@ import type { Verbosity } from "../request/verbosity.js";
 import type { EndNote } from "./request-end.js";
 import { responseBytes } from "./response-end.js";
 
-/** Longer ones are cut. */
+/** Longer ones are truncated. */
 const USER_AGENT_CHARS_MAX = 256;
 
 export function accessLog(options: {
@@ -40,7 +40,7 @@ function describe(ctx: RequestContext, latencyMs: number): Record<string, unknow
     ...(state.impersonator !== undefined && { impersonator: state.impersonator.name }),
     protocol: req.httpVersion,
     bytes: responseBytes(ctx),
-    // Nobody got an answer when the connection was cut before there was one.
+    // A connection that was cut before an answer has no status.
     resp: ctx.respond === false ? ctx.res.statusCode : ctx.status,
   };
 }

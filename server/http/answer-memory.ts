@@ -1,10 +1,10 @@
 /**
- * The memory of answers in the request chain: what sends or brings much claims it before it takes
- * seats, so that nobody sits on a seat while waiting for memory. Small gets, watches that go on from a
- * version, and requests of no resource pass at the cost of a comparison.
+ * The memory of answers in the request chain: requests with large bodies or answers claim it before
+ * they take seats, so that no seat is held while waiting for memory. Small gets, watches that resume
+ * from a version, and non-resource requests only cost a comparison.
  *
- * Memory goes back when the last byte has been handed to the operating system or the client has gone;
- * a watch gives it back after its initial events.
+ * Memory is released when the operating system has the last byte or the client has disconnected; a
+ * watch releases it after its initial events.
  */
 import { tooManyRequests } from "../api/status.js";
 import { type AnswerMemory, HeldBytes, type MemoryDenial } from "../flowcontrol/answer-memory.js";
@@ -17,7 +17,10 @@ import type { Metrics } from "./metrics.js";
 
 export interface AnswerMemoryParts {
   readonly memory: AnswerMemory;
-  /** Bytes that a list takes; 0 = not worth a claim. @param isKept for the audit log, as a whole */
+  /**
+   * The memory of a list in bytes; 0 = no claim. @param isKept whether the audit log keeps the
+   * whole list
+   */
   readonly listMemory: (info: RequestInfo, isKept: boolean) => number;
   readonly isExempt: (user: UserInfo, info: RequestInfo) => boolean;
   readonly metrics: Pick<Metrics, "countTermination">;

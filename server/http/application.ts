@@ -1,7 +1,7 @@
 /**
- * The Koa application: contexts by Koa, the request chain as its middleware. What differs from
- * `app.callback()` is what a request costs: bodies here are bytes or text, never streams, so Koa's
- * watch over the end of each response and its choice of body types (3 µs) are left out.
+ * The Koa application: contexts by Koa, the request chain as its middleware. It differs from
+ * `app.callback()` in cost: bodies here are bytes or text, never streams, so Koa's end-of-response
+ * tracking and its body type detection (3 µs) are left out.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import Koa, { type Next } from "koa";
@@ -18,14 +18,14 @@ export function createApplication(
   const app = new Koa<RequestState>();
   const run = composeChain(chain);
   return (request, response) => {
-    // A response that fails on its way has no other listener; its request sees `close`.
+    // A failed response has no other listener; its request gets `close`.
     response.on("error", ignore);
     response.statusCode = 404;
     const ctx = app.createContext(request, response) as RequestContext;
     run(ctx).then(
       () => respond(ctx),
       (error: unknown) => {
-        // The chain answers all errors itself, so this is a defect of the chain.
+        // The chain answers all errors itself, so this is a defect in the chain.
         logger.error({ err: error }, "request chain failed");
         response.destroy();
       },
@@ -35,7 +35,7 @@ export function createApplication(
 
 type Run = (ctx: RequestContext) => Promise<void>;
 
-/** One function of the steps in order. Gates beside one another are run in a loop, without a `next`. */
+/** Combines the steps into one function. Consecutive gates run in a loop, without a `next`. */
 function composeChain(steps: readonly RequestMiddleware[]): Run {
   let run: Run = () => Promise.resolve();
   let checks: Check[] = [];
@@ -48,7 +48,7 @@ function composeChain(steps: readonly RequestMiddleware[]): Run {
     checks = [];
   }
   const first = behind(checks, run);
-  // The first step may throw at once; whoever runs the chain knows only promises.
+  // The first step may throw synchronously; callers of the chain expect promises.
   return async (ctx) => await first(ctx);
 }
 
@@ -65,7 +65,7 @@ function behind(checks: readonly Check[], rest: Run): Run {
     }
     return rest(ctx);
   };
-  // A closure in the loop would cost every request a context for each of its rounds.
+  // Outside the loop, because a closure in it would cost every request a context per iteration.
   const goOn = async (waiting: Promise<void>, at: number, ctx: RequestContext) => {
     await waiting;
     await runFrom(at, ctx);
@@ -78,9 +78,9 @@ function respond(ctx: RequestContext): void {
   if (ctx.respond === false) return;
   const { res } = ctx;
   const body = ctx.body as Buffer | string | null | undefined;
-  // Asked before `writable`, which is false for HEAD over HTTP/2: there Node has ended the body.
+  // Checked before `writable`, which is false for HEAD over HTTP/2, where Node has ended the body.
   if (body === null || body === undefined || ctx.method === "HEAD") res.end();
-  // As a buffer: in front of a text Node would encode non-ASCII header values a second time.
+  // As a buffer: before a string Node would encode non-ASCII header values a second time.
   else if (ctx.writable) res.end(typeof body === "string" ? Buffer.from(body, "utf8") : body);
 }
 

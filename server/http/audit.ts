@@ -1,7 +1,7 @@
 /**
- * Records of a request: when it is received, when a long-running answer begins, when it is over, and
- * when a defect ended it. The outer step stands outside of everything that may refuse, so that
- * refusals are recorded as well; the inner one behind authentication, as the policy asks who it is.
+ * Audit records of a request: on receipt, when a long-running answer begins, at its end, and when a
+ * defect ended it. The outer step encloses everything that may refuse, so that refusals are recorded
+ * as well. The inner one runs after authentication, as the policy depends on the user.
  */
 import { internalError } from "../api/status.js";
 import type { AuditedRequest } from "../audit/audit-event.js";
@@ -16,14 +16,14 @@ import { onResponseEnd } from "./response-end.js";
 type Recorder = Pick<AuditRecorder, "naming" | "ruleFor" | "record" | "isStrict" | "noteRejected">;
 
 export interface AuditSteps {
-  /** Around everything: records what became of the request. */
+  /** Outermost: records the request's result. */
   readonly outer: RequestMiddleware;
-  /** Behind authentication: decides what is kept of it, once, and records that it is there. */
+  /** After authentication: determines the audit rule once, and records the receipt. */
   readonly inner: RequestMiddleware;
 }
 
 export function createAuditSteps(recorder: Recorder): AuditSteps {
-  /** Of requests whose sender is known; "none" = they are not recorded. */
+  /** Rules of authenticated requests; "none" = not recorded. */
   const rules = new WeakMap<RequestState, AuditRule | "none">();
   const record = (ctx: RequestContext, stage: AuditStage) => {
     const { state } = ctx;

@@ -1,4 +1,4 @@
-/** Finds out who asks; 401 when nobody vouches for the sender (S2-REQ-01). */
+/** Authenticates the sender; 401 when no authenticator accepts the request (S2-REQ-01). */
 import type { Http2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { inSpan } from "../../storage/base/trace.js";
@@ -11,8 +11,8 @@ import type { RequestContext, RequestState } from "../request/request-state.js";
 import type { UserInfo } from "../request/user-info.js";
 
 /**
- * @param isIdentityHeader which headers (in lower case) speak of who the sender is: nobody after this
- *   step sees them, whether they were believed or not (S2-PROXY-06)
+ * @param isIdentityHeader the headers (in lower case) that state an identity: they are removed after
+ * this step, whether they were accepted or not (S2-PROXY-06)
  */
 export function withAuthentication(
   authenticator: Authenticator,
@@ -30,7 +30,7 @@ export function withAuthentication(
       state.trace?.isDetailed === true
         ? inSpan(state.trace, "authentication", () => authenticator.authenticate(facts, state))
         : authenticator.authenticate(facts, state);
-    // No detour through a promise when the connection is known, as it nearly always is.
+    // Synchronous if the connection is known, as it nearly always is.
     if (answer instanceof Promise) return answer.then((user) => identify(req, state, user));
     return identify(req, state, answer);
   });
@@ -46,11 +46,11 @@ export function withAuthentication(
   }
 }
 
-/** The connection below an HTTP/1.1 response or an HTTP/2 stream. */
+/** The TLS socket of an HTTP/1.1 response or an HTTP/2 stream. */
 function tlsSocketOf(ctx: RequestContext): TLSSocket | undefined {
   const { req } = ctx;
   if (!("stream" in req)) return req.socket as TLSSocket;
-  // HTTP/2 shows one stand-in of its socket per session, so it serves as a key just as well.
+  // An HTTP/2 session has one proxy of its socket, which serves as a key just as well.
   const { session } = req.stream as Http2Stream;
   return session === undefined || session.destroyed ? undefined : (session.socket as TLSSocket);
 }

@@ -1,4 +1,4 @@
-/** Asks whether the user may; 403 when not. Writes what was decided, and why, into `ctx.state`. */
+/** Authorizes the user; 403 when refused. Writes decision and reason into `ctx.state`. */
 import { inSpan } from "../../storage/base/trace.js";
 import { internalError } from "../api/status.js";
 import type { AuthorizationAttributes, Authorizer, Verdict } from "../authz/authorizer.js";
@@ -25,7 +25,7 @@ function heed(
 ): undefined {
   state.authorizationReason = verdict.reason;
   state.isAuthorized = verdict.decision === "allow";
-  // Decision before error: a rule may be unreadable while another one allows.
+  // Decision before error: one rule may be unreadable while another one allows.
   if (verdict.decision === "allow") return;
   if (verdict.error !== undefined && verdict.decision === "no-opinion") {
     throw internalError("authorization could not be decided", verdict.error);

@@ -1,4 +1,4 @@
-/** The certificates that a replica makes for itself. */
+/** Certificates that a replica generates for itself. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";

@@ -1,14 +1,14 @@
 /**
- * Certificates that a replica makes for itself when it is given none: an authority and a serving
- * certificate, an authority for clients and the administrator's certificate. They live in
- * `<data-dir>/pki`, one file per identity with key and certificate together (so that the pair is
- * replaced in one step), mode 0600, and are used again at the next start. What is about to expire
- * or does not fit any more (other host names) is made anew; the authorities stay for ten years.
+ * Certificates that a replica generates for itself when none are configured: an authority and a
+ * serving certificate, an authority for clients and the administrator's certificate. They are kept
+ * in `<data-dir>/pki`, one file per identity with key and certificate together (so that the pair is
+ * replaced atomically), mode 0600, and reused at the next start. Certificates that are about to
+ * expire or no longer fit (other host names) are replaced; the authorities are valid for ten years.
  *
- * Replicas of one etcd share the authorities (shared-authorities.ts), so a client that trusts one of
- * them trusts all; each signs a serving certificate of its own, for its own addresses.
+ * Replicas of one etcd share the authorities (shared-authorities.ts), so a client that trusts one
+ * replica trusts all; each signs a serving certificate for its own addresses.
  */
-// The X.509 library resolves its parts by decorators and wants this first.
+// The X.509 library uses decorators and needs this import first.
 import "reflect-metadata";
 import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from "node:crypto";
 import { chmod, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -25,25 +25,25 @@ export interface Identity {
 
 export interface OwnCertificates {
   readonly serving: Identity;
-  /** The certificate of the authority that signed `serving`: what clients have to trust. */
+  /** The certificate of the authority that signed `serving`, for clients to trust. */
   readonly servingAuthority: string;
   /** The certificate of the authority that signed `admin`. */
   readonly clientAuthority: string;
   readonly admin: Identity;
 }
 
-/** Who signs: an authority for serving certificates and one for clients' certificates. */
+/** The authorities for serving certificates and for client certificates. */
 export interface Authorities {
   readonly serving: Identity;
   readonly client: Identity;
 }
 
 export interface CertificateOptions {
-  /** Those that replicas share; without them there are some of this folder's own. */
+  /** Authorities shared by replicas; absent = this folder has its own. */
   readonly authorities?: Authorities;
-  /** DNS names and IP addresses under which clients reach this replica. */
+  /** DNS names and IP addresses of this replica for clients. */
   readonly hosts: readonly string[];
-  /** Common name of the administrator, by the vendor's naming: "kubernetes-admin". */
+  /** The administrator's common name, by the vendor's naming: "kubernetes-admin". */
   readonly adminName: string;
   /** The administrator's group. */
   readonly adminGroup: string;
@@ -53,9 +53,9 @@ export interface CertificateOptions {
 const DAY_MS = 24 * 3_600_000;
 const AUTHORITY_DAYS = 3_650;
 const LEAF_DAYS = 365;
-/** Certificates are replaced when they have less left than this. */
+/** Certificates with less time left are replaced. */
 const RENEWAL_DAYS = 30;
-/** Tolerates clocks of clients that are behind. */
+/** Tolerates client clocks that are slow. */
 const BACKDATE_MS = 3_600_000;
 
 const SERVING_AUTHORITY = "keelson-serving-ca";
@@ -100,7 +100,7 @@ export async function ensureServingCertificates(
   };
 }
 
-/** The names of the API's own service, in every form in which a client may write it. */
+/** The names of the API's own service, in every form that clients use. */
 export function serviceHosts(serviceName: string): string[] {
   return [
     serviceName,
@@ -122,7 +122,7 @@ async function ensureAuthority(file: string, name: string, now: Date): Promise<I
   return await storeIdentity(file, await makeAuthority(name, now), existing !== undefined);
 }
 
-/** New ones, which nobody trusts yet. */
+/** New authorities, which no client trusts yet. */
 export async function makeAuthorities(now: Date): Promise<Authorities> {
   x509.cryptoProvider.set(webcrypto);
   const [serving, client] = await Promise.all(
@@ -229,14 +229,14 @@ async function toIdentity(
   };
 }
 
-/** Whether it is valid now and for long enough to start with. */
+/** Whether it is valid now, and long enough to start with. */
 export function isUsable({ cert }: Identity, now: Date): boolean {
   const { validTo, validFrom } = new X509Certificate(cert);
   const renewAtMs = Date.parse(validTo) - RENEWAL_DAYS * DAY_MS;
   return now.getTime() < renewAtMs && Date.parse(validFrom) <= now.getTime();
 }
 
-/** Whether it was signed by this authority, for this subject and at least these hosts. */
+/** Whether this authority signed it, for this subject and at least these hosts. */
 function fits(existing: Identity, authority: Identity, { subject, hosts }: LeafRequest): boolean {
   const certificate = new X509Certificate(existing.cert);
   const issuer = new X509Certificate(authority.cert);
@@ -253,7 +253,7 @@ function fits(existing: Identity, authority: Identity, { subject, hosts }: LeafR
   );
 }
 
-/** undefined when there is no file, or none that can be read: it is made anew then. */
+/** undefined when the file is missing or unreadable: it is then replaced. */
 async function readIdentity(file: string): Promise<Identity | undefined> {
   let text: string;
   try {
@@ -265,7 +265,7 @@ async function readIdentity(file: string): Promise<Identity | undefined> {
   return parseIdentity(text);
 }
 
-/** Key and certificate out of one text; undefined when they are not there or do not fit. */
+/** Parses key and certificate; undefined when they are missing or do not match. */
 export function parseIdentity(text: string): Identity | undefined {
   const key = /-----BEGIN PRIVATE KEY-----[\s\S]+?-----END PRIVATE KEY-----\n?/.exec(text)?.[0];
   const cert = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----\n?/.exec(text)?.[0];
@@ -281,8 +281,8 @@ function isPair(key: string, cert: string): boolean {
 }
 
 /**
- * Puts an identity in place as a whole. Two replicas that start at the same time on one directory
- * must end with the same authority, so a new file wins only when there is none.
+ * Stores an identity atomically. Two replicas that start on one directory at the same time must end
+ * with the same authority, so a new file is only created when none exists.
  */
 async function storeIdentity(file: string, made: Identity, replaces: boolean): Promise<Identity> {
   const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;

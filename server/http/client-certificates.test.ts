@@ -1,4 +1,4 @@
-/** Client certificates as clients show them, alone and beside tokens, over real connections. */
+/** Client certificates, alone and with tokens, over real connections. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
@@ -41,7 +41,7 @@ describe("client certificates", () => {
     await front[Symbol.asyncDispose]();
   });
 
-  /** The user by both versions of HTTP, or the code of the refusal. */
+  /** The user over both versions of HTTP, or the code of the refusal. */
   async function userOf(identity: TestIdentity | null, headers: Record<string, string> = {}) {
     const answers = [
       await front.ask(PODS, { identity, headers }),
@@ -68,7 +68,7 @@ describe("client certificates", () => {
     assert.deepEqual(await groupsOf("dev", "a, b=c", "größe"), ["dev", "a, b=c", "größe", all]);
     const user = await codeOf(one, { organizations: ["dev"] });
     assert.equal(user.uid, "");
-    // Which certificate it was, and nothing else.
+    // Only the certificate's id is recorded.
     assert.deepEqual(Object.keys(user.extra), ["credential-id"]);
     assert.match(user.extra["credential-id"][0], /^X509SHA256=[0-9a-f]{64}$/);
   });
@@ -84,7 +84,7 @@ describe("client certificates", () => {
       "not understood": await codeOf(one, { criticalExtension: "1.2.3.4" }),
     };
     for (const [what, code] of Object.entries(refused)) assert.equal(code, 401, what);
-    // Without a list of usages it is for everything, as the existing API holds.
+    // Without a list of usages it is valid for all, as in the existing API.
     assert.equal((await codeOf(one, { usage: "any" })).name, "jane");
   });
 
@@ -101,7 +101,7 @@ describe("client certificates", () => {
     const lower = await middle.createIntermediate("lower");
     assert.equal((await codeOf(middle, {})).name, "jane");
     assert.equal((await codeOf(lower, {})).name, "jane");
-    // Without them nothing leads there, and who is no authority does not vouch for anybody.
+    // Without the intermediates the chain is incomplete, and a non-authority cannot sign.
     const leaf = await lower.issue({ commonName: "jane" });
     const [alone = ""] = leaf.cert.split(/(?<=-----END CERTIFICATE-----\n)/);
     assert.equal(await userOf({ ...leaf, cert: alone }), 401);
@@ -185,7 +185,7 @@ describe("client certificates", () => {
   });
 });
 
-/** Asks again and again on one connection; gives the body, or the code of the refusal. */
+/** Sends requests on one connection; returns the body, or the code of the refusal. */
 function openConnection(front: Front, identity: TestIdentity) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const options = { ca: front.certificates.servingAuthority, ...identity, agent, path: PODS };
@@ -203,7 +203,7 @@ function openConnection(front: Front, identity: TestIdentity) {
   };
 }
 
-/** One request by hand on a connection; gives the session to resume. */
+/** Sends one raw request on a connection; returns the session to resume. */
 async function askOn(socket: TLSSocket, status: number): Promise<Buffer> {
   socket.on("error", () => {});
   let session: Buffer | undefined;

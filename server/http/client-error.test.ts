@@ -1,10 +1,10 @@
-/** What is no HTTP request: who sent it reads the answer, and does not stay for long. */
+/** Bytes that are not an HTTP request: the sender can read the answer, and is soon disconnected. */
 import assert from "node:assert/strict";
 import { Duplex } from "node:stream";
 import { test } from "node:test";
 import { answerClientError } from "./client-error.js";
 
-/** A connection whose other side goes on sending, and what it was told. */
+/** A connection whose peer keeps sending, and the answer to it. */
 function openConnection() {
   const told = { text: "" };
   const socket = new Duplex({
@@ -22,7 +22,7 @@ test("a flood gets one answer, and may run out before the connection is closed",
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { socket, told } = openConnection();
   const overflow = Object.assign(new Error("too much"), { code: "HPE_HEADER_OVERFLOW" });
-  // Each further piece is an error of its own.
+  // Each further piece raises its own error.
   for (let piece = 0; piece < 3; piece++) answerClientError(overflow, socket);
   assert.equal(told.text.match(/HTTP\/1\.1 431 /g)?.length, 1);
   assert.equal(socket.destroyed, false);

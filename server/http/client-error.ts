@@ -1,7 +1,7 @@
 /**
- * The answer to bytes that are no HTTP request, or one for a tunnel. There is nothing to route then,
- * so the answer is written to the socket as it is: a Status where one can still be sent, and the end
- * of the connection.
+ * Answers bytes that are not an HTTP request, and requests for a tunnel. They cannot be routed, so
+ * the answer is written directly to the socket: a Status if it can still be sent, and the end of the
+ * connection.
  */
 import type { Duplex } from "node:stream";
 import type { Status } from "../api/status.js";
@@ -48,17 +48,17 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   },
 };
 
-/** How long one who is told may go on sending; generous for a flood on its way. */
+/** How long the client may keep sending after the answer; generous for data already under way. */
 const LINGER_MS = 1_000;
 
-/** Each further piece of what is no request is an error of its own. */
+/** Sockets already answered: each further piece of an invalid request raises its own error. */
 const told = new WeakSet<Duplex>();
 
 /** Handles `clientError` of an HTTP/1.1 server. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (told.has(socket)) return;
   const { _httpMessage: current } = socket as { _httpMessage?: { headersSent: boolean } | null };
-  // In the middle of another answer these bytes would be taken for its body.
+  // In the middle of another answer these bytes would be read as its body.
   const canAnswer =
     socket.writable &&
     error.code !== "ECONNRESET" &&
@@ -72,15 +72,15 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex):
   endPolitely(socket, ANSWERS[error.code ?? ""] ?? BAD_REQUEST);
 }
 
-/** Handles `connect`: a request for a tunnel, which Node would end without a word. */
+/** Handles `connect`: a request for a tunnel, which Node would close without an answer. */
 export function answerConnect(socket: Duplex): void {
   socket.on("error", () => socket.destroy());
   endPolitely(socket, NO_TUNNEL);
 }
 
 /**
- * Answers, and lets in what is still under way: a connection closed on unread bytes is reset, and the
- * reset may overtake the answer (RFC 9112 section 9.6).
+ * Answers, and reads the data still under way: closing a connection with unread bytes resets it, and
+ * the reset may overtake the answer (RFC 9112 section 9.6).
  */
 function endPolitely(socket: Duplex, answer: Answer): void {
   socket.end(render(answer));

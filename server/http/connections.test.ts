@@ -1,4 +1,4 @@
-/** A replica that ends: nobody loses a request by it, on either protocol. */
+/** A replica that shuts down loses no request, on either protocol. */
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { type ClientHttp2Session, connect } from "node:http2";
@@ -44,7 +44,7 @@ test("S2-HEALTH-12: an HTTP/2 stream that crosses the GOAWAY is refused at once 
   const session = connectTo(front);
   const older = ask(session);
   await once(seen, "asked");
-  // In this order in one turn: neither side has heard of the other.
+  // In this order in one turn, so that the two messages cross.
   const crossing = ask(session);
   front.listener.leave();
   await assert.rejects(crossing, /NGHTTP2_REFUSED_STREAM/);
@@ -145,7 +145,9 @@ async function ask(session: ClientHttp2Session): Promise<number> {
   return (headers as { ":status": number })[":status"];
 }
 
-/** The status, the code of what broke a kept connection, or "gone": nobody listens any more. */
+/**
+ * The status, the error code of a broken kept-alive connection, or "gone": no listener any more.
+ */
 function askHttp1({ port, certificates }: Front, agent: Agent): Promise<string> {
   const tls = { ca: certificates.servingAuthority, ...certificates.admin };
   return new Promise((resolve) => {

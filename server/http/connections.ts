@@ -1,34 +1,33 @@
 /**
- * Connections: which are open, and how each is left without losing a request.
+ * Connections: tracks the open ones, and closes each without losing a request.
  *
- * A replica that is told to end goes through three states; each connection does so by itself:
+ * A replica that shuts down goes through three states; each connection does so by itself:
  *
  *   serving ── leave() ──> leaving ── closeQuiet() ──> gone
  *
- * - leaving, HTTP/1.1: whatever is asked is answered, with `Connection: close`, so that the client opens
- *   its next connection elsewhere. Nothing is closed that is not being answered.
- * - leaving, HTTP/2: GOAWAY names the last stream that is answered (RFC 9113, 6.8). A later one, which has
- *   crossed it on the wire, is known to be unprocessed, so clients send it again. The notice that refuses
- *   nothing, which might precede it, Node.js does not offer. A connection that is opened meanwhile is
- *   served one stream before that.
- * - gone: what has been quiet for a while is closed, right after all that the kernel had received was
- *   read. A request that crosses the end on the wire is lost on HTTP/1.1, whoever serves (RFC 9112, 9.3.1);
- *   the wait before makes that as rare as a client that is silent for long and speaks in that moment.
+ * - leaving, HTTP/1.1: every request is answered with `Connection: close`, so that the client opens its
+ * next connection elsewhere. An idle connection is not closed yet.
+ * - leaving, HTTP/2: GOAWAY names the last stream that is answered (RFC 9113, 6.8). A later stream that
+ * crossed it on the wire is known to be unprocessed, so clients send it again. Node.js does not offer the
+ * preceding graceful GOAWAY. A connection opened meanwhile is served one stream before that.
+ * - gone: connections that have been quiet for a while are closed, right after all received data was read.
+ * A request that crosses the close on the wire is lost on HTTP/1.1 with any server (RFC 9112, 9.3.1); the
+ * quiet period makes that very rare.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, ServerHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../storage/base/clock.js";
 
-/** Each turn of the event loop reads first what has come, so a request rarely meets its connection's end. */
+/** Each turn of the event loop reads received data first, so a request rarely crosses a close. */
 const CLOSED_PER_TURN = 16;
 /** After our end the client has this long to end its side. */
 const LINGER_MS = 1_000;
 
 interface Http1Connection {
-  /** The newest; answers keep their order, so when it is over all are. */
+  /** The newest response; answers keep their order, so when it is over all are. */
   response: ServerResponse | undefined;
-  /** Bytes read when it was last looked at. */
+  /** Bytes read at the last check. */
   bytesRead: number;
   quietSinceMs: number | undefined;
   endedAtMs: number | undefined;
@@ -60,12 +59,12 @@ export class Connections {
     if (this.#isLeaving) session.once("stream", () => session.close());
   }
 
-  /** It speaks another protocol from now on, and ends as that does. */
+  /** The connection changes its protocol, which then ends it. */
   forget(socket: TLSSocket): void {
     this.#http1.delete(socket);
   }
 
-  /** A request begins. False: its connection was ended before it came, so nobody would see the answer. */
+  /** A request begins. False: its connection has already been ended, so an answer would be lost. */
   begin(request: IncomingMessage, response: ServerResponse): boolean {
     if (request.httpVersionMajor >= 2) return true;
     const connection = this.#http1.get(request.socket as TLSSocket);
@@ -76,13 +75,15 @@ export class Connections {
     return true;
   }
 
-  /** What is under way on the request's connection goes on; the next request comes on another one. */
+  /**
+   * Finishes the responses under way on the connection; the client's next request uses another one.
+   */
   sendAway(request: IncomingMessage, response: ServerResponse): void {
     if (request.httpVersionMajor < 2) response.shouldKeepAlive = false;
     else (request as unknown as Http2ServerRequest).stream.session?.close();
   }
 
-  /** From now on every client is asked to go elsewhere; nothing is closed yet. */
+  /** Asks every client to go elsewhere from now on; closes nothing yet. */
   leave(): void {
     if (this.#isLeaving) return;
     this.#isLeaving = true;
@@ -91,8 +92,8 @@ export class Connections {
   }
 
   /**
-   * Closes what has been quiet for `quietMs`, a few in each turn. To be called again and again: it is by
-   * two looks that one knows of quiet.
+   * Closes connections that have been quiet for `quietMs`, a few per turn. Must be called repeatedly, as
+   * quiet is detected by comparing two checks.
    */
   async closeQuiet(quietMs: number): Promise<void> {
     for (const session of this.#sessions) session.close();
@@ -108,7 +109,7 @@ export class Connections {
     }
   }
 
-  /** Whether nothing was under way at the last look and nothing has come since. */
+  /** Whether nothing was under way at the last check and nothing has arrived since. */
   #isQuiet(socket: TLSSocket, connection: Http1Connection): boolean {
     const { response } = connection;
     if (response !== undefined && !response.closed) {

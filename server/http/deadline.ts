@@ -1,7 +1,7 @@
 /**
- * Gives every request that is not meant to last a deadline: `--request-timeout`, or less when the
- * client asks for less by the `timeout` parameter (S1-QP-15). The deadline works through
- * `ctx.state.signal`, on which everything that waits is waiting.
+ * Sets a deadline for every request that is not long-running: `--request-timeout`, or less if the
+ * client's `timeout` parameter asks for it (S1-QP-15). The deadline aborts `ctx.state.signal`,
+ * which every wait uses.
  */
 import { badRequest } from "../api/status.js";
 import { parseDuration } from "../request/duration.js";
@@ -18,7 +18,7 @@ export function withDeadline({ requestTimeoutMs }: { requestTimeoutMs: number })
   });
 }
 
-/** 0: the client did not say. */
+/** 0: not specified. */
 function askedTimeoutMs({ query }: RequestInfo): number {
   if (query.isEmpty) return 0;
   const text = query.get("timeout");

@@ -1,6 +1,6 @@
 /**
- * Flags that change while the process runs: PUT /debug/flags/v with a number as the body. Authorized as any
- * other path that is no resource; there only with --profiling.
+ * Flags that change at run time: PUT /debug/flags/v with a number as the body. Authorized like any other
+ * non-resource path; only available with --profiling.
  */
 import { readBody } from "../request/read-body.js";
 import type { RequestContext } from "../request/request-state.js";

@@ -1,6 +1,6 @@
-/** Documents: answers of paths that are no resources. */
+/** Documents: answers of non-resource paths. */
 
-/** An answer that is ready to be sent. */
+/** An answer ready to be sent. */
 export interface Document {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

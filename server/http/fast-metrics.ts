@@ -1,10 +1,10 @@
 /**
  * Counters and histograms for the hot path. prom-client hashes the labels of every observation
- * (about 2 µs); these hand out a cell per label set once and add plain numbers. They are metrics of
- * a prom-client Registry all the same: it asks `get()` when it renders.
+ * (about 2 µs); these return a cell per label set once and add plain numbers. They are still
+ * metrics of a prom-client Registry, which calls `get()` to render them.
  *
- * A family holds at most `cellsMax` label sets. Beyond that all further ones share one cell whose
- * labels say "other", so that no client can grow the server's memory by inventing names.
+ * A family holds at most `cellsMax` label sets. Further ones share one cell with the label "other",
+ * so that clients cannot grow the server's memory by inventing names.
  */
 import type { Metric, Registry } from "prom-client";
 import type { KeptHistogram } from "../request/metric-families.js";
@@ -13,7 +13,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 /** Enough for every verb and code of every resource of a large installation. */
 const CELLS_MAX = 20_000;
-/** Between the parts of a cell's key; no HTTP token and no resource name contains it. */
+/** Separates the parts of a cell's key; no HTTP token and no resource name contains it. */
 const KEY_SEPARATOR = "\u0000";
 
 export interface FamilyOptions {
@@ -27,11 +27,11 @@ export interface Sample {
   readonly metricName?: string;
   readonly labels: Record<string, string | number>;
   readonly value: number;
-  /** Shown in OpenMetrics alone. */
+  /** Shown only in OpenMetrics. */
   readonly exemplar?: Exemplar;
 }
 
-/** One observation of a bucket, and the trace that tells more of it. */
+/** One observation of a bucket, with the trace that explains it. */
 interface Exemplar {
   readonly labelSet: Labels;
   readonly value: number;
@@ -53,7 +53,7 @@ export abstract class Family<Cell> {
     this.help = options.help;
     this.#labelNames = options.labelNames;
     this.#cellsMax = options.cellsMax ?? CELLS_MAX;
-    // The registry needs of a metric its name and `get`; its type lists only prom-client's classes.
+    // The registry only needs a metric's name and `get`, but its type lists prom-client's classes.
     registry.registerMetric(this as unknown as Metric);
   }
 
@@ -71,7 +71,7 @@ export abstract class Family<Cell> {
     return cell;
   }
 
-  /** What prom-client's registry calls to render this metric. */
+  /** Called by prom-client's registry to render this metric. */
   async get(): Promise<object> {
     const values: Sample[] = [];
     for (const { labels, cell } of this.#cells.values()) this.sample(labels, cell, values);
@@ -85,7 +85,7 @@ export abstract class Family<Cell> {
     return { name: this.name, help: this.help, type: this.type, values, aggregator: "sum" };
   }
 
-  /** Forgets all cells; gauges that are set anew for each scrape start with it. */
+  /** Removes all cells; gauges that are recomputed for each scrape start with it. */
   protected clear(): void {
     this.#cells.clear();
     this.#overflow = undefined;
@@ -99,7 +99,7 @@ export abstract class Family<Cell> {
   }
 }
 
-/** One counter: add to `value`, never take away. */
+/** One counter: `value` only grows. */
 export interface CounterCell {
   value: number;
 }
@@ -122,8 +122,8 @@ export class CounterFamily extends Family<CounterCell> {
 }
 
 /**
- * A gauge, or a counter that somebody else keeps, whose values are asked for at each scrape. By the
- * convention of names, what ends in "_total" is a counter.
+ * A gauge, or a counter kept elsewhere, whose values are read at each scrape. By naming convention
+ * a name that ends in "_total" is a counter.
  */
 export class GaugeFamily extends Family<CounterCell> {
   readonly type: "gauge" | "counter";
@@ -160,7 +160,7 @@ export class GaugeFamily extends Family<CounterCell> {
 export class HistogramCell {
   readonly counts: Float64Array;
   readonly #bounds: readonly number[];
-  /** The last of each bucket; undefined while there was none at all. */
+  /** The last exemplar of each bucket; undefined while there is none. */
   #exemplars: (Exemplar | undefined)[] | undefined;
   sum = 0;
 
@@ -169,7 +169,7 @@ export class HistogramCell {
     this.counts = new Float64Array(bounds.length + 1);
   }
 
-  /** @param traceId of an exported trace, which is remembered as an example of such a value */
+  /** @param traceId of an exported trace, which is kept as the bucket's exemplar */
   observe(value: number, traceId?: string): void {
     const bounds = this.#bounds;
     let bucket = 0;

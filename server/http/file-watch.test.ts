@@ -1,4 +1,4 @@
-/** Changed files are taken over without a restart; broken ones are not. */
+/** Changed files are reloaded without a restart; broken ones are ignored. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { type LogFields, silentLogger } from "../../storage/base/logger.js";
 import { runFileWatch } from "./file-watch.js";
 import { openFront } from "./testing/test-front.js";
 
-/** A clock whose sleeps end when the test says so. */
+/** A clock whose sleeps end when the test steps it. */
 function openSteppedClock(): { clock: Clock; step: () => Promise<void> } {
   let wake: (() => void) | undefined;
   let isAsleep: (() => void) | undefined;
@@ -91,7 +91,7 @@ test("S2-X509-04: a changed serving certificate is in use at once; a broken one 
 
   await write(front.certificates.serving.cert, "broken");
   await step();
-  // As while both are being written.
+  // As if both were being written.
   await write("", "");
   await step();
   await write("", other.certificates.serving.key);

@@ -14,16 +14,16 @@ const CHECK_INTERVAL_MS = 1_000;
 
 export interface FileWatchOptions {
   readonly files: readonly string[];
-  /** Takes the new contents, in the order of `files`. What it throws leaves all as it was. */
+  /** Applies the new contents, in the order of `files`. If it throws, the old ones stay in use. */
   readonly apply: (contents: readonly string[]) => void;
-  /** Told of each change and how it went, for a metric. */
+  /** Called for each change with its result, for a metric. */
   readonly onReload?: (isGood: boolean) => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly intervalMs?: number;
 }
 
-/** Runs until `signal` aborts. The contents at the start count as applied. */
+/** Runs until `signal` aborts. The initial contents count as applied. */
 export async function runFileWatch(options: FileWatchOptions, signal: AbortSignal): Promise<void> {
   const { files, clock, logger, intervalMs = CHECK_INTERVAL_MS } = options;
   let last = await fingerprint(files);

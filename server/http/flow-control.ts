@@ -1,9 +1,9 @@
 /**
- * Priority and fairness in the request chain: a request takes seats before it is authorized and gives
- * them back when its handler is done. Stands after impersonation, as the flow is that of the user who
- * acts, and before authorization, which may already cost something.
+ * Priority and fairness in the request chain: a request takes seats before it is authorized and
+ * releases them when its handler is done. Runs after impersonation, as the acting user determines the
+ * flow, and before authorization, which may already be costly.
  *
- * A watch gives its seats back once its initial events are sent; other long-running requests take none.
+ * A watch releases its seats after its initial events; other long-running requests take none.
  */
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { type StatusError, tooManyRequests } from "../api/status.js";
@@ -18,9 +18,9 @@ import type {
 } from "../request/request-state.js";
 import type { Metrics } from "./metrics.js";
 
-/** How often those who wait are looked at, while somebody does. */
+/** Interval of the check for overdue waits, while any request waits. */
 const LOOK_MS = 250;
-/** What a write has to do besides, about: its body has to be read, and the feed brings what it has put. */
+/** Approximate later cost of a write: its body has to be read, and the feed brings it back. */
 const WRITE_LATER_MS = 0.2;
 
 export interface FlowControlParts {
@@ -122,12 +122,12 @@ function toAnswerTurns({ flowControl, turns }: FlowControlParts): AnswerTurns {
   };
 }
 
-/** The reason of an aborted signal is what the client hears, if it is still there. */
+/** The abort reason, which the client gets if it is still connected. */
 function reasonOf(signal: AbortSignal): Error {
   return signal.reason instanceof Error ? signal.reason : new Error("the request was cancelled");
 }
 
-/** Ends waits that are too long, with a timer that runs only while somebody waits. */
+/** Ends overdue waits, with a timer that only runs while requests wait. */
 function clockWatcher(flowControl: FlowControl): () => void {
   let isLooking = false;
   const look = () => {

@@ -10,7 +10,7 @@ const PODS = "/api/v1/namespaces/a/pods";
 const CLERK = createUser({ name: "clerk" });
 const ADMIN = createUser({ name: "admin", groups: ["system:masters"] });
 
-/** Which of the two steps waited, in the order in which requests meet them. */
+/** Which of the two steps waited, in the order of the chain. */
 async function waits(
   method: string,
   url: string,

@@ -1,11 +1,12 @@
 /**
- * Puts the freshness barrier in front of authentication and authorization (S2-RBAC-30): who
- * asks and what they may are read from the view, so a token or a binding that was taken away before
- * the request is gone for it on every replica. The read itself then has nothing left to wait for.
+ * Puts the freshness barrier before authentication and authorization (S2-RBAC-30): credentials and
+ * permissions are read from the view, so a token or a binding that was revoked before the request
+ * has no effect on it, on any replica. The read itself then need not wait any more.
  *
- * Not for everybody: a certificate is proved by the connection and members of the privileged group
- * may do everything, so for them nothing is looked up. `resourceVersion=0` asks for whatever this
- * replica has, and is decided on that. Paths that are no resources are served without the store.
+ * Some requests skip it. A certificate is proved by the connection, and members of the privileged
+ * group have all permissions, so nothing is looked up for them. `resourceVersion=0` asks for this
+ * replica's current state, and is authorized by it. Non-resource paths are served without the
+ * store.
  */
 import { type Gate, gate } from "../request/gate.js";
 import { type Barrier, reachNow } from "../request/reach-now.js";
@@ -37,9 +38,9 @@ function asksForNow({ state: { info } }: RequestContext): boolean {
 function dependsOnPolicy({ req, state: { info, user } }: RequestContext): boolean {
   return (
     !user.groups.includes(MASTERS_GROUP) ||
-    // They may well be somebody else in a moment.
+    // They may act as another user in a moment.
     req.headers["impersonate-user"] !== undefined ||
-    // A review asks about others.
+    // A review is about other users.
     /^(authentication|authorization)\./.test(info.group)
   );
 }

@@ -36,7 +36,7 @@ describe("front proxy", () => {
     front = await openFront({
       authenticators: [authenticator],
       otherAuthorities: proxies.certificate,
-      // Says who asks and what is left of the headers.
+      // Returns the user and the remaining headers.
       authorizer: { name: "all", authorize: () => ({ decision: "allow", reason: "" }) },
       handler: (ctx) => {
         const headers = [...Object.keys(ctx.req.headers), ...ctx.req.rawHeaders];
@@ -51,7 +51,7 @@ describe("front proxy", () => {
     await front[Symbol.asyncDispose]();
   });
 
-  /** The user by both versions of HTTP, or the code of the refusal. */
+  /** The user over both versions of HTTP, or the code of the refusal. */
   async function ask(headers: Sent, identity: TestIdentity | null | undefined = proxy) {
     const given = { headers, ...(identity === undefined ? {} : { identity }) };
     const [one, two] = [await front.ask(PATH, given), await front.askHttp2(PATH, given)];
@@ -110,7 +110,7 @@ describe("front proxy", () => {
     const expired = await proxies.issue({ commonName: "front-proxy", ...past });
     assert.equal((await userOf(jane)).name, "jane");
     assert.equal((await userOf(jane, null)).name, "system:anonymous");
-    // A client's certificate speaks for its own subject only.
+    // A client's certificate is only valid for its own subject.
     assert.equal((await userOf(jane, front.certificates.admin)).name, "test-admin");
     for (const refused of [stranger, serving, expired])
       assert.equal(await userOf(jane, refused), 401);
@@ -157,7 +157,7 @@ describe("front proxy", () => {
   });
 
   test("smuggling: duplicates, underscores and look-alikes fake no identity", async () => {
-    // What a client sent and a proxy that appends its own: nobody can tell which is which.
+    // A client's header and one appended by a proxy cannot be told apart.
     assert.equal(await userOf({ "x-remote-user": ["admin", "jane"] }), 401);
     assert.equal(await userOf({ "x-remote-user": "jane", "x-remote-uid": ["1", "2"] }), 401);
     assert.equal((await userOf({ "x-remote-user": ["jane", "jane", ""] })).name, "jane");
@@ -171,7 +171,7 @@ describe("front proxy", () => {
     });
     assert.deepEqual(user.groups, ["system:authenticated"]);
     assert.deepEqual(user.extra, {});
-    // Without a proxy's certificate no form of the name does anything.
+    // Without a proxy's certificate no form of the header has an effect.
     for (const name of ["x-remote-user", "X-REMOTE-USER", "x_remote_user", "x-other-user"]) {
       assert.equal((await userOf({ [name]: "admin" }, null)).name, "system:anonymous");
     }

@@ -1,4 +1,4 @@
-/** The front as clients meet it: protocols, identity, permission, errors, limits, shutdown. */
+/** The front as clients see it: protocols, identity, permission, errors, limits, shutdown. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
@@ -153,7 +153,7 @@ test("S2-ANON-03, S2-ERR-01: with anonymous access off, and with a token that no
   await using front = await openFront();
   const headers = { authorization: "Bearer nobody" };
   assert.equal((await front.ask("/livez", { identity: null, headers })).status, 401);
-  // S2-REQ-06: another credential of the same request is good.
+  // S2-REQ-06: another credential of the same request is valid.
   assert.equal((await front.ask("/livez", { headers })).status, 200);
 });
 
@@ -289,7 +289,7 @@ test("S1-LIM-06: beyond the limit reading requests get 429, except those of admi
   });
   const first = front.ask(PODS);
   await seated.promise;
-  // The administrator's own list took the only seat; anonymous requests are turned away.
+  // The administrator's own list took the only seat; anonymous requests are refused.
   const refused = await front.ask("/version", { identity: null });
   assert.deepEqual([refused.status, refused.headers["retry-after"]], [429, "1"]);
   for (const path of ["/livez", "/readyz", "/healthz"]) {

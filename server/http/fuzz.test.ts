@@ -1,7 +1,7 @@
 /**
- * Nonsense at the front door: random bytes, cut requests, floods of headers, absurd methods and
- * URLs, over raw sockets and HTTP/2. Nothing of it may be answered with a 5xx, end the process, or
- * keep the next client from its answer. The seed is printed when something fails.
+ * Malformed input at the front: random bytes, truncated requests, floods of headers, absurd methods
+ * and URLs, over raw sockets and HTTP/2. None of it may cause a 5xx, end the process, or block the
+ * next client. The seed is printed on failure.
  */
 import assert from "node:assert/strict";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
@@ -14,7 +14,7 @@ import { type Front, openFront } from "./testing/test-front.js";
 /** Connections per property; a few seconds all together. */
 const RUNS = 150;
 const ROUNDS_OF_REQUESTS = 40;
-/** A server that waits for more is right to: the client hangs up after this long. */
+/** The server rightly waits for more data: the client hangs up after this long. */
 const PATIENCE_MS = 40;
 
 async function openFuzzedFront(): Promise<Front> {
@@ -26,7 +26,7 @@ async function openFuzzedFront(): Promise<Front> {
   });
 }
 
-/** Sends bytes over TLS and collects what comes back until the other side ends or patience does. */
+/** Sends bytes over TLS and collects the answer until the other side closes or patience ends. */
 async function exchange(front: Front, bytes: Buffer): Promise<string> {
   const socket = await front.connect();
   return await new Promise((resolve) => {
@@ -51,7 +51,7 @@ function assertNoServerError(answers: string): void {
   );
 }
 
-/** The front still serves, and nothing below it has been logged as a defect. */
+/** The front still works, and logged no defect. */
 async function assertAlive(front: Front): Promise<void> {
   assert.equal((await front.ask("/livez")).status, 200);
   assert.deepEqual(front.logged, []);

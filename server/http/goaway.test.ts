@@ -1,4 +1,4 @@
-/** Connections that are to be opened anew elsewhere, while what is under way on them goes on. */
+/** Clients are told to reconnect elsewhere, while requests under way continue. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:http2";

@@ -1,4 +1,4 @@
-/** Health endpoints in the forms that probes and people ask for. */
+/** Health endpoints in the forms that probes and people use. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Clock } from "../../storage/base/clock.js";

@@ -1,7 +1,7 @@
 /**
- * Health: named checks behind /livez, /readyz and /healthz, each also at a path of its own
- * (S2-HEALTH-01..12). A check is a function with a deadline that returns or throws. What went wrong
- * is for the log; the answer only says that it did, as anybody may ask.
+ * Health: named checks behind /livez, /readyz and /healthz, each also at its own path
+ * (S2-HEALTH-01..12). A check is a function with a deadline that returns or throws. The error is
+ * logged; the answer only says that the check failed, as anybody may ask.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -12,11 +12,11 @@ import type { Document } from "./document.js";
 export interface HealthCheck {
   /** "etcd", "poststarthook/bootstrap-namespaces". */
   readonly name: string;
-  /** Returns when all is well. @throws anything when not */
+  /** Returns when healthy. @throws anything otherwise */
   check(signal: AbortSignal): void | Promise<void>;
-  /** Longer than this is a failure. */
+  /** A check that takes longer fails. */
   readonly deadlineMs?: number;
-  /** Endpoints that show the check to those who want all of them, and do not depend on it. */
+  /** Endpoints that list the check under its own name, but do not depend on it. */
   readonly shownAt?: readonly HealthEndpoint[];
 }
 
@@ -46,7 +46,7 @@ export class Health {
     livez: [],
     readyz: [],
   };
-  /** What has a path of its own below an endpoint that does not depend on it. */
+  /** Checks that have a path below an endpoint that does not depend on them. */
   readonly #asides: Readonly<Record<HealthEndpoint, HealthCheck[]>> = {
     healthz: [],
     livez: [],
@@ -62,7 +62,7 @@ export class Health {
     this.add({ name: "log", check() {} });
   }
 
-  /** Adds a check to all endpoints, or to some; below the others it can be asked for by name. */
+  /** Adds a check to all endpoints, or to some; below the others it is available by name. */
   add(check: HealthCheck, endpoints: readonly HealthEndpoint[] = HEALTH_ENDPOINTS): void {
     for (const endpoint of HEALTH_ENDPOINTS) {
       const checks = endpoints.includes(endpoint) ? this.#checks : this.#asides;
@@ -71,8 +71,8 @@ export class Health {
   }
 
   /**
-   * A check that fails until the returned function is called: something that runs once at the start.
-   * Until then it does not fail /livez for the grace period, as a slow start is no reason for a restart.
+   * A check that fails until the returned function is called, for start-up work. Until then it does not
+   * fail /livez during the grace period, as a slow start is no reason for a restart.
    */
   addStartCheck(name: string): () => void {
     let isFinished = false;
@@ -128,7 +128,7 @@ export class Health {
       return text(500, `${lines.join("\n")}\n${endpoint} check failed\n`);
     }
     if (!isVerbose) return text(200, "ok");
-    // The same last line on all three paths: nobody parses it, and the specification has it so.
+    // The same last line on all three paths, as specified: nobody parses it.
     return text(200, `${lines.join("\n")}\nhealthz check passed\n`);
   }
 

@@ -1,4 +1,4 @@
-/** Acting as somebody else, by headers, over real connections of both versions of HTTP. */
+/** Impersonation by headers, over real connections of both versions of HTTP. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
@@ -13,7 +13,7 @@ const PODS = "/api/v1/pods";
 
 type Sent = NonNullable<Ask["headers"]>;
 
-/** The administrator may everything (as a member of the masters), jane may list pods. */
+/** The administrator may do everything (as a member of the masters), jane may list pods. */
 const authorizer: Authorizer = {
   name: "test",
   authorize({ user, info }: AuthorizationAttributes) {
@@ -78,10 +78,10 @@ describe("impersonation", () => {
       groups: ["dev", "ops, too", "system:authenticated"],
       extra: { "acme.com/project": ["one", "two"], scopes: ["a"] },
     });
-    // S2-IMP-10: who really asks is known, and nobody sees how it was asked.
+    // S2-IMP-10: the real user is known, and the headers are removed.
     assert.equal(impersonator, "test-admin");
     assert.deepEqual(left, []);
-    // The administrator may, the user whom he plays may not.
+    // The administrator may, the impersonated user may not.
     const joe = await ask({ "impersonate-user": "joe" });
     assert.equal(joe.status, 403);
     assert.match(joe.message, /^pods is forbidden: User "joe" cannot list resource "pods"/);
@@ -137,7 +137,7 @@ describe("impersonation", () => {
     const twice = await ask({ "impersonate-user": ["jane", "admin"] });
     assert.equal(twice.status, 400);
     assert.equal((await ask({ "impersonate-user": ["jane", "jane"] })).user.name, "jane");
-    // Whoever meant somebody must not act as themselves.
+    // An empty name must not make the request act as its own user.
     assert.equal((await ask({ "impersonate-user": "" })).status, 400);
     const other = await ask({ impersonate_user: "jane", "impersonate-users": "jane" });
     assert.equal(other.user.name, "test-admin");

@@ -1,7 +1,7 @@
 /**
- * Impersonation: a client that has been authenticated asks, by headers, to be somebody else for this
- * request. If it may (server/authz/impersonation.ts), the request goes on as that user's; who really
- * asked stays on the request's state, for audit. Nobody after this step sees the headers.
+ * Impersonation: an authenticated client asks by headers to act as another user for this request. If
+ * it may (server/authz/impersonation.ts), the request continues as that user; the real user stays in
+ * the request's state, for audit. The headers are removed after this step.
  *
  *   Impersonate-User: jane               Impersonate-Uid: 1001
  *   Impersonate-Group: dev   (any number of times)
@@ -27,7 +27,7 @@ const UID = "impersonate-uid";
 const GROUP = "impersonate-group";
 const EXTRA_PREFIX = "impersonate-extra-";
 
-/** Reads `state.user`; replaces it and sets `state.impersonator` when the client asks for it. */
+/** Reads `state.user`; replaces it and sets `state.impersonator` if the client asks for it. */
 export function withImpersonation(impersonation: Impersonation): Gate {
   return gate(function impersonate(ctx) {
     const { req, state } = ctx;
@@ -60,9 +60,8 @@ function isOurs(name: string): boolean {
 }
 
 /**
- * The identity that the headers ask for, as they say it; undefined when they do not.
- * @throws {StatusError} 400 for anything but a user's name that is not of a named user, and for headers
- *   that nobody can understand in one way only
+ * The identity in the headers, unverified; undefined when there is none.
+ * @throws {StatusError} 400 for other identity headers without a user name, and for ambiguous headers
  */
 export function parseImpersonation(headers: HeaderList): UserInfo | undefined {
   const names = headerValues(headers, USER);
@@ -85,12 +84,12 @@ export function parseImpersonation(headers: HeaderList): UserInfo | undefined {
     ];
     throw badRequest(`requested [${parts.join(", ")}] without impersonating a user`);
   }
-  // Whoever meant somebody, and named nobody, must not act as themselves instead.
+  // A request that names no user must not act as its own user instead.
   if (names.length > 0) throw badRequest("Impersonate-User is empty");
   return undefined;
 }
 
-/** @throws {StatusError} 400 for several: one of them may be another's than the one who is asked about */
+/** @throws {StatusError} 400 for several values: the authorized one might not be the one used */
 function onlyValue(header: string, sent: readonly string[]): string {
   const values = new Set(sent);
   if (values.size > 1) throw badRequest(`${header} was sent with several values`);

@@ -1,9 +1,9 @@
 /**
- * InFlightLimits: how many requests may be at work at the same time, reading and changing ones
- * apart, so that a flood of one kind leaves room for the other (S1-LIM-06). At the bound the answer
- * is 429 with Retry-After. Watches and other long-running requests hold no seat; privileged users
- * are never turned away, so that an administrator gets in when all is full, and neither are probes,
- * so that nobody restarts a replica because it is busy.
+ * InFlightLimits: bounds the concurrent requests, reading and mutating ones separately, so that a
+ * flood of one kind leaves room for the other (S1-LIM-06). At the bound the answer is 429 with
+ * Retry-After. Watches and other long-running requests hold no seat. Privileged users are never
+ * refused, so that an administrator gets in when all seats are taken, and neither are probes, so
+ * that no busy replica is restarted.
  */
 import { tooManyRequests } from "../api/status.js";
 import { isLongRunning, isReadOnly } from "../request/request-info.js";
@@ -14,7 +14,7 @@ import type { InFlightCounts, Metrics } from "./metrics.js";
 
 const RETRY_AFTER_SECONDS = 1;
 
-/** Whole answers only: what lies below is for people. */
+/** Only the endpoints themselves: the paths below are for people. */
 const PROBED_PATHS: ReadonlySet<string> = new Set(HEALTH_ENDPOINTS.map((name) => `/${name}`));
 
 export class InFlightLimits implements InFlightCounts {
@@ -37,7 +37,7 @@ export class InFlightLimits implements InFlightCounts {
     return this.#mutating;
   }
 
-  /** Takes a seat; false when all are taken and the request has to go. */
+  /** Takes a seat; false when all are taken and the request must be refused. */
   enter(isMutating: boolean, isExempt: boolean): boolean {
     if (isMutating) {
       if (!isExempt && this.#mutatingMax > 0 && this.#mutating >= this.#mutatingMax) return false;

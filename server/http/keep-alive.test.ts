@@ -1,10 +1,12 @@
-/** Connections that are used again and again: what is sent right behind a large answer is read. */
+/** Kept-alive connections: a request sent right behind a large answer is read. */
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { test } from "node:test";
 import { openFront } from "./testing/test-front.js";
 
-/** More than the buffers of a connection, so that it is still on its way when more is sent. */
+/**
+ * More than a connection's buffers, so that it is still being sent when the next request arrives.
+ */
 const ANSWER_BYTES = 20_000_000;
 const BODY = "b".repeat(20_000);
 const REQUESTS = 3;
@@ -21,7 +23,7 @@ test("a request in several pieces behind a large answer is read, not cut off", a
   const socket = await front.connect();
   const send = () => {
     socket.write(`POST ${PODS} HTTP/1.1\r\nHost: x\r\nContent-Length: ${BODY.length}\r\n\r\n`);
-    // Records of their own, which come in at once.
+    // Separate TLS records that arrive together.
     for (let at = 0; at < BODY.length; at += 2_000) socket.write(BODY.slice(at, at + 2_000));
   };
   send();
@@ -68,7 +70,7 @@ test("a request whose body comes later, behind a large answer, is read as well",
   socket.pause();
   socket.write(head(2));
   await second;
-  // The server reads nothing now; what it waits for comes when the answer is out of the way.
+  // The server does not read now; the rest arrives when the answer has been sent.
   let last = "";
   const answered = new Promise<void>((resolve) => {
     socket.on("data", (bytes: Buffer) => {

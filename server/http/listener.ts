@@ -1,10 +1,10 @@
 /**
  * Listener: the one port of a replica, HTTPS only, with HTTP/2 and HTTP/1.1 by ALPN.
  *
- * The TLS server is node's https server, so that HTTP/1.1 has all of its limits (headers, timeouts,
- * idle connections); connections that chose h2 go to an http2 server that does not listen by
- * itself. Client certificates are asked for and not insisted on: what they are worth is decided per
- * request. Nothing that a client sends ends the process.
+ * The TLS server is Node's https server, so that HTTP/1.1 has all of its limits (headers, timeouts,
+ * idle connections); connections that chose h2 go to an http2 server that does not listen itself.
+ * Client certificates are requested but optional: each request decides what they prove. Nothing
+ * that a client sends ends the process.
  */
 import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
 import { createServer as createHttpsServer, type Server } from "node:https";
@@ -28,14 +28,14 @@ const HEADERS_TIMEOUT_MS = 32_000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** Upstream's IdleTimeout; shorter ones make clients write into closing connections. */
 const IDLE_TIMEOUT_MS = 90_000;
-/** On top of the request timeout, as the body's reader answers first and better. */
+/** Added to the request timeout, as the body's reader gives the better answer. */
 const BODY_TIMEOUT_EXTRA_MS = 15_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 5_000;
-/** Finds peers that vanished without a word, so that their watches end. */
+/** Detects peers that vanished silently, so that their watches end. */
 const TCP_KEEP_ALIVE_DELAY_MS = 30_000;
 /** Upstream's --http2-max-streams-per-connection. */
 const HTTP2_STREAMS_MAX = 250;
-/** Room for lists under way on one connection; streams beyond are refused. */
+/** Memory for lists under way on one connection; further streams are refused. */
 const HTTP2_SESSION_MEGABYTES_MAX = 64;
 const HTTP2_WINDOW_BYTES = 256 * 1024;
 const CLOSE_POLL_MS = 50;
@@ -44,7 +44,7 @@ const CLOSE_POLL_MS = 50;
 export interface ServingCredentials {
   readonly key: string;
   readonly cert: string;
-  /** Who may vouch for clients; undefined: no certificate is asked for. */
+  /** Authorities of client certificates; undefined: no certificate is requested. */
   readonly clientAuthorities: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface ListenerOptions {
   readonly port: number;
   readonly credentials: ServingCredentials;
   readonly requestTimeoutMs: number;
-  /** The share of requests that move their connection elsewhere. */
+  /** The share of requests that ask their client to reconnect elsewhere. */
   readonly goawayChance: number;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -65,7 +65,7 @@ export class Listener {
   readonly #server: Server;
   readonly #connections: Connections;
   readonly #sockets = new Set<Socket>();
-  /** Connections whose TLS handshake is not finished, by the client's address and port. */
+  /** Connections in their TLS handshake, by the client's address and port. */
   readonly #handshakes = new Map<string, Socket>();
   readonly #clock: Clock;
 
@@ -126,23 +126,24 @@ export class Listener {
     return (this.#server.address() as AddressInfo).address;
   }
 
-  /** New connections use these. @throws {Error} when they do not fit; the old ones stay in use */
+  /** For new connections. @throws {Error} when they are invalid; the old ones stay in use */
   replaceCredentials(credentials: ServingCredentials): void {
     this.#server.setSecureContext(secureContext(credentials));
   }
 
-  /** Goes on serving, and asks every client to take its next request elsewhere. */
+  /** Continues to serve, and asks every client to send its next request elsewhere. */
   leave(): void {
     this.#connections.leave();
   }
 
   /**
-   * Stops accepting, lets what is under way finish for at most `graceMs`, then cuts the rest. Connections
-   * on which nothing is under way close once they have been quiet for `quietMs`, counted from `leave`.
+   * Stops accepting, lets requests under way finish for at most `graceMs`, then cuts the rest. Idle
+   * connections close once they have been quiet for `quietMs`, counted from `leave`.
    */
   async close(graceMs: number, quietMs = 0): Promise<void> {
     this.#connections.leave();
-    // Not the https server's own, which closes idle connections at once, whatever is on its way to them.
+    // Not the https server's own close, which ends idle connections at once, even if a request is
+    // arriving.
     const closed = new Promise<void>((resolve) => {
       NetServer.prototype.close.call(this.#server, () => resolve());
     });
@@ -151,14 +152,14 @@ export class Listener {
     await closed;
     until.abort();
     await ends;
-    // Ends its timer as well.
+    // Also ends its timer.
     this.#server.close();
   }
 
   async #endConnections({ graceMs, quietMs, signal }: Ending): Promise<void> {
     const begunAtMs = this.#clock.monotonic();
     const cutAtMs = begunAtMs + graceMs;
-    // The first look may be what begins the quiet.
+    // The first check may be the one that starts the quiet period.
     await this.#connections.closeQuiet(quietMs);
     try {
       do {
@@ -169,11 +170,11 @@ export class Listener {
     } catch {
       return; // Everything is closed.
     }
-    // Below TLS, so that connections in the middle of their handshake end too.
+    // Below TLS, so that connections in their handshake end too.
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Who has not even said hello has nothing under way. */
+  /** A connection without a finished handshake has no requests. */
   #cutHandshakes(): void {
     for (const socket of this.#handshakes.values()) socket.destroy();
   }
@@ -192,7 +193,7 @@ export class Listener {
         initialWindowSize: HTTP2_WINDOW_BYTES,
       },
     });
-    // The compatibility classes have what the handler uses of the HTTP/1.1 ones.
+    // The compatibility classes have the members of the HTTP/1.1 ones that the handler uses.
     http2.on("request", handle as unknown as Parameters<typeof http2.on>[1]);
     http2.on("sessionError", (error) => {
       options.logger.debug({ err: error }, "HTTP/2 session failed");
@@ -246,7 +247,7 @@ function createServer({ credentials, requestTimeoutMs, logger, metrics }: Listen
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxHeaderSize: HEADER_BYTES_MAX,
     headersTimeout: HEADERS_TIMEOUT_MS,
-    // Node takes no less than for the headers.
+    // Node requires at least the headers' timeout.
     requestTimeout: Math.max(requestTimeoutMs + BODY_TIMEOUT_EXTRA_MS, HEADERS_TIMEOUT_MS),
     connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
     keepAliveTimeout: IDLE_TIMEOUT_MS,
@@ -266,10 +267,10 @@ function createServer({ credentials, requestTimeoutMs, logger, metrics }: Listen
 }
 
 /**
- * Where an answer is not yet on its way when the next request begins, Node pauses both the socket and
- * the parser. What TLS has already decrypted then meets a paused parser, which is taken for a malformed
- * request (HPE_PAUSED) and costs the connection. Pausing the socket is enough: what is decrypted
- * already is a record or two.
+ * If an answer has not begun when the next request arrives, Node pauses both the socket and the parser.
+ * Data that TLS has already decrypted then meets a paused parser, which reports a malformed request
+ * (HPE_PAUSED) and closes the connection. Pausing the socket is enough: at most a record or two are
+ * already decrypted.
  */
 function keepParsing(socket: TLSSocket): void {
   const { parser } = socket as { parser?: { pause(): void } | null };
@@ -278,7 +279,7 @@ function keepParsing(socket: TLSSocket): void {
 
 function doNothing(): void {}
 
-/** @throws {Error} without certificate or key, which node takes and then refuses every handshake */
+/** @throws {Error} without certificate or key, which Node accepts and then fails every handshake */
 function secureContext({ key, cert, clientAuthorities }: ServingCredentials) {
   if (!cert.includes("-----BEGIN")) throw new Error("the serving certificate file holds no PEM");
   if (!key.includes("-----BEGIN")) throw new Error("the file of the serving key holds no PEM");

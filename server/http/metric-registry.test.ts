@@ -1,4 +1,4 @@
-/** Deprecated metrics: described as such, then hidden, then gone. */
+/** Deprecated metrics: marked, then hidden, then deleted. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CounterFamily, GaugeFamily, HistogramFamily } from "./fast-metrics.js";

@@ -1,7 +1,7 @@
 /**
- * MetricRegistry: prom-client's registry, in which metrics have a life (S2-DEP-11). What is deprecated
- * says so first in its description; when its time is over it is hidden for a release, in which the
- * operator may ask for it, and after that it is deleted.
+ * MetricRegistry: prom-client's registry, with a deprecation policy for metrics (S2-DEP-11). A
+ * deprecated metric says so in its description; later it is hidden for one release, in which the
+ * operator may still show it, and then it is deleted.
  *
  *   deprecated 1.34 ── shown, with the note ── 1.37 hidden, shown on demand ── 1.38 deleted
  */
@@ -14,14 +14,14 @@ export interface MetricLife {
   readonly deprecated: Release;
 }
 
-/** Metrics that are deprecated; all others stay. */
+/** Deprecated metrics; all others stay. */
 const DEPRECATED: Readonly<Record<string, MetricLife>> = {
   apiserver_storage_objects: { stability: "stable", deprecated: { major: 1, minor: 34 } },
 };
 
 export interface MetricRegistryOptions {
   readonly release?: Release;
-  /** Whether what was hidden in this very release is shown: --show-hidden-metrics-for-version. */
+  /** Whether metrics hidden in this very release are shown: --show-hidden-metrics-for-version. */
   readonly showsHidden?: boolean;
   /** By name; for tests. */
   readonly deprecated?: Readonly<Record<string, MetricLife>>;
@@ -56,8 +56,8 @@ export class MetricRegistry extends Registry {
 }
 
 /**
- * As OpenMetrics says it, with exemplars. There a counter's family is called without the `_total` of its
- * samples; one whose name has another end keeps it, as a metric of unknown type.
+ * Renders OpenMetrics, with exemplars. There a counter's family is named without the `_total` of its
+ * samples; a counter with another suffix becomes a metric of unknown type.
  */
 export async function toOpenMetrics(registry: Registry): Promise<string> {
   const other = new Registry<OpenMetricsContentType>();
@@ -80,7 +80,7 @@ function renamed(metric: Named): Named {
   return { ...family, get: async () => ({ ...(await metric.get()), ...family }) as never };
 }
 
-/** Whether a client that accepts this would rather have OpenMetrics than the older format. */
+/** Whether the client prefers OpenMetrics to the older format. */
 export function prefersOpenMetrics(accept: string | undefined): boolean {
   let open = 0;
   let text = 0;
@@ -97,11 +97,11 @@ export function prefersOpenMetrics(accept: string | undefined): boolean {
   return open > 0 && open >= text;
 }
 
-/** The same metric, with a description that begins with its deprecation. */
+/** The same metric, with its deprecation in the description. */
 function withNote(metric: Metric, deprecated: Release): Metric {
   const source = metric as unknown as Named & { readonly help: string };
   const help = `(Deprecated since ${formatRelease(deprecated)}.0) ${source.help}`;
-  // The registry needs of a metric its name and `get`; its type lists only prom-client's classes.
+  // The registry only needs a metric's name and `get`, but its type lists prom-client's classes.
   return {
     name: source.name,
     type: source.type,

@@ -1,9 +1,9 @@
 /**
- * Metrics: what this replica counts, under the names that dashboards of the existing system know.
- * One object made by wiring; each consumer gets the members that it uses. Nothing is registered
+ * Metrics: this replica's metrics, under the names that dashboards of the existing system know.
+ * Wiring makes one object; each consumer gets the members that it uses. Nothing is registered
  * anywhere else, in particular not in prom-client's default registry.
  *
- * The request path asks for a `RequestCells` once per kind of request and then only adds numbers.
+ * The request path looks up `RequestCells` once per kind of request and then only adds numbers.
  */
 import { collectDefaultMetrics } from "prom-client";
 import type { KeptMetricFamilies } from "../request/metric-families.js";
@@ -40,11 +40,11 @@ const REQUEST_LABELS = [
   "component",
 ] as const;
 
-/** The counters of one kind of request: same verb, resource, scope and answer code. */
+/** The counters of one kind of request: same verb, resource, scope and status code. */
 export interface RequestCells {
   readonly total: CounterCell;
   readonly duration: HistogramCell;
-  /** Only of get and list. */
+  /** Only for get and list. */
   readonly responseSize: HistogramCell | undefined;
 }
 
@@ -53,10 +53,10 @@ export interface InFlightCounts {
   readonly mutating: number;
 }
 
-/** Different kinds of request that are remembered; a further one forgets all and starts anew. */
+/** Kinds of request that are cached; beyond it the cache is cleared. */
 const REQUEST_KINDS_MAX = 20_000;
 
-/** The registry is there before the fields that register themselves. */
+/** A base class, so that the registry exists before the fields that register themselves. */
 class WithRegistry {
   readonly registry: MetricRegistry;
 
@@ -132,7 +132,7 @@ export class Metrics extends WithRegistry {
 
   readonly #cells = new Map<string, RequestCells>();
   readonly #longRunning = new Map<string, { labels: readonly string[]; count: number }>();
-  /** Only what is served gets here, so there are no more of them than of that. */
+  /** Bounded by the number of served resources. */
   readonly #requestedDeprecated = new Map<string, readonly string[]>();
 
   constructor(registry = new MetricRegistry()) {
@@ -161,7 +161,7 @@ export class Metrics extends WithRegistry {
     );
   }
 
-  /** Remembers that somebody asked for what is deprecated (S2-DEP-14). */
+  /** Records that a deprecated resource was requested (S2-DEP-14). */
   noteDeprecated(info: RequestInfo, { removedRelease }: Deprecation): void {
     const { group, version, resource, subresource } = info;
     const labels = [group, version, resource, subresource, removedRelease];
@@ -176,7 +176,7 @@ export class Metrics extends WithRegistry {
     });
   }
 
-  /** A gauge whose values `collect` says at each scrape. */
+  /** A gauge whose values `collect` sets at each scrape. */
   gauge(
     options: { name: string; help: string; labelNames: readonly string[] },
     collect: (set: (value: number, ...labelValues: readonly string[]) => void) => void,

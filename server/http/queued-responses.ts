@@ -1,13 +1,12 @@
 /**
- * Responses that stand in the queue of an HTTP/1.1 connection: a client may send requests without waiting
- * for answers (RFC 9112, 9.3.2), and they are answered in order. When the connection closes, Node tells
- * the response that was being sent, and not those behind it; whoever gives something back at the end of a
- * response would wait for them for ever.
+ * Queued responses of an HTTP/1.1 connection: a client may send requests without waiting for answers (RFC
+ * 9112, 9.3.2), and they are answered in order. When the connection closes, Node notifies only the
+ * response being sent; code that releases resources at the end of the others would wait for ever.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** What Node sets on the response that was being sent. */
+/** Set by Node on the response being sent. */
 interface Closable {
   destroyed: boolean;
   _closed: boolean;
@@ -15,7 +14,7 @@ interface Closable {
 
 const queues = new WeakMap<Socket, Set<ServerResponse>>();
 
-/** Has the response close with its connection, should that come before its turn. */
+/** Closes the response with its connection, if that ends before its turn. */
 export function closeWithConnection(socket: Socket, response: ServerResponse): void {
   let queue = queues.get(socket);
   if (queue === undefined) {
@@ -24,7 +23,7 @@ export function closeWithConnection(socket: Socket, response: ServerResponse): v
     socket.once("close", closeAll);
   }
   queue.add(response);
-  // Its turn has come: from now on Node tells it.
+  // Its turn has come: from now on Node notifies it.
   response.once("socket", () => queue.delete(response));
 }
 

@@ -1,6 +1,6 @@
 /**
- * Turns everything that is thrown below into an answer. After the headers are sent there is no
- * answer left to give: the stream is cut, so that the client does not take it for complete.
+ * Turns every error of the inner steps into an answer. After the headers are sent it can only cut
+ * the stream, so that the client does not take it for complete.
  */
 import type { Logger } from "../../storage/base/logger.js";
 import { routeNotFound, StatusError } from "../api/status.js";

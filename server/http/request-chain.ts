@@ -1,7 +1,7 @@
 /**
  * The path of every request as one array, in the order of execution, with the reason for each
- * position that matters. The steps are the small middlewares beside this file; wiring hands in what
- * they need and the handler at the end.
+ * position that matters. The steps are the small middlewares beside this file; wiring passes their
+ * dependencies and the final handler.
  */
 
 import type { Logger } from "../../storage/base/logger.js";
@@ -26,21 +26,21 @@ import type { TracingSteps } from "./tracing.js";
 
 export interface RequestChainParts {
   readonly logger: Logger;
-  /** Whether every request has a line, now. */
+  /** Whether every request is logged now. */
   readonly verbosity: Pick<Verbosity, "logsRequests">;
   readonly metrics: Metrics;
   readonly encodeStatus: StatusEncoder;
   readonly authenticator: Authenticator;
-  /** Which headers say who the sender is; nobody after authentication sees them. */
+  /** Headers that state the sender's identity; removed after authentication. */
   readonly isIdentityHeader?: (name: string) => boolean;
   readonly authorizer: Authorizer;
   readonly inFlightLimits: InFlightLimits;
   readonly requestTimeoutMs: number;
-  /** Whether labels of this request may go into metrics: its resource exists. */
+  /** Whether this request's labels may be used in metrics: its resource exists. */
   readonly isServed: (info: RequestInfo) => boolean;
-  /** Records what was asked and what became of it; absent = nothing is recorded. */
+  /** Audit records; absent = none. */
   readonly audit?: AuditSteps | undefined;
-  /** Records the steps of requests; absent = nobody wants to know. */
+  /** Traces of requests; absent = none. */
   readonly tracing?: TracingSteps | undefined;
   /** Steps of other parts: the freshness barrier. */
   readonly beforeAuthentication?: readonly RequestMiddleware[];
@@ -48,7 +48,7 @@ export interface RequestChainParts {
   readonly beforeAuthorization?: readonly RequestMiddleware[];
   /** Steps of other parts: requests that other servers answer. */
   readonly beforeRoutes?: readonly RequestMiddleware[];
-  /** Paths that are no resources (see routes.ts); passes on what it does not know. */
+  /** Non-resource paths (see routes.ts); passes on unknown ones. */
   readonly routes: RequestMiddleware;
   /** The resources' verbs. */
   readonly handler: RequestMiddleware;
@@ -58,10 +58,10 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
   const { logger, metrics, isServed, verbosity, tracing = {} } = parts;
   const logRequest = accessLog({ logger, verbosity });
   return [
-    // First, as all others write into the state: audit id, signal, warnings.
+    // First, as all other steps write into the state: audit id, signal, warnings.
     withRequestState(),
     ...(tracing.outer === undefined ? [] : [tracing.outer]),
-    // Outside of recovery, so that both see the code that the client gets, also for a 500.
+    // Outside of recovery, so that both see the client's status code, even for a 500.
     ...(parts.audit === undefined ? [] : [parts.audit.outer]),
     withRequestEnd({
       metrics,
@@ -76,14 +76,14 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
     withDeadline({ requestTimeoutMs: parts.requestTimeoutMs }),
     ...(parts.beforeAuthentication ?? []),
     withAuthentication(parts.authenticator, parts.isIdentityHeader),
-    // Who may decide what is exported is known.
+    // After authentication, as the user decides whether the trace may be exported.
     ...(tracing.inner === undefined ? [] : [tracing.inner]),
     ...(parts.audit === undefined ? [] : [parts.audit.inner]),
-    // The limit comes after authentication, as privileged users are exempt, and before the work.
+    // After authentication, as privileged users are exempt, and before the actual work.
     withInFlightLimit(parts.inFlightLimits, metrics),
     ...(parts.beforeAuthorization ?? []),
     withAuthorization(parts.authorizer),
-    // Only what was let in counts as open.
+    // Only admitted requests count as open.
     withLongRunningCount(metrics),
     ...(parts.beforeRoutes ?? []),
     parts.routes,

@@ -1,6 +1,6 @@
 /**
- * The end of every request: it is counted and timed (see metrics.ts for names), and told to who else wants
- * to know. Stands outside of recovery, so that all see the code that the client gets, also for a 500.
+ * The end of every request: counts and times it (see metrics.ts for names), and calls other observers.
+ * Runs outside of recovery, so that all see the client's status code, even for a 500.
  */
 
 import { type Gate, gate } from "../request/gate.js";
@@ -9,24 +9,24 @@ import type { RequestContext, RequestMiddleware } from "../request/request-state
 import type { Metrics } from "./metrics.js";
 import { isAnswerOver, responseBytes } from "./response-end.js";
 
-/** Stands for requests whose names must not become labels: unreadable ones and unknown resources. */
+/** Replaces requests whose names must not become labels: unparsable ones and unknown resources. */
 const UNKNOWN_INFO: RequestInfo = parseRequestInfo("", "/");
 
 const APPLY_CONTENT_TYPE = "application/apply-patch";
 
-/** Told of every request when its answer is over. Must be quick and not throw. */
+/** Called for every request when its answer is over. Must be quick and not throw. */
 export type EndNote = (ctx: RequestContext, durationMs: number) => void;
 
 export function withRequestEnd(options: {
   readonly metrics: Metrics;
-  /** Whether labels of this request may go into metrics: its resource exists. */
+  /** Whether this request's labels may be used in metrics: its resource exists. */
   readonly isServed: (info: RequestInfo) => boolean;
   readonly notes: readonly EndNote[];
 }): RequestMiddleware {
   const { metrics, isServed, notes } = options;
   return async function requestEnd(ctx, next) {
     await next();
-    // What a watch is about may be served no more when it ends.
+    // The resource of a watch may be gone when the watch ends.
     const asked = ctx.state.infoIfKnown;
     const info =
       asked !== undefined && (!asked.isResourceRequest || isServed(asked)) ? asked : UNKNOWN_INFO;
@@ -49,7 +49,7 @@ export function withRequestEnd(options: {
   }
 }
 
-/** Counts watches and other long-running requests while they last. */
+/** Counts watches and other long-running requests while they are open. */
 export function withLongRunningCount(metrics: Metrics): Gate {
   return gate(function longRunningCount({ state: { info }, res }) {
     if (isLongRunning(info) && !res.closed) res.once("close", metrics.startLongRunning(info));

@@ -1,4 +1,4 @@
-/** Reads the URL, once for everybody. */
+/** Parses the URL, once for all steps. */
 import { type Gate, gate } from "../request/gate.js";
 import { parseRequestInfo } from "../request/request-info.js";
 

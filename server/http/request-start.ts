@@ -1,4 +1,4 @@
-/** The outermost step: creates the request's state and sees to the headers that every answer has. */
+/** The outermost step: creates the request's state and sets the headers that every answer has. */
 import { randomUUID } from "node:crypto";
 import {
   applyCommonHeaders,
@@ -6,7 +6,7 @@ import {
   RequestState,
 } from "../request/request-state.js";
 
-/** A client's own audit id is taken over when it is harmless in logs and headers. */
+/** A client's own audit id is used if it is safe in logs and headers. */
 const AUDIT_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 export function withRequestState(): RequestMiddleware {
@@ -24,7 +24,7 @@ export function withRequestState(): RequestMiddleware {
   };
 }
 
-/** Ids in the form of a UUID: random for the process, counted within it, which is far cheaper. */
+/** Ids in UUID form: a random part per process and a counter, which is far cheaper. */
 function createAuditIds(): () => string {
   const prefix = randomUUID().slice(0, 24);
   let count = Number.parseInt(randomUUID().slice(-8), 16);

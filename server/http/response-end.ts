@@ -1,6 +1,6 @@
 /**
- * When a response is over: at once for a body that is sent in one piece (what is left is the
- * kernel's), at its close for a stream.
+ * The end of a response: at once for a body sent in one piece (the kernel does the rest), at its
+ * close for a stream.
  */
 import type { RequestContext } from "../request/request-state.js";
 
@@ -9,12 +9,12 @@ export function onResponseEnd(ctx: RequestContext, callback: () => void): void {
   else ctx.res.once("close", callback);
 }
 
-/** Asked once the handler is done. */
+/** Called once the handler is done. */
 export function isAnswerOver(ctx: RequestContext): boolean {
   return ctx.respond !== false || ctx.res.writableEnded || ctx.res.closed;
 }
 
-/** Bytes of the body as far as they are known without counting them again. */
+/** Bytes of the body, if known without counting. */
 export function responseBytes(ctx: RequestContext): number {
   if (ctx.respond === false) return ctx.state.bytesSent;
   const { body } = ctx;

@@ -1,9 +1,8 @@
 /**
- * Routes: the paths that are no resources (health, metrics, version, discovery, OpenAPI), by
- * koa-router. What they answer is made elsewhere and handed in as documents; here are only paths,
- * methods and the way to the wire.
+ * Routes: non-resource paths (health, metrics, version, discovery, OpenAPI), by koa-router. Their
+ * documents are made elsewhere; this file has only paths, methods and sending.
  *
- * Routing takes the undecoded path and authorization the decoded one. A route therefore matches
+ * Routing uses the undecoded path and authorization the decoded one. A route therefore matches
  * case-sensitively and never contains a percent sign, so that both always mean the same.
  */
 import { type IncomingHttpHeaders, METHODS } from "node:http";
@@ -29,7 +28,7 @@ export type DocumentHandler = (
 export interface RouteParts {
   readonly health: Health;
   readonly metrics: Metrics;
-  /** Changed by requests; undefined = by nobody. */
+  /** The verbosity that requests may change; undefined = they may not. */
   readonly verbosity?: Pick<Verbosity, "value"> | undefined;
   /** Exact paths, or a prefix that ends in "/*": "/version", "/openapi/v3", "/openapi/v3/*". */
   readonly documents: Readonly<Record<string, DocumentHandler>>;
@@ -38,7 +37,7 @@ export interface RouteParts {
 const READING_METHODS = ["GET", "HEAD"];
 const OTHER_METHODS = METHODS.filter((method) => !READING_METHODS.includes(method));
 
-/** Answers the known paths with GET and HEAD, refuses other methods on them, passes on the rest. */
+/** Answers GET and HEAD on known paths, refuses other methods there, and passes on other paths. */
 export function createRoutes({
   health,
   metrics,
@@ -85,14 +84,14 @@ export function createRoutes({
   for (const path of paths) {
     const handler = documents[path] as DocumentHandler;
     serve(path, handler);
-    // The published paths of documents, and so those of generated clients, end in a slash.
+    // OpenAPI publishes documents with a trailing slash, and so generated clients use one.
     if (!/[/*]$/.test(path)) serve(`${path}/`, handler);
   }
   if (documents["/"] === undefined) serve("/", () => rootPaths(health, paths));
 
   const route = router.routes() as unknown as RequestMiddleware;
   return function routes(ctx, next) {
-    // Resources have no routes: their paths are data, and theirs is the hot path.
+    // Resources have no routes: their paths are data, and the hot path.
     if (ctx.state.info.isResourceRequest) return next();
     return route(ctx, () => {
       throw routeNotFound();
@@ -111,7 +110,7 @@ function send(ctx: RequestContext, { status, headers, body }: Document): void {
   else if (status !== 304) ctx.length = 0;
 }
 
-/** The list of paths that the existing API answers at its root. */
+/** The list of paths at the API's root, as in the existing API. */
 function rootPaths(health: Health, documentPaths: readonly string[]): Document {
   const paths = new Set(documentPaths.filter((path) => !path.includes("*") && !path.includes(":")));
   for (const endpoint of HEALTH_ENDPOINTS) {

@@ -11,7 +11,7 @@ const KEY = "/registry/.certificate-authorities";
 const YEAR_MS = 365 * 24 * 3_600_000;
 const signal = new AbortController().signal;
 
-/** One key, with the compare-and-swap of the real ones. */
+/** One key, with the compare-and-swap of a real store. */
 function openStore() {
   let kv: KeyValue | undefined;
   let writes = 0;

@@ -1,17 +1,18 @@
 /**
- * The authorities that all replicas of one etcd share, so that any number of them on a fresh etcd
- * needs no file at all: a client that trusts one trusts all, and the administrator of one is known to
- * all. They lie in the store beside the key that signs tokens, sealed like it, and are replaced a
- * month before their end by whichever replica sees it first.
+ * The authorities that all replicas of one etcd share, so that replicas on a fresh etcd need no
+ * files: a client that trusts one replica trusts all, and all accept the administrator of one. They
+ * are stored and encrypted like the token signing key. The first replica to notice replaces them a
+ * month before they expire.
  */
 import { openSharedValue, type SharedValueStore } from "../../storage/kv/shared-value.js";
 import { type Authorities, isUsable, makeAuthorities, parseIdentity } from "./certificates.js";
 
-/** Between the two identities of the stored text, each of which is a key and a certificate as PEM. */
+/** Separates the two stored identities, each of which is a PEM key and certificate. */
 const SEPARATOR = "# client authority\n";
 
 /**
- * @param key below the registry's prefix and no object's: "/registry/.certificate-authorities"
+ * @param key below the registry's prefix and outside the objects' keys:
+ * "/registry/.certificate-authorities"
  * @throws {StorageError}; {UnreadableValueError}
  */
 export async function openSharedAuthorities(
@@ -27,7 +28,7 @@ export async function openSharedAuthorities(
     isGood: (value: Buffer) => isGood(decode(value), now),
   };
   const authorities = decode(await openSharedValue(store, options, signal));
-  // Another replica may have been faster, with authorities that are as good.
+  // Another replica may have been faster; its authorities are as good.
   if (authorities === undefined)
     throw new Error(`what the store holds at ${key} are no authorities`);
   return authorities;

@@ -1,14 +1,14 @@
 /**
- * With --shutdown-send-retry-after a replica that ends goes on listening until the requests under way are
- * finished, and tells all others to come again: 429 with Retry-After, on a connection that is closed after
- * it. Probes are answered as ever, and so are the replica's own requests, by what they call themselves:
- * nobody has been authenticated yet.
+ * With --shutdown-send-retry-after a replica that shuts down keeps listening until the requests under way
+ * are finished, and answers all new ones with 429 and Retry-After on a connection that it then closes.
+ * Exempt are probes and the replica's own requests, recognised by their user agent, as they are not
+ * authenticated yet.
  */
 import { tooManyRequests } from "../api/status.js";
 import { type Gate, gate } from "../request/gate.js";
 import { HEALTH_ENDPOINTS } from "./health.js";
 
-/** As upstream: another replica is found well within that. */
+/** As upstream: clients find another replica well within that. */
 const RETRY_AFTER_SECONDS = 5;
 const OWN_USER_AGENT = "kube-apiserver/";
 const EXEMPT_PREFIXES = HEALTH_ENDPOINTS.map((name) => `/${name}`);

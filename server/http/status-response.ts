@@ -1,8 +1,7 @@
 /**
- * The one place where an error becomes an answer: a StatusError is rendered as its `Status` in the
- * encoding that the client accepts; so is a store out of reach, whoever asked it. Anything else is a
- * defect of ours and becomes a 500 that says nothing of what happened, with the stack in the log under
- * the same audit id.
+ * The only place that turns an error into an answer. A StatusError is rendered as its `Status` in an
+ * encoding that the client accepts; so is an unreachable store. Any other error is a defect and
+ * becomes a 500 without details, with the stack in the log under the same audit id.
  */
 import { StorageError } from "../../storage/kv/errors.js";
 import { internalError, type Status, StatusError } from "../api/status.js";
@@ -16,7 +15,7 @@ export type StatusEncoder = (
   ctx: RequestContext,
 ) => { readonly contentType: string; readonly body: Buffer | string };
 
-/** The StatusError that a client sees for whatever was thrown. */
+/** The StatusError that the client gets for any error. */
 export function toClientError(error: unknown, auditId: string): StatusError {
   if (error instanceof StatusError) return error;
   if (isUnreachable(error)) return storageFailure(error);
@@ -26,7 +25,7 @@ export function toClientError(error: unknown, auditId: string): StatusError {
   );
 }
 
-/** Whether somebody waited for the store in vain, which is nobody's mistake. */
+/** Whether the store was unreachable, which is not a defect. */
 export function isUnreachable(error: unknown): error is StorageError {
   return error instanceof StorageError && (error.code === "Unavailable" || error.code === "Closed");
 }
@@ -43,7 +42,7 @@ export function respondWithStatus(
   ctx.status = error.code;
   ctx.set("Content-Type", contentType);
   ctx.set("X-Content-Type-Options", "nosniff");
-  // What a handler had prepared for its own body does not describe this one.
+  // Headers that a handler had set for its own body do not describe this one.
   ctx.remove("Content-Encoding");
   ctx.remove("ETag");
   const retryAfterSeconds = error.status.details?.retryAfterSeconds;

@@ -1,8 +1,7 @@
 /**
  * Traces of requests: the outer step begins one and ends it with the answer; the inner one, behind
- * authentication, lets those who may decide whether it is exported. Of a request that is not sampled only what
- * it waits for is kept, for the log of slow requests. Each of these is in the chain only where somebody
- * wants it.
+ * authentication, decides by the user whether it is exported. A request that is not sampled only records its
+ * waits, for the log of slow requests. Each step is in the chain only if it is enabled.
  */
 import type { Span } from "../../storage/base/trace.js";
 import { type Gate, gate } from "../request/gate.js";
@@ -15,15 +14,15 @@ import { describeSteps, type SlowRequests } from "../tracing/slow-requests.js";
 import type { EndNote } from "./request-end.js";
 import { isAnswerOver, onResponseEnd } from "./response-end.js";
 
-/** Undefined = nothing of that is wanted. */
+/** Undefined = disabled. */
 export interface TracingSteps {
-  /** Around everything: requests that may be sampled. */
+  /** Outermost: requests that may be sampled. */
   readonly outer?: RequestMiddleware;
   /** Behind authentication. */
   readonly inner?: Gate;
-  /** Has all others remember what they wait for. */
+  /** Records the waits of all other requests. */
   readonly waits?: Gate;
-  /** Logs those that were slow. */
+  /** Logs slow requests. */
   readonly slow?: EndNote;
 }
 
@@ -82,7 +81,7 @@ function arrivalOf(ctx: RequestContext, traceparent: string | undefined): Arriva
   const { state } = ctx;
   return {
     method: ctx.method,
-    // Names are in it, but nothing of the query.
+    // It has names, but nothing of the query.
     path: shownUri(ctx.req.url ?? "").split("?", 1)[0] ?? "",
     auditId: state.auditId,
     userAgent: ctx.headers["user-agent"] ?? "",

@@ -1,8 +1,8 @@
 /**
- * Connections whose client asks for another protocol. Node has taken its HTTP parser off them, so the
- * request gets a response of its own on the raw connection and goes through the chain like any other;
- * a watch may make it a WebSocket (server/response/web-socket-sink.ts). Everything else is answered as
- * if no other protocol had been asked for (RFC 9110 section 7.8), and the connection is closed.
+ * Connections whose client requests another protocol. Node has removed its HTTP parser, so the request
+ * gets its own response on the raw connection and goes through the chain like any other; a watch may
+ * make it a WebSocket (server/response/web-socket-sink.ts). Otherwise the request is answered as if no
+ * other protocol had been requested (RFC 9110 section 7.8), and the connection is closed.
  */
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -21,12 +21,12 @@ export function answerUpgrade(
   try {
     response.assignSocket(socket);
   } catch {
-    // Another response is still under way on this connection: the client did not wait for it.
+    // The client did not wait for another response that is still under way on this connection.
     socket.destroy();
     return;
   }
   response.once("finish", () => socket.end());
-  // Without a parser no body arrives; whoever wants to read one sees that there is none.
+  // Without a parser no body arrives; a reader of the body sees that there is none.
   if (!request.readableEnded && !request.complete) request.push(null);
   attachUpgrade({ request, socket, head });
   handle(request, response);

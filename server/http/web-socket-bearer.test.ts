@@ -7,7 +7,7 @@ import { withWebSocketBearer } from "./web-socket-bearer.js";
 const PREFIX = "base64url.bearer.authorization.k8s.io.";
 const encoded = `${PREFIX}${Buffer.from("abc.def").toString("base64url")}`;
 
-/** The Authorization header behind the step; "401" when it refused. */
+/** The Authorization header after the step; "401" when it refused. */
 function authorizationAfter(headers: Record<string, string>): string | undefined {
   const req = { headers: { ...headers } as Record<string, string>, rawHeaders: [] as string[] };
   try {

@@ -1,7 +1,7 @@
 /**
  * Bearer tokens of WebSockets. Browsers cannot set headers on them, so the token comes as one of the
- * subprotocols, `base64url.bearer.authorization.<domain>.<token>`, beside a real one. From here on it is
- * a bearer token like any other.
+ * subprotocols, `base64url.bearer.authorization.<domain>.<token>`, beside a real one. Later steps see an
+ * ordinary bearer token.
  */
 import type { Naming } from "../api/naming.js";
 import { unauthorized } from "../api/status.js";
@@ -19,7 +19,7 @@ export function withWebSocketBearer({ groupDomain }: Naming): Gate {
     const tokens = protocols.filter((protocol) => protocol.startsWith(prefix));
     if (tokens.length === 0) return;
     const encoded = tokens[0]?.slice(prefix.length) ?? "";
-    // A client that sends nothing else could not be told which protocol was chosen.
+    // Without another subprotocol, the server could not choose one.
     const isAlone = tokens.length === protocols.length;
     if (tokens.length > 1 || isAlone || !ENCODED.test(encoded)) throw unauthorized();
     const value = `Bearer ${Buffer.from(encoded, "base64url").toString("latin1")}`;

@@ -1,4 +1,4 @@
-/** Catalogs are made of parts, and what did not change is the same in the next one. */
+/** Catalogs are made of parts, and unchanged parts are shared with the next one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createNaming } from "../api/naming.js";

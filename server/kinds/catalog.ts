@@ -1,13 +1,13 @@
 /**
- * Catalog: everything that is served, as one immutable value. Who needs to know what there is asks the
- * current one (live-catalog.ts) anew for each request or event, and keeps no piece of an old one,
- * except what is derived of a resource or group-version and kept by its identity.
+ * Catalog: everything that is served, as one immutable value. Readers take the current one
+ * (live-catalog.ts) for each request or event, and keep no piece of an old one, except data derived
+ * from a resource or group-version and kept by its identity.
  *
  *   createCatalog(built-in) ─► Catalog ─► withCustom(catalog, custom) ─► Catalog ─► LiveCatalog.replace
  *
- * What did not change between two catalogs is the same object in both: resources always, and
- * group-versions whose resources are the same ones in the same order. So documents and caches of
- * unchanged parts stay, and a change costs what it changed.
+ * Parts that did not change between two catalogs are the same objects in both: resources always,
+ * and group-versions whose resources are the same ones in the same order. So documents and caches
+ * of unchanged parts stay valid, and the cost is that of the changed parts.
  */
 import { assert } from "../../storage/base/assert.js";
 import type { PartitionTraits } from "../../storage/cache/partition.js";
@@ -22,7 +22,7 @@ import {
   type StoredResource,
 } from "./served-resource.js";
 
-/** Who answers requests to a group-version. */
+/** The server that answers requests to a group-version. */
 export type Server = { readonly form: "local" };
 
 export interface CatalogGroupVersion {
@@ -45,7 +45,7 @@ export interface BuiltIn {
   readonly resources: readonly RootResource[];
   /** Group-versions in discovery order; those without a resource are left out. */
   readonly order: readonly GroupVersion[];
-  /** Versions that are known and not served: objects still say who wrote which field in them. */
+  /** Known versions that are not served: objects may still name them in managed fields. */
   readonly unserved?: readonly MainResource[];
 }
 
@@ -54,13 +54,13 @@ export interface Catalog {
   readonly groups: readonly CatalogGroup[];
   /** Every resource once per group-version, built-in ones first. */
   readonly resources: readonly RootResource[];
-  /** What was there at start and stays. */
+  /** The resources at start, which stay. */
   readonly builtIn: BuiltIn;
-  /** What came at run time, and may go. */
+  /** Resources added at run time, which may be removed. */
   readonly custom: readonly MainResource[];
   /** By the group-version that it is served in. */
   find(group: string, version: string, resource: string): RootResource | undefined;
-  /** The same, where only a resource with stored objects will do. */
+  /** The same, limited to resources with stored objects. */
   findMain(group: string, version: string, resource: string): MainResource | undefined;
   findKind(group: string, version: string, kind: string): MainResource | undefined;
   groupVersion(group: string, version: string): CatalogGroupVersion | undefined;
@@ -68,23 +68,23 @@ export interface Catalog {
   stored(partition: PartitionId): MainResource | undefined;
   /** The versions that one partition is served in. */
   versionsOf(partition: PartitionId): readonly MainResource[];
-  /** Those, and the versions that it could be served in. */
+  /** The same, plus its unserved versions. */
   knownVersionsOf(partition: PartitionId): readonly MainResource[];
-  /** What the view must know of a partition. */
+  /** The traits of a partition, for the view. */
   traits(partition: PartitionId): PartitionTraits;
 }
 
 const NO_TRAITS: PartitionTraits = Object.freeze({});
 const LOCAL: Server = Object.freeze({ form: "local" });
 
-/** Of built-in resources alone. */
+/** A catalog of built-in resources alone. */
 export function createCatalog(builtIn: BuiltIn): Catalog {
   return assemble(builtIn, [], undefined);
 }
 
 /**
- * The catalog with these custom resources in place of those that it has. A built-in resource, and
- * the first of several of one name, is not hidden by a later one.
+ * The catalog with these custom resources in place of its own. A later resource never hides a
+ * built-in one, nor the first of several with the same name.
  */
 export function withCustom(catalog: Catalog, custom: readonly MainResource[]): Catalog {
   return assemble(catalog.builtIn, custom, catalog);
@@ -142,7 +142,7 @@ function assemble(
   } satisfies Catalog);
 }
 
-/** By group-version, in discovery order; those of the previous catalog where they are the same. */
+/** By group-version, in discovery order; unchanged ones are those of the previous catalog. */
 function groupVersionsOf(
   resources: readonly RootResource[],
   order: readonly GroupVersion[],
@@ -206,7 +206,7 @@ function groupsOf(
   return Object.freeze(made);
 }
 
-/** Whether the catalog still has just this, or what it is a part of. */
+/** Whether the catalog still has this very resource, or its main resource. */
 export function isCurrent(catalog: Catalog, resource: StoredResource): boolean {
   const main = mainOf(resource);
   return !main.isCustom || catalog.find(main.group, main.version, main.resource) === main;
@@ -217,7 +217,7 @@ export function resourceName({ resource, subresource }: ResourceFact): string {
   return subresource === "" ? resource : `${resource}/${subresource}`;
 }
 
-/** Where the stored version is not served, any other that is. */
+/** The stored version if it is served, else any served one. */
 function storedOf(versions: readonly MainResource[]): MainResource {
   const [first] = versions;
   assert(first !== undefined, "PartitionHasAResource");

@@ -1,6 +1,6 @@
 /**
- * Conversion: between the shapes of one kind in two of its versions. Reads, watches and writes convert
- * in the turn in which they look, so a conversion that somebody else makes is prepared ahead:
+ * Conversion between the shapes of one kind in two of its versions. Reads, watches and writes convert
+ * synchronously, so a conversion by a webhook is prepared ahead:
  *
  *   page of a list, object of a get, next of a watch ─► isReady? ─no─► prepare(objects) ─► served
  *   attempt of a write ─► fromStored ─► throws NotConverted ─► prepare ─► the attempt is made again
@@ -9,40 +9,40 @@ import type { Revision } from "../../storage/kv/store.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ApiObject } from "../api/meta.js";
 
-/** Between the served and the stored group-version, where they differ. */
+/** Between the served and the stored group-version, if they differ. */
 export interface Conversion {
   /** @throws {NotConverted} */
   toStored(served: ApiObject): ApiObject;
   /** @throws {NotConverted} */
   fromStored(stored: ApiObject): ApiObject;
   /**
-   * What was stored in another version or under an older schema, as it would be stored today: writes
-   * compare with that, or each would seem to change what has only another form. Absent = all of it is
-   * as it would be stored. @param revision at which it was stored. @throws {NotConverted}
+   * An object stored in another version or under an older schema, as it would be stored today. Writes
+   * compare with that form, or each would seem to change the whole object. Absent = all objects are
+   * stored in today's form. @param revision at which it was stored. @throws {NotConverted}
    */
   renew?(stored: ApiObject, revision: Revision): ApiObject;
-  /** As `fromStored` for what the view holds, where most of it is served as it is; remembers what is not. */
+  /** Like `fromStored` for an object in the view, most of which need no conversion; caches the result. */
   ofView?(stored: StoredObject): StoredObject;
   /**
-   * A state that has ended carries the revision of its end, which does not say under which schema it
-   * was stored: the same as it would be stored today. Absent = it is.
+   * Like `ofView` for a deleted state. Its revision is that of the deletion, which does not tell the
+   * schema it was stored under. Absent = it is in today's form.
    */
   ofEnded?(stored: StoredObject): StoredObject;
-  /** Set where somebody else converts. */
+  /** Set when a webhook converts. */
   readonly remote?: RemoteConversion;
 }
 
 export interface RemoteConversion {
   /** Whether `ofView` has the object. */
   isReady(object: StoredObject): boolean;
-  /** Converts all of them, in one call. @throws {StatusError} 500 */
+  /** Converts all objects in one call. @throws {StatusError} 500 */
   prepare(objects: readonly StoredObject[], signal: AbortSignal): Promise<void>;
 }
 
-/** What is asked for has to be prepared first; afterwards the same call succeeds. */
+/** The conversion has to be prepared first; afterwards the same call succeeds. */
 export class NotConverted extends Error {
   override readonly name = "NotConverted";
-  /** @throws {StatusError} 500 when it cannot be converted */
+  /** @throws {StatusError} 500 when the object cannot be converted */
   readonly prepare: (signal: AbortSignal) => Promise<void>;
 
   constructor(prepare: (signal: AbortSignal) => Promise<void>) {
@@ -51,10 +51,10 @@ export class NotConverted extends Error {
   }
 }
 
-/** Versions that one write converts between, its own and those of managed fields, each way. */
+/** Maximum conversions of one write: its own version and those of managed fields, each way. */
 const PREPARATIONS_MAX = 64;
 
-/** Makes what conversions ask for, until `make` succeeds. @throws {StatusError} */
+/** Prepares the requested conversions until `make` succeeds. @throws {StatusError} */
 export async function withConversions<T>(make: () => T, signal: AbortSignal): Promise<T> {
   for (let count = 0; ; count++) {
     try {
@@ -66,7 +66,7 @@ export async function withConversions<T>(make: () => T, signal: AbortSignal): Pr
   }
 }
 
-/** For versions that have one shape: their codecs write their names. */
+/** For versions of the same shape: their codecs write the names. */
 export const SAME_SHAPE: Conversion = Object.freeze({
   toStored: (object: ApiObject) => object,
   fromStored: (object: ApiObject) => object,

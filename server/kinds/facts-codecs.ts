@@ -1,4 +1,4 @@
-/** Codecs of built-in kinds: everything that is compiled from the facts, joined kind by kind. */
+/** Codecs of built-in kinds: everything compiled from the facts, joined by kind. */
 import { createMergeSchemas } from "../apply/merge-schema-facts.js";
 import { createStrategicMergePatcher } from "../apply/strategic-merge.js";
 import { createDeclarativeChecks, shadowRulesAt } from "../schema/declarative.js";
@@ -9,7 +9,7 @@ import type { DeclarativeRules, KindCodec, KindCodecs } from "./kind-codec.js";
 
 export interface FactsCodecOptions {
   readonly defaulting?: DefaultingOptions;
-  /** Gates that declarative rules depend on; those of defaults are others. Default: all are off. */
+  /** Gates of declarative rules; defaults have others. Default: all are off. */
   isRuleGateEnabled?(gate: string): boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Keeps a view in step with the catalog: traits of partitions change in the turn of the catalog, and
- * partitions of kinds that are gone are given up a turn later, when what that turn changed has been
- * delivered to its watchers.
+ * Keeps a view in step with the catalog. Traits of partitions change in the catalog's turn.
+ * Partitions of removed kinds are retired a turn later, when that turn's changes have been delivered
+ * to their watchers.
  */
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import type { LiveCatalog } from "./live-catalog.js";
@@ -16,7 +16,7 @@ export function followCatalog(
     const gone = [...partitions].filter((id) => next.stored(id) === undefined);
     if (gone.length === 0) return;
     setImmediate(() => {
-      // It may have come back meanwhile.
+      // The kind may have been added again meanwhile.
       for (const id of gone) if (catalog.current.stored(id) === undefined) view.retire(id);
     });
   });

@@ -1,10 +1,10 @@
 /**
- * KindCodec: all that the server knows of the shape of one kind in one version. Reads, writes, patches
- * and ownership use nothing else, so a kind may come from the facts (facts-codecs.ts) or from anything
- * that implements this, such as the structural schema of a custom resource.
+ * KindCodec: the shape of one kind in one version. Reads, writes, patches and ownership use nothing
+ * else, so a kind may come from the facts (facts-codecs.ts) or from any other implementation, such as
+ * the structural schema of a custom resource.
  *
- * A codec is made with its kind, and compiles its parts when they are first asked for: a server has
- * more kinds than anybody uses. It never changes; another schema is another codec.
+ * A codec is made with its kind, and compiles its parts on first use: a server has more kinds than
+ * anybody uses. It is immutable; another schema is another codec.
  */
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import type { MergeSchema } from "../apply/merge-schema.js";
@@ -14,33 +14,39 @@ import type { ObjectCodec } from "../schema/object-codec.js";
 /** Merges a patch into an object of one kind (S1-PATCH-05). @throws {StatusError} 400, 422 */
 export type StrategicMerge = (current: JsonObject, patch: JsonValue) => JsonObject;
 
-/** Rules of a kind that are data, beside those written by hand. */
+/** Declarative rules of a kind, in addition to hand-written ones. */
 export interface DeclarativeRules {
   /** @param previous undefined for a create */
   check(object: JsonObject, previous: JsonObject | undefined): DeclarativeFindings;
-  /** The rules in shadow at the path of a problem, such as "spec.rules[0].verbs". */
+  /** The shadow rules at the path of a problem, such as "spec.rules[0].verbs". */
   shadowRulesAt(path: string): readonly string[];
 }
 
-/** How a kind that has no facts is published in OpenAPI. */
+/** How a kind without facts is published in OpenAPI. */
 export interface PublishedKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** Of its definition, such as "com.example.v1.Car"; that of its list is the same with "List". */
+  /**
+   * The name of its definition, such as "com.example.v1.Car"; its list's name is the same with
+   * "List".
+   */
   readonly name: string;
-  /** The schema object without kind, apiVersion and metadata, which all kinds have. Made anew. */
+  /**
+   * The schema without kind, apiVersion and metadata, which all kinds have. A new object on each
+   * call.
+   */
   schema(document: "v2" | "v3"): JsonObject;
 }
 
 export interface KindCodec extends ObjectCodec {
-  /** What ownership and server-side apply go by. */
+  /** The schema for ownership and server-side apply. */
   mergeSchema(): MergeSchema;
-  /** undefined: the kind takes no strategic merge patches. */
+  /** undefined: the kind does not support strategic merge patches. */
   strategicMerge(): StrategicMerge | undefined;
   /** undefined: there are none. */
   declarativeRules(): DeclarativeRules | undefined;
-  /** undefined: the facts say what is published. */
+  /** undefined: the facts define it. */
   published(): PublishedKind | undefined;
 }
 
@@ -50,7 +56,7 @@ export interface KindCodecs {
   forKind(group: string, version: string, kind: string): KindCodec | undefined;
 }
 
-/** An object as the JSON that codecs, rules and patches work on; nothing is copied. */
+/** An object as JSON for codecs, rules and patches; nothing is copied. */
 export function asJson(object: ApiObject): JsonObject {
   return object as unknown as JsonObject;
 }

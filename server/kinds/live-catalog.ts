@@ -1,20 +1,20 @@
 /**
- * LiveCatalog: the one place that says which catalog is in force. It is replaced as a whole, in the
- * turn of the feed that brought the change (an observer of a partition does it, see
- * storage/cache/partition.ts), so the view's revision is the catalog's as well: who waited for a
- * revision finds the kinds of that revision here.
+ * LiveCatalog: holds the catalog in force. It is replaced as a whole, in the turn of the feed that
+ * brought the change (by an observer of a partition, see storage/cache/partition.ts). The view's
+ * revision is therefore the catalog's as well: a request that waited for a revision finds the kinds
+ * of that revision.
  *
  *   feed ─► Partition ─► observer ─► replace(next) ─► listeners, in the same turn
  */
 import type { Catalog } from "./catalog.js";
 
-/** Told in the turn of the change, after `current` has moved. Must be quick and not throw. */
+/** Called in the turn of the change, after `current` has moved. Must be quick and not throw. */
 export type CatalogListener = (next: Catalog, previous: Catalog) => void;
 
-/** What most of the server sees of it. */
+/** The read-only side, for most of the server. */
 export interface CatalogSource {
   readonly current: Catalog;
-  /** @returns ends the subscription */
+  /** @returns a function that ends the subscription */
   subscribe(listener: CatalogListener): () => void;
 }
 

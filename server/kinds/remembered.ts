@@ -1,9 +1,9 @@
 /**
- * What is derived of a resource, a group-version or a catalog is kept by its identity and forgotten
- * with it: a changed definition is another object, so nothing has to be told to go.
+ * Values derived from a resource, a group-version or a catalog are cached by its identity and
+ * collected with it: a changed definition is another object, so nothing has to be invalidated.
  */
 
-/** What is known for a key, else what is made for it now. */
+/** The cached value of a key, or a new one made by `make`. */
 export function remembered<Key extends object, Value>(
   known: WeakMap<Key, Value>,
   key: Key,

@@ -1,6 +1,6 @@
 /**
- * Reservation: a key that an object holds for itself alone besides its own, such as the address of a
- * Service. Which ones an object holds is a pure function of it (its strategy's); the registry puts and
+ * Reservation: a key that an object holds exclusively besides its own, such as the address of a
+ * Service. An object's reservations are a pure function of it (its strategy's); the registry puts and
  * deletes them in the object's own transactions.
  */
 import type { PartitionId } from "../../storage/objects/keys.js";
@@ -10,8 +10,8 @@ export interface Reservation {
   readonly partition: PartitionId;
   /** Within the partition. */
   readonly path: string;
-  /** What a client hears who asked for just this and does not get it. */
+  /** The error for a client that requested exactly this value and cannot have it. */
   readonly problem: FieldError;
-  /** What stands under the key. */
+  /** The object stored under the key. */
   object(made: { readonly uid: string; readonly nowMs: number }): object;
 }

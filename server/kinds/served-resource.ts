@@ -1,6 +1,6 @@
 /**
- * ServedResource: one thing that a path can name under one group-version, with everything that the
- * verbs need to serve it. There are six forms:
+ * ServedResource: one resource that a path can name under one group-version, with everything that
+ * the verbs need to serve it. There are six forms:
  *
  *   main      objects that are stored                              pods, deployments
  *   part      a subresource that is a part of a stored object      pods/resize, deployments/scale
@@ -9,8 +9,8 @@
  *   computed  objects that are made when somebody reads them       componentstatuses
  *   connect   a way to a node, pod or service                      pods/exec, services/proxy
  *
- * All are immutable, and a changed definition makes new ones: what is derived of a resource may be
- * kept by its identity, and is forgotten with it. How objects are written is the registry's.
+ * All are immutable, and a changed definition makes new ones: data derived from a resource may be
+ * cached by its identity, and is collected with it. The registry writes the objects.
  */
 import { randomUUID } from "node:crypto";
 import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
@@ -31,47 +31,47 @@ export type ServedResource =
   | ComputedResource
   | ConnectResource;
 
-/** What can be created, whether or not that stores anything. */
+/** Resources that accept a create, whether or not it stores anything. */
 export type CreatableResource = Exclude<ServedResource, ComputedResource | ConnectResource>;
 
-/** What reads and writes of objects work on. */
+/** The resources of stored objects, which can be read and written. */
 export type StoredResource = MainResource | PartResource;
 
-/** What stands for itself in a path, and not behind an object. */
+/** Resources that stand alone in a path, not behind an object. */
 export type RootResource = MainResource | ActionResource | VirtualResource | ComputedResource;
 
 interface Resource {
-  /** As discovery lists it: names, verbs, categories. */
+  /** The entry in discovery: names, verbs, categories. */
   readonly fact: ResourceFact;
   readonly group: string;
   readonly version: string;
   /** "pods", also for its subresources. */
   readonly resource: string;
-  /** Of what is sent and answered. */
+  /** The kind of request and answer bodies. */
   readonly kind: string;
   readonly isNamespaced: boolean;
-  /** Of that kind, in the version that is sent. */
+  /** The codec of that kind, in the version of the request. */
   readonly codec: KindCodec;
 }
 
 interface OfStoredObjects {
   readonly partition: PartitionId;
-  /** Of the stored group-version: what lies in the store and in the view. */
+  /** The codec of the stored group-version: that of the store and the view. */
   readonly storedCodec: KindCodec;
   /** undefined = the stored bytes are the served bytes. */
   readonly conversion: Conversion | undefined;
   readonly strategy: ResourceStrategy;
-  /** Columns of its tables; undefined = those that the endpoints know for its name. */
+  /** The table columns; undefined = those that the endpoints have for its name. */
   readonly printer: TablePrinter | undefined;
-  /** What is served behind an object's name: "status", ... */
+  /** The subresources of its objects: "status", ... */
   readonly subresources: ReadonlyMap<string, Subresource>;
 }
 
 export interface MainResource extends Resource, OfStoredObjects {
   readonly form: "main";
-  /** Tells it apart from whatever was served under its name before. */
+  /** Distinguishes it from earlier resources of the same name. */
   readonly id: string;
-  /** Whether it came at run time, and may change or go. */
+  /** Whether it was added at run time, and may change or be removed. */
   readonly isCustom: boolean;
   /** Whether objects are stored in its group-version. */
   readonly isStoredVersion: boolean;
@@ -85,7 +85,7 @@ export interface PartResource extends Resource, OfStoredObjects {
 
 export interface ActionResource extends Resource {
   readonly form: "action";
-  /** What the registry knows the action by: "/pods/eviction". */
+  /** The action's name in the registry: "/pods/eviction". */
   readonly action: string;
 }
 
@@ -96,35 +96,35 @@ export interface VirtualResource extends Resource {
 
 export interface ComputedResource extends Resource {
   readonly form: "computed";
-  /** What the reads know its source by: "/componentstatuses". */
+  /** The source's name for reads: "/componentstatuses". */
   readonly source: string;
 }
 
 export interface ConnectResource extends Resource {
   readonly form: "connect";
-  /** What the handlers know it by: "/pods/exec". */
+  /** The connector's name for the handlers: "/pods/exec". */
   readonly connector: string;
-  /** Whether the path goes on behind it, and every method goes through. */
+  /** Whether it takes a subpath and every method. */
   readonly isProxy: boolean;
 }
 
-/** One subresource in discovery, and what its requests work on. */
+/** One subresource in discovery, and the resource that serves it. */
 export interface Subresource {
   readonly fact: ResourceFact;
-  /** The main resource itself where the subresource has its shape and rules, as `status` does. */
+  /** The main resource itself if the subresource shares its shape and rules, as `status` does. */
   readonly resource: StoredResource | ActionResource | ConnectResource;
 }
 
-/** What updates and patches of a subresource do to the object that it is a part of (S1-CRUD-08). */
+/** How updates and patches of a subresource change its main object (S1-CRUD-08). */
 export interface SubresourcePart {
-  /** Its objects have a shape of their own; the conversion makes them of the stored one (S1-GEN-03). */
+  /** Its objects have their own shape; the conversion makes them from the stored one (S1-GEN-03). */
   readonly isOwnShape?: true;
   /**
-   * The object to store: the current one, which stays as it is, with what this part may change of
-   * it. `sent` is in the stored version, or in the part's own shape. @throws {StatusError} 422
+   * The object to store: the current one, which stays unchanged, with the changes that this part
+   * allows. `sent` is in the stored version, or in the part's own shape. @throws {StatusError} 422
    */
   merge(sent: ApiObject, current: ApiObject, context: StrategyContext): ApiObject;
-  /** In place of the strategy's `validateUpdate`, which would forbid what this part is for. */
+  /** Replaces the strategy's `validateUpdate`, which would forbid this part's changes. */
   validate?(next: ApiObject, current: ApiObject, context: StrategyContext): FieldError[];
 }
 
@@ -141,17 +141,17 @@ export interface VirtualOperation {
   create(request: VirtualRequest, signal: AbortSignal): Promise<ApiObject>;
 }
 
-/** Makes the objects of a computed resource, whole and in the order of their names. */
+/** Makes the objects of a computed resource, completely and sorted by name. */
 export type ComputedSource = () => Promise<readonly ApiObject[]>;
 
 /** How a subresource is defined beside its main resource. */
 export interface SubresourceDefinition {
   readonly fact: ResourceFact;
-  /** Of what is sent and answered; absent = as the main resource. */
+  /** The codec of request and answer bodies; absent = the main resource's. */
   readonly codec?: KindCodec;
-  /** Makes its objects of the stored one, where they have a shape of their own. */
+  /** Makes its objects from the stored one, if they have their own shape. */
   readonly conversion?: Conversion;
-  /** Absent (and no action) = a part as stored, such as `status`. */
+  /** Absent (and no action) = a stored part, such as `status`. */
   readonly part?: SubresourcePart;
   readonly action?: string;
   readonly connector?: string;
@@ -165,14 +165,14 @@ export interface MainDefinition {
   /** The group-version that is stored. */
   readonly stored: GroupVersion;
   /**
-   * Absent = the stored version is served as it is stored, and other versions have the same shape. A
-   * stored version may have one as well, when more is served than is stored.
+   * Absent = the stored version is served as stored, and other versions have the same shape. A
+   * stored version may have a conversion as well, when it serves more than it stores.
    */
   readonly conversion?: Conversion | undefined;
   readonly strategy: ResourceStrategy;
-  /** Absent = those that the endpoints know for its name. */
+  /** Absent = the printer that the endpoints have for its name. */
   readonly printer?: TablePrinter;
-  /** Whether it came at run time, and may change or go. Default false. */
+  /** Whether it was added at run time, and may change or be removed. Default false. */
   readonly isCustom?: boolean;
   readonly subresources: readonly SubresourceDefinition[];
 }
@@ -257,43 +257,43 @@ export function createComputedResource(
   return Object.freeze({ form: "computed", ...namesOf(fact), codec, source });
 }
 
-/** What requests to a subresource work on; the resource itself where there is none of that name. */
+/** The resource of a subresource; the resource itself if there is none of that name. */
 export function subresourceOf(resource: RootResource, subresource: string): ServedResource {
   if (resource.form !== "main") return resource;
   return resource.subresources.get(subresource)?.resource ?? resource;
 }
 
-/** Whether its objects are stored, so that there is something to read. */
+/** Whether it has stored objects to read. */
 export function isStored(resource: ServedResource): resource is StoredResource {
   return resource.form === "main" || resource.form === "part";
 }
 
-/** The resource that a part is a part of. */
+/** The main resource of a part. */
 export function mainOf(resource: StoredResource): MainResource {
   return resource.form === "part" ? resource.main : resource;
 }
 
-/** What a write to the resource may change of the object; undefined = what is its own business. */
+/** How a write to the resource may change the object; undefined = the strategy decides. */
 export function partOf(resource: StoredResource): SubresourcePart | undefined {
   return resource.form === "part" ? resource.part : undefined;
 }
 
-/** Whether its objects are not those of the main resource: `scale`. */
+/** Whether its objects differ from the main resource's: `scale`. */
 export function isOwnShape(resource: StoredResource): boolean {
   return partOf(resource)?.isOwnShape === true;
 }
 
-/** The kind of lists of its objects. */
+/** The kind of its lists. */
 export function listKindOf({ fact, kind }: ServedResource): string {
   return fact.listKind ?? `${kind}List`;
 }
 
-/** Whether it came at run time, itself or what it is a part of. */
+/** Whether it, or its main resource, was added at run time. */
 export function isCustom(resource: ServedResource): boolean {
   return isStored(resource) && mainOf(resource).isCustom;
 }
 
-/** Group and version of the kind that is sent and answered: another one than the resource's for Scale. */
+/** Group and version of the kind in bodies: for Scale they differ from the resource's. */
 export function kindVersionOf({ fact, group, version }: ServedResource): GroupVersion {
   return fact.kindGroupVersion ?? { group, version };
 }

@@ -1,6 +1,7 @@
 /**
- * ResourceStrategy: what is particular to the objects of one resource, as a few pure functions and
- * constants. What all objects have in common is the registry's; the shape of a kind is its codec's.
+ * ResourceStrategy: the behaviour specific to one resource's objects, as a few pure functions and
+ * constants. The registry has the behaviour common to all objects; the codec has a kind's shape.
+ * Strategies of built-in resources are in server/registry, one file per API group.
  * Strategies of built-in resources are in server/registry, one file per API group.
  */
 import type { PartitionId } from "../../storage/objects/keys.js";
@@ -11,52 +12,57 @@ import type { FieldError } from "../api/status.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { Reservation } from "./reservation.js";
 
-/** What a strategy may know about the request. */
+/** The request's data that a strategy may use. */
 export interface StrategyContext {
   readonly nowMs: number;
-  /** The subresource that the request goes to; "" = the resource itself. */
+  /** The subresource of the request; "" = the resource itself. */
   readonly subresource: string;
   readonly naming: Naming;
   readonly user: UserInfo;
-  /** Tells the client what it should know, beside the answer; absent where no client waits. */
+  /** Adds a warning to the answer; absent when no client waits. */
   readonly warn?: (text: string) => void;
 }
 
-/** Functions may change the object that they are given, and nothing else. */
+/** Functions may change only the object that they are given. */
 export interface ResourceStrategy {
-  /** Drops what a client may not set and sets what the server owns, before validation. */
+  /** Drops fields that clients may not set and sets server-owned fields, before validation. */
   prepareForCreate?(next: ApiObject, context: StrategyContext): void;
   prepareForUpdate?(next: ApiObject, current: ApiObject, context: StrategyContext): void;
   validate?(next: ApiObject, context: StrategyContext): FieldError[];
   validateUpdate?(next: ApiObject, current: ApiObject, context: StrategyContext): FieldError[];
-  /** Keys besides its own that the object holds for itself alone, such as its address. */
+  /** Keys besides its own that the object holds exclusively, such as its address. */
   reservations?(
     object: ApiObject,
     context: Pick<StrategyContext, "naming">,
   ): readonly Reservation[];
-  /** Where those stand, each with `spec.parentRef`: for an object that cannot be asked any more. */
+  /**
+   * Where reservations are stored, each with `spec.parentRef`: for an object that has become
+   * unreadable.
+   */
   reservationPartitions?(context: Pick<StrategyContext, "naming">): readonly PartitionId[];
-  /** Why there may be no new object, such as that the type is going away; absent = there may. */
+  /** Why no object can be created, such as that the type is being removed; absent = it can. */
   readonly refusesCreate?: string;
   /** Whether a PUT on a missing object creates it (S1-GEN-18). Default false. */
   readonly allowCreateOnUpdate?: boolean;
   /** Whether a PUT without resourceVersion is accepted (S1-CRUD-04). Default true. */
   readonly allowUnconditionalUpdate?: boolean;
-  /** Seconds that a delete waits by default; undefined = deletion is not graceful. */
+  /** Default grace period of a delete in seconds; undefined = deletion is not graceful. */
   gracePeriodSeconds?(object: ApiObject): number | undefined;
-  /** Whether a delete may not wait, whatever the client asks for: nobody would end the wait. */
+  /**
+   * Whether a delete is immediate, whatever the client requests, as nobody would confirm its end.
+   */
   deletesAtOnce?(object: ApiObject): boolean;
   /** Changes an object whose deletion begins, beyond its metadata. */
   beginDeletion?(object: ApiObject): void;
   /** Whether an object in deletion may go once it has no finalizers. Default true. */
   isRemovable?(object: ApiObject): boolean;
-  /** What a delete without a propagation policy means for dependents. Default "background". */
+  /** How a delete without a propagation policy treats dependents. Default "background". */
   readonly garbageCollection?: "background" | "orphan" | "unsupported";
-  /** Told to who deletes without such a policy, where what happens may surprise. */
+  /** A warning for deletes without such a policy, when the default may surprise. */
   readonly defaultPropagationWarning?: string;
-  /** Fields of which the rules of the strategy tell alone, whatever the facts find there. */
+  /** Fields that only the strategy's rules report, whatever the facts find there. */
   readonly ownFields?: RegExp;
-  /** What a client should know of an object that is accepted; `current` is undefined for a new one. */
+  /** Warnings about an accepted object; `current` is undefined for a new one. */
   warnings?(next: ApiObject, current: ApiObject | undefined): readonly string[];
   /**
    * Top-level fields (or "metadata.annotations") whose change moves `metadata.generation`; absent =
@@ -65,48 +71,48 @@ export interface ResourceStrategy {
   readonly generationFields?: readonly string[] | AllFieldsBut;
   /** How names are checked. Default DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): string[];
-  /** Whether a status that is dropped from a new object may come back by defaults. */
+  /** Whether defaults may restore a status that is dropped from a new object. */
   readonly hasStatusDefaults?: boolean;
   /** "any": its objects may have finalizers without a domain. */
   readonly finalizers?: "any";
   /** Selectable fields besides metadata.name and metadata.namespace: path -> value. */
   readonly selectableFields?: FieldExtractor;
-  /** Names of those fields: a selector on another one is a 400. */
+  /** Names of those fields: a selector on any other field is a 400. */
   readonly selectableFieldNames?: readonly string[];
-  /** Further names of such fields in selectors -> the name that `selectableFields` gives them. */
+  /** Aliases of such fields in selectors -> the name in `selectableFields`. */
   readonly selectableFieldAliases?: Readonly<Record<string, string>>;
   /** The selectable field that watchers are indexed by. */
   readonly triggerField?: string;
   /** Whether a plain delete answers with the object instead of a Status (S1-DEL-12). */
   readonly returnsDeletedObject?: boolean;
-  /** Set for a kind whose objects other writes are judged by (write/epochs.ts). */
+  /** Set for a kind whose objects judge other writes (write/epochs.ts). */
   readonly judges?: RuleScope;
-  /** Whether two versions of a rule judge alike, as where a status only reports; absent = never. */
+  /** Whether two versions of a rule judge alike, such as after a status report; absent = never. */
   judgesAlike?(next: ApiObject, current: ApiObject): boolean;
-  /** Rules besides those of the cluster and the namespace that writes of the kind are judged by. */
+  /** Rules that judge writes of the kind, besides those of the cluster and the namespace. */
   readonly judgedBy?: TopicScope;
   /** Seconds after which the store forgets the object (events); undefined = never. */
   ttlSeconds?(object: ApiObject, lifetimes: Lifetimes): number | undefined;
 }
 
-/** Top-level fields, whatever they are, but for these and those that every object has. */
+/** All top-level fields, except these and those that every object has. */
 export interface AllFieldsBut {
   readonly allBut: readonly string[];
 }
 
 /**
- * Which writes a rule judges: all of the cluster, all in its own namespace, or only those of kinds that
- * say so. A scope is an epoch of its own, so that a change costs nobody whom it does not concern.
+ * The writes that a rule judges: all in the cluster, all in its namespace, or only those of kinds with
+ * that topic. A scope is an epoch of its own, so that a change only affects the writes it judges.
  */
 export type RuleScope = "cluster" | "namespace" | TopicScope;
 
 /**
- * `grants`: roles and bindings, which judge who may write others of them. `classes`: what pods, claims
- * and ingresses name or get by default.
+ * `grants`: roles and bindings, which judge writes of roles and bindings. `classes`: classes that
+ * pods, claims and ingresses name or get by default.
  */
 export type TopicScope = "grants" | "classes";
 
-/** How long objects that end by themselves are kept, as the flags say. */
+/** Lifetimes of expiring objects, from the flags. */
 export interface Lifetimes {
   readonly eventTtlSeconds: number;
 }
@@ -114,5 +120,5 @@ export interface Lifetimes {
 /** Strategies by "group/resource", groups without the domain: "rbac.authorization/roles", "/pods". */
 export type StrategyTable = Readonly<Record<string, ResourceStrategy>>;
 
-/** Of a resource that has nothing of its own. */
+/** For a resource without specific behaviour. */
 export const NO_STRATEGY: ResourceStrategy = Object.freeze({});

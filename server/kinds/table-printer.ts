@@ -1,7 +1,6 @@
 /**
- * TablePrinter: the columns of one type and how the cells of a row are made. Names,
- * order, types and priorities of columns and the words in cells are those that kubectl
- * shows of the existing system (S1-TABLE-07); priority 1 is what `-o wide` adds.
+ * TablePrinter: the columns of one type and the cells of a row. Columns and cell texts equal those
+ * that kubectl shows for the existing system (S1-TABLE-07); `-o wide` adds priority 1.
  */
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 
@@ -30,7 +29,7 @@ export interface Row {
 
 export interface TablePrinter {
   readonly columns: readonly Column[];
-  /** @param nowMs wall clock: ages are those of this moment, so rows are not kept */
+  /** @param nowMs wall clock: ages depend on it, so rows are not cached */
   row(object: StoredObject, nowMs: number): Row;
 }
 

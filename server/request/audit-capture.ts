@@ -1,10 +1,10 @@
 /**
- * AuditCapture: what the audit log wants of one request beside its metadata. Handlers hand over what
- * was sent and what is answered; nothing is kept of a request whose level does not ask for it.
+ * AuditCapture: the audit log's data about one request beyond its metadata. Handlers pass request
+ * and response bodies; nothing is kept unless the request's audit level requires it.
  */
 import { assert } from "../../storage/base/assert.js";
 
-/** JSON, made when the record is written and not before. */
+/** JSON that is only made when the record is written. */
 export type LazyJson = () => Buffer | string;
 
 export class AuditCapture {
@@ -12,7 +12,7 @@ export class AuditCapture {
   readonly wantsResponse: boolean;
   #request: LazyJson | undefined;
   #response: LazyJson | undefined;
-  /** What plugins and steps have to say of the request, by key. */
+  /** Annotations of plugins and steps, by key. */
   readonly annotations = new Map<string, string>();
 
   constructor(wants: { readonly request: boolean; readonly response: boolean }) {
@@ -29,7 +29,7 @@ export class AuditCapture {
     return this.#response;
   }
 
-  /** The body of the request; the last one that is handed over counts. */
+  /** The request's body; the last call counts. */
   takeRequest(json: LazyJson): void {
     if (this.wantsRequest) this.#request = json;
   }

@@ -19,7 +19,7 @@ const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
 /** Go's durations are 64-bit nanoseconds; longer ones do not exist. */
 const DURATION_MS_MAX = 2 ** 63 / 1e6;
 
-/** Milliseconds, may be negative or fractional; undefined when `text` is no duration. */
+/** Milliseconds, may be negative or fractional; undefined when `text` is not a duration. */
 export function parseDuration(text: string): number | undefined {
   const isNegative = text.startsWith("-");
   const body = isNegative || text.startsWith("+") ? text.slice(1) : text;

@@ -1,11 +1,11 @@
 /**
- * Gates: steps of the request chain that look at a request before what follows and have nothing to do
- * behind it. They are middlewares like all others, but the chain knows them and runs them one after another,
- * without a closure and a promise for each (http/application.ts).
+ * Gates: steps of the request chain that run before the next steps and have no work after them. They are
+ * middlewares like all others, but the chain runs them in a loop, without a closure and a promise for each
+ * (http/application.ts).
  */
 import type { RequestContext, RequestMiddleware } from "./request-state.js";
 
-/** Goes on where it returns nothing, or when its promise resolves; refuses by throwing. */
+/** Continues when it returns nothing or its promise resolves; refuses by throwing. */
 export type Check = (ctx: RequestContext) => Promise<void> | undefined;
 
 export interface Gate extends RequestMiddleware {

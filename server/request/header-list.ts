@@ -1,20 +1,20 @@
 /**
- * Headers as they were sent: node joins the values of a repeated header with ", ", after which nobody
- * can tell two values from one with a comma in it. Whoever reads identities from headers reads these.
+ * Headers as they were sent: Node joins the values of a repeated header with ", ", which makes two
+ * values look like one with a comma. Code that reads identities from headers must use these.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { badRequest } from "../api/status.js";
 
-/** name, value, name, value, ...: node's `rawHeaders`, names in any case. */
+/** name, value, name, value, ...: Node's `rawHeaders`, with names in any case. */
 export type HeaderList = readonly string[];
 
-/** What has headers: a request of either version of HTTP. */
+/** An object with headers: a request of either version of HTTP. */
 export interface HeaderHolder {
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: string[];
 }
 
-/** All values of a header, one for each time it was sent, in that order. `name` in lower case. */
+/** All values of a header in the order sent. `name` in lower case. */
 export function headerValues(headers: HeaderList, name: string): string[] {
   const values: string[] = [];
   for (let i = 0; i + 1 < headers.length; i += 2) {
@@ -26,7 +26,9 @@ export function headerValues(headers: HeaderList, name: string): string[] {
   return values;
 }
 
-/** As headerValues, of all headers that begin so: what follows the prefix, in lower case, and values. */
+/**
+ * Like headerValues for all headers with a prefix: the rest of the name, in lower case, and the values.
+ */
 export function prefixedHeaderValues(
   headers: HeaderList,
   prefix: string,
@@ -46,8 +48,8 @@ export function prefixedHeaderValues(
 }
 
 /**
- * The text of a header's value. Node shows each of its bytes as one character; names of users and
- * groups are UTF-8. @throws {StatusError} 400 for bytes that are not: two names must not become one
+ * The text of a header's value. Node represents each byte as one character; names of users and
+ * groups are UTF-8. @throws {StatusError} 400 for invalid UTF-8: two names must not become one
  */
 export function decodeHeaderText(value: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what most values are
@@ -59,7 +61,7 @@ export function decodeHeaderText(value: string): string {
   }
 }
 
-/** Takes headers off a request, in every form in which later steps could read them. */
+/** Removes headers from a request, in every form that later steps read. */
 export function removeHeaders(
   { headers, rawHeaders }: HeaderHolder,
   isRemoved: (lowerCaseName: string) => boolean,
@@ -67,7 +69,7 @@ export function removeHeaders(
   let isAny = false;
   for (const name in headers) {
     if (headers[name] === undefined || !isRemoved(name)) continue;
-    // Deleting makes every later look at the headers slow, which the one that is always there must not.
+    // A delete slows down every later access to the headers, so the common header is not deleted.
     if (name === "authorization") headers[name] = undefined;
     else delete headers[name];
     isAny = true;
@@ -78,7 +80,7 @@ export function removeHeaders(
   }
 }
 
-/** For headers that have no raw form, such as those of a test. */
+/** For headers without a raw form, such as those of a test. */
 export function toHeaderList(headers: IncomingHttpHeaders): HeaderList {
   return Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [value].flat().flatMap((one) => [name, one]),
@@ -86,8 +88,8 @@ export function toHeaderList(headers: IncomingHttpHeaders): HeaderList {
 }
 
 /**
- * The key of an extra fact about a user, from the rest of a header's name: "acme.com%2fproject" to
- * "acme.com/project"; what is not well encoded stays as it is (upstream).
+ * The key of a user's extra field, from the rest of a header's name: "acme.com%2fproject" to
+ * "acme.com/project"; an invalid encoding is left as it is (upstream).
  */
 export function decodeExtraKey(encoded: string): string {
   try {

@@ -1,4 +1,6 @@
-/** Makes families of metrics; Metrics of the http layer does. For parts below it that count things. */
+/**
+ * Creates metric families, for layers below http that count; Metrics of the http layer implements it.
+ */
 
 export interface FamilyOptions {
   readonly name: string;

@@ -1,6 +1,6 @@
 /**
- * The query parameters of a URL, decoded once. Leaner than URLSearchParams, as most requests have
- * none or one, and strict: malformed percent-encoding is the client's error, not a replacement
+ * The query parameters of a URL, decoded once. Cheaper than URLSearchParams, as most requests have
+ * none or one. Strict: malformed percent-encoding is the client's error, not a replacement
  * character that later selects something else.
  */
 import { badRequest } from "../api/status.js";
@@ -66,8 +66,8 @@ export function parseQuery(text: string): Query {
 }
 
 /**
- * A boolean parameter: absent, "0" and "false" are false, everything else is true, also the bare
- * name (S1-QP-01). That is how the existing API converts parameters.
+ * A boolean parameter: absent, "0" and "false" are false, everything else is true, including the
+ * bare name (S1-QP-01). The existing API converts parameters this way.
  */
 export function booleanParameter(query: Query, name: string): boolean {
   const value = query.get(name);

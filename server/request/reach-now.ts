@@ -9,22 +9,23 @@ import { StorageError } from "../../storage/kv/errors.js";
 import { serviceUnavailable } from "../api/status.js";
 import type { RequestState } from "./request-state.js";
 
-/** Requests with less time than this have their own deadline; the barrier's is about as long. */
+/** Requests with less time than this need their own deadline; the barrier's is about as long. */
 const HURRY_MS = 3_000;
 
-/** What a wait looks at: when the request has to be over. */
+/** The parts of a request that a wait needs. */
 export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal"> & {
   readonly trace?: Trace | undefined;
-  /** The view held everything acknowledged before the request when this was set; it stays true. */
+  /** Set once the view has held everything acknowledged before the request; it stays true. */
   isFresh: boolean;
 };
 
-/** The barrier, as far as reads need it. */
+/** The part of the barrier that reads need. */
 export type Barrier = Pick<FreshnessBarrier, "fresh">;
 
 /**
- * Resolves when the view holds everything acknowledged before the call, and notes it in the request.
- * @throws {StatusError} 503 when the store cannot say
+ * Resolves when the view holds everything acknowledged before the call, and marks the request as
+ * fresh.
+ * @throws {StatusError} 503 when the store does not answer
  */
 export async function reachNow(freshness: Barrier, request: Waiting): Promise<void> {
   const { trace } = request;
@@ -32,7 +33,7 @@ export async function reachNow(freshness: Barrier, request: Waiting): Promise<vo
   const fresh = freshness.fresh(trace);
   let failure: unknown;
   try {
-    // The barrier has a deadline of its own; only a request in a greater hurry needs another.
+    // The barrier has a deadline of its own; only a request with less time needs another.
     const isInHurry = request.deadlineMs - request.receivedAtMs < HURRY_MS;
     await (isInHurry ? orAborted(fresh, request.signal) : fresh);
     request.isFresh = true;

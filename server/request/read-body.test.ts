@@ -1,4 +1,4 @@
-/** Bodies: bounded in size and time, with an answer for each way to send a bad one. */
+/** Bodies: bounded in size and time, with an answer for each malformed one. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ async function echoLength(ctx: RequestContext): Promise<void> {
   ctx.body = String(body.length);
 }
 
-/** A body of this many bytes without an announced length. */
+/** A body of this many bytes without a Content-Length. */
 function stream(bytes: number): ReadableStream<Uint8Array> {
   let left = bytes;
   return new ReadableStream({

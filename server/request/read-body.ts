@@ -1,6 +1,6 @@
 /**
  * readBody: the whole body of a request as one buffer, bounded in size and time. Handlers call it
- * once, after authorization, so that nobody who may not write makes the server hold bytes.
+ * once, after authorization, so that unauthorized users cannot make the server hold bytes.
  */
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
@@ -12,11 +12,11 @@ export const BODY_BYTES_MAX = 3 * 1024 * 1024;
 
 export interface ReadBodyOptions {
   readonly bytesMax?: number;
-  /** Ends a long wait; its reason is what the caller gets (a 504 at the request's deadline). */
+  /** Ends a long wait; its reason is thrown (a 504 at the request's deadline). */
   readonly waiting: LazySignal;
 }
 
-/** Most bodies come with their headers; a signal is made for those that do not. */
+/** Most bodies arrive with their headers; only later ones need a signal. */
 const PATIENCE_MS = 50;
 
 const EMPTY_BODY = Buffer.alloc(0);
@@ -88,8 +88,8 @@ function collect(
     }, PATIENCE_MS);
     const fail = (error: unknown) => {
       detach();
-      // What still arrives is thrown away, so that the client comes to read the answer; the
-      // listener's request timeout bounds how long.
+      // The rest of the body is discarded, so that the client reads the answer; the listener's
+      // request timeout bounds the time.
       request.resume();
       reject(error);
     };

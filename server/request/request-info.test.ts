@@ -1,4 +1,4 @@
-/** RequestInfo: URLs in, the API's words out. */
+/** RequestInfo: method and URL to the API's terms. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -294,7 +294,7 @@ test("any text as a URL gives an info or a StatusError, and names come out as th
       const encoded = [namespace, name, value].map(encodeURIComponent);
       const url = `/api/v1/namespaces/${encoded[0]}/configmaps/${encoded[1]}?fieldManager=${encoded[2]}`;
       const info = parseRequestInfo("GET", url);
-      // A namespace that is spelled like a subresource of namespaces is upstream's ambiguity too.
+      // Upstream has the same ambiguity for a namespace named like a subresource of namespaces.
       assert.equal(info.namespace, namespace);
       assert.equal(info.name, name);
       assert.equal(info.query.get("fieldManager"), value);

@@ -1,22 +1,22 @@
 /**
- * RequestInfo: what a method and a URL ask for, in the API's words. A pure function of the two,
- * used by authorization, metrics, flow control, audit and the endpoints, so that they can not
- * disagree about what a request is. The rules are those of the existing API's RequestInfoFactory.
+ * RequestInfo: a request's method and URL in the API's terms. It is a pure function of the two,
+ * shared by authorization, metrics, flow control, audit and the endpoints, so that they cannot
+ * disagree about a request. The rules are those of the existing API's RequestInfoFactory.
  *
  *   /api/v1/namespaces/default/pods/web/log     core group, subresource log
  *   /apis/apps/v1/deployments?watch=1           verb watch over all namespaces
  *   /apis/apps/v1/watch/deployments             the same in the legacy form
  *   /livez                                      not a resource: verb "get", path "/livez"
  *
- * The path is decoded as a whole before it is split, once, here: nobody else looks at the URL.
+ * The path is decoded once, as a whole, before it is split: nothing else parses the URL.
  */
 import { booleanParameter, decodePercent, parseQuery, type Query } from "./query.js";
 
 export interface RequestInfo {
   readonly isResourceRequest: boolean;
   /**
-   * Of a resource: get, list, watch, create, update, patch, delete, deletecollection, proxy, or ""
-   * for a method that no resource has. Of other paths: the method in lower case.
+   * For a resource: get, list, watch, create, update, patch, delete, deletecollection, proxy, or ""
+   * for an unsupported method. For other paths: the method in lower case.
    */
   readonly verb: string;
   /** The HTTP method as sent. */
@@ -34,8 +34,8 @@ export interface RequestInfo {
   readonly subresource: string;
   readonly name: string;
   /**
-   * How many path segments follow the resource, itself included: 1 collection, 2 object, 3
-   * subresource; more are a path below a subresource (proxy) or something that nobody serves.
+   * Number of path segments from the resource on: 1 collection, 2 object, 3 subresource; more are a
+   * path below a subresource (proxy) or an unknown path.
    */
   readonly depth: number;
   /** The segments below the subresource, with a leading slash; "" when there are none. */
@@ -53,7 +53,7 @@ const VERB_OF_METHOD: Readonly<Record<string, string>> = {
   DELETE: "delete",
 };
 
-/** What follows a namespace's name without being a resource of its own. */
+/** Path segments after a namespace's name that are not resources. */
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "finalize"]);
 
 const LONG_RUNNING_SUBRESOURCES: ReadonlySet<string> = new Set([
@@ -81,7 +81,7 @@ export function parseRequestInfo(method: string, url: string): RequestInfo {
     : nonResourceRequest(method, path, query);
 }
 
-/** Whether a request may last: such requests have no deadline and no in-flight seat. */
+/** Whether the request is long-running: such requests have no deadline and no in-flight seat. */
 export function isLongRunning(info: RequestInfo): boolean {
   return (
     info.verb === "watch" ||
@@ -92,7 +92,7 @@ export function isLongRunning(info: RequestInfo): boolean {
 
 const READ_ONLY_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch", "head", "options"]);
 
-/** Whether a request changes nothing; in-flight limits count the two kinds apart. */
+/** Whether the request changes nothing; in-flight limits count the two kinds separately. */
 export function isReadOnly(info: RequestInfo): boolean {
   return READ_ONLY_VERBS.has(info.verb);
 }
@@ -130,7 +130,7 @@ function resourceRequest(
 
   let verb = VERB_OF_METHOD[method] ?? "";
   const special = parts[at];
-  // "/api/v1/watch" with nothing behind it names a resource called watch, which nobody serves.
+  // "/api/v1/watch" alone names a resource called watch, which does not exist.
   const isLegacyPath = (special === "watch" || special === "proxy") && parts.length > at + 1;
   if (isLegacyPath) {
     verb = special as string;
@@ -146,7 +146,7 @@ function resourceRequest(
 
   const depth = parts.length - at;
   let name = parts[at + 1] ?? "";
-  // A proxied path has no subresource: what follows the name belongs to the backend.
+  // A proxied path has no subresource: the rest after the name belongs to the backend.
   const subresource = verb === "proxy" ? "" : (parts[at + 2] ?? "");
   if (name === "") {
     if (verb === "get") verb = booleanParameter(query, "watch") ? "watch" : "list";
@@ -172,7 +172,9 @@ function resourceRequest(
   };
 }
 
-/** The name that a field selector pins, so that a Role on one name allows its list and watch. */
+/**
+ * The name that a field selector requires, so that a Role on one name allows its list and watch.
+ */
 function nameOfFieldSelector(query: Query): string {
   if (query.isEmpty) return "";
   const selector = query.get("fieldSelector");

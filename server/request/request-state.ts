@@ -1,6 +1,6 @@
 /**
- * RequestState: the facts of one request, typed `ctx.state`. The outermost middleware creates it,
- * each later step fills in its part, handlers read it. Nothing here outlives the request.
+ * RequestState: the data of one request, typed `ctx.state`. The outermost middleware creates it,
+ * each later step fills in its part, and handlers read it. Nothing here outlives the request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
@@ -18,12 +18,12 @@ export type RequestMiddleware = Middleware<RequestState>;
 
 /** All warnings of a response together; clients and proxies refuse larger headers (as upstream). */
 const WARNING_CHARS_MAX = 4 * 1024;
-/** Single warnings are cut to this once all together are more than that. */
+/** Once the total exceeds the limit, each warning is truncated to this length. */
 const WARNING_TRUNCATED_CHARS_MAX = 256;
 /** setTimeout takes 31 bits. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** The reason of a signal that aborts because nobody waits for the answer any more. */
+/** A signal's abort reason when the client has disconnected. */
 export class ClientGoneError extends Error {
   override readonly name = "ClientGoneError";
   constructor() {
@@ -37,32 +37,33 @@ export interface FlowPlace {
   readonly levelUid: string;
 }
 
-/** Seats that flow control gave to a request; giving them back twice is harmless. */
+/** Seats that flow control gave to a request; releasing them twice is harmless. */
 export interface HeldSeats {
   release(nowMs: number): void;
 }
 
-/** Memory that a request claimed for its body and its answer; given back when the answer is over. */
+/** Memory claimed by a request for its body and its answer; released when the answer is over. */
 export interface HeldMemory {
-  /** The claim turned out to be another one. */
+  /** Changes the size of the claim. */
   resize(bytes: number): void;
   release(): void;
 }
 
-/** For answers, which are work as well. Undefined: it may be done at once. */
+/** Schedules the work of answers. Undefined: it may run at once. */
 export interface AnswerTurns {
-  /** The next piece of a long one. */
+  /** Waits for the turn of a long answer's next piece. */
   next(state: RequestState): Promise<void> | undefined;
-  /** What is left to do when the store has answered. */
+  /** Waits for the turn of the work after the store has answered. */
   toAnswer(state: RequestState): Promise<void> | undefined;
 }
 
-/** For answers whose size shows only when they are made. */
+/** For answers whose size is only known when they are made. */
 export interface AnswerKeeper {
-  /** Smaller ones are not worth asking for. */
+  /** Smaller answers need no claim. */
   readonly bytesMin: number;
   /**
-   * Claims memory for an answer of so many bytes, until it is over. A promise only where there is none.
+   * Claims memory for an answer of this size until it is over. Returns a promise only when it has to
+   * wait.
    * @throws {StatusError} 429
    */
   hold(ctx: RequestContext, bytes: number): Promise<void> | undefined;
@@ -71,41 +72,41 @@ export interface AnswerKeeper {
 export class RequestState {
   /** Monotonic milliseconds at which the request's headers were complete. */
   readonly receivedAtMs: number;
-  /** Ties answer, access log and audit records together (S1-ERR-12). */
+  /** Identifies the request in answer, access log and audit records (S1-ERR-12). */
   readonly auditId: string;
-  /** Why the authorizer decided so; for logs and audit. */
+  /** The authorizer's reason, for logs and audit. */
   authorizationReason = "";
-  /** What the authorizer decided; undefined = nobody was asked. */
+  /** The authorizer's decision; undefined = it was not asked. */
   isAuthorized: boolean | undefined;
-  /** Who really asks, when `user` is somebody whom they impersonate; for logs and audit. */
+  /** The real user when `user` is impersonated; for logs and audit. */
   impersonator: UserInfo | undefined;
-  /** The verb that allowed it under constrained impersonation, such as "impersonate:user-info". */
+  /** The verb that allowed constrained impersonation, such as "impersonate:user-info". */
   impersonationConstraint = "";
-  /** What a create would make, which its URL does not say; for audit. "" = not known. */
+  /** The name of the object to be created, which the URL lacks; for audit. "" = unknown. */
   createdName = "";
-  /** Where flow control put the request; undefined = it was not asked. */
+  /** The request's flow schema and priority level; undefined = it has not been classified. */
   place: FlowPlace | undefined;
-  /** Seats of flow control, given back when the handler is done. */
+  /** Seats of flow control, released when the handler is done. */
   seats: HeldSeats | undefined;
-  /** Whose turn it is; undefined = whoever comes. */
+  /** Schedules the work of answers; undefined = no scheduling. */
   turns: AnswerTurns | undefined;
-  /** Bounds the memory of answers; undefined = nobody does. */
+  /** Bounds the memory of answers; undefined = no bound. */
   answers: AnswerKeeper | undefined;
-  /** What the request holds of it. */
+  /** The memory that the request holds. */
   memory: HeldMemory | undefined;
-  /** A defect of ours ended it. */
+  /** A defect of the server ended the request. */
   hasDefect = false;
-  /** The Status that the request was refused with; for audit. */
+  /** The Status of a refused request; for audit. */
   failure: Status | undefined;
-  /** What the audit log wants of the request; undefined = nothing but its metadata. */
+  /** The audit data of the request; undefined = only its metadata is recorded. */
   audit: AuditCapture | undefined;
-  /** What rules had to say of the write, for who asked to be answered with that. */
+  /** Findings of rules about the write, for clients that ask for them in the answer. */
   findings: object[] | undefined;
-  /** The steps of the request, as its signal carries them; undefined = nobody wants to know. */
+  /** The request's trace, as its signal carries it; undefined = it is not traced. */
   trace: Trace | undefined;
-  /** The view holds everything that was acknowledged before this request. */
+  /** Whether the view holds everything acknowledged before this request. */
   isFresh = false;
-  /** The body, once somebody has read it: a request may be handled again. */
+  /** The body once it has been read: a request may be handled again. */
   body: Buffer | undefined;
   /** Bytes of the body sent by a sink; plain bodies know their length. */
   bytesSent = 0;
@@ -131,7 +132,7 @@ export class RequestState {
     this.#response = options.response;
   }
 
-  /** Everything after the request-info step may rely on it. */
+  /** Available to every step after request info. */
   get info(): RequestInfo {
     assert(this.#info !== undefined, "RequestInfoIsKnown");
     return this.#info;
@@ -141,12 +142,12 @@ export class RequestState {
     this.#info = info;
   }
 
-  /** For the outer steps, which also see requests that failed before they were understood. */
+  /** For the outer steps, which also see requests that failed before they were parsed. */
   get infoIfKnown(): RequestInfo | undefined {
     return this.#info;
   }
 
-  /** Everything after authentication may rely on it. */
+  /** Available to every step after authentication. */
   get user(): UserInfo {
     assert(this.#user !== undefined, "UserIsKnown");
     return this.#user;
@@ -165,16 +166,16 @@ export class RequestState {
     return this.#deadlineMs;
   }
 
-  /** Set once, before anybody asks for the signal. */
+  /** Set once, before the signal is used. */
   set deadlineMs(deadlineMs: number) {
     assert(this.#controller === undefined, "DeadlineBeforeSignal");
     this.#deadlineMs = deadlineMs;
   }
 
   /**
-   * Aborts when the client goes away (reason: ClientGoneError) or at the deadline (reason: a 504
-   * StatusError, so that whoever rejects with the reason answers rightly). Made when first asked
-   * for: a read from memory never waits and never pays for it.
+   * Aborts when the client disconnects (reason: ClientGoneError) or at the deadline (reason: a 504
+   * StatusError, which callers can rethrow). Made on first use: a read from memory never waits and
+   * never pays for it.
    */
   get signal(): AbortSignal {
     this.#controller ??= this.#startController();
@@ -182,8 +183,8 @@ export class RequestState {
   }
 
   /**
-   * Lets a handler keep the seats beyond its own end, for work that goes on.
-   * @returns gives them back; must be called
+   * Lets a handler keep the seats beyond its own end, for work that continues.
+   * @returns a function that releases them; must be called
    */
   takeSeats(): () => void {
     const { seats } = this;
@@ -202,17 +203,18 @@ export class RequestState {
     if (clean === "" || this.#warnings.includes(clean)) return;
     this.#warnings.push(clean);
     if (lengthOf(this.#warnings) <= WARNING_CHARS_MAX) return;
-    // As upstream: beyond the budget all are cut, then those that still do not fit are left out.
+    // As upstream: beyond the budget all are truncated, and those that still do not fit are
+    // dropped.
     this.#warnings = this.#warnings.map(cutWarning);
     while (lengthOf(this.#warnings) > WARNING_CHARS_MAX) this.#warnings.pop();
   }
 
-  /** That of the version that was asked for; for audit and metrics. */
+  /** The deprecation of the requested version; for audit and metrics. */
   get deprecation(): Deprecation | undefined {
     return this.#deprecation;
   }
 
-  /** The client asks for a version that goes away: it is warned, and the request recorded as such. */
+  /** The requested version is deprecated: warns the client and records it. */
   noteDeprecation(deprecation: Deprecation): void {
     this.#deprecation = deprecation;
     this.addWarning(deprecation.warning);
@@ -235,7 +237,7 @@ export class RequestState {
     const controller = new AbortController();
     carryTrace(controller.signal, this.trace);
     const response = this.#response;
-    // A response that waits behind a pipelined one never hears of the end of its connection.
+    // A pipelined response that is still queued does not notice the end of its connection.
     const connection = this.#request.httpVersionMajor === 1 ? this.#request.socket : undefined;
     if (response.closed || response.destroyed || connection?.destroyed) {
       controller.abort(new ClientGoneError());
@@ -267,7 +269,7 @@ export function applyCommonHeaders(ctx: RequestContext): void {
   const headers = ctx.state.commonHeaders();
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i] as string;
-    // A handler may know better, for instance that a document may be cached.
+    // A handler may override a header, for instance to make a document cacheable.
     if (name === "Warning") ctx.append(name, headers[i + 1] as string);
     else if (!ctx.res.hasHeader(name)) ctx.res.setHeader(name, headers[i + 1] as string);
   }
@@ -276,7 +278,7 @@ export function applyCommonHeaders(ctx: RequestContext): void {
 /** RFC 9111 section 5.5: code, agent ("-" = unknown), quoted text. */
 function renderWarning(text: string): string {
   const quoted = text.replace(/[\\"]/g, "\\$&");
-  // Header values are bytes to Node: UTF-8 has to be handed over one character per byte.
+  // Node writes one byte per character of a header value, so UTF-8 is passed as bytes.
   return `299 - "${Buffer.from(quoted, "utf8").toString("latin1")}"`;
 }
 
@@ -284,7 +286,7 @@ function lengthOf(warnings: readonly string[]): number {
   return warnings.reduce((sum, warning) => sum + warning.length, 0);
 }
 
-/** Counted in characters, so that none is cut in half. */
+/** Counted in characters, so that none is split. */
 function cutWarning(text: string): string {
   if (text.length <= WARNING_TRUNCATED_CHARS_MAX) return text;
   return [...text].slice(0, WARNING_TRUNCATED_CHARS_MAX).join("");

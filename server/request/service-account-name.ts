@@ -9,7 +9,7 @@ export interface ServiceAccountName {
   readonly name: string;
 }
 
-/** The account behind a user's name; undefined when it is nobody's of that kind. */
+/** The account of a user name; undefined for any other user. */
 export function parseServiceAccountUser(user: string): ServiceAccountName | undefined {
   if (!user.startsWith(USER_PREFIX)) return undefined;
   const [namespace = "", name = "", ...rest] = user.slice(USER_PREFIX.length).split(":");
@@ -20,7 +20,7 @@ export function parseServiceAccountUser(user: string): ServiceAccountName | unde
   return isValid ? { namespace, name } : undefined;
 }
 
-/** The groups of every account of a namespace. */
+/** The groups of every account in a namespace. */
 export function serviceAccountGroups(namespace: string): string[] {
   return [SERVICE_ACCOUNTS_GROUP, `${SERVICE_ACCOUNTS_GROUP}:${namespace}`];
 }

@@ -1,12 +1,12 @@
 /**
- * What may be shown of the URI of a request, as it was sent. A path holds names; a query may hold anything,
- * such as the command of an exec or a token that somebody took for one of ours.
+ * The loggable parts of a request's URI, as it was sent. A path holds names; a query may hold anything,
+ * such as the command of an exec or a token in the wrong place.
  */
 
-/** Longer ones are cut: a log line is not where they are read. */
+/** Longer ones are truncated in log lines. */
 const SHOWN_CHARS_MAX = 2_048;
 
-/** Parameters whose values are the API's own words, or names and labels. */
+/** Parameters whose values are API keywords, names or labels. */
 const PLAIN_PARAMETERS: ReadonlySet<string> = new Set([
   ...["watch", "limit", "continue", "resourceVersion", "resourceVersionMatch", "timeoutSeconds"],
   ...["labelSelector", "fieldSelector", "allowWatchBookmarks", "sendInitialEvents", "timeout"],
@@ -19,13 +19,13 @@ const PLAIN_PARAMETERS: ReadonlySet<string> = new Set([
 
 const CREDENTIAL_PARAMETER = /token|secret|passw|credential|signature|api[-_]?key|^auth/i;
 
-/** For logs: the values of all parameters that are not the API's are replaced by a dash. */
+/** For logs: the values of all other parameters are replaced by a dash. */
 export function shownUri(uri: string): string {
   const shown = withValues(uri, (name) => PLAIN_PARAMETERS.has(name));
   return shown.length <= SHOWN_CHARS_MAX ? shown : `${shown.slice(0, SHOWN_CHARS_MAX)}...`;
 }
 
-/** For the record of who did what: whole, without the values of parameters that look like credentials. */
+/** For audit: the whole URI, without values that look like credentials. */
 export function recordedUri(uri: string): string {
   return withValues(uri, (name) => !CREDENTIAL_PARAMETER.test(name));
 }
@@ -40,7 +40,7 @@ function withValues(uri: string, isShown: (name: string) => boolean): string {
   return `${own.slice(0, queryAt)}?${query}`;
 }
 
-/** A request line may name the server as well, with a user and a password before it. */
+/** A request target in absolute form may have a user and a password. */
 function withoutUserInfo(uri: string): string {
   return uri.startsWith("/") ? uri : uri.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, "$1");
 }

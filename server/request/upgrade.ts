@@ -1,8 +1,8 @@
 /**
- * Requests that ask for another protocol on their connection. Node takes such a connection away from
- * its HTTP parser and hands it over raw; the request then goes the way of all requests, and whoever
- * answers it decides whether the protocol changes. What this file attaches to the request is all that
- * the two ends know of each other.
+ * Requests for another protocol on their connection. Node takes such a connection from its HTTP
+ * parser and passes it on raw. The request goes through the usual chain, and its handler decides
+ * whether the protocol changes. The data that this file attaches to the request is the only link
+ * between the two ends.
  */
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
@@ -19,12 +19,12 @@ const UPGRADE = Symbol("upgrade");
 
 type Upgradable = IncomingMessage & { [UPGRADE]?: Upgrade };
 
-/** The http layer says that the connection of this request may change its protocol. */
+/** Called by the http layer: this request's connection may change its protocol. */
 export function attachUpgrade(upgrade: Upgrade): void {
   (upgrade.request as Upgradable)[UPGRADE] = upgrade;
 }
 
-/** The connection to take over, when the client asks for a WebSocket. */
+/** The connection to take over, if the client requests a WebSocket. */
 export function upgradeOf(request: IncomingMessage | Http2ServerRequest): Upgrade | undefined {
   const upgrade = (request as Upgradable)[UPGRADE];
   return upgrade !== undefined && /^websocket$/i.test(request.headers.upgrade ?? "")
@@ -32,7 +32,7 @@ export function upgradeOf(request: IncomingMessage | Http2ServerRequest): Upgrad
     : undefined;
 }
 
-/** The connection to take over and the protocol that is asked for, whatever it is; for proxies. */
+/** The connection to take over and the requested protocol, whatever it is; for proxies. */
 export function upgradeTo(
   request: IncomingMessage | Http2ServerRequest,
 ): (Upgrade & { readonly protocol: string }) | undefined {

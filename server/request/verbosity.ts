@@ -1,30 +1,30 @@
 /**
- * Verbosity: how talkative the process is, by the numbers of the existing API. Made with the logger, read
- * wherever a line depends on it, changed while the process runs (server/http/debug-flags.ts).
+ * Verbosity: the level of logging, by the numbers of the existing API. Made with the logger, read
+ * wherever a log line depends on it, and changeable at run time (server/http/debug-flags.ts).
  *
  *   0  what an operator must know      3  and a line for every request      4  and what helps to debug
  */
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** From here on every request has a line. */
+/** From this level on every request is logged. */
 export const REQUEST_VERBOSITY = 3;
-/** From here on debug messages show. */
+/** From this level on debug messages are logged. */
 export const DEBUG_VERBOSITY = 4;
 export const VERBOSITY_MAX = 10;
 
 const QUIET: readonly LogLevel[] = ["warn", "error"];
 
 export class Verbosity {
-  /** Whether each request is logged, and not only those that we failed. */
+  /** Whether every request is logged, and not only failed ones. */
   logsRequests = false;
   readonly #configured: LogLevel;
   readonly #apply: (level: LogLevel) => void;
   #value = 0;
 
   /**
-   * @param configured what is logged at verbosity 0
-   * @param apply told the least important level that is to be logged
+   * @param configured the log level at verbosity 0
+   * @param apply called with the least severe level to log
    */
   constructor(configured: LogLevel, apply: (level: LogLevel) => void) {
     this.#configured = configured;
@@ -43,7 +43,7 @@ export class Verbosity {
 
   #level(): LogLevel {
     if (this.#value >= DEBUG_VERBOSITY) return "debug";
-    // Lines of requests would be in vain at a level that hides them.
+    // Request lines need at least the info level.
     return this.logsRequests && QUIET.includes(this.#configured) ? "info" : this.#configured;
   }
 }

@@ -1,4 +1,4 @@
-/** Answers are compressed for clients that take it. */
+/** Answers are compressed for clients that accept it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
@@ -8,7 +8,7 @@ import { acceptsGzip, sendCompressed } from "./compression.js";
 
 const MIN = { minBytes: 100 };
 
-/** As it came: fetch would decompress. */
+/** The raw body: fetch would decompress it. */
 async function rawGet(port: number, headers: Record<string, string>) {
   const { get } = await import("node:http");
   return new Promise<{ headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {

@@ -1,14 +1,14 @@
 /**
- * Compression of answers that are one piece (S1-NEG-18, S1-NEG-19): gzip, on threads of the platform's
- * pool, so that the event loop goes on. Lists are put together of compressed runs (gzip-member.ts).
- * Never for watches: an event must not wait in a compressor.
+ * Compression of answers sent in one piece (S1-NEG-18, S1-NEG-19): gzip on the platform's thread pool,
+ * so that the event loop is not blocked. Lists are built from compressed runs (gzip-member.ts). Never
+ * used for watches: an event must not wait in a compressor.
  */
 import { constants, gzip } from "node:zlib";
 import { ClientGoneError, type RequestContext } from "../request/request-state.js";
 import { sendBytes } from "./send-bytes.js";
 
 export interface Compression {
-  /** Smaller answers go as they are: one packet stays one packet. */
+  /** Smaller answers are sent uncompressed: one packet stays one packet. */
   readonly minBytes: number;
 }
 
@@ -17,7 +17,7 @@ const LEVEL = constants.Z_BEST_SPEED;
 /** name, value, name, value, ... */
 export const GZIP_HEADERS = ["Content-Encoding", "gzip", "Vary", "Accept-Encoding"];
 
-/** As sendBytes, compressed where the client takes it and it is worth while. */
+/** Like sendBytes, compressed if the client accepts it and the answer is large enough. */
 export async function sendCompressed(
   ctx: RequestContext,
   status: number,
@@ -34,7 +34,7 @@ export async function sendCompressed(
   sendBytes(ctx, status, [...headers, ...GZIP_HEADERS], compressed);
 }
 
-/** Whether the client takes gzip; a quality of 0 forbids it. */
+/** Whether the client accepts gzip; a quality of 0 forbids it. */
 export function acceptsGzip(ctx: RequestContext): boolean {
   const header = ctx.req.headers["accept-encoding"];
   if (header === undefined) return false;

@@ -1,10 +1,10 @@
 /**
- * CRC-32 as gzip has it (RFC 1952 section 8): of bytes, and of two texts behind one another when their
- * own are known. Pure.
+ * CRC-32 as in gzip (RFC 1952 section 8): of bytes, and of two concatenated texts whose CRCs are
+ * known. Pure.
  *
- * A CRC is the remainder of a polynomial over GF(2). Putting n bytes behind a text multiplies it by
- * x^(8n), so the CRC of both together is that product, modulo the generator, plus the CRC of the second.
- * A number holds a polynomial with its lowest power in the highest bit, as the CRC itself does.
+ * A CRC is the remainder of a polynomial over GF(2). Appending n bytes to a text multiplies it by
+ * x^(8n), so the CRC of the concatenation is that product, modulo the generator, plus the CRC of the
+ * second. A number holds a polynomial with its lowest power in the highest bit, as the CRC itself does.
  */
 import * as zlib from "node:zlib";
 
@@ -19,19 +19,19 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return remainder;
 });
 
-/** Releases of Node before 20.15 have none. */
+/** Missing before Node 20.15. */
 const native = (zlib as { crc32?: (bytes: Uint8Array) => number }).crc32;
 
 export const crc32: (bytes: Uint8Array) => number = native ?? crc32ByTable;
 
-/** The same without Node's help. */
+/** The same without Node's implementation. */
 export function crc32ByTable(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (const byte of bytes) crc = (TABLE[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
   return (crc ^ 0xffffffff) >>> 0;
 }
 
-/** What a CRC is multiplied by when so many bytes follow. Worth keeping: it takes a microsecond. */
+/** The factor for a CRC when this many bytes follow. Worth caching: it takes a microsecond. */
 export function shiftOf(bytes: number): number {
   let power = ONE;
   let square = X;
@@ -42,7 +42,7 @@ export function shiftOf(bytes: number): number {
   return power;
 }
 
-/** The CRC of two texts behind one another. @param shift `shiftOf` the length of the second */
+/** The CRC of two concatenated texts. @param shift `shiftOf` the length of the second */
 export function joinCrcs(first: number, second: number, shift: number): number {
   return (times(first, shift) ^ second) >>> 0;
 }

@@ -58,7 +58,7 @@ test("a full buffer says so, drains, and the connection can be used again after 
   socket.pause();
   socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   const stream = await opened.promise;
-  // The turn in which a sink opens is corked, so it is the next one that meets the kernel's limits.
+  // The turn that opens a sink is corked, so the kernel's limits apply from the next one on.
   await new Promise((resolve) => setImmediate(resolve));
   const chunk = new SharedChunk(Buffer.alloc(16 * 1024, "x"));
   let written = 0;

@@ -1,12 +1,11 @@
 /**
- * ResponseSink: a response written piece by piece, for streamed lists and watches. Opening one takes
- * the response out of Koa's hands; this file is the only one besides the http layer that touches
- * `ctx.res`.
+ * ResponseSink: a response written in pieces, for streamed lists and watches. Opening one takes the
+ * response away from Koa; apart from the http layer, only this file uses `ctx.res`.
  *
  * A watch event goes to hundreds of sockets, so over HTTP/1.1 the sink does the chunked framing
- * itself and writes one ready buffer to the socket: Node's own `res.write` makes three buffers and
- * an extra tick of each. A `SharedChunk` is framed once however many sinks it goes to. Figures are
- * in docs/decisions/0006-transport-and-koa.md.
+ * itself and writes one finished buffer to the socket: Node's own `res.write` makes three buffers
+ * and an extra tick for each. A `SharedChunk` is framed once for all sinks. Figures are in
+ * docs/decisions/0006-transport-and-koa.md.
  */
 import type { ServerResponse } from "node:http";
 import { constants, type Http2ServerResponse } from "node:http2";
@@ -21,7 +20,7 @@ import { upgradeOf } from "../request/upgrade.js";
 import { CRLF, FRAME_TAIL_BYTES, frame, type ResponseSink, SharedChunk } from "./sink.js";
 import { openWebSocketSink, type WebSocketOptions } from "./web-socket-sink.js";
 
-/** Larger pieces are written in three parts instead of being copied behind their frame header. */
+/** Larger pieces are written in three parts instead of being copied into a frame. */
 const FRAME_COPY_BYTES_MAX = 16 * 1024;
 
 const NO_BYTES = Buffer.alloc(0);
@@ -29,7 +28,7 @@ const NO_BYTES = Buffer.alloc(0);
 export interface SinkOptions {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** A client that asks for a WebSocket gets one; absent = the response stays plain HTTP. */
+  /** Clients may request a WebSocket; absent = the response stays plain HTTP. */
   readonly webSocket?: WebSocketOptions;
 }
 
@@ -53,13 +52,12 @@ export function openSink(
   const socket = res.socket as Socket | null;
   const headCork =
     ctx.req.httpVersionMajor === 1 && socket !== null ? new HeadCork(socket) : undefined;
-  // Header values are bytes. Node writes them as such in front of a buffer, but as UTF-8 in front of
-  // the empty text of `flushHeaders`, which would encode warnings twice.
+  // Header values are bytes. Node writes them as such before a buffer, but as UTF-8 before the empty
+  // string of `flushHeaders`, which would encode warnings twice.
   if (ctx.req.httpVersionMajor === 1) res.write(NO_BYTES);
   else ctx.flushHeaders();
   if (ctx.method === "HEAD") return openEmptySink(ctx);
-  // A response that waits behind a pipelined one has no socket of its own yet; a client of
-  // HTTP/1.0 knows no chunks.
+  // A pipelined response that is still queued has no socket yet, and HTTP/1.0 has no chunks.
   const canFrame =
     ctx.req.httpVersionMajor === 1 && socket !== null && res.chunkedEncoding && res.headersSent;
   return canFrame && headCork !== undefined
@@ -68,8 +66,8 @@ export function openSink(
 }
 
 /**
- * Holds the headers of a response back until the end of the turn, so that they leave in one packet with
- * what the handler writes meanwhile. Corked pieces are copied together, which a large one is not worth.
+ * Holds the headers of a response until the end of the turn, so that they share a packet with the
+ * handler's first writes. Corked pieces are copied together, which does not pay for a large one.
  */
 class HeadCork {
   readonly #socket: Socket;
@@ -88,7 +86,7 @@ class HeadCork {
   }
 }
 
-/** What both kinds share: the end of a response. */
+/** The common part of both kinds: the end of a response. */
 abstract class BaseSink {
   readonly isMessageBased = false;
   readonly #response: ServerResponse;
@@ -124,7 +122,7 @@ abstract class BaseSink {
   }
 }
 
-/** HTTP/1.1: frames chunks by itself and writes to the socket below the response. */
+/** HTTP/1.1: frames chunks itself and writes to the socket below the response. */
 class ChunkedSink extends BaseSink implements ResponseSink {
   readonly #socket: Socket;
   readonly #headCork: HeadCork;
@@ -134,7 +132,7 @@ class ChunkedSink extends BaseSink implements ResponseSink {
     super(ctx);
     this.#socket = socket;
     this.#headCork = headCork;
-    // The response writes nothing by itself any more, but it still sees the socket's drain.
+    // The response writes nothing itself any more, but it still receives the socket's drain event.
     this.onClose(() => {
       if (this.#onDrain !== undefined) socket.off("drain", this.#onDrain);
     });
@@ -192,9 +190,9 @@ class ChunkedSink extends BaseSink implements ResponseSink {
   }
 }
 
-/** HTTP/2 streams, HTTP/1.0 and pipelined responses: whatever Node does. */
+/** HTTP/2 streams, HTTP/1.0 and pipelined responses: Node does the framing. */
 class StreamSink extends BaseSink implements ResponseSink {
-  /** The HTTP/2 stream itself where there is one: the compatibility response hides its length. */
+  /** The HTTP/2 stream itself, if any: the compatibility response hides its length. */
   readonly #stream: Writable;
   #onDrain: (() => void) | undefined;
 
@@ -235,7 +233,7 @@ class StreamSink extends BaseSink implements ResponseSink {
   }
 }
 
-/** HEAD: the headers are the answer; the handler may write as it likes. */
+/** HEAD: only the headers are sent; the handler's writes are ignored. */
 function openEmptySink(ctx: RequestContext): ResponseSink {
   ctx.res.end();
   const base = new StreamSink(ctx);
@@ -256,9 +254,9 @@ function openEmptySink(ctx: RequestContext): ResponseSink {
   };
 }
 
-/** Ends a response in the middle, in a way that no client takes for its regular end. */
+/** Ends a response prematurely, so that no client takes it for complete. */
 export function cutResponse(response: ServerResponse | Http2ServerResponse): void {
-  // Destroying an HTTP/2 stream without a code looks like success to the other side.
+  // To the client, destroying an HTTP/2 stream without a code looks like success.
   if ("stream" in response) response.stream?.close(constants.NGHTTP2_INTERNAL_ERROR);
   else response.destroy();
 }

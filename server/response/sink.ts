@@ -1,36 +1,37 @@
 /**
- * The contract of a response that is written piece by piece, and its pieces: chunks of HTTP/1.1 with
- * the frame around them, made once however many sinks they go to. response-sink.ts opens sinks.
+ * The interface of a response written in pieces, and its pieces: HTTP/1.1 chunks whose frame is made
+ * once for any number of sinks. response-sink.ts opens sinks.
  */
 
 export interface ResponseSink {
   /**
-   * Hands one piece to the transport; an empty one is nothing. False: the transport's buffer is
-   * full and `onDrain` will tell; the piece is kept all the same. After `onClose` it is dropped.
+   * Passes one piece to the transport; an empty one is ignored. False: the transport's buffer is
+   * full and `onDrain` will be called; the piece is accepted all the same. After `onClose` it is
+   * dropped.
    * @param flushed called when the operating system has it; perhaps also when it never will
    */
   write(chunk: Buffer | string | SharedChunk, flushed?: () => void): boolean;
   /**
-   * As `write`, for a large piece in the middle of a memory that has FRAME_HEAD_BYTES to spare before
-   * `start` and FRAME_TAIL_BYTES from `end` on, so that the frame is put around it where it is. The
-   * memory is the transport's until `writableLength` is 0.
+   * Like `write`, for a large piece inside a buffer with FRAME_HEAD_BYTES to spare before `start` and
+   * FRAME_TAIL_BYTES from `end` on, so that it is framed in place. The buffer belongs to the
+   * transport until `writableLength` is 0.
    */
   writeInPlace(memory: Buffer, start: number, end: number): boolean;
   /** Collects the writes up to `uncork` into one packet and one TLS record. */
   cork(): void;
   uncork(): void;
-  /** Calls back each time that a full buffer has emptied. */
+  /** Calls back each time a full buffer has drained. */
   onDrain(callback: () => void): void;
-  /** Calls back once when the response is over, whoever ended it. At once when it already is. */
+  /** Calls back once when the response is over, for whatever reason; at once if it already is. */
   onClose(callback: () => void): void;
   /** The regular end of the body. */
   end(): void;
-  /** Ends the connection in the middle of the body, so that the client sees that it is cut short. */
+  /** Closes the connection in the middle of the body, so that the client sees the truncation. */
   destroy(): void;
-  /** Bytes handed over and not yet with the operating system. */
+  /** Bytes accepted and not yet passed to the operating system. */
   readonly writableLength: number;
   readonly isClosed: boolean;
-  /** Whether each write is a message of its own to the client, so that one must not hold several. */
+  /** Whether each write is a separate message to the client, so that writes must not be merged. */
   readonly isMessageBased: boolean;
 }
 
@@ -41,7 +42,7 @@ export const FRAME_TAIL_BYTES = 2;
 
 export const CRLF = Buffer.from("\r\n", "latin1");
 
-/** Bytes that go to many sinks: the frame around them is made once. Never changed after creation. */
+/** Bytes for many sinks, framed once. Immutable. */
 export class SharedChunk {
   #bytes: Buffer;
   #framed: Buffer | undefined;
@@ -59,7 +60,7 @@ export class SharedChunk {
     if (this.#framed === undefined) {
       const { length } = this.#bytes;
       this.#framed = frame(this.#bytes);
-      // One copy is enough: what is kept is the middle of the frame.
+      // The frame's middle replaces the bytes, so that only one copy is kept.
       const start = this.#framed.length - length - CRLF.length;
       this.#bytes = this.#framed.subarray(start, start + length);
     }

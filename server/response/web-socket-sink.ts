@@ -1,8 +1,7 @@
 /**
  * A ResponseSink over a WebSocket (RFC 6455): each write is one message. For watches of clients that
- * cannot read a body piece by piece, such as scripts in a browser (S1-WATCH-26). The request has been
- * authenticated and authorized like any other before this is opened; what the client sends afterwards
- * is read and thrown away.
+ * cannot read a body incrementally, such as scripts in a browser (S1-WATCH-26). The request has been
+ * authenticated and authorized like any other; messages from the client are discarded.
  */
 import type { Socket } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
@@ -13,13 +12,13 @@ import type { Upgrade } from "../request/upgrade.js";
 import type { ResponseSink, SharedChunk } from "./sink.js";
 
 export interface WebSocketOptions {
-  /** Whether messages are text; else they are binary. */
+  /** Whether messages are text; otherwise they are binary. */
   readonly isText: boolean;
   /** The sub-protocol whose messages are always binary. */
   readonly binaryProtocol: string;
-  /** The one whose messages are text in base64. */
+  /** The sub-protocol whose messages are base64 text. */
   readonly base64Protocol: string;
-  /** Starts the name of a sub-protocol that carries a bearer token and is never chosen. */
+  /** The prefix of a sub-protocol that carries a bearer token and is never chosen. */
   readonly bearerProtocolPrefix: string;
 }
 
@@ -33,14 +32,14 @@ export function webSocketOptions({ groupDomain }: Naming, isText = false): WebSo
   };
 }
 
-/** Starts the name of a sub-protocol that carries a bearer token. */
+/** The prefix of a sub-protocol that carries a bearer token. */
 export function bearerProtocolPrefix(groupDomain: string): string {
   return `base64url.bearer.authorization.${groupDomain}.`;
 }
 
-/** Clients have nothing to say on these. */
+/** Limit for client messages, which are not expected. */
 const CLIENT_MESSAGE_BYTES_MAX = 4 * 1024;
-/** A client that asks for answers to its pings without reading them is cut off. */
+/** A client that sends pings without reading the pongs is disconnected. */
 const PONG_BACKLOG_BYTES_MAX = 64 * 1024;
 /** RFC 6455 section 7.4.1: a normal closure. */
 const CLOSE_NORMAL = 1000;
@@ -59,8 +58,8 @@ export function openWebSocketSink(
 }
 
 /**
- * A page of another site can make a browser open a WebSocket, and the browser shows its user's
- * certificate. Who brings a token did so knowingly.
+ * A page of another site can make a browser open a WebSocket, and the browser presents its user's
+ * certificate. A token, by contrast, is sent deliberately.
  */
 export function refuseForeignOrigin(ctx: RequestContext, bearerPrefix: string): void {
   const { origin, host, authorization } = ctx.req.headers;
@@ -100,7 +99,7 @@ function acceptWebSocket(ctx: RequestContext, upgrade: Upgrade, options: WebSock
 function chooseProtocol(offered: readonly string[], options: WebSocketOptions): string | false {
   const { binaryProtocol, base64Protocol, bearerProtocolPrefix } = options;
   for (const known of [binaryProtocol, base64Protocol]) if (offered.includes(known)) return known;
-  // A browser gives up when none of its protocols is chosen; a single one cannot mean anything else.
+  // A browser fails when none of its protocols is chosen; a single one is unambiguous.
   const others = offered.filter((name) => !name.startsWith(bearerProtocolPrefix));
   const [only] = others;
   return others.length === 1 && only !== undefined ? only : false;

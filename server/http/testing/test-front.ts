@@ -32,7 +32,7 @@ import { requestChain } from "../request-chain.js";
 import { createRoutes } from "../routes.js";
 import type { StatusEncoder } from "../status-response.js";
 
-/** Health and version are open to everybody, as by the default policy. */
+/** Health and version are public, as in the default policy. */
 const PUBLIC_PATHS: Authorizer = {
   name: "public-paths",
   authorize: ({ info }) => ({
@@ -55,11 +55,11 @@ export interface FrontOptions {
   readonly readOnlyMax?: number;
   readonly requestTimeoutMs?: number;
   readonly goawayChance?: number;
-  /** The moment at which the certificates are made. */
+  /** The time at which the certificates are made. */
   readonly madeAt?: Date;
-  /** Asked after the one of client certificates. */
+  /** Tried after the authenticator of client certificates. */
   readonly authenticators?: readonly Authenticator[];
-  /** PEM: named to clients in the handshake besides our own. */
+  /** PEM: sent to clients in the handshake besides our own. */
   readonly otherAuthorities?: string;
   readonly authorizer?: Authorizer;
   readonly audit?: AuditSteps;
@@ -77,7 +77,7 @@ export interface Ask {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: string | Buffer;
-  /** Whose certificate is shown; null = none. Default: the administrator's. */
+  /** The client certificate; null = none. Default: the administrator's. */
   readonly identity?: Identity | null;
 }
 
@@ -88,7 +88,7 @@ export interface Front extends AsyncDisposable {
   readonly clientCertificates: ClientCertificateAuthenticator;
   readonly health: Health;
   readonly metrics: Metrics;
-  /** What was logged at warn and error level. */
+  /** Logged fields at warn and error level. */
   readonly logged: LogFields[];
   ask(path: string, ask?: Ask): Promise<Answer>;
   askHttp2(path: string, ask?: Ask): Promise<Answer>;
@@ -116,7 +116,7 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
     credentialIdKey: "credential-id",
   });
   if (options.otherAuthorities !== undefined) {
-    // What the handshake trusts is no longer the clients' authority alone.
+    // The handshake now trusts more than the clients' authority.
     clientCertificates.replaceAuthorities(certificates.clientAuthority);
   }
   const inFlightLimits = new InFlightLimits({

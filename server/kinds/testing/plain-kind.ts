@@ -1,7 +1,7 @@
 /**
- * For tests: a kind without a schema, as a second implementation of KindCodec. Whatever an object says
- * is kept as it is, nulls and the order of members included. Its default is a mark in the spec, so that
- * a test sees which definition an object met.
+ * For tests: a kind without a schema, as a second implementation of KindCodec. It keeps every object as
+ * it is, including nulls and the order of members. Its default is a mark in the spec, so that a test
+ * sees which definition handled an object.
  */
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion, type GroupVersionKind } from "../../api/names.js";
@@ -14,7 +14,7 @@ import { createMainResource, type MainResource } from "../served-resource.js";
 
 export interface PlainKind extends GroupVersionKind {
   readonly plural: string;
-  /** Put into `spec.mark` of objects that have none. */
+  /** The default of `spec.mark`. */
   readonly mark: string;
   /** A selectable field: "spec.colour". */
   readonly selectableField?: string;
@@ -22,7 +22,7 @@ export interface PlainKind extends GroupVersionKind {
 
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/** Of the main resource and its status, in the version that is stored. */
+/** The main resource and its status, in the stored version. */
 export function createPlainResource(facts: Facts, definition: PlainKind): MainResource {
   const { group, version, plural, kind, selectableField } = definition;
   const fact: ResourceFact = {

@@ -58,7 +58,7 @@ export async function openTestServer(
   };
 }
 
-/** A promise with its handle outside: waits for what a handler gets hold of. */
+/** A promise that is resolved from outside. */
 export function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
   let resolve: (value: T) => void = () => {};
   const promise = new Promise<T>((done) => {
