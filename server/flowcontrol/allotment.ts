@@ -1,7 +1,7 @@
 /**
- * Allotment: how the server's seats are divided among the levels at a time. Each level has bounds that
- * follow from its configuration and a target that follows from its demand; the seats are given out in
- * proportion to the targets, as far as the bounds allow.
+ * Allotment: divides the server's seats among the priority levels. Each level has bounds from its
+ * configuration and a target from its demand; seats are allotted in proportion to the targets, within
+ * the bounds.
  *
  *     100 seats; a: target 10, bounds 5..20; b: target 60, bounds 10..100
  *     in proportion: a 14.3, b 85.7: within the bounds
@@ -16,17 +16,17 @@ export interface Claimant {
   readonly target: number;
 }
 
-/** Targets below this count as this, so that they can be divided by. */
+/** Smaller targets are raised to this value, so that they can be divided by. */
 const TARGET_MIN = 0.001;
 
 export interface Allotment {
-  /** By claimant; they sum to the seats, unless the bounds forbid it. */
+  /** By claimant; their sum is the total, unless the bounds prevent it. */
   readonly seats: readonly number[];
-  /** Seats per seat of target that those get whom no bound stops. */
+  /** Seats per target seat of claimants that meet no bound. */
   readonly fairShare: number;
 }
 
-/** Seats in proportion to the targets, within the bounds. */
+/** Allots seats in proportion to the targets, within the bounds. */
 export function allot(total: number, claimants: readonly Claimant[]): Allotment {
   const parts = claimants.map(({ lower, upper, target }) => {
     assert(lower >= 0 && lower <= upper, "BoundsInOrder");
@@ -35,7 +35,7 @@ export function allot(total: number, claimants: readonly Claimant[]): Allotment 
   const at = (share: number) =>
     parts.map(({ lower, upper, target }) => Math.min(upper, Math.max(lower, share * target)));
   const sumAt = (share: number) => at(share).reduce((sum, seats) => sum + seats, 0);
-  // The sum grows with the share, in straight lines between the shares at which a bound is met.
+  // The sum grows linearly between the shares at which a bound is met.
   const bends = parts
     .flatMap(({ lower, upper, target }) => [lower / target, upper / target])
     .sort((a, b) => a - b);

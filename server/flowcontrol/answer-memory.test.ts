@@ -12,7 +12,7 @@ test("a flow holds as much as it leaves free, and the next one finds room", asyn
   const fifth = claim(memory, "a", 8);
   assert.ok(fifth instanceof Promise);
   assert.equal(memory.waiting, 1);
-  // Who waits for itself holds up nobody else.
+  // A flow that waits for itself blocks no other flow.
   const others = [held(await claim(memory, "b", 8)), held(await claim(memory, "b", 8))];
   assert.equal(memory.bytes, 48 * MIB);
 

@@ -1,38 +1,38 @@
 /**
- * AnswerMemory: the memory that answers under way take beyond what the view holds anyway, such as the
- * chunks of a list that a slow client has not read yet. What is large claims it before it begins, and
- * gives it back when the last byte has gone; who finds none waits.
+ * AnswerMemory: bounds the memory of answers under way beyond the view's own, such as list chunks
+ * that a slow client has not read yet. A large answer claims memory before it begins, and releases it
+ * when the last byte has been sent. A claim that finds none waits.
  *
- * A flow may hold as much as it leaves free. One alone gets half of all, two get a third each, so that
- * however much somebody takes there is room for the next flow without a share set aside for it:
+ * A flow may hold as much as it leaves free. One flow alone gets half of the total, two get a third
+ * each. So there is always room for the next flow, without reserving a share for it:
  *
  *     64 MiB, claims of 8      a a a a    a holds 32 and leaves 32
  *     a wants 8                waits: it would hold 40 and leave 24
  *     b wants 8                begins: b 8, free 24
  *     b wants 8                begins: b 16, free 16; another one of b would wait
  *
- * Who waits is served in the order of arrival. A flow that waits for itself holds up nobody else; a
- * claim that waits for others is not overtaken, so a large one comes to its turn. Where nothing is
- * held any claim begins, however large it is.
+ * Claims are served in the order of arrival. A flow that waits for itself blocks no other flow. A
+ * claim that waits for other flows is not overtaken, so that a large one gets its turn. When
+ * nothing is held any claim may begin, however large.
  */
 import { assert } from "../../storage/base/assert.js";
 
-/** Claims that wait at most; a flow may have as many of them as it leaves places. */
+/** Maximum number of waiting claims; a flow may have as many of them as it leaves free. */
 const WAITING_MAX = 512;
-/** How much the last claim counts in the mean time for which claims are held. */
+/** The weight of the latest claim in the mean holding time. */
 const MEAN_WEIGHT = 0.05;
 const GUESSED_HELD_SECONDS = 0.1;
 const RETRY_AFTER_SECONDS_MAX = 30;
 const MEBIBYTE = 2 ** 20;
 
-/** Why a claim was refused; the words are those of the metric. */
+/** Why a claim was refused, in the metric's terms. */
 export type MemoryRefusal = "queue-full" | "time-out" | "cancelled";
 
 export interface Claim {
-  /** Who asks; all claims of a name share what one may hold. */
+  /** The claiming flow; all claims of one name share its limit. */
   readonly flow: string;
   readonly bytes: number;
-  /** Counted, and never refused. */
+  /** Counted, but never refused. */
   readonly isExempt: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface MemoryDenial {
   readonly retryAfterSeconds: number;
 }
 
-/** What somebody holds and waits for; dropped when it is neither. */
+/** A flow's held and waiting claims; dropped when there are none. */
 class Account {
   readonly flow: string;
   heldBytes = 0;
@@ -59,7 +59,7 @@ interface Waiter {
   settle(outcome: HeldBytes | MemoryRefusal): void;
 }
 
-/** Memory of one answer; given back once. */
+/** The memory of one answer; released once. */
 export class HeldBytes {
   readonly #owner: AnswerMemory;
   readonly #account: Account;
@@ -74,7 +74,7 @@ export class HeldBytes {
     this.#sinceMs = sinceMs;
   }
 
-  /** It turned out to be another number of bytes; nobody is stopped who has begun. */
+  /** Changes the size; an answer that has begun is never stopped. */
   resize(bytes: number): void {
     if (!this.#isHeld) return;
     assert(Number.isInteger(bytes), "ClaimsAreWholeBytes");
@@ -114,7 +114,7 @@ export class AnswerMemory {
     this.#patienceMs = patienceMs;
   }
 
-  /** Held by all answers under way. */
+  /** Bytes held by all answers under way. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -128,14 +128,14 @@ export class AnswerMemory {
   }
 
   /**
-   * A promise only where the claim has to wait.
-   * @param signal asked for by those who wait; ends the wait
+   * Returns a promise only when the claim has to wait.
+   * @param signal ends the wait; made only when waiting
    */
   claim(
     { flow, bytes, isExempt }: Claim,
     signal: () => AbortSignal,
   ): HeldBytes | MemoryDenial | Promise<HeldBytes | MemoryDenial> {
-    // Parts of bytes would not add up to nothing again.
+    // Fractions would not add up to zero again.
     assert(Number.isInteger(bytes), "ClaimsAreWholeBytes");
     const account = this.#accountOf(flow);
     if (isExempt || (this.#waiters.length === 0 && this.#mayBegin(account, bytes) === "yes")) {
@@ -147,7 +147,7 @@ export class AnswerMemory {
     return this.#wait(account, bytes, signal());
   }
 
-  /** Called by `HeldBytes` alone. */
+  /** Only called by `HeldBytes`. */
   giveBack(account: Account, bytes: number): void {
     this.#bytes -= bytes;
     account.heldBytes -= bytes;
@@ -156,7 +156,7 @@ export class AnswerMemory {
     this.#serve();
   }
 
-  /** Called by `HeldBytes` alone. */
+  /** Only called by `HeldBytes`. */
   noteHeld(seconds: number): void {
     this.#meanHeldSeconds += MEAN_WEIGHT * (Math.max(0, seconds) - this.#meanHeldSeconds);
   }
@@ -189,7 +189,7 @@ export class AnswerMemory {
     });
   }
 
-  /** Lets those begin for whom there is memory now. */
+  /** Starts the claims that now fit. */
   #serve(): void {
     const waitForThemselves = new Set<Account>();
     for (let at = 0; at < this.#waiters.length; ) {
@@ -207,7 +207,7 @@ export class AnswerMemory {
     }
   }
 
-  /** Otherwise what it waits for: what its own flow holds, or what the others do. */
+  /** "own" or "others": whether it waits for its own flow's memory or for that of others. */
   #mayBegin(account: Account, bytes: number): "yes" | "own" | "others" {
     if (this.#bytes === 0) return "yes";
     if (account.heldBytes + bytes <= this.bytesMax - this.#bytes) return "yes";

@@ -1,9 +1,9 @@
 /**
- * Classifier: which flow schema a request belongs to, and which flow of it. Schemas are tried by
+ * Classifier: finds a request's flow schema, and its flow within it. Schemas are tried by
  * precedence, then by name; the first with a matching rule decides.
  *
- * Subjects are matched once per user object: users of a connection or of a cached token are the same
- * object from request to request, so a request is held against the few rules of its user.
+ * Subjects are matched once per user object: a connection or a cached token keeps the same object
+ * for all its requests, so a request is only checked against the few rules of its user.
  */
 import type { RequestInfo } from "../request/request-info.js";
 import { parseServiceAccountUser } from "../request/service-account-name.js";
@@ -12,7 +12,7 @@ import type { PathRule, ResourceRule, RuleSetting, SchemaSetting } from "./setti
 
 const ANY = "*";
 
-/** A schema with those of its rules that mean a user. */
+/** A schema with its rules that match a user. */
 interface Candidate {
   readonly schema: SchemaSetting;
   readonly rules: readonly RuleSetting[];
@@ -28,7 +28,7 @@ export class Classifier {
     );
   }
 
-  /** In the order in which they are tried. */
+  /** The schemas in the order of evaluation. */
   get schemas(): readonly SchemaSetting[] {
     return this.#schemas;
   }
@@ -62,7 +62,7 @@ export class Classifier {
   }
 }
 
-/** By what a schema tells flows apart: "" = all its requests are one. */
+/** The flow distinguisher of a request in its schema: "" = all requests share one flow. */
 export function flowOf(schema: SchemaSetting, user: UserInfo, info: RequestInfo): string {
   if (schema.distinguisher === "ByUser") return user.name;
   if (schema.distinguisher === "ByNamespace") return info.namespace;

@@ -1,7 +1,7 @@
 /**
- * `node dist/server/flowcontrol/cost.bench.js`: what priority and fairness adds to a request that need not
- * wait: which schema and flow it is, its turn on the thread, its seat, and giving that back. Compare with the
- * CPU of a get (docs/performance.md).
+ * `node dist/server/flowcontrol/cost.bench.js`: the cost of priority and fairness for a request that need not
+ * wait: classification, its turn on the thread, taking a seat and releasing it. Compare with the CPU of a get
+ * (docs/performance.md).
  */
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
@@ -39,7 +39,9 @@ const groups = ["system:serviceaccounts", "system:serviceaccounts:shop", "system
 const user = createUser({ name: "system:serviceaccount:shop:robot", groups });
 const info = parseRequestInfo("GET", "/api/v1/namespaces/shop/configmaps/web");
 
-/** Each request in a turn of the loop of its own, which is the dearest: the first asks for the next turn. */
+/**
+ * Each request in its own turn of the loop, which is the worst case: the first one schedules the next turn.
+ */
 async function cpuOf(work: () => void): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,7 +1,7 @@
 /**
- * The flow schemas and priority levels that every server has. The mandatory ones are what the API says
- * they are, whatever somebody writes; the suggested ones are made once and kept up to date until
- * somebody says otherwise. Names and numbers are those of the existing API, release 1.36.
+ * The flow schemas and priority levels that every server has. The API fixes the mandatory ones,
+ * whatever is stored. The suggested ones are created once and kept up to date until an operator takes
+ * them over. Names and numbers are those of the existing API, release 1.36.
  */
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
@@ -191,7 +191,7 @@ function user(name: string): JsonObject {
   return { kind: "User", user: { name } };
 }
 
-/** Every request of these subjects. */
+/** A rule for every request of these subjects. */
 function all(subjects: readonly JsonObject[]): JsonObject {
   return {
     subjects: [...subjects],

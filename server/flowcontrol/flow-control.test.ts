@@ -374,7 +374,7 @@ function schemaFor(levelName: string, user: string): SchemaSetting {
   };
 }
 
-/** Requests until one is refused. @returns the waits of those that wait */
+/** Sends requests until one is refused. @returns the waits of the queued ones */
 function fill(control: FlowControl, user: UserInfo): Promise<HeldSeats | Denial>[] {
   const waits: Promise<HeldSeats | Denial>[] = [];
   for (;;) {

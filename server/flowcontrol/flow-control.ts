@@ -1,11 +1,11 @@
 /**
  * FlowControl: API priority and fairness. A request belongs to a flow schema, which names a priority
- * level; the level has a share of the server's seats, lends what it does not use and borrows what
- * others do not (allotment.ts), and serves its flows fairly (queue-set.ts). Exempt levels never wait.
+ * level. The level has a share of the server's seats, lends unused seats and borrows from other
+ * levels (allotment.ts), and serves its flows fairly (queue-set.ts). Exempt levels never wait.
  *
  * The configuration is replaced as a whole, in the turn of the feed that brings a change, so that it
- * is in force for the next request. A level that is gone takes no new requests and is dropped when
- * those that wait in it have been served.
+ * is in force for the next request. A removed level takes no new requests and is dropped when its
+ * waiting requests have been served.
  *
  * Seats are those of this replica: N replicas give a level N times as many.
  */
@@ -21,9 +21,9 @@ import type { LevelSetting, SchemaSetting } from "./settings.js";
 import type { TurnPlace } from "./turns.js";
 import { watcherWork } from "./width.js";
 
-/** How often limits follow the demand. */
+/** How often limits are adjusted to the demand. */
 export const ADJUST_INTERVAL_MS = 10_000;
-/** How slowly a level's target falls after its demand has (upstream's figure for that interval). */
+/** How slowly a level's target follows a falling demand (upstream's value for that interval). */
 const SMOOTHING = 0.977;
 /** What the use of a level without a limit is compared with, as upstream: a tenth of all seats. */
 const EXEMPT_PART = 0.1;
@@ -56,20 +56,20 @@ interface Schema {
   readonly place: Place;
 }
 
-/** Where a request belongs. */
+/** A request's schema, level and flow. */
 export interface Place {
   readonly schemaUid: string;
   readonly levelUid: string;
 }
 
-/** What asks for seats; told where it belongs before anything is decided. */
+/** A request for seats; told its place before the decision. */
 export interface FlowRequest {
   readonly user: UserInfo;
   readonly info: RequestInfo;
   place?: Place | undefined;
 }
 
-/** What a request may do now. */
+/** The result of entering. */
 export type Entry =
   | { readonly type: "seated"; readonly seats: HeldSeats }
   | { readonly type: "waiting"; wait(signal: AbortSignal): Promise<HeldSeats | Denial> }
@@ -77,12 +77,12 @@ export type Entry =
 
 export interface Denial {
   readonly reason: Refusal;
-  /** For the client: which level and schema, and how it stands there. */
+  /** For the client: level, schema and the flow's standing there. */
   readonly text: string;
   readonly retryAfterSeconds: number;
 }
 
-/** Seats of a request; given back once. */
+/** The seats of a request; released once. */
 export class HeldSeats {
   readonly #seats: Seats;
   readonly #schema: Schema;
@@ -120,7 +120,7 @@ export interface FlowControlOptions {
   readonly seats: number;
   /** How long a request may wait for its seats. */
   readonly patienceMs: number;
-  /** In force whatever is configured; they include levels and schemas for everybody. */
+  /** Always in force, whatever is configured; they include levels and schemas for everybody. */
   readonly mandatory: {
     readonly levels: readonly LevelSetting[];
     readonly schemas: readonly SchemaSetting[];
@@ -143,12 +143,12 @@ export class FlowControl {
     this.replace([], [], options.nowMs);
   }
 
-  /** Seats per seat of demand that levels get when they have to share. */
+  /** Seats per seat of demand that levels get when seats are scarce. */
   get fairShare(): number {
     return this.#fairShare;
   }
 
-  /** From now on this is configured; mandatory ones are what they are. */
+  /** Replaces the configuration; mandatory objects cannot be overridden. */
   replace(levels: readonly LevelSetting[], schemas: readonly SchemaSetting[], nowMs: number): void {
     const { mandatory } = this.#options;
     const levelsNow = mergeByName(mandatory.levels, levels);
@@ -157,7 +157,7 @@ export class FlowControl {
     this.#dropEmptyLevels();
     const before = this.#schemasByName;
     this.#schemas = new Map();
-    // A schema of a level that is not there matches nothing: the next one decides.
+    // A schema whose level is missing matches nothing: the next one decides.
     for (const setting of mergeByName(mandatory.schemas, schemas).values()) {
       const level = this.#levels.get(setting.level);
       if (level === undefined || level.isLeaving) continue;
@@ -179,7 +179,7 @@ export class FlowControl {
   }
 
   /**
-   * @param width seats that the request would take; cut to what one request may take of its level
+   * @param width seats of the request; capped at the level's maximum per request
    */
   enter(request: FlowRequest, width: number, nowMs: number): Entry {
     const { user, info } = request;
@@ -207,7 +207,7 @@ export class FlowControl {
     return { type: "denied", denial: this.#deny(schema, flow, entered) };
   }
 
-  /** Where the request belongs among those that wait for the thread; undefined: it does not wait. */
+  /** The request's place among those that wait for the thread; undefined: it does not wait. */
   turnPlaceOf(user: UserInfo, info: RequestInfo): TurnPlace | undefined {
     const { setting, level } = this.#schemaOf(user, info);
     if (level.setting.isExempt) return undefined;
@@ -219,19 +219,19 @@ export class FlowControl {
     return this.#schemaOf(user, info).level.setting.isExempt;
   }
 
-  /** Whether anybody waits, so that somebody has to look at the clock. */
+  /** Whether any request waits, so that `tick` must be called. */
   get isAnybodyWaiting(): boolean {
     for (const { set } of this.#levels.values()) if (set.waiting > 0) return true;
     return false;
   }
 
-  /** Refuses those that have waited for too long, and drops levels that are gone and empty. */
+  /** Refuses overdue requests, and drops removed levels that are empty. */
   tick(nowMs: number): void {
     for (const { set } of this.#levels.values()) set.expire(nowMs);
     this.#dropEmptyLevels();
   }
 
-  /** Moves seats between the levels as the demand has moved; once per ADJUST_INTERVAL_MS. */
+  /** Moves seats between the levels with the demand; once per ADJUST_INTERVAL_MS. */
   adjust(nowMs: number): void {
     const levels = [...this.#levels.values()];
     const limited = levels.filter(({ setting }) => !setting.isExempt);
@@ -292,7 +292,7 @@ export class FlowControl {
     return schema;
   }
 
-  /** The last of all schemas takes who is in no group at all. */
+  /** The last schema matches users without any group. */
   #lastResort(): SchemaSetting {
     const last = this.#classifier.schemas.at(-1);
     assert(last !== undefined, "SchemasExist");
@@ -369,7 +369,7 @@ export class FlowControl {
     }
   }
 
-  /** Works out what each level may have, and begins with what is nominally its. */
+  /** Computes the bounds of each level, and starts with its nominal seats. */
   #share(nowMs: number): void {
     const { seats } = this.#options;
     const levels = [...this.#levels.values()];
@@ -378,7 +378,7 @@ export class FlowControl {
     for (const level of levels) {
       const { lendablePercent, borrowingLimitPercent, isExempt } = level.setting;
       const before = level.nominal;
-      // Those that still wait in a level that is gone go out one by one.
+      // The remaining requests of a removed level are served one by one.
       level.nominal = level.isLeaving ? 1 : Math.ceil((seats * sharesOf(level)) / (shares || 1));
       level.lower = level.nominal - Math.round((level.nominal * lendablePercent) / 100);
       level.upper =
@@ -417,7 +417,7 @@ function newCounts(): SchemaCounts {
   };
 }
 
-/** Those of `fixed` are there whether or not they are configured, which they cannot be otherwise. */
+/** Those of `fixed` always exist and override configured ones. */
 function mergeByName<T extends { readonly name: string }>(
   fixed: readonly T[],
   configured: readonly T[],

@@ -1,7 +1,7 @@
-/** What flow control counts of each flow schema, and whom it tells of times. */
+/** Flow control's counters for each flow schema, and the observers of its times. */
 import type { Refusal } from "./queue-set.js";
 
-/** What is counted of one flow schema. */
+/** The counters of one flow schema. */
 export interface SchemaCounts {
   dispatched: number;
   executing: number;
@@ -13,9 +13,9 @@ export interface SchemaCounts {
   readonly rejected: Partial<Record<Refusal, number>>;
 }
 
-/** Of the waits and of the work of one schema's requests. */
+/** Observes waiting and execution times of one schema's requests. */
 export interface SchemaTimes {
-  /** @param isExecuted whether it got its seats in the end */
+  /** @param isExecuted whether the request got its seats */
   waited(isExecuted: boolean, seconds: number): void;
   /** @param isWatch of which only the beginning counts */
   worked(isWatch: boolean, seconds: number): void;
@@ -26,7 +26,7 @@ export interface SchemaTimes {
   watched(watchers: number): void;
 }
 
-/** Makes them, once per schema: a request must not look its labels up. */
+/** Makes an observer once per schema, so that requests need not look up labels. */
 export type FlowTimes = (level: string, schema: string) => SchemaTimes;
 
 export const NO_TIMES: FlowTimes = () => ({

@@ -28,7 +28,7 @@ export class MinHeap<T> {
     this.#items[at] = item;
   }
 
-  /** Drops all items but those that pass. */
+  /** Drops all items that fail the predicate. */
   keep(passes: (item: T) => boolean): void {
     const kept = this.#items.splice(0).filter(passes);
     for (const item of kept) this.push(item);

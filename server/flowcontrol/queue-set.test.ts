@@ -280,7 +280,7 @@ function outcomeOf(waiter: Waiter): Seats | Refusal | undefined {
 
 interface SimulatedFlow {
   readonly name: string;
-  /** Each sends its next request when the last one has ended. */
+  /** Each sends its next request when the previous one has ended. */
   readonly clients: number;
   readonly width: number;
   readonly seconds: number;

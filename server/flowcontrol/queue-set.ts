@@ -1,11 +1,11 @@
 /**
- * QueueSet: the requests of one limited priority level. Each holds a number of seats while it is at
- * work; those for whom there are none wait, and get seats by fair queuing: every flow advances at the
- * same rate, whatever it asks for, so that one with many requests delays itself and not the others.
+ * QueueSet: the requests of one limited priority level. Each holds a number of seats while it
+ * executes. Requests that find no seats wait and get them by fair queuing: every flow advances at the
+ * same rate, whatever its demand, so that a flow with many requests delays itself and not the others.
  *
  * Virtual time `R` counts the seat-seconds that each busy flow should have had by now. A flow's
- * `nextStart` says how many it has had. The next to go is the head whose service would end first in
- * virtual time. How long a request will take is guessed when it starts, and corrected when it ends.
+ * `nextStart` says how many it has had. The next request is the head whose service would end first
+ * in virtual time. A request's duration is estimated when it starts, and corrected when it ends.
  *
  *     2 seats, flows a and b, each request takes 1 s
  *     t=0  a1 a2 start           a.nextStart = 2g (g: the guess for one request), b idle
@@ -13,15 +13,16 @@
  *     t=1  a1 a2 end             a.nextStart = 2, R = 1 (two seats for two busy flows)
  *          b1 starts first, being behind; then a3
  *
- * Queues bound how many may wait: a flow may use those of its hand (shuffle-sharding.ts), so a flow
- * that fills its queues leaves most others room. Upstream also serves by queue, which gives a flow as
- * many shares as it has queues; here the share is the flow's, and its requests keep their order.
+ * Queues bound the number of waiting requests: a flow may use the queues of its hand
+ * (shuffle-sharding.ts), so a flow that fills its queues leaves room for most others. Upstream also
+ * serves by queue, which gives a flow as many shares as it has queues; here each flow has one share,
+ * and its requests keep their order.
  *
- * A wide request, such as a list, keeps its seats for long, and nobody can take them back. So wide ones
- * of a flow hold no more seats than they leave free: one flow half of them, two a third each. Somebody
- * else's short request finds room at once, and need not wait until a list has ended.
+ * A wide request, such as a list, keeps its seats for long, and they cannot be taken back. So the wide
+ * requests of a flow hold no more seats than they leave free: one flow half of them, two a third each.
+ * A short request of another flow finds room at once, without waiting for a list to end.
  *
- * With no queues, requests that find no seat are refused at once.
+ * Without queues, requests that find no seat are refused at once.
  */
 import { assert } from "../../storage/base/assert.js";
 import { LevelUse } from "./level-use.js";
@@ -29,25 +30,25 @@ import { MinHeap } from "./min-heap.js";
 import { SeatDemand } from "./seat-demand.js";
 import { deal, hashOfFlow } from "./shuffle-sharding.js";
 
-/** Why a request did not get its seats; the words are those of the metrics. */
+/** Why a request did not get its seats, in the metrics' terms. */
 export type Refusal = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
 
 export interface Queuing {
   readonly queues: number;
   readonly handSize: number;
-  /** Requests that may wait in one queue. */
+  /** Maximum requests in one queue. */
   readonly queueLengthLimit: number;
 }
 
-/** Of a flow in its level. */
+/** A flow's standing in its level. */
 export interface Standing {
-  /** Undefined where nobody waits. */
+  /** Undefined without queues. */
   readonly queue: number | undefined;
-  /** Its requests that wait. */
+  /** The flow's waiting requests. */
   readonly waiting: number;
-  /** Seats that are its, as long as others want theirs. */
+  /** The flow's share of seats while other flows want theirs. */
   readonly shareSeats: number;
-  /** For one more of its requests. */
+  /** The expected wait of one more request. */
   readonly expectedWaitSeconds: number;
 }
 
@@ -66,27 +67,27 @@ export interface VirtualTimes {
 
 /** A flow among many more flows than seats still gets on. */
 const SHARE_MIN = 0.01;
-/** Seconds that a request is expected to take, until it has ended. */
+/** The estimated duration of a request, until it has ended. */
 const GUESSED_SECONDS = 0.003;
-/** How much the last request counts in the mean of what requests take. */
+/** The weight of the latest request in the mean duration. */
 const MEAN_WEIGHT = 0.02;
-/** Flows whose hands are remembered; a further one forgets all. */
+/** Flows whose hands are cached; beyond it the cache is cleared. */
 const HANDS_MAX = 10_000;
-/** Entries of the order of service that may be void before they are swept out. */
+/** Void entries in the order of service, per flow, before they are removed. */
 const VOID_TURNS_PER_FLOW = 4;
 const VOID_TURNS_MIN = 1000;
 
-/** A flow with somebody waiting or at work; dropped when it is idle. */
+/** A flow with waiting or executing requests; dropped when idle. */
 class Flow {
   readonly name: string;
   readonly waiting: Waiter[] = [];
   seatsInUse = 0;
-  /** Requests at work. */
+  /** Executing requests. */
   working = 0;
   nextStart: number;
   /** Its head is wide and waits for seats that the flow itself holds: it has no turn until then. */
   waitsForItself = false;
-  /** Its place in the order of service; an older entry of the heap is void. */
+  /** Its place in the order of service; older entries in the heap are void. */
   turn: Turn | undefined;
 
   constructor(name: string, nextStart: number) {
@@ -99,15 +100,15 @@ class Flow {
   }
 }
 
-/** When a flow's head would be done, in virtual time. */
+/** The virtual time at which a flow's head would finish. */
 interface Turn {
   readonly flow: Flow;
   readonly end: number;
-  /** Settles ties: who came first. */
+  /** Breaks ties by order of arrival. */
   readonly order: number;
 }
 
-/** Seats that a request holds; given back once. */
+/** The seats of a request; released once. */
 export class Seats {
   readonly width: number;
   readonly #set: QueueSet;
@@ -122,7 +123,7 @@ export class Seats {
     this.#startMs = startMs;
   }
 
-  /** @param extraSeatSeconds work that the request leaves behind, such as telling watchers */
+  /** @param extraSeatSeconds work after the request, such as notifying watchers */
   release(nowMs: number, extraSeatSeconds = 0): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
@@ -131,11 +132,11 @@ export class Seats {
   }
 }
 
-/** A request that waits for its seats. */
+/** A request waiting for seats. */
 export class Waiter {
   readonly flow: string;
   readonly width: number;
-  /** Index of the queue in which it waits. */
+  /** Index of its queue. */
   readonly queue: number;
   readonly sinceMs: number;
   readonly deadlineMs: number;
@@ -164,7 +165,7 @@ export class Waiter {
     return this.#outcome;
   }
 
-  /** Resolves when there are seats, or when there will be none; `signal` ends the wait. */
+  /** Resolves when the request gets its seats or is refused; `signal` ends the wait. */
   wait(signal: AbortSignal): Promise<Seats | Refusal> {
     if (this.#outcome !== undefined) return Promise.resolve(this.#outcome);
     return new Promise((resolve) => {
@@ -188,14 +189,14 @@ export class Waiter {
 
 export class QueueSet {
   #queuing: Queuing | undefined;
-  /** How many wait in each queue; those of an earlier configuration are not counted. */
+  /** Waiting requests per queue; those of an earlier configuration are not counted. */
   #queueLengths: number[] = [];
   /** Waiters that the lengths count. */
   #counted = new WeakSet<Waiter>();
   readonly #flows = new Map<string, Flow>();
-  /** Flows with somebody waiting; entries that are no flow's present turn are void. */
+  /** Flows with waiting requests; entries other than a flow's current turn are void. */
   readonly #turns = new MinHeap<Turn>((a, b) => a.end - b.end || a.order - b.order);
-  /** Those that wait for themselves. Each holds seats, so they are few. */
+  /** Flows that wait for themselves. Each holds seats, so they are few. */
   readonly #parked = new Set<Flow>();
   readonly #hands = new Map<string, readonly number[]>();
   readonly #demand: SeatDemand;
@@ -208,9 +209,9 @@ export class QueueSet {
   #waiting = 0;
   #working = 0;
   #turnsMade = 0;
-  /** Of the requests that ended of late. */
+  /** Mean of recent requests. */
   #meanSeatSeconds = GUESSED_SECONDS;
-  /** Virtual time, in seat-seconds, and when it was worked out. */
+  /** Virtual time in seat-seconds, and when it was computed. */
   #r = 0;
   #atMs: number;
   #startR = 0;
@@ -265,7 +266,7 @@ export class QueueSet {
     return this.#waiting === 0 && this.#working === 0;
   }
 
-  /** Who waits goes on waiting; those that come from now on are dealt the new queues. */
+  /** Waiting requests stay; new ones use the new queues. */
   configure(queuing: Queuing | undefined): void {
     const before = this.#queuing;
     this.#queuing = queuing;
@@ -284,7 +285,7 @@ export class QueueSet {
     this.#use.note(this, nowMs);
   }
 
-  /** @returns the seats, a wait for them, or why there are none */
+  /** @returns the seats, a wait for them, or the reason of the refusal */
   enter(name: string, width: number, nowMs: number, deadlineMs: number): Seats | Waiter | Refusal {
     this.#advance(nowMs);
     if (this.#mayStartAtOnce(name, width)) {
@@ -326,7 +327,7 @@ export class QueueSet {
     }
   }
 
-  /** Called by `Seats` alone. */
+  /** Only called by `Seats`. */
   giveBack(flow: Flow, width: number, seatSeconds: number, nowMs: number): void {
     this.#advance(nowMs);
     this.#meanSeatSeconds += MEAN_WEIGHT * (seatSeconds - this.#meanSeatSeconds);
@@ -342,7 +343,7 @@ export class QueueSet {
     this.#noteDemand(nowMs);
   }
 
-  /** How a flow stands: where its next request would wait, what its share is, and how long it would take. */
+  /** A flow's standing: the queue of its next request, its share, and the expected wait. */
   standingOf(name: string): Standing {
     const waiting = this.#flows.get(name)?.waiting.length ?? 0;
     const shareSeats = this.#limit / Math.max(1, this.#flows.size);
@@ -351,7 +352,7 @@ export class QueueSet {
       queue: this.#queuing === undefined ? undefined : this.#chooseQueue(name, this.#queuing),
       waiting,
       shareSeats,
-      // All of its requests by its share; never longer than everybody's by all seats.
+      // All of its requests at its own share; at most everybody's with all seats.
       expectedWaitSeconds: Math.min(
         work / Math.max(shareSeats, SHARE_MIN),
         ((this.#waiting + 1) * this.#meanSeatSeconds) / Math.max(1, this.#limit),
@@ -359,7 +360,7 @@ export class QueueSet {
     };
   }
 
-  /** For people who debug: the flows with somebody in them. */
+  /** For debugging: all flows with requests. */
   *describe(): Generator<{
     readonly flow: string;
     readonly waiting: readonly Waiter[];
@@ -406,11 +407,11 @@ export class QueueSet {
     if (this.#waiting === 0 && width === 1) return true;
     const flow = this.#flows.get(name);
     if (flow !== undefined && this.#takesTooMuch(flow, width)) return this.#queuing === undefined;
-    // Those who wait for themselves are overtaken by everybody else.
+    // Flows that wait for themselves may be overtaken by all others.
     return this.#waiting === 0 || (this.#nextFlow() === undefined && !flow?.waitsForItself);
   }
 
-  /** Whether a wide request would hold more, with what its flow has, than it leaves free. */
+  /** Whether a wide request would make its flow hold more seats than it leaves free. */
   #takesTooMuch({ seatsInUse }: Flow, width: number): boolean {
     return width > 1 && seatsInUse > 0 && seatsInUse + width > this.#limit - this.#seatsInUse;
   }
@@ -425,7 +426,7 @@ export class QueueSet {
     this.#parked.clear();
     while (this.#waiting > 0) {
       const flow = this.#nextFlow();
-      // All that wait do so for themselves.
+      // All waiting flows wait for themselves.
       if (flow === undefined) return;
       const head = flow.waiting[0];
       assert(head !== undefined, "WaitersHaveTurns");
@@ -459,7 +460,7 @@ export class QueueSet {
     }
   }
 
-  /** Its head may be another one, or its account has changed. */
+  /** Updates a flow's turn after a change of its head or of its account. */
   #takeTurn(flow: Flow): void {
     const [head] = flow.waiting;
     assert(head !== undefined, "TurnHasHead");
@@ -509,7 +510,7 @@ export class QueueSet {
     assert(this.#waiting >= 0 && this.#waitingSeats >= 0, "WaitingNotNegative");
   }
 
-  /** A flow that was idle has no claim to the time in which it was. */
+  /** An idle flow accumulates no claim for the time in which it was idle. */
   #wake(name: string): Flow {
     let flow = this.#flows.get(name);
     if (flow === undefined) {

@@ -1,6 +1,6 @@
 /**
- * SeatDemand: how many seats a level's requests held or waited for, over a period: mean, deviation
- * and the largest value, weighted by time. Levels borrow by it (allotment.ts).
+ * SeatDemand: statistics of the seats that a level's requests held or waited for in a period: mean,
+ * deviation and maximum, weighted by time. Borrowing depends on them (allotment.ts).
  */
 export interface DemandStatistics {
   readonly mean: number;
@@ -32,7 +32,7 @@ export class SeatDemand {
     if (seats > this.#high) this.#high = seats;
   }
 
-  /** What was since the last call, and begins anew. */
+  /** Returns the statistics since the last call, and starts anew. */
   take(nowMs: number): DemandStatistics {
     this.#integrate(nowMs);
     const elapsed = nowMs - this.#startMs;

@@ -1,7 +1,6 @@
 /**
- * What FlowSchemas and PriorityLevelConfigurations say, read from objects that are stored: in a shape
- * that requests can be judged by, with the defaults of the API. Objects were validated when they were
- * written; what cannot be read all the same is left out rather than believed.
+ * Reads stored FlowSchemas and PriorityLevelConfigurations into a form for classifying requests, with
+ * the API's defaults. Objects were validated when they were written; unreadable parts are left out.
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Queuing } from "./queue-set.js";
@@ -13,15 +12,15 @@ export interface LevelSetting {
   readonly isExempt: boolean;
   /** Share of the server's seats, relative to the other levels. */
   readonly shares: number;
-  /** How much of its seats others may borrow. */
+  /** The share of its seats that others may borrow. */
   readonly lendablePercent: number;
-  /** How much it may borrow, of its own seats; undefined = all that others lend. */
+  /** How much it may borrow, relative to its own seats; undefined = everything that others lend. */
   readonly borrowingLimitPercent: number | undefined;
-  /** undefined = who finds no seat is refused at once. */
+  /** undefined = requests that find no seat are refused at once. */
   readonly queuing: Queuing | undefined;
 }
 
-/** Who makes requests and what for. */
+/** The subjects and requests that a rule matches. */
 export interface RuleSetting {
   readonly users: ReadonlySet<string>;
   readonly groups: ReadonlySet<string>;
@@ -51,9 +50,9 @@ export interface SchemaSetting {
   readonly name: string;
   readonly uid: string;
   readonly level: string;
-  /** The smallest that matches decides, then the name. */
+  /** The smallest matching value decides, then the name. */
   readonly precedence: number;
-  /** How its requests are divided into flows; undefined = they are one. */
+  /** How its requests are divided into flows; undefined = one flow. */
   readonly distinguisher: "ByUser" | "ByNamespace" | undefined;
   readonly rules: readonly RuleSetting[];
 }

@@ -1,7 +1,7 @@
 /**
- * Shuffle sharding: each flow is dealt a small hand of the level's queues, so that a flow which fills
- * its queues leaves most others a queue that it does not share. With 128 queues and a hand of 6, a
- * flow meets one elephant in all of its queues about once in five billion hands.
+ * Shuffle sharding: each flow is dealt a small hand of the level's queues, so that a flow that fills
+ * its queues leaves most others a queue outside its hand. With 128 queues and a hand of 6, all queues
+ * of a flow collide with one elephant's about once in five billion hands.
  *
  *     deal(hash, 8, 3)      hash mod 8 picks the first card, the rest of the hash the second of the
  *                           remaining 7, and so on: no card twice, every hand as likely as any other
@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import { assert } from "../../storage/base/assert.js";
 
-/** Bits of a hash; hands that need more would not be dealt evenly. */
+/** Bits of a hash; larger hands could not be dealt evenly. */
 export const HASH_BITS = 60;
 
 /** 60 bits of a digest of a flow's name. */
@@ -18,7 +18,7 @@ export function hashOfFlow(flow: string): bigint {
   return digest.readBigUInt64LE(0) >> BigInt(64 - HASH_BITS);
 }
 
-/** Bits that it takes to deal `handSize` of `deckSize` cards evenly. */
+/** Bits needed to deal `handSize` of `deckSize` cards evenly. */
 export function bitsOfHand(deckSize: number, handSize: number): number {
   let bits = 0;
   for (let card = 0; card < handSize; card++) bits += Math.log2(deckSize - card);
@@ -34,7 +34,7 @@ export function deal(hash: bigint, deckSize: number, handSize: number): readonly
     const left = BigInt(deckSize - dealt);
     let card = Number(rest % left);
     rest /= left;
-    // `card` counts the cards that are still in the deck.
+    // `card` counts only the cards still in the deck.
     for (const taken of [...hand].sort((a, b) => a - b)) if (taken <= card) card++;
     hand.push(card);
   }

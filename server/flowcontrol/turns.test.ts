@@ -3,13 +3,13 @@ import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { TURNS_WAITING_MAX, type TurnPlace, Turns } from "./turns.js";
 
-/** Turns over a clock that moves by work alone. */
+/** Turns over a clock that only work moves. */
 class Desk {
   nowMs = 0;
   readonly turns = new Turns(() => this.nowMs);
   readonly done: string[] = [];
 
-  /** Work of one piece; waits for its turn where it has to. */
+  /** Does one piece of work, after waiting for its turn if necessary. */
   async work(flow: string, ms = 1, level = "limited"): Promise<void> {
     if (!this.turns.isFree(this.nowMs)) await this.turns.wait({ level, flow });
     this.nowMs += ms;

@@ -1,24 +1,24 @@
 /**
- * Turns: whose work the thread does next. Seats bound how many requests are at work, but all of them
- * share one thread, which takes them as they come: sixty lists of somebody who has seats for them are
- * sixty chunks of work before anybody else's small request is looked at.
+ * Turns: schedules work on the thread. Seats bound how many requests execute, but all of them share
+ * one thread, which would take their work as it comes: sixty lists of a user with seats for them are
+ * sixty chunks of work before another user's small request runs.
  *
- * So work comes in slices: a request begins, a long answer goes on by a chunk, a write is answered. While the event loop
- * has been at it for less than a slice, it is done at once. From then on it waits, and in each turn of
- * the loop a slice of what waits is done: the levels in turn, in each level its flows in turn, and what
- * belongs to one flow in the order in which it came, but what ends a request first.
+ * So work comes in pieces: the start of a request, the next chunk of a long answer, the answer to a write. Until the
+ * event loop has worked for a slice, a piece runs at once. After that it waits, and each turn of the loop does one slice
+ * of the waiting work: levels in turn, in each level its flows in turn, and within a flow in the order of arrival,
+ * except that pieces that end a request come first.
  *
  *     a a a a a a b a      seven pieces of work for a and one for b, 1 ms each, a slice of 2 ms
  *     [a a] [a b] [a a]..  b is done in the second turn of the loop, behind two pieces and not six
  */
 import { assert } from "../../storage/base/assert.js";
 
-/** How long the loop works for those who wait until it looks at its sockets again. */
+/** How long the loop does waiting work before it polls its sockets again. */
 const SLICE_MS = 1;
-/** Requests that wait for their turn at most; a flow may have as many of them as it leaves places. */
+/** Maximum requests waiting for a turn; a flow may have as many of them as it leaves free. */
 export const TURNS_WAITING_MAX = 8_192;
 
-/** Whose turn it is. */
+/** The level and flow of a piece of work. */
 export interface TurnPlace {
   readonly level: string;
   readonly flow: string;
@@ -29,7 +29,7 @@ interface Piece {
   readonly laterMs: number;
 }
 
-/** Of one flow that waits; what ends a request comes before what begins one. */
+/** The waiting pieces of one flow; those that end a request come before those that begin one. */
 interface Waiting {
   readonly ends: Piece[];
   readonly others: Piece[];
@@ -37,12 +37,12 @@ interface Waiting {
 
 export class Turns {
   readonly #now: () => number;
-  /** The next level and the next flow stand first; who had a turn goes to the end. */
+  /** The next level and flow come first; after a turn they move to the end. */
   readonly #levels = new Map<string, Map<string, Waiting>>();
   #waiting = 0;
-  /** When this turn of the loop began to work; undefined until it does. */
+  /** When this turn of the loop began to work; undefined before that. */
   #sinceMs: number | undefined;
-  /** What is begun in this turn and will have to be done in later ones. */
+  /** Work begun in this turn that has to be finished in later ones. */
   #laterMs = 0;
 
   constructor(now: () => number = () => performance.now()) {
@@ -54,8 +54,8 @@ export class Turns {
   }
 
   /**
-   * Whether work may be done at once; it counts for this turn of the loop.
-   * @param laterMs about how much of it comes later, when somebody else has answered
+   * Whether work may run at once; if so it counts for this turn of the loop.
+   * @param laterMs approximate work that follows later, when the store has answered
    */
   isFree(nowMs: number, laterMs = 0): boolean {
     if (this.#waiting > 0) return false;
@@ -67,7 +67,7 @@ export class Turns {
     return true;
   }
 
-  /** Whether one more request of the flow may wait. */
+  /** Whether one more request of the flow may queue. */
   hasRoomFor({ level, flow }: TurnPlace): boolean {
     const own = this.#levels.get(level)?.get(flow);
     return lengthOf(own) < TURNS_WAITING_MAX - this.#waiting;
@@ -78,12 +78,12 @@ export class Turns {
     return new Promise((begin) => this.#waitingOf(place).others.push({ begin, laterMs }));
   }
 
-  /** The same for what ends a request: it comes before whatever else its flow waits for. */
+  /** The same for work that ends a request: it precedes the flow's other pieces. */
   waitToEnd(place: TurnPlace): Promise<void> {
     return new Promise((begin) => this.#waitingOf(place).ends.push({ begin, laterMs: 0 }));
   }
 
-  /** Where one more piece of the flow goes. */
+  /** The queue for one more piece of the flow. */
   #waitingOf({ level, flow }: TurnPlace): Waiting {
     let flows = this.#levels.get(level);
     if (flows === undefined) {
@@ -103,7 +103,7 @@ export class Turns {
     return waiting;
   }
 
-  /** Runs behind all that the loop's sockets had to say. */
+  /** Runs after all socket events of the loop's turn. */
   readonly #turn = (): void => {
     this.#sinceMs = undefined;
     this.#laterMs = 0;
@@ -113,7 +113,7 @@ export class Turns {
     this.#serve();
   };
 
-  /** Lets one go, and the next one when that has done what it can do by itself. */
+  /** Releases one piece, and the next one after its synchronous part. */
   #serve(): void {
     const { begin, laterMs } = this.#takeNext();
     this.#laterMs += laterMs;

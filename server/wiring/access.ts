@@ -1,7 +1,7 @@
 /**
- * Wiring of access: what is served, the view of it, and who is believed and allowed. They are one
- * step, as they need each other: the view knows resources by the table, credentials and policy are
- * read from the view, and reviews, which the table has, ask both.
+ * Wiring of access: the catalog, the view, authentication and authorization. They are one step, as
+ * they depend on each other: the view needs the catalog's resources, credentials and policy are
+ * read from the view, and the catalog's reviews call both.
  */
 import { assert } from "../../storage/base/assert.js";
 import { openAll } from "../../storage/base/cleanup.js";
@@ -21,9 +21,9 @@ import { createViews, type Views } from "./storage.js";
 import type { OpenedStore } from "./store.js";
 
 export interface Access extends AsyncDisposable {
-  /** What is served now. */
+  /** The catalog now served. */
   readonly catalog: LiveCatalog;
-  /** Nothing is read before `view.start`. */
+  /** Nothing may be read before `view.start`. */
   readonly views: Views;
   readonly authentication: Authentication;
   readonly authorization: Authorization;
@@ -36,11 +36,11 @@ export interface AccessParts {
   readonly logger: Logger;
   readonly security: Security;
   readonly storage: OpenedStore;
-  /** "host:port" under which others reach this replica. */
+  /** "host:port" for clients of this replica. */
   readonly serverAddress: () => string;
 }
 
-/** @throws {Error} with one line: modes, a configuration or a file that cannot be used */
+/** @throws {Error} with one line: an unusable mode, configuration or file */
 export function openAccess(parts: AccessParts): Promise<Access> {
   return openAll(async (opened) => {
     const { config, facts, metrics, logger, security, serverAddress } = parts;

@@ -1,6 +1,6 @@
 /**
- * Wiring of what admission reads from files: the configuration of its plugins, rules that are in force
- * on this replica whatever the API says, and who it is to webhooks.
+ * Wiring of admission's files: the configuration of its plugins, rules in force on this replica
+ * regardless of the API, and its credentials for webhooks.
  */
 import { readFileSync } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -23,9 +23,9 @@ import type { MetricFamilies } from "../request/metric-families.js";
 import { serverIdHash } from "./authentication.js";
 
 export interface AdmissionFiles {
-  /** undefined = no rules come from files. */
+  /** undefined = no rules from files. */
   readonly manifests: StaticRules | undefined;
-  /** By the plugin that asks webhooks. */
+  /** By the plugin that calls webhooks. */
   readonly credentials: ReadonlyMap<RulePlugin, CredentialsByHost>;
   spawn(lifecycle: Lifecycle): void;
 }
@@ -37,7 +37,7 @@ export interface AdmissionFilesParts {
   readonly logger: Logger;
 }
 
-/** @throws {Error} with one line: a file that cannot be used */
+/** @throws {Error} with one line: an unusable file */
 export async function openAdmissionFiles(parts: AdmissionFilesParts): Promise<AdmissionFiles> {
   const { config, catalog, metrics, logger } = parts;
   const { naming, features, admissionControlConfigFile: path } = config;
@@ -82,7 +82,7 @@ async function requireDirectory(path: string): Promise<void> {
   if (!found.isDirectory()) throw new Error(`staticManifestsDir ${path}: must be a directory`);
 }
 
-/** In upstream's names. */
+/** With upstream's names. */
 function createManifestMetrics(metrics: MetricFamilies): ManifestMetrics {
   const id = serverIdHash();
   const controller = "apiserver_manifest_admission_config_controller";

@@ -1,4 +1,4 @@
-/** Wiring of admission: which plugins look at every write, in order. */
+/** Wiring of admission: the plugins for every write, in order. */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Admission, AdmissionPlugin } from "../admission/admission.js";
 import { AdmissionChain } from "../admission/chain.js";
@@ -20,12 +20,12 @@ export interface AdmissionParts {
   readonly views: Views;
   readonly authorization: Pick<Authorization, "authorizer" | "guards">;
   readonly metrics: Metrics;
-  /** Those that judge by rules that users bring. */
+  /** The plugins that evaluate user-defined rules. */
   readonly rules: readonly AdmissionPlugin[];
 }
 
 /**
- * The guards come last: they see what is to be stored, and no flag switches them off.
+ * The guards come last: they see the final object, and no flag switches them off.
  * @throws {RangeError} with one line for unknown plugins
  */
 export function createAdmission(parts: AdmissionParts): Admission {

@@ -1,6 +1,6 @@
 /**
- * Wiring of aggregation: which APIServices there are, how their servers are reached, and who is told
- * how they are.
+ * Wiring of aggregation: the APIServices, the connections to their servers, and the reporting of
+ * their status.
  */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
@@ -32,13 +32,13 @@ export interface Aggregation {
   readonly middleware: RequestMiddleware;
   /** Local and remote kinds, for discovery. */
   readonly groups: AllServedGroups;
-  /** Parts of OpenAPI v3 that others have: key and hash. */
+  /** Other servers' parts of OpenAPI v3: key and hash. */
   readonly openApiParts: () => ReadonlyMap<string, string>;
-  /** What others add to the document of OpenAPI v2. */
+  /** Other servers' parts of the OpenAPI v2 document. */
   readonly openApiSpecs: () => readonly RemoteSpec[];
-  /** Whether a path names something that another server says it serves. */
+  /** Whether a path names a resource that another server publishes. */
   isServed(info: RequestInfo): boolean;
-  /** Keeps track of the services, and says in their status how they are. */
+  /** Tracks the services, and writes their availability into their status. */
   spawn(lifecycle: Lifecycle, objects: ObjectsApi): void;
 }
 
@@ -132,7 +132,7 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
                 signal,
               );
             } catch (error) {
-              // Another replica has said it first.
+              // Another replica has reported it first.
               if (!isLostRace(error)) throw error;
             }
           },

@@ -1,7 +1,6 @@
 /**
- * Wiring of the memory of answers: the view knows what a list will send before it begins; who is exempt
- * is said by priority and fairness, or, where the flags leave it to two numbers, by the group of those
- * whom these do not bound.
+ * Wiring of the memory of answers. The view knows a list's size in advance. Exemptions come from
+ * priority and fairness, or, when the two in-flight limits are used instead, from the privileged group.
  */
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import type { Config } from "../config/config.js";
@@ -15,7 +14,7 @@ import { MASTERS_GROUP } from "../request/user-info.js";
 import type { FlowControlStep } from "./flow-control.js";
 import { sizesOf } from "./listed-sizes.js";
 
-/** How long a request may wait for memory, as a part of its deadline: as for seats. */
+/** How long a request may wait for memory, as a share of its deadline: as for seats. */
 const PATIENCE_PART = 1 / 4;
 const NAME = "apiserver_answer_memory";
 

@@ -1,4 +1,4 @@
-/** Wiring of the audit log: the policy that a file says, the backends that flags name, their counters. */
+/** Wiring of the audit log: the policy file, the backends from flags, and their metrics. */
 import { readFile } from "node:fs/promises";
 import { type Cleanup, openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
@@ -22,11 +22,11 @@ export interface Audit extends AsyncDisposable {
   spawn(lifecycle: Lifecycle): void;
 }
 
-/** Of one call of the webhook. */
+/** For one call of the webhook. */
 const WEBHOOK_TIMEOUT_MS = 30_000;
 const MIB = 1024 * 1024;
 
-/** Undefined when nothing is to be recorded. @throws {Error} with one line: a file that is no good */
+/** Undefined when auditing is off. @throws {Error} with one line: an unusable file */
 export async function openAudit(
   config: Config,
   metrics: Metrics,

@@ -1,6 +1,6 @@
 /**
- * Wiring of authentication: which authenticators there are, from the flags, and what belongs to them
- * (the keys and the issuer of service account tokens, discovery documents, reloading).
+ * Wiring of authentication: the authenticators from the flags, with the keys and the issuer of
+ * service account tokens, discovery documents and reloading.
  */
 
 import { createHash } from "node:crypto";
@@ -47,11 +47,11 @@ import type { TokenKeys } from "./token-keys.js";
 
 export interface Authentication extends AsyncDisposable {
   readonly authenticator: Authenticator;
-  /** Headers that say who somebody is; nobody after authentication sees them. */
+  /** Headers that state an identity; removed after authentication. */
   isIdentityHeader(name: string): boolean;
-  /** Paths at which others find the keys of service account tokens. */
+  /** Paths at which others find the public keys of service account tokens. */
   readonly documents: Readonly<Record<string, DocumentHandler>>;
-  /** What follows files and issuers. */
+  /** Follows files and issuers. */
   spawn(lifecycle: Lifecycle): void;
 }
 
@@ -64,11 +64,11 @@ export interface AuthenticationParts {
   readonly logger: Logger;
   /** Whether AlwaysAllow is one of the authorizers. */
   readonly isOpenToAll: boolean;
-  /** "host:port" under which others reach this replica. */
+  /** "host:port" for clients of this replica. */
   readonly serverAddress: () => string;
 }
 
-/** @throws {Error} with one line: a file that cannot be used */
+/** @throws {Error} with one line: an unusable file */
 export function createAuthentication(parts: AuthenticationParts): Promise<Authentication> {
   return openAll((opened) => openAuthenticators(parts, opened));
 }
@@ -148,7 +148,7 @@ function observeTokens(metrics: Metrics): ServiceAccountObserver {
   };
 }
 
-/** OpenID Connect issuers and anonymous access, by flags or by a file that is followed. */
+/** OpenID Connect issuers and anonymous access, from flags or a watched file. */
 async function createJwt(parts: AuthenticationParts) {
   const { config, tokenKeys, metrics, logger, isOpenToAll } = parts;
   const { naming, given, authenticationConfig, oidcCaFile } = config;
@@ -212,12 +212,12 @@ async function createJwt(parts: AuthenticationParts) {
   };
 }
 
-/** By which metrics tell replicas apart. */
+/** Distinguishes replicas in metrics. */
 export function serverIdHash(): string {
   return `sha256:${createHash("sha256").update(hostname()).digest("hex")}`;
 }
 
-/** How long the service may take to answer one call, as upstream. */
+/** Timeout of one call of the webhook, as upstream. */
 const TOKEN_WEBHOOK_TIMEOUT_MS = 30_000;
 
 /** @throws {ClientConfigError} with one line */

@@ -1,6 +1,6 @@
 /**
  * Wiring of the certificate authorities: replicas on etcd share theirs through it; the embedded store
- * is one machine's own, and has its files beside it.
+ * serves one machine, which keeps them in files.
  */
 import type { Logger } from "../../storage/base/logger.js";
 import { type SharedValueStore, UnreadableValueError } from "../../storage/kv/shared-value.js";
@@ -8,10 +8,10 @@ import type { Config } from "../config/config.js";
 import type { Authorities } from "../http/certificates.js";
 import { openSharedAuthorities } from "../http/shared-authorities.js";
 
-/** Reads what is shared now; undefined where nothing is. @throws {StorageError} */
+/** Reads the shared authorities; undefined when there are none. @throws {StorageError} */
 export type ReadAuthorities = (signal: AbortSignal) => Promise<Authorities | undefined>;
 
-/** Where the replicas of a store find them. */
+/** The key of the shared authorities. */
 export function authoritiesKeyOf({ etcdPrefix }: Config): string {
   return `${etcdPrefix}/.certificate-authorities`;
 }
@@ -27,7 +27,7 @@ export function createReadAuthorities(parts: {
     try {
       return await openSharedAuthorities(store, authoritiesKeyOf(config), new Date(), signal);
     } catch (error) {
-      // Wrong encryption keys are no outage: this replica goes on with authorities of its own.
+      // Wrong encryption keys are no outage: this replica continues with its own authorities.
       if (!(error instanceof UnreadableValueError)) throw error;
       logger.error({ err: error }, "who trusts the other replicas does not trust this one");
       return undefined;

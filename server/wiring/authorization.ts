@@ -1,6 +1,6 @@
 /**
- * Wiring of authorization: who is asked whether a request is allowed, from flags or a file that is
- * followed, and what keeps people from handing out more than they have.
+ * Wiring of authorization: the authorizers, from flags or a watched file, and the guards against
+ * privilege escalation.
  */
 import { readFile } from "node:fs/promises";
 import { type Cleanup, openAll } from "../../storage/base/cleanup.js";
@@ -36,7 +36,7 @@ import { serverIdHash } from "./authentication.js";
 export interface Authorization extends AsyncDisposable {
   readonly authorizer: ReloadableAuthorizer;
   readonly impersonation: Impersonation;
-  /** Refuses roles and bindings that give away more than their author has. */
+  /** Refuse roles and bindings that grant more than their author has. */
   readonly guards: readonly AdmissionPlugin[];
   /** Follows the files. */
   spawn(lifecycle: Lifecycle): void;
@@ -45,13 +45,13 @@ export interface Authorization extends AsyncDisposable {
 export interface AuthorizationParts {
   readonly config: Config;
   readonly view: RegistryView;
-  /** The same for all replicas of one store, and for nobody else: who may share decisions. */
+  /** Identifies the store's installation, whose replicas may share decisions. */
   readonly installation: string;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
-/** @throws {Error} with one line: modes, a configuration or a file that cannot be used */
+/** @throws {Error} with one line: an unusable mode, configuration or file */
 export function createAuthorization(parts: AuthorizationParts): Promise<Authorization> {
   return openAll((opened) => openAuthorizers(parts, opened));
 }
@@ -88,7 +88,7 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
       naming,
       isConstrained: config.features.ConstrainedImpersonation,
     }),
-    // In every mode: what is stored today comes into force when RBAC is switched on.
+    // In every mode: objects stored today take effect when RBAC is switched on.
     guards: [createGrantGuardPlugin(createGrantGuards({ index, rbac, authorizer }))],
     spawn(lifecycle) {
       lifecycle.spawn("authorization configuration", (signal) => authorizer.run(signal));
@@ -144,7 +144,7 @@ async function openSharedDecisions(
 ): Promise<RedisDecisionCache | undefined> {
   const url = config.authorizationWebhookCacheRedis;
   if (url === "") return undefined;
-  // Loaded only where it is used: the client costs memory and time to start.
+  // Loaded only if used: the client costs memory and start-up time.
   const redis = await import("../authz/webhook/redis-decision-cache.js");
   const connection = redis.parseRedisUrl(url);
   const passwordFile = config.authorizationWebhookCacheRedisPasswordFile;

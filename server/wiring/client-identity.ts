@@ -1,8 +1,11 @@
-/** Certificates by which other servers know this one, and by which they are known; renewed files count. */
+/**
+ * Client certificates for calls to other servers, and the authorities to verify those; renewed files are
+ * reread.
+ */
 import { readFileSync } from "node:fs";
 import { type ClientIdentity, NO_IDENTITY } from "../proxy/connection-pools.js";
 
-/** How old what was read may be. */
+/** Maximum age of a cached file. */
 const AGE_MS_MAX = 5_000;
 
 /** @param certificateFile "" = there is none */
@@ -19,7 +22,7 @@ export function fileReader(file: string): () => string {
   return kept("", () => readFileSync(file, "utf8"));
 }
 
-/** What was read last, read anew when it is old. */
+/** A cached value, read again when it is old. */
 function kept<Value>(none: Value, read: () => Value): () => Value {
   let last = none;
   let readAtMs = Number.NEGATIVE_INFINITY;
@@ -29,7 +32,7 @@ function kept<Value>(none: Value, read: () => Value): () => Value {
     try {
       last = read();
     } catch {
-      // A file that is just being replaced: the last good one stays.
+      // The file is just being replaced: the last good value stays.
     }
     return last;
   };

@@ -1,4 +1,4 @@
-/** Wiring of what is served without being stored. */
+/** Wiring of computed resources, which are served without being stored. */
 import { systemClock } from "../../storage/base/clock.js";
 import { partitionId } from "../../storage/objects/keys.js";
 import type { ApiObject } from "../api/meta.js";
@@ -14,7 +14,7 @@ const COMPONENT_STATUSES = "/componentstatuses";
 /** Names of the sources, for the catalog. */
 export const COMPUTED: readonly string[] = [COMPONENT_STATUSES];
 
-/** Of the store as this replica reaches it, and of the control loops, wherever they run. */
+/** Sources for the store's health and for the control loops, wherever they run. */
 export function createSources({ naming }: Config, { view, freshness }: Views): ComputedSources {
   const leases = partitionId(`coordination.${naming.groupDomain}`, "leases");
   const lease = `${naming.systemNamespace}/${LEASE_NAME}`;

@@ -1,4 +1,4 @@
-/** Wiring of what connects to nodes, pods and services: certificates, connections, counters. */
+/** Wiring of connections to nodes, pods and services: certificates, connection pools, metrics. */
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import type { Config } from "../config/config.js";
 import { handleConnect } from "../connect/connect.js";
@@ -14,7 +14,7 @@ import { fileReader, identityReader } from "./client-identity.js";
 
 export interface Connecting {
   readonly handler: VerbHandlers["connect"];
-  /** Ends what would go on for as long as its clients like. */
+  /** Ends connections that would otherwise last as long as their clients like. */
   endAll(): void;
   /** Ends connections to nodes and pods. */
   close(): void;
@@ -25,14 +25,16 @@ export interface ConnectingParts {
   readonly registry: Registry;
   readonly freshness: FreshnessBarrier;
   readonly metrics: Metrics;
-  /** Asks for the permission to create what the request names. @throws {StatusError} 403 */
+  /**
+   * Checks the permission to create the resource that the request names. @throws {StatusError} 403
+   */
   readonly authorizeCreate: (ctx: RequestContext) => Promise<void>;
 }
 
-/** Pods, and ports of nodes, whose connections are kept. */
+/** Pods, and ports of nodes, with pooled connections. */
 const PLACES_MAX = 1_000;
 const CONNECTIONS_MAX = 256;
-/** To pods; upstream waits as long. */
+/** For pods; upstream waits as long. */
 const CONNECT_TIMEOUT_MS = 30_000;
 
 export function createConnecting(parts: ConnectingParts): Connecting {

@@ -23,7 +23,7 @@ import { createStorageMigrations } from "./storage-migrations.js";
 import { openStore, STORE_START_MS } from "./store.js";
 
 /**
- * Only the control loops, on the etcd that the flags name. Runs until `signal` aborts.
+ * Runs only the control loops, on the etcd from the flags, until `signal` aborts.
  * @throws {Error} with one clear message: store unreachable
  */
 export async function runControlLoops(
@@ -66,7 +66,7 @@ export async function runControlLoops(
     ...(encryption !== undefined && { storedForm: encryption.store }),
   };
   const objects = createLocalObjects(registry);
-  // A process that serves nothing has no certificate of its own: the replicas' is what counts.
+  // A process that serves nothing has no certificate of its own: the replicas' authorities count.
   const shared = await storage.readAuthorities(deadline);
   const rootAuthority = await rootAuthorityOf(config, logger, () => shared?.serving.cert ?? "");
   const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };
@@ -93,7 +93,7 @@ export async function runControlLoops(
   }
 }
 
-/** By what pods and machines that join know this API: the flag's authorities, or those of the process itself. */
+/** The authorities by which pods and joining machines verify this API: the flag's, or the process's own. */
 export async function rootAuthorityOf(
   { rootCaFile }: Config,
   logger: Logger,

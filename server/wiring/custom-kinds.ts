@@ -1,4 +1,4 @@
-/** Wiring of custom resources: definitions are followed from before the view is loaded. */
+/** Wiring of custom resources: definitions are followed before the view is loaded. */
 import { assert } from "../../storage/base/assert.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { resolveService } from "../client/service-address.js";
@@ -18,7 +18,7 @@ export interface CustomKindsWiring {
   readonly catalog: LiveCatalog;
 }
 
-/** To be called before the view is started. */
+/** Must be called before the view is started. */
 export function followDefinitions(
   { config, facts, codecs, catalog }: CustomKindsWiring,
   view: RegistryView,

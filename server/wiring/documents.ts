@@ -1,4 +1,4 @@
-/** Wiring of the documents that say what is served: discovery, version and OpenAPI by path. */
+/** Wiring of the documents about the API by path: discovery, version and OpenAPI. */
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import { routeNotFound } from "../api/status.js";
 import type { Config } from "../config/config.js";
@@ -21,7 +21,7 @@ export interface DocumentParts {
   readonly freshness: Pick<FreshnessBarrier, "fresh">;
   readonly health: Health;
   readonly address: () => string;
-  /** Local and remote kinds; and the parts of OpenAPI that others have. */
+  /** Local and remote kinds, and other servers' parts of OpenAPI. */
   readonly aggregation: Pick<Aggregation, "groups" | "openApiParts" | "openApiSpecs">;
 }
 
@@ -81,12 +81,12 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
   };
 }
 
-/** So long a store that does not answer may delay what is known without it. */
+/** How long an unresponsive store may delay documents that do not need it. */
 const FRESH_WAIT_MS = 500;
 
 /**
- * Documents have the kinds that were acknowledged before they were asked for, whichever replica took
- * them. A store that cannot say so is no reason to answer nothing.
+ * Documents contain the kinds acknowledged before the request, on whichever replica. An unresponsive
+ * store only delays the answer.
  */
 async function whenFresh(freshness: Pick<FreshnessBarrier, "fresh">): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
@@ -96,13 +96,13 @@ async function whenFresh(freshness: Pick<FreshnessBarrier, "fresh">): Promise<vo
   try {
     await Promise.race([freshness.fresh(), patience]);
   } catch {
-    // Readiness says that the store is out of reach.
+    // Readiness reports an unreachable store.
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** @throws {StatusError} 404 for a path below a known one that stands for nothing */
+/** @throws {StatusError} 404 for an unknown path below a known one */
 function found(document: DocumentResponse | undefined): DocumentResponse {
   if (document === undefined) throw routeNotFound();
   return document;

@@ -1,6 +1,6 @@
 /**
  * Wiring of encryption at rest: the file of --encryption-provider-config becomes the rules of a store
- * that goes before the real one, and is read again when it changes.
+ * in front of the real one, and is reread when it changes.
  */
 import { readFile } from "node:fs/promises";
 import { systemClock } from "../../storage/base/clock.js";
@@ -18,12 +18,15 @@ import { authoritiesKeyOf } from "./authorities.js";
 import { sharedKeyOf } from "./token-keys.js";
 
 export interface Encryption {
-  /** Takes the place of the store in everything that is built upon it. */
+  /** Replaces the store for everything built on it. */
   readonly store: EncryptedStore;
-  /** Follows the file where that is asked for. A bad one changes nothing. */
+  /** Follows the file if requested. An invalid one changes nothing. */
   spawnReload(parts: {
     readonly view: RegistryView;
-    /** Reads again what replicas share, as it may have become readable, or is sealed anew. */
+    /**
+     * Rereads the values that replicas share: they may have become readable, or need new
+     * encryption.
+     */
     readonly reopen: (signal: AbortSignal) => Promise<unknown>;
     readonly lifecycle: Lifecycle;
   }): void;
@@ -36,13 +39,13 @@ export interface EncryptionParts {
   readonly logger: Logger;
 }
 
-/** Undefined when nothing is to be encrypted. @throws {Error} with one line for a bad file */
+/** Undefined without encryption. @throws {Error} with one line for a bad file */
 export async function openEncryption(parts: EncryptionParts): Promise<Encryption | undefined> {
   const { config, store, metrics, logger } = parts;
   const { naming, encryptionProviderConfig: file } = config;
   if (file === "") return undefined;
   const keys = new KeySpace(config.etcdPrefix);
-  // Keys that sign tokens and certificates are as secret as a Secret.
+  // Signing keys and authorities are as sensitive as a Secret.
   const secrets = new Set([sharedKeyOf(config), authoritiesKeyOf(config)]);
   const transformations = metrics.counter({
     name: "apiserver_storage_transformation_operations_total",
@@ -71,7 +74,7 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
         lifecycle.spawn("shared secrets", async (signal) => {
           await reopen(signal);
         });
-        // What no key was there for may have become readable.
+        // Values whose key was missing may have become readable.
         lifecycle.spawn("corrupt objects", (signal) => view.rereadCorrupt(signal));
       };
       const onReload = (isGood: boolean) => reloads.add(1, isGood ? "success" : "failure");

@@ -1,6 +1,6 @@
 /**
- * Wiring of priority and fairness: the stored configuration is followed in the turn of the feed, the
- * widths of requests come from the view, which knows what a list would send before it is sent.
+ * Wiring of priority and fairness: the stored configuration is followed in the turn of the feed;
+ * request widths come from the view, which knows a list's size in advance.
  */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
@@ -35,16 +35,18 @@ export interface FlowControlStep {
   readonly middleware: RequestMiddleware;
   /** Whether the request belongs to a level that never refuses. */
   readonly isExempt: (user: UserInfo, info: RequestInfo) => boolean;
-  /** Pages for people who debug, by path. */
+  /** Debug pages by path. */
   readonly documents: Readonly<Record<string, DocumentHandler>>;
-  /** Lets limits follow the demand. */
+  /** Adjusts limits to the demand. */
   spawn(lifecycle: Lifecycle): void;
 }
 
-/** How long a request may wait for seats, as a part of its deadline (as upstream). */
+/** How long a request may wait for seats, as a share of its deadline (as upstream). */
 const PATIENCE_PART = 1 / 4;
 
-/** Undefined where the flags leave it to the two numbers. Before the view has started. */
+/**
+ * Undefined if the flags use the two in-flight limits. Must be called before the view has started.
+ */
 export function createFlowControl(options: {
   readonly config: Config;
   readonly view: RegistryView;
@@ -98,7 +100,7 @@ export function createFlowControl(options: {
   };
 }
 
-/** Keeps in step with a partition what its objects say, by path. */
+/** Keeps parsed values of a partition's objects, by path. */
 function keep<T>(
   settings: Map<string, T>,
   read: (object: ApiObject) => T,

@@ -1,4 +1,4 @@
-/** What the view knows of the collection that a request is about. */
+/** The view's sizes of the collection that a request names. */
 import type { CollectionSize } from "../../storage/cache/namespace-sizes.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
@@ -9,13 +9,13 @@ export interface Collections {
   readonly catalog: CatalogSource;
 }
 
-/** @returns undefined for what is not served */
+/** @returns undefined for a resource that is not served */
 export function partitionOf({ view, catalog }: Collections, info: RequestInfo) {
   const resource = catalog.current.findMain(info.group, info.version, info.resource);
   return resource && view.partition(resource.partition);
 }
 
-/** Of the objects in a namespace; "" = all. */
+/** The size of the objects in a namespace; "" = all. */
 export function sizesOf(collections: Collections) {
   return (info: RequestInfo, namespace: string): CollectionSize | undefined =>
     partitionOf(collections, info)?.sizeIn(namespace);

@@ -1,4 +1,4 @@
-/** Wiring of addresses: where this replica is, for others and in its own certificate. */
+/** Wiring of addresses: this replica's own, for other machines and for its certificate. */
 import { hostname, networkInterfaces } from "node:os";
 import { formatIp, type IpBlock } from "../api/ip-address.js";
 import type { Config } from "../config/config.js";
@@ -8,8 +8,8 @@ const LOOPBACK = /^(127\.|::1$)/;
 const UNSPECIFIED: readonly string[] = ["", "0.0.0.0", "::"];
 
 /**
- * The address under which others reach this replica: the flag's, or the one that it listens on, or the
- * machine's first. The loopback address where there is no other.
+ * The address for other machines: the flag's, the one it listens on, or the machine's first. The
+ * loopback address if there is no other.
  */
 export function advertisedAddress({ advertiseAddress, bindAddress }: Config): string {
   if (advertiseAddress !== "") return advertiseAddress;
@@ -21,7 +21,7 @@ export function isLoopback(address: string): boolean {
   return LOOPBACK.test(address);
 }
 
-/** Names and addresses that the replica's own certificate is for. */
+/** The host names and addresses in the replica's own certificate. */
 export function ownHosts(config: Config): string[] {
   const { naming, bindAddress, serviceRanges, servingNames } = config;
   const addresses = [bindAddress, advertisedAddress(config)];
@@ -37,12 +37,12 @@ export function ownHosts(config: Config): string[] {
   ];
 }
 
-/** The API's own among the addresses of Services: the block's first that hosts may have. */
+/** The API's own Service address: the block's first host address. */
 export function firstServiceAddress({ version, first }: IpBlock): string {
   return formatIp({ version, value: first + 1n });
 }
 
-/** As on every interface there may be several, IPv4 first. */
+/** The first address of all interfaces, IPv4 first. */
 function firstAddress(): string | undefined {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const outside = all.filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));

@@ -1,4 +1,4 @@
-/** Wiring of this replica's place among the endpoints of the API: from its readiness until it is told to end. */
+/** Wiring of this replica's endpoint of the API: from its readiness until its shutdown. */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
@@ -27,7 +27,7 @@ export class Presence {
     const { naming, serviceRanges, endpointReconcilerType } = config;
     const ip = advertisedAddress(config);
     const [range] = serviceRanges.clusterIpRanges;
-    // A loopback address is none that others could use, and no endpoint may have it.
+    // A loopback address is unusable for others and not allowed in an endpoint.
     if (endpointReconcilerType === "none" || isLoopback(ip) || range === undefined) return;
     const options = {
       objects: createLocalObjects(serving.registry),

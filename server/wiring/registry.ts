@@ -1,4 +1,4 @@
-/** Wiring of the registry: all that a write goes through. */
+/** Wiring of the registry: the dependencies of writes. */
 import { systemClock } from "../../storage/base/clock.js";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { SharedDeadline } from "../../storage/base/shared-deadline.js";
@@ -33,7 +33,7 @@ export interface RegistryParts {
   readonly exclusions: readonly ExcludedResource[];
 }
 
-/** The store has deadlines of its own, which are shorter; this one ends what they do not. */
+/** The store's own deadlines are shorter; this one ends waits that they do not cover. */
 const COMMIT_DEADLINE_MS = 60_000;
 const COMMIT_SLACK_MS = 5_000;
 
@@ -57,7 +57,7 @@ export function createRegistry(parts: RegistryParts): Registry {
     declarative: declarativeOf(config, metrics),
     admission: createAdmission({ config, views, authorization, metrics, rules: plugins }),
     passingRules,
-    // Knows whether a value would be stored differently by now.
+    // Knows whether a value would be stored differently today.
     ...(encryption !== undefined && { storedForm: encryption.store }),
     writeQueue: new WriteQueue(),
     commitDeadline: new SharedDeadline(COMMIT_DEADLINE_MS, COMMIT_SLACK_MS),
@@ -70,7 +70,7 @@ export function createRegistry(parts: RegistryParts): Registry {
   };
 }
 
-/** The facts' own rules; what they and the hand-written ones disagree about is counted (S1-FEAT-07). */
+/** The facts' rules; disagreements with hand-written ones are counted (S1-FEAT-07). */
 function declarativeOf({ features }: Config, metrics: Metrics): DeclarativeValidation {
   const mismatches = metrics.counter({
     name: "declarative_validation_mismatch_total",
@@ -83,7 +83,9 @@ function declarativeOf({ features }: Config, metrics: Metrics): DeclarativeValid
   });
 }
 
-/** Codecs are compiled on first use; done ahead, one at a time, the first writes are quick as well. */
+/**
+ * Codecs are compiled on first use; compiling them ahead, one at a time, makes the first writes fast.
+ */
 export async function warmCodecs(catalog: Catalog, signal: AbortSignal): Promise<void> {
   for (const { codec, kind, group, version } of catalog.resources) {
     await nextTurn();

@@ -1,7 +1,7 @@
 /**
  * Wiring: from one Config to a running replica. This folder, with one file for each part, is the only
- * one that names concrete classes: here every object is built, in order, handed what it needs, and
- * closed in reverse.
+ * one that names concrete classes: it builds every object in order, passes its dependencies, and
+ * closes all in reverse.
  */
 import { resolve } from "node:path";
 import { openAll } from "../../storage/base/cleanup.js";
@@ -26,18 +26,21 @@ import { openStore, STORE_START_MS } from "./store.js";
 import { openTracing } from "./tracing.js";
 
 export interface Replica extends AsyncDisposable {
-  /** Under which this machine reaches it: "https://127.0.0.1:6443". */
+  /** The URL for this machine: "https://127.0.0.1:6443". */
   readonly url: string;
   readonly kubeconfigPath: string;
-  /** Where the state is, for people. */
+  /** The store's location, for people. */
   readonly storeDescription: string;
   /** Resolves when the replica is ready; rejects when it can never be. */
   readonly ready: Promise<void>;
-  /** Readiness fails first, then the delay, then requests and watches end; then all is closed. */
+  /**
+   * Readiness fails first, then the delay passes, then requests and watches end; then all is
+   * closed.
+   */
   shutDown(): Promise<void>;
 }
 
-/** Where a replica says what it does, and how much of it. */
+/** The replica's logger and its verbosity. */
 export interface ReplicaLog {
   readonly logger: Logger;
   readonly verbosity: Verbosity;
@@ -45,7 +48,7 @@ export interface ReplicaLog {
 
 /**
  * Builds and starts a replica. The port is open when it returns; `ready` follows when the view is
- * loaded. When it fails, nothing of it is left open.
+ * loaded. On failure everything is closed.
  * @throws {Error} with one clear message: port taken, store unreachable or in use, bad files
  */
 export function openReplica(
@@ -61,7 +64,7 @@ export function openReplica(
     let listening: Serving | undefined;
     const serverAddress = () => formatHostPort(advertisedAddress(config), listening);
 
-    // Closed after all that makes spans.
+    // Closed after everything that makes spans.
     const tracing = opened.use(await openTracing({ ...common, build }));
     const deadline = AbortSignal.timeout(STORE_START_MS);
     const storage = opened.use(await openStore(common, deadline));
@@ -113,7 +116,7 @@ function createMetrics(config: Config): Metrics {
 function describeFeatures(features: Features, { emulated }: EffectiveReleases) {
   return Object.entries(gatesIn(emulated)).map(([name, { stage = "PreAlpha" }]) => ({
     name,
-    // As upstream labels it: what is generally available has no stage.
+    // Upstream's label: generally available features have no stage.
     stage: stage === "GA" ? "" : stage,
     isEnabled: features[name as keyof Features],
   }));

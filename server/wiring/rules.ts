@@ -1,6 +1,6 @@
 /**
- * Wiring of the rules that users bring: webhooks and policies, which read the view, ask the authorizer
- * on behalf of expressions, and count in upstream's measures.
+ * Wiring of user-defined rules: webhooks and policies, which read the view, call the authorizer for
+ * expressions, and count in upstream's metrics.
  */
 import type { AskForPermission } from "../admission/matching/authorizer-answers.js";
 import type { RuleContext } from "../admission/matching/rule-context.js";

@@ -1,4 +1,4 @@
-/** Wiring of what stands at the door: serving certificates, and whose client certificates count. */
+/** Wiring of serving certificates and of trust in client certificates. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../storage/base/clock.js";
@@ -20,28 +20,28 @@ import { MASTERS_GROUP } from "../request/user-info.js";
 import type { ReadAuthorities } from "./authorities.js";
 import { ownHosts } from "./own-hosts.js";
 
-/** Certificates of our own are renewed a month before their end; a day's delay does no harm. */
+/** Generated certificates are renewed a month before they expire, so a daily check suffices. */
 const RENEWAL_CHECK_MS = 24 * 3_600_000;
-/** How long the store may take to say which authorities are shared. */
+/** How long the store may take to return the shared authorities. */
 const RENEWAL_MS = 10_000;
 
 export interface Security {
   readonly certificates: ClientCertificateAuthenticator;
-  /** Undefined when no flag names the authority of proxies. */
+  /** Undefined when no flag names a proxy authority. */
   readonly frontProxy: FrontProxyAuthenticator | undefined;
   readonly frontProxyHeaders: FrontProxyHeaders;
   readonly credentials: ServingCredentials;
-  /** PEM: what clients must trust to believe that it is us. */
+  /** PEM: the authority by which clients verify this server. */
   servingAuthority(): string;
-  /** Whom we believe, for API servers behind us. */
+  /** The trusted authorities, for API servers behind this one. */
   trust(): AuthenticationTrust;
-  /** Writes admin.kubeconfig for the port that was opened; gives its path. */
+  /** Writes admin.kubeconfig for the opened port; returns its path. */
   writeKubeconfig(url: string): Promise<string>;
-  /** Follows the files that the flags name. */
+  /** Follows the files from the flags. */
   spawnReload(listener: Listener, lifecycle: Lifecycle, metrics: Metrics): void;
 }
 
-/** Makes or reads certificates. @throws {Error} files that cannot be read; {StorageError} */
+/** Makes or reads certificates. @throws {Error} unreadable files; {StorageError} */
 export async function createSecurity(
   config: Config,
   logger: Logger,
@@ -72,7 +72,7 @@ export async function createSecurity(
 
   const proxies = await createFrontProxy(config);
   if (proxies !== undefined) warn("requestheaderClientCaFile", proxies.options().authorities);
-  // The handshake names the proxies' authority too, or they would not show their certificate.
+  // The handshake also names the proxies' authority, or they would not send their certificate.
   const withProxies = (credentials: ServingCredentials): ServingCredentials => ({
     ...credentials,
     clientAuthorities: [credentials.clientAuthorities, proxies?.options().authorities]
@@ -125,7 +125,7 @@ export async function createSecurity(
         help: "Changed certificate files, by whether they could be used.",
         labelNames: ["result"],
       });
-      // Otherwise the first failure is no increase to Prometheus, and nobody is alarmed.
+      // Otherwise the first failure is no increase to Prometheus, and raises no alert.
       for (const result of ["success", "failure"]) reloads.add(0, result);
       const follow = (what: string, watched: readonly string[], apply: typeof use) => {
         if (watched.length === 0) return;
@@ -148,7 +148,10 @@ export async function createSecurity(
 
 type ClientBundleFlag = "clientCaFile" | "requestheaderClientCaFile";
 
-/** What is good enough to be read and no good for clients would only show as refusals. */
+/**
+ * Warns of a readable bundle that is unusable for clients, which would otherwise only cause
+ * refusals.
+ */
 function warnOfBundle(
   logger: Logger,
   config: Config,
@@ -169,7 +172,7 @@ function headersOf(config: Config): FrontProxyHeaders {
   };
 }
 
-/** @throws {Error} with one line when the authorities cannot be read */
+/** @throws {Error} with one line when the authorities are unreadable */
 async function createFrontProxy(config: Config) {
   const file = config.requestheaderClientCaFile;
   if (file === "") return undefined;
@@ -189,12 +192,12 @@ async function createFrontProxy(config: Config) {
   };
 }
 
-/** The files that are reloaded: serving certificate and key, then the client authorities. */
+/** The reloaded files: serving certificate and key, then the client authorities. */
 function filesOf({ tlsCertFile, tlsPrivateKeyFile, clientCaFile }: Config): string[] {
   return [tlsCertFile, tlsPrivateKeyFile, clientCaFile].filter((file) => file !== "");
 }
 
-/** @throws {Error} with one line when the client authorities cannot be read */
+/** @throws {Error} with one line when the client authorities are unreadable */
 function toCredentials(
   config: Config,
   own: OwnCertificates,
@@ -209,8 +212,8 @@ function toCredentials(
 }
 
 /**
- * A file without a certificate is a mistake, such as one that is being written: at the start it is told,
- * later the last good one stays in force.
+ * Refuses a file without a certificate, for instance one that is being written: at start that is an
+ * error, later the last good one stays in force.
  */
 function requireCertificates(flag: string, file: string, bundle: string): void {
   try {
@@ -221,7 +224,7 @@ function requireCertificates(flag: string, file: string, bundle: string): void {
   throw new Error(`${flag}: ${JSON.stringify(file)} holds no PEM certificate`);
 }
 
-/** What the administrator's client must trust: our own authority, or the given certificate. */
+/** The authority for the administrator's client: our own, or the given certificate. */
 function servingAuthority(config: Config, own: OwnCertificates, contents: readonly string[]) {
   return config.tlsCertFile === "" ? own.servingAuthority : (contents[0] ?? "");
 }

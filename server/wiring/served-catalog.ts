@@ -1,4 +1,7 @@
-/** Wiring of the catalog that a replica starts with: what the flags enable, and what needs more than objects. */
+/**
+ * Wiring of a replica's initial catalog: the resources that the flags enable, and those with dependencies of
+ * their own.
+ */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Authenticator } from "../authn/authenticator.js";
 import type { Authorizer } from "../authz/authorizer.js";
@@ -26,9 +29,9 @@ export interface CatalogParts {
   readonly facts: Facts;
   readonly tokenKeys: TokenKeys;
   readonly codecs: KindCodecs;
-  /** The custom resources that there are. */
+  /** The existing custom resources. */
   readonly definitions: DefinitionSource;
-  /** Whom the reviews ask. Built later than the catalog, as they read the view, which needs it. */
+  /** The reviews' dependencies. Built after the catalog, as they read the view, which needs it. */
   readonly reviewers: () => Reviewers;
 }
 
@@ -37,7 +40,7 @@ export interface Reviewers {
   readonly authorization: Authorization;
 }
 
-/** What the flags enable of the facts, with the reviews and the issuing of tokens. */
+/** The enabled resources of the facts, with reviews and token requests. */
 export function createServedCatalog({
   config,
   facts,
@@ -78,12 +81,12 @@ export function createServedCatalog({
   });
 }
 
-/** What runs the actions that the catalog names. */
+/** The implementations of the catalog's actions. */
 export function createActions({ issuer }: TokenKeys): Actions {
   return { ...ACTIONS, "/serviceaccounts/token": serviceAccountToken(issuer) };
 }
 
-/** A gate that is not known is off. */
+/** An unknown gate is off. */
 export function isGateEnabled(features: Features, gate: string): boolean {
   return (features as Readonly<Record<string, boolean>>)[gate] === true;
 }

@@ -1,4 +1,4 @@
-/** The group-versions that this server itself serves, with the precedence that their APIServices state. */
+/** The group-versions that this server serves itself, with the priorities for their APIServices. */
 import type { Precedence } from "../aggregation/served-groups.js";
 import type { GroupVersion } from "../api/names.js";
 import type { LocalGroupVersion } from "../controllers/api-service-loop.js";
@@ -7,14 +7,14 @@ import type { CatalogSource } from "../kinds/live-catalog.js";
 import { remembered } from "../kinds/remembered.js";
 import type { Facts } from "../schema/model.js";
 
-/** Of custom kinds, as upstream has them. */
+/** For custom kinds, as upstream. */
 const CUSTOM_GROUP_PRIORITY = 1_000;
 const CUSTOM_VERSION_PRIORITY = 100;
 
-/** Of groups that are always listed first: core, and the one of APIServices, which has none itself. */
+/** For groups that are always listed first: core, and that of APIServices, which has none itself. */
 const FIRST = { groupPriority: Number.POSITIVE_INFINITY, versionPriority: 0 };
 
-/** Of a group-version that this server serves. */
+/** The priorities of a group-version that this server serves. */
 export function precedenceOf(
   { group, version }: GroupVersion,
   { groupVersions }: Facts,
@@ -27,7 +27,7 @@ export function precedenceOf(
   };
 }
 
-/** @returns what is served now and has an APIService, the same value as long as the catalog is the same */
+/** @returns the served group-versions with an APIService; the same value while the catalog is the same */
 export function servedGroupVersions(
   catalog: CatalogSource,
   facts: Facts,

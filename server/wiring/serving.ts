@@ -1,6 +1,6 @@
 /**
- * Wiring of serving: all that a request meets on its way, from the port to the registry, and the
- * checks that say whether it should come at all.
+ * Wiring of serving: everything on a request's way from the port to the registry, and the readiness
+ * checks.
  */
 import { openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
@@ -47,7 +47,7 @@ import type { OpenedStore } from "./store.js";
 import type { Tracing } from "./tracing.js";
 import { createVerbs, negotiatorOf, verbAuthorizer } from "./verbs.js";
 
-/** An idle connection is closed once it has been quiet for the delay of a shutdown, at most this long. */
+/** On shutdown an idle connection is closed when quiet for the shutdown delay, at most this long. */
 const QUIET_MS_MAX = 1_000;
 const REQUESTS_POLL_MS = 20;
 
@@ -55,16 +55,16 @@ export interface Serving extends AsyncDisposable {
   readonly listener: Listener;
   readonly registry: Registry;
   readonly health: Health;
-  /** Ends watches, at once or over a time. */
+  /** Ends watches, at once or spread over time. */
   readonly ticker: WatchTicker;
-  /** Of background work: it ends after the last request, which may need it. */
+  /** Owns background work, which ends after the last request, as that may need it. */
   readonly lifecycle: Lifecycle;
   readonly aggregation: Aggregation;
-  /** Readiness fails from now on, and clients are asked to open their next connection elsewhere. */
+  /** Fails readiness from now on, and asks clients to reconnect elsewhere. */
   leave(): void;
-  /** With --shutdown-send-retry-after, once the delay is over: new requests are told to come again. */
+  /** With --shutdown-send-retry-after, after the delay: new requests are told to retry. */
   refuseRequests(): void;
-  /** Resolves when no request is under way that is not long-running, or `deadlineMs` is over. */
+  /** Resolves when only long-running requests are left, or after `deadlineMs`. */
   waitForRequests(deadlineMs: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -80,11 +80,11 @@ export interface ServingParts {
   readonly security: Security;
   readonly storage: OpenedStore;
   readonly access: Access;
-  /** "host:port" under which others reach this replica. */
+  /** "host:port" for clients of this replica. */
   readonly serverAddress: () => string;
 }
 
-/** The port is open when it returns. @throws {Error} port taken; an audit log that cannot be written */
+/** The port is open when it returns. @throws {Error} port taken; unwritable audit log */
 export function openServing(parts: ServingParts): Promise<Serving> {
   return openAll(async (opened) => {
     const { config, facts, metrics, logger, security, access } = parts;
@@ -176,7 +176,7 @@ interface ChainParts extends ServingParts {
   readonly refusal: readonly RequestMiddleware[];
 }
 
-/** Where flow control bounds the requests at work, they are only counted. */
+/** When flow control bounds the requests, they are only counted here. */
 function createInFlightLimits(config: Config, flowControl: FlowControlStep | undefined) {
   const isBounded = flowControl === undefined;
   return new InFlightLimits({
@@ -227,7 +227,7 @@ function createChain(parts: ChainParts) {
     beforeAuthorization: [
       withFreshPolicy(freshness),
       withImpersonation(impersonation),
-      // Before seats, as nobody sits on one while waiting for memory.
+      // Before seats, so that no seat is held while waiting for memory.
       parts.answerMemory,
       ...(flowControl === undefined ? [] : [flowControl.middleware]),
     ],
@@ -244,7 +244,7 @@ function createChain(parts: ChainParts) {
   });
 }
 
-/** What readiness means: the store answers, the view follows it, and we are not going down. */
+/** Readiness: the store answers, the view follows it, and the replica is not shutting down. */
 function addChecks(
   health: Health,
   { view, freshness }: Views,
@@ -256,7 +256,7 @@ function addChecks(
       async check() {
         await freshness.fresh();
       },
-      // A restart would only lose what is in memory.
+      // A restart would only lose the state in memory.
       shownAt: ["livez"],
     },
     ["readyz", "healthz"],

@@ -1,4 +1,4 @@
-/** Wiring of the start: what has to be there before a replica is ready, and what runs from then on. */
+/** Wiring of the start: the preconditions of readiness, and the background work from then on. */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
@@ -34,9 +34,9 @@ export interface StartParts {
   readonly storage: OpenedStore;
   readonly access: Access;
   readonly serving: Serving;
-  /** Under which this machine reaches the replica. */
+  /** The replica's URL for this machine. */
   readonly url: string;
-  /** "host:port" under which others reach it. */
+  /** "host:port" for other machines. */
   readonly serverAddress: () => string;
 }
 
@@ -44,12 +44,12 @@ export interface Started {
   readonly kubeconfigPath: string;
   /** Resolves when the replica is ready; rejects when it can never be. */
   readonly ready: Promise<void>;
-  /** Takes this replica out of the endpoints of the API, if it is in them. Never rejects. */
+  /** Removes this replica from the API's endpoints, if it is there. Never rejects. */
   withdraw(): Promise<void>;
 }
 
 /**
- * The port is open. All that runs from here on belongs to the lifecycle of `serving`.
+ * The port is open. All background work from here on belongs to the lifecycle of `serving`.
  * @throws {Error} of the file system: the kubeconfig cannot be written
  */
 export async function startReplica(parts: StartParts): Promise<Started> {
@@ -67,7 +67,7 @@ export async function startReplica(parts: StartParts): Promise<Started> {
   return { kubeconfigPath, ready, withdraw: () => presence.withdraw() };
 }
 
-/** What follows files, and the clock of the watches. */
+/** Starts the file watchers and the watches' ticker. */
 function spawnFollowers(parts: StartParts): void {
   const { security, storage, access, metrics } = parts;
   const { listener, lifecycle, ticker } = parts.serving;
@@ -82,11 +82,11 @@ function spawnFollowers(parts: StartParts): void {
 }
 
 interface Milestones {
-  /** All that discovery names can be asked for. */
+  /** All resources in discovery can be requested. */
   kindsServed(): void;
   viewLoaded(): void;
   announce(): void;
-  /** The default roles and bindings are there. */
+  /** The default roles and bindings exist. */
   rolesMade(): void;
 }
 
@@ -104,7 +104,7 @@ async function becomeReady(parts: StartParts, milestones: Milestones): Promise<v
   milestones.announce();
 }
 
-/** The view is loaded. Makes what every registry has; the loops run on in the background. */
+/** The view is loaded. Creates the default objects; the loops continue in the background. */
 async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promise<void> {
   const { config, security, storage, serving } = parts;
   const { naming } = config;

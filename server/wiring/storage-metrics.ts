@@ -1,10 +1,10 @@
-/** Wiring of the metrics of the lower half: requests to etcd, the view, and the barrier before it. */
+/** Wiring of the storage metrics: requests to etcd, the view, and the freshness barrier. */
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { HistogramFamily } from "../http/fast-metrics.js";
 import type { Metrics } from "../http/metrics.js";
 
-/** What the view holds and how fresh it is; read from their owners at each scrape. */
+/** Content and freshness of the view; read from their owners at each scrape. */
 /** The view and its barrier. */
 interface Observed {
   readonly view: RegistryView;
@@ -120,7 +120,7 @@ function namesOf(partition: string): { group: string; resource: string } {
   return { group: group === "core" ? "" : group, resource: partition.slice(slash + 1) };
 }
 
-/** Told of every call to etcd when it is done. */
+/** Called after every call to etcd. */
 export function observeEtcdRequests(metrics: Metrics) {
   return (
     operation: string,
@@ -133,7 +133,7 @@ export function observeEtcdRequests(metrics: Metrics) {
   };
 }
 
-/** How many requests share a question to the store, and how long they wait for its answer. */
+/** How many requests share a revision read, and how long they wait for it. */
 export function observeBatches(metrics: Metrics): (requests: number, durationMs: number) => void {
   const sizes = new HistogramFamily(metrics.registry, {
     name: "apiserver_freshness_batch_requests",
@@ -153,12 +153,12 @@ export function observeBatches(metrics: Metrics): (requests: number, durationMs:
   };
 }
 
-/** Seconds; from a memory's pace to that of a client that does not keep up. */
+/** Seconds; from in-memory delivery to a client that does not keep up. */
 const LATENCY_SECONDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60,
 ] as const;
 
-/** How long events take to the clients, by stage (endpoints/reads/watch-latency.ts). */
+/** The delay of events to clients, by stage (endpoints/reads/watch-latency.ts). */
 export function createLatencyMetric(metrics: Metrics) {
   const family = new HistogramFamily(metrics.registry, {
     name: "apiserver_watch_event_latency_seconds",

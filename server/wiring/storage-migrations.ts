@@ -1,4 +1,4 @@
-/** Wiring of migrations of what is stored: how objects lie in the store, and what is counted. */
+/** Wiring of storage version migrations: the stored form of objects, and the metrics. */
 import type { MigrationMetrics } from "../controllers/storage-migrator.js";
 import { createStoredObjects, type StoredObjects } from "../controllers/stored-objects.js";
 import type { Metrics } from "../http/metrics.js";
@@ -10,7 +10,7 @@ export interface StorageMigrations {
   readonly migrations: MigrationMetrics;
 }
 
-/** The names are those of the migrator that runs beside the existing system. */
+/** The names are those of the existing system's migrator. */
 export function createStorageMigrations(
   registry: Registry,
   { stored }: Pick<OpenedStore, "stored">,

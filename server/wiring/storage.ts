@@ -1,4 +1,4 @@
-/** Wiring of the lower half: the store that the flags name, the view over it, and its bookkeeping. */
+/** Wiring of the storage layer: the store from the flags, the view over it, and its bookkeeping. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../storage/base/clock.js";
@@ -17,12 +17,14 @@ import { followCatalog } from "../kinds/follow-catalog.js";
 import type { LiveCatalog } from "../kinds/live-catalog.js";
 import { observeBatches, observeEtcdRequests } from "./storage-metrics.js";
 
-/** A storm of writes may fill the log up to so many times its byte budget before events are lost. */
+/**
+ * In a storm of writes the log may grow to this multiple of its byte budget before it loses events.
+ */
 const BURST_FACTOR = 4;
 
 /**
- * Opens etcd where the flags name one, else the embedded store. Only that one is loaded: the other's
- * client costs memory and time to start. @throws {StorageError}
+ * Opens etcd if the flags name one, else the embedded store. Only that client is loaded: the other
+ * one costs memory and start-up time. @throws {StorageError}
  */
 export async function openPlainStore(
   config: Config,
@@ -80,7 +82,7 @@ export interface Views {
   readonly freshness: FreshnessBarrier;
 }
 
-/** The view and its barrier; nothing is read before `view.start`. */
+/** The view and its barrier; nothing may be read before `view.start`. */
 export function createViews(
   config: Config,
   store: RevisionedStore,
@@ -113,7 +115,7 @@ function ringLimitsOf({ watchCacheHistoryMs, watchCacheBytesMax, ...config }: Co
   };
 }
 
-/** Forgets old revisions of the store, once per interval among all replicas. */
+/** Compacts the store, once per interval among all replicas. */
 export function spawnCompactor(
   config: Config,
   store: RevisionedStore,

@@ -1,7 +1,7 @@
 /**
- * Wiring of the store as everything above sees it: the one that the flags name, behind it what seals
- * values and gives them their form, and what all replicas share through it: the keys of tokens and the
- * authorities of certificates.
+ * Wiring of the complete store: the one from the flags, wrapped by encryption and by conversion to the
+ * stored form, and the values that all replicas share through it: token keys and certificate
+ * authorities.
  */
 import { openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
@@ -22,17 +22,17 @@ import { createLatencyMetric } from "./storage-metrics.js";
 import { withStoredForm } from "./stored-form.js";
 import { openTokenKeys, type TokenKeys } from "./token-keys.js";
 
-/** How long the store may take to answer when a process starts. */
+/** How long the store may take to answer at start. */
 export const STORE_START_MS = 10_000;
 
 export interface OpenedStore extends AsyncDisposable {
   readonly store: RevisionedStore;
-  /** Says of each value how it lies in the store. */
+  /** Inspects the stored form of each value. */
   readonly stored: Pick<ConvertingStore, "inspect">;
-  /** How long changes take to the view, and on to the clients. */
+  /** The delay of changes to the view and to clients. */
   readonly feedLag: FeedLag;
   readonly watchLatency: WatchLatency;
-  /** Undefined when nothing is encrypted. */
+  /** Undefined without encryption. */
   readonly encryption: Encryption | undefined;
   readonly tokenKeys: TokenKeys;
   readonly readAuthorities: ReadAuthorities;
@@ -45,7 +45,7 @@ export interface StoreParts {
   readonly logger: Logger;
 }
 
-/** @throws {Error} with one line: store unreachable or in use, a file that cannot be used */
+/** @throws {Error} with one line: store unreachable or in use, an unusable file */
 export function openStore(parts: StoreParts, signal: AbortSignal): Promise<OpenedStore> {
   return openAll(async (opened) => {
     const { config, facts, metrics, logger } = parts;
@@ -56,7 +56,7 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
     const timing = { prefix, clock: systemClock, times: feedLag };
     const plainStore = new TimedStore(bareStore, timing);
     const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
-    // What replicas share is no object: it lies there sealed, in no other form.
+    // Shared values are not objects: they are encrypted, but not converted.
     const sealed = encryption?.store ?? plainStore;
     const store = withStoredForm(config, facts, sealed);
     const tokenKeys = await openTokenKeys({ config, store: sealed, logger }, signal);

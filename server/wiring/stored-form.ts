@@ -1,6 +1,6 @@
 /**
- * Wiring of the form of objects in the store: JSON or CBOR (--storage-media-type), and in which of its
- * versions an object is stored; before encryption seals them.
+ * Wiring of the stored form of objects: JSON or CBOR (--storage-media-type), and the stored version;
+ * applied before encryption.
  */
 import { ConvertingStore, type ValueConversion } from "../../storage/kv/converting-store.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
@@ -11,7 +11,7 @@ import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import { createStoredVersions } from "../registry/stored-versions.js";
 import type { Facts } from "../schema/model.js";
 
-/** Also reads what an earlier setting, or an earlier release, has written. */
+/** Also reads the forms of earlier settings and releases. */
 export function withStoredForm(
   config: Config,
   facts: Facts,

@@ -1,6 +1,6 @@
 /**
- * Wiring of the keys of service account tokens: those that flags name, or the one that all replicas of
- * a store share. Whatever changes them while the process runs ends here.
+ * Wiring of service account token keys: those from flags, or the one that all replicas of a store
+ * share. All changes at run time go through here.
  */
 import { readFile } from "node:fs/promises";
 import { systemClock } from "../../storage/base/clock.js";
@@ -25,11 +25,11 @@ export interface TokenKeys {
   readonly settings: ServiceAccountSettings;
   readonly keys: KeyRing;
   readonly issuer: TokenIssuer;
-  /** What the flags name; `replace` takes over their new contents. */
+  /** The files from the flags; `replace` takes their new contents. */
   readonly files: readonly string[];
   /** @throws {RangeError} with one line; the old keys stay */
   replace(contents: readonly string[]): void;
-  /** Reads the shared key again, as the store may read it now that it could not before. */
+  /** Rereads the shared key, which may have become readable. */
   reopen(signal: AbortSignal): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export interface TokenKeyParts {
   readonly logger: Logger;
 }
 
-/** Where the replicas of a store find the key that signs tokens when no flag names one. */
+/** The key of the shared signing key, used when no flag names one. */
 export function sharedKeyOf({ etcdPrefix }: Config): string {
   return `${etcdPrefix}/.service-account-key`;
 }
@@ -71,7 +71,7 @@ export async function openTokenKeys(parts: TokenKeyParts, signal: AbortSignal): 
   };
 }
 
-/** Undefined when what is there cannot be read: wrong encryption keys are no outage. */
+/** Undefined when the stored key is unreadable: wrong encryption keys are no outage. */
 async function openShared(
   { config, store, logger }: TokenKeyParts,
   signal: AbortSignal,
@@ -92,7 +92,7 @@ function keyFilesOf(config: Config): string[] {
   );
 }
 
-/** @param contents of keyFilesOf, in its order */
+/** @param contents of the files of keyFilesOf, in order */
 function toKeyFiles(config: Config, contents: readonly string[]): KeyFiles {
   const { serviceAccountKeyFile, serviceAccountSigningKeyFile, tlsPrivateKeyFile } = config;
   const rest = [...contents];

@@ -1,6 +1,6 @@
 /**
- * Wiring of traces: the file that says where they go, the queue before the exporter, its counters, and the
- * log of slow requests, which needs none of that. The SDK is loaded only with a configuration.
+ * Wiring of traces: the configuration file, the exporter's queue, its metrics, and the log of slow
+ * requests, which needs none of these. The SDK is loaded only with a configuration.
  */
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -28,7 +28,7 @@ export interface TracingWiring {
   readonly logger: Logger;
 }
 
-/** Closing it hands over what waits. @throws {Error} with one line: a file that is no good */
+/** Closing it exports the queued spans. @throws {Error} with one line: an unusable file */
 export function openTracing(parts: TracingWiring): Promise<Tracing> {
   return openAll(async (opened) => {
     const { slowRequestThresholdMs: thresholdMs } = parts.config;

@@ -1,4 +1,4 @@
-/** Wiring of the verbs: what reads and writes work with, one handler each. */
+/** Wiring of the verbs: one handler each, with the dependencies of reads and writes. */
 import type { Logger } from "../../storage/base/logger.js";
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import type { Authorizer } from "../authz/authorizer.js";
@@ -31,7 +31,7 @@ import type { Registry } from "../registry/generic/registry.js";
 import type { Actions } from "../registry/write/action.js";
 import type { RequestContext } from "../request/request-state.js";
 
-/** What clients may ask answers to be. */
+/** The media types that clients may request. */
 export function negotiatorOf({ naming, features }: Config): Negotiator {
   return createNegotiator(naming, { hasCbor: features.CBORServingAndStorage });
 }
@@ -122,8 +122,8 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
 }
 
 /**
- * Asks for a permission besides the one of the request's own verb: to create by a PUT (S1-GEN-18),
- * to delete what cannot be read (S1-UNS-03).
+ * Checks a permission besides that of the request's own verb: to create by a PUT (S1-GEN-18), to
+ * delete unreadable objects (S1-UNS-03).
  */
 export function verbAuthorizer(authorizer: Authorizer, verb: string) {
   return async ({ state }: RequestContext): Promise<void> => {
