@@ -6,13 +6,13 @@
  *   serving ── leave() ──> leaving ── closeQuiet() ──> gone
  *
  * - leaving, HTTP/1.1: every request is answered with `Connection: close`, so that the client opens its
- * next connection elsewhere. An idle connection is not closed yet.
+ *   next connection elsewhere. An idle connection is not closed yet.
  * - leaving, HTTP/2: GOAWAY names the last stream that is answered (RFC 9113, 6.8). A later stream that
- * crossed it on the wire is known to be unprocessed, so clients send it again. Node.js does not offer the
- * preceding graceful GOAWAY. A connection opened meanwhile is served one stream before that.
+ *   crossed it on the wire is known to be unprocessed, so clients send it again. Node.js does not offer the
+ *   preceding graceful GOAWAY. A connection opened meanwhile is served one stream before that.
  * - gone: connections that have been quiet for a while are closed, right after all received data was read.
- * A request that crosses the close on the wire is lost on HTTP/1.1 with any server (RFC 9112, 9.3.1); the
- * quiet period makes that very rare.
+ *   A request that crosses the close on the wire is lost on HTTP/1.1 with any server (RFC 9112, 9.3.1); the
+ *   quiet period makes that very rare.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, ServerHttp2Session } from "node:http2";
