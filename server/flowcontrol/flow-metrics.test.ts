@@ -122,11 +122,10 @@ test("what happens to requests shows in the metrics of their schema and level", 
 });
 
 test("use is weighted by time: each bucket has the nanoseconds for which the value was in it", () => {
-  const state = { seatsInUse: 0, waitingSeats: 0, working: 0, waiting: 0 };
-  const level = { ...state, usualLimit: 10, places: 100 };
   const use = new LevelUse(0);
-  use.note({ ...level, seatsInUse: 10, waitingSeats: 5, working: 5, waiting: 1 }, 1_000);
-  use.note({ ...level, seatsInUse: 5, working: 1 }, 1_250);
+  use.setCapacity(10, 100);
+  use.note(15, 10, 5, 1, 1_000);
+  use.note(5, 5, 1, 0, 1_250);
 
   const { demand, seats, executing, waiting } = use.read(2_000);
 

@@ -5,18 +5,6 @@
  */
 import type { KeptHistogram } from "../request/metric-families.js";
 
-/** What a level has, and what is used of it. */
-export interface LevelState {
-  readonly seatsInUse: number;
-  readonly waitingSeats: number;
-  readonly working: number;
-  readonly waiting: number;
-  /** Seats that it has now; more than 0. */
-  readonly usualLimit: number;
-  /** Requests that may wait in all queues together. */
-  readonly places: number;
-}
-
 /** Upstream's. */
 export const DEMAND_BUCKETS = [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6] as const;
 export const SEAT_BUCKETS = [
@@ -24,75 +12,78 @@ export const SEAT_BUCKETS = [
 ] as const;
 export const REQUEST_BUCKETS = [0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1] as const;
 
+const BOUNDS: readonly (readonly number[])[] = [
+  DEMAND_BUCKETS,
+  SEAT_BUCKETS,
+  REQUEST_BUCKETS,
+  REQUEST_BUCKETS,
+];
 const NANOSECONDS_PER_MS = 1e6;
 
 /** Counts are nanoseconds, and the sum is the integral of the value over them. */
-class TimeWeighted implements KeptHistogram {
+interface TimeWeighted {
   readonly counts: Float64Array;
-  sum = 0;
-  readonly #bounds: readonly number[];
-  #value = 0;
-  #bucket = 0;
-
-  constructor(bounds: readonly number[]) {
-    this.#bounds = bounds;
-    this.counts = new Float64Array(bounds.length + 1);
-  }
-
-  /** The value was what it is for so long. */
-  pass(nanoseconds: number): void {
-    (this.counts[this.#bucket] as number) += nanoseconds;
-    this.sum += this.#value * nanoseconds;
-  }
-
-  set(value: number): void {
-    if (value === this.#value) return;
-    const bounds = this.#bounds;
-    let bucket = 0;
-    while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket++;
-    this.#value = value;
-    this.#bucket = bucket;
-  }
+  sum: number;
+  /** The value now, and its bucket. */
+  value: number;
+  bucket: number;
 }
 
 export class LevelUse {
-  readonly #demand = new TimeWeighted(DEMAND_BUCKETS);
-  readonly #seats = new TimeWeighted(SEAT_BUCKETS);
-  readonly #executing = new TimeWeighted(REQUEST_BUCKETS);
-  readonly #waiting = new TimeWeighted(REQUEST_BUCKETS);
+  /** Demand, seats, requests at work, requests that wait. */
+  readonly #histograms: readonly TimeWeighted[] = BOUNDS.map((bounds) => {
+    return { counts: new Float64Array(bounds.length + 1), sum: 0, value: 0, bucket: 0 };
+  });
   #sinceMs: number;
+  #seats = 1;
+  #places = 1;
 
   constructor(nowMs: number) {
     this.#sinceMs = nowMs;
   }
 
-  note(state: LevelState, nowMs: number): void {
-    this.#pass(nowMs);
-    const { seatsInUse, waitingSeats, working, waiting, usualLimit, places } = state;
-    this.#demand.set((seatsInUse + waitingSeats) / usualLimit);
-    this.#seats.set(seatsInUse / usualLimit);
-    this.#executing.set(working / usualLimit);
-    this.#waiting.set(waiting / places);
+  /** @param seats that the level has now, more than 0 @param places how many requests may wait */
+  setCapacity(seats: number, places: number): void {
+    this.#seats = seats;
+    this.#places = places;
   }
 
-  read(nowMs: number) {
-    this.#pass(nowMs);
-    return {
-      demand: this.#demand as KeptHistogram,
-      seats: this.#seats as KeptHistogram,
-      executing: this.#executing as KeptHistogram,
-      waiting: this.#waiting as KeptHistogram,
-    };
-  }
-
-  #pass(nowMs: number): void {
+  /** Runs three times for each request, so it is one function without a call. */
+  note(demand: number, seatsInUse: number, working: number, waiting: number, nowMs: number): void {
     const elapsed = (nowMs - this.#sinceMs) * NANOSECONDS_PER_MS;
     // A clock that stood still or went back adds nothing.
-    if (elapsed <= 0) return;
-    this.#sinceMs = nowMs;
-    this.#demand.pass(elapsed);
-    this.#seats.pass(elapsed);
-    this.#executing.pass(elapsed);
-    this.#waiting.pass(elapsed);
+    if (elapsed > 0) this.#sinceMs = nowMs;
+    for (let at = 0; at < BOUNDS.length; at++) {
+      const histogram = this.#histograms[at] as TimeWeighted;
+      if (elapsed > 0) {
+        (histogram.counts[histogram.bucket] as number) += elapsed;
+        histogram.sum += histogram.value * elapsed;
+      }
+      const used = at === 0 ? demand : at === 1 ? seatsInUse : at === 2 ? working : waiting;
+      const value = used / (at === 3 ? this.#places : this.#seats);
+      if (value === histogram.value) continue;
+      const bounds = BOUNDS[at] as readonly number[];
+      let bucket = 0;
+      while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket++;
+      histogram.value = value;
+      histogram.bucket = bucket;
+    }
+  }
+
+  /** What has passed since the last change belongs to the values as they are. */
+  read(nowMs: number) {
+    const elapsed = Math.max(0, nowMs - this.#sinceMs) * NANOSECONDS_PER_MS;
+    this.#sinceMs = Math.max(nowMs, this.#sinceMs);
+    for (const histogram of this.#histograms) {
+      (histogram.counts[histogram.bucket] as number) += elapsed;
+      histogram.sum += histogram.value * elapsed;
+    }
+    const [demand, seats, executing, waiting] = this.#histograms as unknown as readonly [
+      KeptHistogram,
+      KeptHistogram,
+      KeptHistogram,
+      KeptHistogram,
+    ];
+    return { demand, seats, executing, waiting };
   }
 }

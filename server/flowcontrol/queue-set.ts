@@ -236,9 +236,6 @@ export class QueueSet {
   get limit(): number {
     return this.#limit;
   }
-  get usualLimit(): number {
-    return this.#usualLimit;
-  }
   get seatsInUse(): number {
     return this.#seatsInUse;
   }
@@ -248,17 +245,14 @@ export class QueueSet {
   get working(): number {
     return this.#working;
   }
-  get waitingSeats(): number {
-    return this.#waitingSeats;
-  }
   get demand(): SeatDemand {
     return this.#demand;
   }
   get use(): LevelUse {
     return this.#use;
   }
-  /** Requests that may wait. */
-  get places(): number {
+  /** How many requests may wait. */
+  get #places(): number {
     const { queues = 1, queueLengthLimit = 1 } = this.#queuing ?? {};
     return queues * queueLengthLimit;
   }
@@ -270,6 +264,7 @@ export class QueueSet {
   configure(queuing: Queuing | undefined): void {
     const before = this.#queuing;
     this.#queuing = queuing;
+    this.#use.setCapacity(this.#usualLimit, this.#places);
     if (before?.queues === queuing?.queues && before?.handSize === queuing?.handSize) return;
     this.#queueLengths = new Array<number>(queuing?.queues ?? 0).fill(0);
     this.#counted = new WeakSet();
@@ -281,8 +276,9 @@ export class QueueSet {
     this.#advance(nowMs);
     this.#limit = limit;
     this.#usualLimit = usualLimit;
+    this.#use.setCapacity(usualLimit, this.#places);
     this.#startWaiting(nowMs);
-    this.#use.note(this, nowMs);
+    this.#noteDemand(nowMs);
   }
 
   /** @returns the seats, a wait for them, or the reason of the refusal */
@@ -534,8 +530,9 @@ export class QueueSet {
   }
 
   #noteDemand(nowMs: number): void {
-    this.#demand.set(this.#seatsInUse + this.#waitingSeats, nowMs);
-    this.#use.note(this, nowMs);
+    const demand = this.#seatsInUse + this.#waitingSeats;
+    this.#demand.set(demand, nowMs);
+    this.#use.note(demand, this.#seatsInUse, this.#working, this.#waiting, nowMs);
   }
 }
 
