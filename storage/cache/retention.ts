@@ -77,7 +77,6 @@ export class Retention {
 
   addRingBytes(bytes: number): void {
     this.#ringBytes += bytes;
-    assert(this.#ringBytes >= 0, "RingIsPaidFor");
   }
 
   addPinnedBytes(bytes: number): void {

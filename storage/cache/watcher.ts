@@ -7,7 +7,6 @@
  * *awake* (the index saw an event for it; the next flush delivers), *blocked* (the sink is full). A
  * blocked watcher that no event concerns is owed nothing, so it is never lost.
  */
-import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
 import type { StoredObject } from "../objects/stored-object.js";
 import type { EventRing, EventType, ObjectEvent } from "./event-ring.js";
@@ -106,7 +105,6 @@ export class Watcher {
       this.lose();
       return;
     }
-    assert(this.#cursor <= ring.end, "CursorIsInRing");
     const last = this.#end ?? ring.end;
     const end = Math.min(last, this.#cursor + BURST_EVENTS_MAX);
     if (end - this.#cursor > 1) {
