@@ -1,8 +1,8 @@
 /**
- * Whether an applied object is a configuration of its type at all: fields that exist, scalars, lists
- * and maps where they belong, items with keys and none of them twice (S1-SSA-21, S1-SSA-22). Said in
- * the existing server's words, paths first: `.data.k: expected string, got &value.valueUnstructured{Value:1}`.
- * What a scalar's text has to look like is found when the merged object is decoded. Pure.
+ * Checks that an applied object is a valid configuration of its type: known fields, correct scalars, lists and
+ * maps, and items with unique keys (S1-SSA-21, S1-SSA-22). The messages are the existing server's, paths
+ * first: `.data.k: expected string, got &value.valueUnstructured{Value:1}`. The format of scalars is checked
+ * when the merged object is decoded. Pure.
  */
 
 import { printSyntax, printValue, typeOf } from "../api/go-text.js";
@@ -12,12 +12,12 @@ import { elementOf, keyValue } from "./list-items.js";
 import type { LeafContent, ListType, MapType, MergeType, ScalarForm } from "./merge-schema.js";
 import { describePath, fieldElement } from "./path-element.js";
 
-/** Problems reported of one configuration. */
+/** Maximum number of reported problems. */
 const PROBLEMS_MAX = 100;
-/** What a message shows of a value. */
+/** How much of a value a message quotes. */
 const SHOWN_CHARS_MAX = 1000;
 
-/** What is wrong with a configuration, each with its path: none when it is right. */
+/** The problems of a configuration, each with its path: none when it is valid. */
 export function checkConfiguration(type: MapType, value: JsonObject): readonly string[] {
   const problems: string[] = [];
   checkMap(type, value, [], problems);
@@ -28,7 +28,7 @@ function report(problems: string[], path: readonly string[], why: string): void 
   if (problems.length < PROBLEMS_MAX) problems.push(`${describePath(path)}: ${why}`);
 }
 
-/** @param path one array for the whole walk: each level puts its element on it and takes it off */
+/** @param path one array for the whole walk: each level pushes and pops its element */
 function checkValue(
   type: MergeType | LeafContent,
   value: JsonValue,
@@ -70,7 +70,7 @@ function checkMap(type: MapType, value: JsonObject, path: string[], problems: st
   }
 }
 
-/** Spares most members the path that a message would need. */
+/** A quick check that saves most members the path for a message. */
 function isPlainlyRight(type: MergeType, value: JsonValue): boolean {
   if (type.form !== "leaf") return false;
   const { content } = type;

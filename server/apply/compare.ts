@@ -1,7 +1,8 @@
 /**
- * What changed between two states of an object, as sets of fields (S1-SSA-09): the changed ones (new
- * or with another value) and the removed ones. As the existing API counts: a new struct, map or item
- * counts itself with everything below it; order in lists that are owned by item counts nothing.
+ * The differences between two states of an object, as sets of fields (S1-SSA-09): the changed ones
+ * (new or with another value) and the removed ones. As in the existing API, a new struct, map or
+ * item counts itself and everything below it; the order of lists that are owned by item does not
+ * count.
  */
 
 import { deepEqual } from "../api/deep-equal.js";
@@ -17,13 +18,13 @@ export interface Difference {
   readonly removed: FieldSet;
 }
 
-/** Nodes of the sets at one place; undefined = nothing there. */
+/** The nodes of both sets at one place; undefined = none. */
 interface NodeDifference {
   readonly changed: FieldSet | undefined;
   readonly removed: FieldSet | undefined;
 }
 
-/** @returns undefined when nothing changed that anybody could own */
+/** @returns undefined when no ownable field changed */
 export function compareObjects(
   type: MapType,
   before: JsonObject,
@@ -47,7 +48,7 @@ function compareValues(type: MergeType, before: Side, after: Side): NodeDifferen
       return compareDynamic(before, after);
     case "map":
       if (!isMapLike(before) || !isMapLike(after)) return compareLeaves(before, after);
-      // Both without members: what counts is whether they are there.
+      // Both are empty: only their presence counts.
       if (isEmptyMap(before) && isEmptyMap(after) && type.isPermanent !== true) {
         return compareLeaves(before, after);
       }
@@ -68,7 +69,7 @@ function compareLeaves(before: Side, after: Side): NodeDifference | undefined {
   return deepEqual(before, after) ? undefined : CHANGED_LEAF;
 }
 
-/** Maps by member; a map that becomes something else or the other way round is changed itself too. */
+/** Compares maps by member; a change to or from a map also changes the field itself. */
 function compareDynamic(before: Side, after: Side): NodeDifference | undefined {
   if (!isJsonObject(before) && !isJsonObject(after)) return compareLeaves(before, after);
   if (isMapLike(before) && isMapLike(after)) {
@@ -76,7 +77,7 @@ function compareDynamic(before: Side, after: Side): NodeDifference | undefined {
     return compareMaps(DYNAMIC_MAP, before, after);
   }
   if (isJsonObject(after)) return compareMaps(DYNAMIC_MAP, undefined, after) ?? CHANGED_LEAF;
-  // The field itself stays, as something else.
+  // The field itself stays, with another type.
   const gone = isJsonObject(before) ? compareMaps(DYNAMIC_MAP, before, undefined)?.removed : {};
   const { [SELF]: _, ...removed } = gone ?? {};
   return { changed: LEAF, removed: isEmptySet(removed) ? undefined : removed };
@@ -135,8 +136,8 @@ function compareLists(
 }
 
 /**
- * The usual case: the same items in the same order. Elements are only made once something differs.
- * @returns false when it is another case
+ * The usual case: the same items in the same order. Elements are only made once an item differs.
+ * @returns false in any other case
  */
 function compareInStep(
   type: ListType,
@@ -153,7 +154,7 @@ function compareInStep(
     if (difference !== undefined) differences.push([index, difference]);
   }
   if (differences.length === 0) return true;
-  // Items that occur more than once are compared together, not in step.
+  // Duplicate items are compared together, not in step.
   if (indexItems(type, after).size !== after.length) return false;
   for (const [index, difference] of differences) {
     collected.add(elementOf(type, after[index] as JsonValue) as string, difference);
@@ -161,7 +162,7 @@ function compareInStep(
   return true;
 }
 
-/** Items of one element: one on each side, or (duplicates) all of them as a whole. */
+/** Compares the items of one element: one on each side, or all duplicates as a whole. */
 function compareItems(
   type: ListType,
   before: JsonArray | undefined,

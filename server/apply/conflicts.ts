@@ -1,13 +1,13 @@
 /**
- * What an applier is told when fields that it wants to change belong to others (S1-SSA-11): 409 with a
- * cause per field, in the words that clients show to people.
+ * The error for an applier that changes fields of other owners (S1-SSA-11): 409 with a cause per
+ * field, in the wording that clients show.
  */
 import { StatusError } from "../api/status.js";
 import { type FieldSet, visitPaths } from "./field-set.js";
 import type { ManagedEntry } from "./managed-fields.js";
 import { compareTexts, describePath } from "./path-element.js";
 
-/** Fields of one owner that the applier would change. */
+/** The fields of one owner that the apply would change. */
 export interface Conflict {
   readonly owner: ManagedEntry;
   readonly fields: FieldSet;
@@ -60,7 +60,9 @@ function messageOf(
   return `Apply failed with ${count} conflicts: ${lines.join("\n")}`;
 }
 
-/** `"kubectl-edit" with subresource "status" using apps/v1`; appliers are known by name alone. */
+/**
+ * `"kubectl-edit" with subresource "status" using apps/v1`; appliers are identified by name only.
+ */
 function nameOf({ manager, subresource, operation, apiVersion }: ManagedEntry): string {
   const where = subresource === "" ? "" : ` with subresource ${JSON.stringify(subresource)}`;
   const version = operation === "Update" ? ` using ${apiVersion}` : "";

@@ -6,12 +6,12 @@ import { elementOf } from "./list-items.js";
 import { DYNAMIC_MAP, type ListType, type MapType, type MergeType } from "./merge-schema.js";
 import { fieldElement, SELF } from "./path-element.js";
 
-/** The set of fields of a configuration, which was checked. */
+/** The set of fields of a validated configuration. */
 export function fieldsOf(type: MapType, value: JsonObject): FieldSet {
   return fieldsOfMap(type, value) ?? EMPTY;
 }
 
-/** @param isEntry members that are not declared and items are in the set themselves */
+/** @param isEntry undeclared members and items are in the set themselves */
 function nodeOf(type: MergeType, value: JsonValue, isEntry: boolean): FieldSet | undefined {
   const below = childrenOf(type, value);
   if (below === "whole" || (below === undefined && isEntry)) return LEAF;

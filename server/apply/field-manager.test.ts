@@ -1,4 +1,4 @@
-/** Ownership of fields through writes and applies, on built-in types: what clients of the API see. */
+/** Field ownership through writes and applies, on built-in types, as API clients see it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../api/meta.js";

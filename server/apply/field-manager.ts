@@ -1,11 +1,11 @@
 /**
- * FieldManager: keeps `metadata.managedFields` true for the objects of one kind in one version, and
- * merges applied configurations (server-side apply, KEP-555). Pure: it gets objects and gives objects,
- * changes none of them, and knows neither storage nor HTTP. The registry calls `update` with the final
- * object of every write that is no apply, and `apply` to make the object of one that is.
+ * FieldManager: maintains `metadata.managedFields` of one kind in one version, and merges applied
+ * configurations (server-side apply, KEP-555). Pure: it never changes its arguments, and knows neither
+ * storage nor HTTP. The registry calls `update` with the final object of every write but an apply, and
+ * `apply` to make an apply's object.
  *
- * Where the existing API and the specification differ, the specification stands (ruling C-13): an
- * empty list of entries clears nothing, and a request that clears and changes owns what it changes.
+ * Where the existing API and the specification differ, the specification counts (ruling C-13): an
+ * empty list of entries clears nothing, and a request that clears and changes owns its changes.
  */
 
 import { deepEqual } from "../api/deep-equal.js";
@@ -49,16 +49,16 @@ import type { MergeSchema } from "./merge-schema.js";
 import { mergeObjects, pruneObject } from "./merge-values.js";
 import { reconcileSet } from "./reconcile.js";
 
-/** Another version of the kind, in which some entry names its fields. */
+/** Another version of the kind, in which an entry names its fields. */
 export interface OtherVersion {
   readonly schema: MergeSchema;
-  /** From the manager's version to this one. */
+  /** Converts from the manager's version to this one. */
   toVersion(object: JsonObject): JsonObject;
   fromVersion(object: JsonObject): JsonObject;
 }
 
 export interface FieldManagerOptions {
-  /** Of the version in which `update` and `apply` get their objects. */
+  /** The schema of the version that `update` and `apply` work in. */
   readonly schema: MergeSchema;
   /** "apps/v1" */
   readonly apiVersion: string;
@@ -67,15 +67,15 @@ export interface FieldManagerOptions {
   /** The time in milliseconds. */
   now(): number;
   /**
-   * Fields that a write to a subresource ("" = the object itself) does not reach: they are neither
-   * changed nor owned by it. Default none.
+   * Fields that a write to a subresource ("" = the object itself) does not affect: it neither
+   * changes nor owns them. Default none.
    */
   resetFields?(subresource: string): FieldSet;
-  /** @returns undefined for a version that is served no more: its entries are dropped */
+  /** @returns undefined for a version that is no longer served: its entries are dropped */
   otherVersion?(apiVersion: string): OtherVersion | undefined;
 }
 
-/** Who writes, and where. */
+/** The manager of a write, and its target. */
 export interface Write {
   /** "" counts as "unknown". */
   readonly manager: string;
@@ -85,13 +85,13 @@ export interface Write {
 
 export interface FieldManager {
   /**
-   * The new object with its managedFields, for create (no `live`), update and patch. A list in `next`
-   * counts when it is sound: clients may edit it, and clear it by one empty entry.
+   * The new object with its managedFields, for create (no `live`), update and patch. A valid list in
+   * `next` counts: clients may edit it, and clear it by one empty entry.
    */
   update(live: ApiObject | undefined, next: ApiObject, write: Write): ApiObject;
   /**
-   * The live object (undefined = there is none) merged with a configuration; not yet decoded, without
-   * defaults. @throws {StatusError} 400 for what is no configuration, 409 for conflicts
+   * The live object (undefined = none) merged with a configuration; not yet decoded, without
+   * defaults. @throws {StatusError} 400 for an invalid configuration, 409 for conflicts
    */
   apply(
     live: ApiObject | undefined,
@@ -100,11 +100,11 @@ export interface FieldManager {
   ): ApiObject;
 }
 
-/** Who owns what was there before anybody's writes were followed. */
+/** The owner of fields set before ownership was tracked. */
 const BEFORE_FIRST_APPLY = "before-first-apply";
 const UNKNOWN_MANAGER = "unknown";
 
-/** Compares two states in the version of an entry; undefined = that version is gone. */
+/** Compares two states in an entry's version; "gone" = that version no longer exists. */
 type Comparison = (apiVersion: string) => Difference | undefined | "gone";
 
 export function createFieldManager(options: FieldManagerOptions): FieldManager {
@@ -113,7 +113,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   const now = createEntryClock(options.now);
   const resetFields = (subresource: string) => options.resetFields?.(subresource) ?? EMPTY;
 
-  /** An entry's fields in the form that today's schema gives them, where a write touches them. */
+  /** An entry's fields adapted to the current schema, where a write touches them. */
   function fieldsNow(entry: ManagedEntry, { changed, removed }: Difference): FieldSet {
     const own =
       entry.apiVersion === apiVersion ? schema : options.otherVersion?.(entry.apiVersion)?.schema;
@@ -146,7 +146,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     const sent = next.metadata.managedFields;
     const isCleared = write.subresource === "" && isReset(sent);
     const entries = isCleared ? new Map<string, ManagedEntry>() : entriesFor(live, next, write);
-    // Of an object whose owners are not known nothing is followed until it is applied.
+    // The ownership of an object without entries is not tracked until its first apply.
     if (live !== undefined && entries.size === 0 && !isCleared) return withEntries(next, entries);
     const before = live === undefined ? schema.empty : toJson(live);
     const compare = comparisonOf(before, toJson(next), resetFields(write.subresource));
@@ -154,7 +154,10 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     return withEntries(next, entries);
   }
 
-  /** The entries of the new object, or (none, unsound, or sent to a subresource) of the live one. */
+  /**
+   * The entries of the new object; those of the live one if there are none, they are invalid, or the
+   * write is to a subresource.
+   */
   function entriesFor(
     live: ApiObject | undefined,
     next: ApiObject,
@@ -167,7 +170,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     return readStoredEntries(stored) ?? new Map();
   }
 
-  /** What a write changed is the writer's and nobody else's; what it removed is nobody's. */
+  /** Changed fields belong to the writer only; removed fields belong to nobody. */
   function follow(
     entries: ManagedEntries,
     compare: Comparison,
@@ -181,7 +184,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       const difference = compare(entry.apiVersion);
       if (difference === "gone") entries.delete(otherId);
       else if (difference !== undefined) {
-        // The writer keeps what it had: it gets the changed fields anyway.
+        // The writer keeps its fields: it gets the changed ones anyway.
         const taken = otherId === id ? EMPTY : difference.changed;
         const fields = fieldsNow(entry, difference);
         const left = subtractSets(subtractSets(fields, taken), difference.removed);
@@ -222,7 +225,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     return withEntries(result as unknown as ApiObject, entries);
   }
 
-  /** Merges values and changes `entries` to what they are after the apply. */
+  /** Merges the values, and updates `entries` to the state after the apply. */
   function mergeApplied(
     live: JsonObject,
     applied: JsonObject,
@@ -250,7 +253,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     return merged;
   }
 
-  /** Takes changed fields from other owners, by force or because they are kubectl's own from before. */
+  /** Takes changed fields from other owners: by force, or if they are kubectl's own earlier ones. */
   function takeOver(
     live: JsonObject,
     entries: ManagedEntries,
@@ -277,7 +280,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     if (refused.length > 0) throw conflictError(refused);
   }
 
-  /** Without what the applier owned, applies no longer, and nobody else owns (S1-SSA-16). */
+  /** Removes fields that the applier owned, no longer applies, and nobody else owns (S1-SSA-16). */
   function prune(
     merged: JsonObject,
     last: ManagedEntry,
@@ -293,7 +296,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     );
     for (const [version, theirs] of kept) {
       if (version === last.apiVersion || pruned === merged) continue;
-      // In other versions: of what went, that what somebody owns there stays.
+      // In other versions: restores removed fields that have an owner there.
       const rest = pruned;
       pruned = inVersion(version, merged, (object, own) => {
         const left = inVersion(version, rest, (converted) => converted, false);
@@ -305,7 +308,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     return pruned;
   }
 
-  /** Works on an object in a version; when that version is gone the object stays as it is. */
+  /** Transforms an object in another version; if that version is gone the object is unchanged. */
   function inVersion(
     version: string,
     object: JsonObject,
@@ -341,8 +344,9 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
 }
 
 /**
- * The new object, with the owners' times of the live one when nothing else differs (S1-SSA-36). To be
- * asked when the new object is final: decoding and defaulting may undo what an apply seemed to change.
+ * The new object, with the live one's timestamps in managedFields when nothing else differs
+ * (S1-SSA-36). Must be called with the final object: decoding and defaulting may undo an apparent
+ * change.
  */
 export function keepTimesIfSame(live: ApiObject, next: ApiObject): ApiObject {
   const [was, is] = [live.metadata.managedFields ?? [], next.metadata.managedFields ?? []];
@@ -359,7 +363,7 @@ export function keepTimesIfSame(live: ApiObject, next: ApiObject): ApiObject {
   return { ...next, metadata: { ...next.metadata, managedFields: was } };
 }
 
-/** How messages name the type of an object, with its group even when that is "": `/v1, Kind=Pod`. */
+/** The object's type in messages, with its group even when that is "": `/v1, Kind=Pod`. */
 export function showTypeOf({ apiVersion = "", kind = "" }: JsonObject): string {
   const version = String(apiVersion);
   return `${version.includes("/") ? version : `/${version}`}, Kind=${kind}`;

@@ -1,4 +1,4 @@
-/** Sets of fields: form, order and operations, against sets of plain paths. */
+/** Field sets: form, order and operations, compared with sets of plain paths. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,8 +1,8 @@
 /**
- * FieldSet: a set of fields of an object, kept in the very form in which `fieldsV1` writes it, a tree of
- * path elements (S1-SSA-01). `{}` below an element means that the field is in the set; with further
- * elements below it only those are, unless `.` says that it is too. Sets are never changed, so that
- * parts are shared; an operation that would change nothing gives its first operand back.
+ * FieldSet: a set of an object's fields in the form of `fieldsV1`, a tree of path elements (S1-SSA-01).
+ * `{}` below an element means that the field is in the set; with further elements below it only those
+ * are, unless `.` includes the field too. Sets are immutable, so that parts can be shared; an operation
+ * without effect returns its first operand.
  */
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { canonicalElement, compareElements, SELF } from "./path-element.js";
@@ -11,12 +11,12 @@ export interface FieldSet {
   readonly [element: string]: FieldSet;
 }
 
-/** What a set is built in, before it is handed out. */
+/** A mutable set under construction. */
 export interface FieldSetBuilder {
   [element: string]: FieldSet;
 }
 
-/** The set of nothing. Below an element the same text means the field itself: see LEAF. */
+/** The empty set. Below an element the same text means the field itself: see LEAF. */
 export const EMPTY: FieldSet = Object.freeze({});
 
 /** A field that is in the set, with none below it. */
@@ -81,7 +81,7 @@ function withSelf(node: FieldSet): FieldSet {
   return isMember(node) ? node : { [SELF]: LEAF, ...node };
 }
 
-/** The fields that are in both. */
+/** The fields in both sets. */
 export function intersectSets(a: FieldSet, b: FieldSet): FieldSet {
   return intersectChildren(a, b) ?? EMPTY;
 }
@@ -157,7 +157,7 @@ export function equalSets(a: FieldSet, b: FieldSet): boolean {
   return a === b || (containsSet(a, b) && containsSet(b, a));
 }
 
-/** Calls with each field of the set; of one level the fields first, then what is below them. */
+/** Visits each field of the set; on each level the fields first, then those below them. */
 export function visitPaths(set: FieldSet, visit: (path: readonly string[]) => void): void {
   walk(canonicalSet(set), [], visit);
 }
@@ -177,7 +177,7 @@ function walk(
   for (const [element, node] of below) walk(node, [...prefix, element], visit);
 }
 
-/** The set with its elements in the order in which the existing API writes them. */
+/** The set with its elements in the existing API's order. */
 export function canonicalSet(set: FieldSet): FieldSet {
   let changed: FieldSetBuilder | undefined;
   let last: string | undefined;
@@ -201,8 +201,8 @@ export function canonicalSet(set: FieldSet): FieldSet {
 }
 
 /**
- * A set from `fieldsV1` as it was read. Elements of unknown kinds are dropped.
- * @throws {SyntaxError} for what is no set of fields
+ * A set from parsed `fieldsV1`. Elements of unknown kinds are dropped.
+ * @throws {SyntaxError} for an invalid set
  */
 export function parseFields(value: JsonValue | undefined): FieldSet {
   if (value === undefined || value === null) return EMPTY;
@@ -235,7 +235,7 @@ function parseNode(value: JsonValue | undefined): FieldSet {
     const before = parsed[canonical];
     parsed[canonical] = before === undefined ? node : unionNodes(before, node);
   }
-  // As it was read, so that sets which are as they should be are not copied.
+  // Returns the input itself, so that valid sets are not copied.
   if (!hasOthers && hasSelf) return LEAF;
   return parsed ?? (value as unknown as FieldSet);
 }

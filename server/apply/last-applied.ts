@@ -1,7 +1,8 @@
 /**
- * The way from client-side to server-side apply (S1-SSA-37): kubectl's annotation says what was applied
- * before, so that its server-side apply may take over those fields from whoever wrote them for it, and
- * is kept up to date so that one may go back. Only for the manager that kubectl calls itself.
+ * Migration from client-side to server-side apply (S1-SSA-37). kubectl's annotation holds the last
+ * applied configuration, so its server-side apply may take over those fields from the manager that
+ * wrote them. The annotation is kept up to date, so that users may go back. Only for kubectl's own
+ * manager name.
  */
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -14,17 +15,17 @@ import { fieldsOf } from "./field-extraction.js";
 import { EMPTY, type FieldSet, subtractSets } from "./field-set.js";
 import type { MergeSchema } from "./merge-schema.js";
 
-/** The manager name of kubectl's server-side apply, unless it is told another. */
+/** The default manager name of kubectl's server-side apply. */
 export const KUBECTL_MANAGER = "kubectl";
 
-/** Levels of nesting that an annotation's text may have to be looked at. */
+/** Maximum nesting of an annotation's text. */
 const DEPTH_MAX = 200;
 
 export function lastAppliedKey(naming: Naming): string {
   return `kubectl.${naming.labelDomain}/last-applied-configuration`;
 }
 
-/** The fields that were applied client-side and have not been changed since. */
+/** The fields that were applied client-side and are unchanged since. */
 export function fieldsLastApplied(
   schema: MergeSchema,
   apiVersion: string,
@@ -41,7 +42,7 @@ export function fieldsLastApplied(
   return subtractSets(subtractSets(fields, since.changed), since.removed);
 }
 
-/** The merged object with the annotation brought up to date, where it has one. */
+/** The merged object with its annotation updated, if it has one. */
 export function withLastApplied(key: string, merged: JsonObject, applied: JsonObject): JsonObject {
   const annotations = annotationsOf(merged);
   if (typeof annotations[key] !== "string" || annotations[key] === "") return merged;
@@ -50,7 +51,7 @@ export function withLastApplied(key: string, merged: JsonObject, applied: JsonOb
   return { ...merged, metadata: { ...(merged.metadata as JsonObject), annotations: next } };
 }
 
-/** As kubectl writes it: JSON with sorted members and a newline, without the annotation itself. */
+/** In kubectl's format: JSON with sorted members and a newline, without the annotation itself. */
 function textOf(key: string, applied: JsonObject): string {
   const { [key]: _, ...annotations } = annotationsOf(applied);
   const metadata = isJsonObject(applied.metadata) ? { ...applied.metadata } : {};
@@ -81,7 +82,7 @@ function bytesOf(annotations: JsonObject): number {
 }
 
 function parseConfiguration(text: string): JsonObject | undefined {
-  // An annotation is free text: what is nested deeper than any configuration is not parsed.
+  // An annotation is free text: deeper nesting than in any configuration is not parsed.
   if (depthOf(text) > DEPTH_MAX) return undefined;
   try {
     const value = JSON.parse(text) as JsonValue;

@@ -1,13 +1,12 @@
 /**
- * Items of lists that are owned item by item: the path element that each item has, and the lists of
- * both sides brought together.
+ * Items of lists that are owned by item: each item's path element, and the matching of two lists.
  */
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonValue } from "../api/meta.js";
 import type { ListType } from "./merge-schema.js";
 import { keyElement, valueElement } from "./path-element.js";
 
-/** The element of an item. @returns undefined for an item that lacks a key or is of a wrong type */
+/** The element of an item. @returns undefined for an item that lacks a key or has a wrong type */
 export function elementOf(type: ListType, item: JsonValue): string | undefined {
   if (type.keys.length === 0) {
     return typeof item === "object" ? undefined : valueElement(item);
@@ -22,7 +21,7 @@ export function elementOf(type: ListType, item: JsonValue): string | undefined {
   return keyElement(keys);
 }
 
-/** The value that an item has for a key, or what stands for it. */
+/** An item's value for a key, or the key's default. */
 export function keyValue(
   type: ListType,
   item: { readonly [name: string]: JsonValue | undefined },
@@ -32,7 +31,7 @@ export function keyValue(
   return value === undefined || value === null ? type.keyDefaults[name] : value;
 }
 
-/** Whether two items are of one element; false also where neither has one. */
+/** Whether two items have the same element; false if neither has one. */
 export function haveSameKeys(type: ListType, a: JsonValue, b: JsonValue): boolean {
   if (type.keys.length === 0) return a === b && typeof a !== "object";
   if (!isJsonObject(a) || !isJsonObject(b)) return false;
@@ -44,7 +43,7 @@ export function haveSameKeys(type: ListType, a: JsonValue, b: JsonValue): boolea
   return true;
 }
 
-/** Items by element; an element that occurs more than once (in stored objects) has them all. */
+/** Items by element; a duplicate element (in stored objects) has all of its items. */
 export function indexItems(type: ListType, list: JsonArray): Map<string, JsonArray> {
   const index = new Map<string, JsonArray>();
   for (const item of list) {

@@ -1,6 +1,6 @@
 /**
- * The entries of `metadata.managedFields`: who owns which fields since when (S1-SSA-01, S1-SSA-03).
- * Reading, ordering and writing them, and the merging of the oldest when there are too many.
+ * The entries of `metadata.managedFields`: owners of fields, with times (S1-SSA-01, S1-SSA-03).
+ * Reads, sorts and writes them, and merges the oldest when there are too many.
  */
 
 import { deepEqual } from "../api/deep-equal.js";
@@ -9,9 +9,9 @@ import { formatTime } from "../api/time.js";
 import { canonicalSet, EMPTY, type FieldSet, parseFields, unionSets } from "./field-set.js";
 import { compareTexts } from "./path-element.js";
 
-/** Entries of operation Update that an object keeps; the oldest beyond it are merged. */
+/** Maximum Update entries of an object; the oldest beyond it are merged. */
 const UPDATE_ENTRIES_MAX = 10;
-/** Who owns the fields of merged entries. */
+/** The manager of merged entries. */
 const ANCIENT_MANAGER = "ancient-changes";
 
 export type ManagerOperation = "Apply" | "Update";
@@ -19,18 +19,18 @@ export type ManagerOperation = "Apply" | "Update";
 export interface ManagedEntry {
   readonly manager: string;
   readonly operation: ManagerOperation;
-  /** In which the fields are named. */
+  /** The version of the field names. */
   readonly apiVersion: string;
   /** "" = the object itself. */
   readonly subresource: string;
-  /** When the entry last changed; undefined = not known. */
+  /** The entry's last change; undefined = unknown. */
   readonly time: string | undefined;
   readonly fields: FieldSet;
-  /** The entry as it was read, as long as nothing in it changed. */
+  /** The entry as it was read, while unchanged. */
   readonly written?: JsonObject;
 }
 
-/** Entries by identity: who, how, where, and (for updates) in which version. */
+/** Entries by identity: manager, operation, subresource, and (for updates) version. */
 export type ManagedEntries = Map<string, ManagedEntry>;
 
 export function entryId(
@@ -41,8 +41,8 @@ export function entryId(
 }
 
 /**
- * Entries of a stored object, which are as we wrote them: their sets are taken as they are.
- * @returns undefined when one of them is no entry: then none counts
+ * Entries of a stored object, which we wrote ourselves: their sets are not validated.
+ * @returns undefined when one of them is invalid: then none counts
  */
 export function readStoredEntries(
   list: readonly JsonObject[] | undefined,
@@ -51,8 +51,8 @@ export function readStoredEntries(
 }
 
 /**
- * Entries that a client sent. Those that it sent back as they are stored cost no more than a look.
- * @returns undefined when one of them is no entry: then none counts
+ * Entries sent by a client. Those that equal the stored ones cost only a comparison.
+ * @returns undefined when one of them is invalid: then none counts
  */
 export function readSentEntries(
   list: readonly JsonObject[] | undefined,
@@ -94,21 +94,21 @@ function readEntry(
   return { manager, operation, apiVersion, subresource, time: since, fields, written };
 }
 
-/** Whether a client asks to forget all owners: one empty entry (S1-SSA-29..32). */
+/** Whether a client asks to clear all owners: one empty entry (S1-SSA-29..32). */
 export function isReset(list: readonly JsonValue[] | undefined): boolean {
   const [only] = list ?? [];
   if (list?.length !== 1 || typeof only !== "object" || only === null) return false;
   return Object.values(only).every((value) => value === undefined || value === null);
 }
 
-/** @returns undefined for no entries: then the object has no such list */
+/** @returns undefined without entries: then the object has no such list */
 export function writeEntries(entries: ManagedEntries): JsonObject[] | undefined {
   if (entries.size === 0) return undefined;
   return [...entries.values()].sort(compareEntries).map(writeEntry);
 }
 
 function writeEntry(entry: ManagedEntry): JsonObject {
-  // An entry that stays as it was is not looked at again: its set was in order when it was read.
+  // An unchanged entry is reused: its set was valid when it was read.
   if (entry.written?.fieldsV1 === entry.fields) return entry.written;
   return {
     manager: entry.manager,
@@ -121,7 +121,7 @@ function writeEntry(entry: ManagedEntry): JsonObject {
   };
 }
 
-/** Appliers first, then by age. Times are all of one form, so their texts are in order. */
+/** Appliers first, then by age. All times have the same format, so they sort as text. */
 function compareEntries(a: ManagedEntry, b: ManagedEntry): number {
   return (
     compareTexts(a.operation, b.operation) ||
@@ -132,7 +132,7 @@ function compareEntries(a: ManagedEntry, b: ManagedEntry): number {
   );
 }
 
-/** Merges the oldest entries of updates, those of one version together, until few enough are left. */
+/** Merges the oldest update entries of each version until few enough are left. */
 export function mergeOldestEntries(entries: ManagedEntries): void {
   if (entries.size <= UPDATE_ENTRIES_MAX) return;
   const updates = [...entries].filter(([, { operation }]) => operation === "Update");
@@ -166,7 +166,7 @@ export function mergeOldestEntries(entries: ManagedEntries): void {
 
 const ANCIENT = { manager: ANCIENT_MANAGER, operation: "Update", subresource: "" } as const;
 
-/** The time in whole seconds, as entries have it; its text is made once a second. */
+/** The time in whole seconds, as entries have it; its text is cached for a second. */
 export function createEntryClock(now: () => number): () => string {
   let second = Number.NaN;
   let text = "";

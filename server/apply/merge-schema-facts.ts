@@ -1,7 +1,7 @@
 /**
  * Merge types of built-in types, from the facts (docs/facts.md, "Merge schema"): lists by `list=` and
  * `keys=`, else by `patch=merge` (S1-SSA-25), else atomic; maps and structs by field unless marked
- * atomic; builtins and types with a JSON form of their own as a whole.
+ * atomic; builtins and types with their own JSON form as a whole.
  */
 
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -22,11 +22,11 @@ import {
 } from "./merge-schema.js";
 
 export interface MergeSchemas {
-  /** Of a built-in kind; made once per type. */
+  /** For a built-in kind; made once per type. */
   ofKind(type: StructType): MergeSchema;
-  /** Of a custom resource: `body` are the fields beside kind, apiVersion and metadata. */
+  /** For a custom resource: `body` has the fields beside kind, apiVersion and metadata. */
   ofCustom(body: MapType): MergeSchema;
-  /** Of a custom resource without a schema: every list is atomic (S1-SSA-26). */
+  /** For a custom resource without a schema: every list is atomic (S1-SSA-26). */
   schemaless(): MergeSchema;
 }
 
@@ -114,7 +114,7 @@ export function createMergeSchemas(model: SchemaModel): MergeSchemas {
     return defaults;
   }
 
-  /** What a field that is always written has when it is not set. */
+  /** The value of an unset field that is always written. */
   function zeroOf(field: Field): JsonValue | undefined {
     const ref = followAliases(model, field.type);
     if (field.empty !== "always" || ref.nullable) return undefined;
@@ -174,7 +174,7 @@ const SCALARS: Readonly<Record<ScalarForm, LeafType>> = {
   any: scalarLeaf("any"),
 };
 
-/** Quantities and ports may be written as numbers or as text; raw values are what a client says they are. */
+/** Quantities and ports may be numbers or text; raw values may be anything. */
 function scalarOf(ref: TypeRef): LeafType {
   if (ref.kind === "scalar") {
     switch (ref.name) {

@@ -1,16 +1,16 @@
 /**
- * MergeType: what ownership and merging have to know of a type (S1-SSA-20..26): what is owned as a
- * whole, which maps and structs are owned field by field, which lists item by item and how items are
- * told apart. Pure data, made from the facts of built-in types (merge-schema-facts.ts) or from a
- * CustomResourceDefinition; `DYNAMIC` stands where nothing is known.
+ * MergeType: a type's properties for ownership and merging (S1-SSA-20..26): which values are owned
+ * as a whole, which maps and structs by field, which lists by item, and how items are identified.
+ * Pure data, made from the facts of built-in types (merge-schema-facts.ts) or from a
+ * CustomResourceDefinition; `DYNAMIC` stands for unknown types.
  */
 import type { JsonObject, JsonValue } from "../api/meta.js";
 
 export type MergeType =
   | LeafType
-  /** The server's own: never owned by anybody, merged as a whole. */
+  /** Server-owned: has no owner, and is merged as a whole. */
   | { readonly form: "unowned" }
-  /** By what the value is: maps are owned entry by entry, all else as a whole (S1-SSA-26). */
+  /** Depends on the value: maps are owned by entry, all else as a whole (S1-SSA-26). */
   | { readonly form: "dynamic" }
   | MapType
   | ListType;
@@ -18,7 +18,7 @@ export type MergeType =
 /** Owned as a whole: scalars, atomic lists, maps and structs. */
 export interface LeafType {
   readonly form: "leaf";
-  /** What an applied value has to be; absent = anything. */
+  /** Constraints on an applied value; absent = anything. */
   readonly content?: LeafContent;
 }
 
@@ -29,7 +29,7 @@ export type LeafContent =
   /** An atomic map or struct. */
   | MapType;
 
-/** `any` scalar: numbers that may be written as text, and the like. */
+/** `any` scalar, such as numbers that may be written as text. */
 export type ScalarForm = "string" | "numeric" | "boolean" | "any";
 
 /** A struct, a map, or (custom resources) both at once; owned field by field. */
@@ -37,18 +37,18 @@ export interface MapType {
   readonly form: "map";
   /** Declared fields; a function, as types may contain themselves. */
   fields(): ReadonlyMap<string, MergeType>;
-  /** The type of members that are not declared; undefined = there may be none. */
+  /** The type of undeclared members; undefined = none are allowed. */
   readonly others: MergeType | undefined;
-  /** Part of every object, so that nobody owns it itself: `metadata`. Default false. */
+  /** Part of every object, so that it has no owner itself: `metadata`. Default false. */
   readonly isPermanent?: boolean;
 }
 
-/** A list owned item by item. */
+/** A list owned by item. */
 export interface ListType {
   readonly form: "list";
-  /** Members that tell items apart, sorted; none = items are scalars, told apart by their value. */
+  /** Members that identify items, sorted; none = items are scalars, identified by their value. */
   readonly keys: readonly string[];
-  /** What stands for a key that an item leaves out. */
+  /** Defaults of keys that an item omits. */
   readonly keyDefaults: Readonly<Record<string, JsonValue>>;
   readonly items: MergeType;
 }
@@ -56,7 +56,7 @@ export interface ListType {
 /** The type of whole objects of one kind in one version. */
 export interface MergeSchema {
   readonly root: MapType;
-  /** What an object has before anything is set: fields that are always written. */
+  /** An object before any field is set: the fields that are always written. */
   readonly empty: JsonObject;
 }
 
@@ -71,10 +71,10 @@ export function mapOf(values: MergeType): MapType {
   return { form: "map", fields: () => NO_FIELDS, others: values };
 }
 
-/** What maps of type DYNAMIC are. */
+/** The type of maps in DYNAMIC values. */
 export const DYNAMIC_MAP: MapType = Object.freeze(mapOf(DYNAMIC));
 
-/** The type of a member. @returns undefined when the type has no such member */
+/** A member's type. @returns undefined when the type has no such member */
 export function memberType(type: MapType, name: string): MergeType | undefined {
   return type.fields().get(name) ?? type.others;
 }
@@ -93,8 +93,8 @@ const UNOWNED_METADATA = [
 ];
 
 /**
- * The type of whole objects, from that of their fields and that of metadata: kind, apiVersion and
- * what the server sets in metadata belong to nobody.
+ * The type of whole objects, from those of their fields and of metadata: kind, apiVersion and
+ * server-owned metadata have no owner.
  */
 export function objectType(body: MapType, metadata: MapType): MapType {
   let fields: ReadonlyMap<string, MergeType> | undefined;

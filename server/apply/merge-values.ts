@@ -1,6 +1,6 @@
 /**
- * Merging an applied configuration into the live object, and taking out what its owner no longer
- * wants (S1-SSA-13, S1-SSA-14, S1-SSA-16). Neither function changes what it is given.
+ * Merges an applied configuration into the live object, and removes fields that its owner no longer
+ * applies (S1-SSA-13, S1-SSA-14, S1-SSA-16). Neither function changes its arguments.
  */
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
@@ -46,7 +46,7 @@ function mergeValues(type: MergeType, live: JsonValue | undefined, applied: Json
   }
 }
 
-/** Nothing applied to a map or list that has something leaves it as it is. */
+/** An empty configuration leaves a non-empty map or list unchanged. */
 function mergeMaps(type: MapType, live: JsonValue | undefined, applied: JsonValue): JsonValue {
   if (!isJsonObject(applied)) {
     const isKept = isJsonObject(live) && (!isEmpty(live) || type.isPermanent === true);
@@ -66,7 +66,7 @@ function mergeLists(type: ListType, live: JsonValue | undefined, applied: JsonVa
   const oldItems = indexItems(type, old);
   const newItems = indexItems(type, applied);
   const merged: JsonArray = [];
-  // Shared items come in the order of the configuration, others where they were among them.
+  // Shared items follow the configuration's order, others keep their place among them.
   const shared = [...newItems.keys()].filter((element) => oldItems.has(element));
   const elements = [...newItems.keys()];
   let nextShared = 0;
@@ -83,7 +83,8 @@ function mergeLists(type: ListType, live: JsonValue | undefined, applied: JsonVa
       merged.push(item);
       continue;
     }
-    // Out of the configuration's order: it has come already, or comes later. So do its duplicates.
+    // Not in the configuration's order: it was already placed, or is placed later. So are its
+    // duplicates.
     if (element !== shared[nextShared]) continue;
     while (elements[next] !== element) takeNew();
     takeNew();
@@ -93,8 +94,8 @@ function mergeLists(type: ListType, live: JsonValue | undefined, applied: JsonVa
 }
 
 /**
- * The object without the fields of `last` that are not in `kept`. A struct goes with all that is in
- * it once nobody keeps a field of it; a map entry or a list item once nobody keeps it itself.
+ * The object without the fields of `last` that are not in `kept`. A struct is removed with its
+ * content once nobody owns a field of it; a map entry or a list item once nobody owns it itself.
  */
 export function pruneObject(
   type: MapType,

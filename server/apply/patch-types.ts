@@ -1,12 +1,12 @@
 /**
- * What a strategic merge patch has to know of a type: for each field whether lists merge, by which key,
- * and the type of what is in it. Derived from the schema model, each struct when it is first met.
+ * A type's properties for strategic merge patches: for each field its list strategy, merge key and
+ * content type. Derived from the schema model, each struct on first use.
  */
 
 import type { Field, SchemaModel, StructType, TypeRef } from "../schema/model.js";
 import { flatFields, followAliases } from "../schema/struct-codec.js";
 
-/** `opaque` has no known fields: scalars, and values that are what a client says they are. */
+/** `opaque` has no known fields: scalars and free-form values. */
 export type PatchType =
   | { readonly form: "struct"; readonly name: string; fields(): ReadonlyMap<string, PatchField> }
   | { readonly form: "map"; readonly values: PatchType }
@@ -15,11 +15,11 @@ export type PatchType =
 
 export interface PatchField {
   readonly type: PatchType;
-  /** Lists are united rather than replaced. */
+  /** Lists are merged rather than replaced. */
   readonly isMerged: boolean;
   /** Maps and structs are replaced rather than merged. */
   readonly isReplaced: boolean;
-  /** Member that tells the items of a merged list apart; undefined = they are scalars. */
+  /** The member that identifies the items of a merged list; undefined = they are scalars. */
   readonly mergeKey: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export function createPatchTypes(model: SchemaModel): (type: StructType) => Patc
       made = {
         form: "struct",
         name: type.name,
-        // Types may contain themselves, so fields are looked at on first use only.
+        // Types may be recursive, so fields are resolved on first use only.
         fields() {
           fields ??= new Map(flatFields(model, type).map((field) => [field.name, fieldOf(field)]));
           return fields;

@@ -1,12 +1,12 @@
 /**
- * Path elements: the steps of a field's path in the form in which FieldsV1 writes them, `f:<name>`,
- * `k:<keys of a list item>`, `v:<value of a set item>`, `i:<index>` (S1-SSA-02). An element's text is
- * canonical, so that equal texts mean equal elements; this module makes, checks and orders them.
+ * Path elements: the steps of a field's path in the form of FieldsV1, `f:<name>`, `k:<keys of a list
+ * item>`, `v:<value of a set item>`, `i:<index>` (S1-SSA-02). An element's text is canonical, so
+ * equal texts mean equal elements; this module makes, checks and sorts them.
  */
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { quoteString, stringifyJson } from "../schema/json-text.js";
 
-/** Stands in a set for the field itself, where fields below it are in the set too. */
+/** Marks the field itself in a set that also has fields below it. */
 export const SELF = ".";
 
 export function fieldElement(name: string): string {
@@ -26,8 +26,8 @@ export function keyElement(keys: readonly (readonly [string, JsonValue])[]): str
 const PLAIN_KEY = /^k:\{"\w+":"[^"\\<>&\u2028\u2029]*"\}$/;
 
 /**
- * The canonical text of an element that a client wrote.
- * @returns undefined for kinds of elements that this version does not know: they are dropped
+ * The canonical text of a client's element.
+ * @returns undefined for unknown kinds of elements, which are dropped
  * @throws {SyntaxError}
  */
 export function canonicalElement(text: string): string | undefined {
@@ -44,7 +44,7 @@ export function canonicalElement(text: string): string | undefined {
       return keyElement(entriesOf(keys));
     }
     case "v":
-      // Integers stay digit by digit, whatever their size.
+      // Integers keep their digits, whatever their size.
       if (/^v:(?:0|-?[1-9]\d*)$/.test(text)) return text;
       return valueElement(JSON.parse(text.slice(2)) as JsonValue);
     case "i":
@@ -63,7 +63,7 @@ function entriesOf(keys: JsonObject): [string, JsonValue][] {
 
 const KIND_RANK: Readonly<Record<string, number>> = { ".": -1, f: 0, k: 1, v: 2, i: 3 };
 
-/** The order in which the existing API writes elements. */
+/** The existing API's order of elements. */
 export function compareElements(a: string, b: string): number {
   const kind = a.charAt(0);
   const byKind = (KIND_RANK[kind] ?? 4) - (KIND_RANK[b.charAt(0)] ?? 4);
@@ -83,7 +83,7 @@ export function compareElements(a: string, b: string): number {
   }
 }
 
-/** The usual case without parsing: the same single key with a string that nothing is escaped in. */
+/** The usual case without parsing: the same single key with an unescaped string. */
 function comparePlainKeys(a: string, b: string): number | undefined {
   const start = a.indexOf('":"') + 3;
   if (start < 3 || !b.startsWith(a.slice(0, start))) return undefined;
@@ -108,7 +108,7 @@ function compareKeys(a: JsonObject, b: JsonObject): number {
   return left.length - right.length;
 }
 
-/** Numbers, strings, booleans, lists, maps, null. */
+/** Order: numbers, strings, booleans, lists, maps, null. */
 function compareValues(a: JsonValue, b: JsonValue): number {
   const byType = typeRank(a) - typeRank(b);
   if (byType !== 0) return byType;
@@ -135,7 +135,7 @@ export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** How messages write a path: `.spec.containers[name="web"].image`, `.metadata.finalizers[="x"]`. */
+/** A path in messages: `.spec.containers[name="web"].image`, `.metadata.finalizers[="x"]`. */
 export function describePath(path: readonly string[]): string {
   return path.map(describeElement).join("");
 }

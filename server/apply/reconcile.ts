@@ -1,15 +1,15 @@
 /**
- * Fits a set of fields to a schema that has changed since the set was written (S1-SSA-27): who owned
- * fields below what is now owned as a whole owns the whole. The other way round nothing is done: what
- * is below a field that was a whole has no owner until somebody writes it (S1-SSA-28).
+ * Adapts a set of fields to a schema that has changed since (S1-SSA-27): owners of fields below a now
+ * atomic field own that field. In the reverse case nothing is done: the fields below a formerly
+ * atomic field have no owner until somebody writes them (S1-SSA-28).
  */
 import { type FieldSet, type FieldSetBuilder, hasChildren, LEAF } from "./field-set.js";
 import { type ListType, type MapType, type MergeType, memberType } from "./merge-schema.js";
 import { SELF } from "./path-element.js";
 
 /**
- * @param along where to look: only fields that a write changes matter, and are few
- * @returns the same set when nothing is to be done
+ * @param along where to look: only the fields that a write changes matter, and they are few
+ * @returns the same set when nothing changes
  */
 export function reconcileSet(type: MergeType, set: FieldSet, along: FieldSet): FieldSet {
   if (type.form !== "map" && type.form !== "list") return set;

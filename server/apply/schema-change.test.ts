@@ -1,4 +1,4 @@
-/** Custom resources as far as the engine goes: no schema, changed schemas, several versions; writers. */
+/** Custom resources in the engine: no schema, changed schemas, several versions; writers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject, JsonObject } from "../api/meta.js";

@@ -27,7 +27,7 @@ const env = (...names: string[]) =>
   containers({ name: "a", env: names.map((name) => ({ name, value: name })) });
 const finalizers = (...items: string[]) => ({ metadata: { finalizers: items } });
 
-/** What it is about, type, current object, patch, result. */
+/** Title, type, current object, patch, result. */
 type Row = readonly [string, string, JsonObject, JsonObject, JsonObject];
 
 const TABLE: readonly Row[] = [

@@ -1,15 +1,15 @@
 /**
- * Strategic merge patch: a merge patch that knows the type it works on, so that lists with a merge
- * key are merged item by item (S1-PATCH-05). Takes the current object and the patch, gives the result
- * and changes neither; parts that stay are shared with them. Unknown fields pass through: decoding the
- * result decides on them.
+ * Strategic merge patch: a merge patch that knows the object's type, so that lists with a merge key
+ * are merged by item (S1-PATCH-05). Takes the current object and the patch, and returns the result
+ * without changing either; unchanged parts are shared. Unknown fields pass through: decoding the
+ * result handles them.
  *
  * Directives: `$patch` (replace, delete, merge), `$retainKeys`, `$deleteFromPrimitiveList/<field>`,
  * `$setElementOrder/<field>`. Order of list items as the existing API has it: items of the patch in the
  * order of the directive or else of the patch, other items stay before those that they stood before.
  *
- * Unlike there, a patch that does not fit is never a 500: malformed directives are 400, lists that
- * cannot be merged 422 (S1-PATCH-11); and directives in something new do not end up in the object.
+ * Unlike in the existing API, an unsuitable patch is never a 500: malformed directives are 400,
+ * unmergeable lists 422 (S1-PATCH-11); and directives in new values do not end up in the object.
  */
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
@@ -24,7 +24,7 @@ const RETAIN_KEYS = "$retainKeys";
 const DELETE_FROM_LIST = "$deleteFromPrimitiveList";
 const ELEMENT_ORDER = "$setElementOrder";
 
-/** What a message shows of a value that it is about. */
+/** How much of a value a message quotes. */
 const SHOWN_CHARS_MAX = 200;
 
 /** @throws {StatusError} 400 for a malformed patch, 422 for one that does not fit the object */
@@ -61,7 +61,7 @@ function fieldOf(type: PatchType, name: string): PatchField {
   }
 }
 
-/** @param current undefined = there is nothing yet, so the patch is all, without its directives */
+/** @param current undefined = no value yet, so the result is the patch without its directives */
 function mergeMaps(
   type: PatchType,
   current: JsonObject | undefined,
@@ -116,12 +116,12 @@ function mergeField(
     if (order !== undefined) throw malformed("expected a list, but received a value");
     return value;
   }
-  // Items of a list that is replaced are not looked at.
+  // Items of a replaced list are not examined.
   if (!field.isMerged) return value;
   return mergeLists(field, Array.isArray(current) ? current : [], value, order);
 }
 
-/** The current object as a copy of its own, without the fields that the patch does not retain. */
+/** A copy of the current object without the fields that the patch does not retain. */
 function retainKeys(current: JsonObject, patch: JsonObject): JsonObject {
   const directive = own(patch, RETAIN_KEYS);
   if (directive === undefined) return copyOf(current);
@@ -267,7 +267,7 @@ interface ListChanges {
   readonly changes: readonly { readonly key: string; readonly change: JsonObject }[];
 }
 
-/** Sorts the items of a patch into those that say what to do with the list, and plain ones. */
+/** Splits a patch's items into directives for the list and plain items. */
 function readChanges(patch: readonly JsonObject[], mergeKey: string): ListChanges {
   const deleted = new Set<string>();
   const changes: { key: string; change: JsonObject }[] = [];
@@ -296,7 +296,7 @@ function readChanges(patch: readonly JsonObject[], mergeKey: string): ListChange
   return { deleted, isReplaced, changes };
 }
 
-/** A list that the patch orders without changing what is in it. */
+/** Reorders a list without changing its items. */
 function reorder({ mergeKey, isMerged }: PatchField, list: JsonArray, order: JsonArray): JsonArray {
   if (!isMerged || list.length === 0) return list;
   if (elementForm(list, []) === "scalar") {
@@ -314,8 +314,8 @@ function reorder({ mergeKey, isMerged }: PatchField, list: JsonArray, order: Jso
 }
 
 /**
- * Items named by the patch's order in that order; the others in theirs, each before the first item of
- * the patch that it stood before in the current list.
+ * Items named by the patch's order come in that order; each other item comes before the first patch
+ * item that followed it in the current list.
  */
 function arrange(
   items: readonly KeyedItem[],
@@ -344,7 +344,7 @@ function arrange(
   return arranged;
 }
 
-/** The place of each key's first occurrence. */
+/** The index of each key's first occurrence. */
 function ranksOf(keys: readonly (string | undefined)[]): Map<string | undefined, number> {
   const ranks = new Map<string | undefined, number>();
   keys.forEach((key, index) => {
@@ -353,7 +353,7 @@ function ranksOf(keys: readonly (string | undefined)[]): Map<string | undefined,
   return ranks;
 }
 
-/** The items of a patch must stand in the directive, in the same order; an empty one says nothing. */
+/** The patch's items must be in the directive, in the same order; an empty directive is ignored. */
 function checkOrder(
   patchKeys: readonly string[],
   orderKeys: readonly string[],
@@ -380,7 +380,7 @@ function keyOf(item: JsonObject, mergeKey: string): string | undefined {
   return value === undefined ? undefined : scalarKey(value);
 }
 
-/** Tells values apart as map keys do: by type and value. */
+/** Distinguishes values by type and value, like map keys. */
 function scalarKey(value: JsonValue): string {
   if (typeof value === "object" && value !== null) {
     throw unfit(`a merge key or an item of a primitive list is no scalar: ${show(value)}`);
@@ -392,7 +392,7 @@ function own(object: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** Spreading makes `__proto__` an own member, as it is in what was parsed. */
+/** Spreading keeps `__proto__` an own member, as in parsed JSON. */
 function copyOf(object: JsonObject): JsonObject {
   return { ...object };
 }

@@ -1,19 +1,19 @@
 /**
- * Who writes, and what a write reaches: the name of the manager that a request acts as (S1-SSA-17), and
- * the fields that are none of its business because it goes to a subresource, or does not.
+ * The manager of a request (S1-SSA-17), and the fields that a write does not affect because of the
+ * subresource that it goes to.
  */
 import { EMPTY, type FieldSet, LEAF } from "./field-set.js";
 import type { MergeSchema } from "./merge-schema.js";
 import { fieldElement } from "./path-element.js";
 
-/** Bytes of a manager's name (S1-SSA-06). */
+/** Maximum bytes of a manager's name (S1-SSA-06). */
 export const MANAGER_NAME_BYTES_MAX = 128;
 
 const NOT_PRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 /**
- * The manager that a write belongs to: the one it names, else the user agent up to its first slash,
- * without what cannot be printed and cut to the length of a name. "" = nobody says.
+ * The manager of a write: the given one, else the user agent up to its first slash, without
+ * unprintable characters and truncated to the maximum length. "" = unspecified.
  */
 export function managerNameOf(fieldManager: string, userAgent: string): string {
   if (fieldManager !== "") return fieldManager;
@@ -30,8 +30,8 @@ export function managerNameOf(fieldManager: string, userAgent: string): string {
 }
 
 /**
- * What a write to the object itself, or to its `status`, leaves alone: the status, or everything but
- * status and metadata. @param hasStatus whether the type has a status subresource
+ * The fields that a write to the object itself, or to its `status`, does not affect: the status, or
+ * everything but status and metadata. @param hasStatus whether the type has a status subresource
  */
 export function resetFieldsOf(
   schema: MergeSchema,

@@ -1,5 +1,5 @@
 /**
- * How conversion webhooks are asked: one call is one POST with a deadline and a bound on the answer.
+ * Clients of conversion webhooks: each call is one POST with a deadline and a limit on the answer.
  */
 import { TransportError } from "../client/https-client.js";
 import {
@@ -11,7 +11,7 @@ import { ConversionFailure } from "./conversion-review.js";
 import type { AskWebhook } from "./webhook-converter.js";
 
 const PLACES_MAX = 256;
-/** As many objects as one call has, each as large as objects usually are. */
+/** For a call's maximum number of objects of the usual size. */
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 
 export class ConversionClients implements Disposable {
@@ -25,7 +25,7 @@ export class ConversionClients implements Disposable {
     });
   }
 
-  /** Asks the webhook of a definition. */
+  /** Returns the call of a definition's webhook. */
   asks(config: WebhookClientConfig): AskWebhook {
     return async (body, signal) => {
       const { client, url, path } = this.#places.of(config);

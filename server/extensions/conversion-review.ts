@@ -1,13 +1,13 @@
 /**
- * ConversionReview: the question to a conversion webhook and what is believed of its answer. A webhook
- * may change everything but what an object is: of its metadata only labels and annotations count.
+ * ConversionReview: the request to a conversion webhook and the validation of its answer. A webhook
+ * may not change an object's identity: of the metadata only labels and annotations are taken.
  */
 
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { jsonToText } from "../codec/json.js";
 
-/** The answer is none, or not to be believed; the message is for the client. */
+/** The answer is missing or invalid; the message is for the client. */
 export class ConversionFailure extends Error {
   override readonly name = "ConversionFailure";
 }
@@ -30,7 +30,7 @@ export function writeReview(question: ReviewQuestion): JsonObject {
   };
 }
 
-/** The converted objects, in the order of those sent. @throws {ConversionFailure} */
+/** The converted objects, in the order of the request. @throws {ConversionFailure} */
 export function readReview(answer: JsonValue, question: ReviewQuestion): readonly JsonObject[] {
   const { group, version, uid, desiredVersion, objects } = question;
   const apiVersion = `${group}/${version}`;

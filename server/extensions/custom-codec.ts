@@ -1,7 +1,7 @@
 /**
- * Codecs of custom resources: made with their kind, compiled from the definition's bytes when first
- * used, and dropped again when other kinds are used instead, so that thousands of definitions which
- * nobody uses cost nothing but their bytes.
+ * Codecs of custom resources: made with their kind, compiled from the definition's bytes on first
+ * use, and evicted when other kinds are used instead. Thousands of unused definitions therefore
+ * cost only their bytes.
  */
 import { LRUCache } from "lru-cache";
 import { formatGroupVersion } from "../api/names.js";
@@ -17,28 +17,28 @@ import type { Structural } from "../structural/structural.js";
 import { toStructural } from "../structural/structural.js";
 import { createStructuralCodec, type StructuralCodec } from "../structural/structural-codec.js";
 
-/** Compiled schemas that are kept: those of more kinds than any one client works with. */
+/** Maximum number of cached compiled schemas: more kinds than any one client uses. */
 const COMPILED_MAX = 256;
 
 export interface CustomKind {
   readonly kind: string;
   readonly group: string;
   readonly version: string;
-  /** Keeps all that is unknown, whatever the schema says: definitions of old. */
+  /** Keeps all unknown fields, whatever the schema says: for old definitions. */
   readonly keepsUnknown: boolean;
-  /** Reads the schema of the definition; undefined = there is none. */
+  /** Reads the definition's schema; undefined = there is none. */
   schema(): JsonSchema | undefined;
 }
 
-/** A KindCodec that can be told what an object replaces. */
+/** A KindCodec that also takes the previous object. */
 export interface CustomCodec extends KindCodec {
-  /** The rules of the schema; what was wrong before and has not changed is left alone. */
+  /** Checks the schema's rules; earlier, unchanged errors are ignored. */
   judge: StructuralCodec["validate"];
 }
 
 export interface CustomCodecs {
   create(kind: CustomKind): CustomCodec;
-  /** Compiled schemas that are held. */
+  /** Number of cached compiled schemas. */
   readonly compiledCount: number;
 }
 
@@ -77,7 +77,7 @@ export function createCustomCodecs({ model }: Facts): CustomCodecs {
       Object.freeze({
         decode: (input) => compiledOf(kind).codec.decode(input),
         applyDefaults: (object) => compiledOf(kind).codec.applyDefaults(object),
-        // The rules of a schema are asked of the object as it will be stored: by the strategy.
+        // The strategy checks the schema's rules, on the object as it will be stored.
         validate: () => [],
         judge: (object, current, warn) => compiledOf(kind).codec.validate(object, current, warn),
         encode: (object) => compiledOf(kind).codec.encode(object),
@@ -89,7 +89,7 @@ export function createCustomCodecs({ model }: Facts): CustomCodecs {
   };
 }
 
-/** Read out of the definition for each document that is made: documents are kept, schemas are not. */
+/** Read from the definition for each document: documents are cached, schemas are not. */
 function publishedKind({ kind, group, version, schema }: CustomKind): PublishedKind {
   const reversed = group.split(".").reverse().join(".");
   return {

@@ -1,10 +1,10 @@
 /**
- * CustomKinds: keeps the catalog in step with the definitions, in the turn of the feed that brings
- * them, so that a replica whose view has reached a revision serves the kinds of that revision.
+ * CustomKinds: updates the catalog from the definitions, in the turn of the feed that brings them,
+ * so that a replica whose view has reached a revision serves the kinds of that revision.
  *
  *   feed ─► customresourcedefinitions ─► observer ─► resources of the changed one ─► catalog
  *
- * It never writes, and never refuses: a definition that cannot be read is not served.
+ * It never writes or refuses: an unreadable definition is not served.
  */
 import type { ObjectTree } from "../../storage/cache/object-tree.js";
 import type { PartitionObserver } from "../../storage/cache/partition.js";
@@ -29,10 +29,10 @@ export interface CustomKindsParts extends CustomResourceParts {
   readonly naming: Naming;
 }
 
-/** What is known of one definition. */
+/** The state of one definition. */
 interface Entry {
   readonly holder: NameHolder;
-  /** All that the resources depend on. */
+  /** Everything that its resources depend on. */
   readonly served: readonly unknown[];
   readonly resources: readonly MainResource[];
 }
@@ -45,7 +45,7 @@ export class CustomKinds implements DefinitionSource {
     this.#parts = parts;
   }
 
-  /** To be called once, before the view is loaded. */
+  /** Must be called once, before the view is loaded. */
   follow(view: DefinitionsView): void {
     const group = `apiextensions.${this.#parts.naming.groupDomain}`;
     view.partition(partitionId(group, "customresourcedefinitions")).observe({
@@ -97,7 +97,7 @@ export class CustomKinds implements DefinitionSource {
       isConditionTrue(definition, "Terminating"),
       holder.acceptedNames,
     ];
-    // What only reports on a definition leaves everything that was derived of it in place.
+    // A status change leaves everything derived from the definition in place.
     if (known !== undefined && deepEqual(known.served, served)) return { ...known, holder };
     const resources = createCustomResources(object, definition, this.#parts);
     return { holder, served, resources };
@@ -110,7 +110,7 @@ export class CustomKinds implements DefinitionSource {
   }
 }
 
-/** Undefined for what lies in the store and is no definition. */
+/** Undefined for a stored value that is not a definition. */
 function parseDefinition(object: StoredObject): Definition | undefined {
   if (object.corruption !== undefined) return undefined;
   const definition = JSON.parse(object.bytes.toString("utf8")) as Definition;

@@ -1,7 +1,6 @@
 /**
- * From a definition to what is served of it: one resource for each version, all of one partition, with
- * the names that the definition was given. Small until it is used: schemas are read and compiled on
- * demand (custom-codec.ts).
+ * The resources of a definition: one for each version, all in one partition, with the definition's
+ * accepted names. Unused ones are small: schemas are read and compiled on demand (custom-codec.ts).
  */
 import { createHash } from "node:crypto";
 import { toRevision } from "../../storage/kv/store.js";
@@ -31,15 +30,15 @@ import { convertsByWebhook } from "./webhook-conversion.js";
 import type { WebhookConverter } from "./webhook-converter.js";
 
 const VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-/** Of a definition that is going: nothing new comes. What is there may still lose its finalizers. */
+/** For a terminating definition: no creates. Existing objects may still lose their finalizers. */
 const TERMINATING_VERBS = VERBS.filter((verb) => verb !== "create");
 const PART_VERBS = ["get", "patch", "update"];
 
 export interface CustomResourceParts {
   readonly codecs: CustomCodecs;
-  /** Of autoscaling/v1 Scale. */
+  /** The codec of autoscaling/v1 Scale. */
   readonly scaleCodec: KindCodec;
-  /** Of a definition whose versions a webhook converts. */
+  /** The converter of a definition with a conversion webhook. */
   createConverter(definition: Definition): WebhookConverter;
 }
 
@@ -77,7 +76,7 @@ export function createCustomResources(
     );
 }
 
-/** The definition's bytes are held by the view anyhow: a schema is read out of them when it is used. */
+/** The view holds the definition's bytes anyway: a schema is parsed from them on use. */
 function readSchema(stored: StoredObject, version: string): JsonSchema | undefined {
   const definition = JSON.parse(stored.bytes.toString("utf8")) as Definition;
   const found = definition.spec?.versions?.find(({ name }) => name === version);
@@ -88,9 +87,9 @@ interface VersionOf {
   readonly stored: StoredObject;
   readonly definition: Definition;
   readonly version: DefinitionVersion;
-  /** The version that is stored. */
+  /** The storage version. */
   readonly storage: DefinitionVersion;
-  /** undefined = all versions have one shape. */
+  /** undefined = all versions have the same shape. */
   readonly converter: WebhookConverter | undefined;
 }
 
@@ -101,7 +100,7 @@ function conversionOf(
 ): Conversion | undefined {
   const [codec, storedCodec] = [codecOf(version), codecOf(storage)];
   const { spec, status, metadata } = definition;
-  // As long as a definition is as it was made, all its objects are of its schema.
+  // While a definition is unchanged, all its objects have its schema.
   const hasChanged = Number(metadata.generation ?? 0) > 1;
   const isOnly = version === storage && (status?.storedVersions ?? []).length < 2;
   if (converter !== undefined && !isOnly) {
@@ -183,7 +182,7 @@ function factOf(
   });
 }
 
-/** What a request to a deprecated version is warned of: the definition's words, else the usual ones. */
+/** The warning for a deprecated version: the definition's own or the default. */
 function deprecationOf(
   { spec, status }: Definition,
   { name, deprecated, deprecationWarning }: DefinitionVersion,

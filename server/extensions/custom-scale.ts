@@ -1,6 +1,6 @@
 /**
- * scale of a custom resource: the replicas and the selector at the paths that the definition names, in
- * the shape of autoscaling/v1. Writing it changes the replicas in the spec and nothing else.
+ * scale of a custom resource: replicas and selector at the definition's paths, in the shape of
+ * autoscaling/v1. A write changes the replicas in the spec and nothing else.
  */
 import { invalidValue } from "../api/field-errors.js";
 import { isJsonObject } from "../api/json-object.js";
@@ -14,12 +14,12 @@ interface ScaleObject extends ApiObject {
   spec?: { readonly replicas?: number };
 }
 
-/** Of ".spec.replicas". */
+/** The steps of ".spec.replicas". */
 export function scaleSteps(path: string | null | undefined): readonly string[] {
   return (path ?? "").split(".").filter((step) => step !== "");
 }
 
-/** Undefined where there is no number. */
+/** Undefined when there is no number. */
 export function replicasAt(object: ApiObject, steps: readonly string[]): number | undefined {
   const value = valueAt(object as unknown as JsonValue, steps);
   return typeof value === "number" || typeof value === "bigint" ? Number(value) : undefined;
@@ -33,7 +33,7 @@ export function customScale(
   const selector = scaleSteps(definition.labelSelectorPath);
   return {
     conversion: {
-      // A Scale is not enough to make an object of; `merge` does it with the stored one.
+      // A Scale alone does not make an object; `merge` combines it with the stored one.
       toStored: (sent) => sent,
       fromStored: (stored) => ({
         kind: "Scale",
@@ -70,7 +70,7 @@ function selectorOf(stored: ApiObject, steps: readonly string[]): { readonly sel
   return typeof selector === "string" ? { selector } : {};
 }
 
-/** A copy with the value at the path, and objects on the way where there are none. */
+/** A copy with the value at the path; missing objects on the way are created. */
 function withValue(object: JsonObject, steps: readonly string[], value: JsonValue): JsonObject {
   const [step = "", ...rest] = steps;
   if (rest.length === 0) return { ...object, [step]: value };
@@ -79,7 +79,7 @@ function withValue(object: JsonObject, steps: readonly string[], value: JsonValu
   return { ...object, [step]: withValue(inner, rest, value) };
 }
 
-/** What says which object it is; labels and owners stay the object's. */
+/** The metadata that identifies the object; labels and owners stay the object's. */
 function identityOf(metadata: ObjectMeta): ObjectMeta {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
   return {

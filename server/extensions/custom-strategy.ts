@@ -1,6 +1,6 @@
 /**
- * Strategy of a custom resource: what its definition says beside the schema, and the schema's rules,
- * asked of the object as it will be stored, beside the one that it replaces.
+ * Strategy of a custom resource: the definition's settings beside the schema, and the schema's
+ * rules, checked on the object to be stored together with the one it replaces.
  */
 import type { FieldExtractor } from "../../storage/objects/stored-object.js";
 import { invalidValue } from "../api/field-errors.js";
@@ -15,14 +15,14 @@ import type { CustomCodec } from "./custom-codec.js";
 import { replicasAt, scaleSteps } from "./custom-scale.js";
 
 export interface CustomStrategyOptions {
-  /** Of the version that is served: the one whose rules count. */
+  /** The codec of the served version, whose rules apply. */
   readonly codec: CustomCodec;
-  /** From the stored version to that of the codec, where they differ in shape. @throws {NotConverted} */
+  /** Converts from the stored version to the codec's, if their shapes differ. @throws {NotConverted} */
   readonly toServed: ((stored: ApiObject) => ApiObject) | undefined;
-  /** Whether the definition is going. */
+  /** Whether the definition is terminating. */
   readonly isTerminating: boolean;
   readonly subresources: Subresources;
-  /** As the definition writes them: ".spec.color". */
+  /** In the definition's spelling: ".spec.color". */
   readonly selectableFields: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export function customStrategy(options: CustomStrategyOptions): ResourceStrategy
   return {
     allowUnconditionalUpdate: false,
     ...(options.isTerminating ? { refusesCreate: TERMINATING } : {}),
-    // Everything but the status, where that is written by itself.
+    // Everything except the status, if that is a subresource.
     generationFields: { allBut: hasStatus ? ["status"] : [] },
     hasStatusDefaults: hasStatus,
     finalizers: "any",
@@ -56,7 +56,7 @@ export function customStrategy(options: CustomStrategyOptions): ResourceStrategy
   };
 }
 
-/** Finalizers that have come and might be anybody's. */
+/** Warns of new finalizers without a domain. */
 function finalizerWarnings(next: ApiObject, current: ApiObject | undefined): string[] {
   const { finalizers = [] } = next.metadata;
   const known = current?.metadata.finalizers ?? [];
@@ -73,7 +73,7 @@ function finalizerWarnings(next: ApiObject, current: ApiObject | undefined): str
 
 const REPLICAS_MAX = 2 ** 31 - 1;
 
-/** What scale shows has to be a number of replicas. */
+/** The replicas shown by scale must be a valid number. */
 function checkReplicas(next: ApiObject, { scale }: Subresources): FieldError[] {
   if (!scale) return [];
   const errors: FieldError[] = [];
@@ -90,7 +90,7 @@ function checkReplicas(next: ApiObject, { scale }: Subresources): FieldError[] {
   return errors;
 }
 
-/** Fields are named without the leading dot in selectors. */
+/** Selectors name fields without the leading dot. */
 function selectable(
   paths: readonly string[],
 ): Pick<ResourceStrategy, "selectableFields" | "selectableFieldNames"> {

@@ -1,4 +1,4 @@
-/** Tables of custom resources: the columns of the definition, each found by its JSONPath (S1-TABLE-06). */
+/** Tables of custom resources: the definition's columns, each evaluated by its JSONPath (S1-TABLE-06). */
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { JsonValue } from "../api/meta.js";
 import { parseJson } from "../codec/json.js";
@@ -20,13 +20,13 @@ interface CompiledColumn {
   readonly path: JsonPath;
 }
 
-/** What a row shows of an object, whenever it is shown: a date is its time, as its age moves on. */
+/** The cached values of a row; a date is kept as its time, because its age changes. */
 type Values = readonly (JsonValue | undefined)[];
 
 /**
- * What was found in an object is remembered beside it, as tables are asked for again and again.
- * Compiled when the first table is asked for. A definition with a path that is none, which the existing
- * API accepts, has the columns of one without columns.
+ * An object's values are cached with it, as tables are requested repeatedly. Paths are compiled for the
+ * first table. A definition with an invalid path, which the existing API accepts, gets the default
+ * columns.
  */
 export function customPrinter(
   definitions: readonly ColumnDefinition[],
@@ -59,7 +59,7 @@ export function customPrinter(
         const isDate = column.type === "date" && typeof value === "string";
         cells.push(isDate ? age(value, nowMs) : ((value ?? null) as Cell | null));
       });
-      // Null is a cell like any other in a Table.
+      // Null is an ordinary cell in a Table.
       return { cells: cells as readonly Cell[] };
     },
   };
@@ -81,7 +81,7 @@ function compileColumn(definition: ColumnDefinition): CompiledColumn {
   return {
     column: {
       name,
-      // Checked when the definition was accepted.
+      // Validated when the definition was accepted.
       type: type as Column["type"],
       format,
       description: description || what,
@@ -91,7 +91,7 @@ function compileColumn(definition: ColumnDefinition): CompiledColumn {
   };
 }
 
-/** The value as the column's type has it; undefined where there is none, or one of another type. */
+/** The value in the column's type; undefined when it is missing or of another type. */
 function shownValue({ type }: Column, value: JsonValue | undefined): JsonValue | undefined {
   if (value === undefined || value === null) return undefined;
   switch (type) {

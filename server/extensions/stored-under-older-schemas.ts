@@ -1,14 +1,13 @@
 /**
- * Objects that were stored before their definition changed are served as the definition is now: what it
- * does not have any more is dropped, what it has new defaults for is filled in. They stay as they are in
- * the store until somebody writes them.
+ * Objects stored before their definition changed are served by the current schema: removed fields are
+ * dropped, new defaults are filled in. The stored objects stay unchanged until somebody writes them.
  *
  *   revision  5   object a stored                  served with the default: judged by an older schema
  *             7   definition changed, a default    (objects of the view keep their bytes)
  *             9   object b stored                  served as it is: its transaction proved that it was
  *                                                  judged by the definition of revision 7
  *
- * So a comparison of revisions says what has to be looked at, and what was looked at is remembered.
+ * So a comparison of revisions tells which objects to convert, and the results are cached.
  */
 import type { Revision } from "../../storage/kv/store.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
@@ -18,11 +17,11 @@ import type { Conversion } from "../kinds/conversion.js";
 import type { CustomCodec } from "./custom-codec.js";
 
 export interface SchemaChange {
-  /** Of the stored version. */
+  /** The codec of the stored version. */
   readonly storedCodec: CustomCodec;
-  /** Of the version that is served: the same codec, or one of another name. */
+  /** The codec of the served version: the same, or one with another name. */
   readonly codec: CustomCodec;
-  /** Of the definition, when its schemas were what they are. */
+  /** The definition's revision at its last schema change. */
   readonly revision: Revision;
 }
 
@@ -44,7 +43,7 @@ export function convertsOlder({ storedCodec, codec, revision }: SchemaChange): C
   };
 }
 
-/** As the schema of its version has it now. */
+/** The object by the current schema of its version. */
 export function refreshed(stored: JsonValue, codec: CustomCodec): ApiObject {
   const { object } = codec.decode(stored);
   codec.applyDefaults(object);
@@ -64,7 +63,7 @@ export function remembered(
   return made;
 }
 
-/** The object with another text; itself where that is the same. */
+/** The object with another text; the same object if that is equal. */
 export function reencoded(object: StoredObject, text: string): StoredObject {
   const bytes = Buffer.from(`${text}\n`);
   if (bytes.equals(object.bytes)) return object;

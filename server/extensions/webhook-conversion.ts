@@ -1,7 +1,7 @@
 /**
- * Conversion of one served version by a webhook. An object says itself which version it is stored in:
- * a definition may have stored in another version before, and that is converted all the same.
- * What was stored under an older schema is brought to that of its own version first.
+ * Conversion of one served version by a webhook. Each object names its stored version, which may be
+ * an earlier storage version of the definition. An object stored under an older schema is first
+ * updated to the current one of its own version.
  */
 import type { Revision } from "../../storage/kv/store.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
@@ -16,14 +16,14 @@ export interface WebhookConversionOptions {
   readonly converter: WebhookConverter;
   readonly codec: CustomCodec;
   readonly storedCodec: CustomCodec;
-  /** "example.com/v1": what is served, and what is stored. */
+  /** The served and the stored version: "example.com/v1". */
   readonly servedVersion: string;
   readonly storedVersion: string;
-  /** Of a version that objects may lie in; undefined: the definition has it no more. */
+  /** The codec of a stored object's version; undefined: the definition no longer has it. */
   codecOf(apiVersion: string): CustomCodec | undefined;
-  /** What was stored up to here may be of an older schema; 0 = nothing is. */
+  /** Objects up to this revision may have an older schema; 0 = none has. */
   readonly revision: Revision;
-  /** For the head of the served text. */
+  /** For the beginning of the served text. */
   readonly kind: string;
 }
 
@@ -36,7 +36,7 @@ export function convertsByWebhook(options: WebhookConversionOptions): Conversion
   const isAsServed = (object: StoredObject) =>
     object.bytes.toString("latin1", 0, head.length) === head;
   const parse = (object: StoredObject) => parseJson(object.bytes) as unknown as ApiObject;
-  /** As the version's schema has it: a webhook may answer with more. */
+  /** Decoded by the version's schema: a webhook may return additional fields. */
   const readBy = (own: CustomCodec, object: ApiObject) =>
     own.decode(object as unknown as JsonValue).object;
   const today = (stored: ApiObject): ApiObject => {
@@ -50,7 +50,7 @@ export function convertsByWebhook(options: WebhookConversionOptions): Conversion
       const own = codecOf(stored.apiVersion ?? "");
       return own === undefined ? object : reencoded(object, own.encode(today(stored)));
     });
-  /** In the version that it is stored in. */
+  /** In its stored version. */
   const ofToday = (object: StoredObject) => (object.revision > revision ? object : renew(object));
   const ofView = (object: StoredObject): StoredObject => {
     if (isAsServed(object)) return ofToday(object);
@@ -79,7 +79,7 @@ export function convertsByWebhook(options: WebhookConversionOptions): Conversion
         const readable = objects.filter((object) => object.corruption === undefined);
         const asked = readable.map((object) => parse(ofToday(object)));
         await converter.prepare(asked, servedVersion, signal);
-        // What the converter forgets again stays with the object as long as that is there.
+        // The results are also kept with the objects, as the converter may evict them.
         for (const object of readable) ofView(object);
       },
     },

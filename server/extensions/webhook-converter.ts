@@ -1,7 +1,7 @@
 /**
- * WebhookConverter: converts the objects of one definition by its webhook, many in one call, and
- * remembers what it was answered by content, so that the steps of a write, the watchers of an event
- * and the readers of an object ask once. Bounded by bytes; what was forgotten is asked again.
+ * WebhookConverter: converts one definition's objects by its webhook, many in one call, and caches
+ * the answers by content, so that the steps of a write, the watchers of an event and the readers of
+ * an object share one call. The cache is bounded by bytes.
  */
 import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
@@ -12,7 +12,7 @@ import { NotConverted } from "../kinds/conversion.js";
 import { stringifyJson } from "../schema/json-text.js";
 import { ConversionFailure, metadataOf, readReview, writeReview } from "./conversion-review.js";
 
-/** Sends a review's text and gives the answer's. @throws {Error} in words for the client */
+/** Sends a review and returns the answer. @throws {Error} with a message for the client */
 export type AskWebhook = (body: string, signal: AbortSignal) => Promise<string>;
 
 export interface WebhookConverterOptions {
@@ -25,12 +25,12 @@ export interface WebhookConverterOptions {
 }
 
 const REMEMBERED_BYTES_MAX = 16 * 1024 * 1024;
-/** Objects of one call: a page of a list. */
+/** Maximum objects of one call: a page of a list. */
 const OBJECTS_MAX = 500;
 
 export class WebhookConverter {
   readonly #options: WebhookConverterOptions;
-  /** Text of the converted object, by what was converted to what. */
+  /** Texts of converted objects, by source and target version. */
   readonly #known = new LRUCache<string, string>({
     maxSize: REMEMBERED_BYTES_MAX,
     sizeCalculation: (text, key) => text.length + key.length,
@@ -40,7 +40,7 @@ export class WebhookConverter {
     this.#options = options;
   }
 
-  /** A copy in the wanted version, with the metadata that it has. @throws {NotConverted} */
+  /** A copy in the desired version, with its original metadata. @throws {NotConverted} */
   convert(object: ApiObject, desiredVersion: string): ApiObject {
     if (object.apiVersion === desiredVersion) return object;
     const known = this.#known.get(keyOf(object, desiredVersion));
@@ -56,7 +56,7 @@ export class WebhookConverter {
     return this.#known.has(keyOf(object, desiredVersion));
   }
 
-  /** @throws {StatusError} 500 in the webhook's words */
+  /** @throws {StatusError} 500 with the webhook's message */
   async prepare(
     objects: readonly ApiObject[],
     desiredVersion: string,
@@ -113,7 +113,7 @@ function parseAnswer(text: string): JsonValue {
   }
 }
 
-/** All that a webhook may go by: the object but for what only the server writes. */
+/** The webhook's possible inputs: the object without fields that only the server writes. */
 function keyOf(object: ApiObject, desiredVersion: string): string {
   const { metadata, ...rest } = object;
   // A new object gets another uid with each attempt to store it.

@@ -1,4 +1,4 @@
-/** What a version has, it keeps. */
+/** A version never loses an element. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createNaming } from "../api/naming.js";

@@ -1,10 +1,10 @@
 /**
- * Loads the facts of the built-in types (server/types/facts, explained in docs/facts.md) and gives
- * the schema model and the tables made from them. Runs once at start; the wiring hands the result to
- * everyone. Nothing here knows a single kind: what it gives is what stands in the files.
+ * Loads the facts of the built-in types (server/types/facts, explained in docs/facts.md) and returns
+ * the schema model and the tables made from them. Runs once at start; wiring passes the result on.
+ * Nothing here knows a single kind: all content comes from the files.
  *
  * The files use the names of the default vendor. For another vendor the text is rewritten before it
- * is parsed, so that groups, label keys, finalizers and constants all come out in its spelling.
+ * is parsed, so that groups, label keys, finalizers and constants all have its spelling.
  */
 
 import { createHash } from "node:crypto";
@@ -90,7 +90,7 @@ function inSpellingOf(naming: Naming, text: string): string {
     );
 }
 
-/** Rows of a table: the first line that is no comment names the columns. */
+/** Rows of a table: the first line that is not a comment names the columns. */
 function rowsOf(text: string): ((column: string) => string)[] {
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   const columns = new Map((lines[0] ?? "").split("\t").map((name, index) => [name, index]));
@@ -132,7 +132,7 @@ function toResource(naming: Naming, row: Row): ResourceFact {
   });
 }
 
-/** The life cycle of the row's kind: from the table where that has it, else from the type. */
+/** The life cycle of the row's kind: from the table if it has one, else from the type. */
 function withLifecycle(model: SchemaModel, rows: readonly Row[]) {
   const known = new Map(
     rows.map((row) => [keyOf(orEmpty(row("group")), row("version"), row("kind")), row]),
@@ -158,7 +158,7 @@ function keyOf(group: string, version: string, kind: string): string {
   return `${group}/${version}/${kind}`;
 }
 
-/** Tells clients whether two versions are stored alike: base64 of 8 bytes of a SHA-256. */
+/** Lets clients compare the stored form of two versions: base64 of 8 bytes of a SHA-256. */
 export function storageVersionHash(stored: GroupVersion, kind: string): string {
   const text = `${stored.group}/${stored.version}/${kind}`;
   return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");

@@ -1,7 +1,7 @@
 /**
- * Reads one file of facts (the notation of docs/facts.md) into a ModelFile. Runs once per file at
- * start, so it works on whole lines and splits on blanks where no quoted value is in the way. A line
- * that it does not understand is a defect of the data and ends the start with file and line.
+ * Parses one file of facts (the notation of docs/facts.md) into a ModelFile. Runs once per file at
+ * start, so it works on whole lines and splits on blanks unless a quoted value is in the way. An
+ * invalid line is a defect of the data and ends the start with file and line.
  */
 
 import type { JsonValue } from "../api/meta.js";
@@ -177,7 +177,7 @@ class TypesParser {
     return { id: `${this.#base}.${name}`, name, file: this.#base };
   }
 
-  /** Reads a struct whose head stands at `start`; gives the index of its last line. */
+  /** Parses a struct whose head is at `start`; returns the index of its last line. */
   #parseStruct(start: number): number {
     const [, name = "", ...attributes] = tokenize(this.#lines[start] ?? "");
     const fields: Field[] = [];

@@ -9,7 +9,7 @@ import { breaches, stabilityOf, type VersionRow, versionTable } from "./testing/
 const facts = loadFacts(createNaming("kubernetes"));
 const table = versionTable(facts);
 
-/** Where the existing API itself went its own way. */
+/** The existing API's own violations. */
 const KNOWN_BREACHES = [
   "apps/v1beta1 DeploymentRollback: replaced by DeploymentRollback, which is not there",
   "certificates.k8s.io/v1beta1 ClusterTrustBundle: deprecated more than 3 releases after its introduction",
@@ -56,7 +56,7 @@ const row = (
 const v1 = row("v1", { introduced: "1.30" }, { isOnByDefault: true });
 const beta = { introduced: "1.28", deprecated: "1.31", removed: "1.34", use: "g/v1/Thing" };
 
-/** Tables that break one rule each, and what is said of them. */
+/** Tables that violate one rule each, and the expected messages. */
 const BROKEN: readonly (readonly [ids: string, VersionRow[], RegExp])[] = [
   ["S2-VERS-02", [row("v1beta1", beta, { isOnByDefault: true }), v1], /on by default/],
   ["S2-VERS-03", [row("v1beta1", { introduced: "1.30" }), v1], /a beta without an end/],

@@ -1,4 +1,4 @@
-/** Every field of every served type has words, and words are written of nothing else. */
+/** Every field of every served type has a description, and no description is unused. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { parseWords } from "./words.js";
 
 const facts = loadFacts(createNaming(DEFAULT_VENDOR));
 const { model } = facts;
-/** Members of a kind whose meaning follows from the kind; endpoints/openapi/descriptions.ts. */
+/** Members whose meaning follows from the kind; see endpoints/openapi/descriptions.ts. */
 const ENVELOPE = ["metadata", "items", "spec", "status"];
 
 test("every field of every type that is served by default is described", () => {
@@ -40,7 +40,7 @@ test("words are written of known types and fields only", () => {
     const { types, fields } = parseWords(name, readFileSync(new URL(name, folder), "utf8"));
     const group = name.replace(".words", "");
     const structs = group === "common" ? structsOf() : structsOf(group);
-    /** The structs that a heading means. */
+    /** The structs that a heading refers to. */
     const meant = (heading: string) =>
       structs.filter(({ name: type }) =>
         heading.startsWith("*") ? type.endsWith(heading.slice(1)) : type === heading,
@@ -83,7 +83,7 @@ function structsOf(group?: string): StructType[] {
   );
 }
 
-/** The kinds that are served by default and all that they consist of. */
+/** The kinds served by default, and all types that they consist of. */
 function servedTypes(): StructType[] {
   const found = new Map<string, StructType>();
   const visit = (ref: TypeRef): void => {

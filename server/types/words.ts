@@ -1,14 +1,15 @@
 /**
- * Words: what the built-in types and their fields mean, for `kubectl explain` and OpenAPI. The facts
- * have names and markers but no prose; the prose is ours, in `facts/words/<group>.words`, one file
- * for all versions of a group, and `common.words` for fields that mean the same in many types.
+ * Words: descriptions of the built-in types and their fields, for `kubectl explain` and OpenAPI. The
+ * facts have names and markers but no prose; the prose is ours, in `facts/words/<group>.words`, one
+ * file for all versions of a group, and `common.words` for fields with the same meaning in many
+ * types.
  *
  *     PodStatus: The observed state of a pod.         a type, by name; several with commas
  *       phase: Where the pod stands in its life.      a field of it
  *     *Condition:                                     all types whose names end so
  *
- * A type's own line wins over a pattern, a group's file over the common one. Files are read when
- * somebody asks for them first: a server that nobody asks for OpenAPI never does.
+ * A type's own line wins over a pattern, a group's file over the common one. Files are read on
+ * first use: a server without requests for OpenAPI never reads them.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import type { StructType, Words } from "../schema/model.js";
@@ -16,7 +17,7 @@ import type { StructType, Words } from "../schema/model.js";
 const WORDS = new URL("./facts/words/", import.meta.url);
 const COMMON = "common";
 
-/** The prose of one file. */
+/** The descriptions of one file. */
 interface WordsFile {
   readonly types: ReadonlyMap<string, string>;
   /** By type name or pattern, then by field. */
@@ -58,7 +59,7 @@ function findField(file: WordsFile | undefined, type: string, field: string): st
   return undefined;
 }
 
-/** @throws {SyntaxError} with file and line, for a line of no known form and for a second text */
+/** @throws {SyntaxError} with file and line, for an invalid line or a duplicate description */
 export function parseWords(name: string, text: string): WordsFile {
   const types = new Map<string, string>();
   const fields = new Map<string, Map<string, string>>();

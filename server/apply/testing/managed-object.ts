@@ -1,6 +1,6 @@
 /**
- * For tests: one object of a kind under a field manager, as the registry would keep it. Each write takes
- * the time a second further; what is applied is decoded and defaulted before it becomes the object.
+ * For tests: one object of a kind under a field manager, as the registry keeps it. Each write advances
+ * the time by a second; applied objects are decoded and defaulted.
  */
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { createNaming } from "../../api/naming.js";
@@ -45,7 +45,7 @@ export function manageObjects(
   return {
     manager,
     object,
-    /** Replaces, or creates, by a write of the whole object. */
+    /** Replaces or creates the whole object. */
     put(writer: string, value: JsonObject, subresource = ""): ApiObject {
       second++;
       const next = decode({ ...value, apiVersion, kind });
@@ -62,7 +62,7 @@ export function manageObjects(
       live.metadata.uid ??= "uid";
       return live;
     },
-    /** The owned fields in words, by manager: ".spec.replicas", ... */
+    /** The owned fields as text, by manager: ".spec.replicas", ... */
     owners(): Record<string, string[]> {
       const owners: Record<string, string[]> = {};
       for (const entry of object().metadata.managedFields ?? []) {

@@ -26,13 +26,13 @@ export function structOf(fields: Readonly<Record<string, MergeType>>): MapType {
   return { form: "map", fields: () => map, others: undefined };
 }
 
-/** A value at each path: JSON for what is owned as a whole, or that there are fields of its own. */
+/** The value at each path: JSON for atomic values, or a mark that it has fields of its own. */
 export type Flat = Map<string, string>;
 export const MAP = "{...}";
 export const LIST = "[...]";
 const CONTAINERS = [MAP, LIST, "{}", "[]"];
 
-/** @param isEntry what a configuration that names this owns: entries and items count themselves */
+/** @param isEntry a configuration with it also owns the entry or item itself */
 function flatten(
   type: MergeType,
   value: JsonValue,
@@ -92,7 +92,7 @@ function membersOf(
   });
 }
 
-/** The values at all paths below a body, and the paths that a configuration of it owns. */
+/** The values at all paths of a body, and the paths that a configuration of it owns. */
 export function flat(body: MapType, value: JsonObject): { values: Flat; owned: Set<string> } {
   const out = { values: new Map<string, string>(), owned: new Set<string>() };
   for (const [element, type, member] of membersOf(body, value) ?? []) {
@@ -101,13 +101,13 @@ export function flat(body: MapType, value: JsonObject): { values: Flat; owned: S
   return out;
 }
 
-/** Paths that an owner of others may no longer have, and those that the writer now has. */
+/** Paths that other owners lose, and paths that the writer gains. */
 function differenceOf(before: Flat, after: Flat): { changed: Set<string>; removed: Set<string> } {
   const changed = new Set<string>();
   const removed = new Set<string>();
   for (const [path, value] of after) {
     const old = before.get(path);
-    // A map or list that only got or lost members is the same map or list.
+    // A map or list that only gained or lost members counts as unchanged.
     const isSame = [old, value].every((text) => CONTAINERS.includes(text ?? ""));
     if (old !== value && !(isSame && old?.[0] === value[0])) changed.add(path);
   }
@@ -168,7 +168,7 @@ export function createEngine(body: MapType) {
   };
 }
 
-/** Runs the steps one after the other. @throws {AssertionError} where the engine and the model differ */
+/** Runs the steps in order. @throws {AssertionError} when engine and model differ */
 export function checkAgainstModel(body: MapType, steps: readonly Operation[]): void {
   const engine = createEngine(body);
   const model = new Map<string, Set<string>>();
@@ -177,7 +177,7 @@ export function checkAgainstModel(body: MapType, steps: readonly Operation[]): v
     const isNew = engine.object() === undefined;
     if (!isNew && model.size === 0) {
       if (step.verb === "put") {
-        // Nothing is followed of what nobody owns, as the last of its owners let go.
+        // Without owners nothing is tracked, as the last owner has let go.
         engine.run(step);
         continue;
       }

@@ -1,14 +1,15 @@
 /**
- * Elements: every field and value that the facts' versions have, one line a type, in order.
- * docs/api-elements.tsv is what was promised: elements may come, but never go (S2-DEP-01).
+ * Elements: every field and value of the facts' versions, one line per type, in order.
+ * docs/api-elements.tsv lists the promised ones: elements may be added, but never removed
+ * (S2-DEP-01).
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Facts } from "../../schema/model.js";
 
-/** From the emitted dist/server/types/testing. */
+/** Relative to the emitted file in dist/server/types/testing. */
 const ELEMENTS_FILE = new URL("../../../../docs/api-elements.tsv", import.meta.url);
 
-/** In no name and in no value. */
+/** Occurs in no name and no value. */
 const SEPARATOR = "\t";
 
 /** Type ("core.v1 PodSpec") to the names of its fields, or the values of a closed set. */
@@ -47,7 +48,7 @@ export function writeElements(elements: Elements): void {
   writeFileSync(ELEMENTS_FILE, `${lines.toSorted().join("\n")}\n`);
 }
 
-/** What was promised and is not there, as "core.v1 PodSpec.nodeName". */
+/** The promised elements that are missing, as "core.v1 PodSpec.nodeName". */
 export function missingElements(promised: Elements, there: Elements): readonly string[] {
   return [...promised].flatMap(([type, names]) => {
     const known = there.get(type);

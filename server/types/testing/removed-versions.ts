@@ -1,8 +1,8 @@
-/** What earlier releases have served and 1.36 does not (docs/requirements.md, S2-REM), by the requirement. */
+/** Resources of earlier releases that 1.36 does not serve (docs/requirements.md, S2-REM), by requirement. */
 
 import type { Naming } from "../../api/naming.js";
 
-/** "group/version resource" that is gone, and the version that its group has instead. */
+/** A removed "group/version resource", and the version that its group has instead. */
 type Removal = readonly [ids: string, gone: string, now: string];
 
 export function removedVersions({ groupDomain: domain }: Naming): readonly Removal[] {

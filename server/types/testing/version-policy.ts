@@ -1,6 +1,6 @@
 /**
- * The rules that the table of versions keeps (docs/api-versions.md), as a function from a table to
- * what breaks one. Tests give it the facts, and tables that are wrong on purpose.
+ * The rules for the table of versions (docs/api-versions.md), as a function from a table to its
+ * violations. Tests pass it the facts, and tables that are wrong on purpose.
  */
 import { formatGroupVersion, type GroupVersion } from "../../api/names.js";
 import {
@@ -18,17 +18,17 @@ export interface VersionRow extends GroupVersion {
   readonly kind: string;
   readonly lifecycle: Lifecycle;
   readonly isOnByDefault: boolean;
-  /** What is written to the store; undefined = nothing is. */
+  /** The version written to the store; undefined = nothing is stored. */
   readonly stored: GroupVersion | undefined;
 }
 
-/** Betas older than this one were on by default, and had no time limit. */
+/** Earlier betas were on by default, and had no time limit. */
 const FIRST_LIMITED_BETA: Release = { major: 1, minor: 22 };
 
 /** Releases between introduction, deprecation and removal of a beta: three are nine months or more. */
 const BETA_RELEASES = 3;
 
-/** What breaks the rules in a release, one line each; none for a table that keeps them. */
+/** The violations in a release, one line each; none for a valid table. */
 export function breaches(table: readonly VersionRow[], release: Release): readonly string[] {
   return table.flatMap((row) =>
     [
@@ -43,7 +43,7 @@ export function breaches(table: readonly VersionRow[], release: Release): readon
   );
 }
 
-/** 0 alpha, 1 beta, 2 stable: what the version's name says (S2-VERS-01, S2-VERS-02, S2-VERS-04). */
+/** 0 alpha, 1 beta, 2 stable, from the version's name (S2-VERS-01, S2-VERS-02, S2-VERS-04). */
 export function stabilityOf({ version }: Pick<GroupVersion, "version">): number {
   if (/^v\d+$/.test(version)) return 2;
   return /^v\d+beta\d+$/.test(version) ? 1 : 0;
@@ -95,7 +95,7 @@ function wrongReplacement(row: VersionRow, table: readonly VersionRow[]): string
   return isKnown ? [] : [`replaced by ${replacement.kind}, which is not there`];
 }
 
-/** Before a version goes there is a release that has it and what comes after it. */
+/** Before a version is removed, one release must have both it and its successor. */
 function wrongOverlap(row: VersionRow, table: readonly VersionRow[]): string[] {
   const { introduced, removed, replacement } = row.lifecycle;
   if (removed === undefined || replacement === undefined) return [];
@@ -107,7 +107,7 @@ function wrongOverlap(row: VersionRow, table: readonly VersionRow[]): string[] {
       stabilityOf(other) >= stabilityOf(row) &&
       compareReleases(introduced, other.lifecycle.introduced) <= 0,
   );
-  // What replaces it is not there at all: that is another breach.
+  // A missing successor is another violation.
   if (successors.length === 0) return [];
   const overlaps = successors.some(
     ({ lifecycle }) => compareReleases(lifecycle.introduced, removed) < 0,
@@ -115,12 +115,12 @@ function wrongOverlap(row: VersionRow, table: readonly VersionRow[]): string[] {
   return overlaps ? [] : ["removed before its replacement was served beside it"];
 }
 
-/** The facts name the list of a kind here and there. */
+/** Some facts name the kind's list. */
 function itemKind({ kind }: { readonly kind: string }): string {
   return kind.replace(/List$/, "");
 }
 
-/** Nothing is written that the release before could not read, if it read the kind at all. */
+/** The stored version must be readable by the previous release, if that had the kind at all. */
 function wrongStorage(
   { group, kind, stored, lifecycle }: VersionRow,
   table: readonly VersionRow[],
@@ -144,7 +144,7 @@ function wrongStorage(
   return [`stored as ${formatGroupVersion(stored)}, which ${formatRelease(previous)} cannot read`];
 }
 
-/** Every kind that was ever served, in every version that the facts know. */
+/** Every kind that was ever served, in every version in the facts. */
 export function versionTable({ model, resources }: Facts): readonly VersionRow[] {
   const rows: VersionRow[] = [];
   for (const { group, version, types, served } of model.files.values()) {
