@@ -1,6 +1,6 @@
 /**
- * Equality of JSON values, for "has the spec changed": members in any order, lists in theirs,
- * undefined like a member that is not there.
+ * Equality of JSON values, for "has the spec changed": members in any order, list items in the same
+ * order; an undefined member equals a missing one.
  */
 export function deepEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;

@@ -1,5 +1,6 @@
 /**
- * Makers of FieldError with the existing API's words, so that validations read like their rules:
+ * Factories of FieldError with the existing API's messages, so that validations read like their
+ * rules:
  * `invalidValue("spec.port", 0, "must be between 1 and 65535, inclusive")`.
  */
 import type { FieldError } from "./status.js";
@@ -12,7 +13,7 @@ export function invalidValue(field: string, value: unknown, why: string): FieldE
   };
 }
 
-/** A value that is wrong and too large to be shown. */
+/** An invalid value that is too large to be shown. */
 export function invalidWhole(field: string, why: string): FieldError {
   return { reason: "FieldValueInvalid", field, message: `Invalid value: ${why}` };
 }
@@ -58,7 +59,7 @@ export function unsupportedValue(
   };
 }
 
-/** A reference to something that is not there, such as a mount of a volume without that volume. */
+/** A reference to a missing object, such as a mount of an undefined volume. */
 export function notFoundValue(field: string, value: unknown, why = ""): FieldError {
   return {
     reason: "FieldValueNotFound",
@@ -67,7 +68,7 @@ export function notFoundValue(field: string, value: unknown, why = ""): FieldErr
   };
 }
 
-/** What a client cannot mend by itself, told of a field all the same. */
+/** An error that the client cannot fix, reported for a field. */
 export function internalProblem(field: string, why: string): FieldError {
   return { reason: "InternalError", field, message: `Internal error: ${why}` };
 }
@@ -80,7 +81,9 @@ export function tooManyItems(field: string, count: number, max: number): FieldEr
   };
 }
 
-/** How messages show a value: JSON, with `null` for nothing, and no markup in what is not a text. */
+/**
+ * A value in messages: JSON, with `null` for undefined; objects and lists escape `<`, `>` and `&`.
+ */
 function showValue(value: unknown): string {
   if (value === undefined || value === null) return "null";
   const text = JSON.stringify(value, (_key, item: unknown) =>

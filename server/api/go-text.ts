@@ -1,6 +1,6 @@
 /**
- * JSON values as the existing server's messages print them: it is written in Go and gives its maps and
- * lists to Go's own formatting, and clients show the outcome to people. Pure.
+ * JSON values in the existing server's message format: it is written in Go and formats maps and lists
+ * with Go's own verbs, and clients show the result. Pure.
  */
 import type { JsonArray, JsonObject, JsonValue } from "./meta.js";
 
@@ -24,7 +24,7 @@ export function printSyntax(value: JsonValue): string {
   return `${typeOf(value)}{${parts.join(", ")}}`;
 }
 
-/** The type of a value that was read from JSON: `map[string]interface {}`. */
+/** The type of a parsed JSON value: `map[string]interface {}`. */
 export function typeOf(value: Exclude<JsonValue, null>): string {
   if (typeof value !== "object") return kindOf(value);
   return Array.isArray(value) ? "[]interface {}" : "map[string]interface {}";

@@ -1,4 +1,4 @@
-/** IP addresses and blocks: reading, writing, and what lies within what. */
+/** IP addresses and blocks: parsing, formatting and containment. */
 import assert from "node:assert/strict";
 import { isIP } from "node:net";
 import { test } from "node:test";

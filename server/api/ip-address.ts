@@ -1,7 +1,6 @@
 /**
- * IP addresses and blocks as numbers: for asking whether one lies within another, and for counting
- * through a block. Texts are read leniently (old clients write leading zeros) and written canonically
- * (RFC 5952).
+ * IP addresses and blocks as numbers, for containment tests and for enumerating a block. Texts are
+ * parsed leniently (old clients write leading zeros) and written canonically (RFC 5952).
  */
 import { isIP } from "node:net";
 
@@ -15,13 +14,13 @@ export interface IpBlock {
   readonly version: 4 | 6;
   readonly first: bigint;
   readonly bits: number;
-  /** How many addresses it has. */
+  /** Number of addresses. */
   readonly size: bigint;
 }
 
 const PADDED_V4 = /^\d{1,10}(\.\d{1,10}){3}$/;
 
-/** undefined when the text is no address, or has a zone. */
+/** undefined when the text is not an address, or has a zone. */
 export function parseIp(text: string): IpAddress | undefined {
   if (text.includes(":")) {
     return isIP(text) === 6 && !text.includes("%")
@@ -79,13 +78,13 @@ function longestZeros(groups: readonly number[]): { from: number; length: number
   return best;
 }
 
-/** "010.0.0.1" and "10.0.0.1" are one address; undefined when the text is none. */
+/** "010.0.0.1" and "10.0.0.1" are the same address; undefined for an invalid text. */
 export function canonicalIp(text: string): string | undefined {
   const address = parseIp(text);
   return address === undefined ? undefined : formatIp(address);
 }
 
-/** undefined when the text is no block. */
+/** undefined when the text is not a block. */
 export function parseBlock(text: string): IpBlock | undefined {
   const slash = text.indexOf("/");
   const address = slash < 0 ? undefined : parseIp(text.slice(0, slash));
@@ -103,7 +102,7 @@ export function isWithin({ version, value }: IpAddress, block: IpBlock): boolean
   return version === block.version && value >= block.first && value < block.first + block.size;
 }
 
-/** Why an address cannot be that of something that others talk to; undefined when it can. */
+/** Why an address is not reachable by others; undefined when it is. */
 export function specialIpProblem(text: string, address: IpAddress): string | undefined {
   if (address.value === 0n) return `may not be unspecified (${text})`;
   for (const [blocks, why] of SPECIAL) {

@@ -1,4 +1,4 @@
-/** The little that code on plain JSON objects needs everywhere. */
+/** Helpers for plain JSON objects. */
 import type { JsonObject, JsonValue } from "./meta.js";
 
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {

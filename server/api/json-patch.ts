@@ -2,7 +2,7 @@
  * JSON Patch, RFC 6902: `parseJsonPatch` checks a document's form once, `applyJsonPatch` runs it on a
  * value and gives the result; all operations or none. Works on copies along the paths it changes.
  *
- * As the existing API has it: a missing document is 400, a failing operation 422, more than 10,000
+ * As in the existing API, an invalid document is 400, a failing operation 422, more than 10,000
  * operations or copies beyond 3 MiB 413 (S1-PATCH-02, S1-PATCH-03, S1-PATCH-10).
  */
 import { deepEqual } from "./deep-equal.js";
@@ -10,9 +10,9 @@ import { isJsonObject, setMember } from "./json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "./meta.js";
 import { badRequest, requestEntityTooLarge, StatusError } from "./status.js";
 
-/** An operation per field of the largest object that fits a request would be fewer. */
+/** More than one operation per field of the largest object in a request. */
 const JSON_PATCH_OPERATIONS_MAX = 10_000;
-/** A small document must not make a large object by copying: the limit of a request's body. */
+/** The limit of a request's body: a small document must not make a large object by copying. */
 const JSON_PATCH_COPIED_BYTES_MAX = 3 * 1024 * 1024;
 
 type Pointer = readonly string[];
@@ -22,7 +22,7 @@ export type JsonPatchOperation =
   | { readonly op: "remove"; readonly path: Pointer }
   | { readonly op: "move" | "copy"; readonly path: Pointer; readonly from: Pointer };
 
-/** @throws {StatusError} 400 for what is no patch document, 413 for too many operations */
+/** @throws {StatusError} 400 for an invalid patch document, 413 for too many operations */
 export function parseJsonPatch(document: JsonValue): readonly JsonPatchOperation[] {
   if (!Array.isArray(document)) throw malformed("a JSON patch is an array of operations");
   if (document.length > JSON_PATCH_OPERATIONS_MAX) {
@@ -78,7 +78,7 @@ function parsePointer(value: JsonValue | undefined, what: string): Pointer {
 
 class PatchRun {
   root: JsonValue;
-  /** Containers that this run made, and so may change in place. */
+  /** Containers made by this run, which may be changed in place. */
   readonly #own = new Set<JsonArray | JsonObject>();
   #copiedBytes = 0;
 
@@ -120,7 +120,7 @@ class PatchRun {
   }
 
   #test(path: Pointer, expected: JsonValue): void {
-    // What is not there equals null, as the existing API has it.
+    // A missing value equals null, as in the existing API.
     const actual = this.#find(path) ?? null;
     if (!deepEqual(actual, expected)) throw failed(`testing value ${show(path)} failed`);
   }
@@ -133,7 +133,7 @@ class PatchRun {
         `the copies in a JSON patch may add up to ${JSON_PATCH_COPIED_BYTES_MAX} bytes`,
       );
     }
-    // Shared with the place it came from: from now on neither may be changed in place.
+    // The value is now shared with its source: neither may be changed in place.
     this.#own.clear();
     return value;
   }
@@ -187,7 +187,7 @@ class PatchRun {
     else delete parent[token];
   }
 
-  /** The container that a path ends in, as one that may be changed. */
+  /** The container at the end of a path, made mutable. */
   #parent(path: Pointer): { parent: JsonArray | JsonObject; token: string } {
     this.root = this.#owned(this.root, path);
     let parent = this.root as JsonArray | JsonObject;

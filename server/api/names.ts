@@ -28,7 +28,7 @@ export function formatGroupResource({ group, resource }: GroupResource): string 
   return group === "" ? resource : `${resource}.${group}`;
 }
 
-/** "v1" or "apps/v1" to its parts; undefined when it has more than one slash or an empty part. */
+/** Splits "v1" or "apps/v1"; undefined when it has more than one slash or an empty part. */
 export function parseGroupVersion(apiVersion: string): GroupVersion | undefined {
   const parts = apiVersion.split("/");
   if (parts.some((part) => part === "") || parts.length > 2) return undefined;

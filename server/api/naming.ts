@@ -1,13 +1,13 @@
 /**
- * Naming: every identifier in which the maker's name appears. The profile `kubernetes` has the three
- * spellings that existing clients know (k8s, kubernetes, kube); any other vendor is written
- * uniformly. No other file spells a vendor's name.
+ * Naming: every identifier that contains the vendor's name. The profile `kubernetes` has the three
+ * spellings of existing clients (k8s, kubernetes, kube); any other vendor is spelled uniformly. No
+ * other file spells a vendor's name.
  */
 
 /** The vendor whose names existing clients know; the default of `--vendor`. */
 export const DEFAULT_VENDOR = "kubernetes";
 
-/** The domain under which the facts of the built-in types write their groups. */
+/** The group suffix in the facts of the built-in types. */
 const FACTS_GROUP_SUFFIX = ".k8s.io";
 
 export interface Naming {
@@ -20,14 +20,14 @@ export interface Naming {
   readonly protobufMediaType: string;
   /** The finalizer in `spec.finalizers` of a namespace: "kubernetes" or "acme". */
   readonly namespaceFinalizer: string;
-  /** First part of the names of what belongs to the system: "kube" or "acme". */
+  /** The prefix of system names: "kube" or "acme". */
   readonly systemPrefix: string;
-  /** The ConfigMap in every namespace with which pods verify this API. */
+  /** The ConfigMap in every namespace by which pods verify this API. */
   readonly rootAuthorityMap: string;
   readonly systemNamespace: string;
   readonly publicNamespace: string;
   readonly nodeLeaseNamespace: string;
-  /** What encrypted values in the store begin with: "k8s:enc:" or "acme:enc:". */
+  /** The prefix of encrypted values in the store: "k8s:enc:" or "acme:enc:". */
   readonly encryptionPrefix: string;
   /** Environment variable through which an exec credential plug-in gets its input (S2-EXEC-06). */
   readonly execInfoVariable: string;
@@ -66,7 +66,7 @@ export function createNaming(vendor: string): Naming {
   });
 }
 
-/** "rbac.authorization" of the group that the vendor's domain stands behind; others as they are. */
+/** The group without the vendor's domain: "rbac.authorization"; other groups unchanged. */
 export function withoutDomain(naming: Naming, group: string): string {
   const domain = `.${naming.groupDomain}`;
   return group.endsWith(domain) ? group.slice(0, -domain.length) : group;

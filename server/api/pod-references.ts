@@ -1,13 +1,13 @@
 /**
- * Which other objects of its namespace a pod names: pure. What a node may read follows from it, and
- * what a pod that mirrors a file of its node may not contain.
+ * The other objects of its namespace that a pod references: pure. They determine what a node may
+ * read, and what a mirror pod must not contain.
  */
 import type { ApiObject } from "./meta.js";
 
 export interface PodReferences {
   readonly secrets: ReadonlySet<string>;
   readonly configMaps: ReadonlySet<string>;
-  /** Persistent volume claims, also those that are made for ephemeral volumes. */
+  /** Persistent volume claims, including those made for ephemeral volumes. */
   readonly claims: ReadonlySet<string>;
   /** Claims of devices. */
   readonly resourceClaims: ReadonlySet<string>;
@@ -55,7 +55,7 @@ interface Pod extends ApiObject {
   spec?: {
     readonly serviceAccountName?: string;
     readonly imagePullSecrets?: readonly Named[];
-    /** null until the rules of the type refuse it. */
+    /** May be null until validation refuses it. */
     readonly containers?: readonly Container[] | null;
     readonly initContainers?: readonly Container[];
     readonly ephemeralContainers?: readonly Container[];
@@ -135,14 +135,14 @@ function volumeSecrets(volume: Volume): (string | undefined)[] {
   ];
 }
 
-/** An ephemeral volume has a claim of its own, named after the pod and the volume. */
+/** An ephemeral volume has its own claim, named after the pod and the volume. */
 function claimOf({ metadata }: Pod, volume: Volume): string | undefined {
   const { persistentVolumeClaim, ephemeral, name = "" } = volume;
   if (persistentVolumeClaim !== undefined) return persistentVolumeClaim.claimName;
   return ephemeral === undefined ? undefined : `${metadata.name ?? ""}-${name}`;
 }
 
-/** Claims made of a template have names that only the status tells. */
+/** Only the status has the names of claims made from a template. */
 function resourceClaimsOf({ spec, status }: Pod): ReadonlySet<string> {
   const names = new Names();
   const made = status?.resourceClaimStatuses ?? [];

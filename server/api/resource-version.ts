@@ -1,19 +1,19 @@
 /**
- * Comparing resourceVersions as clients may (S1-VER-02..05, enhancement 5504): they are opaque unless
- * both look like a version of the store; then they are decimal numbers of any length, which are
- * compared as texts, so that nothing is rounded.
+ * Compares resourceVersions as clients may (S1-VER-02..05, enhancement 5504): they are opaque unless
+ * both look like a version of the store. Then they are decimal numbers of any length, compared as
+ * text, so that nothing is rounded.
  */
 
 const COMPARABLE = /^[1-9][0-9]*$/;
 
-/** Whether a version may be compared with others of its type, and not only for equality. */
+/** Whether a version can be ordered, and not only tested for equality. */
 export function isComparableVersion(version: string): boolean {
   return COMPARABLE.test(version);
 }
 
 /**
- * Negative: `a` is older; positive: newer; 0: the same. undefined: one of them may only be compared
- * for equality. Both must be of one type of one group.
+ * Negative: `a` is older; positive: newer; 0: the same. undefined: one of them can only be tested
+ * for equality. Both must be of the same type and group.
  */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (!isComparableVersion(a) || !isComparableVersion(b)) return undefined;

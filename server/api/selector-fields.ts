@@ -11,7 +11,9 @@ export interface FieldRequirement {
   readonly value: string;
 }
 
-/** Tried in this order at each place, so that "!=" is not read as "=" after a path that ends in "!". */
+/**
+ * Tried in this order at each position, so that "!=" is not read as "=" after a path that ends in "!".
+ */
 const OPERATORS = ["!=", "==", "="] as const;
 
 /** @throws {StatusError} 400 */
@@ -28,7 +30,7 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
   return requirements;
 }
 
-/** Cuts at commas that no backslash precedes. */
+/** Splits at unescaped commas. */
 function splitTerms(text: string): string[] {
   const terms: string[] = [];
   let start = 0;

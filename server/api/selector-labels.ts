@@ -1,15 +1,15 @@
 /**
- * The grammar of label selectors, as upstream's parser has it:
+ * The grammar of label selectors, as in upstream's parser:
  *
  *   selector     requirement *( "," requirement )
  *   requirement  ["!"] KEY | KEY ("=" | "==" | "!=" | ">" | "<") VALUE | KEY ("in" | "notin") "(" values ")"
  *
- * "in" and "notin" are words only where an operator is expected, so `in in (in)` is a selector.
+ * "in" and "notin" are operators only where one is expected, so `in in (in)` is a selector.
  */
 import { badRequest } from "./status.js";
 import { checkLabelValue, checkQualifiedName } from "./validation-names.js";
 
-/** One term, in a form that matches without looking at text. */
+/** One term, in a form that matches without parsing. */
 export type LabelRequirement =
   | { readonly operator: "exists" | "missing"; readonly key: string }
   | { readonly operator: "in" | "notin"; readonly key: string; readonly values: readonly string[] }
@@ -26,7 +26,7 @@ const SPECIAL = /[=!(),<>]/;
 const SPACE = /[ \t\r\n]/;
 const BINARY_OPERATORS = "in, notin, =, ==, !=, gt, lt";
 
-/** @throws {StatusError} 400 with what was found and what was expected */
+/** @throws {StatusError} 400 with the unexpected and the expected token */
 export function parseLabelSelector(text: string): LabelRequirement[] {
   const problem = (why: string) => badRequest(`unable to parse requirement: ${why}`);
   return new LabelSelectorParser(tokenize(text), problem).parse();
@@ -43,7 +43,7 @@ function tokenize(text: string): Token[] {
     }
     const start = at;
     if (SPECIAL.test(char)) {
-      // The longest symbol that starts here: "==" and "!=" before "=" and "!".
+      // The longest symbol at this position: "==" and "!=" before "=" and "!".
       at += SYMBOLS.has(text.slice(at, at + 2)) ? 2 : 1;
       tokens.push({ type: "symbol", text: text.slice(start, at) });
       continue;
@@ -128,7 +128,7 @@ class LabelSelectorParser {
     return { operator: operator === ">" ? "above" : "below", key, bound };
   }
 
-  /** The value of an exact match; none at all means the empty one. */
+  /** The value of an exact match; a missing one is empty. */
   #value(key: string): string {
     const next = this.#peek();
     if (next.type === "end" || next.text === ",") return "";
@@ -149,7 +149,7 @@ class LabelSelectorParser {
         values.add(this.#checkedValue(key, token.text));
         isValueExpected = false;
       } else if (token.text === "," || token.text === ")") {
-        // Nothing between two commas, or between a comma and a parenthesis, is the empty value.
+        // A missing value between two commas, or between a comma and a parenthesis, is empty.
         if (isValueExpected) values.add("");
         if (token.text === ")") return [...values];
         isValueExpected = true;

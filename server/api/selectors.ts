@@ -1,14 +1,14 @@
 /**
  * Selectors: the grammars of `labelSelector` and `fieldSelector` (S1-PATH-14, S1-PATH-15), compiled
- * into one predicate over stored objects. Parsed once a request, asked once an object, so the
- * predicate does no more than look up and compare.
+ * into one predicate over stored objects. It is parsed once per request and evaluated once per
+ * object, so it only looks up and compares.
  */
 import type { FieldValues, Labels, StoredObject } from "../../storage/objects/stored-object.js";
 import { type FieldRequirement, parseFieldSelector } from "./selector-fields.js";
 import { type LabelRequirement, parseLabelSelector, parseWholeNumber } from "./selector-labels.js";
 import { badRequest } from "./status.js";
 
-/** What a selector looks at; a StoredObject is one. */
+/** The selectable parts of an object; a StoredObject has them. */
 export type SelectableObject = Pick<StoredObject, "namespace" | "name"> & {
   readonly labels: Labels;
   readonly fields: FieldValues;
@@ -16,15 +16,15 @@ export type SelectableObject = Pick<StoredObject, "namespace" | "name"> & {
 
 export interface Selector {
   matches(object: SelectableObject): boolean;
-  /** Nothing is asked, not even a namespace. */
+  /** Matches all objects, in all namespaces. */
   readonly isEverything: boolean;
-  /** Whether labels or fields are asked about (then a list tells no remaining count). */
+  /** Whether it filters by labels or fields (then a list has no remaining count). */
   readonly isFiltered: boolean;
-  /** The one name that can match, from `metadata.name=`. */
+  /** The only name that can match, from `metadata.name=`. */
   readonly name: string | undefined;
-  /** The one namespace that can match, from the URL or from `metadata.namespace=`; "" = all. */
+  /** The only namespace that can match, from the URL or from `metadata.namespace=`; "" = all. */
   readonly namespace: string;
-  /** Other fields that the selector fixes to one value, by path. */
+  /** Other fields that the selector requires to equal one value, by path. */
   readonly fixedFields: FieldValues;
 }
 
@@ -35,7 +35,7 @@ export interface SelectorOptions {
   readonly fieldSelector?: string | undefined;
   /** Besides metadata.name and metadata.namespace. */
   readonly selectableFieldNames?: readonly string[] | undefined;
-  /** What clients may write -> the name under which objects have the field. */
+  /** A client's field name -> the objects' name of the field. */
   readonly selectableFieldAliases?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -43,7 +43,7 @@ const NAME_FIELD = "metadata.name";
 const NAMESPACE_FIELD = "metadata.namespace";
 const NO_FIELDS: FieldValues = Object.freeze({});
 
-/** @throws {StatusError} 400 for bad syntax and for fields that cannot be selected by */
+/** @throws {StatusError} 400 for bad syntax and for unselectable fields */
 export function compileSelector(options: SelectorOptions): Selector {
   const { namespace } = options;
   const labels =
@@ -77,7 +77,7 @@ export function compileSelector(options: SelectorOptions): Selector {
   };
 }
 
-/** The term with the name under which objects have its field. @throws {StatusError} 400 */
+/** The term with the objects' name of its field. @throws {StatusError} 400 */
 function selectable(term: FieldRequirement, options: SelectorOptions): FieldRequirement {
   const { selectableFieldNames = [], selectableFieldAliases = {} } = options;
   const { path } = term;
@@ -141,7 +141,7 @@ function compileBound(key: string, operator: "above" | "below", bound: bigint): 
   };
 }
 
-/** Own properties only: a label named "constructor" is not on every object. */
+/** Own properties only: no object inherits a label named "constructor". */
 function labelOf(labels: Labels, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }

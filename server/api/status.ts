@@ -1,7 +1,7 @@
 /**
- * StatusError: every answer to a client that is not success. It carries the API `Status` object and
- * is made only by the factories below; the http layer alone renders it. Reasons and messages are
- * those of the existing API, as client libraries branch on them (S1-ERR-08, S1-ERR-09).
+ * StatusError: every unsuccessful answer to a client. It carries the API `Status` object and is
+ * made only by the factories below; only the http layer renders it. Reasons and messages are those
+ * of the existing API, as client libraries branch on them (S1-ERR-08, S1-ERR-09).
  */
 
 import { formatGroupResource, type GroupResource } from "./names.js";
@@ -17,7 +17,7 @@ export interface StatusCause {
 export interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
-  /** For errors about a resource this is the resource (plural), as upstream writes it. */
+  /** For errors about a resource its plural name, as upstream. */
   readonly kind?: string;
   readonly uid?: string;
   readonly causes?: readonly StatusCause[];
@@ -103,7 +103,7 @@ function detailsOf({ group, resource }: GroupResource, name = ""): StatusDetails
   };
 }
 
-/** 400: the request itself makes no sense. */
+/** 400: the request itself is invalid. */
 export function badRequest(message: string, cause?: unknown): StatusError {
   return failure({ code: 400, reason: "BadRequest", message, cause });
 }
@@ -124,12 +124,12 @@ export function forbidden(resource: GroupResource, name: string, why: string): S
   });
 }
 
-/** 403 for something that is no resource, or with a message of its own. */
+/** 403 for a non-resource path, or with a custom message. */
 export function forbiddenPath(message: string): StatusError {
   return failure({ code: 403, reason: "Forbidden", message, details: {} });
 }
 
-/** 403 for a create in a namespace that is going away (S1-GEN-20). */
+/** 403 for a create in a terminating namespace (S1-GEN-20). */
 export function namespaceTerminating(
   resource: GroupResource,
   name: string,
@@ -163,7 +163,7 @@ export function notFound(resource: GroupResource, name: string): StatusError {
   });
 }
 
-/** 404 for a path that nothing serves. */
+/** 404 for an unknown path. */
 export function routeNotFound(): StatusError {
   return failure({
     code: 404,
@@ -173,20 +173,20 @@ export function routeNotFound(): StatusError {
   });
 }
 
-/** 405: the path exists, the method does not fit it. */
+/** 405: the path exists, but does not support the method. */
 export function methodNotAllowed(
   message = "the server does not allow this method on the requested resource",
 ): StatusError {
   return failure({ code: 405, reason: "MethodNotAllowed", message, details: {} });
 }
 
-/** 406: nothing that the client accepts can be made. */
+/** 406: none of the accepted media types is available. */
 export function notAcceptable(accepted: readonly string[]): StatusError {
   const message = `only the following media types are accepted: ${accepted.join(", ")}`;
   return failure({ code: 406, reason: "NotAcceptable", message });
 }
 
-/** 406: the form that was asked for is none of what was asked. @param why follows "the requested object" */
+/** 406: the object cannot be rendered in the requested form. @param why follows "the requested object" */
 export function unsuitableForm(form: string, why: string): StatusError {
   const message = `you requested ${form}, but the requested object ${why}`;
   return failure({ code: 406, reason: "NotAcceptable", message });
@@ -207,10 +207,10 @@ export function alreadyExists(resource: GroupResource, name: string): StatusErro
   });
 }
 
-/** Another try may find a free name. */
+/** A retry may find a free name. */
 const NAME_RETRY_AFTER_SECONDS = 1;
 
-/** 409: every name that was made from the client's prefix is taken (S1-META-03). */
+/** 409: every name generated from the client's prefix is taken (S1-META-03). */
 export function generatedNameTaken(resource: GroupResource, name: string): StatusError {
   return failure({
     code: 409,
@@ -220,7 +220,7 @@ export function generatedNameTaken(resource: GroupResource, name: string): Statu
   });
 }
 
-/** 409: the name is taken by an object that is on its way out (S1-DEL-11). */
+/** 409: the name is taken by an object that is being deleted (S1-DEL-11). */
 export function stillBeingDeleted(resource: GroupResource, name: string): StatusError {
   return failure({
     code: 409,
@@ -259,16 +259,16 @@ export function requestEntityTooLarge(message: string): StatusError {
   return failure({ code: 413, reason: "RequestEntityTooLarge", message });
 }
 
-/** 415: the body's media type is not understood. */
+/** 415: the body's media type is not supported. */
 export function unsupportedMediaType(accepted: readonly string[]): StatusError {
   const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`;
   return failure({ code: 415, reason: "UnsupportedMediaType", message });
 }
 
-/** A body of 3 MB has room for 600,000 mistakes; nobody reads, or should look for, so many. */
+/** A body of 3 MB has room for 600,000 mistakes; nobody needs that many. */
 export const CAUSES_MAX = 1_000;
 
-/** 422: the object (or the options) breaks rules; one cause per broken rule, up to a limit. */
+/** 422: the object (or the options) violates rules; one cause per violation, up to a limit. */
 export function invalid(
   subject: { readonly group: string; readonly kind: string },
   name: string,
@@ -303,7 +303,7 @@ export function invalidOptions(
   return invalid({ group: `meta.${naming.groupDomain}`, kind }, "", errors);
 }
 
-/** 429: come back later. */
+/** 429: retry later. */
 export function tooManyRequests(message: string, retryAfterSeconds: number): StatusError {
   return failure({
     code: 429,
@@ -313,7 +313,9 @@ export function tooManyRequests(message: string, retryAfterSeconds: number): Sta
   });
 }
 
-/** 429 of an eviction that a PodDisruptionBudget forbids; 0 seconds = nobody knows until when. */
+/**
+ * 429 for an eviction that a PodDisruptionBudget forbids; 0 seconds = the retry time is unknown.
+ */
 export function disruptionRefused(why: string, retryAfterSeconds: number): StatusError {
   return failure({
     code: 429,
@@ -326,17 +328,17 @@ export function disruptionRefused(why: string, retryAfterSeconds: number): Statu
   });
 }
 
-/** 500 without a reason: what the existing API answers to an eviction that it cannot decide. */
+/** 500 without a reason: the existing API's answer to an eviction that it cannot decide. */
 export function evictionUnsupported(message: string): StatusError {
   return failure({ code: 500, message });
 }
 
-/** 500 without a reason: a node's agent was not reached. */
+/** 500 without a reason: the node's agent is unreachable. */
 export function nodeUnreachable(message: string, cause?: unknown): StatusError {
   return failure({ code: 500, message, cause });
 }
 
-/** What another server answered, as said by the one that asked it. */
+/** Another server's answer, as relayed by the server that called it. */
 export function relayedFailure(
   code: number,
   reason: string | undefined,
@@ -346,7 +348,7 @@ export function relayedFailure(
   return failure({ code, ...(reason !== undefined && { reason }), message, details });
 }
 
-/** 500: our own defect or a failure that the client cannot mend. */
+/** 500: a defect or a failure that the client cannot fix. */
 export function internalError(message: string, cause?: unknown): StatusError {
   return failure({
     code: 500,
@@ -357,14 +359,13 @@ export function internalError(message: string, cause?: unknown): StatusError {
   });
 }
 
-/** As many keys as a person looks at. */
+/** Maximum number of keys in a message. */
 const UNREADABLE_PATHS_MAX = 100;
 
 /**
- * 500 StoreReadError: stored objects that cannot be read (S1-UNS-08, S1-UNS-11, S1-UNS-12), whether
- * their bytes are junk, their metadata is none, or what they hold is not what their kind holds. Says
- * which ones, and nothing of their content. Clients know it as the sign of objects that only a forced
- * delete removes.
+ * 500 StoreReadError: unreadable stored objects (S1-UNS-08, S1-UNS-11, S1-UNS-12): their bytes are
+ * junk, their metadata is invalid, or their content is not that of their kind. It names them, without
+ * their content. Clients take it as the sign of objects that only a forced delete removes.
  */
 export function unreadableObjects(paths: readonly string[], cause?: unknown): StatusError {
   return failure({
@@ -386,7 +387,7 @@ export function isUnreadable(error: unknown): error is StatusError {
   return error instanceof StatusError && error.reason === "StoreReadError";
 }
 
-/** 503: the store is out of reach or the replica is going down. */
+/** 503: the store is unreachable or the replica is shutting down. */
 export function serviceUnavailable(message: string, retryAfterSeconds = 1): StatusError {
   return failure({
     code: 503,

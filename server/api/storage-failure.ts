@@ -1,4 +1,4 @@
-/** The one place where a failure of the store becomes an answer to a client. */
+/** The only place that turns a failure of the store into an answer to a client. */
 import { unreachable } from "../../storage/base/assert.js";
 import type { StorageError } from "../../storage/kv/errors.js";
 import {
@@ -10,10 +10,10 @@ import {
   timeout,
 } from "./status.js";
 
-/** What to say for a failure that nobody on the way knew better words for. */
+/** The default answer, when no caller had a better one. */
 export function storageFailure(error: StorageError): StatusError {
   if (error.outcomeUnknown) {
-    // The client must look before it tries again: the write may have happened.
+    // The client must check before it retries: the write may have happened.
     return timeout("request did not complete within the allotted timeout", 1);
   }
   switch (error.code) {
@@ -32,7 +32,7 @@ export function storageFailure(error: StorageError): StatusError {
   }
 }
 
-/** 503: nothing was done, and may be tried again. */
+/** 503: nothing was done, and a retry is safe. */
 export function storeUnavailable(): StatusError {
   return serviceUnavailable("the store is not available, please try again later");
 }

@@ -1,7 +1,7 @@
 /**
- * Rules for `metadata` that hold for objects of every type (S1-META-01, S1-META-15, S1-META-17), with
- * the existing API's messages and reasons. Pure functions; what a client may not set is handled by
- * the registry before they run.
+ * Rules for the `metadata` of all types (S1-META-01, S1-META-15, S1-META-17), with the existing API's
+ * messages and reasons. Pure functions; the registry handles fields that clients may not set before
+ * they run.
  */
 import { forbiddenField, invalidValue, requiredValue, tooLongValue } from "./field-errors.js";
 import type { ObjectMeta, OwnerReference } from "./meta.js";
@@ -19,8 +19,8 @@ import {
 export const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 
 /**
- * Names of the few types that take any name; the others say less. Upstream leaves it to etcd, but
- * the embedded store's keys are bounded, and both stores take the same.
+ * Limit for the few types that allow any name; other types have lower limits. Upstream leaves it to
+ * etcd, but the embedded store's keys are bounded, and both stores must accept the same names.
  */
 const NAME_BYTES_MAX = 1024;
 
@@ -31,15 +31,15 @@ export const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(["orphan", "fore
 
 export interface MetadataRules {
   readonly isNamespaced: boolean;
-  /** How the type's names are checked; default: a DNS subdomain. */
+  /** The type's check of names; default: a DNS subdomain. */
   readonly checkName?: NameCheck | undefined;
-  /** The one finalizer without a domain that belongs to the namespace controller. */
+  /** The namespace controller's finalizer, which has no domain. */
   readonly namespaceFinalizer: string;
-  /** "any": also finalizers without a domain, as kinds that users bring have them. */
+  /** "any": also finalizers without a domain, which custom kinds may have. */
   readonly finalizers?: "any" | undefined;
 }
 
-/** Everything wrong with the metadata of an object that is to be stored. */
+/** All errors in the metadata of an object to be stored. */
 export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): FieldError[] {
   const errors: FieldError[] = [];
   validateNames(meta, rules, errors);
@@ -59,7 +59,7 @@ export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): FieldE
   return errors;
 }
 
-/** Everything that the metadata of an existing object may not turn into. */
+/** All forbidden changes to the metadata of an existing object. */
 export function validateMetadataUpdate(next: ObjectMeta, current: ObjectMeta): FieldError[] {
   const errors: FieldError[] = [];
   if (current.deletionTimestamp !== undefined && next.finalizers !== undefined) {
@@ -123,7 +123,7 @@ function validateNames(meta: ObjectMeta, rules: MetadataRules, errors: FieldErro
   }
 }
 
-/** What no name may be, whatever its type says: names are parts of the store's keys and of URLs. */
+/** Rules for names of every type: names are parts of the store's keys and of URLs. */
 function checkStorableName(name: string): string[] {
   const messages: string[] = [];
   if (/[/%]|^\.{1,2}$/.test(name)) messages.push("may not contain '/' or '%'");
@@ -134,7 +134,7 @@ function checkStorableName(name: string): string[] {
   return messages;
 }
 
-/** Labels anywhere in an object: of itself, of a template. */
+/** Labels anywhere in an object, such as those of a template. */
 export function validateLabels(
   labels: Readonly<Record<string, string>>,
   field: string,
@@ -147,7 +147,7 @@ export function validateLabels(
   }
 }
 
-/** Annotations anywhere in an object: their keys, and how much they are together. */
+/** Annotations anywhere in an object: their keys and their total size. */
 export function validateAnnotations(
   annotations: Readonly<Record<string, string>>,
   field: string,
@@ -155,7 +155,7 @@ export function validateAnnotations(
 ): void {
   let bytes = 0;
   for (const key in annotations) {
-    // Keys are compared in lower case: the rule is that of labels, but for the case of prefixes.
+    // Keys are checked in lower case: the rule for labels, except for the case of prefixes.
     for (const why of checkQualifiedName(key.toLowerCase())) {
       errors.push(invalidValue(field, key, why));
     }

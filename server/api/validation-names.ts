@@ -1,7 +1,7 @@
 /**
- * Checks of names and other short words: DNS labels and subdomains, path segments, label keys and
- * values. Each check gives the messages of everything wrong with a value, none when it is right. The
- * texts are those of the existing API (apimachinery util/validation), as people search for them.
+ * Checks of names and other short texts: DNS labels and subdomains, path segments, label keys and
+ * values. Each check returns all error messages of a value, none when it is valid. The texts are
+ * those of the existing API (apimachinery util/validation), as people search for them.
  */
 
 /** Checks one value; `isPrefix` is true for a generateName, which may end in a dash. */
@@ -18,7 +18,7 @@ const DNS_1123_SUBDOMAIN = `${DNS_1123_LABEL}(\\.${DNS_1123_LABEL})*`;
 const QUALIFIED_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_VALUE = `(${QUALIFIED_NAME})?`;
 
-// Without the quantified groups of the texts above, so that no input makes them slow.
+// Without the nested quantifiers of the texts above, so that no input makes them slow.
 const DNS_1123_LABEL_TEST = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const DNS_1035_LABEL_TEST = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const DNS_1123_SUBDOMAIN_TEST = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -38,7 +38,7 @@ export const checkDnsLabelName: NameCheck = (name, isPrefix) =>
 export const checkDns1035LabelName: NameCheck = (name, isPrefix) =>
   checkDns1035Label(isPrefix ? maskTrailingDash(name) : name);
 
-/** Anything that can stand in a URL as one segment: RBAC kinds and few others. */
+/** Any single path segment of a URL: RBAC kinds and few others. */
 export const checkPathSegmentName: NameCheck = (name, isPrefix) => {
   const messages: string[] = [];
   if (!isPrefix && (name === "." || name === "..")) messages.push(`may not be '${name}'`);
@@ -69,7 +69,7 @@ export function checkDnsLabel(value: string): string[] {
   const messages: string[] = [];
   if (value.length > DNS_LABEL_CHARS_MAX) messages.push(tooLong(DNS_LABEL_CHARS_MAX));
   if (!DNS_1123_LABEL_TEST.test(value)) {
-    // Upstream lets a dotted name know that only the dots are wrong.
+    // Upstream tells the client when only the dots are wrong.
     messages.push(
       DNS_1123_SUBDOMAIN_TEST.test(value)
         ? "must not contain dots"
@@ -163,7 +163,7 @@ function regexMessage(rule: string, pattern: string, ...examples: string[]): str
   return `${rule} (e.g. ${list}, regex used for validation is '${pattern}')`;
 }
 
-/** A generated suffix follows a trailing dash, so the dash alone is no error. */
+/** A generated suffix follows the trailing dash, so the dash is no error. */
 function maskTrailingDash(name: string): string {
   return name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name;
 }

@@ -1,6 +1,6 @@
 /**
- * Label selectors inside objects (`spec.selector`, affinity, policies): whether they are well formed,
- * empty, and whether they take a set of labels. Selectors of requests are selectors.ts's.
+ * Label selectors inside objects (`spec.selector`, affinity, policies): validation, emptiness, and
+ * matching of labels. Selectors of requests are in selectors.ts.
  */
 import { forbiddenField, invalidValue, requiredValue } from "./field-errors.js";
 import type { FieldError } from "./status.js";
@@ -19,7 +19,7 @@ export interface LabelExpression {
   readonly values?: Maybe<readonly string[]>;
 }
 
-/** Whether it selects everything: it says nothing. */
+/** Whether it is empty and so selects everything. */
 export function isEmptySelector(selector: LabelSelector): boolean {
   for (const _ in selector.matchLabels ?? {}) return false;
   return (selector.matchExpressions?.length ?? 0) === 0;
@@ -68,12 +68,12 @@ function validateExpression(
   });
 }
 
-/** A key as labels, taints and tolerations have it. */
+/** A key of labels, taints and tolerations. */
 export function validateLabelKey(key: string, field: string, errors: FieldError[]): void {
   for (const why of checkQualifiedName(key)) errors.push(invalidValue(field, key, why));
 }
 
-/** Whether a well-formed selector takes an object with these labels. */
+/** Whether a valid selector matches an object with these labels. */
 export function selectorMatches(
   selector: LabelSelector,
   labels: Maybe<Readonly<Record<string, string>>>,

@@ -1,6 +1,6 @@
 /**
- * Checks of single values that many types share: numbers with bounds, ports, IP addresses and blocks,
- * paths, keys of maps. Each adds what is wrong to `errors`, with the existing API's texts. Pure.
+ * Checks of single values that many types share: bounded numbers, ports, IP addresses and blocks,
+ * paths, map keys. Each adds its errors to `errors`, with the existing API's texts. Pure.
  */
 import { isIP } from "node:net";
 import { invalidValue } from "./field-errors.js";
@@ -30,7 +30,7 @@ function validateNonNegative(value: Maybe<Whole>, field: string, errors: FieldEr
   }
 }
 
-/** User and group ids, and whatever else is a non-negative int32 in an int64. */
+/** User and group ids, and other non-negative int32 values in int64 fields. */
 export function validateId(value: Maybe<Whole>, field: string, errors: FieldError[]): void {
   if (value === undefined || value === null) return;
   if (value < 0 || value > INT32_MAX) {
@@ -44,13 +44,13 @@ export function validatePort(value: Maybe<Whole>, field: string, errors: FieldEr
   errors.push(invalidValue(field, port, rangeText(1, PORT_MAX)));
 }
 
-/** The port of a service that this server calls; 443 when it is not given. */
+/** The port of a service that this server calls; default 443. */
 export function validateServicePort(port: Maybe<Whole>, field: string, errors: FieldError[]): void {
   if (port === undefined || port === null || (port >= 1 && port <= PORT_MAX)) return;
   errors.push(invalidValue(field, port, `port is not valid: ${rangeText(1, PORT_MAX)}`));
 }
 
-/** What is wrong with the name of a port (RFC 6335). */
+/** The errors of a port's name (RFC 6335). */
 export function checkPortName(name: string): string[] {
   const messages: string[] = [];
   if (name.length > PORT_NAME_CHARS_MAX) {
@@ -67,7 +67,7 @@ export function checkPortName(name: string): string[] {
   return messages;
 }
 
-/** A port's number, or the name that it has elsewhere. */
+/** A port's number or name. */
 export function validatePortOrName(
   value: Maybe<Whole | string>,
   field: string,
@@ -80,9 +80,9 @@ export function validatePortOrName(
 
 const NOT_AN_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
-/** 4 or 6 of an address as this API writes them, 0 for anything else. */
+/** 4 or 6 for a canonical address, 0 for anything else. */
 export function ipVersion(text: string): 0 | 4 | 6 {
-  // Zones name an interface of one machine; they mean nothing here.
+  // A zone names an interface of one machine, so it is invalid here.
   return text.includes("%") ? 0 : (isIP(text) as 0 | 4 | 6);
 }
 
@@ -92,13 +92,13 @@ export function validateIp(value: Maybe<string>, field: string, errors: FieldErr
   errors.push(invalidValue(field, text, NOT_AN_IP));
 }
 
-/** Old clients write leading zeros ("010.0.0.1"), which the existing API still takes. */
+/** Old clients write leading zeros ("010.0.0.1"), which the existing API still accepts. */
 function isPaddedIp(text: string): boolean {
   if (!/^\d{1,10}(\.\d{1,10}){3}$/.test(text)) return false;
   return text.split(".").every((part) => Number(part) <= 255);
 }
 
-/** The family and prefix length of a block such as "10.0.0.0/8"; undefined when it is none. */
+/** The family and prefix length of a block such as "10.0.0.0/8"; undefined when it is invalid. */
 export function parseCidr(text: string): { version: 4 | 6; bits: number } | undefined {
   const slash = text.indexOf("/");
   if (slash < 0) return undefined;
@@ -121,7 +121,7 @@ export function validateCidr(value: Maybe<string>, field: string, errors: FieldE
   );
 }
 
-/** What is wrong with a key of a ConfigMap or Secret: it becomes a file name. */
+/** The errors of a ConfigMap's or Secret's key, which becomes a file name. */
 export function checkConfigKey(key: string): string[] {
   if (/^[-._a-zA-Z0-9]{1,253}$/.test(key) && !key.startsWith(PARENT) && key !== ".") return [];
   const messages: string[] = [];
@@ -139,7 +139,7 @@ export function checkConfigKey(key: string): string[] {
   return messages;
 }
 
-/** A path below a directory that is not known here: relative, and never upwards. */
+/** A relative path below an unknown directory, without "..". */
 export function validateLocalPath(path: string, field: string, errors: FieldError[]): void {
   if (path.startsWith("/")) errors.push(invalidValue(field, path, "must be a relative path"));
   validateNoBacksteps(path, field, errors);
@@ -163,14 +163,14 @@ const PERCENT_TEXT = /^\d+%$/;
 const PERCENT_RULE =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
-/** The share that a percentage names; undefined for whole numbers. */
+/** The number in a percentage; undefined for whole numbers. */
 export function percentOf(value: Maybe<Whole | string>): number | undefined {
   return typeof value === "string" && PERCENT_TEXT.test(value)
     ? Number(value.slice(0, -1))
     : undefined;
 }
 
-/** "25%" or a number of things, never negative. */
+/** A percentage such as "25%" or a count, never negative. */
 export function validateAmountOrPercent(
   value: Maybe<Whole | string>,
   field: string,
@@ -180,7 +180,7 @@ export function validateAmountOrPercent(
   else if (!PERCENT_TEXT.test(value)) errors.push(invalidValue(field, value, PERCENT_RULE));
 }
 
-/** Percentages of something that there is only once. */
+/** Percentages of at most 100 %. */
 export function validateNotMoreThanAll(
   value: Maybe<Whole | string>,
   field: string,

@@ -1,4 +1,4 @@
-/** Versions are preferred as the existing API prefers them. */
+/** Versions are ordered by preference as in the existing API. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compareVersions } from "./version-order.js";

@@ -1,6 +1,6 @@
 /**
  * The order of API versions by name, most preferred first: stable before beta before alpha, each by
- * its numbers, and last, by their letters, names that are no such versions.
+ * its numbers; other names come last, alphabetically.
  */
 
 const STABILITY: Readonly<Record<string, number>> = { "": 0, beta: 1, alpha: 2 };
@@ -16,7 +16,7 @@ export function compareVersions(a: string, b: string): number {
   return left.stability - right.stability || right.major - left.major || right.minor - left.minor;
 }
 
-/** Of "v1", "v2beta3"; undefined for other names. */
+/** Parses "v1" or "v2beta3"; undefined for other names. */
 function parseVersion(version: string) {
   const match = /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(version);
   if (match === null) return undefined;

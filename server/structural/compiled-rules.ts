@@ -1,7 +1,7 @@
 /**
- * The rules of one place of a schema (`x-kubernetes-validations`), compiled: checked against the types
- * of the schema, with an estimate of what each can cost. For definitions, which are told what is wrong
- * with theirs, and for objects, which are held to those of a definition that was accepted.
+ * Compiles the rules at one place of a schema (`x-kubernetes-validations`): checks them against the
+ * schema's types and estimates the cost of each. Used for definitions, which are refused with errors,
+ * and for objects, which are checked by an accepted definition's rules.
  */
 import {
   CelCompileError,
@@ -16,21 +16,21 @@ import type { Structural } from "./structural.js";
 
 export interface CompiledRule {
   readonly rule: ValidationRule;
-  /** undefined where the text is no expression: `problem` says why. */
+  /** undefined for an invalid expression: `problem` gives the error. */
   readonly program: CelProgram | undefined;
   readonly problem: string | undefined;
   readonly message: CelProgram | undefined;
   readonly messageProblem: string | undefined;
-  /** Asks about the old value, so that it is asked only where there is one. */
+  /** Uses the old value, so it is evaluated only if there is one. */
   readonly usesOldSelf: boolean;
-  /** Where errors are told, below the value: ".spec" or "". */
+  /** The path of its errors, relative to the value: ".spec" or "". */
   readonly fieldPath: string;
 }
 
 /** Upstream's limit of one evaluation. */
 export const EVALUATION_COST_MAX = 1_000_000;
 
-/** @returns undefined when the place is of a type that no rule can be asked of */
+/** @returns undefined when the type at this place supports no rules */
 export function compileRules(
   node: Structural,
   isResource: boolean,
@@ -76,7 +76,7 @@ function lazily<T>(make: () => T): () => T {
   };
 }
 
-/** @param typeProblem told of an expression that gives a value of another type */
+/** @param typeProblem reports an expression with a result of another type */
 function attempt(
   compile: () => CelProgram,
   typeProblem: string,
@@ -100,7 +100,7 @@ function shownPath({ fieldPath = "" }: ValidationRule, node: Structural): string
     const { text } = parseFieldPath(fieldPath, node);
     return text.startsWith("[") ? text : `.${text}`;
   } catch (error) {
-    // Refused in definitions; of one that was stored before that rule the error is told of the value.
+    // New definitions with it are refused; for older ones the error is reported at the value.
     if (error instanceof FieldPathError) return "";
     throw error;
   }

@@ -1,13 +1,13 @@
 /**
- * Which old value stood in the place of a new one: members by name, items of a list that is a map by
- * their keys. Items of other lists have no place; nor have members of a map that is atomic.
+ * Finds the old value of a new one: members by name, items of map lists by their keys. Items of
+ * other lists have no old value; nor have members of atomic maps.
  */
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonValue } from "../api/meta.js";
 import type { JsonSchema } from "./json-schema.js";
 import { identityOf, keyOf } from "./list-types.js";
 
-/** For each item of `list` its old one, undefined where there is none; undefined = no places. */
+/** For each item of `list` its old item, or undefined; undefined as a whole = not correlatable. */
 export function oldItems(
   schema: JsonSchema,
   list: readonly JsonValue[],
@@ -20,7 +20,7 @@ export function oldItems(
   for (const item of old) {
     if (!isJsonObject(item)) continue;
     const identity = identityOf(keyOf(item, keys));
-    // Of items that share a key none is told from the others.
+    // Items with the same key cannot be distinguished.
     byKey.set(identity, byKey.has(identity) ? undefined : item);
   }
   return list.map((item) =>
@@ -28,7 +28,7 @@ export function oldItems(
   );
 }
 
-/** What stood in a member's place; undefined = nothing, or no place. */
+/** The old value of a member; undefined = none, or not correlatable. */
 export function oldMemberOf(old: JsonValue | undefined, name: string): JsonValue | undefined {
   if (old === undefined || !isJsonObject(old) || !Object.hasOwn(old, name)) return undefined;
   return old[name];

@@ -1,6 +1,6 @@
 /**
- * Defaults of a structural schema, filled in place: where a member is missing, or null although it
- * may not be. A null that may not be and has no default was left out when the body was read (prune.ts).
+ * Fills in a structural schema's defaults in place: for missing members, and for nulls that are not
+ * nullable. A null without a default was removed when the body was read (prune.ts).
  */
 import { isJsonObject, setMember } from "../api/json-object.js";
 import type { JsonValue } from "../api/meta.js";
@@ -34,7 +34,7 @@ export function applyDefaults(value: JsonValue, node: Structural): void {
   }
 }
 
-/** Null that is no value of the schema: as if nothing was sent. */
+/** A null that is not nullable: treated as not sent. */
 export function isUnsetNull(value: JsonValue | undefined, node: Structural): boolean {
   return value === null && !node.isNullable;
 }

@@ -1,6 +1,6 @@
 /**
- * Resources inside of resources (`x-kubernetes-embedded-resource`): they have an apiVersion, a kind
- * and metadata as any object has, which no schema says.
+ * Embedded resources (`x-kubernetes-embedded-resource`): they have an apiVersion, a kind and
+ * metadata like any object, without a schema for these.
  */
 import { invalidValue, requiredValue } from "../api/field-errors.js";
 import { isJsonObject, setMember } from "../api/json-object.js";
@@ -11,12 +11,12 @@ import { validateMetadata } from "../api/validation-metadata.js";
 import { checkDns1035Label, checkPathSegmentName } from "../api/validation-names.js";
 import { memberOf, type Structural } from "./structural.js";
 
-/** Reads metadata; `unknown` receives the paths of fields that it does not have. */
+/** Decodes metadata; `unknown` receives the paths of unknown fields. */
 export interface MetadataCodec {
   decode(value: JsonValue, unknown: string[]): JsonValue;
 }
 
-/** Calls `visit` with every embedded resource and its path. */
+/** Visits every embedded resource with its path. */
 function eachEmbedded(
   value: JsonValue,
   node: Structural,
@@ -46,7 +46,7 @@ function join(path: string, name: string): string {
 }
 
 /**
- * Reads the metadata of embedded resources, dropping what is no field of it; appends those paths.
+ * Decodes the metadata of embedded resources, and drops unknown fields, whose paths it appends.
  * @throws {DecodeFailure}
  */
 export function readEmbedded(
@@ -64,7 +64,7 @@ export function readEmbedded(
   });
 }
 
-/** Decoding fills in what a stored object always has; an embedded one is left as it was sent. */
+/** Decoding adds members that a stored object always has; an embedded one keeps only those sent. */
 function withoutZeros(decoded: JsonValue, sent: JsonObject): JsonValue {
   if (!isJsonObject(decoded)) return decoded;
   for (const name of Object.keys(decoded)) if (!Object.hasOwn(sent, name)) delete decoded[name];
@@ -99,7 +99,7 @@ function validateResource(resource: JsonObject, path: string, errors: FieldError
     errors.push(invalidValue(`${path}.metadata`, metadata, "must be an object"));
     return;
   }
-  // The shape is that of ObjectMeta: readEmbedded has seen to it.
+  // readEmbedded has ensured the shape of ObjectMeta.
   const meta = metadata as ObjectMeta;
   const isNamed = meta.name !== undefined && meta.name !== "";
   const found = validateMetadata(isNamed ? meta : { ...meta, name: "fakename" }, {
@@ -110,7 +110,7 @@ function validateResource(resource: JsonObject, path: string, errors: FieldError
   errors.push(...found.map((error) => ({ ...error, field: `${path}.${error.field}` })));
 }
 
-/** Whether there is a text that more can be asked of. */
+/** Whether the value is a text, which can be checked further. */
 function checkText(
   value: JsonValue | undefined,
   path: string,

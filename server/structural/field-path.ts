@@ -1,6 +1,7 @@
 /**
- * Paths of `fieldPath` and `selectableFields`: `.spec.names[0]['a.b']`, each step a member that the
- * schema declares. `metadata` has a name and a generateName, kind and apiVersion are texts.
+ * Parses the paths of `fieldPath` and `selectableFields`: `.spec.names[0]['a.b']`, where the schema
+ * must declare each step. `metadata` has a name and a generateName; kind and apiVersion are
+ * strings.
  */
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonValue } from "../api/meta.js";
@@ -8,9 +9,9 @@ import type { Structural } from "./structural.js";
 
 export interface FieldPath {
   readonly steps: readonly string[];
-  /** As field errors write it, without a leading dot: "spec.list[name].x". */
+  /** In the form of field errors, without a leading dot: "spec.list[name].x". */
   readonly text: string;
-  /** What the path leads to. */
+  /** The schema at the end of the path. */
   readonly node: Structural | undefined;
 }
 
@@ -22,7 +23,7 @@ const TOKEN =
   /\.([A-Za-z_][A-Za-z0-9_-]*)|\[\s*'((?:[^'\\]|\\.)*)'\s*\]|\[\s*"((?:[^"\\]|\\.)*)"\s*\]|\[(\d+)\]/y;
 
 /**
- * @param mayBracket whether `['name']` may be written; selectable fields may not
+ * @param mayBracket whether `['name']` is allowed; it is not for selectable fields
  * @throws {FieldPathError}
  */
 export function parseFieldPath(text: string, root: Structural, mayBracket = true): FieldPath {
@@ -88,7 +89,7 @@ function unknown(): FieldPathError {
   return new FieldPathError("does not refer to a valid field");
 }
 
-/** What a path of plain members leads to in a value; undefined = nothing. */
+/** The value at a path of plain members; undefined = none. */
 export function valueAt(value: JsonValue, steps: readonly string[]): JsonValue | undefined {
   let found: JsonValue | undefined = value;
   for (const step of steps) {

@@ -1,6 +1,6 @@
 /**
- * The formats that a schema of a custom resource may name for texts. Any other format is ignored, as
- * it is by the existing API; those for numbers as well.
+ * The string formats that a custom resource's schema may use. Other formats, and those of numbers,
+ * are ignored, as in the existing API.
  */
 import { isIPv6 } from "node:net";
 import { parseBlock, parseIp } from "../api/ip-address.js";
@@ -8,7 +8,7 @@ import { checkDnsLabel, checkDnsSubdomain } from "../api/validation-names.js";
 
 type Check = (text: string) => boolean;
 
-/** A text beyond this length has none of the formats whose patterns it could keep busy. */
+/** Longer texts match no format, so that no pattern takes long. */
 const LENGTH_MAX = 4_096;
 
 const MAIL = /^(?:"[^"]*"\s*|[^<>@",;:\\()[\]]*)<([^<>\s]+)>$/;
@@ -37,7 +37,7 @@ const matches =
   (text) =>
     text.length <= LENGTH_MAX && pattern.test(text);
 
-/** By name, without the dashes that may stand in it. */
+/** By name, without dashes. */
 const FORMATS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["bsonobjectid", matches(/^[0-9a-fA-F]{24}$/)],
   ["uri", isRequestUri],
@@ -70,7 +70,7 @@ const FORMATS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["k8slongname", (text) => checkDnsSubdomain(text).length === 0],
 ]);
 
-/** The check of a format; undefined for those that are ignored. */
+/** The check of a format; undefined for ignored ones. */
 export function formatCheck(format: string): Check | undefined {
   return FORMATS.get(format.replaceAll("-", ""));
 }
@@ -80,7 +80,7 @@ const NUMBER_FORMATS: Readonly<Record<string, readonly string[]>> = {
   number: ["float", "double"],
 };
 
-/** Whether a format is one that values of the type are held to, or known to say nothing more. */
+/** Whether a format is checked for values of the type, or known to add nothing. */
 export function isKnownFormat(format: string, type: string): boolean {
   if (type === "" || type === "string") return formatCheck(format) !== undefined;
   return NUMBER_FORMATS[type]?.includes(format) === true;

@@ -1,8 +1,7 @@
 /**
- * JSONPath as printer columns and scale paths use it: members, indexes, slices, wildcards, recursive
- * descent, unions and filters, e.g. `.status.conditions[?(@.type=="Ready")].status`. The dialect is
- * that of kubectl. Compiled once; a path finds every value it leads to, in order, at most
- * RESULTS_MAX of them.
+ * JSONPath for printer columns and scale paths: members, indexes, slices, wildcards, recursive
+ * descent, unions and filters, e.g. `.status.conditions[?(@.type=="Ready")].status`, in kubectl's
+ * dialect. Compiled once; a path returns every matching value in order, at most RESULTS_MAX of them.
  */
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonValue } from "../api/meta.js";
@@ -11,14 +10,14 @@ export class JsonPathError extends Error {
   override readonly name = "JsonPathError";
 }
 
-/** Finds what the path leads to; nothing where it ends early. */
+/** Returns the values at the path; none if it ends early. */
 export type JsonPath = (root: JsonValue) => readonly JsonValue[];
 
 type Step = (values: readonly JsonValue[], root: JsonValue) => JsonValue[];
 
-/** Steps of one path: beyond that nobody wrote it by hand. */
+/** Maximum steps of one path: no handwritten path is longer. */
 const STEPS_MAX = 100;
-/** Values that one step may find; recursive descent and unions would multiply them. */
+/** Maximum results of one step, as recursive descent and unions multiply them. */
 const RESULTS_MAX = 10_000;
 
 /** @throws {JsonPathError} */
@@ -68,7 +67,7 @@ class Parser {
     switch (this.#text[this.#at]) {
       case ".":
         this.#at++;
-        // A dot before a bracket, or alone: the value itself.
+        // A dot before a bracket, or a single dot: the value itself.
         if (this.#at >= this.#text.length || this.#text[this.#at] === "[") return undefined;
         return this.#field();
       case "[":
@@ -130,7 +129,7 @@ class Parser {
   }
 }
 
-/** At separators that stand in no quotes. */
+/** Splits at separators outside of quotes. */
 function splitOutside(text: string, separator: string): string[] {
   const parts = [""];
   let quote = "";
@@ -213,7 +212,7 @@ function everyChild(values: readonly JsonValue[]): JsonValue[] {
   return values.flatMap(childrenOf);
 }
 
-/** The values and all that is in them, outermost first. */
+/** The values and everything in them, outermost first. */
 function descend(values: readonly JsonValue[]): JsonValue[] {
   const found: JsonValue[] = [];
   const walk = (value: JsonValue) => {
@@ -252,7 +251,7 @@ function operand(text: string): (item: JsonValue, root: JsonValue) => readonly J
   return text.startsWith("$") ? (_item, root) => path(root) : (item) => path(item);
 }
 
-/** Values of different types are in no order. */
+/** Values of different types are not ordered. */
 function order(a: JsonValue, b: JsonValue): number {
   if (isNumber(a) && isNumber(b)) return a < b ? -1 : a > b ? 1 : 0;
   if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;

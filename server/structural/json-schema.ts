@@ -1,7 +1,7 @@
 /**
- * JSONSchemaProps as a CustomResourceDefinition holds it: OpenAPI v3 with the `x-kubernetes-`
- * extensions, as plain JSON. Pure data and the walk over it; whether a schema is acceptable is asked
- * in definition/, what it means for objects in the files beside this one.
+ * JSONSchemaProps in a CustomResourceDefinition: OpenAPI v3 with the `x-kubernetes-` extensions, as
+ * plain JSON. Pure data and its traversal; definition/ checks schemas, and the files beside this one
+ * apply them to objects.
  */
 import type { JsonValue } from "../api/meta.js";
 
@@ -62,12 +62,12 @@ export interface ValidationRule {
   readonly optionalOldSelf?: boolean;
 }
 
-/** The schema of every item; undefined where there is none, or one for each position. */
+/** The schema of every item; undefined if there is none, or one for each position. */
 export function itemSchema({ items }: JsonSchema): JsonSchema | undefined {
   return isSchema(items) ? items : undefined;
 }
 
-/** A list of schemas, one for each position: refused, but may stand in what was stored long ago. */
+/** Schemas by position: refused now, but old definitions may have them. */
 export function itemSchemas({ items }: JsonSchema): readonly JsonSchema[] {
   return Array.isArray(items) ? (items as readonly JsonSchema[]) : [];
 }
@@ -80,7 +80,7 @@ function isSchema(value: unknown): value is JsonSchema {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether the schema, or any schema within it, is one that `holds` is true of. */
+/** Whether `holds` is true of the schema or any schema within it. */
 export function someSchema(schema: JsonSchema, holds: (schema: JsonSchema) => boolean): boolean {
   if (holds(schema)) return true;
   return childSchemas(schema).some((child) => someSchema(child, holds));
@@ -106,7 +106,7 @@ function childSchemas(schema: JsonSchema): readonly JsonSchema[] {
   ];
 }
 
-/** Keywords that no structural schema has. */
+/** Keywords that structural schemas must not have. */
 const UNSUPPORTED = [
   "id",
   "schema",
@@ -118,8 +118,8 @@ const UNSUPPORTED = [
 ] as const;
 
 /**
- * Why a schema can have no structure at all, whatever else is wrong with it; undefined where it can.
- * Told by itself only where no keyword is told of.
+ * Why a schema can have no structure at all; undefined if it can. Only reported when no keyword has
+ * an error.
  */
 export function structureProblem(schema: JsonSchema): string | undefined {
   let problem: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * allOf, anyOf, oneOf and not: what they hold is validated apart, and of alternatives that all fail
- * the one that came furthest is told beside the junctor's own message.
+ * allOf, anyOf, oneOf and not: their schemas are validated separately. If all alternatives fail,
+ * the errors of the best one are reported beside the junctor's own message.
  */
 import type { JsonValue } from "../api/meta.js";
 import type { JsonSchema } from "./json-schema.js";

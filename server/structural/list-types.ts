@@ -1,5 +1,5 @@
 /**
- * Lists that are sets or maps hold each item once: `x-kubernetes-list-type`. Numbers are equal by
+ * Checks that set and map lists have unique items: `x-kubernetes-list-type`. Numbers are equal by
  * value, objects by content.
  */
 import { duplicateValue, invalidValue } from "../api/field-errors.js";
@@ -49,7 +49,7 @@ function validateMap(
   if (node.items?.type !== "object" || node.listMapKeys.length === 0) return;
   const keys: (JsonObject | undefined)[] = list.map((item, index) => {
     if (isJsonObject(item)) return keyOf(item, node.listMapKeys);
-    // Null is refused by the schema, which knows whether it may be there.
+    // The schema decides about null.
     if (item !== null) {
       const why = "must be an object for an array of list-type map";
       errors.push(invalidValue(`${path}[${index}]`, item, why));
@@ -62,14 +62,14 @@ function validateMap(
   }
 }
 
-/** The members of an item that tell it apart. */
+/** The members that identify an item. */
 export function keyOf(item: JsonObject, names: readonly string[]): JsonObject {
   const key: JsonObject = {};
   for (const name of names) if (Object.hasOwn(item, name)) key[name] = item[name];
   return key;
 }
 
-/** Each place whose identity stood before: once for each identity, at its first repetition. */
+/** The indexes of duplicates: one for each identity, at its first repetition. */
 function repeated(identities: readonly (string | undefined)[]): readonly number[] {
   const seen = new Map<string, boolean>();
   const found: number[] = [];
@@ -82,7 +82,7 @@ function repeated(identities: readonly (string | undefined)[]): readonly number[
   return found;
 }
 
-/** A text that is the same for equal values and for no others. */
+/** A text that is equal exactly for equal values. */
 export function identityOf(value: JsonValue | undefined): string {
   switch (typeof value) {
     case "string":

@@ -1,6 +1,6 @@
 /**
- * What ownership and merging know of a custom resource (S1-SSA-26): the markers of its schema. Where
- * the schema says nothing of what may be there, values are owned by what they are.
+ * The merge type of a custom resource for ownership and merging (S1-SSA-26), from the markers of its
+ * schema. Values without a schema are owned by their actual type.
  */
 
 import type { JsonValue } from "../api/meta.js";
@@ -14,7 +14,7 @@ import {
 } from "../apply/merge-schema.js";
 import type { Structural } from "./structural.js";
 
-/** `metadata` is the type of embedded resources' metadata, which have fields that nobody owns. */
+/** `metadata` is the type of embedded resources' metadata, some fields of which have no owner. */
 export function mergeTypeOf(node: Structural): MergeType {
   if (node.isIntOrString) return LEAF_TYPE;
   switch (node.type) {

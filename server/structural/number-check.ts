@@ -1,7 +1,7 @@
 /**
- * Bounds and factors of numbers, as the existing API's validators have them. Where a bound is one of
- * the numbers that the type has, an integer is compared as integers are, with the bound cut to one;
- * where it is not (a fraction beside `type: integer`), that is told, and floats are compared.
+ * Bounds and factors of numbers, as in the existing API's validators. If the type can represent a
+ * bound, integers are compared as integers, with the bound truncated to one. Otherwise (a fraction
+ * with `type: integer`) an error is added, and floats are compared.
  */
 import { invalidValue } from "../api/field-errors.js";
 import type { JsonSchema } from "./json-schema.js";
@@ -9,7 +9,7 @@ import { type Check, goFloat, outOfBounds, WHOLE } from "./value-findings.js";
 
 const INT64_MAX = 2 ** 63;
 const FLOAT32_MAX = 3.4028235677973366e38;
-/** As far as two floats may be apart that mean one integer. */
+/** Maximum difference of two floats that represent the same integer. */
 const EPSILON = 1e-9;
 
 type Compare = (value: number | bigint, bound: number) => boolean;
@@ -42,7 +42,7 @@ export function numberCheck(schema: JsonSchema): Check | undefined {
   };
 }
 
-/** Whether a number is one that the type and the format have. */
+/** Whether the type and format can represent a number. */
 function fits(value: number | bigint, { type, format }: JsonSchema): boolean {
   const number = Number(value);
   if (type === "integer") {

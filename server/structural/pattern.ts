@@ -1,19 +1,19 @@
 /**
- * `pattern` of a schema: an RE2 expression, found anywhere in the text. Matching takes time linear in
- * the text, whatever the pattern; patterns that only name classes of characters, the common ones, run
- * on the platform's engine, where they are linear too and a tenth as dear.
+ * `pattern` of a schema: an RE2 expression, searched in the text. Matching takes linear time for
+ * every pattern. Patterns of character classes only, the common ones, run on the platform's engine,
+ * where they are linear as well and ten times as fast.
  */
 import { RE2JS } from "re2js";
 
 /** Characters and classes with repetitions, anchored at the start; no groups, no alternatives. */
 const PLAIN =
   /^\^(?:(?:[A-Za-z0-9_/:@%,=~#&!<>" '-]|\\[.\-/\\]|\[(?:[A-Za-z0-9_./:@%,=~#&!<>" ]|\\[.\-/\\]|-)+\])(?:[*+?]|\{\d{1,3}(?:,\d{1,3})?\})?)*\$?$/;
-/** Repetitions whose count is open. */
+/** Unbounded repetitions and repetitions with a range. */
 const LOOPS = /[*+]|\{\d+,\d+\}/g;
 
-/** @throws {Error} for a pattern that RE2 does not take */
+/** @throws {Error} for a pattern that RE2 rejects */
 export function compilePattern(pattern: string): (text: string) => boolean {
-  // RE2 says whether it is a pattern at all, also where the platform's engine runs it.
+  // RE2 validates the pattern, even if the platform's engine runs it.
   const compiled = RE2JS.compile(pattern);
   if (isPlain(pattern)) {
     const native = new RegExp(pattern);
@@ -29,7 +29,7 @@ function isPlain(pattern: string): boolean {
   return (repetitions.match(LOOPS)?.length ?? 0) <= 1 && repetitions.split("?").length <= 4;
 }
 
-/** What is wrong with a pattern; undefined = nothing. */
+/** The error of a pattern; undefined = valid. */
 export function patternProblem(pattern: string): string | undefined {
   try {
     RE2JS.compile(pattern);

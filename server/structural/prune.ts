@@ -1,25 +1,25 @@
 /**
- * Pruning: copies what a structural schema has, and says where what it leaves out was. kind, apiVersion
- * and metadata of a resource, also of an embedded one, are copied as they are: their fields are read
- * by the codec of metadata (embedded.ts, structural-codec.ts). Integers beyond 64 bits become floats.
+ * Pruning: copies the fields of a structural schema, and reports the paths of dropped ones. kind,
+ * apiVersion and metadata of a resource, including embedded ones, are copied as they are: the codec of
+ * metadata decodes them (embedded.ts, structural-codec.ts). Integers beyond 64 bits become floats.
  */
 import { setMember } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { isUnsetNull } from "./defaulting.js";
 import { META_MEMBERS, memberOf, type Structural } from "./structural.js";
 
-/** Paths that are told; the rest of a body that is all wrong adds nothing. */
+/** Maximum number of reported paths; more of a wholly invalid body add nothing. */
 const PATHS_MAX = 100;
 
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
 
-/** Appends the paths of what it leaves out, such as "spec.containers[0].x". */
+/** Appends the paths of dropped fields, such as "spec.containers[0].x". */
 export function prune(object: JsonValue, root: Structural, dropped: string[]): JsonValue {
   return copyKnown(object, root, true, dropped);
 }
 
-/** `node` undefined = nothing is known of the value, so that its members are all left out. */
+/** `node` undefined = the value has no schema, so all its members are dropped. */
 function copyKnown(
   value: JsonValue,
   node: Structural | undefined,
@@ -28,7 +28,7 @@ function copyKnown(
 ): JsonValue {
   if (typeof value !== "object" || value === null) return toNumber(value);
   if (node?.keepsUnknown && node.properties.size === 0 && node.additional === undefined) {
-    // Nothing is known of the items of a value that is kept whole, unless the schema has some.
+    // A value that is kept whole has unknown items, unless the schema describes them.
     if (!(Array.isArray(value) && node.items !== undefined)) return copyAll(value);
   }
   if (Array.isArray(value)) return copyItems(value, node, dropped);
@@ -48,7 +48,7 @@ function copyKnown(
     }
     const before = dropped.length;
     const next = known === true ? undefined : known;
-    // Null that may not be counts as not sent; where there is a default, that takes its place.
+    // A null that is not nullable counts as not sent; a default takes its place.
     if (member === null && next?.default === undefined && next !== undefined) {
       if (isUnsetNull(member, next)) continue;
     }
@@ -99,7 +99,7 @@ function toNumber(value: JsonValue): JsonValue {
   return value > INT64_MAX || value < INT64_MIN ? Number(value) : value;
 }
 
-/** Whether pruning would leave anything out. */
+/** Whether pruning would drop nothing. */
 export function isPruned(value: JsonValue, node: Structural): boolean {
   const dropped: string[] = [];
   copyKnown(value, node, node.isEmbedded, dropped);

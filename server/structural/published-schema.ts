@@ -1,11 +1,11 @@
 /**
- * A schema as OpenAPI publishes it: for v3 nearly as it was written, for v2 without what v2 cannot say.
- * `default`s and extensions stay, as clients explain and complete by them.
+ * A schema as published in OpenAPI: nearly unchanged for v3, without unsupported keywords for v2.
+ * `default`s and extensions stay, as clients use them for explanation and completion.
  */
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { JsonSchema } from "./json-schema.js";
 
-/** Keywords that v2 does not have, or that clients of it do not understand. */
+/** Keywords that v2 lacks, or that its clients do not understand. */
 const NOT_IN_V2: ReadonlySet<string> = new Set([
   "allOf",
   "anyOf",
@@ -15,7 +15,7 @@ const NOT_IN_V2: ReadonlySet<string> = new Set([
   "x-kubernetes-validations",
 ]);
 
-/** What of a value of any type, null among them, v2 can still say. */
+/** The keywords that v2 supports for a value of any type, including null. */
 const OF_SHAPE: ReadonlySet<string> = new Set([
   "type",
   "items",
@@ -26,7 +26,9 @@ const OF_SHAPE: ReadonlySet<string> = new Set([
 
 const OPEN: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
-/** Of the root, without the members that every object has. @param schema undefined = anything */
+/**
+ * The root's schema, without the members that every object has. @param schema undefined = anything
+ */
 export function publishedSchema(schema: JsonSchema | undefined, document: "v2" | "v3"): JsonObject {
   if (schema === undefined) return { ...OPEN };
   const { properties, ...rest } = publish(schema, document);

@@ -1,20 +1,19 @@
 /**
- * The type of `self` in a rule: what a structural schema is to CEL, with the largest sizes that its
- * values can have, for the estimate of a rule's cost. Sizes that no bound limits are limited by what
- * fits into one request.
+ * The type of `self` in a rule: a structural schema as a CEL type, with the maximum sizes of its
+ * values for the cost estimate. Sizes without a bound are limited by the size of a request.
  */
 import type { CelObjectType, CelType, ObjectMember } from "../cel/environment.js";
 import type { Structural } from "./structural.js";
 
 export interface RuleTypes {
-  /** undefined = no rule can be asked of such a value. */
+  /** undefined = such values support no rules. */
   readonly self: CelType | undefined;
   readonly types: readonly CelObjectType[];
-  /** Largest sizes by path below the value: "", ".spec.names", ".spec.names[]". */
+  /** Maximum sizes by path below the value: "", ".spec.names", ".spec.names[]". */
   readonly sizes: ReadonlyMap<string, number>;
 }
 
-/** The most that one request holds. */
+/** Maximum size of one request. */
 const REQUEST_BYTES_MAX = 3 * 1024 * 1024;
 /** An opening and a closing quote or bracket. */
 const BRACKETS = 2;
@@ -27,7 +26,7 @@ export function ruleTypes(node: Structural, isResource: boolean): RuleTypes {
 
 interface Typed {
   readonly type: CelType;
-  /** The fewest bytes of such a value in JSON. */
+  /** Minimum bytes of such a value in JSON. */
   readonly bytesMin: number;
 }
 
@@ -80,7 +79,7 @@ class TypeBuilder {
   #map(node: Structural, values: Structural, path: string): Typed | undefined {
     const value = this.typeOf(values, values.isEmbedded, `${path}[]`);
     if (value === undefined) return undefined;
-    // An entry has a quoted key of no characters, a colon and a comma.
+    // An entry has at least an empty quoted key, a colon and a comma.
     const size = node.schema.maxProperties ?? (REQUEST_BYTES_MAX - BRACKETS) / (value.bytesMin + 6);
     return this.#sized(path, { map: value.type }, BRACKETS, Math.floor(size));
   }
@@ -123,7 +122,7 @@ class TypeBuilder {
     fields: CelObjectType["fields"],
     members: Readonly<Record<string, ObjectMember>>,
   ): CelType {
-    // A name that no expression can write.
+    // A name that no expression can contain.
     const name = `object@${this.types.length}`;
     const hasMembers = Object.keys(members).length > 0;
     this.types.push({ name, fields, ...(hasMembers ? { members } : {}) });
@@ -144,7 +143,7 @@ class TypeBuilder {
         return { type: "timestamp", bytesMin: BRACKETS + 20 };
     }
     if (maxLength !== undefined) {
-      // Characters of up to four bytes each.
+      // Characters have up to four bytes each.
       return this.#sized(path, "string", BRACKETS, Math.min(maxLength * 4, longest));
     }
     const texts = (allowed ?? []).filter((value) => typeof value === "string");
@@ -157,7 +156,7 @@ class TypeBuilder {
 const RESOURCE_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 const NAME_LENGTH_MAX = 253;
 
-/** Words that CEL keeps for itself. */
+/** Reserved words of CEL. */
 const RESERVED: ReadonlySet<string> = new Set([
   "true",
   "false",
@@ -182,7 +181,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   "while",
 ]);
 
-/** The name of a member in expressions; undefined = it cannot be written there. */
+/** The name of a member in expressions; undefined = it cannot be expressed. */
 export function escapeName(name: string): string | undefined {
   if (RESERVED.has(name)) return `__${name}__`;
   const escaped = name.replaceAll(/__|[.\-/]/g, (part) => ESCAPES[part] ?? part);
@@ -196,12 +195,12 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "/": "__slash__",
 };
 
-/** How often a value of a place can occur in one request, where no bound says it. */
+/** How often a value of a place can occur in one request without a bound. */
 export function countMax(bytesMin: number): number {
   return Math.floor(REQUEST_BYTES_MAX / (bytesMin + 1));
 }
 
-/** The fewest bytes of a value of the schema in JSON. */
+/** Minimum bytes of the schema's values in JSON. */
 export function bytesMinOf(node: Structural, isResource: boolean): number {
   return new TypeBuilder().typeOf(node, isResource, "")?.bytesMin ?? 1;
 }

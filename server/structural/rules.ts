@@ -1,7 +1,6 @@
 /**
- * Holds objects to the rules in CEL of their schema: one budget for all rules of an object, transition
- * rules only where an old value stands, and a rule that does not ask about the old value is no reason
- * to refuse a value that has not changed.
+ * Evaluates a schema's CEL rules on objects: one budget for all rules of an object, transition rules
+ * only with an old value, and a rule that does not use the old value never refuses an unchanged value.
  */
 import { deepEqual } from "../api/deep-equal.js";
 import {
@@ -20,16 +19,16 @@ import { oldItems, oldMemberOf } from "./correlation.js";
 import { memberOf, type Structural } from "./structural.js";
 import { WHOLE } from "./value-findings.js";
 
-/** What all rules of one object may cost together. */
+/** Cost limit of all rules of one object together. */
 export const OBJECT_COST_MAX = 10_000_000;
 
-/** Asks the rules of a schema about an object; `old` is the one that it replaces. */
+/** Evaluates a schema's rules on an object; `old` is its previous state. */
 export type RuleCheck = (
   object: JsonValue,
   old: JsonValue | undefined,
   options?: {
     readonly path?: string;
-    /** Is told what is wrong and may stay, as it was so before. */
+    /** Receives errors that are tolerated because they already existed. */
     readonly warn?: ((text: string) => void) | undefined;
   },
 ) => FieldError[];
@@ -37,11 +36,11 @@ export type RuleCheck = (
 export interface RuleCheckOptions {
   /** Whether values have metadata of their own. Default true. */
   readonly isResource?: boolean;
-  /** Whether what was wrong before and is unchanged is left alone. Default true. */
+  /** Whether existing errors of unchanged values are tolerated. Default true. */
   readonly ratchets?: boolean;
 }
 
-/** Compiles when it is first asked. */
+/** Compiles on first use. */
 export function createRuleCheck(
   root: Structural,
   { isResource = true, ratchets = true }: RuleCheckOptions = {},
@@ -62,7 +61,7 @@ export function createRuleCheck(
   };
 }
 
-/** "untyped": the place has rules, but no type that they could be asked of. */
+/** "untyped": the place has rules, but its type does not support them. */
 type RulesOf = (node: Structural, isResource: boolean) => readonly CompiledRule[] | "untyped";
 
 const UNTYPED =
@@ -74,7 +73,7 @@ class Run {
   readonly #ratchets: boolean;
   readonly #warn: ((text: string) => void) | undefined;
   #budget = OBJECT_COST_MAX;
-  /** Set when the budget is used up, or a single evaluation was stopped: no further rule is asked. */
+  /** Set when the budget is used up or an evaluation was stopped: no further rule is evaluated. */
   #isOver = false;
 
   constructor(rulesOf: RulesOf, ratchets: boolean, warn?: (text: string) => void) {
@@ -140,7 +139,7 @@ class Run {
     if (usesOldSelf && !isOptional && (old === undefined || old === null)) return;
     const shown = node.type;
     const refuse = (field: string, error: FieldError) => {
-      // What was wrong before and has not changed is no reason to refuse a change elsewhere.
+      // An existing error of an unchanged value does not refuse a change elsewhere.
       const mayStay = this.#ratchets && !usesOldSelf && old !== undefined;
       if (mayStay && deepEqual(self, old)) this.#warn?.(`${field}: ${error.message}`);
       else this.errors.push({ ...error, field });
@@ -196,7 +195,7 @@ class Run {
     return `${error.message} evaluating rule: ${rule}`;
   }
 
-  /** The message of a rule that does not hold; its own text where the expression gives none. */
+  /** The message of a failed rule; the rule's own text if the message expression gives none. */
   #message({ rule, message }: CompiledRule, bindings: Readonly<Record<string, unknown>>): string {
     const fallback = rule.message?.trim() || `failed rule: ${rule.rule.trim()}`;
     if (message === undefined) return fallback;
@@ -208,7 +207,7 @@ class Run {
   }
 }
 
-/** Longer messages of expressions are not told. */
+/** Longer results of message expressions are ignored. */
 const MESSAGE_LENGTH_MAX = 5 * 1024;
 
 function join(path: string, name: string): string {
@@ -221,7 +220,7 @@ function pathOf(path: string, below: string): string {
   return whole.startsWith(".") ? whole.slice(1) : whole;
 }
 
-/** @param value that the rule is about; undefined where it is not shown */
+/** @param value the rule's value; undefined if it is not shown */
 function errorFor(
   reason: string | undefined,
   field: string,

@@ -1,12 +1,11 @@
 /**
- * StructuralCodec: everything that the schema of a CustomResourceDefinition decides about one version
- * of its kind: reading a body, defaults, what is wrong with an object, and the canonical text that is
- * stored and served. The counterpart of the codec that the facts make of a built-in kind; what differs:
- * nulls are kept, members that are not the schema's own may be kept, and what is wrong with a field of
- * the schema is a 422, while only metadata is typed (C-14).
+ * StructuralCodec: the schema-driven codec of one version of a custom kind: decoding, defaults,
+ * validation, and the canonical text that is stored and served. It is the counterpart of the facts'
+ * codec of a built-in kind. The differences: nulls are kept, unknown members may be kept, and an
+ * invalid field of the schema is a 422, while only metadata is typed (C-14).
  *
- * Members are written sorted, as the existing API writes them, so that the same content is the same
- * text whoever sent it and in whatever order.
+ * Members are sorted, as in the existing API, so that the same content has the same text, whatever
+ * its sender and order.
  */
 
 import { invalidValue } from "../api/field-errors.js";
@@ -34,8 +33,8 @@ export interface StructuralCodec {
   /** In place. */
   applyDefaults(object: ApiObject): void;
   /**
-   * Given the object that it replaces, what was wrong before and is unchanged is left alone.
-   * @param warn is told of rules that are left alone so
+   * With `current`, existing errors of unchanged values are tolerated.
+   * @param warn receives tolerated errors of rules
    */
   validate(object: ApiObject, current?: ApiObject, warn?: (text: string) => void): FieldError[];
   /** Canonical JSON text without trailing newline. */
@@ -45,13 +44,13 @@ export interface StructuralCodec {
 export interface StructuralCodecOptions {
   readonly kind: string;
   readonly apiVersion: string;
-  /** undefined = a version without a schema, or of a definition that keeps all unknown fields. */
+  /** undefined = a version without a schema, or with all unknown fields kept. */
   readonly structural: Structural | undefined;
-  /** Of ObjectMeta. */
+  /** The codec of ObjectMeta. */
   readonly metadata: StructCodec;
 }
 
-/** Reasons after which rules are not asked: they would speak of values that are not what they seem. */
+/** Reasons that prevent rules from running, as their values would be invalid. */
 const BLOCKING: ReadonlySet<FieldError["reason"]> = new Set([
   "FieldValueNotSupported",
   "FieldValueRequired",
@@ -83,7 +82,7 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
         const object = copy as JsonObject;
         object.metadata = readMetadata(metadata, object.metadata, unknownFields);
         if (structural?.has.embedded) readEmbedded(object, structural, metadata, unknownFields);
-        // Both may have been left out of the body.
+        // Both may be missing in the body.
         object.kind = kind;
         object.apiVersion = apiVersion;
         return { object: object as unknown as ApiObject, unknownFields };
@@ -136,7 +135,7 @@ function createValidation(structural: Structural): StructuralCodec["validate"] {
     let findings = new Findings();
     check(next, findings);
     if (findings.size > 0 && old !== undefined) {
-      // Only what is wrong is compared with what was: a valid object costs no comparison.
+      // Only invalid objects are compared with their old state: a valid one costs no comparison.
       findings = new Findings();
       check(next, findings, old);
     }
@@ -174,7 +173,7 @@ function areSorted(keys: readonly string[]): boolean {
   return true;
 }
 
-/** The value with its members sorted all the way down: itself where they are. */
+/** The value with all members sorted; the value itself if they already are. */
 function inOrder(value: JsonValue): JsonValue {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {

@@ -1,10 +1,10 @@
 /**
- * Structural: what a structural schema says about the shape of values: which members there are, what
- * is kept although unknown, defaults, how lists and maps are told apart, and the rules in CEL. What it
- * says about single values (bounds, patterns, junctors) is compiled apart, in value-validator.ts.
+ * Structural: the shape defined by a structural schema: members, preserved unknown fields, defaults,
+ * list and map types, and CEL rules. Constraints on single values (bounds, patterns, junctors) are
+ * compiled separately, in value-validator.ts.
  *
- * Made from a JSONSchemaProps that definition/ has accepted; of one that was stored before a rule was
- * made, the parts that are not structural count as not there. Pure data, shared and frozen.
+ * Made from a JSONSchemaProps that definition/ has accepted; non-structural parts of an older
+ * definition are ignored. Pure data, shared and frozen.
  */
 import type { JsonValue } from "../api/meta.js";
 import {
@@ -23,7 +23,7 @@ export interface Structural {
   readonly default: JsonValue | undefined;
   readonly items: Structural | undefined;
   readonly properties: ReadonlyMap<string, Structural>;
-  /** Of members that are not among the properties; true = any value, pruned within. */
+  /** For members that are not properties; true = any value, pruned within. */
   readonly additional: Structural | true | undefined;
   readonly keepsUnknown: boolean;
   readonly isEmbedded: boolean;
@@ -32,9 +32,9 @@ export interface Structural {
   readonly listMapKeys: readonly string[];
   readonly mapType: "atomic" | "granular";
   readonly rules: readonly ValidationRule[];
-  /** The schema that it was made of: bounds and the like. */
+  /** The source schema, with bounds and the like. */
   readonly schema: JsonSchema;
-  /** What there is in here or further down; what there is not costs no walk. */
+  /** Features of this schema or below; absent ones need no traversal. */
   readonly has: Features;
 }
 
@@ -47,7 +47,7 @@ export interface Features {
   readonly rules: boolean;
 }
 
-/** Members of every resource that no schema decides about. */
+/** Members of every resource that are outside the schema. */
 export const META_MEMBERS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 
 const NO_PROPERTIES: ReadonlyMap<string, Structural> = new Map();

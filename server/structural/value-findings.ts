@@ -1,7 +1,7 @@
 /**
- * What a value validator finds: problems whose paths grow on the way out of the recursion, so that a
- * valid object costs no path at all. The words are those of the existing API's validators: most
- * messages name the field themselves, "spec.replicas in body must be of type integer".
+ * The errors of a value validator. Paths are built on the way out of the recursion, so that a valid
+ * object costs no path at all. Messages are those of the existing API's validators: most name the
+ * field themselves, "spec.replicas in body must be of type integer".
  */
 import {
   invalidValue,
@@ -14,18 +14,18 @@ import type { JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
 
 interface Problem {
-  /** From the value that is looked at: "", ".a", "[0].b". */
+  /** Relative to the validated value: "", ".a", "[0].b". */
   path: string;
-  /** `name` is the path of the field for the text, "" for the value itself; `field` the whole path. */
+  /** `name` is the field's path in the message, "" for the value itself; `field` is the whole path. */
   readonly toError: (name: string, field: string) => FieldError;
 }
 
-/** Path that errors of the object as a whole have. */
+/** The path of errors of the whole object. */
 export const WHOLE = "<nil>";
 
 export class Findings {
   readonly #problems: Problem[] = [];
-  /** Checks that were made: of alternatives that all fail, the one with the most is told. */
+  /** Number of checks made: if all alternatives fail, the one with the most is reported. */
   matches = 0;
 
   get size(): number {
@@ -36,7 +36,7 @@ export class Findings {
     this.#problems.push({ path, toError });
   }
 
-  /** Puts `segment` (".a", "[0]") before the paths of what was found since there were `from`. */
+  /** Prepends `segment` (".a", "[0]") to the paths of findings from index `from` on. */
   prefix(from: number, segment: string): void {
     for (let at = from; at < this.#problems.length; at++) {
       const problem = this.#problems[at] as Problem;
@@ -44,7 +44,7 @@ export class Findings {
     }
   }
 
-  /** Forgets what was found since there were `from`. */
+  /** Drops the findings from index `from` on. */
   truncate(from: number): void {
     this.#problems.length = from;
   }
@@ -54,7 +54,7 @@ export class Findings {
     this.matches += other.matches;
   }
 
-  /** With `base` before the path of every error; texts name fields from the value on. */
+  /** Prepends `base` to every error's path; messages name fields relative to the value. */
   toErrors(base = ""): FieldError[] {
     const errors = new Map<string, FieldError>();
     for (const { path, toError } of this.#problems) {
@@ -62,14 +62,14 @@ export class Findings {
       const place = base === "" ? name : base + path;
       const error = toError(name, place === "" ? WHOLE : place);
       const field = error.field === WHOLE && base !== "" ? base : error.field;
-      // Several alternatives may miss the same.
+      // Several alternatives may report the same error.
       errors.set(`${field}: ${error.message}`, { ...error, field });
     }
     return [...errors.values()];
   }
 }
 
-/** The reason of the value's place is its type: other rules are not asked about such an object. */
+/** A wrong type: rules are not evaluated on such an object. */
 export function wrongType(type: string, shown: JsonValue) {
   return (name: string, field: string): FieldError => ({
     reason: "FieldValueTypeInvalid",
@@ -78,7 +78,7 @@ export function wrongType(type: string, shown: JsonValue) {
   });
 }
 
-/** A bound that is not kept: "spec.x in body should be at least 1 chars long". */
+/** A violated bound: "spec.x in body should be at least 1 chars long". */
 export function outOfBounds(shown: JsonValue, why: string) {
   return (name: string, field: string): FieldError =>
     invalidValue(field, shown, `${name} in body should ${why}`);
@@ -105,7 +105,7 @@ export function tooMany(count: number, max: number) {
   return (_name: string, field: string): FieldError => tooManyItems(field, count, max);
 }
 
-/** A junctor that fails is told of the object as a whole; the text has the place. */
+/** A failed junctor is reported for the whole object; its message names the place. */
 export function unmetJunctor(why: string) {
   return (name: string): FieldError => invalidValue(WHOLE, "", `${JSON.stringify(name)} ${why}`);
 }
@@ -122,5 +122,5 @@ export function goFloat(value: number): string {
   return `${digits}e${sign}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
-/** `old` is what stood in the value's place, undefined for nothing. */
+/** `old` is the previous value, undefined if there is none. */
 export type Check = (value: JsonValue, findings: Findings, old?: JsonValue) => void;

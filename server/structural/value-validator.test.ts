@@ -17,7 +17,7 @@ const of = (x: JsonSchema): JsonSchema => ({ type: "object", properties: { x } }
 
 type Case = readonly [schema: JsonSchema, value: JsonValue, ...problems: readonly string[]];
 
-/** Of the member "x" of an object. */
+/** Cases for the member "x" of an object. */
 const CASES: Readonly<Record<string, readonly Case[]>> = {
   type: [
     [{ type: "string" }, "a"],
@@ -249,7 +249,7 @@ test("a value that was wrong before and is unchanged is left alone, wherever it 
 
   assert.deepEqual(problems(schema, old, old), []);
   assert.equal(problems(schema, { ...old, a: "other" }, old).length, 1);
-  // Items of a plain list have no place: with the list they are all new.
+  // Items of a plain list have no old value: with a changed list they are all new.
   assert.equal(problems(schema, { ...old, list: [big("x"), big("z")] }, old).length, 2);
   const moved = { ...old, map: [big("y"), { name: "x", size: 1 }] };
   assert.deepEqual(problems(schema, moved, old), []);
@@ -295,7 +295,7 @@ const values: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) =>
 
 const size = fc.integer({ min: 0, max: 4 });
 
-/** What means the same in OpenAPI and in JSON Schema. */
+/** The keywords with the same meaning in OpenAPI and in JSON Schema. */
 const schemas: fc.Arbitrary<JsonSchema> = fc.letrec<{ schema: JsonSchema }>((tie) => ({
   schema: fc.oneof(
     { maxDepth: 3 },
@@ -317,7 +317,7 @@ const schemas: fc.Arbitrary<JsonSchema> = fc.letrec<{ schema: JsonSchema }>((tie
         maximum: fc.integer({ min: -10, max: 10 }),
         exclusiveMinimum: fc.boolean(),
         exclusiveMaximum: fc.boolean(),
-        // Not fractions: beside integers the existing API cuts them to integers.
+        // No fractions: the existing API truncates them for integers.
         multipleOf: fc.constantFrom(1, 2, 3),
       },
       { requiredKeys: ["type"] },
@@ -350,7 +350,7 @@ const schemas: fc.Arbitrary<JsonSchema> = fc.letrec<{ schema: JsonSchema }>((tie
   ),
 })).schema;
 
-/** OpenAPI 3.0 says "exclusive" beside a bound, JSON Schema in its place; null passes only types here. */
+/** In OpenAPI 3.0 "exclusive" is a flag beside a bound; null is only checked for its type here. */
 function toJsonSchema(schema: JsonSchema): object {
   const { exclusiveMinimum, exclusiveMaximum, minimum, maximum, nullable, ...rest } = schema;
   const out: Record<string, unknown> = { ...rest };
@@ -367,7 +367,7 @@ function toJsonSchema(schema: JsonSchema): object {
       Object.entries(schema.properties).map(([name, one]) => [name, toJsonSchema(one)]),
     );
   }
-  // Of null only the type is asked, here and upstream.
+  // Null is only checked for its type, here and upstream.
   const whenNull = schema.type === undefined || nullable === true;
   const unlessNull = { allOf: [{ not: { type: "null" } }, out] };
   return whenNull ? { anyOf: [{ type: "null" }, unlessNull] } : unlessNull;

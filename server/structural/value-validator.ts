@@ -1,11 +1,11 @@
 /**
- * The value validator: every keyword of OpenAPI v3 that apiextensions.k8s.io/v1 permits, compiled to
- * closures, with the existing API's words for what is wrong. Unknown members are not its matter
- * (prune.ts), nor are x-kubernetes-list-type (list-types.ts) and rules in CEL (rules.ts).
+ * The value validator: every OpenAPI v3 keyword that apiextensions.k8s.io/v1 permits, compiled to
+ * closures, with the existing API's messages. It does not handle unknown members (prune.ts),
+ * x-kubernetes-list-type (list-types.ts) and CEL rules (rules.ts).
  *
- * Ratcheting: given the old object, a value that is wrong but equal to what stood in its place is
- * left alone, so that an object which was stored under an older schema can still be changed
- * elsewhere. Items of lists have no place of their own, except those of maps, which their keys tell.
+ * Ratcheting: given the old object, an invalid value that equals its old value is tolerated, so that
+ * an object stored under an older schema can still be changed elsewhere. Only items of map lists,
+ * which have keys, correlate with old items.
  */
 import { deepEqual } from "../api/deep-equal.js";
 import { invalidValue } from "../api/field-errors.js";
@@ -82,7 +82,7 @@ function typeCheck(schema: JsonSchema): Check {
   if (types.has("number")) types.add("integer");
   const isNullable = schema.nullable === true;
   const isAny = types.size === 0;
-  // A text that has a format is the format's matter, whatever the type says.
+  // A string with a known format is checked by the format, whatever the type.
   const hasFormat = isKnownFormat(format, own);
   const isFormatted = hasFormat && !types.has("number") && !types.has("integer");
   return (value, findings) => {
@@ -92,7 +92,7 @@ function typeCheck(schema: JsonSchema): Check {
     if (value === null && isNullable) return;
     const isText = type === "string" || type === "array";
     if (isFormatted && isText) return;
-    // Of other values the format is told, beside the one that they have themselves.
+    // For other values the error names the schema's format and the value's own.
     if (hasFormat && !isText && value !== null) findings.add(wrongType(format, formatOf(type)));
     else findings.add(wrongType(wanted, type));
   };
@@ -111,7 +111,7 @@ function textCheck(schema: JsonSchema): Check | undefined {
   return (value, findings) => {
     if (typeof value !== "string") return;
     findings.matches++;
-    // Of length and pattern the first that is wrong is told.
+    // Of length and pattern only the first error is reported.
     if (maxLength !== undefined && value.length > maxLength && lengthOf(value) > maxLength) {
       findings.add(tooLong(maxLength));
     } else if (minLength !== undefined && lengthOf(value) < minLength) {

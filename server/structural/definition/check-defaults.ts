@@ -1,6 +1,6 @@
 /**
- * The defaults of a structural schema: each is a value that its own schema takes, with nothing in it
- * that would be pruned, and metadata of embedded resources is metadata.
+ * Checks the defaults of a structural schema: each must be valid by its own schema and contain
+ * nothing that would be pruned, and the metadata of embedded resources must be valid.
  */
 import { invalidValue } from "../../api/field-errors.js";
 import type { JsonValue } from "../../api/meta.js";
@@ -31,7 +31,7 @@ function checkNode(
   requiresPruned: boolean,
   errors: FieldError[],
 ): void {
-  // Metadata of embedded resources is checked with the resource that has it.
+  // Metadata of an embedded resource is checked with that resource.
   if (node.default !== undefined && !isInsideMeta) {
     errors.push(...checkDefault(node, node.default, `${path}.default`, requiresPruned));
   }
@@ -40,7 +40,7 @@ function checkNode(
     const { items } = node;
     checkNode(items, items.isEmbedded, false, `${path}.items`, requiresPruned, errors);
   }
-  // Not those of additionalProperties: the existing API does not look at them.
+  // Except those of additionalProperties, which the existing API does not check.
   for (const [name, property] of node.properties) {
     const isMeta = isInsideMeta || (isResource && META_MEMBERS.has(name));
     const at = `${path}.properties[${name}]`;
@@ -72,7 +72,7 @@ function checkValue(node: Structural, value: JsonValue, path: string): FieldErro
   const errors: FieldError[] = [];
   validateListTypes(value, node, path, errors);
   if (errors.length > 0 || !node.has.rules) return errors;
-  // A default may be there from the start, so that it replaces itself, or come where nothing was.
+  // A default may exist from the start, and so replace itself, or appear without an old value.
   const check = createRuleCheck(node, { isResource: node.isEmbedded, ratchets: false });
   const found = check(value, value, { path });
   return found.length > 0 ? found : check(value, undefined, { path });

@@ -1,7 +1,7 @@
 /**
- * The rules of a definition: each is compiled against the types of its place, and may cost so much and
- * no more, in the worst object that fits into a request: one evaluation, times how often its place can
- * occur in one object.
+ * Checks the rules of a definition: each must compile against the types at its place and stay within a
+ * cost limit for the worst object that fits into a request: the cost of one evaluation, times the
+ * maximum number of its places in one object.
  */
 
 import { forbiddenField, internalProblem, invalidValue } from "../../api/field-errors.js";
@@ -12,14 +12,14 @@ import type { JsonSchema, ValidationRule } from "../json-schema.js";
 import { bytesMinOf, countMax } from "../rule-types.js";
 import { type Structural, toStructural } from "../structural.js";
 
-/** Of one rule, at all places of an object together. */
+/** For one rule, at all places of an object together. */
 const RULE_COST_MAX = 10_000_000;
-/** Of all rules of one schema. */
+/** For all rules of one schema. */
 const SCHEMA_COST_MAX = 100_000_000;
-/** Of those that are told to be the dearest. */
+/** How many of the most expensive rules are reported. */
 const DEAREST_MAX = 4;
 
-/** What all rules of one schema cost. */
+/** The total cost of all rules of one schema. */
 export class CostTotal {
   #total = 0;
   readonly #dearest: { readonly path: string; readonly cost: number }[] = [];
@@ -32,7 +32,7 @@ export class CostTotal {
     this.#dearest.length = Math.min(this.#dearest.length, DEAREST_MAX);
   }
 
-  /** @param path of the schema */
+  /** @param path the schema's path */
   toErrors(path: string): FieldError[] {
     if (this.#total <= SCHEMA_COST_MAX) return [];
     const why =
@@ -45,7 +45,7 @@ export class CostTotal {
   }
 }
 
-/** How often a place can occur in one object: infinite where no bound says it. */
+/** How often a place can occur in one object: infinite without a bound. */
 export class CostContext {
   readonly total: CostTotal;
   readonly count: number;
@@ -119,7 +119,7 @@ export function checkRules(schema: JsonSchema, context: RuleContext): FieldError
 const NO_TYPE =
   "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
 
-/** A rule as messages show it: all members, named as the existing API has them inside. */
+/** A rule in messages: all members, with the existing API's internal names. */
 function shownRule(rule: ValidationRule): object {
   return {
     Rule: rule.rule,

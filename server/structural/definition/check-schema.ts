@@ -1,7 +1,7 @@
 /**
- * The keywords of a definition's schema: what is not supported, what excludes each other, and what the
- * `x-kubernetes-` extensions ask of the schema around them. Rules in CEL are compiled by
- * check-rules.ts, and only where this file has found nothing at their place or below.
+ * Checks the keywords of a definition's schema: unsupported ones, mutually exclusive ones, and the
+ * preconditions of the `x-kubernetes-` extensions. check-rules.ts compiles CEL rules, unless this file
+ * has found errors at their place or below.
  */
 import {
   forbiddenField,
@@ -23,16 +23,16 @@ import { META_MEMBERS, toStructural } from "../structural.js";
 import { type CostContext, checkRules, type RuleContext } from "./check-rules.js";
 import type { Strictness } from "./strictness.js";
 
-/** Where in a definition a schema stands, and what that forbids. */
+/** A schema's place in a definition, and its restrictions. */
 interface Place {
   readonly path: string;
   readonly isRoot: boolean;
-  /** Why there may be no defaults here. */
+  /** Why defaults are not allowed here. */
   readonly noDefaults: string | undefined;
   readonly isInsideMeta: boolean;
   /** The outermost place whose parts have no old values. */
   readonly uncorrelatable: string | undefined;
-  /** undefined inside of junctors, where no rules are asked. */
+  /** undefined inside of junctors, where rules are not evaluated. */
   readonly cost: CostContext | undefined;
 }
 
@@ -46,11 +46,11 @@ const REASONS = [
 
 export interface SchemaErrors {
   readonly schema: FieldError[];
-  /** Of rules; told after those of the schema. */
+  /** Errors of rules; reported after those of the schema. */
   readonly rules: FieldError[];
 }
 
-/** @param cost undefined = rules are not compiled, as the schema is not structural anyhow */
+/** @param cost undefined = rules are not compiled, as the schema is not structural */
 export function checkSchema(
   schema: JsonSchema,
   path: string,
@@ -311,7 +311,7 @@ function checkMapItems(
   }
 }
 
-/** Keys tell items apart, so that there is one whenever an item is. */
+/** Keys identify items, so every item must have them. */
 export function checkListKeys(schema: JsonSchema, path: string, errors: FieldError[]): void {
   const items = itemSchema(schema);
   const listType = schema["x-kubernetes-list-type"];

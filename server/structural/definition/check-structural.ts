@@ -1,6 +1,6 @@
 /**
- * Whether a schema is structural: every field has a type outside of junctors, which may only restrict
- * what is there; the root is an object with the metadata that every object has.
+ * Checks that a schema is structural: every field has a type outside of junctors, which may only
+ * restrict it; the root is an object with the common metadata.
  */
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
@@ -21,11 +21,11 @@ function isIntOrString(anyOf: readonly JsonSchema[] | undefined): boolean {
   return deepEqual(types, INT_OR_STRING);
 }
 
-/** What is wrong, sorted, as the order of members means nothing. */
+/** The errors, sorted, as the order of members has no meaning. */
 export function checkStructural(schema: JsonSchema, path: string): FieldError[] {
   const errors: FieldError[] = [];
   checkInvariants(schema, "root", path, errors);
-  // Only the root's junctors are asked, as the existing API does: those below may speak of more.
+  // Only the root's junctors are checked, as in the existing API: nested ones may name more fields.
   checkJunctorParts(schema, schema, path, path, errors);
   const textOf = ({ field, message }: FieldError) => `${field}: ${message}`;
   return errors.sort((a, b) => (textOf(a) < textOf(b) ? -1 : textOf(a) > textOf(b) ? 1 : 0));
@@ -125,7 +125,7 @@ function checkMetadata(schema: JsonSchema, level: Level, path: string, errors: F
   const others = Object.keys(properties).filter(
     (name) => name !== "name" && name !== "generateName",
   );
-  // Descriptions belong to what a schema says of shape; bounds do not.
+  // Descriptions count as structure; bounds do not.
   const shape = STRUCTURE.filter((name) => rest[name] !== undefined);
   if (others.length === 0 && shape.length === 0) return;
   const why =
@@ -133,7 +133,7 @@ function checkMetadata(schema: JsonSchema, level: Level, path: string, errors: F
   errors.push(forbiddenField(at, why));
 }
 
-/** Keywords that say what there may be, in distinction to those that restrict values. */
+/** Keywords that define structure, as opposed to those that restrict values. */
 const STRUCTURE = [
   "items",
   "additionalProperties",
@@ -153,7 +153,7 @@ const STRUCTURE = [
   "not",
 ] as const satisfies readonly (keyof JsonSchema)[];
 
-/** The junctors of a schema; those that spell an int-or-string out may name types. */
+/** Checks a schema's junctors; those that spell out an int-or-string may name types. */
 function checkJunctors(schema: JsonSchema, level: Level, path: string, errors: FieldError[]): void {
   const isAnyOfTypes = isIntOrString(schema.anyOf);
   const isAllOfTypes = isIntOrString(schema.allOf?.[0]?.anyOf);
@@ -194,7 +194,7 @@ function checkValueJunctors(
   errors.push(invalidValue(`${path}.pattern`, pattern, why));
 }
 
-/** Keywords of structure that a junctor may not hold, with what it must be instead. */
+/** Structural keywords that a junctor must not contain, with the required value. */
 const FORBIDDEN_NESTED: readonly (readonly [keyof JsonSchema, string])[] = [
   ["type", "must be empty to be structural"],
   ["additionalProperties", "must be undefined to be structural"],
@@ -237,7 +237,7 @@ function isSet(value: unknown): boolean {
   return !(Array.isArray(value) && value.length === 0);
 }
 
-/** Whatever junctors speak of has to be said outside of them. */
+/** Every field in a junctor must also be declared outside of it. */
 function checkJunctorParts(
   nested: JsonSchema,
   outer: JsonSchema,

@@ -10,7 +10,7 @@ function problems(schema: JsonSchema, hasStatus = false): string[] {
   );
 }
 
-/** Of the member "x" of the root. */
+/** A schema with the member "x". */
 const of = (x: JsonSchema): JsonSchema => ({ type: "object", properties: { x } });
 const X = "s.properties[x]";
 const text: JsonSchema = { type: "string" };
@@ -22,7 +22,7 @@ type Case = readonly [schema: JsonSchema, ...problems: readonly string[]];
 
 const CASES: Readonly<Record<string, readonly Case[]>> = {
   "schemas that have no structure at all": [
-    // Nothing is told of types that are missing, as no keyword is looked at twice.
+    // Missing types are not reported, as every keyword is checked only once.
     [of({ definitions: { a: text } }), `${X}.definitions: Forbidden: definitions is not supported`],
     [of({ items: [{}] }), `${X}.items: Forbidden: items must be a schema object and not an array`],
     [
@@ -44,7 +44,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ],
   ],
   "defaults in places": [
-    // Those below additionalProperties are never looked at.
+    // Defaults below additionalProperties are never checked.
     [of({ type: "object", additionalProperties: { ...text, default: 5 } })],
     [
       of({
@@ -107,7 +107,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
         properties: { a: text },
         oneOf: [{ required: ["a"] }, { properties: { b: {} } }],
       }),
-      // Only junctors of the root are asked about fields that are not there.
+      // Only the root's junctors are checked for undeclared fields.
     ],
     [
       {

@@ -1,6 +1,6 @@
 /**
- * `schema.openAPIV3Schema` of one version, checked as a whole: structure, defaults, keywords and rules,
- * in the order in which the existing API tells of them.
+ * Checks `schema.openAPIV3Schema` of one version as a whole: structure, defaults, keywords and rules,
+ * with the errors in the existing API's order.
  */
 import { forbiddenField, invalidValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
@@ -13,7 +13,7 @@ import { checkSchema } from "./check-schema.js";
 import { checkStructural } from "./check-structural.js";
 import type { Strictness } from "./strictness.js";
 
-/** Keywords that a root may have whose status is written by itself, as the status has its own part. */
+/** Keywords that a root may have when the status is a subresource, which is validated separately. */
 const ROOT_KEYWORDS: ReadonlySet<string> = new Set([
   "description",
   "type",
@@ -42,7 +42,9 @@ const ROOT_KEYWORDS: ReadonlySet<string> = new Set([
 const ROOT_FIELDS =
   "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations";
 
-/** @param path of `openAPIV3Schema`. @param hasStatus whether the status is a subresource */
+/**
+ * @param path the path of `openAPIV3Schema` @param hasStatus whether the status is a subresource
+ */
 export function checkValidation(
   schema: JsonSchema,
   path: string,
@@ -93,7 +95,7 @@ function checkRoot(schema: JsonSchema, path: string, errors: FieldError[]): void
   errors.push(invalidValue(path, schema, why));
 }
 
-/** What keeps a validator from being made of a schema in which nothing else is wrong. */
+/** Why no validator can be made from a schema that is otherwise valid. */
 function validatorProblem(schema: JsonSchema): string | undefined {
   try {
     compileValidator(schema);

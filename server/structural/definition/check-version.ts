@@ -1,6 +1,6 @@
 /**
- * What a definition says of one version beside its schema: printer columns, subresources, selectable
- * fields, and the warning of a deprecated version.
+ * Checks a definition's version except for its schema: printer columns, subresources, selectable
+ * fields, and the deprecation warning.
  */
 import {
   duplicateValue,
@@ -60,7 +60,7 @@ export function checkColumns(
       const why = `must be one of ${COLUMN_FORMATS.join(",")}`;
       errors.push(invalidValue(`${at}.format`, format, why));
     }
-    // The existing API names the field of its internal form here.
+    // The existing API reports the internal name of this field.
     if (jsonPath === "") errors.push(requiredValue(`${at}.JSONPath`));
     else checkSimplePath(jsonPath, `${at}.JSONPath`, errors);
   });
@@ -142,7 +142,7 @@ export function checkSelectableFields(
 const WARNING_LENGTH_MAX = 256;
 const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
-/** @param warning undefined or null = none of its own */
+/** @param warning undefined or null = no custom warning */
 export function checkDeprecation(
   isDeprecated: boolean,
   warning: string | null | undefined,

@@ -1,21 +1,21 @@
 /**
- * Strictness: what a definition is held to. A new one to everything; one that replaces another not to
- * rules that were made after that one was stored, if it does not keep them either.
+ * Strictness: the rules that apply to a definition. A new one must follow all of them. A changed one
+ * is exempt from newer rules that the stored definition already breaks.
  */
 
 export interface Strictness {
   /** Every version has a schema. */
   readonly requiresSchemas: boolean;
   readonly requiresStructural: boolean;
-  /** Types are those of OpenAPI. */
+  /** Types must be OpenAPI types. */
   readonly requiresTypes: boolean;
-  /** Defaults hold nothing that would be pruned. */
+  /** Defaults must contain nothing that would be pruned. */
   readonly requiresPrunedDefaults: boolean;
-  /** Items of sets are owned as a whole. */
+  /** Items of sets must be atomic. */
   readonly requiresAtomicSets: boolean;
-  /** Keys of lists are required or have defaults, and nothing of them is null. */
+  /** Keys of lists must be required or have defaults, and must not be nullable. */
   readonly requiresListKeys: boolean;
-  /** Rules of a version whose schema has not changed were estimated when it was accepted. */
+  /** The rules of a version with an unchanged schema were estimated when it was accepted. */
   readonly skipsRuleCost: boolean;
 }
 
