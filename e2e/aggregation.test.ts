@@ -139,6 +139,39 @@ test("a service that is dead is said to be, answers 503, and delays nothing else
   (await front.client.get("/api/v1/namespaces/default/configmaps")).expect(200);
 });
 
+test("a group of custom kinds has an APIService as long as it is there, which is made again when it is removed", async () => {
+  await using server = await startServer();
+  const { client } = server;
+  const name = "v1.shop.example.com";
+  const found = async () => {
+    const { status, object } = await client.get(`${SERVICES}/${name}`);
+    return status === 200 && (object as ApiObject & { spec: object; status?: object });
+  };
+  const available = () =>
+    eventually("the service is available", async () => {
+      const object = await found();
+      return object && (await condition(server, name)).status === "True" && object;
+    });
+  assert.equal(await found(), false);
+  await defineWidgets(client);
+  const { metadata, spec } = await available();
+  assert.deepEqual(metadata.labels, { "kube-aggregator.kubernetes.io/automanaged": "true" });
+  assert.deepEqual(spec, {
+    group: "shop.example.com",
+    version: "v1",
+    groupPriorityMinimum: 1000,
+    versionPriority: 100,
+  });
+  assert.equal((await condition(server, name)).reason, "Local");
+
+  (await client.delete(`${SERVICES}/${name}`)).expect(200);
+  assert.notEqual((await available()).metadata.uid, metadata.uid);
+  (await client.get(WIDGETS)).expect(200);
+  const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  (await client.delete(`${definitions}/widgets.shop.example.com`)).expect(200);
+  await eventually("the service is gone", async () => (await found()) === false);
+});
+
 async function nameOfNext(events: AsyncGenerator<WatchEvent, void>): Promise<string | undefined> {
   const { value } = await events.next();
   return value?.object.metadata.name;
