@@ -27,6 +27,7 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
   await using folder = await makeTempDir("audit");
   const file = join(folder.path, "audit.log");
   const ids = new Map<string, string>();
+  const identity = { uid: "", resourceVersion: "" };
   {
     await using server = await startServer({ flags: [`--audit-log-path=${file}`] });
     const { client } = server;
@@ -35,6 +36,11 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
       ids.set(what, String(answer.headers["audit-id"]));
     const map = { metadata: { name: "kept" }, data: { password: "not-in-the-log" } };
     keep("created", (await client.post(MAPS, map)).expect(201));
+    const { metadata } = (await client.get(`${MAPS}/kept`)).expect(200).object;
+    keep("replaced", (await client.put(`${MAPS}/kept`, { ...map, metadata })).expect(200));
+    Object.assign(identity, { uid: metadata.uid, resourceVersion: metadata.resourceVersion });
+    const odd = { name: "odd", uid: "not-in-the-log", resourceVersion: "not-in-the-log" };
+    await client.put(`${MAPS}/odd`, { metadata: odd });
     keep("taken", (await client.post(MAPS, map)).expect(409));
     const as = { headers: { "impersonate-user": "jane", "impersonate-group": "dev" } };
     keep("forbidden", (await client.request(`${MAPS}/kept`, as)).expect(403));
@@ -74,6 +80,8 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
   });
   assert.equal(created.annotations?.["authorization.k8s.io/decision"], "allow");
 
+  // Which state of it was to be replaced; what is no uid or version is not repeated.
+  assert.deepEqual(only("replaced").objectRef, { ...created.objectRef, ...identity });
   assert.equal(only("taken").objectRef?.name, "kept");
 
   const forbidden = only("forbidden");

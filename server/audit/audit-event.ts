@@ -6,6 +6,7 @@
 import { isIP } from "node:net";
 import type { Naming } from "../api/naming.js";
 import type { Status } from "../api/status.js";
+import type { SentIdentity } from "../request/audit-capture.js";
 import type { RequestInfo } from "../request/request-info.js";
 import { recordedUri } from "../request/shown-uri.js";
 import type { UserInfo } from "../request/user-info.js";
@@ -21,6 +22,8 @@ export interface AuditedRequest {
   readonly info: RequestInfo | undefined;
   /** Of what a create makes, which its URL does not say; "" = not known, or no create. */
   readonly createdName: string;
+  /** What the body says of its object; undefined = there was none. */
+  readonly sent: SentIdentity | undefined;
   /** Path and query, as sent. */
   readonly uri: string;
   readonly method: string;
@@ -71,7 +74,7 @@ export function toAuditEvent(
     ...(impersonationConstraint !== "" && { authenticationMetadata: { impersonationConstraint } }),
     sourceIPs: sourcesOf(request),
     ...(request.userAgent !== "" && { userAgent: shortened(request.userAgent) }),
-    ...(info?.isResourceRequest === true && { objectRef: toReference(info, request.createdName) }),
+    ...(info?.isResourceRequest === true && { objectRef: toReference(info, request) }),
     ...(stage !== "RequestReceived" && { responseStatus: toStatus(level, request) }),
     requestReceivedTimestamp: toMicroTime(request.receivedAtMs),
     stageTimestamp: toMicroTime(request.stageAtMs),
@@ -135,15 +138,21 @@ function toUser({ name, uid, groups, extra }: UserInfo): Record<string, unknown>
   };
 }
 
-function toReference(info: RequestInfo, createdName: string): Record<string, unknown> {
+function toReference(
+  info: RequestInfo,
+  { createdName, sent }: AuditedRequest,
+): Record<string, unknown> {
   const { resource, namespace, group, version, subresource } = info;
   const name = info.name || createdName;
   return {
     resource,
     ...(namespace !== "" && { namespace }),
     ...(name !== "" && { name }),
+    ...(sent !== undefined && sent.uid !== "" && { uid: sent.uid }),
     ...(group !== "" && { apiGroup: group }),
     apiVersion: version,
+    ...(sent !== undefined &&
+      sent.resourceVersion !== "" && { resourceVersion: sent.resourceVersion }),
     ...(subresource !== "" && { subresource }),
   };
 }

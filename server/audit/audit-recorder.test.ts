@@ -61,6 +61,7 @@ function audited(method: string, path: string, more: Partial<AuditedRequest> = {
     auditId: "1",
     info: parseRequestInfo(method, path),
     createdName: "",
+    sent: undefined,
     uri: path,
     method,
     user: jane,

@@ -85,6 +85,7 @@ function describe(ctx: RequestContext): AuditedRequest {
     auditId: state.auditId,
     info: state.infoIfKnown,
     createdName: state.createdName,
+    sent: state.audit?.sent,
     uri: ctx.req.url ?? "",
     method: ctx.method,
     user: state.impersonator ?? user,

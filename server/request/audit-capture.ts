@@ -7,11 +7,22 @@ import { assert } from "../../storage/base/assert.js";
 /** JSON that is only made when the record is written. */
 export type LazyJson = () => Buffer | string;
 
+/** Which state of which object a body speaks of; "" = it does not say. */
+export interface SentIdentity {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** Only what is one: a body may have anything in their place. */
+const UID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const RESOURCE_VERSION = /^\d{1,20}$/;
+
 export class AuditCapture {
   readonly wantsRequest: boolean;
   readonly wantsResponse: boolean;
   #request: LazyJson | undefined;
   #response: LazyJson | undefined;
+  #sent: SentIdentity | undefined;
   /** Annotations of plugins and steps, by key. */
   readonly annotations = new Map<string, string>();
 
@@ -27,6 +38,22 @@ export class AuditCapture {
 
   get response(): LazyJson | undefined {
     return this.#response;
+  }
+
+  /** Of the body's object; undefined = there is none. */
+  get sent(): SentIdentity | undefined {
+    return this.#sent;
+  }
+
+  /** @param value of a body, unchecked */
+  takeIdentity(value: unknown): void {
+    const { metadata } = (value ?? {}) as { readonly metadata?: unknown };
+    const { uid, resourceVersion } = (metadata ?? {}) as Record<string, unknown>;
+    const isOne = (text: unknown, form: RegExp) => typeof text === "string" && form.test(text);
+    this.#sent = {
+      uid: isOne(uid, UID) ? String(uid) : "",
+      resourceVersion: isOne(resourceVersion, RESOURCE_VERSION) ? String(resourceVersion) : "",
+    };
   }
 
   /** The request's body; the last call counts. */

@@ -79,6 +79,7 @@ export async function readObject(
   const encoding = encodingOf(ctx, decoders);
   const bytes = await readBytes(ctx);
   const input = decodeObject(bytes, encoding, expected, fieldValidation, decoders);
+  ctx.state.audit?.takeIdentity(input.value);
   if (encoding !== "json") {
     // The audit log takes its own copy, because strategies may change the object.
     ctx.state.audit?.takeRequest(() =>
