@@ -1,4 +1,4 @@
-/** Authorities that are given and no good for it, as certificates of all kinds. */
+/** Unusable authorities, by certificates of all kinds. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TestAuthority } from "../../e2e/harness/test-authority.js";

@@ -1,9 +1,8 @@
 /**
- * Certificate authorities as files give them: reading a bundle, telling who may issue, and saying at
- * the start which of them are no good for what they are given for, as nothing but refusals would show
- * it later.
+ * Certificate authorities from files: parses a bundle, tells which certificates may issue, and reports
+ * unusable ones at the start, because later only refusals would show them.
  */
-// The X.509 library resolves its parts by decorators and wants this first.
+// The X.509 library resolves its parts by decorators and needs this import first.
 import "reflect-metadata";
 import { X509Certificate } from "node:crypto";
 import {
@@ -13,27 +12,27 @@ import {
 } from "@peculiar/x509";
 import type { Logger } from "../../storage/base/logger.js";
 
-/** Whom authorities are to vouch for. */
+/** The parties that the authorities certify. */
 export type Vouched = "clients" | "servers";
 
 export interface GivenAuthorities {
-  /** The flag or field that gives them, such as "--client-ca-file". */
+  /** The flag or field that names them, for example "--client-ca-file". */
   readonly source: string;
-  /** Where they stand, when that is a file of its own. */
+  /** The file that holds them, if it is separate. */
   readonly file?: string;
   /** PEM. */
   readonly bundle: string;
   readonly vouchFor: Vouched;
 }
 
-/** Extended key usages (RFC 5280 section 4.2.1.12): the one that fits, and the one that fits all. */
+/** Extended key usages (RFC 5280 section 4.2.1.12): the required one, and the one that allows all. */
 const ANY_USAGE = "2.5.29.37.0";
 const USAGES: Readonly<Record<Vouched, string>> = {
   clients: "1.3.6.1.5.5.7.3.2",
   servers: "1.3.6.1.5.5.7.3.1",
 };
 
-/** More of them in one line help nobody. */
+/** The limit of problems in one line. */
 const PROBLEMS_SHOWN_MAX = 5;
 
 /** The certificates of a PEM file, as text. */
@@ -42,20 +41,20 @@ export function splitBundle(bundle: string): string[] {
   return blocks === null ? [] : [...blocks];
 }
 
-/** The certificates of a PEM file. @throws {Error} when one of them can not be read */
+/** The certificates of a PEM file. @throws {Error} if one of them cannot be read */
 export function parseAuthorities(bundle: string): X509Certificate[] {
   return splitBundle(bundle).map((pem) => new X509Certificate(pem));
 }
 
 /**
- * Whether a certificate that is trusted by name may issue others. Since version 3 it has to say so
- * itself; older ones have no place for it, and trust in them says enough.
+ * Whether a directly trusted certificate may issue others. Since version 3 it must state so; older
+ * ones cannot, and being trusted is enough.
  */
 export function isRootAuthority(certificate: X509Certificate): boolean {
   return certificate.ca || versionOf(certificate) < 3;
 }
 
-/** An authority that limits usages limits those of what it issues. No list = every usage. */
+/** An authority with limited usages limits those of its certificates. No list = every usage. */
 export function isUsableFor(vouched: Vouched, certificate: X509Certificate): boolean {
   const usages = certificate.keyUsage as readonly string[] | undefined;
   return usages === undefined || usages.includes(USAGES[vouched]) || usages.includes(ANY_USAGE);
@@ -66,7 +65,7 @@ export function isValidAt(certificate: X509Certificate, nowMs: number): boolean 
   return Date.parse(certificate.validFrom) <= nowMs && nowMs <= Date.parse(certificate.validTo);
 }
 
-/** One line for each certificate of a bundle that is no good for what it is given for. */
+/** One line for each unusable certificate of a bundle. */
 export function problemsOfAuthorities(
   { bundle, vouchFor }: Pick<GivenAuthorities, "bundle" | "vouchFor">,
   nowMs: number,
@@ -91,7 +90,7 @@ function readCertificate(pem: string): X509Certificate | undefined {
   }
 }
 
-/** Says in one line which certificates of a bundle cannot be used. */
+/** Logs the unusable certificates of a bundle in one line. */
 export function warnOfAuthorities(logger: Logger, given: GivenAuthorities, nowMs: number): void {
   const problems = problemsOfAuthorities(given, nowMs);
   if (problems.length === 0) return;
@@ -116,7 +115,7 @@ function problemOf(
   { authorities, vouchFor, nowMs }: Surroundings,
 ): string | undefined {
   const isSelfSigned = hasSigned(authority, authority);
-  // OpenSSL also trusts the very certificate that a server shows, where it stands by itself.
+  // OpenSSL also trusts a self-signed server certificate itself.
   const isServerItself = vouchFor === "servers" && isSelfSigned;
   if (!maySignCertificates(authority) && !isServerItself) {
     return "may not sign certificates: its key usage leaves that out";
@@ -129,7 +128,7 @@ function problemOf(
   }
   if (nowMs < Date.parse(authority.validFrom)) return `is not valid before ${authority.validFrom}`;
   if (nowMs > Date.parse(authority.validTo)) return `has not been valid since ${authority.validTo}`;
-  // Chains of servers end at a root, those of clients at any authority that is given.
+  // Server chains must end at a root, client chains at any given authority.
   if (
     vouchFor === "servers" &&
     !isSelfSigned &&
@@ -140,7 +139,7 @@ function problemOf(
   return undefined;
 }
 
-/** Whether names, key usage and signature say that one certificate was issued by the other. */
+/** Whether names, key usage and signature prove that one certificate issued the other. */
 export function hasSigned(issuer: X509Certificate, certificate: X509Certificate): boolean {
   return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 }
@@ -151,8 +150,8 @@ function maySignCertificates({ raw }: X509Certificate): boolean {
 }
 
 /**
- * 1, 2 or 3 (RFC 5280 section 4.1.2.1). It is the first value of the certificate's signed part,
- * wrapped as `[0] { INTEGER }`, and left out by version 1.
+ * 1, 2 or 3 (RFC 5280 section 4.1.2.1). The first value of the signed part, wrapped as `[0] {
+ * INTEGER }`; absent in version 1.
  */
 function versionOf({ raw }: X509Certificate): number {
   const first = contentAt(raw, contentAt(raw, 0));

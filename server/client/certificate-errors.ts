@@ -1,9 +1,9 @@
-/** Why a server's certificate was refused, by Node's code, in the words that people search for. */
+/** Explains a rejected server certificate by Node's error code, in the words that people search for. */
 import { isIP } from "node:net";
 import type { PeerCertificate } from "node:tls";
 import { UntimelyCertificate } from "./tls-connections.js";
 
-/** Undefined for what has nothing to do with certificates. */
+/** undefined if the error is not about certificates. */
 export function describeCertificateError(error: unknown, now = new Date()): string | undefined {
   const { code = "" } = error as NodeJS.ErrnoException;
   const why = WORDS[code]?.(error, now);

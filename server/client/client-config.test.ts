@@ -201,7 +201,7 @@ test("S2-EXEC-01, 02, 03: an exec plug-in is read with its defaults, and refused
   );
   assert.equal((await execOf({ ...complete, command: "login" }))?.command, "login");
   assert.equal((await execOf({ ...complete, command: "/bin/login" }))?.command, "/bin/login");
-  // A program beside a file in the working directory is not one of PATH.
+  // A program in the working directory is not found by PATH.
   const beside = await execOf({ ...complete, command: "./login" }, { path: "webhook.yaml" });
   assert.equal(beside?.command, join(process.cwd(), "login"));
   const v1beta1 = { command: "login", apiVersion: "client.authentication.k8s.io/v1beta1" };

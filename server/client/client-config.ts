@@ -1,15 +1,15 @@
 /**
- * Client-configuration files: how to reach an API server or a webhook and as whom. The format is the
- * one that clients of the existing API keep (clusters, users, contexts, current-context), read by
- * whoever calls out: webhooks, controllers, tests.
+ * Client configuration files: the address of an API server or webhook, and the credentials for it. The
+ * format is that of the existing API's clients (clusters, users, contexts, current-context); webhooks,
+ * controllers and tests read it.
  *
  *   clusters: [{name, cluster: {server, certificate-authority[-data], tls-server-name, ...}}]
  *   users:    [{name, user: {token | tokenFile | client-certificate[-data] + client-key[-data] | exec}}]
  *   contexts: [{name, context: {cluster, user}}]
  *   current-context: name
  *
- * Paths are relative to the file. Certificate, key and token files stay paths here: whoever connects
- * reads them again from time to time. Nothing secret is part of a message.
+ * Paths are relative to the file. Certificate, key and token files stay paths here, because clients reread
+ * them from time to time. Messages contain no secrets.
  */
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
@@ -22,15 +22,15 @@ import { type Members, membersOf, optionalFlag, optionalText } from "./members.j
 export interface ClientConfig {
   /** "https://host:port/path", without query and fragment. */
   readonly server: string;
-  /** PEM of the authorities to trust; undefined: those of the system. */
+  /** PEM of the trusted authorities; undefined = the system's. */
   readonly ca: string | undefined;
-  /** The name that the server's certificate must have, when it is not the address's. */
+  /** The name required in the server's certificate, if it is not the address's. */
   readonly serverName: string | undefined;
   readonly isInsecure: boolean;
   readonly user: ClientUser;
 }
 
-/** At most one of token, password and exec; a certificate may come along with a token. */
+/** At most one of token, password and exec; a token may be combined with a certificate. */
 export interface ClientUser {
   readonly token?: TextSource;
   readonly basic?: { readonly username: string; readonly password: string };
@@ -38,21 +38,21 @@ export interface ClientUser {
   readonly exec?: ExecConfig;
 }
 
-/** Text that stands in the configuration, or the file that holds it. */
+/** Inline text, or the file that holds it. */
 export type TextSource = { readonly text: string } | { readonly file: string };
 
-/** The file is not usable. The message names the file and the problem, in one line. */
+/** The file is unusable. The message names the file and the problem, in one line. */
 export class ClientConfigError extends Error {
   override readonly name = "ClientConfigError";
 }
 
 export interface ClientConfigOptions {
   readonly naming: Naming;
-  /** Instead of the file's current-context. */
+  /** Replaces the file's current-context. */
   readonly context?: string;
 }
 
-/** Reads a file and the authorities that it names. @throws {ClientConfigError} */
+/** Reads a file and its authorities. @throws {ClientConfigError} */
 export async function readClientConfig(
   path: string,
   options: ClientConfigOptions,
@@ -61,7 +61,7 @@ export async function readClientConfig(
   return await parseClientConfig(text, { ...options, path });
 }
 
-/** As readClientConfig, of text that was read already. @throws {ClientConfigError} */
+/** Like readClientConfig, for text already read. @throws {ClientConfigError} */
 export async function parseClientConfig(
   text: string,
   { path, naming, context }: ClientConfigOptions & { readonly path: string },
@@ -80,7 +80,7 @@ export async function parseClientConfig(
     if (cluster === undefined) {
       throw new Error(`cluster "${clusterName}" was not found for context "${contextName}"`);
     }
-    // A context without a user connects as nobody.
+    // A context without a user connects without credentials.
     const user = userName === "" ? {} : namedEntry(file, "users", userName, "user");
     if (user === undefined) {
       throw new Error(`user "${userName}" was not found for context "${contextName}"`);
@@ -99,7 +99,7 @@ export async function parseClientConfig(
   }
 }
 
-/** All users of a file, and that of its current context; clusters do not matter. @throws {ClientConfigError} */
+/** All users of a file, and the current context's; clusters are ignored. @throws {ClientConfigError} */
 export function parseClientUsers(
   text: string,
   { path, naming }: ClientConfigOptions & { readonly path: string },
@@ -128,7 +128,7 @@ export function parseClientUsers(
   }
 }
 
-/** `[{name, [member]: {...}}]`: the entry of that name. The first one counts, as for other clients. */
+/** `[{name, [member]: {...}}]`: the entry of that name. The first one wins, as in other clients. */
 function namedEntry(
   file: Members,
   list: string,
@@ -208,7 +208,7 @@ function readUser(
   if (cert === undefined && key !== undefined) {
     throw new Error(`client-certificate must be specified for ${name} to use client-key`);
   }
-  // The file is read again and again and goes before the text, as other clients have it.
+  // The file is reread and takes precedence over the text, as in other clients.
   const tokenFile = optionalText(user, "tokenFile");
   const tokenText = optionalText(user, "token");
   const token: TextSource | undefined =
@@ -245,7 +245,7 @@ function readUser(
   };
 }
 
-/** `member` names a file, `member-data` holds it in base64 and goes first. */
+/** `member` names a file; `member-data` has it in base64 and takes precedence. */
 function sourceOf(
   members: Members,
   member: string,

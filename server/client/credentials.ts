@@ -1,6 +1,6 @@
 /**
- * Credentials of a client: what it shows of itself with a request. A source hands them out and may
- * change its mind over time: files are read again, plug-ins are run again (exec-credentials.ts).
+ * Credentials of a client, sent with its requests. A source may return new ones over time: it rereads
+ * files and reruns plug-ins (exec-credentials.ts).
  */
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../../storage/base/clock.js";
@@ -14,16 +14,16 @@ export interface Credentials {
 }
 
 export interface CredentialSource {
-  /** What to show now. The same object as before as long as nothing changed. @throws {Error} */
+  /** The current credentials; the same object until they change. @throws {Error} */
   current(signal: AbortSignal): Credentials | Promise<Credentials>;
-  /** The server answered 401 to these. The next `current` may hand out others. */
+  /** The server answered 401 to these; the next `current` may return others. */
   rejected(credentials: Credentials): void;
 }
 
-/** Files are read again at most this often. */
+/** Minimum interval between reads of files. */
 const FILE_REREAD_MS = 60_000;
 
-/** What a user's configuration says, except `exec`. */
+/** The configured user, without `exec`. */
 export class ConfiguredCredentials implements CredentialSource {
   readonly #user: ClientUser;
   readonly #clock: Clock;
@@ -42,13 +42,13 @@ export class ConfiguredCredentials implements CredentialSource {
   current(): Credentials | Promise<Credentials> {
     if (this.#last === undefined) return this.#read();
     if (this.#hasFiles && this.#clock.monotonic() - this.#readAtMs >= FILE_REREAD_MS) {
-      // What is known serves this request; a file that is gone for a moment does not matter.
+      // This request uses the cached credentials; a briefly missing file is harmless.
       this.#read().catch(() => {});
     }
     return this.#last;
   }
 
-  /** A file may have changed a moment ago. */
+  /** A file may have just changed. */
   rejected(): void {
     if (this.#hasFiles) this.#readAtMs = Number.NEGATIVE_INFINITY;
   }
@@ -86,7 +86,7 @@ async function textOf(source: TextSource): Promise<string> {
   return "text" in source ? source.text : await readFile(source.file, "utf8");
 }
 
-/** Whether two credentials show the same. */
+/** Whether two credentials are equal. */
 export function isSame(a: Credentials, b: Credentials): boolean {
   return a.authorization === b.authorization && isSameCertificate(a, b);
 }

@@ -1,6 +1,6 @@
 /**
- * The `exec` member of a user in a client-configuration file: a program that hands out credentials
- * (S2-EXEC-01..03, 06). Only read and checked here; exec-credentials.ts runs it.
+ * The `exec` member of a user in a client configuration file: a program that returns credentials
+ * (S2-EXEC-01..03, 06). Only parsed and checked here; exec-credentials.ts runs it.
  */
 import { resolve } from "node:path";
 import type { Naming } from "../api/naming.js";
@@ -9,16 +9,16 @@ import { type Members, membersOf, optionalFlag, optionalText, optionalTexts } fr
 export type InteractiveMode = "Never" | "IfAvailable" | "Always";
 
 export interface ExecConfig {
-  /** As it is to be run: what contained a slash is relative to the configuration's directory. */
+  /** The command to run; one with a slash is relative to the configuration's directory. */
   readonly command: string;
   readonly args: readonly string[];
-  /** Added to the environment, last wins. */
+  /** Added to the environment; the last one wins. */
   readonly env: readonly { readonly name: string; readonly value: string }[];
   /** "client.authentication.<domain>/v1" or ".../v1beta1". */
   readonly apiVersion: string;
   readonly installHint: string;
   readonly interactiveMode: InteractiveMode;
-  /** What the program is told about the cluster; undefined: it did not ask. */
+  /** Cluster information for the program; undefined = not requested. */
   readonly cluster: Readonly<Record<string, unknown>> | undefined;
   /** The environment variable of its input. */
   readonly infoVariable: string;
@@ -39,7 +39,7 @@ export interface ExecSurroundings {
 
 const INTERACTIVE_MODES: readonly string[] = ["Never", "IfAvailable", "Always"];
 
-/** @throws {Error} with the words that other clients use */
+/** @throws {Error} with the messages of other clients */
 export function parseExecConfig(
   exec: Members,
   { directory, naming, cluster, endpoint }: ExecSurroundings,
@@ -67,8 +67,8 @@ export function parseExecConfig(
 }
 
 /**
- * Bare names are looked up in PATH; what contains a slash is relative to the configuration, and absolute
- * from here on, as "./login" beside a configuration named without a directory would become a bare name.
+ * Bare names are looked up in PATH. A name with a slash is relative to the configuration and made absolute
+ * here; otherwise "./login" could become a bare name.
  */
 function resolveCommand(command: string, directory: string): string {
   return command.includes("/") ? resolve(directory, command) : command;

@@ -21,7 +21,7 @@ const NO_TERMINAL: ExecEnvironment = {
 const credential = (status: unknown, apiVersion = V1) =>
   JSON.stringify({ kind: "ExecCredential", apiVersion, status });
 
-/** A plug-in: writes what lies in a file, records how it was called. */
+/** A plug-in: prints the contents of a file and records its calls. */
 async function plugin(dir: TempDir, options: Partial<ExecConfig> = {}) {
   const [script, output, log] = ["plugin.sh", "output", "log"].map((name) => join(dir.path, name));
   const lines = [

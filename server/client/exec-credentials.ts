@@ -1,8 +1,8 @@
 /**
- * ExecCredentials: credentials that a program hands out (S2-EXEC). It is run when credentials are
- * needed for the first time, after they have expired, and after the server has refused them; in
- * between what it said is used. It reads an ExecCredential from an environment variable and writes
- * one to standard output: a token, or a certificate with its key, or both. Nothing of it is logged.
+ * ExecCredentials: credentials from a program (S2-EXEC). It runs on first use, after expiry, and after
+ * the server has rejected its credentials; in between they are cached. The program reads an
+ * ExecCredential from an environment variable and writes one to standard output: a token, a certificate
+ * with its key, or both. None of it is logged.
  */
 import { spawn } from "node:child_process";
 import { createSecureContext } from "node:tls";
@@ -13,16 +13,16 @@ import type { ExecConfig } from "./exec-config.js";
 import { type Members, membersOf, optionalText } from "./members.js";
 import { SingleFlight } from "./single-flight.js";
 
-/** Credentials cannot be had. The message says why and quotes nothing of what the program wrote. */
+/** No credentials are available. The message has the reason and quotes none of the program's output. */
 export class ExecError extends Error {
   override readonly name = "ExecError";
 }
 
-/** What the program inherits. */
+/** The environment that the program inherits. */
 export interface ExecEnvironment {
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly isStdinTerminal: boolean;
-  /** Why standard input is not to be had although it is a terminal, such as "it holds a manifest". */
+  /** Why standard input is unavailable although it is a terminal, for example "it holds a manifest". */
   readonly stdinTakenBy?: string;
 }
 
@@ -36,7 +36,7 @@ export function processEnvironment(): ExecEnvironment {
 
 interface Issued {
   readonly credentials: Credentials;
-  /** Wall clock; undefined: good until they are refused. */
+  /** Wall clock; undefined = valid until rejected. */
   readonly expiresAtMs: number | undefined;
 }
 
@@ -57,12 +57,12 @@ export class ExecCredentials implements CredentialSource {
   current(signal: AbortSignal): Credentials | Promise<Credentials> {
     const issued = this.#issued;
     if (issued !== undefined && this.#isGood(issued)) return issued.credentials;
-    // The program may talk with a person: never more than one at a time.
+    // The program may be interactive: at most one runs at a time.
     return this.#runs.run("", (all) => this.#issue(all), signal);
   }
 
   rejected(credentials: Credentials): void {
-    // Requests that used older ones say nothing about those of now.
+    // The rejection of older credentials does not affect the current ones.
     if (this.#issued?.credentials === credentials) this.#issued = undefined;
   }
 
@@ -110,7 +110,7 @@ export class ExecCredentials implements CredentialSource {
     return new Promise((resolve, reject) => {
       const child = spawn(command, [...args], {
         env: variables,
-        // What it has to say to people goes where our own words go.
+        // Its messages for people go to our standard error.
         stdio: [isInteractive ? "inherit" : "ignore", "pipe", "inherit"],
         signal,
       });

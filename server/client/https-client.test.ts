@@ -64,7 +64,7 @@ test("a server that the authorities do not vouch for is not talked to, unless to
   await assert.rejects(otherName.request(POST, never), { kind: "connection" });
   assert.equal(stub.calls.length, 0);
 
-  // Where no authority is named the machine's count.
+  // Without an authority the machine's apply.
   const credentials = new ConfiguredCredentials(config.user, new ManualClock());
   const endpoint = { ...config, ca: undefined };
   const defaultAuthorities = [stranger.ca, stub.ca];
@@ -137,7 +137,7 @@ test("deadline, cancellation, a closed connection and too long answers are told 
   await assert.rejects(patient.request(POST, never), { kind: "reset" });
   stub.answer = () => ({ body: "x".repeat(2_000) });
   await assert.rejects(patient.request(POST, never), { kind: "too-large" });
-  // One that has never talked to it: a kept connection would be closed instead.
+  // A new client: its first connection fails the handshake, while a kept one would be closed.
   const late = clientFor(await configOf(stub.kubeconfig));
   await stub.stop();
   await assert.rejects(late.request(POST, never), { kind: "connection" });
@@ -177,7 +177,7 @@ test("token and certificate files are read again after a minute or a 401; a lost
   await writeFile(file, "second");
   assert.equal(await sent(), "Bearer first");
   clock.advance(60_000);
-  // The request that notices is served with what is known; the next one has the new token.
+  // The request that notices the change uses the cached token; the next one has the new one.
   await sent();
   await untilChanged(sent, "Bearer second");
 

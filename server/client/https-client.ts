@@ -1,9 +1,9 @@
 /**
- * HttpsClient: requests to one server (an API server or a webhook) over connections that are kept
- * alive, with a deadline and a bound on the answer's size. Knows bytes and credentials, not reviews.
+ * HttpsClient: sends requests to one server (an API server or a webhook) over kept connections, with a
+ * deadline and a bounded answer. Handles bytes and credentials, not reviews.
  *
  * Connections belong to a client certificate and an address: when the certificate changes, idle ones are
- * closed, busy ones end with their request, and the next request makes a new handshake (S2-EXEC-09).
+ * closed, busy ones end with their request, and the next request performs a new handshake (S2-EXEC-09).
  */
 import { createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
 import { LRUCache } from "lru-cache";
@@ -17,32 +17,32 @@ import { tlsConnector } from "./tls-connections.js";
 export interface HttpsClientOptions {
   readonly endpoint: ClusterEndpoint;
   readonly credentials: CredentialSource;
-  /** PEM bundles to trust where the endpoint names none; Node's own unless given. */
+  /** PEM bundles to trust if the endpoint has none; default: Node's own. */
   readonly defaultAuthorities?: readonly string[];
-  /** Of one request, from its start to the end of the answer. */
+  /** The time limit of a request, from its start to the end of the answer. */
   readonly timeoutMs: number;
   readonly responseBytesMax?: number;
   /** Sent as User-Agent. */
   readonly userAgent?: string;
   /**
-   * Where to connect instead of the endpoint's own host, asked for each request; the endpoint's name
-   * stays in the Host header and in what the certificate must show. @throws {Error} nowhere
+   * The address to connect to instead of the endpoint's host, evaluated per request; Host header and
+   * certificate check keep the endpoint's name. @throws {Error} if there is none
    */
   readonly address?: () => { readonly host: string; readonly port: number };
 }
 
 export interface OutgoingRequest {
   readonly method: string;
-  /** Appended to the server's path; "" asks the exact address of the configuration. */
+  /** Appended to the server's path; "" = exactly the configured URL. */
   readonly path: string;
-  /** Several values are several lines. */
+  /** Several values become several lines. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: string | Buffer;
-  /** Whether it may be sent once more when a kept connection broke before the answer. */
+  /** Whether it may be sent again if a kept connection breaks before the answer. */
   readonly isReplayable?: boolean;
-  /** Instead of the client's own. */
+  /** Overrides the client's own. */
   readonly timeoutMs?: number;
-  /** How traces call it. */
+  /** The name of its span in traces. */
   readonly span?: { readonly name: string; readonly attributes?: SpanAttributes };
 }
 
@@ -54,7 +54,7 @@ export interface IncomingResponse {
 
 export type TransportFailure = "canceled" | "timeout" | "reset" | "connection" | "too-large";
 
-/** There is no answer. The message says what happened, never what was sent. */
+/** There is no answer. The message tells what happened, never what was sent. */
 export class TransportError extends Error {
   override readonly name = "TransportError";
   readonly kind: TransportFailure;
@@ -65,13 +65,13 @@ export class TransportError extends Error {
   }
 }
 
-/** Reviews are small; what is larger is no answer of ours. */
+/** Reviews are small; larger answers are rejected. */
 const RESPONSE_BYTES_MAX = 1024 * 1024;
-/** Connections to one server; further requests wait for one, within their deadline. */
+/** Connections to one server; further requests wait within their deadline. */
 const CONNECTIONS_MAX = 256;
-/** Addresses whose connections are kept: endpoints of a service come and go. */
+/** Addresses with kept connections: a service's endpoints come and go. */
 const ADDRESSES_MAX = 16;
-/** An idle connection is closed before typical servers and load balancers (60 s and more) do. */
+/** Idle connections close before typical servers and load balancers (60 s and more) close them. */
 const IDLE_TIMEOUT_MS = 30_000;
 
 export class HttpsClient {
@@ -91,7 +91,7 @@ export class HttpsClient {
 
   /**
    * Sends a request and reads the whole answer, whatever its status.
-   * @throws {TransportError} no answer in time, or none at all
+   * @throws {TransportError} without an answer in time
    * @throws {Error} from the source of credentials
    */
   async request(outgoing: OutgoingRequest, signal: AbortSignal): Promise<IncomingResponse> {
@@ -126,7 +126,7 @@ export class HttpsClient {
         return answer;
       } catch (error) {
         const failure = toTransportError(error);
-        // The server may have closed a kept connection in the moment in which we wrote to it.
+        // The server may have closed the kept connection just as we wrote to it.
         const isStale = failure.kind === "reset";
         if (isStale && attempt === 0 && outgoing.isReplayable === true) continue;
         throw failure;
@@ -134,7 +134,7 @@ export class HttpsClient {
     }
   }
 
-  /** Closes idle connections; requests under way end by themselves. */
+  /** Closes idle connections; requests under way finish on their own. */
   close(): void {
     this.#pools.clear();
   }
@@ -147,7 +147,7 @@ export class HttpsClient {
     this.#secureContext = undefined;
   }
 
-  /** Connections to where the server is now. @throws {Error} nowhere */
+  /** Connections to the server's current address. @throws {Error} if there is none */
   #pool(): Pool {
     const { protocol, host } = this.#url;
     const other = this.#options.address?.();
@@ -161,7 +161,7 @@ export class HttpsClient {
         connections: CONNECTIONS_MAX,
         pipelining: 1,
         keepAliveTimeout: IDLE_TIMEOUT_MS,
-        // A request has one deadline, from its start to the end of its answer.
+        // The request's single deadline covers everything.
         headersTimeout: 0,
         bodyTimeout: 0,
         ...(protocol === "https:" && { connect: tlsConnector(this.#tlsOptions()) }),
@@ -176,13 +176,13 @@ export class HttpsClient {
     const { serverName, isInsecure } = endpoint;
     const ca = endpoint.ca ?? defaultAuthorities;
     const certificate = this.#certificate;
-    // Made once: each connection would parse all certificates again.
+    // Created once, because each connection would parse all certificates again.
     this.#secureContext ??= secureContextOf({
       minVersion: "TLSv1.2",
       ...(ca === undefined ? {} : { ca: [ca].flat() }),
       ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
     });
-    // An address that is asked for each request is nobody's name.
+    // A per-request address has no name of its own.
     const name = serverName ?? (address === undefined ? undefined : this.#url.hostname);
     return {
       timeout: 0,
@@ -222,7 +222,7 @@ export class HttpsClient {
         signal: ended.signal,
       });
       const collected = await collect(answer.body, responseBytesMax);
-      // A connection is free a turn after its answer has ended; asked before, the pool opens another one.
+      // A connection becomes free one turn after its answer; without this wait the pool would open another one.
       await nextTurn();
       return { status: answer.statusCode, headers: answer.headers, body: collected };
     } finally {
@@ -232,7 +232,7 @@ export class HttpsClient {
   }
 }
 
-/** @throws {TransportError} texts that are no certificate or key, or do not belong together */
+/** @throws {TransportError} for an invalid or mismatched certificate or key */
 function secureContextOf(options: SecureContextOptions): SecureContext {
   try {
     return createSecureContext(options);
@@ -262,7 +262,7 @@ function toTransportError(error: unknown): TransportError {
     return new TransportError("reset", "the connection was closed before the answer", error);
   }
   if (code === "ETIMEDOUT") return new TransportError("timeout", "the server cannot be reached");
-  // A header that HTTP does not allow: its value may be in the message.
+  // An invalid header; the original message may contain its value.
   if (error instanceof errors.InvalidArgumentError) {
     return new TransportError("connection", `the request cannot be sent: ${code}`);
   }
@@ -278,7 +278,7 @@ function joinPaths(base: string, path: string): string {
   return `${base.endsWith("/") ? base.slice(0, -1) : base}/${path.startsWith("/") ? path.slice(1) : path}`;
 }
 
-/** Ends idle connections now and the others after their request. */
+/** Closes idle connections now and the others after their request. */
 function retire(pool: Pool): void {
   void pool.close();
 }

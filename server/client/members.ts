@@ -1,9 +1,9 @@
-/** Typed looks into parsed YAML or JSON that people or other programs wrote: value or a clear error. */
+/** Typed access to parsed YAML or JSON from people or other programs: a value or a clear error. */
 
-/** What a map of YAML or an object of JSON holds. */
+/** The contents of a YAML map or JSON object. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** @param where for the message, such as "clusters[0]"; "" is the whole file. @throws {Error} */
+/** @param where position for messages, for example "clusters[0]"; "" = the whole file. @throws {Error} */
 export function membersOf(value: unknown, where: string): Members {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new Error(`${where === "" ? "the file" : where}: expected a map`);
@@ -11,7 +11,7 @@ export function membersOf(value: unknown, where: string): Members {
   return value as Members;
 }
 
-/** A string that is there and not empty. @throws {Error} something else than a string */
+/** A non-empty string; undefined if absent. @throws {Error} for another type */
 export function optionalText(members: Members, name: string, where = ""): string | undefined {
   const value = members[name];
   if (value === undefined || value === null || value === "") return undefined;
@@ -19,7 +19,7 @@ export function optionalText(members: Members, name: string, where = ""): string
   return value;
 }
 
-/** A boolean; false when it is not there. @throws {Error} */
+/** A boolean; false if absent. @throws {Error} */
 export function optionalFlag(members: Members, name: string, where = ""): boolean {
   const value = members[name];
   if (value === undefined || value === null) return false;
@@ -27,7 +27,7 @@ export function optionalFlag(members: Members, name: string, where = ""): boolea
   return value;
 }
 
-/** A list of strings; empty when it is not there. @throws {Error} */
+/** A list of strings; empty if absent. @throws {Error} */
 export function optionalTexts(members: Members, name: string, where = ""): readonly string[] {
   const value = members[name];
   if (value === undefined || value === null) return [];

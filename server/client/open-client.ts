@@ -1,4 +1,4 @@
-/** From a client configuration to a client: the right source of credentials, one pool of connections. */
+/** Creates a client from a configuration: its credential source and one pool of connections. */
 import type { Clock } from "../../storage/base/clock.js";
 import type { ClientConfig, ClientUser } from "./client-config.js";
 import { ConfiguredCredentials, type CredentialSource } from "./credentials.js";
@@ -7,24 +7,24 @@ import { HttpsClient } from "./https-client.js";
 
 export interface OpenClientOptions {
   readonly clock: Clock;
-  /** Of one request. */
+  /** The time limit of one request. */
   readonly timeoutMs: number;
   readonly responseBytesMax?: number;
   readonly userAgent?: string;
-  /** PEM bundles to trust where the configuration names none, such as the machine's. */
+  /** PEM bundles to trust if the configuration has none, for example the machine's. */
   readonly defaultAuthorities?: readonly string[];
-  /** What credential plug-ins inherit; this process's own unless given. */
+  /** The environment of credential plug-ins; default: this process's own. */
   readonly environment?: ExecEnvironment;
 }
 
-/** Nothing is connected yet. Whoever opens it closes it. */
+/** Does not connect yet. The caller must close it. */
 export function openClient(config: ClientConfig, options: OpenClientOptions): HttpsClient {
   const { clock, environment = processEnvironment(), ...rest } = options;
   const credentials = createCredentials(config.user, clock, environment);
   return new HttpsClient({ ...rest, endpoint: config, credentials });
 }
 
-/** A plug-in is asked only by users without any other credential. */
+/** Plug-ins serve only users without other credentials. */
 export function createCredentials(
   user: ClientUser,
   clock: Clock,

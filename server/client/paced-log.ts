@@ -1,6 +1,6 @@
 /**
- * PacedLog: error lines about one service, at most one a second. While it is down every request would
- * say so; the next line tells how many did not.
+ * PacedLog: error lines about one service, at most one per second, since an outage affects every request;
+ * the next line has the number of suppressed ones.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { LogFields, Logger } from "../../storage/base/logger.js";

@@ -1,20 +1,20 @@
 /**
- * ReviewClient: asks a webhook by sending a review object (TokenReview, SubjectAccessReview) to the
- * exact address of its configuration and reading the same kind of object back (S2-TR-02, S2-AZC-21).
+ * ReviewClient: sends a review object (TokenReview, SubjectAccessReview) to the exact configured URL of a
+ * webhook and reads the same kind of object back (S2-TR-02, S2-AZC-21).
  *
- * What may pass by itself (connection closed, 429, 500, 504, an answer with Retry-After) is tried
- * again after a growing delay; anything else fails at once. An answer of another version or kind, and
- * one that is not JSON, is a failure: the caller's failure policy decides, never the answer.
+ * Transient failures (connection closed, 429, 500, 504, an answer with Retry-After) are retried with
+ * growing delays; others fail at once. An answer of another version or kind, or without valid JSON, is a
+ * failure: the caller's failure policy decides.
  */
 
 import type { Clock } from "../../storage/base/clock.js";
 import { isRecord } from "../../storage/base/is-record.js";
 import { type HttpsClient, type IncomingResponse, TransportError } from "./https-client.js";
 
-/** How a call ended; the words of upstream's metrics. */
+/** The result of a call, in upstream's metric labels. */
 export type ReviewResult = "success" | "canceled" | "timeout" | "error";
 
-/** No usable answer. The message is for operators and holds nothing of what was sent. */
+/** No usable answer. The message is for operators and contains nothing that was sent. */
 export class ReviewError extends Error {
   override readonly name = "ReviewError";
   readonly result: Exclude<ReviewResult, "success">;
@@ -34,20 +34,20 @@ export class ReviewError extends Error {
 export interface Backoff {
   readonly initialMs: number;
   readonly factor: number;
-  /** Each delay is longer by a random part of itself, at most this. */
+  /** The maximum random part added to each delay, as a fraction of it. */
   readonly jitter: number;
-  /** Attempts, the first one included. */
+  /** Number of attempts, including the first. */
   readonly steps: number;
 }
 
-/** What upstream waits between calls of a webhook (S2-TR-10). */
+/** Upstream's delays between calls of a webhook (S2-TR-10). */
 const REVIEW_BACKOFF: Backoff = { initialMs: 500, factor: 1.5, jitter: 0.2, steps: 5 };
 
 export interface ReviewClientOptions {
   readonly client: Pick<HttpsClient, "request">;
   readonly clock: Clock;
   readonly backoff?: Backoff;
-  /** Told of each round trip, for metrics. */
+  /** Called for each round trip, for metrics. */
   readonly onCall?: (result: ReviewResult, durationMs: number) => void;
   readonly random?: () => number;
 }
@@ -66,7 +66,7 @@ export class ReviewClient {
     this.#options = options;
   }
 
-  /** The `status` of the answer; {} when it has none. @throws {ReviewError} */
+  /** The `status` of the answer; {} if absent. @throws {ReviewError} */
   async ask(review: Review, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>> {
     const { clock, backoff = REVIEW_BACKOFF, random = Math.random } = this.#options;
     const { apiVersion, kind, spec, status } = review;
@@ -81,7 +81,7 @@ export class ReviewClient {
         try {
           await clock.sleep(delayMs * (1 + random() * backoff.jitter), signal);
         } catch {
-          // What the webhook said is of more use than that nobody waited any longer.
+          // The webhook's error is more useful than the timeout.
           throw error;
         }
         delayMs *= backoff.factor;
@@ -137,7 +137,7 @@ function statusOf(
   }
   if (!isRecord(answer)) throw new ReviewError("error", "the webhook's answer is not an object");
   const { apiVersion, kind, status: reviewStatus = {} } = answer;
-  // Absent means the same as what was sent; other clients take it so, too.
+  // An absent version or kind means that of the request, as in other clients.
   if ((apiVersion ?? expected.apiVersion) !== expected.apiVersion) {
     throw new ReviewError(
       "error",
@@ -169,7 +169,7 @@ function toReviewError(error: unknown, signal: AbortSignal): ReviewError {
   return new ReviewError("error", message, { cause });
 }
 
-/** At most a line of what somebody else wrote. */
+/** Foreign text, cut to one line. */
 function show(value: unknown): string {
   return (JSON.stringify(value) ?? "none").slice(0, 100);
 }

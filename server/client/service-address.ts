@@ -1,6 +1,6 @@
 /**
- * Where a Service is reached: its cluster IP, or one of its ready endpoints. Read from the view for
- * each request, so that what a Service says now counts. Knows the few fields that it needs.
+ * Resolves a Service to its cluster IP or to one of its ready endpoints. Reads the view for each
+ * request, so it is always current. Knows only the fields that it needs.
  */
 import { objectPath, type PartitionId, partitionId } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
@@ -18,7 +18,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** The part of the view that is read. */
+/** The part of the view that it reads. */
 export interface ServiceView {
   partition(id: PartitionId): {
     get(path: string): StoredObject | undefined;
@@ -33,7 +33,7 @@ export interface ServiceView {
 export interface ServiceAddressOptions {
   readonly view: ServiceView;
   readonly naming: Naming;
-  /** Past cluster IPs, straight to endpoints: for servers outside of the cluster's network. */
+  /** Bypasses cluster IPs and uses endpoints, for servers outside the cluster's network. */
   readonly usesEndpoints: boolean;
   readonly random?: () => number;
 }
@@ -55,7 +55,7 @@ interface SliceFields {
   }[];
 }
 
-/** @throws {TransportError} there is no such service, port or endpoint */
+/** @throws {TransportError} if there is no such service, port or endpoint */
 export function resolveService(
   options: ServiceAddressOptions,
   { namespace, name, port }: ServiceReference,

@@ -1,6 +1,6 @@
 /**
- * SingleFlight: concurrent questions with one key share one answer. Each caller waits under a signal
- * of its own; the work goes on until all of them have left. Nothing is remembered afterwards.
+ * SingleFlight: concurrent calls with one key share one result. Each caller waits with its own signal;
+ * the work continues until all callers have left. Results are not cached.
  */
 import { carryTrace, type Trace, traceOf } from "../../storage/base/trace.js";
 
@@ -13,12 +13,12 @@ interface Flight<T> {
 export class SingleFlight<T> {
   readonly #flights = new Map<string, Flight<T>>();
 
-  /** How many keys are under way; bounded by the requests that are in flight. */
+  /** Number of pending keys; bounded by the requests in flight. */
   get size(): number {
     return this.#flights.size;
   }
 
-  /** Joins the work on `key` or starts it. Rejects with the signal's reason when it aborts first. */
+  /** Joins the pending work on `key` or starts it. Rejects with the signal's reason if it aborts first. */
   async run(
     key: string,
     start: (signal: AbortSignal) => Promise<T>,
@@ -34,7 +34,7 @@ export class SingleFlight<T> {
       };
       const onAbort = () => {
         leave();
-        // A later caller starts anew instead of joining work that was told to stop.
+        // A later caller starts new work instead of joining the aborted one.
         if (flight.callers === 0) {
           if (this.#flights.get(key) === flight) this.#flights.delete(key);
           flight.controller.abort(signal.reason);
@@ -55,7 +55,7 @@ export class SingleFlight<T> {
     });
   }
 
-  /** @param trace of the first caller: the work is part of that */
+  /** @param trace of the first caller, whose trace includes the work */
   #start(
     key: string,
     start: (signal: AbortSignal) => Promise<T>,

@@ -1,11 +1,11 @@
 /**
- * Connections by TLS to other servers. Each is a whole handshake: a resumed session would go on believing
- * a certificate whose time is over meanwhile. A certificate that is refused for its time comes with its period.
+ * TLS connections to other servers. Each performs a full handshake: a resumed session would keep trusting a
+ * certificate that has expired. Errors about an expired certificate state its validity period.
  */
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import { buildConnector } from "undici";
 
-/** A certificate is shown too late or too early: the server's, or one that vouches for it. */
+/** A certificate, the server's or an issuer's, is expired or not yet valid. */
 export class UntimelyCertificate extends Error {
   override readonly name = "UntimelyCertificate";
   readonly code: string;
@@ -22,9 +22,9 @@ export class UntimelyCertificate extends Error {
 
 const UNTIMELY: ReadonlySet<string> = new Set(["CERT_HAS_EXPIRED", "CERT_NOT_YET_VALID"]);
 
-/** For a pool of undici, which keeps what is connected. */
+/** For a pool of undici, which keeps the connections. */
 export function tlsConnector(options: buildConnector.BuildOptions): buildConnector.connector {
-  // Its type hides that it returns the socket.
+  // The declared type hides that it returns the socket.
   const connect = buildConnector({ ...options, maxCachedSessions: 0 }) as unknown as (
     ...asked: Parameters<buildConnector.connector>
   ) => TLSSocket;
@@ -34,7 +34,7 @@ export function tlsConnector(options: buildConnector.BuildOptions): buildConnect
       if (error === null) callback(null, connected);
       else callback(explained(error, shown), null);
     });
-    // Before Node looks at what was found: it closes the connection, and the certificate is gone.
+    // Runs before Node checks the result: Node closes the connection, and the certificate is gone.
     socket.prependOnceListener("secure", () => {
       shown = socket.getPeerCertificate(true);
     });

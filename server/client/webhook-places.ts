@@ -1,13 +1,13 @@
 /**
- * WebhookPlaces: how webhooks that users name are reached, by URL or as a Service of the cluster, over
- * connections that are kept for each place. Where a Service is reached is asked for each request.
+ * WebhookPlaces: connects to users' webhooks, by URL or as a Service of the cluster, over kept connections
+ * per endpoint. A Service is resolved for each request.
  */
 import { LRUCache } from "lru-cache";
 import type { CredentialSource } from "./credentials.js";
 import { HttpsClient } from "./https-client.js";
 import type { Address, ServiceReference } from "./service-address.js";
 
-/** Where a webhook is, as configurations and definitions write it. */
+/** The address of a webhook, as configurations and definitions have it. */
 export interface WebhookClientConfig {
   readonly url?: string | null | undefined;
   readonly service?:
@@ -24,11 +24,11 @@ export interface WebhookClientConfig {
 }
 
 export interface WebhookPlacesOptions {
-  /** Where a service is reached now. @throws {TransportError} */
+  /** The current address of a service. @throws {TransportError} */
   resolve(service: ServiceReference): Address;
-  /** Who this server is to a host such as "hook.team.svc:443"; nobody unless given. */
+  /** This server's credentials for a host such as "hook.team.svc:443"; default: none. */
   readonly credentialsFor?: ((host: string) => CredentialSource | undefined) | undefined;
-  /** Places that connections are kept to; those used least are closed. */
+  /** The number of endpoints with kept connections; the least recently used are closed. */
   readonly placesMax: number;
   readonly responseBytesMax: number;
 }
@@ -58,7 +58,7 @@ export class WebhookPlaces {
     });
   }
 
-  /** @throws {Error} the URL or the authorities cannot be read */
+  /** @throws {Error} if the URL or the authorities are invalid */
   of(config: WebhookClientConfig): WebhookPlace {
     const key = JSON.stringify(config);
     let place = this.#places.get(key);
@@ -69,7 +69,7 @@ export class WebhookPlaces {
     return place;
   }
 
-  /** Closes idle connections; calls under way end by themselves. */
+  /** Closes idle connections; calls under way finish on their own. */
   close(): void {
     this.#places.clear();
   }

@@ -1,4 +1,4 @@
-/** Who this server is to which webhook. */
+/** This server's credentials for each webhook. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ test("the most exact name of a host decides, with its port before without", asyn
   for (const [host, name] of table) {
     assert.deepEqual(await of(host)?.current(signal), { authorization: `Bearer ${name}` }, host);
   }
-  // One source for each user, so that its files and plug-ins are read once.
+  // One source per user, so that its files and plug-ins are read once.
   assert.equal(of("a.team.svc:443"), of("a.team.svc:443"));
 });
 

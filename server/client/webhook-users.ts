@@ -1,7 +1,7 @@
 /**
- * WebhookUsers: who this server is to webhooks, by a client-configuration file whose users are named
- * like hosts: "hook.team.svc", "hook.example.com:8443", "*.example.com", "*"; else the user of its
- * current context. The most exact name counts, one with a port before one without.
+ * WebhookUsers: this server's credentials for webhooks, from a client configuration file with users
+ * named like hosts: "hook.team.svc", "hook.example.com:8443", "*.example.com", "*"; else the user of its
+ * current context. The most specific name wins, and one with a port before one without.
  */
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../../storage/base/clock.js";
@@ -11,7 +11,7 @@ import type { CredentialSource } from "./credentials.js";
 import { processEnvironment } from "./exec-credentials.js";
 import { createCredentials } from "./open-client.js";
 
-/** @param host "hook.team.svc:443"; undefined = nobody in particular */
+/** @param host "hook.team.svc:443"; undefined = no credentials */
 export type CredentialsByHost = (host: string) => CredentialSource | undefined;
 
 /** @throws {ClientConfigError} */
@@ -35,7 +35,7 @@ export async function readWebhookUsers(
 
 const HTTPS_PORT = ":443";
 
-/** Names that users for a host may have, the best first. */
+/** Possible user names for a host, most specific first. */
 function namesOf(host: string): readonly string[] {
   const forms = host.endsWith(HTTPS_PORT) ? [host, host.slice(0, -HTTPS_PORT.length)] : [host];
   return [...forms.flatMap(withStars), "*"];

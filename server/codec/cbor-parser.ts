@@ -1,12 +1,12 @@
 /**
- * parseCbor: CBOR bytes to JSON values, refusing what JSON cannot say or an object must not have:
- * keys twice, numbers beyond int64 and double, NaN, text that is no UTF-8, nesting without end. Byte
- * strings are strings; tags 21 to 23 say in which text form their bytes are meant (RFC 8949 section
- * 3.4.5.2); other tags are passed over.
+ * parseCbor: CBOR bytes to JSON values. Refuses what JSON cannot express or an object must not have:
+ * duplicate keys, numbers beyond int64 and double, NaN, invalid UTF-8, unbounded nesting. Byte strings
+ * become strings; tags 21 to 23 give the text form of their bytes (RFC 8949 section 3.4.5.2); other tags
+ * are ignored.
  */
 import type { JsonObject, JsonValue } from "../api/meta.js";
 
-/** Data in a nest deeper than this is no object of ours; each level costs stack. */
+/** Deeper data is not an object of the API; each level costs stack. */
 const CBOR_DEPTH_MAX = 1000;
 
 /** Major types, RFC 8949 section 3.1. */
@@ -40,7 +40,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export class CborSyntaxError extends SyntaxError {
   override readonly name = "CborSyntaxError";
-  /** Where the data stops making sense, in bytes. */
+  /** Position of the error, in bytes. */
   readonly offset: number;
 
   constructor(message: string, offset: number) {
@@ -57,7 +57,7 @@ export function parseCbor(bytes: Buffer): JsonValue {
 interface Head {
   readonly major: number;
   readonly info: number;
-  /** Count, value or tag number; 0 where `info` says it all. */
+  /** Count, value or tag number; 0 if `info` is complete. */
   readonly argument: bigint;
 }
 
@@ -76,7 +76,7 @@ class Parser {
     return value;
   }
 
-  /** @param form how the byte strings of the value are meant, where a tag says so */
+  /** @param form the text form of byte strings, if a tag gives it */
   #value(form: BufferEncoding | undefined): JsonValue {
     const head = this.#head();
     switch (head.major) {
@@ -116,7 +116,7 @@ class Parser {
       }
       const key = this.#string(keyHead, undefined);
       if (Object.hasOwn(object, key)) throw this.#error(`duplicate key ${JSON.stringify(key)}`);
-      // Defined, not assigned: "__proto__" is a key like any other.
+      // Defined, not assigned: "__proto__" is an ordinary key.
       Object.defineProperty(object, key, {
         value: this.#value(form),
         writable: true,
@@ -129,7 +129,7 @@ class Parser {
 
   #hasMore({ info, argument }: Head, count: number): boolean {
     if (info !== INDEFINITE) {
-      // Every item takes a byte at least, so a count beyond the rest is a lie.
+      // Every item takes at least one byte, so a count beyond the rest is invalid.
       if (argument - BigInt(count) > BigInt(this.#bytes.length - this.#at)) {
         throw this.#error("unexpected end of data");
       }
@@ -150,7 +150,7 @@ class Parser {
     }
   }
 
-  /** A string in pieces, each of the same major type and of known length. */
+  /** A string in chunks of the same major type and of definite length. */
   #pieces(major: number): Buffer {
     const pieces: Buffer[] = [];
     for (;;) {
@@ -229,7 +229,7 @@ class Parser {
   }
 }
 
-/** As lossless JSON has them: bigint only where a number would not be exact. */
+/** As in lossless JSON: bigint only where a number would be inexact. */
 function toInteger(value: bigint): number | bigint {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;

@@ -8,7 +8,7 @@ import { CborSyntaxError, parseCbor } from "./cbor-parser.js";
 
 const hex = (text: string) => Buffer.from(text.replaceAll(" ", ""), "hex");
 
-/** What JSON can say, with integers up to 64 bits. */
+/** JSON values, with integers up to 64 bits. */
 const json = fc.letrec<{ value: JsonValue }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 5 },

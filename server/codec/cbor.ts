@@ -1,13 +1,12 @@
 /**
- * CBOR (RFC 8949) for the values that JSON has (S1-NEG-05..08). Strings are written as byte strings and
- * keys as text strings, which is what existing clients read; both are read as either. Written by
- * cbor-x; read by the parser of cbor-parser.ts, as a request has to be refused for what a tolerant
- * reader forgives.
+ * CBOR (RFC 8949) for JSON values (S1-NEG-05..08). Strings are written as byte strings and keys as text
+ * strings, as existing clients expect; both are read in either form. Written by cbor-x, but read by
+ * cbor-parser.ts, because requests need stricter checks than a tolerant reader makes.
  */
 import { Encoder } from "cbor-x";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 
-/** Tag 55799 says "this is CBOR" and nothing else (RFC 8949 section 3.4.6). */
+/** Tag 55799 only says "this is CBOR" (RFC 8949 section 3.4.6). */
 export const SELF_DESCRIBED = Buffer.from([0xd9, 0xd9, 0xf7]);
 
 const INT64_MAX = 2n ** 63n - 1n;
@@ -20,16 +19,16 @@ const encoder = new Encoder({
   mapsAsObjects: true,
   variableMapSize: true,
   tagUint8Array: false,
-  // Maps of ours are short-lived; a shared structure would be state between documents.
+  // Our maps are short-lived; a shared structure would be state between documents.
   structuredClone: false,
 });
 
-/** One data item with nothing around it. The bytes are the caller's to keep. */
+/** A single data item. The caller owns the bytes. */
 export function encodeCborItem(value: JsonValue): Buffer {
   return Buffer.from(encoder.encode(toCborValue(value)));
 }
 
-/** A document: one data item behind the tag that says what it is. */
+/** A document: one data item with the self-describing tag. */
 export function encodeCbor(value: JsonValue): Buffer {
   return Buffer.concat([SELF_DESCRIBED, encoder.encode(toCborValue(value))]);
 }
@@ -46,7 +45,7 @@ function toCborValue(value: JsonValue): unknown {
     case "number":
       return toCborNumber(value);
     case "bigint":
-      // What no integer type of the API holds is a float there, as in JSON.
+      // A number beyond the API's integer types becomes a float, as in JSON.
       return value >= INT64_MIN && value <= INT64_MAX ? value : Number(value);
     case "object":
       if (value === null) return null;
@@ -56,7 +55,7 @@ function toCborValue(value: JsonValue): unknown {
   }
 }
 
-/** cbor-x takes numbers beyond 32 bits for floats; as bigint they are integers. */
+/** cbor-x writes numbers beyond 32 bits as floats, but bigints as integers. */
 function toCborNumber(value: number): number | bigint {
   if (Object.is(value, -0)) return 0;
   if (!Number.isSafeInteger(value) || (value >= INT32_MIN && value <= UINT32_MAX)) return value;
@@ -64,7 +63,7 @@ function toCborNumber(value: number): number | bigint {
 }
 
 function toCborMap(object: JsonObject): Record<string, unknown> {
-  // Without a prototype "__proto__" is a key like any other.
+  // Without a prototype "__proto__" is an ordinary key.
   const map: Record<string, unknown> = Object.create(null);
   for (const key in object) {
     const member = object[key];

@@ -1,7 +1,6 @@
 /**
- * Positions in the bytes of compact JSON, so that parts of a text can be found, copied or left out
- * without making values of them. Takes well-formed texts; of others it says something wrong, but
- * never reads beyond the end.
+ * Positions in compact JSON bytes, to find, copy or skip parts of a text without parsing. Requires
+ * well-formed text; otherwise results are wrong, but reads stay within bounds.
  */
 
 export const QUOTE = 0x22;
@@ -13,7 +12,7 @@ export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 export const BACKSLASH = 0x5c;
 
-/** Up to here a loop costs less than the call of a native function. */
+/** Up to this length a loop is cheaper than a native call. */
 const SHORT_STRING_BYTES = 64;
 
 /** The position after the value that begins at `start`. */
@@ -56,7 +55,7 @@ export function endOfObject(bytes: Buffer, start: number): number {
   for (let at = start; at < length; at++) {
     let byte = bytes[at] as number;
     if (byte === QUOTE) {
-      // Written out here for short strings: this loop is most of what a table row costs.
+      // Inlined for short strings: this loop dominates the cost of a table row.
       const opening = at++;
       const near = Math.min(opening + SHORT_STRING_BYTES, length - 1);
       for (byte = bytes[at] as number; byte !== QUOTE && at < near; byte = bytes[++at] as number) {
@@ -69,7 +68,7 @@ export function endOfObject(bytes: Buffer, start: number): number {
   return length;
 }
 
-/** The position of the quote that closes the string which opens at `start`. */
+/** The position of the closing quote of the string that opens at `start`. */
 export function endOfString(bytes: Buffer, start: number): number {
   const near = Math.min(start + SHORT_STRING_BYTES, bytes.length);
   let from = start + 1;
@@ -78,7 +77,7 @@ export function endOfString(bytes: Buffer, start: number): number {
     if (byte === QUOTE) return from;
     if (byte === BACKSLASH) from++;
   }
-  // A native search, and a loop for texts in which quotes are frequent.
+  // A native search first, then a loop for texts with frequent quotes.
   let at = bytes.indexOf(QUOTE, from);
   if (at < 0) return bytes.length;
   if (!isEscaped(bytes, at)) return at;
@@ -96,7 +95,7 @@ function isEscaped(bytes: Buffer, at: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** Like `endOfString`; undefined when there is an escape in the string. */
+/** Like `endOfString`; undefined if the string has an escape. */
 export function endOfPlainString(bytes: Buffer, start: number): number | undefined {
   const near = Math.min(start + SHORT_STRING_BYTES, bytes.length);
   for (let at = start + 1; at < near; at++) {

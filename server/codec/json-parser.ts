@@ -1,20 +1,20 @@
 /**
- * A complete JSON parser for the texts that the platform's cannot serve: those with integers beyond
- * 2^53, which become bigint, and malformed ones, for which it names the offset. Its messages are in
- * the words that clients know. A key `__proto__` becomes an ordinary own property.
+ * A complete JSON parser for texts that the platform's cannot handle: those with integers beyond 2^53,
+ * which become bigint, and malformed ones, for which it reports the offset. Its messages are those that
+ * clients know. A key `__proto__` becomes an ordinary own property.
  */
 
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 
 /**
- * Levels of nesting. Far beyond any API object, and small enough that recursive code on a default
- * stack can walk what it lets through.
+ * Levels of nesting. Far beyond any API object, and small enough for recursive code on a default
+ * stack.
  */
 export const JSON_DEPTH_MAX = 1000;
 
 export class JsonSyntaxError extends SyntaxError {
   override readonly name = "JsonSyntaxError";
-  /** Where the text stops making sense, in UTF-16 units. */
+  /** Position of the error, in UTF-16 units. */
   readonly offset: number;
 
   constructor(message: string, offset: number) {
@@ -149,7 +149,7 @@ class JsonParser {
     this.#at = NUMBER.lastIndex;
     const value = Number(match[0]);
     const isInteger = match[1] === undefined && match[2] === undefined;
-    // No such integer fits any field, and its digits would take long to read.
+    // No field holds such an integer, and parsing its digits takes long.
     if (isInteger && !Number.isFinite(value)) {
       throw new JsonSyntaxError("number out of range", this.#at - match[0].length);
     }
@@ -174,7 +174,7 @@ class JsonParser {
 
 const BACKSLASH = 0x5c;
 
-/** Index of the closing quote of the string that opens at `start`; the text's length if it has none. */
+/** Index of the closing quote of the string that opens at `start`; the text's length without one. */
 export function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let slashes = at;

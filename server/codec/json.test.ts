@@ -114,7 +114,7 @@ test("S1-FV-04: duplicate keys are found by path, each once", () => {
   for (const [text, expected] of cases) assert.deepEqual(duplicatesOf(text), expected, text);
 });
 
-/** Values that include big integers and odd keys. */
+/** Values with big integers and unusual keys. */
 const wildValue: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) => ({
   value: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
@@ -132,7 +132,7 @@ const wildValue: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie)
   ),
 })).value;
 
-/** Doubles that look like integers beyond 2^53 are read back as bigint, which is their exact value. */
+/** Doubles that look like integers beyond 2^53 are read back as bigint, their exact value. */
 function asRead(value: JsonValue): JsonValue {
   if (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) {
     return /e/.test(String(value)) ? value : BigInt(String(value));

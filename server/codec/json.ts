@@ -1,9 +1,9 @@
 /**
- * Lossless JSON: text to values and back. Integers beyond 2^53 become bigint, everything else is as
- * JSON.parse has it (S1-VER-09). The platform's parser does the work; the parser of this folder runs
- * only when there may be such an integer, or to say what is wrong with a text and where.
+ * Lossless JSON: parsing and formatting. Integers beyond 2^53 become bigint; everything else is as with
+ * JSON.parse (S1-VER-09). The platform's parser does the work; this folder's parser runs only for
+ * possible big integers, or to locate and explain an error.
  *
- * Depth is bounded, so that whatever later walks a value recursively cannot exhaust the stack.
+ * Depth is bounded, so that recursive code on a value cannot exhaust the stack.
  */
 
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -13,17 +13,17 @@ import { endOfString, JSON_DEPTH_MAX, parseExactly } from "./json-parser.js";
 /** Shorter runs of digits are safe integers. */
 const LONG_DIGITS = /\d{16}/;
 
-/** Half a character may hide behind such an escape; in UTF-8 there is no way to write it. */
+/** Such an escape may encode a lone surrogate, which has no UTF-8 form. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
 /**
- * Half characters (lone surrogates) become U+FFFD, as Go reads them: they cannot be stored.
+ * Lone surrogates become U+FFFD, as in Go, because they cannot be stored.
  * @throws {JsonSyntaxError} for malformed text, and for nesting beyond JSON_DEPTH_MAX
  */
 export function parseJson(bytes: Buffer | string): JsonValue {
   const text = typeof bytes === "string" ? bytes : bytes.toString("utf8");
   const value = parseText(text);
-  // The search for a constant is much faster than that for a pattern, and mostly answers.
+  // Searching for a constant is much faster than for a pattern, and mostly decides.
   const isSuspect = text.includes("\\u") && SURROGATE_ESCAPE.test(text);
   return isSuspect ? toWellFormed(value) : value;
 }
@@ -33,19 +33,19 @@ function parseText(text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue;
   } catch {
-    // The exact parser has the offset and words that do not change with the platform.
+    // The exact parser reports the offset, with messages independent of the platform.
     return parseExactly(text);
   }
 }
 
-/** The value with every string as it is after a trip through UTF-8. */
+/** The value with every string converted to valid UTF-8. */
 function toWellFormed(value: JsonValue): JsonValue {
   if (typeof value === "string") return Buffer.from(value, "utf8").toString("utf8");
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(toWellFormed);
   const result: JsonObject = Object.create(Object.getPrototypeOf(value));
   for (const [key, member] of Object.entries(value)) {
-    // Defined, not assigned: "__proto__" is a key like any other.
+    // Defined, not assigned: "__proto__" is an ordinary key.
     Object.defineProperty(result, toWellFormed(key) as string, {
       value: member === undefined ? undefined : toWellFormed(member),
       writable: true,
@@ -61,7 +61,7 @@ export function stringifyJson(value: JsonValue): string {
   return textOf(value);
 }
 
-/** A text of depth n holds n opening brackets, so most texts are cleared by counting them. */
+/** A text of depth n has n opening brackets, so counting them clears most texts. */
 function mayBeTooDeep(text: string): boolean {
   if (text.length <= 2 * JSON_DEPTH_MAX) return false;
   let budget = JSON_DEPTH_MAX;
@@ -90,30 +90,29 @@ function depthExceeds(text: string): boolean {
   return false;
 }
 
-/** A quote that no backslash precedes, then a colon: the end of a key (S1-FV-04). */
+/** A quote without a preceding backslash, then a colon: the end of a key (S1-FV-04). */
 const KEY_END = /(?<!\\)"\s*:/g;
 
 /**
- * Paths of keys that occur more than once in one object, each once, such as "metadata.labels.app" or
- * "spec.containers[0].name".
+ * Paths of duplicate keys, each once, for example "metadata.labels.app" or "spec.containers[0].name".
  * @param text well-formed JSON text
- * @param value what it parses to; when it has as many keys as the text, nothing is scanned
+ * @param value the parsed text; if it has as many keys as the text, nothing is scanned
  */
 export function findDuplicateKeys(text: string, value: JsonValue): readonly string[] {
   return [...new Set(findRepeatedKeys(text, value).map(({ path }) => path))];
 }
 
-/** A key that stood in its object before. */
+/** A key that repeats an earlier one in its object. */
 export interface RepeatedKey {
   readonly path: string;
   readonly key: string;
-  /** Where it stands in the text. */
+  /** Its position in the text. */
   readonly at: number;
 }
 
-/** As `findDuplicateKeys`, with each repetition, in the order of the text. */
+/** Like `findDuplicateKeys`, but with every repetition, in text order. */
 export function findRepeatedKeys(text: string, value: JsonValue): readonly RepeatedKey[] {
-  // A key that ends in a backslash hides from KEY_END; such texts are scanned.
+  // KEY_END misses a key that ends in a backslash; such texts are scanned.
   if (!text.includes('\\\\"') && text.match(KEY_END)?.length === countKeys(value)) return [];
   return scanRepeated(text);
 }
@@ -141,7 +140,7 @@ interface Level {
   readonly keys: Set<string> | undefined;
   /** Path of the container. */
   readonly path: string;
-  /** The key in force, or the index. */
+  /** The current key or index. */
   key: string;
   index: number;
 }
@@ -194,8 +193,8 @@ function scanRepeated(text: string): RepeatedKey[] {
 }
 
 /**
- * For messages: text as it is, anything else as JSON. Not `String(value)`, which an object with a
- * member `toString` makes throw.
+ * For messages: strings as is, other values as JSON. `String(value)` would throw for an object with a
+ * member `toString`.
  */
 export function jsonToText(value: JsonValue | undefined): string {
   if (value === undefined) return "";

@@ -1,6 +1,6 @@
 /**
- * Protobuf codecs of the types whose JSON is not that of their fields (`json=custom` in the facts):
- * any JSON value, and the three that are a schema or something simpler.
+ * Protobuf codecs of types with custom JSON (`json=custom` in the facts): any JSON value, and the three
+ * that are a schema or a simpler value.
  */
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import type { SchemaModel, StructType } from "../schema/model.js";
@@ -15,7 +15,7 @@ import {
   type WireCodec,
 } from "./protobuf-wire.js";
 
-/** @param struct compiles the type of the schemas within */
+/** @param struct compiles the type of the nested schemas */
 export function customWireCodec(
   model: SchemaModel,
   type: StructType,
@@ -42,7 +42,7 @@ export function customWireCodec(
   }
 }
 
-/** Field 1: whether anything is allowed, which a schema implies; field 2: the schema. */
+/** Field 1: whether anything is allowed, implied by a schema; field 2: the schema. */
 function schemaOrBool(schema: WireCodec): WireCodec {
   const members = [undefined, SCALAR_WIRE_CODECS.bool, schema];
   return {
@@ -66,7 +66,7 @@ function schemaOrBool(schema: WireCodec): WireCodec {
   };
 }
 
-/** Field 1: the schema; field 2, which repeats: the items of the list. */
+/** Field 1: the schema; field 2, repeated: the items of the list. */
 function schemaOrList(schema: WireCodec, items: WireCodec): WireCodec {
   const appending: WireCodec = {
     ...items,

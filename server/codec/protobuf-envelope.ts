@@ -1,7 +1,6 @@
 /**
- * The envelope of an object in Protobuf (S1-PB-01..06): four bytes that tell it from anything else,
- * then the message `Unknown`, which says what the object is and holds the message of its type. Pure;
- * takes and gives bytes, knows no type.
+ * The Protobuf envelope of an object (S1-PB-01..06): a four-byte prefix, then the message `Unknown` with
+ * the object's type and its message. Pure; handles bytes, knows no type.
  */
 import { default as protobuf } from "protobufjs/minimal.js";
 import { badRequest } from "../api/status.js";
@@ -17,13 +16,13 @@ import {
   wrongWireType,
 } from "./protobuf-wire.js";
 
-/** "k8s" and a zero byte. Changes only with an envelope that old readers cannot read (S1-PB-12). */
+/** "k8s" and a zero byte. Only an incompatible envelope would change it (S1-PB-12). */
 export const ENVELOPE_PREFIX: readonly number[] = Object.freeze([0x6b, 0x38, 0x73, 0x00]);
 
 export interface Envelope {
   readonly apiVersion: string;
   readonly kind: string;
-  /** The object's message; a view of what was decoded. */
+  /** The object's message; a view of the input. */
   readonly raw: Buffer;
   /** "" = none. */
   readonly contentEncoding: string;
@@ -42,8 +41,8 @@ const TYPE_META = [undefined, SCALAR_WIRE_CODECS.string, SCALAR_WIRE_CODECS.stri
 const EMPTY = Buffer.alloc(0);
 
 /**
- * @param kind what is expected, for the message
- * @throws {StatusError} 400 for what has no prefix or is no envelope
+ * @param kind the expected kind, for the message
+ * @throws {StatusError} 400 without the prefix or a valid envelope
  */
 export function decodeEnvelope(bytes: Buffer, kind: string): Envelope {
   try {
@@ -101,7 +100,7 @@ function readEnvelope(bytes: Buffer): Envelope {
   return envelope;
 }
 
-/** What stands before and after the message of every object of one kind. */
+/** The bytes around the message of every object of one kind. */
 export interface EnvelopeFrame {
   /** Prefix, type, and the tag of `raw`; its length and the message follow. */
   readonly head: Buffer;

@@ -1,6 +1,6 @@
 /**
- * Bodies that kubectl 1.32 sends, each with the command that sent it, against the codecs: the bytes of
- * another implementation are read, and written again byte for byte.
+ * Bodies of kubectl 1.32, each with its command: another implementation's bytes are decoded and encoded
+ * again identically.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ const facts = loadFacts(createNaming("kubernetes"));
 const codecs = createProtobufCodecs(facts);
 const objectCodecs = createObjectCodecs(facts);
 
-/** The arguments of kubectl, the body in hexadecimal, and what it says. */
+/** The arguments of kubectl, the body in hexadecimal, and its content. */
 const BODIES: readonly (readonly [string, string, JsonObject])[] = [
   [
     "create namespace shop",

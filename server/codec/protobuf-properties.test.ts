@@ -1,7 +1,6 @@
 /**
- * Properties of the Protobuf codecs of every served kind, on objects that are generated from the facts;
- * the same bytes read and written by protobufjs' own reflection over descriptors made from the facts;
- * and bytes that are no message of anything.
+ * Properties of the Protobuf codecs of every served kind, on objects generated from the facts; the same
+ * bytes with protobufjs' reflection over descriptors made from the facts; and invalid bytes.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -41,10 +40,7 @@ for (const kind of servedKinds(facts)) {
   kinds.set(type.id, { ...kind, protobuf });
 }
 
-/**
- * The facts as protobufjs' own descriptors, in the most literal way. Custom JSON does not show: on the
- * wire its types are messages like others.
- */
+/** The facts as literal protobufjs descriptors. Types with custom JSON are ordinary messages on the wire. */
 function descriptors(): protobufjs.Root {
   const root = new protobufjs.Root();
   const messageName = (id: string) => id.replaceAll(".", "_");
@@ -72,7 +68,7 @@ function descriptors(): protobufjs.Root {
     const ref = wrapped(field.type) ?? followAliases(model, field.type);
     if (ref.kind === "list") add(type, field.number, ref.items, "repeated");
     else if (ref.kind === "map") {
-      // Entries as messages: a map of protobufjs does not keep their order.
+      // Entries as messages, because a protobufjs map does not keep their order.
       const entry = new protobufjs.Type(`${type.name}_entry${field.number}`);
       add(entry, 1, { kind: "scalar", name: "string", nullable: false }, "optional");
       add(entry, 2, ref.values, "optional");
@@ -92,7 +88,7 @@ function descriptors(): protobufjs.Root {
     type.add(new protobufjs.Field(`f${number}`, number, name, rule, undefined, options));
   }
 
-  /** The reference itself, where it leads to a wrapped alias. */
+  /** The reference itself if it leads to a wrapped alias. */
   function wrapped(ref: TypeRef): TypeRef | undefined {
     const type = ref.kind === "named" ? model.type(ref.id) : undefined;
     if (type?.form !== "alias") return undefined;
@@ -130,7 +126,7 @@ for (const [id, { type, objects, protobuf }] of kinds) {
         const { object, unknownFields } = objects.decode(protobuf.decode(bytes));
         assert.deepEqual(unknownFields, []);
         assert.equal(objects.encode(object), canonical);
-        // A reader that knows only field numbers has the same object, too.
+        // A reader that knows only field numbers gets the same object.
         const plain = objects.encode(objects.decode(readPlainly(type, bytes)).object);
         assert.equal(plain, canonical);
         const theirs = Buffer.from(message.encode(message.decode(bytes)).finish());
@@ -169,7 +165,7 @@ test("S1-PB-04: text that this API did not write gives the same bytes as its val
   }
 });
 
-/** The same value written otherwise: members in another order, strings escaped, blanks, nulls. */
+/** The same value in another notation: reordered members, escapes, blanks, nulls. */
 function rewritten(value: JsonValue, turn: () => number, isTop = false): string {
   const blank = turn() % 40 === 0 ? " " : "";
   if (typeof value === "string") {
@@ -210,14 +206,14 @@ test("S1-PB-04: any text of an object gives the same message as its values do", 
       let at = 0;
       const text = rewritten(canonical, () => turns[at++ % turns.length] as number, true);
       const expected = protobuf.decode(protobuf.encode(parseJson(text)));
-      // Not the bytes: what is JSON in Protobuf, too, goes there as it was written.
+      // Compares values, not bytes: embedded JSON is copied as written.
       assert.deepEqual(protobuf.decode(protobuf.encodeText(Buffer.from(text))), expected, text);
     }),
     { numRuns: 1_500 },
   );
 });
 
-/** Runs what reads hostile bytes: it may succeed or refuse, nothing else. */
+/** Runs a decoder on hostile bytes: it may only succeed or refuse. */
 function attempt(run: () => void): void {
   try {
     run();
@@ -230,7 +226,7 @@ function attempt(run: () => void): void {
 function attack({ objects, protobuf }: Kind, bytes: Uint8Array): void {
   attempt(() => {
     const { object } = objects.decode(protobuf.decode(bytes));
-    // What is accepted can be stored and served.
+    // Accepted objects can be stored and served.
     protobuf.encode(parseJson(objects.encode(object)));
   });
 }

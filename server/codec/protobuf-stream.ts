@@ -1,21 +1,20 @@
 /**
- * Lists and watch events in Protobuf around objects that are bytes already, so that each object is
- * encoded once, whoever gets it. A message begins with its length, so the sizes of the items come
- * first. Pure; knows no type.
+ * Lists and watch events in Protobuf around encoded objects, so that each object is encoded once for
+ * all receivers. A message begins with its length, so the item sizes come first. Pure; knows no type.
  */
 import { default as protobuf } from "protobufjs/minimal.js";
 import type { EnvelopeFrame } from "./protobuf-envelope.js";
 import { LENGTH_DELIMITED, tagOf } from "./protobuf-wire.js";
 
-/** Of every list kind: 1 is its metadata. */
+/** The field of every list kind; 1 is its metadata. */
 const ITEMS_TAG = tagOf(2, LENGTH_DELIMITED);
 
-/** How many bytes an item of `bytes` takes in a list. */
+/** The size of a list item with an object of `bytes`. */
 export function itemSize(bytes: number): number {
   return 1 + varintSize(bytes) + bytes;
 }
 
-/** What stands before an item of `bytes` in a list. */
+/** The bytes before a list item of `bytes`. */
 export function itemHead(bytes: number): Buffer {
   const head = Buffer.allocUnsafe(1 + varintSize(bytes));
   head[0] = ITEMS_TAG;
@@ -24,7 +23,7 @@ export function itemHead(bytes: number): Buffer {
 }
 
 /**
- * What stands before the first item of a list; `frame.foot` ends it.
+ * The bytes before the first item of a list; `frame.foot` ends it.
  * @param metadata the list's message without items
  * @param itemsBytes the sum of `itemSize` over all items
  */
@@ -40,9 +39,9 @@ export function listHead(frame: EnvelopeFrame, metadata: Uint8Array, itemsBytes:
 const FRAME_LENGTH_BYTES = 4;
 
 /**
- * What stands before the object in a frame of a watch stream (S1-PB-09): the frame's length, then a
- * bare WatchEvent, of which the object is the end.
- * @param objectBytes the size of the object in its envelope, which follows
+ * The bytes before the object in a watch frame (S1-PB-09): the frame's length, then a bare WatchEvent
+ * that ends with the object.
+ * @param objectBytes the size of the object in its envelope
  */
 export function watchFrameHead(type: string, objectBytes: number): Buffer {
   const writer = protobuf.Writer.create()

@@ -1,7 +1,7 @@
 /**
- * Protobuf codecs of structs, compiled from the schema model: one list of fields per type, made when
- * the type is first met and shared by all kinds that use it. They go from the JSON form to bytes and
- * back in one pass, without a message object in between. Knows no kind by name.
+ * Protobuf codecs of structs, compiled from the schema model: one field list per type, created on first
+ * use and shared by all kinds. They convert between the JSON form and bytes in one pass, without message
+ * objects. Know no kind by name.
  */
 
 import { default as protobuf, type Reader, type Writer } from "protobufjs/minimal.js";
@@ -34,10 +34,10 @@ import {
   wrongWireType,
 } from "./protobuf-wire.js";
 
-/** A codec of a message, with its members apart from the length before them. */
+/** A codec of a message, with access to its members without the length prefix. */
 export interface MessageCodec extends WireCodec {
   writeMembers(writer: Writer, value: JsonObject): void;
-  /** The same from the object's text; gives the position after it. */
+  /** Writes the members from the object's text; returns the position after it. */
   readonly transcodeMembers: Transcode;
   /** Reads up to the reader's end. */
   readMembers(reader: Reader, out: JsonObject, depth: number): void;
@@ -47,9 +47,9 @@ export interface MessageCodec extends WireCodec {
 interface WireField {
   readonly number: number;
   readonly name: string;
-  /** Writes tag and value, which is not null, from its text; undefined for what has no member of its own. */
+  /** Writes tag and value, which is not null, from its text; undefined for fields without a member of their own. */
   readonly transcode: Transcode | undefined;
-  /** What `write` writes where the member is missing or null. */
+  /** What `write` writes for a missing or null member. */
   zero?(): Uint8Array | undefined;
   write(writer: Writer, object: JsonObject): void;
   read(reader: Reader, wireType: number, out: JsonObject, depth: number): void;
@@ -59,7 +59,7 @@ export interface ProtobufCompiler {
   struct(type: StructType): MessageCodec;
 }
 
-/** @param decodeEmbedded reads the objects inside RawExtension */
+/** @param decodeEmbedded decodes the objects inside RawExtension */
 export function createProtobufCompiler(
   model: SchemaModel,
   decodeEmbedded: EmbeddedDecoder,
@@ -70,7 +70,7 @@ export function createProtobufCompiler(
   function struct(type: StructType): MessageCodec {
     let codec = structs.get(type);
     if (codec === undefined) {
-      // The list of fields is filled on first use, so that types may contain themselves.
+      // The fields are filled in on first use, so that types may be recursive.
       codec = messageCodec(
         () => fieldsOf(type),
         type.fields.map(({ name }) => name),
@@ -89,7 +89,7 @@ export function createProtobufCompiler(
   function wireField(field: Field, number: number): WireField {
     if (field.name === "<inline>") return inlineField(number, messageOf(field.type));
     const ref = followAliases(model, field.type);
-    // A wrapped alias is a message, whatever it is an alias of.
+    // A wrapped alias is a message, whatever its target.
     if (ref.kind === "list" && !isWrapped(field.type)) {
       return listField(field.name, number, codecOf(ref.items));
     }
@@ -141,7 +141,7 @@ export function createProtobufCompiler(
   return { struct };
 }
 
-/** @param declared the names of all members in the order in which JSON has them */
+/** @param declared all member names in JSON order */
 function messageCodec(
   fieldsOf: () => readonly WireField[],
   declared: readonly string[],
@@ -204,7 +204,7 @@ function messageCodec(
   };
 }
 
-/** Members of embedded structs stand among others in the text, so those have to be parsed. */
+/** Members of embedded structs are interleaved in the text, so those types are parsed. */
 function membersTranscoder(
   fields: readonly WireField[],
   declared: readonly string[],
@@ -224,7 +224,7 @@ function membersTranscoder(
   );
 }
 
-/** An embedded struct: a message on the wire, members of the same object in JSON; always written. */
+/** An embedded struct: a message on the wire, but inline in JSON; always written. */
 function inlineField(number: number, message: MessageCodec): WireField {
   const tag = tagOf(number, LENGTH_DELIMITED);
   return {
@@ -245,7 +245,7 @@ function inlineField(number: number, message: MessageCodec): WireField {
   };
 }
 
-/** A value that is written even when it is empty, unless it is a pointer or bytes. */
+/** A value that is written even if empty, unless it is a pointer or bytes. */
 function singleField(field: Field, number: number, codec: WireCodec): WireField {
   const { name } = field;
   const tag = tagOf(number, codec.wireType);
@@ -277,7 +277,7 @@ function singleField(field: Field, number: number, codec: WireCodec): WireField 
       const value = codec.read(reader, depth, previous);
       const isAbsent =
         value === null || (omitsEmpty && (value === "" || value === 0 || value === false));
-      // A later occurrence counts, also one that says "nothing".
+      // The last occurrence wins, even an absent value.
       if (!isAbsent) out[name] = value;
       else if (previous !== undefined) delete out[name];
     },
@@ -335,7 +335,7 @@ function readItem(
     list.push(items.read(reader, depth));
     return;
   }
-  // Numbers may come packed, although nobody here writes them so.
+  // Numbers may be packed, although we never write them so.
   if (wireType !== LENGTH_DELIMITED || items.wireType !== VARINT) {
     throw wrongWireType(wireType, name);
   }
@@ -344,7 +344,7 @@ function readItem(
   leaveMessage(reader, outer);
 }
 
-/** A list that is a message of its own, with the items as field 1. */
+/** A list as its own message, with the items in field 1. */
 function wrappedListCodec(items: WireCodec): WireCodec {
   const inner = messageCodec(() => [listField("items", 1, items)], ["items"]);
   return {
@@ -355,7 +355,7 @@ function wrappedListCodec(items: WireCodec): WireCodec {
   };
 }
 
-/** Entries are messages with the key as field 1 and the value as field 2. */
+/** Entries are messages with the key in field 1 and the value in field 2. */
 function mapField(name: string, number: number, keys: WireCodec, values: WireCodec): WireField {
   const tag = tagOf(number, LENGTH_DELIMITED);
   const keyTag = tagOf(1, keys.wireType);

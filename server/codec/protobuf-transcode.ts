@@ -1,8 +1,7 @@
 /**
- * Transcoders: from the compact JSON text of a stored object to the Protobuf wire format, with no value
- * in between. Text that needs no change is copied; whatever is rare (escapes, long numbers, types with
- * an encoding of their own) is parsed piece by piece. They write what the codecs of protobuf-wire.ts
- * and protobuf-struct.ts write for the parsed text, byte by byte.
+ * Transcoders: from the compact JSON text of a stored object directly to the Protobuf wire format.
+ * Unchanged text is copied; rare cases (escapes, long numbers, special encodings) are parsed piece by
+ * piece. The output is byte-identical to that of the codecs in protobuf-wire.ts and protobuf-struct.ts.
  */
 import type { Writer } from "protobufjs/minimal.js";
 import type { JsonValue } from "../api/meta.js";
@@ -23,10 +22,10 @@ import {
   QUOTE,
 } from "./json-bytes.js";
 
-/** Writes what follows the tag for the value at `at`, which is not null; gives the position after it. */
+/** Writes what follows the tag for the non-null value at `at`; returns the position after it. */
 export type Transcode = (writer: Writer, json: Buffer, at: number) => number;
 
-/** The text is not as this API writes it: it has to be parsed. Nothing that was written so far counts. */
+/** The text is not in this API's form and must be parsed. Discard what was written so far. */
 export class UnusualText extends Error {
   override readonly name = "UnusualText";
 }
@@ -38,7 +37,7 @@ const LETTER_T = 0x74;
 const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
-/** So many digits are a safe integer. */
+/** Numbers with up to this many digits are safe integers. */
 const SAFE_DIGITS_MAX = 15;
 /** Shorter copies are cheaper in a loop. */
 const SHORT_COPY_BYTES = 64;
@@ -47,12 +46,12 @@ function isNull(json: Buffer, at: number): boolean {
   return json[at] === LETTER_N;
 }
 
-/** The value whose text is there. */
+/** Parses the value in the given range. */
 export function parseRange(json: Buffer, start: number, end: number): JsonValue {
   return parseJson(json.toString("utf8", start, end));
 }
 
-/** Parses the value and lets `write` do the rest. */
+/** Parses the value and passes it to `write`. */
 export function parsing(write: (writer: Writer, value: JsonValue) => void): Transcode {
   return (writer, json, at) => {
     const end = endOfElementOrValue(json, at);
@@ -66,18 +65,18 @@ function endOfElementOrValue(json: Buffer, at: number): number {
   const byte = json[at];
   if (byte === QUOTE || byte === OPEN_BRACE || byte === OPEN_BRACKET) return endOfValue(json, at);
   if (byte === undefined || byte <= BLANK) throw new UnusualText();
-  // Literals and numbers end at whatever cannot be part of them.
+  // Literals and numbers end at the first foreign character.
   return Math.min(endOfElement(json, at), endOfValue(json, at));
 }
 
-/** Room for `bytes`, so that they can be written in place. */
+/** Reserves `bytes` for writing in place. */
 export function reserve(writer: Writer, bytes: number): void {
   if (writer.pos + bytes <= writer.buf.length) return;
   writer.raw(Buffer.allocUnsafe(bytes));
   writer.pos -= bytes;
 }
 
-/** Copies a part of the text, without a length before it. */
+/** Copies a part of the text, without a length prefix. */
 function copy(writer: Writer, json: Buffer, start: number, end: number): void {
   const bytes = end - start;
   reserve(writer, bytes);
@@ -92,7 +91,7 @@ function copy(writer: Writer, json: Buffer, start: number, end: number): void {
   writer.pos = pos;
 }
 
-/** @param writeText writes a string whose escapes are more than single characters */
+/** @param writeText writes a string with multi-character escapes */
 export function stringTranscoder(writeText: (writer: Writer, text: string) => void): Transcode {
   return (writer, json, at) => {
     if (json[at] !== QUOTE) throw new UnusualText();
@@ -110,7 +109,7 @@ export function stringTranscoder(writeText: (writer: Writer, text: string) => vo
   };
 }
 
-/** What stands for a character behind a backslash, by its code. */
+/** The character for each single-letter escape, by its code. */
 const ESCAPES = new Uint8Array(128);
 for (const [letter, character] of ['""', "\\\\", "//", "b\b", "f\f", "n\n", "r\r", "t\t"]) {
   ESCAPES[(letter as string).charCodeAt(0)] = (character as string).charCodeAt(0);
@@ -119,13 +118,13 @@ const LETTER_U = 0x75;
 const ASCII_END = 0x80;
 
 /**
- * Writes the text with escapes that begins at `start`, its length before it; gives the position after
- * its quote. Undefined, with nothing written, for rare escapes.
+ * Writes the escaped string that begins at `start`, with its length; returns the position after its
+ * quote. For rare escapes it writes nothing and returns undefined.
  */
 function copyUnescaped(writer: Writer, json: Buffer, start: number): number | undefined {
   const begin = writer.pos;
   writer.fork();
-  // Unescaped it is shorter, and the end is not worth a search of its own.
+  // Unescaped text is shorter, and searching for the end is not worth it.
   reserve(writer, json.length - start);
   const { buf } = writer;
   let { pos } = writer;
@@ -138,7 +137,7 @@ function copyUnescaped(writer: Writer, json: Buffer, start: number): number | un
         byte = Number.parseInt(json.toString("latin1", at + 1, at + 5), 16);
         at += 4;
         if (byte >= ASCII_END) {
-          // `reset` goes back to where `fork` was.
+          // `reset` returns to the state at `fork`.
           writer.reset();
           writer.pos = begin;
           return undefined;
@@ -154,7 +153,7 @@ function copyUnescaped(writer: Writer, json: Buffer, start: number): number | un
   return at + 1;
 }
 
-/** @param write writes an integer that is safe */
+/** @param write writes a safe integer */
 export function integerTranscoder(write: (writer: Writer, value: number) => void): Transcode {
   return (writer, json, start) => {
     let at = start;
@@ -194,7 +193,7 @@ export const transcodeBytes: Transcode = (writer, json, at) => {
   return end + 1;
 };
 
-/** A message whose field 1 is the text of the value itself. */
+/** A message whose field 1 is the value's own text. */
 export const transcodeRaw: Transcode = (writer, json, at) => {
   const end = endOfElementOrValue(json, at);
   writer
@@ -207,7 +206,7 @@ export const transcodeRaw: Transcode = (writer, json, at) => {
 };
 const RAW_TAG = 0x0a;
 
-/** Repeats `tag` and item; `zero` writes an item that is null. */
+/** Writes `tag` and each item; `zero` writes a null item. */
 export function transcodeList(
   writer: Writer,
   json: Buffer,
@@ -232,8 +231,8 @@ export function transcodeList(
 }
 
 /**
- * Entries with string keys, in the order of the keys. @returns undefined, with nothing written, where
- * the text has another order or something that is rare: then it has to be parsed.
+ * Entries with string keys, in key order. @returns undefined, with nothing written, if the text has
+ * another order or a rare case and must be parsed
  */
 export function transcodeMap(
   writer: Writer,
@@ -278,18 +277,18 @@ const KEY_TAG = 0x0a;
 export interface TranscodedField {
   readonly name: string;
   readonly number: number;
-  /** What is written where the member is missing or null. */
+  /** Written for a missing or null member. */
   readonly zero: Uint8Array | undefined;
   /** Writes tag and value. */
   readonly transcode: Transcode;
 }
 
-/** Writes the members of the object at `at`, without a length before them. */
+/** Writes the members of the object at `at`, without a length prefix. */
 export type TranscodeMembers = Transcode;
 
 /**
  * @param fields in the order of their numbers
- * @param declared the same in the order in which the text has them, mostly
+ * @param declared the same in the usual order of the text
  */
 export function structTranscoder(
   fields: readonly TranscodedField[],
@@ -298,7 +297,7 @@ export function structTranscoder(
   const keys = declared.map(({ name }) => Buffer.from(`"${name}":`));
   const always = fields.filter(({ zero }) => zero !== undefined);
 
-  // The first letter and the place of the colon tell nearly all keys apart.
+  // The first letter and the colon's position distinguish nearly all keys.
   const letters = Uint8Array.from(keys, (key) => key[1] as number);
   const colons = Uint16Array.from(keys, (key) => key.length - 1);
 
@@ -311,7 +310,7 @@ export function structTranscoder(
     return -1;
   }
 
-  /** The index of the field whose key is there; members come in order, so the search goes on from `next`. */
+  /** The index of the field with the key at `at`; members come in order, so the search starts at `next`. */
   function find(json: Buffer, at: number, next: number): number {
     const index = findIn(json, at, next, keys.length);
     return index >= 0 ? index : findIn(json, at, 0, next);
@@ -351,7 +350,7 @@ export function structTranscoder(
   };
 }
 
-/** Where a field was written. */
+/** The position of a written field. */
 interface Part {
   readonly number: number;
   readonly from: number;
@@ -365,22 +364,22 @@ function startsWith(json: Buffer, at: number, key: Buffer): boolean {
   return true;
 }
 
-/** The position after a member that has no field. */
+/** The position after an unknown member. */
 function skipMember(json: Buffer, at: number): number {
   const end = endOfString(json, at);
-  // With escapes it could be the name of a field all the same.
+  // With escapes it could still be a field's name.
   if (json[end + 1] !== COLON || hasEscape(json, at, end)) throw new UnusualText();
   return endOfElementOrValue(json, end + 2);
 }
 
-/** Brings what was written from `begin` on into the order of the numbers and adds what is missing. */
+/** Sorts the output since `begin` by field number and adds missing fields. */
 function arrange(
   writer: Writer,
   begin: number,
   parts: Part[],
   always: readonly TranscodedField[],
 ): void {
-  // How many of `parts` may stay where they are, and of `always` stand among them or behind.
+  // Counts the leading `parts` already in place, and the `always` fields among or after them.
   let kept = 0;
   let missing = 0;
   for (; kept < parts.length; kept++) {
@@ -397,7 +396,7 @@ function arrange(
   rearrange(writer, begin, parts, always);
 }
 
-/** By insertion: there are few, and most stand right. */
+/** Insertion sort: there are few parts, mostly in order. */
 function sortByNumber(parts: Part[]): void {
   for (let index = 1; index < parts.length; index++) {
     const part = parts[index] as Part;
@@ -409,11 +408,11 @@ function sortByNumber(parts: Part[]): void {
   }
 }
 
-/** Room to put parts aside; what it holds counts only within one call. */
+/** Scratch space for reordering; its contents are valid within one call only. */
 const SCRATCH_BYTES = 16 * 1024;
 const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
 
-/** What was written from `begin` on. */
+/** A copy of the output since `begin`. */
 function copyOf({ buf, pos }: Writer, begin: number): Buffer {
   const bytes = pos - begin;
   if (bytes > SCRATCH_BYTES) return Buffer.from(buf.subarray(begin, pos));
@@ -441,7 +440,7 @@ function rearrange(
   let missing = 0;
   let last = 0;
   for (const { number, from, to } of parts) {
-    // A member that was there twice: which one counts is for the parser to say.
+    // A duplicate member: the parser decides which one wins.
     if (number === last) throw new UnusualText();
     last = number;
     for (; (always[missing]?.number ?? number) < number; missing++)

@@ -1,8 +1,8 @@
 /**
- * WireCodec: how one type of the schema model is read from the Protobuf wire format and written to it,
- * the contract of this folder's Protobuf codecs, and the codecs of scalars and of the types with an
- * encoding of their own. The other side is always the JSON form: base64 for bytes, RFC 3339 for times,
- * bigint for integers beyond 2^53. docs/facts.md ("What follows for Protobuf") has the rules.
+ * WireCodec: reads and writes one type of the schema model in the Protobuf wire format. This is the
+ * contract of this folder's Protobuf codecs, with the codecs of scalars and of special encodings. The
+ * other side is always the JSON form: base64 for bytes, RFC 3339 for times, bigint for integers beyond
+ * 2^53. docs/facts.md ("What follows for Protobuf") has the rules.
  */
 import { isUtf8 } from "node:buffer";
 import { toUSVString } from "node:util";
@@ -27,8 +27,8 @@ const FIXED64 = 1;
 export const LENGTH_DELIMITED = 2;
 
 /**
- * Levels of messages within messages. No real object has a tenth of it; recursive types can have any
- * number in a hostile body, and code that walks them must not exhaust the stack.
+ * Nesting limit of messages. Real objects have less than a tenth; a hostile body can nest recursive
+ * types arbitrarily, and must not exhaust the stack of recursive code.
  */
 export const MESSAGE_DEPTH_MAX = 300;
 
@@ -38,28 +38,28 @@ export interface WireCodec {
   write(writer: Writer, value: JsonValue): void;
   /**
    * Reads what follows the tag. `null` means that the value counts as absent (the zero time).
-   * @param previous what an earlier occurrence of the same field gave: messages are merged into it
-   * @throws {ProtobufFailure} and what protobufjs throws
+   * @param previous the value of an earlier occurrence of the field: messages are merged into it
+   * @throws {ProtobufFailure} and errors of protobufjs
    */
   read(reader: Reader, depth: number, previous?: JsonValue): JsonValue;
-  /** Like `write`, from the text of the value; where it is missing, the value has to be parsed. */
+  /** Like `write`, from the value's text; if absent, the value must be parsed. */
   readonly transcode?: Transcode;
-  /** What is written where nothing is given, and read where nothing was sent; a new value each time. */
+  /** The value of an absent field; a new one each time. */
   zero(): JsonValue;
 }
 
-/** Bytes that are no message of the type. */
+/** The bytes are not a message of the type. */
 export class ProtobufFailure extends Error {
   override readonly name = "ProtobufFailure";
 }
 
-/** Whether bytes were refused, by us or by protobufjs, whose errors have no class of their own. */
+/** Whether the bytes were refused, by us or by protobufjs, whose errors have no class. */
 export function isUnreadable(error: unknown): error is Error {
   if (error instanceof ProtobufFailure) return true;
   return error instanceof Error && (error.constructor === Error || error instanceof RangeError);
 }
 
-/** The codec's way from text to the wire. */
+/** The codec's transcoder, or one that parses. */
 export function transcodeOf(codec: WireCodec): Transcode {
   return codec.transcode ?? parsing((writer, value) => codec.write(writer, value));
 }
@@ -68,12 +68,12 @@ export function tagOf(number: number, wireType: number): number {
   return (number << 3) | wireType;
 }
 
-/** Narrows the reader to the message that begins here. Gives the end to restore with `leaveMessage`. */
+/** Limits the reader to the message that begins here. Returns the old end for `leaveMessage`. */
 export function enterMessage(reader: Reader): number {
   const end = reader.size() + reader.pos;
   const outer = reader.len;
   if (end > outer) throw unexpectedEnd();
-  // The reader checks its own bounds against `len`, so nothing inside can read beyond.
+  // The reader checks bounds against `len`, so nothing inside can read beyond.
   reader.len = end;
   return outer;
 }
@@ -90,7 +90,7 @@ export function wrongWireType(wireType: number, field: string): ProtobufFailure 
   return new ProtobufFailure(`proto: wrong wireType = ${wireType} for field ${field}`);
 }
 
-/** The members of a message of which only a few numbers are known, by number. */
+/** Reads the members of a message with few known field numbers. */
 export function readMembers(
   reader: Reader,
   codecs: readonly (WireCodec | undefined)[],
@@ -110,7 +110,7 @@ export function readMembers(
   return members;
 }
 
-/** A replacement character stands for bytes that are no UTF-8, unless it was sent as such. */
+/** A replacement character indicates invalid UTF-8, unless it was sent as such. */
 const REPLACEMENT = "\ufffd";
 
 export function readString(reader: Reader): string {
@@ -161,7 +161,7 @@ function writeInt64(writer: Writer, value: number | bigint): void {
   writer.int64({ low, high, unsigned: false });
 }
 
-/** Half a surrogate pair, which JSON can say, has no form in UTF-8. */
+/** A lone surrogate, which JSON allows, has no UTF-8 form. */
 function writeString(writer: Writer, text: string): void {
   writer.string(toUSVString(text));
 }
@@ -233,7 +233,7 @@ export const SCALAR_WIRE_CODECS: Readonly<Record<Exclude<ScalarName, "any">, Wir
 const TIMESTAMP = [undefined, int64Codec, int32Codec];
 const SECONDS_TAG = tagOf(1, VARINT);
 const NANOS_TAG = tagOf(2, VARINT);
-/** The first and last second that RFC 3339 can say; the first second of year 1 is the zero time. */
+/** The first and last second of RFC 3339; the first second of year 1 is the zero time. */
 const SECONDS_MIN = -62_167_219_200;
 const SECONDS_MAX = 253_402_300_799;
 const SECONDS_ZERO = -62_135_596_800;
@@ -243,7 +243,7 @@ function writeTimestamp(writer: Writer, seconds: number, nanos: number): void {
   writer.fork().uint32(SECONDS_TAG).int64(seconds).uint32(NANOS_TAG).int32(nanos).ldelim();
 }
 
-/** Undefined for the empty message. */
+/** undefined for the empty message. */
 function readTimestamp(reader: Reader): { seconds: number; nanos: number } | undefined {
   const [, seconds, nanos] = readMembers(reader, TIMESTAMP, 0);
   if (seconds === undefined && nanos === undefined) return undefined;
@@ -309,7 +309,7 @@ function nanosOf(text: string): bigint {
   return text.startsWith("-") ? -nanos : nanos;
 }
 
-/** A message whose field 1 is all there is to it. */
+/** A message with only field 1. */
 function boxed(
   inner: WireCodec,
   toWire: (value: JsonValue) => JsonValue,
@@ -380,12 +380,12 @@ const intOrStringCodec: WireCodec = {
   zero: () => 0,
 };
 
-/** Turns the bytes of an object that travels inside another into its JSON form. */
+/** Decodes the bytes of an embedded object into its JSON form. */
 export type EmbeddedDecoder = (bytes: Buffer, depth: number) => JsonValue;
 
 /**
- * JSON text in a bytes field: any value, or an object in an envelope of its own.
- * @param decode reads the bytes; JSON unless said otherwise
+ * JSON text in a bytes field: any value, or an object in its own envelope.
+ * @param decode decodes the bytes; default: JSON
  */
 export function rawWireCodec(decode: EmbeddedDecoder = parseJson): WireCodec {
   const bytes: WireCodec = { ...bytesCodec, read: (reader, depth) => textOrNull(reader, depth) };
@@ -410,7 +410,7 @@ export function rawWireCodec(decode: EmbeddedDecoder = parseJson): WireCodec {
   };
 }
 
-/** Codecs of the types with an encoding of their own; `decode` is for what is embedded. */
+/** Codecs of types with special encodings; `decode` handles embedded objects. */
 export function builtinWireCodecs(
   decode: EmbeddedDecoder,
 ): Readonly<Record<Exclude<BuiltinName, "Unknown">, WireCodec>> {

@@ -19,10 +19,10 @@ function codecOf(group: string, version: string, kind: string): ProtobufCodec {
   return codecs.forKind(group, version, kind) ?? assert.fail(`no codec of ${kind}`);
 }
 
-/** Hexadecimal digits, in groups for the reader, as bytes. */
+/** Bytes from hexadecimal digits, grouped for readability. */
 const bytes = (hex: string) => Buffer.from(hex.replace(/\s/g, ""), "hex");
 
-/** A message within a message, or a string: field, length, content. */
+/** A nested message or a string: field, length, content. */
 function field(number: number, content: Uint8Array | string): Buffer {
   const writer = protobufjs.Writer.create().uint32((number << 3) | 2);
   return Buffer.from(writer.bytes(Buffer.from(content)).finish());
@@ -70,7 +70,7 @@ test("S1-PB-04: values without a pointer are always written, times and quantitie
       { metadata: { creationTimestamp: "2026-01-02T03:04:05Z" } },
       `0a 18 0a00 ${NO_METADATA} 42 08 08 a5ebdcca06 10 00`,
     ],
-    // A pointer to a number that is zero is there; a map of bytes has them decoded.
+    // A pointer to zero is present; a map of bytes is decoded.
     [
       "",
       "v1",

@@ -1,8 +1,8 @@
 /**
- * ProtobufCodecs: the Protobuf form of every kind of the facts, in both directions, between bytes and
- * the JSON form. What is decoded goes through the same ObjectCodec as a JSON body, so everything
- * after the bytes (unknown kinds, defaults, checks) is one path. No code is generated; the codecs are
- * compiled when a type is first met (docs/decisions/0007-protobuf-from-facts.md).
+ * ProtobufCodecs: the Protobuf form of every kind of the facts, in both directions between bytes and the
+ * JSON form. Decoded values go through the same ObjectCodec as JSON bodies, so unknown kinds, defaults
+ * and checks share one path. No code is generated; codecs are compiled on first use
+ * (docs/decisions/0007-protobuf-from-facts.md).
  */
 
 import { isUtf8 } from "node:buffer";
@@ -33,37 +33,37 @@ import { isUnreadable, MESSAGE_DEPTH_MAX, ProtobufFailure } from "./protobuf-wir
 export interface ProtobufCodec {
   /**
    * The JSON form of the message in an envelope, without kind and apiVersion.
-   * @throws {StatusError} 400 for bytes that are no message of the kind
+   * @throws {StatusError} 400 if the bytes are not a message of the kind
    */
   decode(raw: Uint8Array): JsonObject;
   /** The message alone, from the JSON form of a stored object. */
   encode(object: JsonValue): Buffer;
   /**
-   * The same from the object's JSON text. The bytes are a view that holds until the codecs encode
-   * something else: they are to be counted or copied at once.
+   * Encodes the object's JSON text. The bytes are a view until the next encoding: use or copy them at
+   * once.
    */
   encodeText(json: Buffer): Buffer;
   /** The message in its envelope: a complete body. */
   encodeObject(object: JsonValue): Buffer;
-  /** What stands around the message; of a list kind, for protobuf-stream.ts. */
+  /** The bytes around the message; for a list kind, used by protobuf-stream.ts. */
   readonly frame: EnvelopeFrame;
 }
 
 export interface ProtobufCodecs {
-  /** The codec of a kind of the facts; undefined when there is none, or none in Protobuf. */
+  /** The codec of a kind of the facts; undefined if the kind or its Protobuf form does not exist. */
   forKind(group: string, version: string, kind: string): ProtobufCodec | undefined;
   /**
    * The JSON form of an object in its envelope, with kind and apiVersion as sent.
-   * @param expected what it is taken for where the envelope does not say
-   * @throws {StatusError} 400 for anything that is no object of a kind of the facts
+   * @param expected the kind, if the envelope does not state it
+   * @throws {StatusError} 400 if it is not an object of a kind of the facts
    */
   decodeObject(body: Buffer, expected: GroupVersionKind): JsonObject;
 }
 
-/** Kinds that requests and answers of every group-version use. */
+/** Kinds in requests and answers of every group-version. */
 const SHARED_FILE = "meta.v1";
 const WATCH_EVENT = "WatchEvent";
-/** Kinds that are answered in v1 without a group, though no resource has them. */
+/** Kinds that are returned as v1 without a group, although no resource has them. */
 const ANSWERED: ReadonlySet<string> = new Set([
   "Status",
   "APIVersions",
@@ -72,7 +72,7 @@ const ANSWERED: ReadonlySet<string> = new Set([
   "APIResourceList",
 ]);
 
-/** A writer that has grown beyond this is not kept for the next object. */
+/** A larger writer is not kept for the next object. */
 const KEPT_WRITER_BYTES_MAX = 1024 * 1024;
 
 export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufCodecs {
@@ -83,7 +83,7 @@ export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufC
   function typeOf({ group, version }: GroupVersion, kind: string): StructType | undefined {
     const own = model.kind(group, version, kind);
     if (own !== undefined) return own.noProtobuf ? undefined : own;
-    // Option kinds are sent in the version of the resource that they are about.
+    // Option kinds have the version of the resource that they are for.
     const shared = model.files.get(SHARED_FILE)?.types.get(kind);
     if (shared?.form !== "struct" || shared.noProtobuf) return undefined;
     return shared.isOptions || kind === WATCH_EVENT || (group === "" && ANSWERED.has(kind))
@@ -111,7 +111,7 @@ export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufC
         put(to);
         return to.finish(isShared) as Buffer;
       } finally {
-        // A writer that failed, or that holds much memory, is no longer worth having.
+        // A failed or large writer is not kept.
         if (to.buf.length > KEPT_WRITER_BYTES_MAX || (to.states?.length ?? 0) > 0) {
           writer = protobuf.Writer.create();
         } else {
@@ -181,7 +181,7 @@ export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufC
     return decodeMessage(compiler.struct(type), raw, depth, gvk);
   }
 
-  /** What stands in a RawExtension: JSON, or an object in its own envelope. */
+  /** The content of a RawExtension: JSON, or an object in its own envelope. */
   function decodeEmbedded(bytes: Buffer, depth: number): JsonValue {
     if (!hasEnvelopePrefix(bytes)) return parseJson(bytes);
     if (depth > MESSAGE_DEPTH_MAX) throw new ProtobufFailure("exceeded max depth");
@@ -207,7 +207,7 @@ function decodeMessage(
   });
 }
 
-/** Runs `read` and says about bytes that it refuses what clients are told. */
+/** Runs `read` and turns refused bytes into the client's error. */
 function refusing<T>({ version, kind }: GroupVersionKind, read: () => T): T {
   try {
     return read();

@@ -1,4 +1,4 @@
-/** Objects in the store as JSON and as CBOR: what goes in comes out, and both are read at any time. */
+/** Objects stored as JSON and CBOR: both round-trip and are readable at any time. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
 /**
- * The form of objects in the store: JSON, or CBOR where it is asked for (--storage-media-type, C-11).
- * Everything above the store works on JSON; both forms are read at any time, so that the setting can
- * be changed, also back, while objects of both are there.
+ * The form of objects in the store: JSON or, on request, CBOR (--storage-media-type, C-11). Everything
+ * above the store uses JSON; both forms are always readable, so the setting can be changed back and
+ * forth.
  */
 import type { ValueConversion } from "../../storage/kv/converting-store.js";
 import { encodeCbor, SELF_DESCRIBED } from "./cbor.js";
@@ -11,7 +11,7 @@ import { parseJson, stringifyJson } from "./json.js";
 export interface StoredFormOptions {
   /** Whether objects are written in CBOR. */
   readonly isCbor: boolean;
-  /** Whether a key is an object's; other values are left as they are. */
+  /** Whether a key holds an object; other values are left unchanged. */
   isObject(key: string): boolean;
 }
 

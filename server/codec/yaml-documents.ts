@@ -1,6 +1,6 @@
-/** Files with several documents: cut at lines of `---`, as clients of the existing API cut them. */
+/** Files with several documents, split at lines of `---` as by clients of the existing API. */
 
-/** Those that hold more than comments, in order. */
+/** The documents with more than comments, in order. */
 export function splitYamlDocuments(text: string): readonly string[] {
   return text.split(/^---[ \t]*\r?$/m).filter((document) => /^[ \t]*[^ \t\r\n#]/m.test(document));
 }

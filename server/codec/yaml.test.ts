@@ -1,4 +1,4 @@
-/** YAML as clients write it, and what of it is refused. */
+/** YAML from clients, and refused YAML. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,7 +1,7 @@
 /**
- * YAML bodies to JSON values (S1-NEG-02). The dialect is YAML 1.1, as clients of the existing API
- * write it: `yes` is true and `0644` is octal; what looks like a date stays text. Only what JSON can
- * say is taken: one document, no tags, no infinite numbers. Integers are lossless as in codec/json.ts.
+ * YAML bodies to JSON values (S1-NEG-02). The dialect is YAML 1.1, as used by clients of the existing API:
+ * `yes` is true and `0644` is octal; dates stay text. Accepts only what JSON can express: one document, no
+ * tags, no infinite numbers. Integers are lossless as in codec/json.ts.
  */
 import {
   Composer,
@@ -26,18 +26,18 @@ import { JsonSyntaxError } from "./json-parser.js";
 
 export interface YamlResult {
   readonly value: JsonValue;
-  /** Paths of keys that stand more than once in one map; the last value counts (S1-FV-04). */
+  /** Paths of duplicate keys; the last value wins (S1-FV-04). */
   readonly duplicateFields: readonly string[];
-  /** The same in the words that clients of YAML know, with the line of each repetition. */
+  /** The duplicates in the wording of YAML clients, with the line of each. */
   readonly repeatedKeys: readonly string[];
 }
 
-/** The text is no YAML, or says what JSON cannot say. The message names the first problem. */
+/** The text is not valid YAML or not expressible in JSON. The message has the first problem. */
 export class YamlSyntaxError extends Error {
   override readonly name = "YamlSyntaxError";
 }
 
-/** Nodes that aliases may stand for, all together: more is an attempt to blow up. */
+/** The limit of nodes expanded from aliases: more is an attack. */
 const ALIASED_NODES_MAX = 10_000;
 /** Levels of tokens; each level of the value takes two. */
 const DEPTH_MAX = 400;
@@ -45,10 +45,10 @@ const MERGE_KEY = "<<";
 /** Types of YAML 1.1 that JSON does not have. */
 const LEFT_OUT = new Set(["timestamp", "binary", "omap", "pairs", "set"]);
 
-/** Reading YAML takes about a millisecond per KiB, in which nobody else is served. */
+/** Parsing YAML blocks the thread for about a millisecond per KiB. */
 const YAML_CHARS_MAX = 128 * 1024;
 
-/** JSON is read as what it is. @throws {YamlSyntaxError} */
+/** JSON text is parsed as JSON. @throws {YamlSyntaxError} */
 export function parseYaml(text: string): YamlResult {
   if (/^\s*\{/.test(text)) {
     try {
@@ -62,7 +62,7 @@ export function parseYaml(text: string): YamlResult {
     throw new YamlSyntaxError(`more than ${YAML_CHARS_MAX} characters of YAML; send JSON`);
   }
   const tokens = [...new Parser().parse(text)];
-  // Composing recurses, and V8 does not survive every overflow of its stack.
+  // Composing recurses, and V8 does not survive every stack overflow.
   refuseDepth(tokens);
   const composer = new Composer(OPTIONS);
   Object.assign(composer, { onError: refuseFirst });
@@ -91,8 +91,8 @@ function toResult(text: string, value: JsonValue, repeated: readonly RepeatedKey
 const NEWLINE = 0x0a;
 
 /**
- * In place of the composer's own way, which makes an error of each of 100,000 problems before anybody
- * learns of the first. Should it be called no more, the document still has its errors.
+ * Replaces the composer's own handler, which would create 100,000 errors before reporting the first. If
+ * it is no longer called, the document still has its errors.
  */
 function refuseFirst(_at: unknown, _code: unknown, message: string, isWarning?: boolean): void {
   if (isWarning !== true) throw new YamlSyntaxError(message);
@@ -106,11 +106,11 @@ const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
 };
 
 function isLeftOut({ tag, format }: { readonly tag: string; readonly format?: string }): boolean {
-  // "22:22" is a pair of ports here, not a time of day in seconds.
+  // "22:22" is a port mapping here, not a sexagesimal number.
   return LEFT_OUT.has(tag.slice(TAG_PREFIX)) || format === "TIME";
 }
 
-/** Walks the tokens without recursion. @throws {YamlSyntaxError} */
+/** Checks the tokens' depth without recursion. @throws {YamlSyntaxError} */
 function refuseDepth(tokens: readonly CST.Token[]): void {
   let level: readonly unknown[] = tokens;
   for (let depth = 0; level.length > 0; depth++) {
@@ -130,12 +130,12 @@ function isToken(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-/** "tag:yaml.org,2002:set" from where its own name begins. */
+/** Strips the prefix of "tag:yaml.org,2002:set". */
 const TAG_PREFIX = "tag:yaml.org,2002:".length;
 
-/** Turns the nodes of one document into values. */
+/** Converts the nodes of one document to values. */
 class NodeReader {
-  /** By where they stand, as what has an alias is read more than once. */
+  /** By position, because aliased nodes are read repeatedly. */
   readonly repeated = new Map<number, RepeatedKey>();
   readonly #document: Document.Parsed;
   #aliasDepth = 0;
@@ -187,7 +187,7 @@ class NodeReader {
       }
       members.set(key, value);
     }
-    // fromEntries defines "__proto__" as any other key.
+    // fromEntries defines "__proto__" like any other key.
     return Object.fromEntries([...Object.entries(merged), ...members]);
   }
 
@@ -198,7 +198,7 @@ class NodeReader {
   }
 }
 
-/** What is merged first stays. */
+/** The first merged value wins. */
 function mergeInto(target: JsonObject, value: JsonValue): void {
   for (const source of Array.isArray(value) ? value : [value]) {
     if (typeof source !== "object" || source === null || Array.isArray(source)) {
@@ -230,7 +230,7 @@ function toJson(value: unknown, source: string): JsonValue {
       if (INFINITE.test(source) || /\d/.test(source.charAt(0))) {
         throw new YamlSyntaxError("a number must be finite");
       }
-      // Names such as "E1", which the library takes for numbers without digits.
+      // Names such as "E1", which the library parses as numbers without digits.
       return source;
     case "boolean":
     case "string":

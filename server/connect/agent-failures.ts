@@ -1,4 +1,4 @@
-/** What node agents answer and what keeps them from answering, as clients of the existing API hear it. */
+/** Errors of node agents and of connections to them, in the existing API's words. */
 import {
   badRequest,
   internalError,
@@ -26,7 +26,7 @@ const REASONS: Readonly<Record<number, readonly [string, string]>> = {
   ],
 };
 
-/** An answer that is no success, to what was asked of the agent for a pod. */
+/** An error answer of the agent to a request for a pod. */
 export function answeredFailure(code: number, text: string, name: string): StatusError {
   if (code === 500) return internalError(text);
   if (code === 400) return badRequest(text);
@@ -46,7 +46,7 @@ function reasonOf(code: number, text: string): readonly [string | undefined, str
   return [undefined, words];
 }
 
-/** The agent was not reached, or it broke off. Refusals of ours and the end of the client stay. */
+/** The agent was unreachable or disconnected. Our own refusals and the client's abort pass unchanged. */
 export function unreachedAgent(error: unknown, signal: AbortSignal, what: string): Error {
   if (signal.aborted) return signal.reason as Error;
   if (error instanceof StatusError || error instanceof ClientGoneError) return error;

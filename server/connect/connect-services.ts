@@ -1,4 +1,4 @@
-/** What connecting to nodes, pods and services works with; filled by wiring. */
+/** The dependencies of connecting to nodes, pods and services, set by the wiring. */
 import type { Admission } from "../admission/admission.js";
 import type { Naming } from "../api/naming.js";
 import type { ServiceView } from "../client/service-address.js";
@@ -14,11 +14,11 @@ export interface ConnectServices {
   readonly freshness: Barrier;
   readonly admission: Admission | undefined;
   readonly kubelets: Kubelets;
-  /** To pods, and to ports of nodes that are not their agent's. */
+  /** To pods, and to node ports other than the agent's. */
   readonly pools: ConnectionPools;
   /**
-   * Asks for the permission to create, for upgrades that came by a method that only reads; absent = the
-   * gate is off. @throws {StatusError} 403
+   * Checks the create permission for upgrades requested with a read-only method; absent = the gate is off.
+   * @throws {StatusError} 403
    */
   readonly authorizeCreate?: (ctx: RequestContext) => Promise<void>;
   readonly features: ConnectFeatures;
@@ -27,17 +27,17 @@ export interface ConnectServices {
 }
 
 export interface ConnectFeatures {
-  /** WebSockets of exec and attach may be translated. */
+  /** Whether WebSockets of exec and attach may be translated to SPDY. */
   readonly translates: boolean;
-  /** WebSockets of forwarded ports may be taken as tunnels. */
+  /** Whether WebSockets of forwarded ports may be tunnels. */
   readonly tunnels: boolean;
-  /** Node agents that take WebSockets get them. */
+  /** Whether node agents that support WebSockets get them. */
   readonly extendsWebSockets: boolean;
-  /** Standard output and standard error of logs apart. */
+  /** Whether logs can be split into standard output and standard error. */
   readonly splitsLogs: boolean;
 }
 
-/** Counters of upstream's names. */
+/** Counters under upstream's names. */
 export interface ConnectCounts {
   webSocket(subresource: string, way: "proxied_to_kubelet" | "translated_at_apiserver"): void;
   translated(code: number): void;

@@ -1,5 +1,5 @@
 /**
- * Connecting to nodes, pods and services: what leads a client to a process, and not to an object.
+ * Connecting to nodes, pods and services: requests for a process instead of an object.
  *
  *   GET  .../pods/web/log            logs.ts      the agent of the pod's node is asked, its answer streams
  *   POST .../pods/web/exec           streams.ts   the agent is asked for another protocol, as the client did
@@ -7,8 +7,8 @@
  *   GET  .../pods/web/portforward                   WebSocket, SPDY       translate.ts, tunnel.ts
  *   ANY  .../services/web/proxy/x    proxies.ts   the request goes on to a pod, or to the agent
  *
- * Requests come authorized. All but logs are admitted (CONNECT) with their options as the object; where
- * to go is decided by the view as it is now. Connections and what they need are server/proxy's.
+ * Requests arrive authorized. All but logs pass admission (CONNECT) with their options as the object; the
+ * current view decides the target. server/proxy makes the connections.
  */
 import type { AdmissionAttributes } from "../admission/admission.js";
 import type { ApiObject } from "../api/meta.js";
@@ -25,7 +25,7 @@ import { portForwardOptions, type StreamOptions, streamOptions } from "./options
 import { proxiedPath, proxyToNode, proxyToPod, proxyToService } from "./proxies.js";
 import { connectToPorts, connectToProcess } from "./streams.js";
 
-/** @throws {StatusError} and what ends the request */
+/** @throws {StatusError} and the errors that end the request */
 export async function handleConnect(
   ctx: RequestContext,
   resource: ConnectResource,
@@ -54,7 +54,7 @@ async function connect(
     case "/pods/exec":
     case "/pods/attach": {
       const isExec = subresource === "exec";
-      // Before anybody else is asked: by a WebSocket, the request's own verb only reads.
+      // Checked first: for a WebSocket the request's own verb only reads.
       await services.authorizeCreate?.(ctx);
       const options: StreamOptions = await admitted(streamOptions(query, isExec));
       return await connectToProcess(ctx, options, services);
@@ -72,7 +72,7 @@ async function connect(
   }
 }
 
-/** @returns the options as admission left them. @throws {StatusError} */
+/** @returns the options after admission. @throws {StatusError} */
 async function admit<Options extends object>(
   ctx: RequestContext,
   resource: ConnectResource,
@@ -100,6 +100,6 @@ async function admit<Options extends object>(
   };
   await admission.mutate(attributes, state);
   await admission.validate(attributes, state);
-  // What plugins leave is of the resource's type again: their patches go through its codec.
+  // Plugins' patches go through the codec, so the object still has the resource's type.
   return attributes.object as unknown as Options;
 }

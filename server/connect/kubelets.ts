@@ -1,6 +1,6 @@
 /**
- * Kubelets: where the agents of nodes are, and connections to them. The address is the one that the
- * node's status prefers by type, the port is in the status as well; both are read for each request.
+ * Kubelets: addresses of node agents and connections to them. The node's status has the port and the
+ * address, chosen by preferred type; both are read for each request.
  */
 import type { Pool } from "undici";
 import { nodeUnreachable } from "../api/status.js";
@@ -11,10 +11,10 @@ import { nodeNamed } from "./targets.js";
 export interface KubeletsOptions {
   readonly view: ServiceView;
   readonly preferredAddressTypes: readonly string[];
-  /** Of nodes whose status says none. */
+  /** For nodes without a port in their status. */
   readonly defaultPort: number;
   readonly connectTimeoutMs: number;
-  /** PEM of whom serving certificates must come from; "" = they are not verified. */
+  /** PEM of the authorities for serving certificates; "" = not verified. */
   readonly authorities: () => string;
   readonly identity: () => ClientIdentity;
 }
@@ -22,15 +22,15 @@ export interface KubeletsOptions {
 export interface Kubelet {
   readonly host: string;
   readonly port: number;
-  /** What the agent says it can do. */
+  /** Features that the agent declares. */
   readonly features: readonly string[];
-  /** Connections, made when they are asked for. */
+  /** Connections, created on demand. */
   pool(options?: { readonly skipsVerification: boolean }): Pool;
 }
 
-/** Nodes whose connections are kept. */
+/** Number of nodes with kept connections. */
 const NODES_MAX = 5_000;
-/** Several who follow every log of a node that is full of pods. */
+/** Enough for several clients that follow every log of a full node. */
 const CONNECTIONS_MAX = 2_048;
 
 export class Kubelets {
@@ -47,12 +47,12 @@ export class Kubelets {
     });
   }
 
-  /** Nodes that there are connections to, for metrics. */
+  /** The number of nodes with connections, for metrics. */
   get size(): number {
     return this.#pools.size;
   }
 
-  /** @throws {StatusError} 404 there is no such node, 500 it says no address */
+  /** @throws {StatusError} 404 for an unknown node, 500 for one without an address */
   of(node: string): Kubelet {
     const { view, preferredAddressTypes, defaultPort, authorities, identity } = this.#options;
     const { status = {} } = nodeNamed(view, node);

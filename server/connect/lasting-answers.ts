@@ -1,6 +1,6 @@
 /**
- * LastingAnswers: what may go on for as long as its client likes, logs that are followed and connections
- * to processes. A replica that ends does not wait for them; requests that end by themselves are not here.
+ * LastingAnswers: unbounded answers, i.e. followed logs and connections to processes. A shutdown ends them
+ * instead of waiting; requests that end on their own are not here.
  */
 import type { RequestContext } from "../request/request-state.js";
 import { cutResponse } from "../response/response-sink.js";
@@ -18,7 +18,7 @@ export class LastingAnswers {
     res.once("close", () => this.#open.delete(res));
   }
 
-  /** Ends those that are open now. */
+  /** Ends all open answers. */
   endAll(): void {
     for (const response of this.#open) cutResponse(response);
   }

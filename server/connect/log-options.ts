@@ -1,4 +1,4 @@
-/** PodLogOptions: which part of a container's log is asked for, checked as the existing API does. */
+/** PodLogOptions: selects a part of a container's log, validated as in the existing API. */
 import { forbiddenField, invalidValue, unsupportedValue } from "../api/field-errors.js";
 import { badRequest, type FieldError } from "../api/status.js";
 import { booleanParameter, type Query } from "../request/query.js";
@@ -15,14 +15,14 @@ export interface LogOptions {
   readonly sinceTime?: string;
   readonly tailLines?: number;
   readonly limitBytes?: number;
-  /** "All", "Stdout" or "Stderr"; undefined = nothing was said, or the feature is off. */
+  /** "All", "Stdout" or "Stderr"; undefined = not given, or the feature is off. */
   readonly stream?: string;
 }
 
 const STREAMS = ["All", "Stderr", "Stdout"];
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
 
-/** @throws {StatusError} 400 for text that is no number or time */
+/** @throws {StatusError} 400 for an invalid number or time */
 export function logOptions(query: Query, hasStreams: boolean): LogOptions {
   const since = query.get("sinceTime") ?? "";
   const stream = query.get("stream");
@@ -42,7 +42,7 @@ export function logOptions(query: Query, hasStreams: boolean): LogOptions {
   };
 }
 
-/** What is wrong with options that can be read. */
+/** The validation errors of parsed options. */
 export function problemsOfLogOptions(options: LogOptions): FieldError[] {
   const problems: FieldError[] = [];
   const { tailLines, limitBytes, sinceSeconds, sinceTime, stream } = options;
@@ -67,7 +67,7 @@ export function problemsOfLogOptions(options: LogOptions): FieldError[] {
   return problems;
 }
 
-/** The query of a node agent, sorted by name. */
+/** The query for a node agent, sorted by name. */
 export function logParameters(options: LogOptions, hasStreams: boolean): string {
   const { follow, previous, timestamps, sinceSeconds, sinceTime, tailLines, limitBytes } = options;
   const { stream = "All" } = options;

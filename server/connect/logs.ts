@@ -1,4 +1,4 @@
-/** pods/log: a container's log, as the agent of its node gives it, without waiting for more of it. */
+/** pods/log: streams a container's log from its node's agent. */
 import type { Readable } from "node:stream";
 import { invalid } from "../api/status.js";
 import { sendAnswer } from "../proxy/pass-request.js";
@@ -11,7 +11,7 @@ import type { ConnectServices } from "./connect-services.js";
 import { type LogOptions, logOptions, logParameters, problemsOfLogOptions } from "./log-options.js";
 import { containerOf, podNamed } from "./targets.js";
 
-/** Of an answer that is no log: words for people. */
+/** The limit of an agent's error text. */
 const REFUSAL_BYTES_MAX = 10 * 1024;
 
 /** @throws {StatusError} */
@@ -25,7 +25,7 @@ export async function sendLog(ctx: RequestContext, services: ConnectServices): P
   const container = containerOf(pod, options.container);
   const nodeName = pod.spec?.nodeName ?? "";
   if (nodeName === "") {
-    // Nothing has run yet, so that nothing was logged.
+    // Nothing has run yet, so there is no log.
     ctx.status = 204;
     return;
   }
@@ -45,7 +45,7 @@ export async function sendLog(ctx: RequestContext, services: ConnectServices): P
       sendAnswer(ctx, { status: 200, headers: [["Content-Type", "text/plain"]], body });
       return;
     }
-    // For scripts in browsers, which cannot read a body piece by piece.
+    // For browsers, whose scripts cannot stream a body.
     const sink = openWebSocketSink(ctx, upgrade, webSocketOptions(services.naming));
     void sendMessages(body, sink);
   } catch (error) {
@@ -58,7 +58,7 @@ function queryOf(options: LogOptions, splitsLogs: boolean): string {
   return parameters === "" ? "" : `?${parameters}`;
 }
 
-/** One message for each piece; the body is not read faster than they are taken. */
+/** One message per chunk; the body is read at the receiver's pace. */
 async function sendMessages(body: Readable, sink: ResponseSink): Promise<void> {
   sink.onClose(() => body.destroy());
   try {
@@ -75,7 +75,7 @@ async function sendMessages(body: Readable, sink: ResponseSink): Promise<void> {
   }
 }
 
-/** The beginning of a body; the rest is not waited for. */
+/** The beginning of a body; does not wait for the rest. */
 async function readSome(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -1,4 +1,4 @@
-/** Options of what connects: text to objects, objects to the parameters of node agents. */
+/** Options of connections: text to objects, objects to the parameters of node agents. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "../api/status.js";

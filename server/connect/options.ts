@@ -1,18 +1,18 @@
 /**
- * The options of what connects, from the query: as objects, which admission sees, and as the
- * parameters that node agents take. Conversions of text are those of the existing API.
+ * The options of connections, parsed from the query: as objects for admission, and as parameters
+ * for node agents. Text is converted as in the existing API.
  */
 import { badRequest } from "../api/status.js";
 import { booleanParameter, type Query } from "../request/query.js";
 
-/** What a process in a container is connected with: of exec and attach. */
+/** The streams of a process in a container, for exec and attach. */
 export interface StreamOptions {
   readonly stdin?: boolean;
   readonly stdout?: boolean;
   readonly stderr?: boolean;
   readonly tty?: boolean;
   readonly container?: string;
-  /** Of exec alone. */
+  /** For exec only. */
   readonly command?: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export interface ProxyOptions {
 
 const STREAM_FLAGS = ["stdin", "stdout", "stderr", "tty"] as const;
 
-/** Of exec and attach. */
+/** For exec and attach. */
 export function streamOptions(query: Query, hasCommand: boolean): StreamOptions {
   const container = query.get("container") ?? "";
   const command = query.getAll("command");
@@ -45,10 +45,10 @@ export function portForwardOptions(query: Query): PortForwardOptions {
   return ports.length === 0 ? {} : { ports };
 }
 
-/** The names that node agents have for what a process is connected with. */
+/** Node agents' names for the streams of a process. */
 const AGENT_FLAGS = { stdin: "input", stdout: "output", stderr: "error", tty: "tty" } as const;
 
-/** The query of a node agent, without its question mark. */
+/** The query for a node agent, without its question mark. */
 export function streamParameters(options: StreamOptions): string {
   const parameters = new URLSearchParams();
   for (const text of options.command ?? []) parameters.append("command", text);

@@ -1,4 +1,4 @@
-/** Where agents, pods and endpoints are, by what the view says of them. */
+/** Addresses of agents, pods and endpoints, from the view. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StoredObject } from "../../storage/objects/stored-object.js";

@@ -1,10 +1,10 @@
 /**
- * proxy of pods, services and nodes: any request goes on to what listens there. The path is what stands
- * behind `proxy`, cleaned, so that it does not lead out of the place; answers that name places of their
- * own are changed so that they lead through here again (rewrite.ts). Redirects are the client's affair.
+ * proxy of pods, services and nodes: passes any request on. The path is the cleaned rest after `proxy`, so
+ * it cannot leave the target; URLs in answers are rewritten to lead through the proxy (rewrite.ts).
+ * Redirects are left to the client.
  *
- * Names are `name`, `name:port` or `scheme:name:port`. Certificates of pods are not verified: they are
- * reached by address, and nobody issues certificates for those.
+ * Names are `name`, `name:port` or `scheme:name:port`. Certificates of pods are not verified, because pods
+ * are reached by address, and certificates are not issued for these.
  */
 import { posix } from "node:path";
 import type { Pool } from "undici";
@@ -28,11 +28,11 @@ import {
 } from "./proxy-places.js";
 import { rewriteAnswer } from "./rewrite.js";
 
-/** Where a request goes. */
+/** The target of a request. */
 interface Backend {
   readonly pool: Pool;
   readonly scheme: "http" | "https";
-  /** "10.1.2.3:8080", as answers name it. */
+  /** "10.1.2.3:8080", as answers refer to it. */
   readonly host: string;
 }
 
@@ -42,7 +42,7 @@ const INSECURE = Object.freeze({
   identity: NO_IDENTITY,
 });
 
-/** What stands behind `proxy` in the path: with its slashes, "" when there is nothing. */
+/** The path after `proxy`, with its slashes; "" if empty. */
 export function proxiedPath({ subpath, path }: RequestInfo): ProxyOptions {
   const rest = path.endsWith("/") && !subpath.endsWith("/") ? `${subpath}/` : subpath;
   return rest === "" ? {} : { path: rest };
@@ -72,7 +72,7 @@ export async function proxyToService(
   await pass(ctx, options, backendAt(services, name, place));
 }
 
-/** To the agent; by another port, to whatever listens there. @throws {StatusError} */
+/** To the agent or, with another port, to whatever listens there. @throws {StatusError} */
 export async function proxyToNode(
   ctx: RequestContext,
   options: ProxyOptions,
@@ -125,11 +125,11 @@ async function pass(
   const query = queryOf(req.url ?? "");
   const isRead = ctx.method === "GET" || ctx.method === "HEAD";
   if (asked === "" && upgrade === undefined && isRead) {
-    // Relative links of what is there would lead elsewhere.
+    // Without the trailing slash, relative links would be wrong.
     ctx.status = 301;
     ctx.set("Location", `${encodePath(info.path)}/${query}`);
     ctx.body = null;
-    // Koa takes an empty body for another status.
+    // Koa changes the status for an empty body.
     ctx.status = 301;
     return;
   }
@@ -142,7 +142,7 @@ async function pass(
     }),
     ...["X-Forwarded-Uri", encodePath(info.path)],
   ];
-  // With TLS, the name is the one that the certificate is for.
+  // With TLS the host must match the certificate.
   if (scheme === "http" && ctx.host !== "") headers.push("host", ctx.host);
   try {
     if (upgrade !== undefined) {
@@ -159,7 +159,7 @@ async function pass(
   }
 }
 
-/** The path up to `proxy`. */
+/** The path up to and including `proxy`. */
 function baseOf({
   apiPrefix,
   version,
@@ -177,7 +177,7 @@ function queryOf(url: string): string {
   return start === -1 ? "" : url.slice(start);
 }
 
-/** Of a decoded path. */
+/** Encodes a decoded path. */
 function encodePath(path: string): string {
   return encodeURI(path).replaceAll("?", "%3F").replaceAll("#", "%23");
 }

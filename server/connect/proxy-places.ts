@@ -1,4 +1,4 @@
-/** Where pods and services are that requests are passed on to, and where nobody may be sent. */
+/** Resolves the pods and services that requests are proxied to, and excludes forbidden addresses. */
 import { BlockList, isIP } from "node:net";
 import { objectPath, partitionId } from "../../storage/objects/keys.js";
 import type { Naming } from "../api/naming.js";
@@ -10,7 +10,7 @@ import { addressOf, type PodFields, parseStored, podNamed, serviceNamed } from "
 export interface ProxyName {
   readonly scheme: "http" | "https";
   readonly name: string;
-  /** A number or a name; "" = the first, or the one without a name. */
+  /** A number or a name; "" = the first or unnamed one. */
   readonly port: string;
 }
 
@@ -58,7 +58,7 @@ export function parseProxyName(text: string): ProxyName | undefined {
   return { scheme: scheme === "https" ? "https" : "http", name, port };
 }
 
-/** @throws {StatusError} 404, 400 it has no address that one may be sent to */
+/** @throws {StatusError} 404; 400 if it has no permitted address */
 export function locatePod(
   view: ServiceView,
   namespace: string,
@@ -77,8 +77,8 @@ export function locatePod(
 }
 
 /**
- * Any endpoint that is ready, and is what it says: a pod of this namespace with this address, so that
- * who may write endpoints cannot send this server to other places.
+ * Chooses a ready endpoint that belongs to a pod of this namespace with this address, so that a user who
+ * may write endpoints cannot direct this server elsewhere.
  * @throws {StatusError} 404, 503
  */
 export function locateService(
@@ -115,7 +115,7 @@ interface Endpoint extends ProxyPlace {
   readonly target: TargetReference | undefined;
 }
 
-/** Of slices; where nobody makes them, of the older Endpoints. */
+/** From slices or, where there are none, from the older Endpoints. */
 function endpointsOf(
   view: ServiceView,
   { groupDomain, labelDomain }: Naming,
@@ -168,7 +168,7 @@ function isPodAt(
   return status?.podIP === host || (status?.podIPs ?? []).some(({ ip }) => ip === host);
 }
 
-/** This machine, its neighbours by link, and groups of machines: no pod is there. */
+/** Loopback, link-local and multicast addresses: pods have none of these. */
 const FORBIDDEN = forbiddenAddresses();
 
 function forbiddenAddresses(): BlockList {
@@ -185,7 +185,7 @@ function forbiddenAddresses(): BlockList {
   return list;
 }
 
-/** Whether requests of users may be sent there; names are not looked up. */
+/** Whether users' requests may go to this address; names are not resolved. */
 export function isProxyable(host: string): boolean {
   const family = isIP(host);
   if (family === 0) return !/^localhost\.?$/i.test(host);

@@ -1,4 +1,4 @@
-/** Links in pages from behind a proxy, however the page is cut into pieces. */
+/** Links in proxied pages, however the page is split into chunks. */
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";

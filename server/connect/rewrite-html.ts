@@ -1,14 +1,14 @@
 /**
- * Links of an HTML page, changed as the page passes: a stream of bytes to a stream of bytes. Tags without
- * a changed link go through as they came, so that a page is not mended on its way.
+ * Rewrites the links of an HTML page in a stream of bytes. Tags without changed links pass unmodified, even
+ * if malformed.
  *
- * Bytes are read one character each (latin1): markup and links are ASCII in every encoding that the web
- * uses for text/html but UTF-16, and all other bytes come out as they went in.
+ * Each byte is read as one character (latin1): markup and links are ASCII in every encoding used for
+ * text/html except UTF-16, and other bytes stay as they are.
  */
 import { Transform, type TransformCallback } from "node:stream";
 import { RewritingStream } from "parse5-html-rewriting-stream";
 
-/** Attributes that hold a URL, by element: those that the existing API rewrites. */
+/** Attributes with URLs, by element: those that the existing API rewrites. */
 const LINKS: Readonly<Record<string, readonly string[]>> = {
   a: ["href"],
   applet: ["codebase"],
@@ -74,7 +74,7 @@ export class HtmlLinks extends Transform {
   }
 }
 
-/** A character beyond a byte was an entity in the source, and becomes one again. */
+/** A character above one byte was an entity in the source and becomes one again. */
 function toBytes(text: string): Buffer {
   const escaped = text.replace(/[\u0100-\u{10ffff}]/gu, (character) => {
     return `&#x${(character.codePointAt(0) ?? 0).toString(16)};`;

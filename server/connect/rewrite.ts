@@ -1,16 +1,15 @@
 /**
- * Answers of what is behind a proxy, so that they lead through the proxy again: the target of a
- * redirect, and links in HTML (rewrite-html.ts). What other sites may do with an answer (CORS) is this
- * server's to say, so what comes of that is left out.
+ * Rewrites answers of proxied servers to lead through the proxy: redirect targets, and links in HTML
+ * (rewrite-html.ts). This server decides about CORS, so their CORS headers are removed.
  */
 import { createGunzip, createInflate } from "node:zlib";
 import type { PassedAnswer } from "../proxy/pass-request.js";
 import { HtmlLinks } from "./rewrite-html.js";
 
 export interface ProxiedPlaces {
-  /** The path up to `proxy`, percent-encoded. */
+  /** The path up to and including `proxy`, percent-encoded. */
   readonly base: string;
-  /** As which the answering side may name itself. */
+  /** Names that the proxied server may use for itself. */
   readonly hosts: readonly string[];
 }
 
@@ -46,18 +45,18 @@ export function rewriteAnswer(places: ProxiedPlaces): (answer: PassedAnswer) => 
   };
 }
 
-/** A place on the answering side, as a place behind the proxy; others as they are. */
+/** Maps a URL of the proxied server to one behind the proxy; others are unchanged. */
 export function rewriteUrl(text: string, { base, hosts }: ProxiedPlaces): string {
   const [, origin = "", host = "", path = "", rest = ""] =
     /^((?:[a-z][a-z0-9+.-]*:)?\/\/([^/?#]*))?([^?#]*)(.*)$/is.exec(text) ?? [];
   const isElsewhere = host !== "" && !hosts.includes(host);
-  // A scheme without a host (mailto:, data:) is no path either.
+  // A scheme without a host (mailto:, data:) is not a path either.
   if (isElsewhere || !path.startsWith("/")) return text;
   if (path === base || path.startsWith(`${base}/`)) return origin === "" ? text : `${path}${rest}`;
   return `${base}${path}${rest}`;
 }
 
-/** Undefined = an encoding that cannot be read; such answers stay as they are. */
+/** undefined = unsupported encoding; such answers are unchanged. */
 function decoderOf(encoding: string) {
   switch (encoding.toLowerCase()) {
     case "":

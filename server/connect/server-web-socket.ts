@@ -1,10 +1,10 @@
-/** A WebSocket (RFC 6455) on a connection whose client has asked for one, with back-pressure. */
+/** A server-side WebSocket (RFC 6455) on an upgraded connection, with back-pressure. */
 import { type WebSocket, WebSocketServer } from "ws";
 import { badRequest } from "../api/status.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { Upgrade } from "../request/upgrade.js";
 
-/** One message of a client. */
+/** The size limit of a client's message. */
 const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Answers with 101 and takes over the connection. @throws {StatusError} 400 */
@@ -24,7 +24,7 @@ export function acceptWebSocket(
   server.on("wsClientError", (error) => {
     refusal = error;
   });
-  // Names of tunnels have a slash, which ws refuses; so it is not asked for them.
+  // Tunnel protocol names contain a slash, which ws refuses, so it does not see them.
   delete request.headers["sec-websocket-protocol"];
   server.on("headers", (headers) => {
     headers.push(`Sec-WebSocket-Protocol: ${protocol}`, `Audit-Id: ${ctx.state.auditId}`);
@@ -39,7 +39,7 @@ export function acceptWebSocket(
   return accepted;
 }
 
-/** Resolves when there is room for more. */
+/** Resolves when more may be sent. */
 export function sendMessage(webSocket: WebSocket, ...parts: readonly Buffer[]): Promise<void> {
   return new Promise((resolve) => {
     if (webSocket.readyState !== webSocket.OPEN) return resolve();
@@ -49,7 +49,7 @@ export function sendMessage(webSocket: WebSocket, ...parts: readonly Buffer[]): 
   });
 }
 
-/** The bytes of a message, in whatever form ws has them. */
+/** The bytes of a message in any form that ws uses. */
 export function bytesOf(message: Buffer | ArrayBuffer | Buffer[]): Buffer {
   if (Array.isArray(message)) return Buffer.concat(message);
   return Buffer.isBuffer(message) ? message : Buffer.from(message);

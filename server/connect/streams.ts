@@ -1,5 +1,5 @@
 /**
- * exec, attach and portforward: the client's connection becomes one to the agent of the pod's node.
+ * exec, attach and portforward: connects the client to the agent of the pod's node.
  *
  *   the client asks for                the agent
  *   SPDY/3.1                           gets the same; bytes go through
@@ -26,10 +26,10 @@ import { containerOf, type PodFields, podNamed } from "./targets.js";
 import { translate } from "./translate.js";
 import { tunnel, tunneledProtocols } from "./tunnel.js";
 
-/** What agents that take WebSockets say of themselves. */
+/** The feature that agents with WebSocket support declare. */
 const WEB_SOCKETS = "ExtendWebSocketsToKubelet";
 
-/** Several of these may come, and agents look for them one by one. */
+/** May occur repeatedly; agents parse the headers one by one. */
 const PROTOCOL_VERSIONS = "x-stream-protocol-version";
 
 type AskedUpgrade = Upgrade & { readonly protocol: string };
@@ -91,14 +91,14 @@ export async function connectToPorts(
   }
 }
 
-/** @throws {StatusError} 400 nobody runs the pod yet */
+/** @throws {StatusError} 400 if the pod has no node yet */
 function kubeletOf({ metadata, spec }: PodFields, { kubelets }: ConnectServices): Kubelet {
   const node = spec?.nodeName ?? "";
   if (node === "") throw badRequest(`pod ${metadata.name} does not have a host assigned`);
   return kubelets.of(node);
 }
 
-/** @throws {StatusError} 400, and 403 for a page of another site */
+/** @throws {StatusError} 400; 403 for a page of another origin */
 function askedUpgrade(ctx: RequestContext, { naming }: ConnectServices): AskedUpgrade {
   const upgrade = upgradeTo(ctx.req);
   if (upgrade === undefined) throw badRequest("Upgrade request required");
@@ -108,7 +108,7 @@ function askedUpgrade(ctx: RequestContext, { naming }: ConnectServices): AskedUp
   return upgrade;
 }
 
-/** Of a WebSocket; others offer none. */
+/** The protocols of a WebSocket; others offer none. */
 function protocolsOffered(upgrade: AskedUpgrade): readonly string[] {
   if (!isWebSocket(upgrade)) return [];
   const header = upgrade.request.headers["sec-websocket-protocol"] ?? "";
@@ -119,7 +119,7 @@ function isWebSocket({ protocol }: AskedUpgrade): boolean {
   return protocol.toLowerCase() === "websocket";
 }
 
-/** Whether the agent gets the WebSocket itself. */
+/** Whether the client's WebSocket is passed to the agent. */
 function goesThrough(
   { features }: Kubelet,
   { features: { extendsWebSockets }, counts }: ConnectServices,
@@ -146,7 +146,7 @@ async function passThrough(
   }
 }
 
-/** @param as how the agent is asked; the headers of a WebSocket stay out when it is not for one */
+/** @param as the protocol of the agent's request; WebSocket headers are dropped for others */
 function upgradeRequest(
   { req, state }: RequestContext,
   kubelet: Kubelet,

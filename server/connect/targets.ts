@@ -1,6 +1,6 @@
 /**
- * What the view says of pods, nodes and services that somebody connects to. Read for each request, so
- * that what they say now counts. Knows the few fields that it needs.
+ * Reads pods, nodes and services as connection targets from the view, for each request. Knows only the
+ * fields that it needs.
  */
 import { objectPath, partitionId } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
@@ -55,13 +55,13 @@ export function serviceNamed(view: ServiceView, namespace: string, name: string)
   return objectNamed<ServiceFields>(view, "services", namespace, name);
 }
 
-/** The first address that a pod has; "" = none yet. */
+/** The pod's first address; "" = none yet. */
 export function addressOf({ status }: PodFields): string {
   return status?.podIP ?? status?.podIPs?.[0]?.ip ?? "";
 }
 
 /**
- * The container that is meant; where there is one only, it need not be named.
+ * The selected container; the name is optional if there is only one.
  * @throws {StatusError} 400 in upstream's words
  */
 export function containerOf({ metadata, spec = {} }: PodFields, asked: string): string {

@@ -9,8 +9,8 @@
  *   4 resize     {4, size}       ─►    stream "resize"
  *   255 close    {255, 0}        ─►    the end of "stdin"
  *
- * The client's WebSocket is opened first: from then on failures are told on the error channel. Who is
- * slow on one side is waited for on the other; when the client goes, so does the agent's connection.
+ * The client's WebSocket is opened first; later failures are reported on the error channel. Back-pressure
+ * applies in both directions; when the client disconnects, the agent's connection is closed.
  */
 import type { WebSocket } from "ws";
 import type { Naming } from "../api/naming.js";
@@ -25,27 +25,27 @@ import { acceptWebSocket, bytesOf, sendMessage } from "./server-web-socket.js";
 
 export interface Translation {
   readonly naming: Naming;
-  /** How the agent is asked. */
+  /** The request to the agent. */
   readonly asked: UpgradeRequest;
-  /** Told the code of what became of it. */
+  /** Receives the resulting status code. */
   readonly onEnd: (code: number) => void;
 }
 
 const CHANNEL = Object.freeze({ stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 });
 
-/** How long the agent may take for the streams of one connection. */
+/** The agent's time limit for opening the streams of a connection. */
 const STREAMS_TIMEOUT_MS = 30_000;
-/** Of what is told at the end. */
+/** The limit of the final status. */
 const STATUS_BYTES_MAX = 64 * 1024;
 /** RFC 6455 section 7.4.1: a normal closure. */
 const CLOSE_NORMAL = 1000;
-/** How long the client may take to agree that it is over. */
+/** The client's time limit for the closing handshake. */
 const CLOSE_TIMEOUT_MS = 5_000;
 
-/** Of a status that a process gave with its end. */
+/** The reason of a status with an exit code. */
 const NON_ZERO_EXIT = "NonZeroExitCode";
 
-/** Begins it; what comes goes on by itself. @throws {StatusError} 400 for what is no WebSocket */
+/** Starts it in the background. @throws {StatusError} 400 if it is not a WebSocket */
 export function translate(
   ctx: RequestContext,
   upgrade: Upgrade,
@@ -62,14 +62,14 @@ export function translate(
   void serve(client, options, translation);
 }
 
-/** To the end of the process or of the client. Never rejects. */
+/** Runs until the process ends or the client disconnects. Never rejects. */
 async function serve(
   client: WebSocket,
   options: StreamOptions,
   { naming, asked, onEnd }: Translation,
 ): Promise<void> {
   const inbox = new Inbox(client);
-  // What a client waits for that has nothing to say.
+  // The stream that a client waits on if it has no input.
   const first = options.stdout ? "stdout" : options.stderr ? "stderr" : "error";
   void sendMessage(client, Buffer.from([CHANNEL[first]]));
   let end: { status: object; code: number };
@@ -108,10 +108,10 @@ async function run(
     const open = (streamtype: string) => session.open({ streamtype });
     const error = await open("error");
     const ended = readStatus(error);
-    // Whoever fails first is who is heard; this one may come later.
+    // The first failure is reported; this one may come later.
     ended.catch(() => {});
     const { tty } = options;
-    // All of them before any data, which could keep the agent from seeing the next.
+    // Opens all streams before any data, which could keep the agent from reading the next one.
     const stdin = options.stdin ? await open("stdin") : undefined;
     const stdout = options.stdout ? await open("stdout") : undefined;
     // A terminal has one output.
@@ -132,10 +132,7 @@ async function run(
   }
 }
 
-/**
- * What the client says, from the first message on: it is not listened to faster than its streams take
- * it, and not at all before they are there.
- */
+/** Queues the client's messages: reads no faster than the streams accept, and not before they are open. */
 class Inbox {
   readonly #client: WebSocket;
   readonly #streams = new Map<number, SpdyStream | undefined>();
@@ -149,7 +146,7 @@ class Inbox {
     });
   }
 
-  /** Where messages of a channel go; undefined = they are thrown away. */
+  /** Connects a channel to a stream; undefined = its messages are dropped. */
   deliver(channel: number, stream: SpdyStream | undefined): void {
     this.#streams.set(channel, stream);
     stream?.on("drain", () => this.#work());
@@ -166,7 +163,7 @@ class Inbox {
       const stream = this.#streams.get(meant);
       const mustWait = isKnown && (!this.#streams.has(meant) || stream?.writableNeedDrain === true);
       if (mustWait) {
-        // What was received already still comes; it is bounded by what a socket reads at once.
+        // Received messages still arrive; one socket read bounds them.
         this.#client.pause();
         return;
       }
@@ -179,10 +176,10 @@ class Inbox {
   }
 }
 
-/** Resolves at the output's end. */
+/** Resolves at the end of the output. */
 function passOutput(stream: SpdyStream, channel: number, client: WebSocket): Promise<void> {
   const head = Buffer.from([channel]);
-  // Nothing is said on it.
+  // Nothing is sent on it.
   stream.end();
   return new Promise((resolve, reject) => {
     stream.on("data", (chunk: Buffer) => {
@@ -195,7 +192,7 @@ function passOutput(stream: SpdyStream, channel: number, client: WebSocket): Pro
   });
 }
 
-/** How the process ended; nothing = well. */
+/** The exit status of the process; empty = success. */
 function readStatus(stream: SpdyStream): Promise<{ status: object; code: number }> {
   stream.end();
   return new Promise((resolve, reject) => {
@@ -229,12 +226,12 @@ function statusOf(text: string): { status: object; code: number } {
     throw new Error(`error stream protocol error: unknown error (${text.slice(0, 200)})`);
   }
   if (status.status === "Success") return { status: SUCCESS, code: 200 };
-  // A process that fails has been run as it was asked for.
+  // A process that fails was still executed as requested.
   const code = status.reason === NON_ZERO_EXIT ? 200 : (status.code ?? 500);
   return { status, code };
 }
 
-/** Why the agent did not agree, in its own words where it answered with a Status. */
+/** Why the agent refused, in its own words if it sent a Status. */
 function refusalOf({ body }: Extract<UpgradeOutcome, { type: "answered" }>): StatusError {
   const text = body.toString("utf8").trim();
   try {

@@ -1,7 +1,6 @@
 /**
- * Forwarded ports in a tunnel: the client's WebSocket carries, message by message, the bytes of the SPDY
- * connection that it would have made itself. The agent is asked first; when it does not agree, the
- * client gets its answer and no WebSocket.
+ * Forwarded ports in a tunnel: the client's WebSocket carries the bytes of the SPDY connection that it would
+ * otherwise open. The agent is asked first; if it refuses, the client gets its answer and no WebSocket.
  */
 import { createWebSocketStream } from "ws";
 import {
@@ -16,14 +15,14 @@ import { acceptWebSocket } from "./server-web-socket.js";
 
 const TUNNEL_PREFIX = "SPDY/3.1+";
 
-/** "portforward.<domain>" of "SPDY/3.1+portforward.<domain>"; what is no tunnel is left out. */
+/** "portforward.<domain>" of "SPDY/3.1+portforward.<domain>"; other protocols are skipped. */
 export function tunneledProtocols(offered: readonly string[], groupDomain: string): string[] {
   return offered
     .filter((name) => name.startsWith(TUNNEL_PREFIX) && name.endsWith(`.${groupDomain}`))
     .map((name) => name.slice(TUNNEL_PREFIX.length));
 }
 
-/** @throws {Error} of the network, before the client is answered; {StatusError} 400 */
+/** @throws {Error} of the network, before the client has an answer; {StatusError} 400 */
 export async function tunnel(
   ctx: RequestContext,
   upgrade: Upgrade,

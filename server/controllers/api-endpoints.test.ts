@@ -1,4 +1,4 @@
-/** Replicas among the endpoints of the API: who comes, who leaves, and who is no longer heard of. */
+/** Replicas among the API's endpoints: joining, leaving and expiry. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
@@ -48,7 +48,7 @@ test("CARD-01: a replica counts as long as its lease is renewed, by the clock of
   await a.renew(noSignal);
   await b.renew(noSignal);
   assert.deepEqual(await look(), [A.ip, B.ip]);
-  // Nobody renews B any more.
+  // B's lease is no longer renewed.
   for (const expected of [2, 2, 1, 1]) {
     clock.advance(10_000);
     await a.renew(noSignal);
@@ -58,7 +58,7 @@ test("CARD-01: a replica counts as long as its lease is renewed, by the clock of
   assert.deepEqual(await look(), [A.ip, B.ip]);
   await a.release(noSignal);
   assert.deepEqual(await look(), [B.ip]);
-  // An hour later the lease goes as well.
+  // An hour later the lease is deleted.
   clock.advance(3_601_000);
   await a.bury(noSignal);
   assert.deepEqual(await look(), []);

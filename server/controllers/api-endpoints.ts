@@ -1,7 +1,7 @@
 /**
- * The Service by which clients inside a cluster find this API, with the replicas that are there as its
- * Endpoints and EndpointSlices. Every replica keeps its own lease and repairs what it sees; a replica
- * that ends takes itself out first, one that died is taken out by the others (replica-lease.ts).
+ * The Service by which clients in a cluster reach this API; its Endpoints and EndpointSlices list the live
+ * replicas. Every replica renews its own lease and repairs these objects; a replica that shuts down
+ * removes itself first, and others remove one that died (replica-lease.ts).
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -18,21 +18,21 @@ export interface ApiEndpointsOptions {
   readonly naming: Naming;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Where this replica is for others. */
+  /** The address of this replica. */
   readonly address: ReplicaAddress;
-  /** Of the Service: "10.0.0.1". */
+  /** The Service's IP: "10.0.0.1". */
   readonly serviceIp: string;
 }
 
 const NAMESPACE = "default";
 const SERVICE_PORT = 443;
 const PORT_NAME = "https";
-/** How long a replica that ends may take to say so. */
+/** The time limit for removing this replica on shutdown. */
 const FAREWELL_MS = 3_000;
 
 /**
- * Runs until `leaving` aborts, then says goodbye; ends without a word when `signal` does, as nothing
- * of the registry is at work any more.
+ * Runs until `leaving` aborts, then removes this replica. Ends at once when `signal` aborts, because the
+ * registry has stopped by then.
  */
 export async function runApiEndpoints(
   options: ApiEndpointsOptions,
@@ -60,12 +60,12 @@ export async function runApiEndpoints(
     await lease.release(farewell);
     await wanted.apply(lease.others(), farewell);
   } catch (error) {
-    // The others will find out.
+    // The others will notice by the lease.
     if (!isLostRace(error)) logger.info({ err: error }, "left without saying so");
   }
 }
 
-/** Service, Endpoints and EndpointSlices as they are to be, one slice for each port and IP family. */
+/** The desired Service, Endpoints and EndpointSlices, one slice for each port and IP family. */
 class WantedObjects {
   readonly #objects: ObjectsApi;
   readonly #options: ApiEndpointsOptions;
@@ -172,10 +172,10 @@ class WantedObjects {
     const groups = families.flatMap(({ addressType, of }) =>
       [...byPort(of)].map(([port, ips]) => ({ addressType, port, ips })),
     );
-    // With no replica left, the one that stays says so.
+    // Without replicas one empty slice remains.
     if (groups.length === 0) groups.push({ addressType: "IPv4", port: SERVICE_PORT, ips: [] });
     return groups.map(({ addressType, port, ips }, index) => {
-      // Nearly always there is one, and it has the Service's name.
+      // Nearly always there is one, with the Service's name.
       const suffix = index === 0 ? "" : `-${addressType.toLowerCase()}-${port}`;
       const object = {
         kind: "EndpointSlice",
@@ -200,7 +200,7 @@ function byPort(replicas: readonly ReplicaAddress[]): Map<number, string[]> {
   return new Map([...ports].sort(([a], [b]) => a - b));
 }
 
-/** What mirrors Endpoints of others into slices leaves its name on them. */
+/** The label that identifies the slice's controller; the mirroring controller sets its own. */
 function managedBy(naming: Naming): string {
   return `endpointslice.${naming.labelDomain}/managed-by`;
 }

@@ -1,7 +1,7 @@
 /**
- * The APIServices of what this server serves itself: one per group-version, made when it comes and
- * removed when it goes, so that clients find every group-version in one place. Those of others are
- * left alone, but for their status, which whoever looks at them reports (reportAvailability).
+ * The APIServices for this server's own group-versions: one each, created and removed with it, so that
+ * clients find every group-version in one place. Other APIServices are left alone but for their
+ * status, which is reported by whoever checks them (reportAvailability).
  */
 
 import type { Clock } from "../../storage/base/clock.js";
@@ -17,23 +17,23 @@ export interface LocalGroupVersion {
   readonly version: string;
   readonly groupPriority: number;
   readonly versionPriority: number;
-  /** It came at run time, and may go. */
+  /** Added at run time and removable. */
   readonly isCustom: boolean;
 }
 
 export interface ApiServiceLoopOptions extends LoopParts {
   readonly naming: Naming;
-  /** What is served now; the same value as long as it is the same. */
+  /** The served group-versions; the same array until they change. */
   readonly served: () => readonly LocalGroupVersion[];
 }
 
 /**
- * Definitions come and go without an APIService being written; this is how soon they are noticed. As long as
- * neither changes, nothing is looked at.
+ * Definitions change without a write of an APIService; this interval is how soon that is noticed. An unchanged
+ * list costs nothing.
  */
 const INTERVAL_MS = 1_000;
 
-/** Keeps them right until the signal aborts. Runs in the process that leads. */
+/** Maintains them until the signal aborts. Runs in the leading process. */
 export async function runApiServices(
   { naming, served, ...parts }: ApiServiceLoopOptions,
   signal: AbortSignal,
@@ -43,7 +43,7 @@ export async function runApiServices(
   if (resource === undefined) return;
   const label = `kube-aggregator.${naming.labelDomain}/automanaged`;
   const work = { ...parts, resource, label, signal };
-  /** What was served at the last look, since which nobody has written an APIService. */
+  /** The list at the last sync, unless an APIService was written since. */
   let seen: readonly LocalGroupVersion[] | undefined;
   await runSyncLoop(
     {
@@ -109,7 +109,7 @@ async function ensure(
     versionPriority,
   };
   let existing = objects.get(resource, { namespace: "", name });
-  // Somebody else's service stands for the group-version.
+  // Someone else's APIService covers the group-version.
   if (existing !== undefined && existing.metadata.labels?.[label] === undefined) return;
   if (existing === undefined) {
     const metadata = { name, labels: { [label]: isCustom ? "true" : "onstart" } };
@@ -137,7 +137,7 @@ export interface ReportedAvailability {
   readonly message: string;
 }
 
-/** Writes what was found out of a service into its status; nothing when it is gone. @throws {StatusError} */
+/** Writes the result of an availability check into the status; does nothing if the service is gone. @throws {StatusError} */
 export async function reportAvailability(
   { objects, clock, naming }: { objects: ObjectsApi; clock: Clock; naming: Naming },
   name: string,

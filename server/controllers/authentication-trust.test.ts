@@ -1,4 +1,4 @@
-/** The ConfigMap from which other API servers learn our clients' authorities. */
+/** The ConfigMap that tells other API servers our clients' authorities. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { TestAuthority } from "../../e2e/harness/test-authority.js";

@@ -1,10 +1,10 @@
 /**
- * What other API servers behind us need to know our clients by: the ConfigMap
- * `extension-apiserver-authentication` in the system namespace, with the authority of client
- * certificates and the rules of front proxies (which is how we appear to them).
+ * Publishes how API servers behind us authenticate our clients: the ConfigMap
+ * `extension-apiserver-authentication` in the system namespace has the authority of client certificates
+ * and the rules of front proxies, as which we call them.
  *
- * Each replica publishes its own configuration. Replicas may differ, during a change at least, so what
- * is there stays beside what is ours; authorities that have expired go.
+ * Each replica publishes its own configuration. Replicas may differ, at least during a change, so existing
+ * values are kept beside ours; expired authorities are removed.
  */
 import { X509Certificate } from "node:crypto";
 import type { ApiObject } from "../api/meta.js";
@@ -14,7 +14,7 @@ import { splitBundle } from "../client/authorities.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
 const NAME = "extension-apiserver-authentication";
-/** Authorities expire without anybody's doing. */
+/** Authorities expire without an event. */
 const INTERVAL_MS = 60_000;
 
 export interface AuthenticationTrust {
@@ -25,13 +25,13 @@ export interface AuthenticationTrust {
 
 export interface AuthenticationTrustOptions extends LoopParts {
   readonly naming: Naming;
-  /** As it is now: files are reloaded. */
+  /** The current value; files are reloaded. */
   readonly trust: () => AuthenticationTrust;
 }
 
 type Data = Readonly<Record<string, string>>;
 
-/** Publishes until the signal aborts. Runs in every replica, not only in the leading one. */
+/** Publishes until the signal aborts. Runs in every replica. */
 export async function runAuthenticationTrust(
   { naming, trust, ...parts }: AuthenticationTrustOptions,
   signal: AbortSignal,
@@ -99,7 +99,7 @@ function isSame(a: Data, b: Data): boolean {
   return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
 }
 
-/** What somebody else wrote there may be anything. */
+/** Someone else may have written any text there. */
 function parseList(text: string | undefined): string[] {
   try {
     const value: unknown = JSON.parse(text ?? "[]");
@@ -117,7 +117,7 @@ function isUsable(pem: string, nowMs: number): boolean {
   }
 }
 
-/** The same certificate may be written with other line ends. */
+/** The same certificate may have other line ends. */
 function trimmed(pem: string): string {
   return pem
     .split(/\r?\n/)

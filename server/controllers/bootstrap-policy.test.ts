@@ -1,4 +1,4 @@
-/** The default policy at start: made, completed, left alone where people say so, by any number of replicas. */
+/** The default policy at start: created, completed or left alone, with several replicas at once. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";

@@ -1,10 +1,10 @@
 /**
- * The default policy at start (S2-RBAC-19..22): roles and bindings that are missing are made, and
- * permissions and subjects that are missing from them are added again. What people added stays. An
- * object with the annotation `.../autoupdate: "false"` is left alone.
+ * The default policy at start (S2-RBAC-19..22): missing roles and bindings are created, and their missing
+ * permissions and subjects added. Users' additions stay. An object with the annotation `.../autoupdate:
+ * "false"` is left alone.
  *
- * Runs in every replica before it is ready; replicas that start together meet in the store's compare:
- * whoever comes second looks again.
+ * Runs in every replica before it is ready. Conflicts between replicas that start together are resolved
+ * by compare-and-swap: the loser reads again.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -32,20 +32,20 @@ export interface BootstrapPolicyOptions {
   readonly logger: Logger;
 }
 
-/** Objects that are worked on at the same time: a start should take one store's latency, not 130. */
+/** Objects processed concurrently: a start should take one round trip to the store, not 130. */
 const CONCURRENCY = 8;
-/** Looks at one object, when other replicas change it meanwhile. */
+/** Attempts per object when other replicas change it concurrently. */
 const ATTEMPTS_MAX = 8;
-/** Rounds over what failed, a second apart: the store may just be starting. */
+/** Rounds over failed objects, a second apart: the store may still be starting. */
 const ROUNDS_MAX = 30;
 const ROUND_PAUSE_MS = 1_000;
 
-/** What an object should become: undefined = it is as it should be. */
+/** Computes the change of an object; undefined = none needed. */
 type Reconcile = (existing: ApiObject) => Change | undefined;
 
 interface Change {
   readonly next: ApiObject;
-  /** Another role is bound: that cannot be changed, only made anew. */
+  /** The binding names another role: it must be recreated, because that field is immutable. */
   readonly isAnew?: true;
 }
 
@@ -55,7 +55,7 @@ interface Task {
   readonly reconcile: Reconcile;
 }
 
-/** @throws {Error} when something could not be reconciled in half a minute */
+/** @throws {Error} if something could not be reconciled within half a minute */
 export async function reconcileBootstrapPolicy(
   options: BootstrapPolicyOptions,
   signal: AbortSignal,
@@ -97,7 +97,7 @@ function tasksOf(objects: ObjectsApi, naming: Naming, policy: DefaultPolicy): Ta
     expected: readonly T[],
     reconcileOne: (existing: T, expected: T) => Change | undefined,
   ): Task[] => {
-    // A group that is switched off by flag has no policy either.
+    // A disabled group has no policy either.
     if (!served.has(resource)) return [];
     const controlled = objects.resource(group, resource);
     return expected.map((one) => ({
@@ -158,7 +158,7 @@ async function reconcile(
   throw lastRace;
 }
 
-/** Adds what is missing: labels, annotations, permissions, selectors. */
+/** Adds missing labels, annotations, permissions and selectors. */
 function reconcileRole(existing: RoleObject, expected: RoleObject): Change | undefined {
   const metadata = withLabels(existing.metadata, expected.metadata);
   const rules = toPolicyRules(existing.rules);
@@ -181,7 +181,7 @@ function reconcileRole(existing: RoleObject, expected: RoleObject): Change | und
   return { next };
 }
 
-/** Adds missing subjects; a binding of another role is replaced as a whole. */
+/** Adds missing subjects; replaces a binding of another role. */
 function reconcileBinding(existing: BindingObject, expected: BindingObject): Change | undefined {
   if (!deepEqual(existing.roleRef, expected.roleRef)) {
     return { next: structuredClone(expected), isAnew: true };
@@ -205,7 +205,7 @@ function isSameSubject(a: SubjectObject, b: SubjectObject): boolean {
   );
 }
 
-/** What people set wins; the same metadata when nothing is missing. */
+/** Existing values win; returns the same metadata if nothing is missing. */
 function withLabels(existing: ObjectMeta, expected: ObjectMeta): ObjectMeta {
   const labels = { ...expected.labels, ...existing.labels };
   const annotations = { ...expected.annotations, ...existing.annotations };
@@ -214,7 +214,7 @@ function withLabels(existing: ObjectMeta, expected: ObjectMeta): ObjectMeta {
   return isSame ? existing : { ...existing, labels, annotations };
 }
 
-/** Several at a time, in order; the first error ends it. */
+/** Processes several items at a time, in order; ends with the first error. */
 async function forEachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {

@@ -1,6 +1,6 @@
 /**
- * BootstrapSecrets: which Secrets of the system namespace hold bootstrap tokens. There may be many
- * others there, and large ones, so each is read when it changes and not for every look.
+ * BootstrapSecrets: tracks the Secrets of the system namespace that hold bootstrap tokens. There may
+ * be many other and large ones, so each is parsed when it changes and not on every sync.
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
@@ -12,7 +12,7 @@ export class BootstrapSecrets {
   readonly #objects: ObjectsApi;
   readonly #namespace: string;
   readonly #type: string;
-  /** Names of those that held a token when they were last looked at, or that changed since. */
+  /** Names of Secrets that held a token when last parsed, or have changed since. */
   readonly #names = new Set<string>();
 
   constructor(objects: ObjectsApi, naming: Naming) {
@@ -22,14 +22,14 @@ export class BootstrapSecrets {
     this.#type = bootstrapSecretType(naming);
   }
 
-  /** Told of every Secret that there is, and of those that change. @returns whether it may be one */
+  /** Call for every existing or changed Secret. @returns whether it may hold a token */
   note({ namespace, name }: ObjectKey): boolean {
     if (namespace !== this.#namespace) return false;
     this.#names.add(name);
     return true;
   }
 
-  /** Those that there are now, by name. */
+  /** The current token Secrets, by name. */
   list(): ApiObject[] {
     const found: ApiObject[] = [];
     for (const name of [...this.#names].sort()) {

@@ -1,8 +1,7 @@
 /**
- * The loop `bootstrapsigner`: the ConfigMap cluster-info of the public namespace carries a signature of
- * its kubeconfig by every token that may sign, so that a machine that knows a token can tell that it
- * speaks to the right cluster before it trusts anybody (S2-BOOT-14). Signatures of tokens that are gone
- * or over go as well.
+ * The loop `bootstrapsigner`: signs the kubeconfig in the ConfigMap cluster-info of the public namespace
+ * with every signing token, so that a machine with a token can verify the cluster before it trusts it
+ * (S2-BOOT-14). Signatures of deleted or expired tokens are removed.
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";

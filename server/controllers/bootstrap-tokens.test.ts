@@ -1,4 +1,4 @@
-/** The loops of bootstrap tokens: they end in time, and sign what machines that join have to trust. */
+/** The loops of bootstrap tokens: expiry, and signatures for joining machines. */
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { parse } from "yaml";
@@ -46,7 +46,7 @@ const placeOf = (id: string) => ({
   name: `bootstrap-token-${id}`,
 });
 
-/** A loop in the background, ended with the scope. */
+/** Runs a loop in the background until the scope ends. */
 function inBackground(start: (signal: AbortSignal) => Promise<void>): AsyncDisposable {
   const stop = new AbortController();
   const running = start(stop.signal);
@@ -82,7 +82,7 @@ test("S2-BOOT-12, S2-BOOT-11: tokens are deleted when their time is up, nothing 
   for (const id of ["000003", "000004", "000006"]) {
     assert.ok(objects.get(secrets, placeOf(id)) !== undefined, id);
   }
-  // One that comes later is seen as well.
+  // A later token is noticed too.
   await createToken("000007", { expiration: "2030-01-01T00:00:00Z" });
   await until("000007");
 });
@@ -127,7 +127,7 @@ describe("cluster-info", () => {
     assert.deepEqual(binding?.subjects, [
       { apiGroup: rbac, kind: "User", name: "system:anonymous" },
     ]);
-    // What is there stays, also when another replica has another address.
+    // Existing contents stay, even if another replica has another address.
     await ensureClusterInfo(objects, naming, { ...info, server: "https://other" }, noSignal);
     await objects.refresh();
     assert.deepEqual(objects.get(configMaps, place), made);
@@ -158,7 +158,7 @@ describe("cluster-info", () => {
     await clock.untilAsleep();
     clock.advance(10_000);
     await untilKeys("dddddd");
-    // A change of what is signed is signed again; a forged signature does not last.
+    // Changed contents are signed again; a forged signature is removed.
     const current = objects.get(configMaps, place) as ApiObject;
     const forged = { kubeconfig: "changed", "jws-kubeconfig-eeeeee": "x..y" };
     await objects.update(configMaps, { ...current, data: forged }, "", noSignal);
@@ -174,7 +174,7 @@ describe("detached signatures", () => {
   const content = "Hello from the other side. I must have called a thousand times.";
 
   test("S2-BOOT-15: header and signature in base64url without padding, nothing in between", () => {
-    // The existing system's own example; it is keyed as given.
+    // The existing system's own example; the key is used as given.
     const key = "my voice is my passcode";
     const known =
       "eyJhbGciOiJIUzI1NiIsImtpZCI6Impvc2h1YSJ9..VShe2taLd-YTrmWuRkcL_8QTNDHYxQIEBsAYYiIj1_8";
@@ -195,7 +195,7 @@ describe("detached signatures", () => {
     assert.ok(!isSignedBy(good, `${content}.`, "07401b", token));
     assert.ok(!isSignedBy(good, content, "07401c", token));
     assert.ok(!isSignedBy(good, content, "07401b", "07401b.f395accd246ae52e"));
-    // Half of the token is not the token.
+    // Half a token does not verify.
     assert.ok(!isSignedBy(good, content, "07401b", "f395accd246ae52d"));
     const bad = [
       "",

@@ -1,7 +1,7 @@
 /**
- * The ConfigMap cluster-info of the public namespace: where the API is and which authority vouches for
- * it, as a kubeconfig without users, for everybody to read (S2-BOOT-13). Made when it is not there;
- * what is there belongs to those who run the cluster, as do the Role and RoleBinding that open it.
+ * The ConfigMap cluster-info of the public namespace: the API's address and authority, as a kubeconfig
+ * without users, readable by everybody (S2-BOOT-13). Created if missing; existing contents belong to the
+ * administrators, as do the Role and RoleBinding that publish it.
  */
 import { stringify } from "yaml";
 import type { ApiObject } from "../api/meta.js";
@@ -16,9 +16,9 @@ export const KUBECONFIG_KEY = "kubeconfig";
 const READER = "cluster-info-reader";
 
 export interface ClusterInfo {
-  /** "https://host:port" under which machines that join reach the API. */
+  /** "https://host:port" at which joining machines reach the API. */
   readonly server: string;
-  /** PEM: who vouches for it; "" = one that everybody trusts. */
+  /** PEM: the API's authority; "" = a publicly trusted one. */
   readonly authority: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * ControlledResources: what control loops see of the catalog: every stored resource once, in the version
- * that it is stored in, as of now. Loops that are about all kinds hear of those that come and go.
+ * ControlledResources: the control loops' view of the catalog: every stored resource once, in its storage
+ * version, as of now. Loops over all kinds are told of added and removed ones.
  */
 import type { PartitionId } from "../../storage/objects/keys.js";
 import { parseGroupVersion } from "../api/names.js";
@@ -30,7 +30,7 @@ export class ControlledResources {
     });
   }
 
-  /** @throws {Error} when it is not served */
+  /** @throws {Error} if it is not served */
   require(group: string, resource: string): ControlledResource {
     const found = this.all.find((known) => known.group === group && known.resource === resource);
     if (found === undefined) throw new Error(`${resource} of group "${group}" is not served`);
@@ -49,14 +49,14 @@ export class ControlledResources {
     return this.#catalog.current.stored(partition) !== undefined;
   }
 
-  /** What writes work on now. @throws {Error} when it is served no more */
+  /** The current resource for writes. @throws {Error} if it is no longer served */
   servedOf({ partition, resource }: ControlledResource): MainResource {
     const found = this.#catalog.current.stored(partition);
     if (found === undefined) throw new Error(`${resource} is not served`);
     return found;
   }
 
-  /** As ObjectsApi says. */
+  /** See ObjectsApi. */
   runForEach: ObjectsApi["runForEach"] = (isWanted, task, signal) => {
     const running = new Set<PartitionId>();
     return new Promise((resolve, reject) => {

@@ -1,10 +1,10 @@
 /**
- * Which control loops run: the flag `--controllers`, a list of names. "*" stands for all, "name" for
- * one, "-name" for one less; the first entry that speaks of a loop decides. Names are upstream's, the
- * short ones that command lines have always had and the long ones that came later.
+ * Chooses the control loops by the flag `--controllers`, a list of names. "*" enables all, "name" one,
+ * "-name" disables one; the first entry that applies to a loop decides. Names are upstream's, both the
+ * original short ones and the newer long ones.
  */
 
-/** Short names, with the long ones. */
+/** Long names by short name. */
 export const CONTROLLERS = {
   namespace: "namespace-controller",
   customresourcedefinition: "customresourcedefinition-controller",
@@ -35,7 +35,7 @@ export function isControllerEnabled(name: ControllerName, list: readonly string[
   return list.includes(ALL);
 }
 
-/** The first entry of a list that names no loop; undefined = all do. */
+/** The first entry that names no loop; undefined = none. */
 export function unknownController(list: readonly string[]): string | undefined {
   const known = new Set<string>([...Object.keys(CONTROLLERS), ...Object.values(CONTROLLERS), ALL]);
   return list.find((entry) => !known.has(entry.replace(/^-/, "")) || entry === `-${ALL}`);

@@ -1,7 +1,7 @@
 /**
- * The loop of CustomResourceDefinitions. It deletes the objects of a definition that is going, then
- * takes off the finalizer that holds it; and it writes a definition whose names were taken again when
- * another one changes, as a write works out the status anew.
+ * The loop of CustomResourceDefinitions. It deletes the objects of a definition under deletion and then
+ * removes its finalizer. It also rewrites a definition with conflicting names when another one changes,
+ * because a write computes the status again.
  *
  *   Terminating ─► delete all objects ─► none left? ── finalizer off ─► the definition goes
  *                        ▲ some wait for finalizers │
@@ -23,7 +23,7 @@ export interface DefinitionControllerOptions extends LoopParts {
   readonly naming: Naming;
 }
 
-/** Until objects that wait for their finalizers are looked at again. */
+/** Delay before objects with pending finalizers are checked again. */
 const AGAIN_MS = 500;
 
 /** Runs until the signal aborts. */
@@ -39,7 +39,7 @@ export async function runDefinitionController(
   if (!isServed) return;
   const definitions = objects.resource(group, "customresourcedefinitions");
   const queue = new WorkQueue(clock);
-  /** Definitions that wait for names. */
+  /** Definitions without accepted names. */
   const unnamed = new Set<string>();
   const watching = objects.watch(
     definitions,
@@ -74,7 +74,7 @@ interface Parts extends DefinitionControllerOptions {
   readonly finalizer: string;
 }
 
-/** @returns false when there is more to do later */
+/** @returns false if another look is needed later */
 async function look(
   parts: Parts,
   definition: Definition | undefined,
@@ -107,7 +107,7 @@ async function cleanUp(
   const resource = objects.resources.find(
     (one) => one.group === spec?.group && one.resource === plural,
   );
-  // A definition that is in force has a resource as soon as memory has the definition.
+  // An established definition has a resource as soon as memory has the definition.
   if (resource === undefined && isConditionTrue(definition, "Established")) return false;
   if (resource !== undefined) {
     await objects.deleteAll(resource, "", signal);

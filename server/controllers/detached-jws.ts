@@ -1,7 +1,7 @@
 /**
- * Detached signatures (RFC 7515 appendix F) over a text that both sides have: a compact JWS with
- * nothing between its periods, `base64url(header)..base64url(signature)`. HMAC with SHA-256 only: both
- * sides know the token, and a verifier that believed the header's algorithm could be talked out of it.
+ * Detached signatures (RFC 7515 appendix F) over a text that both sides have: a compact JWS without
+ * payload, `base64url(header)..base64url(signature)`. HMAC with SHA-256 only: both sides know the token,
+ * and a verifier must not let the header choose the algorithm.
  */
 import { createHmac } from "node:crypto";
 import { isSameSecret } from "../authn/token-digests.js";
@@ -15,7 +15,7 @@ export function signDetached(content: string, id: string, token: string): string
   return `${header}..${mac.digest("base64url")}`;
 }
 
-/** Whether the holder of the token has signed this content, in the one way that there is. */
+/** Whether the holder of the token signed this content, with the one supported algorithm. */
 export function isSignedBy(signature: string, content: string, id: string, token: string): boolean {
   const [header = "", payload, mac = "", ...more] = signature.split(".");
   if (payload !== "" || more.length > 0 || !isOurHeader(header, id)) return false;
@@ -28,7 +28,7 @@ function isOurHeader(encoded: string, id: string): boolean {
     const header: unknown = JSON.parse(Buffer.from(encoded, "base64url").toString("utf8"));
     if (typeof header !== "object" || header === null) return false;
     const { alg, kid, crit } = header as { alg?: unknown; kid?: unknown; crit?: unknown };
-    // What "crit" names has to be understood, and we know no extension (RFC 7515 section 4.1.11).
+    // Critical extensions must be understood, and we support none (RFC 7515 section 4.1.11).
     return alg === ALGORITHM && kid === id && crit === undefined;
   } catch {
     return false;

@@ -1,10 +1,10 @@
 /**
- * The flow schemas and priority levels that every registry has, and what their status says. Mandatory
- * ones are put right whenever they differ; suggested ones are made when they are missing, and follow
- * this release as long as nobody has taken them over: the annotation `apf.<domain>/autoupdate-spec`
- * says "true" or "false", and without it whoever changed the specification has.
+ * The default flow schemas and priority levels, and the status of flow schemas. Mandatory ones are
+ * restored whenever they differ. Suggested ones are created if missing and updated with this release
+ * until someone takes them over: the annotation `apf.<domain>/autoupdate-spec` says "true" or "false";
+ * without it a user's change of the specification takes them over.
  *
- * Runs in every replica: they all want the same, and the store's compare decides who is first.
+ * Runs in every replica: all have the same goal, and compare-and-swap decides conflicts.
  */
 
 import { deepEqual } from "../api/deep-equal.js";
@@ -15,13 +15,13 @@ import { mandatoryObjects, suggestedObjects } from "../flowcontrol/default-objec
 import type { ControlledResource } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
-/** Changes are seen at once; this is for what made a look fail. */
+/** Changes are noticed at once; the interval is for failed syncs. */
 const INTERVAL_MS = 60_000;
 const DANGLING = "Dangling";
 
 export type FlowControlLoopParts = LoopParts & { readonly naming: Naming };
 
-/** Keeps them right until the signal aborts. */
+/** Maintains them until the signal aborts. */
 export async function runFlowControlDefaults(
   { naming, ...parts }: FlowControlLoopParts,
   signal: AbortSignal,
@@ -32,7 +32,7 @@ export async function runFlowControlDefaults(
     objects.resources.find((one) => one.group === group && one.resource === resource);
   const levels = find("prioritylevelconfigurations");
   const schemas = find("flowschemas");
-  // The flags may switch the group off.
+  // The group may be disabled by flag.
   if (levels === undefined || schemas === undefined) return;
   const all = { concerns: () => true };
   await runSyncLoop(
@@ -77,7 +77,7 @@ async function ensure(
   const { annotations = {}, generation } = existing.metadata;
   const says = annotations[annotation];
   const isOurs = says === "true" || (says === undefined && generation === 1);
-  // The specification of a mandatory one cannot be changed anyhow, but for the shares of `exempt`.
+  // The API rejects changes of a mandatory specification, except for the shares of `exempt`.
   if (!isOurs && !(isMandatory && says === undefined)) return;
   const isAsWanted = says === "true" && isCovered(wanted.spec, existing.spec);
   if (isAsWanted) return;
@@ -88,7 +88,7 @@ async function ensure(
   await objects.update(resource, { ...existing, metadata, spec: wanted.spec }, "", signal);
 }
 
-/** Whether what is stored says all that is wanted; it may have defaults besides. */
+/** Whether the stored value includes everything wanted; it may have defaults besides. */
 function isCovered(wanted: unknown, stored: unknown): boolean {
   if (Array.isArray(wanted)) {
     return (
@@ -104,7 +104,7 @@ function isCovered(wanted: unknown, stored: unknown): boolean {
   );
 }
 
-/** A schema of a level that is not there matches no request; its status says so. */
+/** A schema with a missing level matches no request; its status says so. */
 async function markDangling(
   { objects, clock, signal }: Work,
   levels: ControlledResource,

@@ -1,4 +1,4 @@
-/** Garbage collection against the embedded store: each policy, each odd reference, and a model. */
+/** Garbage collection on the embedded store: each policy, each unusual reference, and a model. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
@@ -19,7 +19,7 @@ import { OwnedObjects, type OwnerSpec, reference } from "./testing/owned-objects
 const harness = await openRegistryHarness();
 const { registry } = harness;
 const objects = createLocalObjects(registry);
-/** The collector of now: one test ends it and starts another. */
+/** The current collector: one test stops it and starts another. */
 const state = { collector: open(), stop: new AbortController(), running: Promise.resolve() };
 const shop = new OwnedObjects(harness, "shop");
 
@@ -48,10 +48,10 @@ async function end(): Promise<void> {
   await state.running;
 }
 
-/** The collector has seen everything acknowledged until now, and has nothing left to do. */
+/** Waits until the collector has seen everything acknowledged so far and is idle. */
 async function settle(): Promise<void> {
   let quiet = 0;
-  // Twice in a row: what it did last may have given it more to do.
+  // Twice in a row, because its last action may have caused more work.
   while (quiet < 2) {
     await registry.freshness.fresh();
     await new Promise((resolve) => setImmediate(resolve));
@@ -59,7 +59,7 @@ async function settle(): Promise<void> {
   }
 }
 
-/** A race within the collector is retried a little later: then there is nothing pending for a while. */
+/** The collector retries a race a little later and has nothing pending meanwhile. */
 async function until(condition: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 10_000;
   await settle();
@@ -242,7 +242,7 @@ test("an owner in another namespace does not count, and an event says so", async
     event?.message,
     `ownerRef [v1/ConfigMap, namespace: elsewhere, name: far, uid: ${uid}] does not exist in namespace "shop"`,
   );
-  // Nor does it block or let go: an owner is not held up from another namespace.
+  // A reference from another namespace neither blocks nor releases an owner.
   await elsewhere.delete("far", "Foreground");
   await until(async () => (await elsewhere.read()).size === 0);
 });
@@ -283,7 +283,7 @@ test("what lost its owner while nobody collected is collected at the next start"
   await until(async () => (await shop.read()).size === 0);
 });
 
-/** Names to the owners that they name, as a naive collector would leave them. */
+/** Names to their owners' names, as a naive collector leaves them. */
 type Model = Map<string, Set<string>>;
 
 function collect(model: Model): void {
@@ -310,7 +310,7 @@ const POLICIES = ["Background", "Foreground", "Orphan"] as const;
 const NAMES = ["a", "b", "c", "d", "e", "f", "g"];
 
 const graphs = fc.record({
-  /** Owner by index; also of later objects, which makes circles. Beyond the names = never there. */
+  /** Owner by index; later objects are allowed, which creates cycles. An index beyond the names never exists. */
   edges: fc.array(
     fc.record({
       from: fc.nat(NAMES.length - 1),
@@ -352,7 +352,7 @@ test("S1-META-18, S1-DEL-06: what is left of random graphs is what a naive model
         (object) => ({ ...object, metadata: { ...object.metadata, ownerReferences } }),
         place,
       ).catch((error: unknown) => {
-        // Collected already: it follows an owner that was never there.
+        // Collected already: its owner never existed.
         assert.ok(error instanceof StatusError && error.code === 404, String(error));
       });
     }

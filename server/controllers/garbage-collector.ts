@@ -1,13 +1,13 @@
 /**
- * GarbageCollector: deletes objects whose owners are all gone, and sees to it that an owner which is
- * deleted in the foreground goes after its dependents, and one whose dependents are to be orphaned
- * after they have let go of it (S1-META-18, S1-DEL-06).
+ * GarbageCollector: deletes objects whose owners are all gone. An owner deleted in the foreground goes
+ * after its dependents; one with the orphan policy goes after its dependents have dropped their
+ * references (S1-META-18, S1-DEL-06).
  *
  *   followers ──► OwnerGraph ──► WorkQueue ──► workers: look again, fresh, then write conditionally
  *
- * The graph and the queue only say what to look at. Each decision is made on the view after a
- * freshness barrier, and each write holds on uid and resourceVersion of what was decided about, so a
- * graph that lags, or two collectors by mistake, cost a second look and never an object.
+ * Graph and queue only say what to check. Each decision is made on the view after a freshness barrier,
+ * and each write is conditional on the uid and resourceVersion decided on. So a stale graph, or a second
+ * collector by mistake, costs another check and never an object.
  */
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../../storage/base/clock.js";
@@ -33,9 +33,9 @@ export interface GarbageCollectorOptions {
   readonly logger: Logger;
 }
 
-/** Objects looked at, or dependents let go, at a time; most of that time is the store's. */
+/** Objects processed concurrently; most of the time is the store's. */
 const WORKERS = 20;
-/** Until objects are looked at again whose owners nothing can be said about. */
+/** Delay before objects with undecidable owners are checked again. */
 const UNKNOWN_OWNER_RETRY_MS = 300_000;
 
 export class GarbageCollector {
@@ -44,7 +44,7 @@ export class GarbageCollector {
   readonly #graph = new OwnerGraph();
   readonly #queue: WorkQueue;
   readonly #lookup: OwnerLookup;
-  /** Whether all resources that were served at the start are followed. */
+  /** Whether all resources served at the start are followed. */
   #isFollowing = false;
 
   constructor(options: GarbageCollectorOptions) {
@@ -54,12 +54,12 @@ export class GarbageCollector {
     this.#lookup = new OwnerLookup(options);
   }
 
-  /** Objects that name owners or wait for dependents. */
+  /** The number of objects that name owners or wait for dependents. */
   get graphSize(): number {
     return this.#graph.size;
   }
 
-  /** Objects that are to be looked at now, or are being looked at. */
+  /** The number of objects that are due or being processed. */
   get pending(): number {
     return this.#queue.pending;
   }
@@ -67,7 +67,7 @@ export class GarbageCollector {
   /** Runs until the signal aborts; once. */
   async run(ended: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([ended]);
-    // One listener per resource and worker is meant: they all end together.
+    // One listener per resource and worker is intended.
     setMaxListeners(0, signal);
     const isCollected = ({ resource, verbs }: ControlledResource) =>
       verbs.includes("delete") && resource !== "events";
@@ -83,10 +83,10 @@ export class GarbageCollector {
     let isFirst = true;
     return {
       began: () => {
-        // Objects may name owners of a kind that was not known yet.
+        // Objects may name owners of a kind that was unknown before.
         if (isFirst && this.#isFollowing) this.#addAll();
         if (!isFirst) {
-          // Owners may have gone unseen: everybody is looked at again.
+          // Owners may have changed unseen, so all objects are checked again.
           this.#graph.clear(resource);
           this.#addAll();
         }
@@ -109,7 +109,7 @@ export class GarbageCollector {
     }
     if (isKnown && isSameOwners(before.owners, after.owners)) return;
     if (after.owners.length > 0) this.#queue.add(after.key);
-    // A reference that is gone, or blocks no more, may be what an owner waits for.
+    // An owner may be waiting for a reference that is gone or no longer blocks.
     if (isKnown) this.#addWaitingOwners(before);
   }
 
@@ -175,12 +175,12 @@ export class GarbageCollector {
     }
   }
 
-  /** The usual case, from memory alone: all owners are there. */
+  /** The usual case, from memory: all owners exist. */
   #isKept({ owners, namespace }: GraphNode): boolean {
     return this.#lookup.find(owners, namespace).solid.length === owners.length;
   }
 
-  /** An object that lives: is there still somebody to live for? */
+  /** Decides about a live object: whether any owner is left. */
   async #judge(node: GraphNode, object: ApiObject, signal: AbortSignal): Promise<void> {
     const references = object.metadata.ownerReferences ?? [];
     if (references.length === 0) return;
@@ -200,7 +200,7 @@ export class GarbageCollector {
     await this.#collect(node, object, waiting.length > 0, signal);
   }
 
-  /** Owners that stay are enough; the others are forgotten. */
+  /** Keeps the live owners and drops the other references. */
   async #dropReferences(
     node: GraphNode,
     object: ApiObject,
@@ -224,7 +224,7 @@ export class GarbageCollector {
     }
     let current = object;
     if (dependents.some(({ deletion }) => deletion === "foreground")) {
-      // Around a circle everybody would wait for everybody: this one is not waited for.
+      // In a cycle every object would wait for another, so this one no longer blocks.
       const owners = object.metadata.ownerReferences ?? [];
       const unblocked = owners.map((owner) => ({ ...owner, blockOwnerDeletion: false }));
       const metadata = { ...object.metadata, ownerReferences: unblocked };
@@ -244,7 +244,7 @@ export class GarbageCollector {
     await this.#objects.remove(resource, { namespace, name }, options, signal);
   }
 
-  /** An owner that goes last: are those gone that it waits for? */
+  /** Foreground deletion: finishes the owner if its dependents are gone. */
   async #awaitDependents(node: GraphNode, object: ApiObject, signal: AbortSignal): Promise<void> {
     const dependents = this.#graph.dependents(node);
     const isBlocking = ({ owners }: GraphNode) =>
@@ -256,7 +256,7 @@ export class GarbageCollector {
     await this.#finish(node, object, FOREGROUND_FINALIZER, signal);
   }
 
-  /** An owner whose dependents stay: they let go of it, then it goes. */
+  /** Orphan policy: releases the dependents, then finishes the owner. */
   async #orphan(node: GraphNode, object: ApiObject, signal: AbortSignal): Promise<void> {
     const owner = new Set([node.uid]);
     const dependents = this.#graph.dependents(node).values();
@@ -267,7 +267,7 @@ export class GarbageCollector {
     await this.#finish(node, object, ORPHAN_FINALIZER, signal);
   }
 
-  /** Makes a dependent forget an owner; one that is gone has nothing to forget. */
+  /** Removes an owner reference from a dependent, unless the dependent is gone. */
   async #release(
     { resource, namespace, name, uid }: GraphNode,
     owner: ReadonlySet<string>,
@@ -283,7 +283,7 @@ export class GarbageCollector {
     }
   }
 
-  /** Nothing of ours holds the object back any more. */
+  /** Removes our finalizer. */
   async #finish(
     node: GraphNode,
     object: ApiObject,
@@ -303,7 +303,7 @@ function withoutOwners(object: ApiObject, uids: ReadonlySet<string>): ApiObject 
   return { ...object, metadata: { ...object.metadata, ownerReferences } };
 }
 
-/** What an earlier delete asked for stands. */
+/** An earlier delete's policy stands. */
 function policyOf({ metadata: { finalizers = [] } }: ApiObject) {
   if (finalizers.includes(ORPHAN_FINALIZER)) return "Orphan";
   return finalizers.includes(FOREGROUND_FINALIZER) ? "Foreground" : "Background";

@@ -1,4 +1,4 @@
-/** Finished Jobs go when their time is up, not before, and not when nobody asked for it. */
+/** Finished Jobs are deleted after their TTL, not before, and only if they have one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../storage/base/logger.js";

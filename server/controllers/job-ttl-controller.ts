@@ -1,7 +1,7 @@
 /**
  * The TTL of finished Jobs: a Job with `spec.ttlSecondsAfterFinished` is deleted that long after it
- * completed or failed, its pods first. The look when time is up is a fresh one, as the TTL may have
- * been changed meanwhile. (Events end by the store's leases and need nobody.)
+ * completed or failed, its pods first. The state is read afresh when the time is up, because the TTL
+ * may have changed. (Events expire by the store's leases.)
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -71,7 +71,7 @@ export async function runJobTtlController(
   await Promise.all([watching, working]);
 }
 
-/** When a Job is to go; undefined while it runs, or when it stays, or when it goes already. */
+/** The time when a Job expires; undefined if it runs, has no TTL, or is being deleted. */
 function expiryOf(job: JobObject | undefined): number | undefined {
   const ttlSeconds = job?.spec?.ttlSecondsAfterFinished;
   if (job === undefined || typeof ttlSeconds !== "number") return undefined;

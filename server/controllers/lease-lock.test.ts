@@ -1,4 +1,4 @@
-/** The lock: one leader at a time, taken over when it is not renewed, given back on the way out. */
+/** The lock: one leader at a time, takeover when it is not renewed, release on shutdown. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../storage/base/logger.js";

@@ -1,8 +1,7 @@
 /**
- * LeaseLock: who of several processes runs the control loops. The lock is a Lease object; holding it
- * means having written one's name into it and renewing it in time. Whoever sees a lease that nobody
- * has renewed for its whole duration, by its own clock, may take it. All writes are compare-and-swap,
- * so two can never both believe that they took it.
+ * LeaseLock: elects the process that runs the control loops. The lock is a Lease object; the holder
+ * writes its name into it and renews it in time. A process that sees no renewal for the lease's duration,
+ * by its own clock, may take it over. All writes are compare-and-swap, so at most one takeover succeeds.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -10,11 +9,11 @@ import type { ApiObject } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
 import type { ObjectsApi } from "./objects-api.js";
 
-/** How long a lease holds that is not renewed; as client-go's defaults. */
+/** Lifetime of a lease without renewal; client-go's default. */
 const LEASE_DURATION_SECONDS = 15;
-/** A holder that could not renew for so long stops, well before anyone may take over. */
+/** A holder that could not renew for this long stops, well before anyone may take over. */
 const RENEW_DEADLINE_MS = 10_000;
-/** Between attempts to take or renew. */
+/** Delay between attempts to take or renew. */
 const RETRY_PERIOD_MS = 2_000;
 
 export interface LeaseLockOptions {
@@ -27,7 +26,7 @@ export interface LeaseLockOptions {
   readonly identity: string;
 }
 
-/** The Lease of group coordination, as far as locks and replicas use it. */
+/** The fields of a coordination Lease that locks and replicas use. */
 export interface LeaseObject extends ApiObject {
   spec?: {
     holderIdentity?: string;
@@ -40,7 +39,7 @@ export interface LeaseObject extends ApiObject {
 
 export class LeaseLock {
   readonly #options: LeaseLockOptions;
-  /** The lease's version as last seen changing, and when that was by our clock. */
+  /** The last seen version of the lease, and when it appeared by our clock. */
   #seenVersion = "";
   #seenAtMs = 0;
 
@@ -49,8 +48,8 @@ export class LeaseLock {
   }
 
   /**
-   * Runs `lead` whenever this process holds the lock, until `signal` aborts; the signal that `lead`
-   * gets aborts when the lock is lost. Gives the lock back on the way out.
+   * Runs `lead` whenever this process holds the lock, until `signal` aborts. The signal for `lead`
+   * aborts when the lock is lost. Releases the lock at the end.
    */
   async run(lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
     const { clock, logger, identity, name } = this.#options;
@@ -76,7 +75,7 @@ export class LeaseLock {
     await this.#release();
   }
 
-  /** Renews until that fails for too long. */
+  /** Renews until renewal fails for too long. */
   async #keep(leading: AbortController, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     let renewedAtMs = clock.monotonic();
@@ -87,7 +86,7 @@ export class LeaseLock {
     }
   }
 
-  /** Takes or renews the lock in one write. @returns whether we hold it now */
+  /** Takes or renews the lock in one write. @returns whether we hold it */
   async #tryTake(signal: AbortSignal): Promise<boolean> {
     const { objects, clock, logger, namespace, name, identity } = this.#options;
     const leases = objects.resource(groupOfLeases(objects), "leases");
@@ -122,14 +121,14 @@ export class LeaseLock {
       return true;
     } catch (error) {
       if (signal.aborted) return false;
-      // Another process was faster, or the store is out of reach: try again later.
+      // Another process was faster, or the store is unreachable: try again later.
       const isRace = error instanceof StatusError && error.code === 409;
       if (!isRace) logger.warn({ lease: name, err: error }, "taking or renewing the lease failed");
       return false;
     }
   }
 
-  /** Judged by how long we have seen no change, never by the times in it: clocks differ. */
+  /** Judged by how long we saw no change, not by the times in it, because clocks differ. */
   #isExpired(lease: LeaseObject): boolean {
     const { clock } = this.#options;
     const version = lease.metadata.resourceVersion ?? "";
@@ -142,7 +141,7 @@ export class LeaseLock {
     return clock.monotonic() - this.#seenAtMs > durationMs;
   }
 
-  /** Lets the next one lead at once instead of after the lease has run out. */
+  /** Lets the next process lead at once instead of after the lease's expiry. */
   async #release(): Promise<void> {
     const { objects, namespace, name, identity } = this.#options;
     const leases = objects.resource(groupOfLeases(objects), "leases");
@@ -153,12 +152,12 @@ export class LeaseLock {
     try {
       await objects.update(leases, released, "", AbortSignal.timeout(RELEASE_MS));
     } catch {
-      // It runs out by itself.
+      // The lease expires on its own.
     }
   }
 }
 
-/** A shutdown does not wait longer than this for the lock to be given back. */
+/** The longest time that a shutdown waits for the release. */
 const RELEASE_MS = 1_000;
 
 /** "coordination.k8s.io" in the vendor's spelling, found by its resource. */
@@ -169,7 +168,7 @@ function groupOfLeases(objects: ObjectsApi): string {
   return found?.group ?? "";
 }
 
-/** @returns false when the signal aborted instead */
+/** @returns false if the signal aborted */
 async function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
   try {
     await clock.sleep(delayMs, signal);
@@ -179,7 +178,7 @@ async function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promis
   }
 }
 
-/** "2024-05-01T10:20:30.123000Z": six digits, as the type wants them. */
+/** "2024-05-01T10:20:30.123000Z": six decimals, as the type requires. */
 export function formatMicroTime(ms: number): string {
   return new Date(ms).toISOString().replace(/Z$/, "000Z");
 }

@@ -1,4 +1,4 @@
-/** LocalObjects: the objects API of loops that run inside a replica. */
+/** LocalObjects: the objects API for loops inside a replica. */
 import { nextTurn } from "../../storage/base/next-turn.js";
 import type { EventType } from "../../storage/cache/event-ring.js";
 import { type ObjectTree, STOP } from "../../storage/cache/object-tree.js";
@@ -61,7 +61,7 @@ export function createLocalObjects(registry: Registry): ObjectsApi {
     count: (resource, namespace) => partitionOf(resource).snapshot().tree.count(namespace, ""),
     async refresh() {
       await registry.freshness.fresh();
-      // The view tells its watchers after the batch, in a turn of its own.
+      // The view notifies its watchers after the batch, in a separate turn.
       await nextTurn();
     },
     async create(resource, object, signal) {
@@ -99,7 +99,7 @@ export function createLocalObjects(registry: Registry): ObjectsApi {
         resource: resources.servedOf(resource),
         namespace,
         selector: compileSelector({ namespace }),
-        // Dependents go with the namespace themselves: nobody has to be orphaned first.
+        // Dependents are deleted with the namespace, so none need to be orphaned.
         options: { isDryRun: false, propagationPolicy: "Background" as const },
       };
       await deleteCollection(registry, target, signal);
@@ -123,14 +123,14 @@ export function createLocalObjects(registry: Registry): ObjectsApi {
   };
 }
 
-/** A watch that could not even begin is tried again, but not without end in one turn. */
+/** A watch that fails to start is retried after a pause. */
 const PAUSE_MS = 50;
 
 async function pause({ clock }: Registry, signal: AbortSignal): Promise<void> {
   try {
     await clock.sleep(PAUSE_MS, signal);
   } catch {
-    // The loop around it sees that it is to end.
+    // The enclosing loop checks for the end.
   }
 }
 
@@ -141,7 +141,7 @@ function tell(follower: Follower, type: EventType, object: StoredObject): void {
   else if (metadata !== undefined) follower.changed(metadata);
 }
 
-/** Until the signal aborts, or the view lost the place and all has to be looked at again. */
+/** Runs until the signal aborts, or until the view was reloaded and everything must be checked again. */
 function observe(
   registry: Registry,
   resource: ControlledResource,
@@ -180,7 +180,7 @@ function observe(
   });
 }
 
-/** Taken from a snapshot so many at a time, as its walk cannot be left and gone on with. */
+/** Objects per chunk of a snapshot, because its walk cannot be interrupted. */
 const SNAPSHOT_PAGE = 100;
 
 function* parsedObjects(tree: ObjectTree, namespace: string): Generator<ApiObject, void> {
@@ -203,7 +203,7 @@ function inputOf(object: ApiObject) {
   return { value: object as unknown as JsonValue, duplicateFields: [] };
 }
 
-/** An object that cannot be read is left to people (S1-UNS-08). */
+/** Unreadable objects are left to administrators (S1-UNS-08). */
 function parseStored(object: StoredObject): ApiObject | undefined {
   return object.corruption === undefined ? parseAnswer(object.bytes) : undefined;
 }

@@ -1,10 +1,10 @@
-/** How loops recognise that somebody else wrote first. */
+/** Recognises lost races of control loops. */
 import { StatusError } from "../api/status.js";
 import { OutdatedKind } from "../registry/write/outdated-kind.js";
 
 /**
- * Whether a write was refused because somebody else was quicker to create, to change or to delete the
- * object: nothing is wrong, the next look decides anew.
+ * Whether a write was refused because another client created, changed or deleted the object first. This
+ * is normal; the next sync decides again.
  */
 export function isLostRace(error: unknown): boolean {
   if (error instanceof OutdatedKind) return true;

@@ -1,6 +1,6 @@
 /**
- * What a StorageVersionMigration says of itself, and the definition of a custom kind of its migration, in
- * upstream's words:
+ * The status of a StorageVersionMigration, and the migration condition of a custom kind's definition, in upstream's
+ * words:
  *
  *   (nothing) ──► Running ──► Succeeded │ Failed      an object says so for good; another try is another object
  *
@@ -30,12 +30,12 @@ export function isTrue({ status }: Migration, type: string): boolean {
   return (status?.conditions ?? []).some((one) => one.type === type && one.status === "True");
 }
 
-/** Whether nothing more is done about it. */
+/** Whether the migration has ended. */
 export function isOver(migration: Migration): boolean {
   return isTrue(migration, "Succeeded") || isTrue(migration, "Failed");
 }
 
-/** @param progress "" = none to tell */
+/** @param progress "" = none to report */
 export function running(migration: Migration, progress: string, now: string): Migration {
   const message = `The migration is running${progress === "" ? "" : `: ${progress}`}`;
   return withCondition(migration, { type: "Running", reason: "MigrationRunning", message }, now);
@@ -56,7 +56,7 @@ export function failed(migration: Migration, why: string, now: string): Migratio
   return withCondition(without(migration, "Running"), { type: "Failed", reason, message }, now);
 }
 
-/** The bound of messages in conditions. */
+/** The maximum length of a condition's message. */
 const MESSAGE_CHARS_MAX = 32_768;
 
 function withCondition(
@@ -79,7 +79,7 @@ function without(migration: Migration, type: string): Migration {
   return { ...migration, status: { ...migration.status, conditions } };
 }
 
-/** A definition whose objects are being rewritten. */
+/** The definition while its objects are being rewritten. */
 export function definitionMigrating(
   definition: Definition,
   migration: string,
@@ -91,8 +91,8 @@ export function definitionMigrating(
 }
 
 /**
- * A definition whose objects were rewritten. The versions that they may still be stored in are down to one,
- * unless its specification has changed since the objects were looked at.
+ * The definition after the rewrite. Its stored versions are reduced to one, unless its specification has
+ * changed since the objects were read.
  */
 export function definitionMigrated(
   definition: Definition,

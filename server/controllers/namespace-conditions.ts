@@ -1,6 +1,6 @@
 /**
- * What the status of a terminating namespace says about why it is still there, in the existing API's
- * words: people and tools read these when a namespace does not go away.
+ * Status conditions of a terminating namespace that explain why it still exists, in the existing API's
+ * words; people and tools read them.
  */
 import { formatTime } from "../api/time.js";
 
@@ -12,20 +12,20 @@ export interface NamespaceCondition {
   message: string;
 }
 
-/** What a sweep over a namespace could not remove. */
+/** The objects that a sweep over a namespace could not remove. */
 export interface Leftovers {
   readonly count: number;
-  /** "pods." or "deployments.apps" to how many are left. */
+  /** "pods." or "deployments.apps" to the number of remaining objects. */
   readonly byResource: ReadonlyMap<string, number>;
-  /** Finalizer to how many objects wait for it. */
+  /** Finalizer to the number of objects with it. */
   readonly byFinalizer: ReadonlyMap<string, number>;
-  /** Messages of deletions that were refused. */
+  /** Messages of refused deletions. */
   readonly failures: readonly string[];
 }
 
 type Draft = Pick<NamespaceCondition, "type" | "status" | "reason" | "message">;
 
-/** The conditions to store; undefined when they are what is there. */
+/** The conditions to store; undefined if unchanged. */
 export function namespaceConditions(
   leftovers: Leftovers,
   current: readonly NamespaceCondition[],
@@ -62,7 +62,7 @@ export function namespaceConditions(
   return isChanged ? next : undefined;
 }
 
-/** No text means that all is well. */
+/** Without text the condition is fine. */
 function draft(
   type: string,
   text: string,

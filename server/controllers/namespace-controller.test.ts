@@ -1,4 +1,4 @@
-/** Namespaces end: with content, with finalizers in the way, and by one leader among several. */
+/** Deletion of namespaces: with content, with pending finalizers, and by one leader among several. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
@@ -43,7 +43,7 @@ async function deleteNamespace(name: string) {
   return await deleteObject(harness.registry, target, noSignal);
 }
 
-/** Waits for the view to show something, one event of it at a time. */
+/** Waits until the view satisfies a condition, checking at each event. */
 async function until(condition: () => boolean): Promise<void> {
   const deadline = AbortSignal.timeout(10_000);
   // Our own timers do not keep a process alive.

@@ -1,11 +1,10 @@
 /**
- * The namespace controller: empties a namespace that is being deleted and lets it go (S1-GEN-19).
+ * The namespace controller: empties a namespace under deletion and then releases it (S1-GEN-19).
  *
- * A look at a terminating namespace: begin the deletion of everything in it, pods before the rest, as
- * other content may be what their shutdown needs; see what is left; when nothing is, take our
- * finalizer out of `spec.finalizers`, with which the namespace goes. What is left (finalizers of
- * others, pods that shut down) is reported as conditions and looked at again, soon while there is
- * progress, then more and more rarely.
+ * A pass over a terminating namespace deletes its content, pods before the rest, because their shutdown
+ * may need other content. If nothing is left, it removes our finalizer from `spec.finalizers`, which
+ * deletes the namespace. Leftovers (others' finalizers, pods shutting down) are reported as conditions
+ * and checked again, soon while there is progress, then more and more rarely.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -51,7 +50,7 @@ export async function runNamespaceController(
   const working = queue.run(async (name) => {
     try {
       const remaining = await emptyNamespace(options, namespaces, name, signal);
-      // As long as it becomes less, looking often pays.
+      // Frequent checks pay while the number decreases.
       if (remaining === 0 || remaining !== left.get(name)) queue.forget(name);
       if (remaining === 0) left.delete(name);
       else {
@@ -71,7 +70,7 @@ function isTerminating(namespace: ApiObject | undefined): boolean {
   return (namespace?.metadata.deletionTimestamp ?? "") !== "";
 }
 
-/** @returns how many objects are left; 0 = the namespace is none of our business any more */
+/** @returns the number of remaining objects; 0 = the namespace needs no more work */
 async function emptyNamespace(
   { objects, naming, clock }: NamespaceControllerOptions,
   namespaces: ControlledResource,
@@ -102,7 +101,7 @@ async function emptyNamespace(
   return Math.max(leftovers.count, 1);
 }
 
-/** Somebody else wrote the namespace, or it is gone: the watch brings us back here. */
+/** Another client wrote or deleted the namespace: the watch triggers another pass. */
 async function tolerateChange(writing: Promise<unknown>): Promise<void> {
   try {
     await writing;

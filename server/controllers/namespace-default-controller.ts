@@ -1,6 +1,6 @@
 /**
- * Objects that every active namespace has, such as its default service account: made with the
- * namespace, made again when somebody deletes them, and kept in shape where they have one.
+ * Objects that every active namespace has, for example its default service account: created with
+ * the namespace, recreated after deletion, and repaired if their contents are fixed.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -15,8 +15,8 @@ export interface NamespaceDefault {
   readonly resource: string;
   readonly name: string;
   /**
-   * What to write, without a namespace.
-   * @param current what is there @returns undefined when that is good as it is
+   * Returns the object to write, without a namespace.
+   * @param current the existing object @returns undefined if that needs no change
    */
   shape(current: ApiObject | undefined): ApiObject | undefined;
 }
@@ -28,10 +28,10 @@ export interface NamespaceDefaultOptions {
   readonly wanted: NamespaceDefault;
 }
 
-/** New namespaces often come many at a time. */
+/** New namespaces often come in bulk. */
 const CONCURRENCY = 4;
 
-/** What an object is to be may change with a file that nobody tells us of. */
+/** The wanted object may depend on a file, which changes without an event. */
 const RECHECK_MS = 600_000;
 
 /** Runs until the signal aborts. */
@@ -42,18 +42,18 @@ export async function runNamespaceDefault(
   const namespaces = objects.resource("", "namespaces");
   const resource = objects.resource(wanted.group, wanted.resource);
   const queue = new WorkQueue(clock);
-  /** What to write there, with what it replaces; undefined when all is well. */
+  /** The object to write and the one it replaces; undefined if no change is needed. */
   const lookAt = (namespace: string) => {
     if (!isActive(objects.get(namespaces, { namespace: "", name: namespace }))) return undefined;
     const place = { namespace, name: wanted.name };
-    // It is there, but somebody must repair it first.
+    // It exists, but someone must repair it first.
     if (objects.metadata(resource, place) === "unreadable") return undefined;
     const current = objects.get(resource, place);
     const next = wanted.shape(current);
     return next === undefined ? undefined : { current, next };
   };
   const ensure = async (namespace: string) => {
-    // Where memory shows that all is well, a change that it does not know yet brings us back.
+    // If memory shows no need, a later change triggers another check.
     if (lookAt(namespace) === undefined) return;
     await objects.refresh();
     const change = lookAt(namespace);
@@ -81,7 +81,7 @@ export async function runNamespaceDefault(
         const isRace = error instanceof StatusError && error.code === 409;
         const what = `${wanted.resource}/${wanted.name}`;
         if (!isRace) logger.warn({ namespace, what, err: error }, "making a default failed");
-        // An immutable object of that name: only its change can change that.
+        // An immutable object of that name: only a change of it can help.
         if (error instanceof StatusError && error.code === 422) return queue.forget(namespace);
         queue.retry(namespace);
       }
@@ -110,7 +110,7 @@ function isActive(namespace: ApiObject | undefined): boolean {
   return namespace !== undefined && (namespace.metadata.deletionTimestamp ?? "") === "";
 }
 
-/** The namespace went meanwhile, or is about to. */
+/** The namespace is gone or terminating. */
 function isOver(error: unknown): boolean {
   return error instanceof StatusError && (error.code === 404 || error.code === 403);
 }

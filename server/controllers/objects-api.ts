@@ -1,7 +1,7 @@
 /**
- * ObjectsApi: all that a control loop does with objects. Loops run inside a replica, where reads are
- * the view's memory and writes are the registry's functions (local-objects.ts); a loop that runs
- * elsewhere would get another implementation that speaks HTTP.
+ * ObjectsApi: all operations of control loops on objects. Loops run inside a replica, where reads come from the
+ * view's memory and writes are the registry's functions (local-objects.ts); a loop that ran elsewhere would use
+ * another implementation over HTTP.
  *
  * At the start of each replica:
  *
@@ -31,9 +31,9 @@
 import type { PartitionId } from "../../storage/objects/keys.js";
 import type { ApiObject, ObjectMeta } from "../api/meta.js";
 
-/** A stored resource in the version that it is stored in. */
+/** A stored resource in its storage version. */
 export interface ControlledResource {
-  /** Tells resources apart; a definition may change, and then the rest. */
+  /** Identifies the resource; a definition may change the rest. */
   readonly partition: PartitionId;
   readonly group: string;
   readonly version: string;
@@ -43,59 +43,59 @@ export interface ControlledResource {
   readonly verbs: readonly string[];
 }
 
-/** What says enough of an object to decide whether to look at it. */
+/** The key of an object, by which a loop decides whether to look at it. */
 export interface ObjectKey {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** Takes what happens to the objects of a resource. Must be quick and not throw. */
+/** Receives the changes of a resource's objects. Must be quick and not throw. */
 export interface Follower {
-  /** What was told before is void: all objects that there are come next, as changed. */
+  /** Earlier notifications are void: all existing objects follow as changed. */
   began(): void;
-  /** The object is there, as its metadata says. */
+  /** The object exists, with this metadata. */
   changed(metadata: ObjectMeta): void;
-  /** It is gone; its last metadata, or only its place when that could not be read. */
+  /** It was deleted; has its last metadata, or only its key if that was unreadable. */
   removed(metadata: ObjectMeta): void;
-  /** Such objects are served no more: what was told is void. */
+  /** The resource is no longer served: earlier notifications are void. */
   ended?(): void;
 }
 
-/** On what condition an object is to be deleted, and what becomes of its dependents. */
+/** The preconditions of a deletion, and its policy for dependents. */
 export interface RemoveOptions {
   readonly uid?: string;
   readonly resourceVersion?: string;
   readonly propagationPolicy: "Background" | "Foreground" | "Orphan";
 }
 
-/** Objects of one moment. */
+/** Objects as of one moment. */
 export interface ObjectsSnapshot {
   readonly count: number;
-  /** Parsed as they are read; an object that cannot be read is only counted. */
+  /** Parsed on iteration; unreadable objects are only counted. */
   readonly objects: Iterable<ApiObject>;
 }
 
 export interface ObjectsApi {
   /** Every stored resource once, in discovery order, as of now. */
   readonly resources: readonly ControlledResource[];
-  /** @throws {Error} when it is not served */
+  /** @throws {Error} if it is not served */
   resource(group: string, resource: string): ControlledResource;
-  /** The resource of a kind as objects refer to it ("apps/v1", "Deployment"); undefined = not served. */
+  /** The resource of an object reference ("apps/v1", "Deployment"); undefined = not served. */
   byKind(apiVersion: string, kind: string): ControlledResource | undefined;
-  /** From memory: the metadata alone, which costs less. An object that cannot be read is there. */
+  /** From memory: only the metadata, which is cheaper. An unreadable object counts as existing. */
   metadata(resource: ControlledResource, key: ObjectKey): ObjectMeta | "unreadable" | undefined;
-  /** From memory; may lag behind, as writes decide. Has its resourceVersion. */
+  /** From memory, with resourceVersion; may be stale, because writes verify it. */
   get(resource: ControlledResource, key: ObjectKey): ApiObject | undefined;
   /** From memory; "" = all namespaces. */
   list(resource: ControlledResource, namespace: string): readonly ApiObject[];
-  /** The objects of a namespace as they are now, however long it takes to read them. */
+  /** The objects of a namespace as of now, however long iteration takes. */
   snapshot(resource: ControlledResource, namespace: string): ObjectsSnapshot;
-  /** How many objects a namespace holds, from memory. */
+  /** The number of objects in a namespace, from memory. */
   count(resource: ControlledResource, namespace: string): number;
-  /** Memory holds every write acknowledged before the call, and followers were told of it. */
+  /** Resolves when memory has every write acknowledged before the call and followers were notified. */
   refresh(): Promise<void>;
   create(resource: ControlledResource, object: ApiObject, signal: AbortSignal): Promise<ApiObject>;
-  /** Conditional on the object's resourceVersion, where it has one. */
+  /** Conditional on the object's resourceVersion, if it has one. */
   update(
     resource: ControlledResource,
     object: ApiObject,
@@ -109,23 +109,22 @@ export interface ObjectsApi {
     options: RemoveOptions,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Begins the deletion of everything in a namespace. */
+  /** Begins the deletion of all objects in a namespace. */
   deleteAll(resource: ControlledResource, namespace: string, signal: AbortSignal): Promise<void>;
   /**
-   * Calls back for every object that there is, then for each that changes, until the signal aborts or
-   * the resource is served no more. The callback must be quick and not throw: it only notes what to
-   * look at.
+   * Calls back for every existing object and for each later change, until the signal aborts or the
+   * resource is no longer served. The callback must be quick and not throw: it only notes what to check.
    */
   watch(
     resource: ControlledResource,
     onChange: (key: ObjectKey) => void,
     signal: AbortSignal,
   ): Promise<void>;
-  /** As watch, for loops that keep an index of their own. The first objects come before it returns. */
+  /** Like watch, for loops with an index of their own. Existing objects are reported before it returns. */
   follow(resource: ControlledResource, follower: Follower, signal: AbortSignal): Promise<void>;
   /**
-   * Runs `task` for each resource that is wanted: those that are served, at once, and those that come,
-   * when they do. Tasks end with the signal, and by themselves when their resource goes.
+   * Runs `task` for each wanted resource, existing or added later. Tasks end with the signal, or when
+   * their resource is removed.
    */
   runForEach(
     isWanted: (resource: ControlledResource) => boolean,

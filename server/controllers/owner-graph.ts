@@ -1,16 +1,16 @@
 /**
- * OwnerGraph: who depends on whom, as far as the garbage collector has to know. Only objects that
- * name owners, or that wait in their deletion for their dependents, take memory: whether an owner is
- * there is asked of the view, which has every object.
+ * OwnerGraph: the dependencies between objects that the garbage collector needs. It only holds objects
+ * that name owners, or whose deletion waits for dependents; the view, which has every object, tells
+ * whether an owner exists.
  *
- * One writer, the collector's followers; everything is synchronous.
+ * The collector's followers are its only writer; everything is synchronous.
  */
 import type { ObjectMeta, OwnerReference } from "../api/meta.js";
 import type { ControlledResource } from "./objects-api.js";
 
-/** Set on an owner that goes only after those dependents that say so. */
+/** Set on an owner that must go after its blocking dependents. */
 export const FOREGROUND_FINALIZER = "foregroundDeletion";
-/** Set on an owner whose dependents are to stay. */
+/** Set on an owner whose dependents must stay. */
 export const ORPHAN_FINALIZER = "orphan";
 
 export interface GraphNode {
@@ -26,11 +26,11 @@ export interface GraphNode {
 
 export type Deletion =
   | "none"
-  /** On its way out; what holds it back is not ours. */
+  /** Under deletion; only others' finalizers hold it. */
   | "begun"
-  /** Its dependents go first. */
+  /** Waits for its dependents' deletion. */
   | "foreground"
-  /** Its dependents let go of it first. */
+  /** Waits for its dependents to drop their references. */
   | "orphan";
 
 const NO_OWNERS: readonly OwnerReference[] = Object.freeze([]);
@@ -54,7 +54,7 @@ export class OwnerGraph {
     return this.#nodes.values();
   }
 
-  /** Takes the object's present state. @returns what was known before, and what is known now */
+  /** Records the object's current state. @returns the node before and after */
   put(
     resource: ControlledResource,
     metadata: ObjectMeta,
@@ -65,19 +65,19 @@ export class OwnerGraph {
     return { before, after };
   }
 
-  /** Forgets the object. @returns what was known of it */
+  /** Removes the object. @returns its node */
   delete(resource: ControlledResource, { namespace = "", name = "" }: ObjectMeta) {
     return this.#forget(keyOf(resource, namespace, name));
   }
 
-  /** Forgets all objects of a resource. */
+  /** Removes all objects of a resource. */
   clear(resource: ControlledResource): void {
     for (const node of [...this.#nodes.values()]) {
       if (node.resource === resource) this.#forget(node.key);
     }
   }
 
-  /** Objects that name the owner and may: those of its namespace, or any for a cluster-scoped one. */
+  /** Dependents with a valid reference: in the owner's namespace, or any for a cluster-scoped owner. */
   dependents(owner: { readonly uid: string; readonly namespace: string }): GraphNode[] {
     const found: GraphNode[] = [];
     for (const key of this.#dependents.get(owner.uid) ?? NO_KEYS) {
@@ -88,7 +88,7 @@ export class OwnerGraph {
     return found;
   }
 
-  /** The key of the object with this uid, when it waits for its dependents. */
+  /** The key of the object with this uid, if it waits for its dependents. */
   waitingOwner(uid: string): string | undefined {
     return this.#waiting.get(uid);
   }

@@ -1,7 +1,7 @@
 /**
- * Whether the owners that an object names are there. Names decide, and the uid must fit: an owner of
- * a namespaced type is looked for in the object's own namespace only, as references do not cross
- * namespaces. Where nothing can be said, nothing is collected.
+ * Looks up the owners that an object names, by name, with a matching uid. A namespaced owner is only
+ * looked for in the object's own namespace, because references do not cross namespaces. If the result is
+ * unclear, nothing is collected.
  */
 
 import { LRUCache } from "lru-cache";
@@ -14,17 +14,17 @@ import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { deletionOf, type GraphNode } from "./owner-graph.js";
 
 export interface OwnerFindings {
-  /** They are there and stay. */
+  /** They exist and stay. */
   readonly solid: readonly OwnerReference[];
-  /** They are there no more. */
+  /** They no longer exist. */
   readonly absent: readonly OwnerReference[];
-  /** They are there until their dependents are gone. */
+  /** They exist until their dependents are gone. */
   readonly waiting: readonly OwnerReference[];
-  /** Their type is unknown, they are out of the reference's reach, or they cannot be read. */
+  /** Unknown type, another namespace, or unreadable. */
   readonly unknown: readonly OwnerReference[];
 }
 
-/** Told once: objects whose references cross namespaces. */
+/** Objects with cross-namespace references, each reported once. */
 const REPORTED_MAX = 1_000;
 
 export class OwnerLookup {
@@ -43,7 +43,7 @@ export class OwnerLookup {
     this.#logger = options.logger;
   }
 
-  /** As the view has it now; what is absent there counts only after a refresh. */
+  /** From the current view; absence counts only after a refresh. */
   find(references: readonly OwnerReference[], namespace: string): OwnerFindings {
     const solid: OwnerReference[] = [];
     const absent: OwnerReference[] = [];
@@ -65,7 +65,7 @@ export class OwnerLookup {
     return { solid, absent, waiting, unknown };
   }
 
-  /** Tells people of references that cross namespaces: those owners never count. */
+  /** Reports references that cross namespaces: such owners never count. */
   async reportCrossing(
     node: GraphNode,
     references: readonly OwnerReference[],
@@ -83,7 +83,7 @@ export class OwnerLookup {
     }
   }
 
-  /** The other namespace in which the owner is. */
+  /** The other namespace that has the owner. */
   #findElsewhere(
     resource: ControlledResource,
     { name, uid }: OwnerReference,
@@ -111,7 +111,7 @@ export class OwnerLookup {
       kind: "Event",
       apiVersion: "v1",
       metadata: {
-        // Events of cluster-scoped objects have to be somewhere.
+        // Events of cluster-scoped objects need a namespace.
         namespace: namespace === "" ? "default" : namespace,
         name: `${name}.${owner.uid.slice(0, 8)}.${this.#clock.now().toString(16)}`,
       },
@@ -133,7 +133,7 @@ export class OwnerLookup {
     try {
       await this.#objects.create(this.#objects.resource("", "events"), event, signal);
     } catch (error) {
-      // The event is for people; what is to be done does not depend on it.
+      // The event only informs people; no decision depends on it.
       if (!signal.aborted) this.#logger.warn({ err: error, event }, "an event was not recorded");
     }
   }

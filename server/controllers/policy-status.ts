@@ -1,6 +1,6 @@
 /**
- * The status of ValidatingAdmissionPolicies: what checking their types found, once for each generation.
- * A kind that comes or changes later is no reason to look again, as upstream has it.
+ * The status of ValidatingAdmissionPolicies: the result of type checking, once per generation. A kind that
+ * is added or changed later does not trigger another check, as upstream.
  */
 import type { PolicySpec } from "../admission/policies/policy.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";

@@ -1,4 +1,4 @@
-/** What is warned of in policies: fields and types that the kinds of their rules do not have. */
+/** Type warnings on policies: fields and types that the matched kinds lack. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PolicySpec } from "../admission/policies/policy.js";
@@ -240,7 +240,7 @@ test("warnings are bounded, however many expressions there are", async () => {
   assert.ok(found.length > 10);
 });
 
-/** A test for a member of a value whose members have types, which upstream warns of as well. */
+/** A test for a member of a typed value; upstream warns about it too. */
 const WARNED: ReadonlySet<string> = new Set(["volumes are of known types"]);
 
 test("policies as people write them give no warnings", async () => {

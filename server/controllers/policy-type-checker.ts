@@ -1,8 +1,7 @@
 /**
- * Checks the validations of a policy against the types of the kinds that it is about. Admission takes
- * objects as they come; this finds fields that no such object has, before a write runs into them. It
- * only warns, as upstream's does: rules with "*" and subresources are not looked into, nor is any other
- * expression than those of validations and their messages.
+ * Checks the validations of a policy against the types of the kinds that it matches. Admission sees untyped
+ * objects; this finds nonexistent fields before a write does. It only warns, as upstream: it skips rules
+ * with "*", subresources, and all expressions other than validations and their messages.
  */
 
 import { nextTurn } from "../../storage/base/next-turn.js";
@@ -19,12 +18,12 @@ export interface ExpressionWarning {
   readonly warning: string;
 }
 
-/** Upstream's: kinds of one rule that are looked at. */
+/** Kinds checked per rule; upstream's limit. */
 const KINDS_MAX = 10;
-/** Of all warnings, which have to fit into the object. */
+/** The limit of all warnings, which must fit into the object. */
 const WARNINGS_LENGTH_MAX = 256 * 1024;
 
-/** In slices of one kind or one expression: some ten milliseconds each. */
+/** Runs in slices of one kind or one expression: some ten milliseconds each. */
 export async function checkPolicyTypes(
   spec: PolicySpec,
   published: PublishedTypes,
@@ -56,7 +55,7 @@ interface KindCheck {
   readonly environment: CelEnvironment;
 }
 
-/** Parameters of a kind that is not there are not there either, so expressions about them are warned of. */
+/** A missing parameter kind has no fields, so expressions about it get warnings. */
 async function environmentsOf(spec: PolicySpec, published: PublishedTypes): Promise<KindCheck[]> {
   const params = paramsType(spec, published);
   const checks: KindCheck[] = [];
@@ -81,7 +80,7 @@ function paramsType({ paramKind }: PolicySpec, published: PublishedTypes): Known
   return published.typeOf({ ...groupVersion, kind: paramKind.kind });
 }
 
-/** The kinds that the rules name, sorted. A rule that names as many as are looked at is the last one. */
+/** The kinds that the rules name, sorted. A rule that reaches the limit is the last one. */
 function kindsOf({ matchConstraints }: PolicySpec, published: PublishedTypes): GroupVersionKind[] {
   const kinds = new Map<string, GroupVersionKind>();
   for (const rule of matchConstraints?.resourceRules ?? []) {

@@ -1,7 +1,6 @@
 /**
- * Types of served kinds for CEL, as their published schemas have them: built-in kinds and custom ones
- * alike, in the version that is asked for. A schema that leaves open what a value may be makes it dyn,
- * so nothing is said against an expression that the schema itself does not say.
+ * The CEL types of served kinds from their published schemas, built-in and custom alike, in the requested
+ * version. An open schema becomes dyn, so that no warning exceeds what the schema states.
  */
 import type { CelObjectType, CelType } from "../cel/environment.js";
 import { createCodeDefaults } from "../endpoints/openapi/code-defaults.js";
@@ -25,12 +24,12 @@ export interface GroupVersionKind {
 
 export interface KnownType {
   readonly self: CelType;
-  /** Those that it is made of; their names are unique among all kinds. */
+  /** Its component types; their names are unique among all kinds. */
   readonly types: readonly CelObjectType[];
 }
 
 export interface PublishedTypes {
-  /** Kinds of a resource; of any group where none is named, as upstream resolves rules. */
+  /** The kinds of a resource; in any group if none is named, as upstream resolves rules. */
   kindsFor(group: string, version: string, resource: string): readonly GroupVersionKind[];
   /** undefined = the kind is not served. */
   typeOf(kind: GroupVersionKind): KnownType | undefined;
@@ -42,7 +41,7 @@ export function createPublishedTypes(
 ): PublishedTypes {
   const builder = createSchemaBuilder(model, "v3", createCodeDefaults(model, defaults), []);
   const read = (schema: NamedSchema) => new TypeReader(builder, schema).read();
-  /** Of built-in kinds: some ten milliseconds of work each. */
+  /** Cached for built-in kinds: some ten milliseconds of work each. */
   const known = new WeakMap<StructType, KnownType>();
   const typeOf = ({ group, version, kind, codec }: MainResource): KnownType | undefined => {
     const custom = codec.published();
@@ -70,9 +69,9 @@ function gvOf({ group, version }: { readonly group: string; readonly version: st
 class TypeReader {
   readonly #builder: SchemaBuilder;
   readonly #root: NamedSchema;
-  /** By name, all that the root refers to. */
+  /** All schemas that the root refers to, by name. */
   readonly #named: ReadonlyMap<string, NamedSchema>;
-  /** Of named schemas; what is being read is here already, as types may contain themselves. */
+  /** Types of named schemas; recursive ones are added before they are complete. */
   readonly #known = new Map<string, CelType>();
   readonly #types: CelObjectType[] = [];
 
@@ -102,7 +101,7 @@ class TypeReader {
     return type;
   }
 
-  /** @param name of the type, where it is one of objects */
+  /** @param name the name for an object type */
   #typeOf(schema: JsonSchema, name: string): CelType {
     const target = referenceOf(schema);
     if (target !== undefined) return this.#reference(target);
@@ -156,7 +155,7 @@ function isClosed(schema: JsonSchema): boolean {
   return !schema["x-kubernetes-preserve-unknown-fields"] && !schema.additionalProperties;
 }
 
-/** References with neighbours stand in an allOf of their own. */
+/** A reference with other members is wrapped in an allOf. */
 function referenceOf({ $ref, allOf }: JsonSchema): string | undefined {
   const reference = $ref ?? allOf?.find((one) => one.$ref !== undefined)?.$ref;
   return reference?.slice(reference.lastIndexOf("/") + 1);

@@ -1,7 +1,7 @@
 /**
- * ReplicaLease: how a replica is known to the others. It keeps a Lease in the system namespace that says
- * who it is and where; everybody sees in memory which leases are being renewed. Whether one is, is
- * judged by the observer's own clock, as for the lock of the control loops: clocks need not agree.
+ * ReplicaLease: announces a replica to the others. It keeps a Lease with the replica's identity and address in
+ * the system namespace, and every replica sees in memory which leases are renewed. Observers judge that by their
+ * own clocks, as for the lock of the control loops, so clocks need not agree.
  *
  *   0 s  replica B is killed; its lease was renewed at -3 s, and A saw that at -3 s
  *   7 s  A looks, the lease has not changed for 10 s: B may be late, and stays
@@ -17,11 +17,11 @@ import { formatMicroTime, type LeaseObject } from "./lease-lock.js";
 import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 
-/** Between two renewals. */
+/** Renewal interval. */
 export const RENEW_MS = 10_000;
-/** A replica whose lease has not changed for so long gets no more clients: two renewals were missed. */
+/** A replica whose lease has not changed for this long gets no more clients: two renewals were missed. */
 const SILENT_MS = 25_000;
-/** After this time a lease that nobody renews is deleted; as upstream's. */
+/** A lease without renewal is deleted after this time; upstream's value. */
 const LEASE_SECONDS = 3_600;
 
 export interface ReplicaAddress {
@@ -47,7 +47,7 @@ export class ReplicaLease {
   readonly #labels: { readonly identity: string; readonly host: string; readonly address: string };
   readonly #name: string;
   readonly #holder: string;
-  /** When each replica's lease was last seen to change, by its name. */
+  /** When each replica's lease was last seen to change, by name. */
   readonly #seen = new Map<string, Seen>();
   #renewedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -64,7 +64,7 @@ export class ReplicaLease {
     this.#holder = `${this.#name}_${randomUUID()}`;
   }
 
-  /** Says that this replica is there, if it is time to. @throws {StatusError} */
+  /** Renews this replica's lease if it is due. @throws {StatusError} */
   async renew(signal: AbortSignal): Promise<void> {
     const { objects, clock, naming, address } = this.#options;
     const nowMs = clock.monotonic();
@@ -97,7 +97,7 @@ export class ReplicaLease {
     this.#renewedAtMs = clock.monotonic();
   }
 
-  /** Where the replicas are that are there, this one included, in order. */
+  /** The addresses of the live replicas, including this one, in order. */
   living(): ReplicaAddress[] {
     const { clock } = this.#options;
     const nowMs = clock.monotonic();
@@ -119,19 +119,19 @@ export class ReplicaLease {
     return [...living].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, address]) => address);
   }
 
-  /** Deletes the leases of replicas that nobody has heard of for an hour. @throws {StatusError} */
+  /** Deletes leases that were not renewed for an hour. @throws {StatusError} */
   async bury(signal: AbortSignal): Promise<void> {
     const { clock, naming, objects } = this.#options;
     for (const lease of this.#all()) {
       const { renewTime, leaseDurationSeconds = LEASE_SECONDS } = lease.spec ?? {};
       const endsAtMs = Date.parse(renewTime ?? "") + leaseDurationSeconds * 1_000;
-      // By their clocks and ours, but it is an hour, and the object comes back with a renewal.
+      // Clocks may differ, but an hour is long, and a renewal creates the lease again.
       if (!(endsAtMs < clock.now())) continue;
       await this.#delete(objects, naming.systemNamespace, lease, signal);
     }
   }
 
-  /** This replica ends: nobody has to find out. @throws {StatusError} */
+  /** Deletes this replica's lease on shutdown, so that nobody waits for its expiry. @throws {StatusError} */
   async release(signal: AbortSignal): Promise<void> {
     const { naming, objects } = this.#options;
     const lease = this.#own();
@@ -140,7 +140,7 @@ export class ReplicaLease {
     this.#seen.delete(this.#name);
   }
 
-  /** As `living`, without this replica: for its own farewell. */
+  /** Like `living`, without this replica: for its shutdown. */
   others(): ReplicaAddress[] {
     const own = formatAddress(this.#options.address);
     return this.living().filter((address) => formatAddress(address) !== own);
@@ -186,7 +186,7 @@ function parseAddress(text: string): ReplicaAddress | undefined {
   return ip === undefined ? undefined : { ip, port: Number(port) };
 }
 
-/** 26 letters and digits, as upstream makes them of a name. */
+/** 26 letters and digits, as upstream derives them from a name. */
 function digest(text: string): string {
   const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
   let bits = "";

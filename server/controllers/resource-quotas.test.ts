@@ -1,4 +1,4 @@
-/** Quotas are put in force, counted by what there is, and made room in again. */
+/** Quotas take effect, are counted from existing objects, and shrink after deletions. */
 import assert from "node:assert/strict";
 import { setMaxListeners } from "node:events";
 import { after, test } from "node:test";
@@ -25,7 +25,7 @@ const registry: Registry = { ...harness.registry, admission: new AdmissionChain(
 const objects = createLocalObjects(registry);
 const quotas = objects.resource("", "resourcequotas");
 const stop = new AbortController();
-// As in run-controllers.ts: a watch per resource waits for the end.
+// As in run-controllers.ts: a watch per resource listens for the end.
 setMaxListeners(0, stop.signal);
 const running = runResourceQuotas(
   { objects, naming, clock: systemClock, logger: silentLogger },

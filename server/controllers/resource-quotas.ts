@@ -1,10 +1,10 @@
 /**
- * Resource quotas: `status.hard` repeats what is asked for, which puts it in force, and `status.used`
- * is counted anew when something in the namespace changes. Usage rises by the writes themselves
- * (server/admission/quota); this loop puts it right, and lowers it after deletions.
+ * Resource quotas: copies the spec to `status.hard`, which puts a quota into effect, and recounts
+ * `status.used` when something in the namespace changes. Writes themselves raise usage
+ * (server/admission/quota); this loop corrects it, and lowers it after deletions.
  *
- * A count is of one moment, quota included, and is written only onto the quota of that moment. A write
- * that was charged in between has changed the quota, so nothing that was charged is ever lost.
+ * A count is of one moment, including the quota, and is written only onto that state of the quota. A write
+ * charged in between has changed the quota, so no charge is ever lost.
  */
 
 import { nextTurn } from "../../storage/base/next-turn.js";
@@ -23,12 +23,12 @@ export interface ResourceQuotasOptions extends LoopParts {
   readonly naming: Naming;
 }
 
-/** Changes of a namespace within this time are counted together. */
+/** Changes of a namespace within this time share one count. */
 const WINDOW_MS = 200;
-/** A quota that takes long to count is counted less often: at most one part in so many of the time. */
+/** A quota that is slow to count is counted less often: at most one part in this many of the time. */
 const REST_FACTOR = 20;
 const WINDOW_MS_MAX = 10_000;
-/** Pods leave a quota when their time to end is over, which no event tells. As upstream. */
+/** Pods leave a quota when their grace period ends, without an event. Upstream's interval. */
 const RECHECK_MS = 300_000;
 
 /** Runs until the signal aborts. */
@@ -44,9 +44,9 @@ class ResourceQuotas {
   readonly #quotas: ControlledResource;
   readonly #evaluators: Evaluators;
   readonly #queue: WorkQueue;
-  /** Which namespaces have quotas, and the names of those. */
+  /** The names of the quotas of each namespace. */
   readonly #names = new Map<string, Set<string>>();
-  /** By quota: how long changes are gathered. */
+  /** Current window per quota. */
   readonly #windowsMs = new Map<string, number>();
 
   constructor(options: ResourceQuotasOptions) {
@@ -80,7 +80,7 @@ class ResourceQuotas {
     const quota = this.#options.objects.get(this.#quotas, place);
     if (quota === undefined) this.#forget(place);
     else this.#names.set(namespace, (this.#names.get(namespace) ?? new Set()).add(name));
-    // Its number may be bounded itself.
+    // The number of quotas may itself be limited.
     this.#changed(place);
     if (isQuota(quota) && !isInForce(quota)) this.#queue.add(key);
   }
@@ -106,26 +106,26 @@ class ResourceQuotas {
       if (isThere) this.#queue.add(key, RECHECK_MS);
     } catch (error) {
       if (signal.aborted) return;
-      // A write that was charged meanwhile. When writes are refused, nobody comes in between.
+      // A write was charged meanwhile. If writes are refused, there are no such conflicts.
       if (isLostRace(error)) return this.#addLater(key);
       logger.warn({ quota: key, err: error }, "counting the usage of a quota failed");
       this.#queue.retry(key);
     }
   }
 
-  /** @returns whether there is such a quota */
+  /** @returns whether the quota exists */
   async #recount(key: string, place: ObjectKey, signal: AbortSignal): Promise<boolean> {
     const { objects, clock } = this.#options;
     const quota = objects.get(this.#quotas, place);
     if (quota === undefined) {
-      // It may have gone while the view was loaded anew, which no event tells.
+      // It may have gone during a reload of the view, without an event.
       this.#forget(place);
       return false;
     }
-    // Left to people, whose change is an event.
+    // Left to administrators; their change is an event.
     if (!isQuota(quota)) return false;
     const startedMs = clock.monotonic();
-    // All in one turn: the quota and what it counts are of one moment.
+    // All in one turn, so that the quota and the counted objects are of one moment.
     const countables = this.#countablesOf(quota, place.namespace);
     const used = await recount(quota, countables, clock.now(), nextTurn);
     const restMs = (clock.monotonic() - startedMs) * REST_FACTOR;
@@ -156,7 +156,7 @@ class ResourceQuotas {
   }
 }
 
-/** Whether what is asked for is what is counted. */
+/** Whether the status has the limits of the spec. */
 function isInForce({ spec, status }: QuotaObject): boolean {
   return status?.used !== undefined && deepEqual(spec?.hard ?? {}, status.hard ?? {});
 }

@@ -1,4 +1,4 @@
-/** Aggregated roles follow what they gather, and what people write into them does not stay. */
+/** Aggregated roles follow the roles that they collect; direct changes of their rules are reverted. */
 import { test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
@@ -44,7 +44,7 @@ test("S2-RBAC-12, S2-RBAC-23: rules of aggregated roles are filled in, kept righ
   await create("admin", {}, gathers("to-admin"));
   await untilRules("admin", pods("get"), pods("list"));
 
-  // In the order of names, each rule once.
+  // Ordered by name, without duplicate rules.
   await create("part-0", { "to-edit": "true" }, { rules: [pods("watch"), pods("list")] });
   const edit = await untilRules("edit", pods("watch"), pods("list"), pods("get"));
   await untilRules("admin", pods("watch"), pods("list"), pods("get"));

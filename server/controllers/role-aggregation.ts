@@ -1,7 +1,7 @@
 /**
- * The rules of aggregated cluster roles, written into the objects (S2-RBAC-12, S2-RBAC-23): what they
- * gather replaces what anybody wrote there. The authorizer does not wait for this: it gathers on the
- * view (see server/authz/rbac/aggregation.ts); the objects follow, for people and tools to read.
+ * Writes the collected rules of aggregated cluster roles into the objects (S2-RBAC-12, S2-RBAC-23),
+ * replacing any other rules. The authorizer does not wait for it and evaluates the view (see
+ * server/authz/rbac/aggregation.ts); the objects follow for people and tools.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -25,9 +25,9 @@ export interface RoleAggregationOptions {
   readonly logger: Logger;
 }
 
-/** Changes that come together are gathered together, such as an installation of many roles. */
+/** Changes within this time are processed together, for example an installation of many roles. */
 const SETTLE_MS = 20;
-/** The one entry of the queue: all aggregated roles are looked at together. */
+/** The queue's only key: all aggregated roles are processed together. */
 const ALL = "all";
 
 /** Runs until the signal aborts. */
@@ -82,7 +82,7 @@ export async function runRoleAggregation(
   await Promise.all([following, working]);
 }
 
-/** Reads the roles that have changed. */
+/** Reads the changed roles. */
 function takeIn(
   objects: ObjectsApi,
   clusterRoles: ControlledResource,

@@ -1,4 +1,4 @@
-/** All control loops of this process, run by one of all processes at a time. */
+/** All control loops of this process; one process at a time runs them. */
 import { randomUUID } from "node:crypto";
 import { once, setMaxListeners } from "node:events";
 import { hostname } from "node:os";
@@ -34,23 +34,23 @@ export interface ControllersOptions {
   readonly logger: Logger;
   /** Unique among all processes; default: host name and a random part. */
   readonly identity?: string;
-  /** The flag --controllers: which loops run; default: all. */
+  /** The flag --controllers; default: all loops. */
   readonly controllers?: readonly string[];
-  /** What is served now, for its APIServices; without it none are made. */
+  /** The group-versions that get APIServices; absent = none do. */
   readonly servedGroupVersions?: () => readonly LocalGroupVersion[];
-  /** Types of what is served, to check policies against; without them none are checked. */
+  /** Types for checking policies; absent = no checks. */
   readonly published?: PublishedTypes;
-  /** For migrations of what is stored; without it there are none. */
+  /** For storage migrations; absent = there are none. */
   readonly storage?: { readonly stored: StoredObjects; readonly migrations: MigrationMetrics };
-  /** For the loops of service accounts; without it they do not run. */
+  /** For the service account loops; absent = they do not run. */
   readonly serviceAccounts?: {
     readonly issuer: TokenIssuer;
-    /** The certificates with which clients verify this API, as PEM; "" = none are known. */
+    /** PEM certificates by which clients verify this API; "" = none known. */
     rootAuthority(): string;
   };
 }
 
-/** Of the lease whose holder runs the loops, in the system namespace. */
+/** The name of the leader's lease in the system namespace. */
 export const LEASE_NAME = "keelson-controllers";
 
 /** Runs until the signal aborts; leads when it is this process's turn. */
@@ -70,7 +70,7 @@ export async function runControllers(
     identity: options.identity ?? `${hostname()}_${randomUUID()}`,
   });
   await lock.run(async (leading) => {
-    // Every loop waits for its end: many listeners are no leak here.
+    // Every loop listens for the end: many listeners are not a leak here.
     setMaxListeners(0, leading);
     const parts = { objects, naming, clock, logger };
     const isOn = (name: ControllerName) => isControllerEnabled(name, options.controllers ?? ["*"]);
@@ -95,7 +95,7 @@ export async function runControllers(
           leading,
         ),
       runServiceAccounts({ ...parts, isOn }, options.serviceAccounts, leading),
-      // With no loop on, it would give the lock back and take it again without end.
+      // Without enabled loops it would release and retake the lock in a tight loop.
       untilAborted(leading),
     ]);
   }, signal);

@@ -1,4 +1,4 @@
-/** What every namespace has for its service accounts (S2-REQ-08): the account that pods get, and the root CA. */
+/** The service account objects of every namespace (S2-REQ-08): the pods' default account and the root CA. */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import type { NamespaceDefault } from "./namespace-default-controller.js";
@@ -8,7 +8,7 @@ const AUTHORITY_KEY = "ca.crt";
 const DESCRIPTION =
   "Contains a CA bundle that can be used to verify the API server when using internal endpoints such as the internal service IP. No other usage is guaranteed across distributions of clusters.";
 
-/** The account of pods that name none. What people put into it is theirs. */
+/** The account of pods that name none. Users' changes stay. */
 export const defaultServiceAccount: NamespaceDefault = {
   group: "",
   resource: "serviceaccounts",
@@ -20,8 +20,8 @@ export const defaultServiceAccount: NamespaceDefault = {
 };
 
 /**
- * The ConfigMap with which clients in pods verify this API.
- * @param rootAuthority the certificates as PEM; "" = none are known, nothing is written
+ * The ConfigMap by which clients in pods verify this API.
+ * @param rootAuthority PEM certificates; "" = none known, nothing is written
  */
 export function rootAuthorityMap(naming: Naming, rootAuthority: () => string): NamespaceDefault {
   const name = naming.rootAuthorityMap;
@@ -46,7 +46,7 @@ export function rootAuthorityMap(naming: Naming, rootAuthority: () => string): N
   };
 }
 
-/** Whether the map holds the authority and nothing else. */
+/** Whether the map holds only the authority. */
 function isOnly({ data, binaryData }: ApiObject, authority: string): boolean {
   const entries = Object.entries((data ?? {}) as Record<string, string>);
   const [[key, value] = ["", ""]] = entries;

@@ -1,4 +1,4 @@
-/** The loops of service accounts over a real registry: defaults of namespaces, and token Secrets. */
+/** The loops of service accounts over a real registry: namespace defaults and token Secrets. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
@@ -48,7 +48,7 @@ async function remove(resource: string, namespace: string, name: string): Promis
   await objects.remove(objects.resource("", resource), { namespace, name }, options, noSignal);
 }
 
-/** Waits for the view to show something, one event of it at a time. */
+/** Waits until the view satisfies a condition, checking at each event. */
 async function until<T>(look: () => T | undefined): Promise<T> {
   const deadline = AbortSignal.timeout(10_000);
   // Our own timers do not keep a process alive.

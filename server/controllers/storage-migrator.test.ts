@@ -1,4 +1,4 @@
-/** A migration says how far it is, and a process that takes over goes on where the one before ended. */
+/** A migration reports progress, and a new leader resumes an interrupted one. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ const WIDGETS = resourceOf("example.com", "widgets");
 const MIGRATIONS = resourceOf("storagemigration.k8s.io", "storageversionmigrations");
 const PAGE = 10;
 const COUNT = 3 * PAGE;
-/** As long as a status waits before it tells more. */
+/** Longer than the interval of status updates. */
 const PAGE_TAKES_MS = 5_000;
 
 test("progress is told while objects are rewritten, and a process that takes over writes none twice", async () => {
@@ -46,7 +46,7 @@ test("progress is told while objects are rewritten, and a process that takes ove
   );
 });
 
-/** Objects that lie in an old form, and what is said of them. */
+/** Objects stored in an old form, and the recorded statuses. */
 function createWorld() {
   const rewrites = new Map<string, number>();
   const entries = Array.from({ length: COUNT }, (_, index): StoredEntry => {
@@ -67,7 +67,7 @@ function createWorld() {
     monotonic: () => nowMs,
     async sleep(delayMs, signal) {
       signal.throwIfAborted();
-      // Who has nothing to do waits for somebody; all other waits are over at once.
+      // Long waits mean that it is idle and block; all others end at once.
       if (delayMs >= 60_000) await once(signal, "abort");
       nowMs += delayMs;
     },

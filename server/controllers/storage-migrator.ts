@@ -1,15 +1,14 @@
 /**
- * The storage version migrator: for each StorageVersionMigration it gives all objects of a resource the
- * form in which they would be stored today (version, schema, encryption), one migration at a time for each
- * resource, the oldest first.
+ * The storage version migrator: for each StorageVersionMigration it rewrites all objects of a resource in
+ * today's storage form (version, schema, encryption), one migration at a time per resource, the oldest first.
  *
  *   pass 1      every object is looked at; those that would be stored differently are written again
  *   pass 2, ..  the store is read again for what is still in an old form: written by a replica of the
  *               release before meanwhile, or not to be written yet (a conversion webhook that is down)
  *   the end     a pass that finds nothing: the store holds nothing of the old form
  *
- * Nothing has to be remembered: a process that takes over looks again, and finds what is left. An object
- * that cannot be read, or is refused as it is, ends the migration as failed; what may pass is waited for.
+ * It keeps no state: a new leader checks again and finds what is left. An unreadable or refused object fails
+ * the migration; transient errors are waited for.
  */
 
 import { oneLine } from "../../storage/base/one-line.js";
@@ -35,10 +34,10 @@ import type { StoredEntry, StoredObjects } from "./stored-objects.js";
 import type { LoopParts } from "./sync-loop.js";
 import { WorkQueue } from "./work-queue.js";
 
-/** Counts what is done. Names of resources are as people write them: "widgets.example.com". */
+/** Metrics of migrations. Resources are named as users write them: "widgets.example.com". */
 export interface MigrationMetrics {
   rewritten(resource: string): void;
-  /** Objects that a pass still has to look at; 0 when it is over. */
+  /** Objects that a pass still has to check; 0 at its end. */
   remaining(resource: string, objects: number): void;
   ended(resource: string, status: "Succeeded" | "Failed"): void;
 }
@@ -49,15 +48,15 @@ export interface StorageMigratorOptions extends LoopParts {
   readonly metrics: MigrationMetrics;
 }
 
-/** Resources at the same time. */
+/** Resources migrated concurrently. */
 const MIGRATIONS_MAX = 2;
-/** Objects of one resource that are written at the same time. */
+/** Concurrent writes per resource. */
 const WRITES_AT_ONCE = 4;
-/** A migration rests for so many times as long as its writes took: it is in no hurry, others are. */
+/** A migration pauses for this multiple of its write time, because other work is more urgent. */
 const REST_FACTOR = 1;
-/** How often its status tells how far it is. */
+/** Interval of progress updates in the status. */
 const PROGRESS_INTERVAL_MS = 5_000;
-/** Passes without a wait between them, after which whoever writes in an old form is given time to end. */
+/** Passes without a pause; after them, writers of an old form get time to end. */
 const PASSES_MAX = 3;
 
 /** Runs until the signal aborts. */
@@ -75,7 +74,7 @@ export async function runStorageMigrator(
   const watching = objects.watch(
     migrations,
     () => {
-      // Of one that is gone nobody knows any more what it was about.
+      // The resource of a deleted migration is unknown, so all are checked.
       for (const migration of objects.list(migrations, "")) queue.add(nameOf(migration));
     },
     signal,
@@ -101,7 +100,7 @@ export async function runStorageMigrator(
   await Promise.all([watching, working]);
 }
 
-/** "widgets.example.com" or "pods": what a migration is about. */
+/** "widgets.example.com" or "pods": the resource of a migration. */
 function nameOf({ spec }: Migration): string {
   const { group = "", resource = "" } = spec?.resource ?? {};
   return group === "" ? resource : `${resource}.${group}`;
@@ -111,21 +110,21 @@ interface RunnerOptions extends StorageMigratorOptions {
   readonly migrations: ControlledResource;
 }
 
-/** What came of looking at the objects once. */
+/** The result of one pass. */
 interface Pass {
-  /** Objects that lay in an old form when they were looked at. */
+  /** Objects found in an old form. */
   readonly stale: number;
   readonly rewritten: number;
-  /** What could not be written and may be later; undefined = nothing. */
+  /** A write that failed but may succeed later; undefined = none. */
   readonly trouble: string | undefined;
 }
 
-/** Why a migration ends without having been done. */
+/** Why a migration failed. */
 class NotMigrated extends Error {
   override readonly name = "NotMigrated";
 }
 
-/** The migrations of one resource. */
+/** Runs the migrations of one resource. */
 class Runner {
   readonly #options: RunnerOptions;
   readonly #name: string;
@@ -152,11 +151,11 @@ class Runner {
       await this.#write(migration, (now) => failed(now, error.message, this.#now()), signal);
       metrics.ended(this.#name, "Failed");
     }
-    // The next one, where several wait.
+    // Continue if more migrations wait.
     return this.#next() === undefined;
   }
 
-  /** The one that was begun, else the oldest. */
+  /** The started one, else the oldest. */
   #next(): Migration | undefined {
     const { objects, migrations } = this.#options;
     const waiting = objects
@@ -177,7 +176,7 @@ class Runner {
     return found;
   }
 
-  /** @returns whether all is done. @throws {NotMigrated} */
+  /** @returns whether it is complete. @throws {NotMigrated} */
   async #migrate(
     migration: Migration,
     resource: ControlledResource,
@@ -207,7 +206,7 @@ class Runner {
         await this.#tell(migration, trouble, signal);
         return false;
       }
-      // The first one has also written what only differs by its content.
+      // The first pass also rewrites objects that differ only in content.
       if (stale > 0 || pass === 0) continue;
       await this.#markDefinition((one) => {
         return definitionMigrated(one, one.metadata.generation === generation, this.#now());
@@ -217,7 +216,7 @@ class Runner {
     return false;
   }
 
-  /** Looks at all objects, or at those alone that lie in the store in an old form. @throws {NotMigrated} */
+  /** Checks all objects, or only those stored in an old form. @throws {NotMigrated} */
   async #pass(
     migration: Migration,
     resource: ControlledResource,
@@ -250,7 +249,7 @@ class Runner {
     return { stale, rewritten, trouble };
   }
 
-  /** @throws {NotMigrated} for an object with which it can never be done */
+  /** @throws {NotMigrated} for an object that can never be migrated */
   async #rewriteAll(
     resource: ControlledResource,
     entries: readonly StoredEntry[],
@@ -279,7 +278,7 @@ class Runner {
     try {
       await stored.prepare(resource, entries, signal);
     } catch (error) {
-      // Which of them it is about shows when they are written one by one.
+      // Writing them one by one shows which object fails.
       if (!mayPass(error)) throw error;
     }
     await Promise.all(Array.from({ length: WRITES_AT_ONCE }, work));
@@ -298,14 +297,14 @@ class Runner {
     await this.#write(migration, (current) => running(current, progress, this.#now()), signal);
   }
 
-  /** As it is now; undefined when it is gone. */
+  /** The current migration; undefined if it is gone. */
   #current({ metadata }: Migration): Migration | undefined {
     const { objects, migrations } = this.#options;
     const found = objects.get(migrations, { namespace: "", name: metadata.name ?? "" });
     return found?.metadata.uid === metadata.uid ? found : undefined;
   }
 
-  /** Writes a status that says something else than the current one. */
+  /** Writes the status if it differs from the current one. */
   async #write(
     migration: Migration,
     change: (current: Migration) => Migration,
@@ -318,7 +317,7 @@ class Runner {
     await objects.update(migrations, change(current), "status", signal);
   }
 
-  /** @returns the definition of the resource as it was written; undefined when it has none */
+  /** @returns the resource's definition as written; undefined if it has none */
   async #markDefinition(
     change: (definition: Definition) => Definition,
     signal: AbortSignal,
@@ -340,7 +339,7 @@ class Runner {
   }
 }
 
-/** Whether the same write may succeed later: the store, or a webhook, did not do its part. */
+/** Whether the write may succeed later: the store or a webhook failed. */
 function mayPass(error: unknown): boolean {
   if (error instanceof StorageError || isLostRace(error)) return true;
   const isRefused = error instanceof StatusError && error.code < 500 && error.code !== 429;

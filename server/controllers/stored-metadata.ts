@@ -1,13 +1,13 @@
 /**
- * The metadata of a stored object, for those who ask for nothing else. Whoever wrote it may have been
- * another server, or a hand: what loops read without looking twice is checked here.
+ * Reads only the metadata of a stored object. Another server or a person may have written it, so the
+ * fields that loops rely on are checked here.
  */
 import { isRecord } from "../../storage/base/is-record.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ObjectMeta } from "../api/meta.js";
 import { metadataRange } from "../endpoints/metadata-bytes.js";
 
-/** Undefined for what cannot be read, and for metadata that is none: it is left to people (S1-UNS-08). */
+/** undefined for unreadable or invalid metadata, which is left to administrators (S1-UNS-08). */
 export function readMetadata(object: StoredObject): ObjectMeta | undefined {
   if (object.corruption !== undefined) return undefined;
   const [start, end] = metadataRange(object);

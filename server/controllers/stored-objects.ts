@@ -1,6 +1,6 @@
 /**
- * StoredObjects: the objects of a resource as they lie in the store, for the loop that gives them the form
- * that they would have today. All other loops see them as they are served, which hides the difference.
+ * StoredObjects: a resource's objects in their stored form, for the loop that rewrites them in today's form.
+ * All other loops see them as served, which hides the difference.
  */
 import type { InspectedRange } from "../../storage/kv/converting-store.js";
 import type { RangeRequest } from "../../storage/kv/store.js";
@@ -12,34 +12,34 @@ import type { Registry } from "../registry/generic/registry.js";
 import { type Rewritten, rewriteObject } from "../registry/write/rewrite.js";
 import type { ControlledResource, ObjectKey } from "./objects-api.js";
 
-/** Says of each value how it lies in the store. Implemented by storage/kv. */
+/** Reports how each value is stored. Implemented by storage/kv. */
 export interface InspectableStore {
   inspect(request: RangeRequest, signal: AbortSignal): Promise<InspectedRange>;
 }
 
 export interface StoredEntry extends ObjectKey {
-  /** In another version, form or encryption than it would be stored in today. */
+  /** Whether its version, form or encryption differs from today's. */
   readonly isStale: boolean;
 }
 
 export interface StoredPage {
   readonly entries: readonly StoredEntry[];
-  /** Where the next page begins; undefined = there is none. */
+  /** Start of the next page; undefined = none. */
   readonly next: string | undefined;
-  /** Of the store, when it answered. */
+  /** The store's revision at the answer. */
   readonly revision: number;
 }
 
 export interface StoredObjects {
-  /** @param after where the page begins, "" = at the start. @throws {StorageError} */
+  /** @param after start of the page, "" = the first. @throws {StorageError} */
   page(resource: ControlledResource, after: string, signal: AbortSignal): Promise<StoredPage>;
-  /** Makes ready what several objects need at once. @throws {StatusError} */
+  /** Prepares what several objects need at once. @throws {StatusError} */
   prepare(
     resource: ControlledResource,
     entries: readonly ObjectKey[],
     signal: AbortSignal,
   ): Promise<void>;
-  /** As rewriteObject. @throws {StatusError} */
+  /** Like rewriteObject. @throws {StatusError} */
   rewrite(
     resource: ControlledResource,
     entry: StoredEntry,
@@ -47,7 +47,7 @@ export interface StoredObjects {
   ): Promise<Rewritten>;
 }
 
-/** Objects of one answer of the store: none is larger than a megabyte and a half. */
+/** Objects per read of the store: none is larger than 1.5 MB. */
 const PAGE_OBJECTS = 100;
 
 export function createStoredObjects(registry: Registry, store: InspectableStore): StoredObjects {
@@ -88,7 +88,7 @@ export function createStoredObjects(registry: Registry, store: InspectableStore)
   };
 }
 
-/** Whether an object says that it is of the version in which its kind is stored; what cannot be read does not. */
+/** Whether an object states its kind's storage version; false for an unreadable one. */
 function isOfVersion({ corruption, bytes }: StoredObject, { kind, fact }: MainResource): boolean {
   if (corruption !== undefined || fact.stored === undefined) return false;
   const head = `{"kind":"${kind}","apiVersion":"${formatGroupVersion(fact.stored)}",`;

@@ -1,6 +1,6 @@
 /**
- * runSyncLoop: for loops that keep one thing right. They look at it at the start, when an object that
- * has to do with it changes, at an interval, and again when a look failed.
+ * runSyncLoop: runs loops that maintain one thing. They sync at the start, on relevant changes, at an
+ * interval, and again after a failure.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -8,7 +8,7 @@ import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectKey, ObjectsApi } from "./objects-api.js";
 import { WorkQueue } from "./work-queue.js";
 
-/** What the loops of one process share. */
+/** Shared by the loops of a process. */
 export interface LoopParts {
   readonly objects: ObjectsApi;
   readonly clock: Clock;
@@ -16,19 +16,19 @@ export interface LoopParts {
 }
 
 export interface SyncLoopOptions extends LoopParts {
-  /** For logs: "bootstrapsigner". */
+  /** For logs, for example "bootstrapsigner". */
   readonly name: string;
   readonly watches: readonly {
     readonly resource: ControlledResource;
-    /** Whether a change of this object is a reason to look. Must be quick and not throw. */
+    /** Whether a change of this object triggers a sync. Must be quick and not throw. */
     readonly concerns: (key: ObjectKey) => boolean;
   }[];
   readonly intervalMs: number;
-  /** Looks and repairs. Reads are as fresh as when it was called. @returns when to look again at the latest */
+  /** Checks and repairs. Reads are as fresh as the call. @returns the longest time until the next sync */
   readonly sync: (signal: AbortSignal) => Promise<number | undefined>;
 }
 
-/** There is only one thing to look at. */
+/** The only key. */
 const KEY = "it";
 
 /** Runs until the signal aborts. */
@@ -53,7 +53,7 @@ export async function runSyncLoop(options: SyncLoopOptions, signal: AbortSignal)
       queue.add(key, Math.min(againMs ?? intervalMs, intervalMs));
     } catch (error) {
       if (signal.aborted) return;
-      // Somebody else was faster, with the same or with something that is looked at next.
+      // Another writer was faster; the next sync sees its result.
       if (!isLostRace(error)) {
         logger.warn({ loop: name, err: error }, "a control loop could not do its work");
       }

@@ -1,6 +1,6 @@
 /**
- * The namespaces that every client may count on. Made at start by whichever replica comes first, and
- * again by whichever is first to see that one is gone: kubelets cannot renew their leases without.
+ * The namespaces that every client relies on. The first replica creates them at the start, and any
+ * replica recreates a deleted one: kubelets cannot renew their leases without them.
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
@@ -8,7 +8,7 @@ import { StatusError } from "../api/status.js";
 import type { ObjectsApi } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
-/** Changes are seen at once; this is for what made a look fail. */
+/** Changes are noticed at once; the interval is for failed syncs. */
 const INTERVAL_MS = 60_000;
 
 function systemNamespaces(naming: Naming): readonly string[] {
@@ -35,7 +35,7 @@ export async function ensureSystemNamespaces(
   }
 }
 
-/** Keeps them there until the signal aborts. Runs in every replica, not only in the leading one. */
+/** Maintains them until the signal aborts. Runs in every replica. */
 export async function runSystemNamespaces(
   { naming, ...parts }: LoopParts & { readonly naming: Naming },
   signal: AbortSignal,

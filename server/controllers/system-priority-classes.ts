@@ -1,6 +1,6 @@
 /**
- * The priority classes of pods that a cluster cannot do without. Made at start by whichever replica
- * comes first, so that the Priority admission plugin finds them.
+ * The priority classes of critical system pods. The first replica creates them at the start, so that
+ * the Priority admission plugin finds them.
  */
 import type { ApiObject } from "../api/meta.js";
 import { formatGroupVersion } from "../api/names.js";
@@ -8,7 +8,7 @@ import type { Naming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
 import type { ObjectsApi } from "./objects-api.js";
 
-/** Values that the rules of the type keep for these names. */
+/** Values that validation reserves for these names. */
 const CLASSES = [
   {
     name: "system-node-critical",
@@ -33,7 +33,7 @@ export async function ensureSystemPriorityClasses(
   const resource = objects.resources.find(
     (one) => one.group === group && one.resource === "priorityclasses",
   );
-  // The flags may switch the group off.
+  // The group may be disabled by flag.
   if (resource === undefined) return;
   for (const { name, value, description } of CLASSES) {
     if (objects.get(resource, { namespace: "", name }) !== undefined) continue;

@@ -1,6 +1,6 @@
 /**
- * The loop `tokencleaner`: Secrets of bootstrap tokens are deleted when they expire (S2-BOOT-12). Until
- * then nobody takes them any more: authenticator and signer look at the time themselves.
+ * The loop `tokencleaner`: deletes Secrets of expired bootstrap tokens (S2-BOOT-12). Until then
+ * authenticator and signer check the expiry themselves.
  */
 import type { Naming } from "../api/naming.js";
 import { expirationOf, hasExpired } from "../authn/bootstrap-secret.js";
@@ -8,7 +8,7 @@ import { BootstrapSecrets } from "./bootstrap-secrets.js";
 import type { ObjectKey } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
-/** Expiries are waited for; this is for clocks that are set. */
+/** Expiries are awaited; the interval is for clock adjustments. */
 const INTERVAL_MS = 60_000;
 
 /** Runs until the signal aborts. */

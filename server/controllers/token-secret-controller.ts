@@ -1,7 +1,7 @@
 /**
  * Token Secrets (S2-REQ-08): a Secret of type `.../service-account-token` that names a service account
- * gets a token of it, the root CA and its namespace. When the account is not there, or was replaced by
- * another of the same name, the Secret goes, and with it the token is no longer accepted.
+ * gets the account's token, the root CA and its namespace. If the account is missing or was recreated, the
+ * Secret is deleted, which revokes the token.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -18,7 +18,7 @@ export interface TokenSecretOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly issuer: Pick<TokenIssuer, "issueLegacy">;
-  /** The certificates with which clients verify this API, as PEM; "" = none are known. */
+  /** PEM certificates by which clients verify this API; "" = none known. */
   rootAuthority(): string;
 }
 
@@ -28,7 +28,7 @@ interface SecretObject extends ApiObject {
   data?: Record<string, string> | null;
 }
 
-/** Each signature takes a millisecond of another thread. */
+/** Each signature takes a millisecond on another thread. */
 const CONCURRENCY = 4;
 
 /** Runs until the signal aborts. */
@@ -74,7 +74,7 @@ export async function runTokenSecretController(
       } catch (error) {
         if (signal.aborted) return;
         const code = error instanceof StatusError ? error.code : 500;
-        // It is gone, or cannot be changed: only a change of it can change that.
+        // It is gone or immutable: only a change of it can help.
         if (code === 404 || code === 403 || code === 422) return queue.forget(key);
         if (code !== 409) logger.warn({ secret: key, err: error }, "filling a Secret failed");
         queue.retry(key);
@@ -86,7 +86,7 @@ export async function runTokenSecretController(
   await Promise.all([following, watching, working]);
 }
 
-/** One look at a Secret: fill it, delete it, or leave it alone. @throws {StatusError} */
+/** Processes a Secret: fills it, deletes it, or leaves it alone. @throws {StatusError} */
 async function attend(options: TokenSecretOptions, key: string, signal: AbortSignal) {
   const { objects, naming } = options;
   const slash = key.indexOf("/");
@@ -108,7 +108,7 @@ async function attend(options: TokenSecretOptions, key: string, signal: AbortSig
   if (filled !== undefined) await objects.update(secrets, filled, "", signal);
 }
 
-/** The account that the Secret names; undefined when that one is not there. */
+/** The account that the Secret names; undefined if it is missing. */
 function accountOf({ objects, naming }: TokenSecretOptions, { metadata }: SecretObject) {
   const name = metadata.annotations?.[accountAnnotation(naming, "name")] ?? "";
   const uid = metadata.annotations?.[accountAnnotation(naming, "uid")] ?? "";
@@ -118,7 +118,7 @@ function accountOf({ objects, naming }: TokenSecretOptions, { metadata }: Secret
   return uid === "" || uid === account.uid ? account : undefined;
 }
 
-/** @returns the Secret with what it lacks; undefined when it lacks nothing */
+/** @returns the Secret with missing fields filled in; undefined if none are missing */
 async function fill(
   { naming, issuer, rootAuthority }: TokenSecretOptions,
   secret: SecretObject,
@@ -153,7 +153,7 @@ function base64(text: string): string {
   return Buffer.from(text, "utf8").toString("base64");
 }
 
-/** Which Secrets name an account; as many entries as there are such Secrets. */
+/** The Secrets of each account; bounded by the number of such Secrets. */
 class SecretIndex {
   readonly #accountOf = new Map<string, string>();
   readonly #secretsOf = new Map<string, Set<string>>();

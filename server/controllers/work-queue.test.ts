@@ -1,4 +1,4 @@
-/** The queue: each key once, forward only, and later after each failure. */
+/** The queue: unique keys, only moved forward, and growing delays after failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";

@@ -1,27 +1,27 @@
 /**
- * WorkQueue: which keys to look at, and when. A key waits at most once; adding it again can only
- * bring it forward. Failures come back later and later. Time is the clock's, so tests move it.
+ * WorkQueue: keys to process, and when. A key is queued at most once; adding it again can only bring it
+ * forward. Failures are retried with growing delays. Time is the clock's, so tests control it.
  *
- * A key that is added while somebody looks at it is looked at again afterwards, never twice at once.
+ * A key added while it is being processed runs again afterwards, never concurrently.
  */
 import type { Clock } from "../../storage/base/clock.js";
 
-/** The first wait after a failure or an unfinished look; doubles each time. */
+/** The delay after the first failure or unfinished pass; doubles each time. */
 const RETRY_MIN_MS = 100;
 const RETRY_MAX_MS = 10_000;
-/** Longer than anything waits: an idle queue is woken by `add`. */
+/** Longer than any wait: `add` wakes an idle queue. */
 const IDLE_MS = 60_000;
 
 const WOKEN = "woken";
 
 export class WorkQueue {
   readonly #clock: Clock;
-  /** Due now, first come, first served. */
+  /** Due keys, in FIFO order. */
   readonly #ready = new Set<string>();
-  /** Due later, by key; few, as only delays and retries are here. */
+  /** Delayed keys with their due time; few, because only delays and retries are here. */
   readonly #waiting = new Map<string, number>();
   readonly #active = new Set<string>();
-  /** Added while they were looked at. */
+  /** Keys added while being processed. */
   readonly #again = new Set<string>();
   readonly #tries = new Map<string, number>();
   readonly #sleepers = new Set<() => void>();
@@ -30,17 +30,17 @@ export class WorkQueue {
     this.#clock = clock;
   }
 
-  /** Keys that wait, whether they are due or not. */
+  /** The number of queued keys, due or not. */
   get size(): number {
     return this.#ready.size + this.#waiting.size;
   }
 
-  /** Keys that are due or being looked at: 0 = nothing to do until time passes or somebody adds. */
+  /** The number of keys due or in progress: 0 = idle until time passes or a key is added. */
   get pending(): number {
     return this.#ready.size + this.#active.size + this.#again.size;
   }
 
-  /** Looks at the key after the delay, or when it was due anyway, whichever comes first. */
+  /** Queues the key for the end of the delay, unless it is due earlier. */
   add(key: string, delayMs = 0): void {
     if (delayMs <= 0) {
       this.#waiting.delete(key);
@@ -57,19 +57,19 @@ export class WorkQueue {
     this.#wakeOne();
   }
 
-  /** Looks again after a wait that grows with every call, until `forget`. */
+  /** Queues it again with a delay that grows with every call, until `forget`. */
   retry(key: string): void {
     const tries = this.#tries.get(key) ?? 0;
     this.#tries.set(key, tries + 1);
     this.add(key, Math.min(RETRY_MIN_MS * 2 ** tries, RETRY_MAX_MS));
   }
 
-  /** The key is done, or made progress: its next wait is short again. */
+  /** The key is done or made progress: resets its delay. */
   forget(key: string): void {
     this.#tries.delete(key);
   }
 
-  /** Hands out keys as they fall due, so many at a time, until the signal aborts. */
+  /** Processes keys as they fall due, with bounded concurrency, until the signal aborts. */
   async run(
     handle: (key: string) => Promise<void>,
     signal: AbortSignal,
@@ -95,7 +95,7 @@ export class WorkQueue {
     }
   }
 
-  /** The next key that is due. */
+  /** Takes the next due key. */
   #take(): string | undefined {
     const nowMs = this.#clock.monotonic();
     for (const [key, dueMs] of this.#waiting) {
@@ -113,13 +113,13 @@ export class WorkQueue {
     first?.();
   }
 
-  /** Until something is added or due. */
+  /** Waits until a key is added or due. */
   async #sleep(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const woken = new AbortController();
     const wake = () => {
       this.#sleepers.delete(wake);
-      // A reason of our own: the default one records a stack that nobody reads.
+      // A fixed reason, because the default one captures a stack trace.
       woken.abort(WOKEN);
     };
     this.#sleepers.add(wake);
@@ -127,7 +127,7 @@ export class WorkQueue {
     try {
       await this.#clock.sleep(this.#idleMs(), woken.signal);
     } catch {
-      // Woken: there is something to do, or it is over.
+      // Woken: a key was added, or the queue ends.
     } finally {
       this.#sleepers.delete(wake);
       signal.removeEventListener("abort", wake);
@@ -137,7 +137,7 @@ export class WorkQueue {
   #idleMs(): number {
     let earliestMs = Number.POSITIVE_INFINITY;
     for (const [key, dueMs] of this.#waiting) {
-      // Whoever looks at it now sees to it afterwards.
+      // A key in progress is handled afterwards.
       if (!this.#active.has(key)) earliestMs = Math.min(earliestMs, dueMs);
     }
     return Math.max(0, Math.min(IDLE_MS, earliestMs - this.#clock.monotonic()));

@@ -11,7 +11,7 @@ import type { Field, SchemaModel, StructType, TypeRef } from "./model.js";
 import { flatFields, followAliases } from "./struct-codec.js";
 import { prefixPaths } from "./value-codec.js";
 
-/** Fields that look required and are accepted empty: "<group>.<Type>.<field>". */
+/** Fields that look required but may be empty: "<group>.<Type>.<field>". */
 export const NOT_REQUIRED: ReadonlySet<string> = new Set([
   "apps.DaemonSetSpec.selector", // none takes no pod, so that its template is refused
   "authentication.TokenReviewSpec.token", // refused with 400 by its resource
@@ -37,7 +37,7 @@ export const NOT_REQUIRED: ReadonlySet<string> = new Set([
   "storage.TokenRequest.audience", // "" is the API server's own
 ]);
 
-/** Closed sets whose rule is written by hand, as it names another field or says something else. */
+/** Closed sets that handwritten validation checks, because the rule depends on another field or has another message. */
 export const JUDGED_BY_HAND: ReadonlySet<string> = new Set([
   "apps.DaemonSetUpdateStrategy.type",
   "apps.DeploymentStrategy.type",
@@ -61,7 +61,7 @@ interface Problem {
 /** Reports problems and their paths, relative to the value, in two lists of the same length. */
 type Check = (value: JsonValue, problems: Problem[], paths: string[]) => void;
 
-/** Gives the compiled check of a kind. */
+/** Returns the compiled check of a kind. */
 export function createChecks(model: SchemaModel) {
   const compiled = new Map<StructType, Check | undefined>();
 
@@ -79,7 +79,7 @@ export function createChecks(model: SchemaModel) {
     return result;
   }
 
-  /** Whether anything within the type can be wrong. */
+  /** Whether any value of the type can fail a check. */
   function findsAnything(type: StructType, met: Set<StructType>): boolean {
     if (met.has(type) || SKIPPED.has(type.id) || type.customJson) return false;
     met.add(type);
@@ -142,7 +142,7 @@ function enumOf(model: SchemaModel, ref: TypeRef): readonly string[] | undefined
   return type?.form === "enum" && type.closed ? type.values : undefined;
 }
 
-/** Whether an empty value of the field is surely an error. */
+/** Whether an empty value of the field is certainly an error. */
 function isRequired(model: SchemaModel, type: StructType, field: Field): boolean {
   return !NOT_REQUIRED.has(qualifiedName(type, field)) && looksRequired(model, type, field);
 }
@@ -152,7 +152,7 @@ function qualifiedName(type: StructType, field: Field): string {
   return `${type.file.split(".")[0]}.${type.name}.${field.name}`;
 }
 
-/** Whether the facts make a field required. Embedded fields count for the type that is asked about. */
+/** Whether the facts make a field required. Embedded fields count for the given type. */
 export function looksRequired(model: SchemaModel, type: StructType, field: Field): boolean {
   if (type.customJson) return false;
   const target = followAliases(model, field.type);
@@ -231,7 +231,7 @@ function mapCheck(item: Check | undefined): Check | undefined {
   };
 }
 
-/** The empty string is no value, where the field is not a pointer. */
+/** An empty string counts as absent unless the field is a pointer. */
 function enumCheck(values: readonly string[], isNullable: boolean): Check {
   const allowed = new Set(values);
   const listed = [...values].sort().map((value) => JSON.stringify(value));

@@ -1,4 +1,4 @@
-/** The formats that declarative rules name: what a text has to look like. Pure. */
+/** The string formats that declarative rules name. Pure. */
 import {
   checkDnsLabel,
   checkDnsSubdomain,
@@ -12,7 +12,7 @@ const IDENTIFIER_CHARS_MAX = 32;
 const DOMAIN_CHARS_MAX = 63;
 const POOL_CHARS_MAX = 253;
 
-/** What is wrong with a text of a format; nothing for formats that are not known here. */
+/** The violations of a format; none for unknown formats. */
 export function checkFormat(format: string, text: string): readonly string[] {
   return FORMATS[format]?.(text) ?? [];
 }
@@ -38,7 +38,7 @@ function checkPoolName(text: string): readonly string[] {
   return text.split("/").flatMap((part) => checkDnsSubdomain(part));
 }
 
-/** "example.com/gpu", and never a request for one. */
+/** "example.com/gpu", but not a request for one. */
 function checkExtendedResource(text: string): readonly string[] {
   if (!text.includes("/")) return ['a name must be a domain-prefixed path (such as "acme.io/foo")'];
   if (text.startsWith("requests.")) return ["must not start with 'requests.'"];

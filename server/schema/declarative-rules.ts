@@ -1,7 +1,7 @@
 /**
- * The declarative rules of one field, compiled from the facts' words ("required", "minimum=1",
- * "ifEnabled(Gate)>immutable") into functions that add what is wrong. Pure; declarative.ts walks the
- * objects. Rules of a kind that is not known here do nothing.
+ * The declarative rules of one field, compiled from the facts ("required", "minimum=1",
+ * "ifEnabled(Gate)>immutable") into functions that report errors. Pure; declarative.ts walks the
+ * objects. Unknown rules do nothing.
  */
 import { deepEqual } from "../api/deep-equal.js";
 import {
@@ -19,37 +19,37 @@ import type { Field } from "./model.js";
 
 export type Value = JsonValue | undefined;
 
-/** A value in its place, with the struct around it for rules that depend on its neighbours. */
+/** A value with its enclosing struct, for rules that depend on neighbouring fields. */
 export interface Place {
   readonly value: Value;
   readonly old: Value;
-  /** Whether what is around the value was there before, so that the value has a past. */
+  /** Whether the enclosing object existed before, so that there is an old value. */
   readonly isUpdate: boolean;
   readonly path: string;
   readonly owner: JsonObject;
 }
 
-/** Adds what is wrong to `errors`. */
+/** Appends errors to `errors`. */
 export type Rule = (place: Place, errors: FieldError[]) => void;
 
-/** Neither missing nor null; what is empty may be present. */
+/** Neither absent nor null; an empty value may be present. */
 export function isPresent(value: Value): value is JsonValue {
   return value !== undefined && value !== null;
 }
 
-/** What Go takes for the zero value of a type without a pointer. */
+/** Whether it is Go's zero value of a non-pointer type. */
 function isZero(value: Value): boolean {
   if (!isPresent(value) || value === "" || value === false) return true;
   if (typeof value === "number" || typeof value === "bigint") return Number(value) === 0;
   return typeof value === "object" && Object.keys(value as object).length === 0;
 }
 
-/** Whether a field says anything: a pointer does when it is there, other types when not empty. */
+/** Whether a field is set: a pointer if present, other types if not empty. */
 export function isGiven({ type }: Field, value: Value): boolean {
   return type.nullable ? isPresent(value) : !isZero(value);
 }
 
-/** What tells the items of a keyed list apart. */
+/** The key that identifies an item of a keyed list. */
 export function keyOf(item: JsonValue, keys: readonly string[]): string {
   return JSON.stringify(keys.map((key) => (isObject(item) ? String(item[key] ?? "") : item)));
 }
@@ -60,7 +60,7 @@ export function isObject(value: Value): value is JsonObject {
 
 export interface FieldContext {
   readonly field: Field;
-  /** The field beside it that says which member of a union is chosen. */
+  /** The neighbouring field that selects a member of the union. */
   readonly discriminator: string | undefined;
 }
 
@@ -101,7 +101,7 @@ export function createRuleCompiler(isGateEnabled: (gate: string) => boolean): Co
     const uniqueness = uniqueRule(texts);
     if (uniqueness !== undefined) whenGiven.push(uniqueness);
     if (whenGiven.length === 0) return always;
-    // What is not there is missing or may be missing; there is nothing else to say of it.
+    // An absent value is only checked for being required.
     const isJudgedEmpty = !texts.some((text) => text === "optional" || text === "required");
     const ofGiven: Rule = (place, errors) => {
       if (!isJudgedEmpty && !isGiven(field, place.value)) return;
@@ -111,7 +111,7 @@ export function createRuleCompiler(isGateEnabled: (gate: string) => boolean): Co
   };
 }
 
-/** Rules that say whether a value is there, or stays. */
+/** Rules about the presence of a value. */
 function isAboutPresence(text: string): boolean {
   return /(^|>)(required|forbidden|immutable)$/.test(text);
 }
@@ -125,7 +125,7 @@ function plain(text: string, field: Field): Rule | undefined {
   switch (name) {
     case "required":
       return ({ value, path }, errors) => {
-        // A struct without a pointer is always there.
+        // A struct without a pointer is always present.
         if (!isGiven(field, value) && !isStruct(field)) errors.push(requiredValue(path));
       };
     case "forbidden":
@@ -178,7 +178,7 @@ function ofTexts(isTooLong: (text: string) => boolean, max: number): Rule {
   };
 }
 
-/** Keys of a map are held to a format. */
+/** Applies a format to the keys of a map. */
 function eachKey(text: string): Rule | undefined {
   if (!text.startsWith("format=")) return undefined;
   const format = text.slice("format=".length);
@@ -190,7 +190,7 @@ function eachKey(text: string): Rule | undefined {
   };
 }
 
-/** Holds while the field beside it names this member. */
+/** Applies while the discriminator names this member. */
 function ofMember(
   member: string,
   rule: Rule | undefined,
@@ -202,7 +202,7 @@ function ofMember(
   };
 }
 
-/** Holds for one member of the value. */
+/** Applies to one member of the value. */
 function ofSubfield(name: string, rule: Rule | undefined): Rule | undefined {
   if (rule === undefined) return undefined;
   return (place, errors) => {
@@ -213,7 +213,7 @@ function ofSubfield(name: string, rule: Rule | undefined): Rule | undefined {
   };
 }
 
-/** Lists whose items differ: as a whole (sets, which hold scalars), or in their keys. */
+/** Lists with unique items, compared as a whole (sets of scalars) or by key. */
 function uniqueRule(texts: readonly string[]): Rule | undefined {
   if (texts.includes("customUnique")) return undefined;
   const isSet = texts.includes("unique=set") || texts.includes("listType=set");

@@ -1,4 +1,4 @@
-/** Declarative rules over a small model of their own: each kind of rule, and what updates leave alone. */
+/** Declarative rules over a small model: each kind of rule, and unchanged values in updates. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../api/meta.js";
@@ -175,7 +175,7 @@ test("S1-FEAT-06: what was stored and stays is no reason to refuse an update", (
   };
   assert.equal(problems(bad).length, 12);
   assert.deepEqual(problems({ ...bad, text: "new" }, bad), []);
-  // Items move, members of the choice change inside, and the rest of the list may be put right.
+  // Items move, the chosen member changes, and the rest of the list may be corrected.
   const moved = {
     ...bad,
     parcels: [{ weight: -2 }, { weight: 3 }],

@@ -1,10 +1,10 @@
 /**
- * Declarative rules: what the facts say of values beyond their types (`v:` in force, `va:` and `vb:`
- * in shadow; see docs/facts.md), compiled per kind into one check. Rules in shadow are reported apart:
- * hand-written validation decides there, and whoever runs the check compares the two (S1-FEAT-06).
- * What an update leaves as it was is never a reason to refuse it.
+ * Declarative rules: the facts' constraints on values beyond their types (`v:` enforced, `va:` and `vb:`
+ * in shadow; see docs/facts.md), compiled into one check per kind. Shadow findings are reported
+ * separately: handwritten validation decides, and the caller compares both (S1-FEAT-06). An unchanged
+ * value never causes a refusal.
  *
- * Closed sets of values are checks.ts's; a status is reported by controllers and not looked into.
+ * checks.ts handles closed sets of values; a status comes from controllers and is not checked.
  */
 import { deepEqual } from "../api/deep-equal.js";
 import { invalidValue } from "../api/field-errors.js";
@@ -26,11 +26,11 @@ import { flatFields, followAliases } from "./struct-codec.js";
 export interface DeclarativeFindings {
   readonly inForce: FieldError[];
   readonly shadow: FieldError[];
-  /** What rules of both kinds find in values that were stored before and stay as they are. */
+  /** Findings of both kinds in unchanged stored values. */
   readonly waived: FieldError[];
 }
 
-/** `previous` is the object as it was; undefined for a new one. */
+/** `previous` is the old object; undefined for a new one. */
 export type DeclarativeCheck = (object: JsonObject, previous?: JsonObject) => DeclarativeFindings;
 
 type Node = (place: Place, findings: DeclarativeFindings) => void;
@@ -40,7 +40,7 @@ interface RuleSet {
   readonly shadow: readonly Rule[];
 }
 
-/** Gives the compiled check of a kind; undefined when no rule is anywhere in it. */
+/** Returns the compiled check of a kind; undefined if it has no rules. */
 export function createDeclarativeChecks(
   model: SchemaModel,
   isGateEnabled: (gate: string) => boolean,
@@ -54,7 +54,7 @@ export function createDeclarativeChecks(
       structs.set(type, undefined);
       return undefined;
     }
-    // Types may hold themselves, so their fields are compiled when they are first met.
+    // Types may be recursive, so their fields are compiled on first use.
     let node: Node | undefined;
     const lazy: Node = (place, findings) => {
       node ??= fieldsNode(type, false);
@@ -75,7 +75,7 @@ export function createDeclarativeChecks(
     return (place, findings) => {
       const owner = place.value as JsonObject;
       const old = isObject(place.old) ? place.old : undefined;
-      // Fields of what is new have no past, whatever happens around it.
+      // Fields of a new value have no old value, even during an update.
       const isUpdate = place.isUpdate && old !== undefined;
       run(union, { ...place, isUpdate }, findings);
       for (const { name, node } of fields) {
@@ -157,12 +157,12 @@ function hasGrown({ inForce, shadow }: DeclarativeFindings, before: Size): boole
   return inForce.length > before.inForce || shadow.length > before.shadow;
 }
 
-/** Sets aside what was found since. */
+/** Moves the findings since `before` to `waived`. */
 function waive({ inForce, shadow, waived }: DeclarativeFindings, before: Size): void {
   waived.push(...inForce.splice(before.inForce), ...shadow.splice(before.shadow));
 }
 
-/** Whether a rule stands on the type or on anything that it holds. */
+/** Whether the type or any type in it has a rule. */
 function hasRules(model: SchemaModel, type: StructType, met: Set<StructType>): boolean {
   if (met.has(type) || type.customJson) return false;
   met.add(type);
@@ -181,7 +181,7 @@ function innerStruct(model: SchemaModel, ref: TypeRef): StructType | undefined {
   return type?.form === "struct" ? type : undefined;
 }
 
-/** Items are the same ones as before where the list has keys; elsewhere where they are equal. */
+/** Old and new items are matched by key if the list has keys, else by equality. */
 function listNode(item: Node | undefined, field: Field): Node | undefined {
   if (item === undefined) return undefined;
   const keys = field.listType === "map" ? (field.listMapKeys ?? []) : [];
@@ -220,7 +220,7 @@ function discriminatorOf(model: SchemaModel, type: StructType): string | undefin
   return flatFields(model, type).find((field) => field.discriminator)?.name;
 }
 
-/** Exactly one of the members is set, where no other field says which. */
+/** Exactly one member is set, for unions without a discriminator. */
 function unionRules(model: SchemaModel, type: StructType): RuleSet {
   if (discriminatorOf(model, type) !== undefined) return { inForce: [], shadow: [] };
   const fields = flatFields(model, type);
@@ -243,7 +243,7 @@ function unionRule(members: readonly Field[]): Rule {
   return ({ value, old, isUpdate, path }, errors) => {
     const given = givenIn(value as JsonObject);
     if (given.length === 1 || (given.length === 0 && isOptional)) return;
-    // A choice that was wrong before may stay what it was.
+    // An invalid choice may stay unchanged.
     if (isUpdate && isObject(old) && deepEqual(given, givenIn(old))) return;
     errors.push(
       given.length === 0

@@ -23,7 +23,7 @@ function filled(
   return copy;
 }
 
-/** What stands at a path such as "spec.ports.0.port". */
+/** The value at a path such as "spec.ports.0.port". */
 function at(value: JsonValue | undefined, path: string): JsonValue | undefined {
   if (path === "") return value;
   return path
@@ -37,7 +37,7 @@ function at(value: JsonValue | undefined, path: string): JsonValue | undefined {
 const template = { metadata: { labels: { app: "web" } }, spec: {} };
 const limited = (cpu: string) => ({ resources: { limits: { cpu } } });
 
-/** For each rule: a value, and what the rule makes of it at some paths (undefined = left alone). */
+/** For each rule: a value, and the result at some paths (undefined = unchanged). */
 const EXAMPLES: Readonly<
   Record<
     string,
@@ -377,7 +377,7 @@ const EXAMPLES: Readonly<
   "resource DeviceTaint timeAdded": [[{}, { timeAdded: "2026-01-02T03:04:05Z" }]],
 };
 
-/** The struct in which a rule is seen at work, where it is not that of its row. */
+/** The struct in which a rule is tested, if it is not that of its row. */
 const EXAMPLE_TYPES: Readonly<Record<string, string>> = {
   "core ResourceList *": "core.v1.Container",
 };
@@ -405,7 +405,7 @@ for (const row of rows) {
   });
 }
 
-/** A value that has nothing but the way to the field gets the default there. */
+/** A value with only the path to the field gets the default there. */
 function checkDataRow(type: string, field: string, wanted: JsonValue): void {
   const names = field.split(".");
   const last = names.pop() ?? "";

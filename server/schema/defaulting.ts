@@ -1,7 +1,7 @@
 /**
- * Defaults, compiled per type from the facts: `default=` attributes, rows of the table that hold
- * whenever a field is unset, and the rules of ./defaults for rows with conditions. Types below which
- * nothing has a default are not walked. Outer types come before inner ones, rows in the table's order.
+ * Defaults, compiled per type from the facts: `default=` attributes, unconditional rows of the table, and
+ * the rules of ./defaults for conditional rows. Types without any defaults are not visited. Outer types
+ * come before inner ones, rows in the table's order.
  */
 
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -21,13 +21,13 @@ import type { DefaultFact, Facts, Field, SchemaModel, StructType, TypeRef } from
 import { flatFields, followAliases } from "./struct-codec.js";
 
 export interface DefaultingOptions {
-  /** Whether a feature gate named in a row is on; all are, by default. */
+  /** Whether a row's feature gate is enabled; default: all are. */
   readonly isGateEnabled?: (gate: string) => boolean;
-  /** For the few defaults that are the current time. */
+  /** For the few defaults that use the current time. */
   readonly now?: () => Date;
 }
 
-/** Fills in the defaults of a value in place. */
+/** Sets the defaults of a value in place. */
 export type FillIn = (value: JsonObject) => void;
 
 const RULES: Readonly<Record<string, DefaultRules>> = {
@@ -41,26 +41,26 @@ const RULES: Readonly<Record<string, DefaultRules>> = {
   resource: resourceDefaults,
 };
 
-/** Rules whose row names the inner type, but that need to see the outer one. */
+/** Rules whose row names the inner type but that need the outer one. */
 const RULE_TARGETS: Readonly<Record<string, string>> = {
   HPAScalingRules: "HorizontalPodAutoscalerBehavior",
 };
 
-/** What versions of a type do beyond the table. */
+/** Rules for versions of a type beyond the table. */
 const EXTRA_RULES: Readonly<Record<string, FillIn>> = {
   "apps.v1.StatefulSet": nameClaimTemplates,
   "core.v1.PodSpec": mirrorAccountName,
   "resource.v1beta1.DeviceRequest": defaultFlatDeviceRequest,
 };
 
-/** Conditions that say no more than that the field is unset. */
+/** Conditions that only require the field to be unset. */
 const UNCONDITIONAL =
   /^(?:unset|empty|null \(zero is kept\))(?: \(written as an empty string\))?(?:; (?:also \w+|only Pod, not pod templates|gate \w+))*$/;
 
-/** One row, ready to be bound to the types it is for. */
+/** One row, not yet bound to its types. */
 export interface DefaultRow {
   readonly fact: DefaultFact;
-  /** The rule in code; undefined when the row is data alone. */
+  /** The rule in code; undefined for a data-only row. */
   readonly rule: DefaultRule | undefined;
   /** Key of the rule in its group's table. */
   readonly key: string;
@@ -70,7 +70,7 @@ export interface DefaultRow {
   readonly gates: readonly string[];
 }
 
-/** The table with its rules. @throws {TypeError} when a row with a condition has no rule */
+/** The table with its rules. @throws {TypeError} if a conditional row has no rule */
 export function bindRules(facts: Facts): readonly DefaultRow[] {
   const seen = new Map<string, number>();
   const alsoFor = facts.defaults.filter(({ when }) => when.includes("both rules also for"));
@@ -94,7 +94,7 @@ export function bindRules(facts: Facts): readonly DefaultRow[] {
   });
 }
 
-/** Gives the compiled defaults of a type; undefined when nothing in it has one. */
+/** Returns the compiled defaults of a type; undefined if it has none. */
 export function createDefaulting(
   facts: Facts,
   options: DefaultingOptions,
@@ -139,13 +139,13 @@ export function createDefaulting(
   function markers(type: StructType): FillIn[] {
     return flatFields(model, type).flatMap((field) => {
       const { default: filling, name } = field;
-      // An empty value that may be left out is the same as none.
+      // An empty optional value equals an absent one.
       const isMoot = !field.type.nullable && isEmptyValue(filling);
       return filling === undefined || isMoot ? [] : [fillField(name, field, filling)];
     });
   }
 
-  /** Structs within a type, at any distance from it. */
+  /** Whether the type contains the struct at any depth. */
   function reaches(type: StructType): boolean {
     const known = reaching.get(type);
     if (known !== undefined) return known;
@@ -178,7 +178,7 @@ export function createDefaulting(
     return flatFields(model, type).some((field) => aliasRule(field.type) !== undefined);
   }
 
-  /** A rule for a named map, such as a list of resources. */
+  /** A rule for a named map, for example a list of resources. */
   function aliasRule(ref: TypeRef): FillIn | undefined {
     const type = ref.kind === "named" ? model.type(ref.id) : undefined;
     if (type?.form !== "alias") return undefined;
@@ -196,7 +196,7 @@ export function createDefaulting(
     const fillIn = rule ?? (inner !== undefined && reaches(inner) ? compile(inner) : undefined);
     if (fillIn === undefined) return undefined;
     const { kind } = followAliases(model, field.type);
-    // A rule for a map takes the map, not its values.
+    // A rule for a map applies to the map, not to its values.
     return within(name, rule === undefined ? kind : "named", fillIn);
   }
 
@@ -235,8 +235,8 @@ function fillField(name: string, field: Field, filling: JsonValue): FillIn {
 }
 
 /**
- * A row that is data: a path of fields, "[]" marking those whose items are meant, and a value. Other
- * versions of a type may lack the field; for them there is nothing to do.
+ * A data row: a path of fields, where "[]" means every item, and a value. Other versions of a type may
+ * lack the field; they are skipped.
  */
 function dataRule(model: SchemaModel, type: StructType, fact: DefaultFact): FillIn {
   let current: StructType | undefined = type;
@@ -261,7 +261,7 @@ function dataRule(model: SchemaModel, type: StructType, fact: DefaultFact): Fill
   return fillIn;
 }
 
-/** Applies `inner` to a member, or to each of its items where it is a list or a map. */
+/** Applies `inner` to a member, or to each item of a list or map. */
 function within(name: string, kind: TypeRef["kind"], inner: FillIn): FillIn {
   return (value) => {
     const member = value[name];

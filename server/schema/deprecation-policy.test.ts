@@ -1,4 +1,4 @@
-/** What is promised of what is deprecated: the numbers, what follows of them, and that the document says so. */
+/** The deprecation policy: its numbers, their consequences, and their documentation. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { formatRelease } from "./lifecycle.js";
 
 const DEPRECATED = { major: 1, minor: 36 };
 
-/** What may go first in which release, when it was deprecated in 1.36. */
+/** The first release that may remove an element deprecated in 1.36. */
 const TABLE: readonly (readonly [ids: string, Element, Record<Stability, string>])[] = [
   ["S2-DEP-05", "user-facing element", { stable: "1.39", beta: "1.37", alpha: "1.36" }],
   ["S2-DEP-06", "admin-facing element", { stable: "1.38", beta: "1.37", alpha: "1.36" }],

@@ -1,13 +1,13 @@
 /**
- * How long what is deprecated stays, by what it is and how stable it was: the promise to clients and
- * operators, as numbers (docs/api-versions.md). Where a time and a number of releases are promised, the
- * longer one counts; there are three releases a year. Pure.
+ * How long a deprecated element stays, by its kind and stability: the promise to clients and operators in
+ * numbers (docs/api-versions.md). The longer one of a time and a number of releases applies; there are
+ * three releases a year. Pure.
  */
 import type { Release } from "./lifecycle.js";
 
 export type Stability = "alpha" | "beta" | "stable";
 
-/** What is promised of an element after its deprecation. */
+/** The promise for an element after its deprecation. */
 export interface Promised {
   readonly months: number;
   readonly releases: number;
@@ -16,13 +16,13 @@ export interface Promised {
 const NOTHING: Promised = { months: 0, releases: 0 };
 
 export const PROMISES = {
-  /** Flags and words that users meet. */
+  /** Flags and output that users see. */
   "user-facing element": {
     stable: { months: 12, releases: 2 },
     beta: { months: 3, releases: 1 },
     alpha: NOTHING,
   },
-  /** Flags and configuration of whoever runs the server. */
+  /** Flags and configuration of the server's operators. */
   "admin-facing element": {
     stable: { months: 6, releases: 1 },
     beta: { months: 3, releases: 1 },
@@ -49,13 +49,13 @@ export type Element = keyof typeof PROMISES;
 
 const MONTHS_PER_RELEASE = 4;
 
-/** How many releases have to go by with the element in them, deprecated. */
+/** The number of releases that still have the deprecated element. */
 export function releasesAfterDeprecation(element: Element, stability: Stability): number {
   const { months, releases } = PROMISES[element][stability];
   return Math.max(releases, Math.ceil(months / MONTHS_PER_RELEASE));
 }
 
-/** The first release that may do without what was deprecated in `deprecated`. */
+/** The first release that may remove an element deprecated in `deprecated`. */
 export function removableIn(element: Element, stability: Stability, deprecated: Release): Release {
   return {
     major: deprecated.major,

@@ -5,7 +5,7 @@
 
 import type { JsonValue } from "../api/meta.js";
 
-/** Characters that a JSON string of ours may not hold as they are. */
+/** Characters that must be escaped in our JSON strings. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids exactly these
 const UNSAFE = /["\\\u0000-\u001f<>&\u2028\u2029\ud800-\udfff]/;
 const HTML = /[<>&\u2028\u2029]/;

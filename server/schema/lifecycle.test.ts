@@ -1,4 +1,4 @@
-/** Life cycles of versions: what a release serves, and what it says of what is deprecated. */
+/** Lifecycles of versions: what a release serves, and its deprecation warnings. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

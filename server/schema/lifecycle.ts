@@ -1,12 +1,12 @@
 /**
- * Lifecycle: in which releases a kind is served in one of its versions, and what is said to who still
- * asks for one that is deprecated (S2-DEP-12). Pure.
+ * Lifecycle: the releases that serve a kind in a version, and the warning for deprecated ones
+ * (S2-DEP-12). Pure.
  *
  *   introduced 1.31 ──── served ──── deprecated 1.34 ──── served, with a warning ──── removed 1.37
  */
 import { formatGroupVersion, type GroupVersion, type GroupVersionKind } from "../api/names.js";
 
-/** A release of the API, such as 1.36. Patch releases change no version. */
+/** A release of the API, for example 1.36. Patch releases change no version. */
 export interface Release {
   readonly major: number;
   readonly minor: number;
@@ -15,11 +15,11 @@ export interface Release {
 /** The release of the existing API that the facts describe and this server speaks. */
 export const API_RELEASE: Release = Object.freeze({ major: 1, minor: 36 });
 
-/** What a process behaves as, which may be older than what it is. */
+/** The release that a process behaves as, which may be older than its own. */
 export interface EffectiveReleases {
-  /** Its versions, gates and defaults are those of this release. */
+  /** Versions, gates and defaults are those of this release. */
   readonly emulated: Release;
-  /** Replicas of releases down to this one may run beside it. */
+  /** The oldest release of replicas that may run beside it. */
   readonly minCompatibility: Release;
 }
 
@@ -32,16 +32,16 @@ export interface Lifecycle {
   readonly replacement?: GroupVersionKind;
 }
 
-/** What a request to a deprecated version is answered with and recorded as. */
+/** The warning and the record for a request to a deprecated version. */
 export interface Deprecation {
   readonly warning: string;
-  /** "1.37", or "" while nobody knows. */
+  /** "1.37", or "" if unknown. */
   readonly removedRelease: string;
 }
 
 const RELEASE = /^(\d+)\.(\d+)$/;
 
-/** "1.36" to a release; undefined for what is none. */
+/** "1.36" to a release; undefined if invalid. */
 export function parseRelease(text: string): Release | undefined {
   const [, major, minor] = RELEASE.exec(text) ?? [];
   if (major === undefined || minor === undefined) return undefined;
@@ -52,12 +52,12 @@ export function formatRelease({ major, minor }: Release): string {
   return `${major}.${minor}`;
 }
 
-/** Negative when `a` is the older one. */
+/** Negative if `a` is older. */
 export function compareReleases(a: Release, b: Release): number {
   return a.major - b.major || a.minor - b.minor;
 }
 
-/** Whether a release has it; what has no known lifecycle is always there. */
+/** Whether a release serves it; true without a known lifecycle. */
 export function isServedIn(lifecycle: Lifecycle | undefined, release: Release): boolean {
   if (lifecycle === undefined) return true;
   const { introduced, removed } = lifecycle;
@@ -65,7 +65,7 @@ export function isServedIn(lifecycle: Lifecycle | undefined, release: Release): 
   return removed === undefined || compareReleases(removed, release) > 0;
 }
 
-/** In upstream's words; undefined while the kind is not deprecated in the release. */
+/** In upstream's words; undefined if the kind is not deprecated in the release. */
 export function deprecationOf(
   { group, version, kind }: GroupVersion & { readonly kind: string },
   lifecycle: Lifecycle | undefined,
@@ -83,8 +83,8 @@ export function deprecationOf(
 }
 
 /**
- * Of the attributes `introduced`, `deprecated`, `removed` and `use` (docs/facts.md); undefined without
- * the first one. @throws {SyntaxError} for what is no release
+ * From the attributes `introduced`, `deprecated`, `removed` and `use` (docs/facts.md); undefined without
+ * the first. @throws {SyntaxError} for an invalid release
  */
 export function parseLifecycle(
   attributes: Readonly<Record<string, string | undefined>>,

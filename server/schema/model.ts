@@ -1,9 +1,9 @@
 /**
- * The schema model: what is known of a type, whether it comes from the facts of a built-in type or
- * (later) from a CustomResourceDefinition. Decoding, defaulting, pruning, patches, apply ownership,
- * Protobuf and OpenAPI are all driven by it. Pure data, frozen after loading.
+ * The schema model: the definition of a type, from the facts of a built-in type or (later) from a
+ * CustomResourceDefinition. It drives decoding, defaulting, pruning, patches, apply ownership, Protobuf
+ * and OpenAPI. Pure data, frozen after loading.
  *
- * The vocabulary is that of the facts: docs/facts.md explains flags and attributes.
+ * The terms are those of the facts: docs/facts.md explains flags and attributes.
  */
 import type { JsonValue } from "../api/meta.js";
 import type { Deprecation, Lifecycle } from "./lifecycle.js";
@@ -35,7 +35,7 @@ export type TypeRef =
       readonly nullable: boolean;
     };
 
-/** What JSON output does with an empty value; the facts' second flag. */
+/** How JSON output treats an empty value; the facts' second flag. */
 export type EmptyRule = "always" | "omit" | "struct" | "omitZeroTime";
 
 export interface Field {
@@ -51,7 +51,7 @@ export interface Field {
   readonly structType?: "atomic" | "granular";
   readonly patchStrategies?: readonly ("merge" | "replace" | "retainKeys")[];
   readonly patchMergeKey?: string;
-  /** From the `default=` attribute; rules set in code live with the strategies. */
+  /** From the `default=` attribute; defaults set in code are with the strategies. */
   readonly default?: JsonValue;
   readonly noJson: boolean;
   readonly deprecated: boolean;
@@ -59,7 +59,7 @@ export interface Field {
   readonly oneOf?: string;
   readonly zeroOrOneOf?: string;
   readonly discriminator: boolean;
-  /** Declarative rules in force, as written: "k8s-short-name" of `v:k8s-short-name`. */
+  /** Enforced declarative rules, as written: "k8s-short-name" of `v:k8s-short-name`. */
   readonly rules: readonly string[];
   /** Rules that run in shadow (`va:`, `vb:`). */
   readonly shadowRules: readonly string[];
@@ -70,7 +70,7 @@ export interface Field {
 interface NamedType {
   readonly id: string;
   readonly name: string;
-  /** The fact file it stands in, such as "core.v1". */
+  /** Its fact file, for example "core.v1". */
   readonly file: string;
 }
 
@@ -83,7 +83,7 @@ export interface StructType extends NamedType {
   readonly isUnion: boolean;
   readonly structType?: "atomic" | "granular";
   readonly mapType?: "atomic" | "granular";
-  /** `json=custom`: its JSON form is not that of its fields. */
+  /** `json=custom`: its JSON form differs from its fields. */
   readonly customJson: boolean;
   readonly noProtobuf: boolean;
   readonly reserved: readonly { readonly number: number | undefined; readonly name: string }[];
@@ -138,14 +138,14 @@ export interface ModelFile {
   readonly constants: ReadonlyMap<string, JsonValue>;
 }
 
-/** What types and fields mean, in prose; undefined where nobody wrote it down. */
+/** Descriptions of types and fields; undefined if there is none. */
 export interface Words {
   ofType(type: StructType): string | undefined;
-  /** `type` is the struct in which the field stands, also where that is inlined elsewhere. */
+  /** `type` is the struct that declares the field, even if it is inlined elsewhere. */
   ofField(type: StructType, field: string): string | undefined;
 }
 
-/** All facts, loaded once at start and shared by everyone. */
+/** All facts, loaded once at start and shared. */
 export interface SchemaModel {
   readonly words: Words;
   readonly files: ReadonlyMap<string, ModelFile>;
@@ -166,9 +166,9 @@ export interface ResourceFact {
   readonly subresource: string;
   readonly singular: string;
   readonly kind: string;
-  /** Of lists, where that is another than the kind with "List" behind it. */
+  /** The kind of lists, if it is not the kind plus "List". */
   readonly listKind?: string;
-  /** Group-version of the kind where it is another one than the resource's ("autoscaling/v1" of Scale). */
+  /** Group-version of the kind, if it differs from the resource's ("autoscaling/v1" of Scale). */
   readonly kindGroupVersion?: { readonly group: string; readonly version: string };
   readonly namespaced: boolean;
   readonly verbs: readonly string[];
@@ -180,7 +180,7 @@ export interface ResourceFact {
   readonly storageVersionHash: string;
   /** Of the kind, in its version. */
   readonly lifecycle?: Lifecycle;
-  /** Set where a request to it is to be warned of; a table of what is served sets it by its release. */
+  /** Set if requests need a warning; the table of served resources sets it for its release. */
   readonly deprecation?: Deprecation;
 }
 
@@ -195,18 +195,18 @@ export interface GroupVersionFact {
   readonly versionPriority?: number;
 }
 
-/** A row of the table of defaults that are set in code rather than by a `default=` attribute. */
+/** A row of the table of defaults set in code instead of by a `default=` attribute. */
 export interface DefaultFact {
-  /** File of the type, such as "core.v1"; the same default holds for other versions of its group. */
+  /** File of the type, for example "core.v1"; the default also applies to other versions of its group. */
   readonly file: string;
   readonly type: string;
   /** Path below the type: "spec.ports[].protocol". */
   readonly field: string;
-  /** The default; undefined when it is computed (`text` says how). */
+  /** The default; undefined if it is computed (`text` says how). */
   readonly value: JsonValue | undefined;
   /** The default as written. */
   readonly text: string;
-  /** The condition in words; "unset" alone = whenever the field has its empty value. */
+  /** The condition in words; "unset" alone = whenever the field is empty. */
   readonly when: string;
 }
 

@@ -1,4 +1,4 @@
-/** Properties of the codecs of every served kind, on objects that are generated from the facts. */
+/** Properties of the codecs of every served kind, on objects generated from the facts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -92,10 +92,10 @@ function orNull(value: fc.Arbitrary<JsonValue>): fc.Arbitrary<JsonValue> {
   return fc.oneof({ arbitrary: value, weight: 9 }, { arbitrary: fc.constant(null), weight: 1 });
 }
 
-/** A struct with a few of its fields; which ones, differs from value to value. */
+/** A struct with a few random fields. */
 function structOf(type: StructType, depth: number): fc.Arbitrary<JsonObject> {
   const fields = depth > DEPTH_MAX ? [] : flatFields(model, type);
-  // One object each, as tests change what they are given.
+  // A new object each time, because tests modify their input.
   if (fields.length === 0) return fc.constant(null).map(() => ({}));
   return fc
     .subarray([...fields], {
@@ -142,7 +142,7 @@ for (const [id, { codec, type }] of kinds) {
   });
 }
 
-/** Paths of the objects within a value whose fields the type knows. */
+/** Objects within a value whose fields the type knows. */
 function* structsIn(ref: TypeRef, value: JsonValue | undefined): Generator<JsonObject> {
   if (value === null || value === undefined || typeof value !== "object") return;
   if (ref.kind === "list")

@@ -1,8 +1,7 @@
 /**
- * ObjectCodec: how objects of one kind are read, filled in, checked and written, compiled once. Every
- * request goes through it; it is pure, except that defaults may ask for the time. Here it is made of
- * the facts; the rest of what a kind is, and the contract of kinds that have no facts, is KindCodec in
- * server/kinds.
+ * ObjectCodec: decodes, defaults, validates and encodes objects of one kind, compiled once. Every request
+ * uses it. It is pure, except that defaults may read the time. This one is built from the facts; KindCodec
+ * in server/kinds is the contract that also covers kinds without facts.
  */
 
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
@@ -22,21 +21,20 @@ export interface DecodeResult {
 
 export interface ObjectCodec {
   /**
-   * Checks JSON types and drops unknown fields; gives a new object, in which every field that is
-   * always written is there. @throws {StatusError} 400 for a wrong JSON type,
-   * with a DecodeFailure as its cause
+   * Checks JSON types and drops unknown fields. Returns a new object that has every always-written
+   * field. @throws {StatusError} 400 for a wrong JSON type, caused by a DecodeFailure
    */
   decode(input: JsonValue): DecodeResult;
-  /** Fills in defaults in place: those of the schema, and of built-in kinds the rules set in code. */
+  /** Sets defaults in place: those of the schema and, for built-in kinds, those set in code. */
   applyDefaults(object: ApiObject): void;
-  /** Required fields and closed enums. Metadata is the registry's. */
+  /** Checks required fields and closed enums. The registry checks metadata. */
   validate(object: ApiObject): FieldError[];
   /** Canonical JSON text without trailing newline. */
   encode(object: ApiObject): string;
 }
 
 export interface ObjectCodecs {
-  /** The codec of a kind of the facts; undefined when there is none. */
+  /** The codec of a kind of the facts; undefined if there is none. */
   forKind(group: string, version: string, kind: string): ObjectCodec | undefined;
 }
 
@@ -63,13 +61,13 @@ export function createObjectCodecs(facts: Facts, options: DefaultingOptions = {}
         const unknownFields: string[] = [];
         try {
           const decoded = whole.decode(input, unknownFields) as JsonObject;
-          // The members of a decoded kind are those of its type, so the shape is that of ApiObject.
+          // A decoded kind has the members of its type, and so the shape of ApiObject.
           decoded.kind = kind;
           decoded.apiVersion = apiVersion;
           return { object: decoded as unknown as ApiObject, unknownFields };
         } catch (error) {
           if (error instanceof DecodeFailure) throw refuse(error);
-          // Input that did not come through parseJson may be nested beyond the stack.
+          // Input from elsewhere than parseJson may be too deeply nested for the stack.
           if (error instanceof RangeError) {
             throw refuse(new DecodeFailure(undefined, "exceeded max depth"));
           }

@@ -1,10 +1,10 @@
 /**
- * Quantities ("500m", "1Gi"): parsing and the canonical form that clients read back. Exact at any
- * size: a value is an integer times a power of ten. Pure; used by the codec, by defaults and by
- * whoever sums resources.
+ * Quantities ("500m", "1Gi"): parsing and the canonical form that clients read. Exact at any size: a
+ * value is an integer times a power of ten. Pure; used by the codec, by defaults and for sums of
+ * resources.
  */
 
-/** The family of suffixes a quantity was written with; it is written with the same again. */
+/** The family of a quantity's suffix; formatting uses the same one. */
 type QuantityFormat = "decimal" | "binary" | "exponent";
 
 export interface Quantity {
@@ -12,13 +12,13 @@ export interface Quantity {
   readonly digits: bigint;
   readonly scale: number;
   readonly format: QuantityFormat;
-  /** Text that is written as it was read, where upstream does so. */
+  /** The original text, which upstream keeps in some cases. */
   readonly text?: string;
 }
 
 export const ZERO_QUANTITY: Quantity = { digits: 0n, scale: 0, format: "decimal" };
 
-/** What a malformed quantity is answered with. */
+/** The error for a malformed quantity. */
 export const QUANTITY_RULE =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
@@ -40,26 +40,26 @@ const DECIMAL_SUFFIXES: ReadonlyMap<string, number> = new Map([
 const DECIMAL_NAMES = new Map([...DECIMAL_SUFFIXES].map(([suffix, power]) => [power, suffix]));
 const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"] as const;
 
-/** Longer texts are refused unread: their digits would take time that a client must not cost. */
+/** Longer texts are rejected, because parsing their digits costs too much time. */
 const TEXT_LENGTH_MAX = 256;
-/** Nothing finer than this is kept. */
+/** The finest scale that is kept. */
 const SCALE_MIN = -9;
 const DECIMAL_SCALE_MAX = 18;
 const BINARY_MAX = 2n ** 63n - 1n;
-/** Up to this many digits upstream keeps a text that looks canonical as it is. */
+/** Upstream keeps canonical-looking texts of up to this many digits. */
 const PLAIN_DIGITS_MAX = 18;
 
-/** Almost every quantity that clients send, and canonical as it stands. */
+/** Matches almost every quantity of clients; these are canonical already. */
 const USUAL = /^(?:0|[1-9]\d{0,2}(?:m|k|M|G|T|[KMGT]i)?)$/;
 
-/** The canonical form of a quantity's text, or undefined when it is none. */
+/** The canonical form of a quantity; undefined if invalid. */
 export function canonicalQuantity(text: string): string | undefined {
   if (USUAL.test(text)) return text;
   const quantity = parseQuantity(text.trim());
   return quantity === undefined ? undefined : formatQuantity(quantity);
 }
 
-/** Undefined when the text is no quantity. */
+/** undefined if the text is not a quantity. */
 export function parseQuantity(text: string): Quantity | undefined {
   if (text.length > TEXT_LENGTH_MAX) return undefined;
   const match = PATTERN.exec(text);
@@ -113,7 +113,7 @@ function roundUp(
   scaleMin: number,
 ): { digits: bigint; scale: number } {
   if (scale >= scaleMin) return { digits, scale };
-  // Beyond this distance any digits round to one unit.
+  // Beyond this distance all digits round to one unit.
   const divisor = 10n ** BigInt(Math.min(scaleMin - scale, digits.toString().length + 1));
   const quotient = digits / divisor;
   const isExact = quotient * divisor === digits;
@@ -121,7 +121,7 @@ function roundUp(
   return { digits: isExact ? quotient : quotient + away, scale: scaleMin };
 }
 
-/** The quantity rounded up to thousandths, as every resource list is on the way in. */
+/** The quantity rounded up to thousandths, as decoding does for resource lists. */
 export function roundUpToMilli(text: string): string {
   if (USUAL.test(text)) return text;
   const quantity = parseQuantity(text);
@@ -165,7 +165,7 @@ export function formatQuantity(quantity: Quantity): string {
   return (quantity.format === "binary" ? binaryText(quantity) : undefined) ?? decimalText(quantity);
 }
 
-/** Undefined where a binary suffix would round, or where the value is below 1024. */
+/** undefined if a binary suffix would round, or the value is below 1024. */
 function binaryText(quantity: Quantity): string | undefined {
   const { digits, scale } = stripTens(quantity);
   if (scale < 0) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Codecs of structs, compiled from the schema model: one property list per type, made when the type
- * is first met and shared by all kinds that use it. Knows no kind by name.
+ * Codecs of structs, compiled from the schema model: one property list per type, created on first use
+ * and shared by all kinds. Knows no kind by name.
  */
 
 import { isJsonObject } from "../api/json-object.js";
@@ -19,7 +19,7 @@ import {
   type ValueCodec,
 } from "./value-codec.js";
 
-/** Unknown fields reported for one object; the rest of a body that is all wrong adds nothing. */
+/** Unknown fields reported per object at most. */
 const UNKNOWN_FIELDS_MAX = 100;
 
 interface FieldCodec {
@@ -29,25 +29,25 @@ interface FieldCodec {
   readonly nextKey: string;
   readonly value: ValueCodec;
   readonly omitsEmpty: boolean;
-  /** An empty list or map counts as none, which is written as null. */
+  /** An empty list or map counts as absent, which is written as null. */
   readonly emptyIsNull: boolean;
-  /** What is written and decoded where nothing is given; undefined = nothing. */
+  /** The value of an absent member, decoded and encoded; undefined = none. */
   readonly zero: (() => JsonValue) | undefined;
 }
 
 export interface StructCodec extends ValueCodec {
-  /** `opening`, the members, and the closing bracket; `opening` may hold members already. */
+  /** `opening`, the members, and the closing bracket; `opening` may already have members. */
   encodeAfter(opening: string, value: JsonObject): string;
 }
 
 /** Compiled codecs by type, for one model. */
 export interface CodecCompiler {
   struct(type: StructType): StructCodec;
-  /** The struct without its kind and apiVersion, which travel in the envelope. */
+  /** The struct without kind and apiVersion, which are in the envelope. */
   kindBody(type: StructType): StructCodec;
 }
 
-/** The fields of a struct with those of its embedded structs in place. */
+/** The fields of a struct with embedded structs expanded in place. */
 export function flatFields(model: SchemaModel, type: StructType): readonly Field[] {
   return type.fields.flatMap((field) => {
     if (field.name !== "<inline>") return field.noJson ? [] : [field];
@@ -56,14 +56,14 @@ export function flatFields(model: SchemaModel, type: StructType): readonly Field
   });
 }
 
-/** The type behind an id; aliases of types elsewhere are followed, other aliases are themselves. */
+/** The type with an id; follows aliases of other files' types. */
 function resolve(model: SchemaModel, id: string) {
   const type = model.type(id);
   if (type?.form !== "alias" || type.target.kind !== "named") return type;
   return resolve(model, type.target.id);
 }
 
-/** A type reference with aliases followed to the list, map, scalar or named type that they mean. */
+/** Resolves aliases to a list, map, scalar or named type. */
 export function followAliases(model: SchemaModel, ref: TypeRef): TypeRef {
   const type = ref.kind === "named" ? model.type(ref.id) : undefined;
   if (type?.form !== "alias") return ref;
@@ -76,7 +76,7 @@ export function createCodecCompiler(model: SchemaModel): CodecCompiler {
   function struct(type: StructType): StructCodec {
     let codec = structs.get(type);
     if (codec === undefined) {
-      // The list of fields is filled on first use, so that types may contain themselves.
+      // The fields are filled in on first use, so that types may be recursive.
       codec = structCodec(
         typeNameOf(type),
         lazily(() => fieldCodecs(type)),
@@ -101,7 +101,7 @@ export function createCodecCompiler(model: SchemaModel): CodecCompiler {
       nextKey: `,${JSON.stringify(field.name)}:`,
       value,
       omitsEmpty: field.empty === "omit" && !field.type.nullable,
-      // Where objects are kept in Protobuf an empty list is none; definitions are kept in JSON.
+      // Upstream stores objects in Protobuf, where an empty list is absent; definitions are stored in JSON.
       emptyIsNull: isAlways && isListOrMap && !isOfList && !type.file.startsWith("apiextensions."),
       zero:
         isAlways && field.type.nullable
@@ -140,7 +140,7 @@ export function createCodecCompiler(model: SchemaModel): CodecCompiler {
     return isString ? stringCodec(typeNameOf(type)) : refCodec(type.target);
   }
 
-  /** Types whose JSON is not that of their fields: one of two forms, told apart by the JSON type. */
+  /** Types with custom JSON: one of two forms, distinguished by the JSON type. */
   function customCodec(type: StructType): ValueCodec {
     const schema = model.type(`${type.file}.JSONSchemaProps`);
     if (schema?.form !== "struct") return rawCodec;
@@ -187,7 +187,7 @@ function lazily<T>(make: () => T): () => T {
   };
 }
 
-/** `main`, unless `pick` has another codec for the value. */
+/** `main`, unless `pick` returns another codec for the value. */
 function eitherCodec(
   main: StructCodec,
   pick: (value: JsonValue) => ValueCodec | undefined,
@@ -195,7 +195,7 @@ function eitherCodec(
   const codecOf = (value: JsonValue) => pick(value) ?? main;
   return {
     typeName: main.typeName,
-    // What is unknown in it is dropped and not told: its own parser is not asked to be strict.
+    // Unknown fields in it are dropped silently, because its own parser is not strict.
     decode: (value) => codecOf(value).decode(value, []),
     encode: (value) => codecOf(value).encode(value),
     isEmpty: () => false,
@@ -206,7 +206,7 @@ function eitherCodec(
 interface Compiled {
   readonly fields: readonly FieldCodec[];
   readonly byName: ReadonlyMap<string, FieldCodec>;
-  /** Those that are there even when nothing is given. */
+  /** Fields that are present even if not set. */
   readonly present: readonly FieldCodec[];
 }
 

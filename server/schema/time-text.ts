@@ -1,9 +1,9 @@
 /**
- * Times and durations as text: RFC 3339 in, canonical UTC text out. `undefined` means that the text
- * is none. The zero time of year 1 counts as no time at all, which callers see as `null`. Pure.
+ * Times and durations as text: RFC 3339 in, canonical UTC out. `undefined` means invalid text. The zero
+ * time of year 1 counts as absent and becomes `null`. Pure.
  */
 
-/** How clients know the two layouts from error messages. */
+/** The layouts that error messages show to clients. */
 export const TIME_LAYOUT = "2006-01-02T15:04:05Z07:00";
 export const MICRO_TIME_LAYOUT = "2006-01-02T15:04:05.000000Z07:00";
 
@@ -20,7 +20,7 @@ export function canonicalTime(text: string): string | null | undefined {
     : wholeSeconds(parsed.millis);
 }
 
-/** Six digits after the point, also in what is read: "2026-01-02T03:04:05.000000Z". */
+/** Six decimals, in input as well: "2026-01-02T03:04:05.000000Z". */
 export function canonicalMicroTime(text: string): string | null | undefined {
   const parsed = parseTime(text);
   if (parsed?.fraction.length !== 6) return undefined;
@@ -63,7 +63,7 @@ const NANOS: ReadonlyMap<string, bigint> = new Map([
 ]);
 const DURATION = /^([-+]?)(0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
 const DURATION_PART = /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g;
-/** Far beyond any duration; longer texts would take the pattern too long. */
+/** Far longer than any duration; bounds the time of the pattern match. */
 const DURATION_LENGTH_MAX = 128;
 const NANOS_MAX = 2n ** 63n - 1n;
 

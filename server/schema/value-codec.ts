@@ -1,10 +1,9 @@
 /**
- * ValueCodec: how one type of the schema model is read from JSON and written to it, the contract of
- * this folder's codecs, and the codecs of scalars and of the types with an encoding of their own.
- * What is accepted and how it is refused is what Go's encoding/json does with the typed struct, as
- * clients and their error messages rely on it.
+ * ValueCodec: reads and writes the JSON of one type of the schema model. This is the contract of this
+ * folder's codecs, with the codecs of scalars and of types with special encodings. It accepts and refuses
+ * what Go's encoding/json does for the typed struct, because clients rely on its results and messages.
  *
- * Decoded values are canonical: what `decode` gives equals what JSON.parse gives of its encoded form.
+ * Decoded values are canonical: `decode` returns what JSON.parse returns for the encoded form.
  */
 
 import { kindOf } from "../api/go-text.js";
@@ -27,19 +26,19 @@ export interface ValueCodec {
   /**
    * Checks and copies. `null` means that the value counts as absent (the zero time).
    * @param value not null
-   * @param unknown receives the paths of fields that the type does not have, relative to the value
+   * @param unknown receives the paths of unknown fields, relative to the value
    * @throws {DecodeFailure}
    */
   decode(value: JsonValue, unknown: string[]): JsonValue;
   /** @param value not null and of the type */
   encode(value: JsonValue): string;
-  /** What the rule "omit" leaves out: "", 0, false, no items, no keys. */
+  /** Whether the rule "omit" omits it: "", 0, false, no items, no keys. */
   isEmpty(value: JsonValue): boolean;
-  /** The value that stands for nothing where a value is always written. */
+  /** The value written for an absent one. */
   zero(): JsonValue;
 }
 
-/** A value that its type refuses. The structs on the way up add the path. */
+/** A value that its type rejects. Enclosing structs add the path. */
 export class DecodeFailure extends Error {
   override readonly name = "DecodeFailure";
   readonly #found: string | undefined;
@@ -49,7 +48,7 @@ export class DecodeFailure extends Error {
   #path = "";
 
   /**
-   * @param found what stands there, or undefined when `text` is the whole message
+   * @param found the actual value, or undefined if `text` is the whole message
    * @param conversion the message of a conversion; absent = that of the type's own JSON
    */
   constructor(found: string | undefined, text: string, conversion?: string) {
@@ -66,7 +65,7 @@ export class DecodeFailure extends Error {
     return this;
   }
 
-  /** What a reader of JSON text says. */
+  /** The message for JSON text. */
   describe(): string {
     return this.#describeAt(
       this.#path === ""
@@ -75,7 +74,7 @@ export class DecodeFailure extends Error {
     );
   }
 
-  /** What is said where values rather than text become a typed object, as by strategic merges. */
+  /** The message for conversions of values to a typed object, as in strategic merges. */
   describeConversion(): string {
     return this.#conversion ?? this.#describeAt("value");
   }
@@ -86,10 +85,10 @@ export class DecodeFailure extends Error {
   }
 }
 
-/** Kinds of types that values are converted to; types with JSON of their own are none of them. */
+/** Target kinds of conversions; types with custom JSON are not among them. */
 type Kind = "map" | "slice" | "struct" | "string" | "bool" | "int32" | "int64" | "float64";
 
-/** The value is of another JSON type than its field. @param kind absent = the type reads its own JSON */
+/** The value has another JSON type than its field. @param kind absent = the type parses its own JSON */
 export function mismatch(value: JsonValue, typeName: string, kind?: Kind): DecodeFailure {
   const conversion = kind === undefined ? undefined : failedConversion(value, typeName, kind);
   return new DecodeFailure(jsonTypeOf(value), typeName, conversion);
@@ -109,7 +108,7 @@ function jsonTypeOf(value: JsonValue): string {
   return typeof value === "bigint" ? "number" : typeof value === "boolean" ? "bool" : typeof value;
 }
 
-/** Writes own properties, whatever their name; plain assignment of `__proto__` would not. */
+/** Sets an own property of any name; plain assignment of `__proto__` would not. */
 export function setMember(object: JsonObject, key: string, value: JsonValue): void {
   if (key === "__proto__") {
     const attributes = { enumerable: true, configurable: true, writable: true };
@@ -150,7 +149,7 @@ function integerCodec(typeName: "int32" | "int64", min: bigint, max: bigint): Va
     typeName,
     decode(value) {
       if (typeof value === "number") {
-        // An unsafe number was written with a fraction or an exponent, or it would be a bigint.
+        // An unsafe number had a fraction or an exponent; otherwise it would be a bigint.
         if (Number.isSafeInteger(value) && value >= low && value <= high) {
           return value === 0 ? 0 : value;
         }
@@ -197,7 +196,7 @@ const bytesCodec: ValueCodec = {
   decode(value) {
     if (typeof value !== "string") throw mismatch(value, "[]uint8", "slice");
     if (BASE64.test(value) && value.length % 4 === 0) {
-      // Only padding can hide bits that no encoder would write.
+      // Only padding can hide bits that no encoder writes.
       return value.endsWith("=") ? Buffer.from(value, "base64").toString("base64") : value;
     }
     const joined = value.replace(/[\r\n]/g, "");
@@ -300,7 +299,7 @@ export const BUILTIN_CODECS: Readonly<Record<BuiltinName, ValueCodec>> = {
   Unknown: rawCodec,
 };
 
-/** A list; a null item is the item's zero value, or null where items are pointers. */
+/** A list; a null item becomes the item type's zero value, or stays null for pointers. */
 export function listCodec(items: ValueCodec, isNullable: boolean): ValueCodec {
   const typeName = `[]${isNullable ? "*" : ""}${items.typeName}`;
   return {
@@ -330,7 +329,7 @@ export function listCodec(items: ValueCodec, isNullable: boolean): ValueCodec {
   };
 }
 
-/** A map; keys are strings of any type and are written in order. */
+/** A map; keys are strings and are written in order. */
 export function mapCodec(keyType: string, values: ValueCodec, isNullable: boolean): ValueCodec {
   const typeName = `map[${keyType}]${isNullable ? "*" : ""}${values.typeName}`;
   return {
@@ -369,7 +368,7 @@ export function mapCodec(keyType: string, values: ValueCodec, isNullable: boolea
   };
 }
 
-/** Puts `segment` before the paths from `from` on: "b" becomes "a.b", "[0]" becomes "a[0]". */
+/** Prefixes the paths from index `from` on: "b" becomes "a.b", "[0]" becomes "a[0]". */
 export function prefixPaths(paths: string[], from: number, segment: string): void {
   for (let index = from; index < paths.length; index++) {
     const path = paths[index] ?? "";

@@ -28,7 +28,7 @@ export class TestAuthority {
     this.#keys = keys;
   }
 
-  /** @param name differs from that of every other authority: trust is looked up by name */
+  /** @param name must be unique, because trust is looked up by name */
   static async create(name = `test authority ${randomUUID()}`): Promise<TestAuthority> {
     const keys = await newKeys();
     const certificate = await x509.X509CertificateGenerator.createSelfSigned({
@@ -45,7 +45,7 @@ export class TestAuthority {
     return new TestAuthority(certificate, keys);
   }
 
-  /** For a server under these DNS names and addresses. */
+  /** For a server with these DNS names and addresses. */
   async issueServer(
     hosts: readonly string[] = ["127.0.0.1", "localhost"],
     period: Partial<Period> = {},

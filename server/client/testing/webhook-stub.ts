@@ -1,6 +1,6 @@
 /**
- * A webhook for tests: a real TLS server on a free port that asks for client certificates, records
- * what it is sent and answers what the test says.
+ * A webhook for tests: a real TLS server on a free port that requests client certificates, records
+ * requests, and answers as the test says.
  */
 import { once } from "node:events";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
@@ -15,12 +15,12 @@ export interface StubCall {
   readonly headers: IncomingHttpHeaders;
   /** Common name of the client's certificate; "" without one. */
   readonly clientName: string;
-  /** Whether the connection goes on with a session of an earlier one. */
+  /** Whether the connection resumed an earlier TLS session. */
   readonly isResumed: boolean;
   readonly body: StubReview;
 }
 
-/** Whatever review was sent. */
+/** The review that was sent. */
 export interface StubReview {
   readonly apiVersion: string;
   readonly kind: string;
@@ -49,15 +49,15 @@ export interface WebhookStub extends AsyncDisposable {
   readonly calls: StubCall[];
   /** Connections accepted so far. */
   readonly handshakes: number;
-  /** How it answers from now on. */
+  /** Its current answer function. */
   answer: (call: StubCall) => StubAnswer | Promise<StubAnswer>;
-  /** A client configuration with everything inside. */
+  /** A self-contained client configuration. */
   readonly kubeconfig: string;
   /** Ends the listener and all connections. */
   stop(): Promise<void>;
 }
 
-/** The review that was sent, with this status. */
+/** The sent review with this status. */
 export function withStatus(review: StubReview, status: unknown): StubAnswer {
   return { body: { ...review, status } };
 }
@@ -68,7 +68,7 @@ export interface StubPlace {
   readonly hosts?: readonly string[];
 }
 
-/** @param isCertificateOptional lets clients in that show none, as API servers do */
+/** @param isCertificateOptional also accepts clients without a certificate, as API servers do */
 export async function openWebhookStub(
   answer: WebhookStub["answer"] = ({ body }) => withStatus(body, { allowed: true }),
   isCertificateOptional = false,
@@ -133,7 +133,7 @@ export async function openWebhookStub(
   return stub;
 }
 
-/** A client configuration with everything inside; JSON is YAML. */
+/** A self-contained client configuration; JSON is YAML. */
 export function kubeconfigFor(parts: {
   readonly server: string;
   readonly ca: string;

@@ -1,6 +1,6 @@
 /**
- * Objects of every kind of the facts, for tests: a few members each, with values that are hard on
- * codecs. They have the right shapes; whether a server would accept them is another question.
+ * Random objects of every kind of the facts, for tests: a few members each, with difficult values.
+ * Their types are right; a server might still reject them.
  */
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -18,7 +18,7 @@ import { createObjectCodecs, type ObjectCodec } from "../../schema/object-codec.
 import { flatFields } from "../../schema/struct-codec.js";
 import { parseJson } from "../json.js";
 
-/** Structs deeper than this are empty, so that recursive types end. */
+/** Structs below this depth are empty, so that recursive types terminate. */
 const DEPTH_MAX = 6;
 
 const text = fc.oneof(fc.string({ maxLength: 8 }), fc.constantFrom("é😀", "x".repeat(200), ""));
@@ -57,13 +57,13 @@ const BUILTINS: Readonly<Record<BuiltinName, fc.Arbitrary<JsonValue>>> = {
   Unknown: raw,
 };
 
-/** Kind and apiVersion travel in the envelope, so those of objects within objects are lost. */
+/** Kind and apiVersion are in the envelope, so those of nested objects are lost. */
 function isTypeMeta({ name, number, empty }: Field): boolean {
   const isOfTypeMeta = (name === "kind" && number === 1) || (name === "apiVersion" && number === 2);
   return isOfTypeMeta && empty === "omit";
 }
 
-/** A struct with a few of its fields; which ones, differs from value to value. */
+/** A struct with a few random fields. */
 export type Generate = (type: StructType) => fc.Arbitrary<JsonObject>;
 
 export function createGenerator(model: SchemaModel): Generate {
@@ -97,14 +97,14 @@ export function createGenerator(model: SchemaModel): Generate {
     const ofSchema = structOf(schema, depth + 1);
     const others: Readonly<Record<string, fc.Arbitrary<JsonValue>>> = {
       JSONSchemaPropsOrBool: fc.boolean(),
-      // An empty list is none on the wire.
+      // An empty list is absent on the wire.
       JSONSchemaPropsOrArray: fc.array(ofSchema, { minLength: 1, maxLength: 2 }),
       JSONSchemaPropsOrStringArray: fc.array(text, { minLength: 1, maxLength: 2 }),
     };
     return fc.oneof(ofSchema, others[type.name] ?? ofSchema);
   }
 
-  /** A struct with a few of its fields; which ones, differs from value to value. */
+  /** A struct with a few random fields. */
   function structOf(type: StructType, depth: number): fc.Arbitrary<JsonObject> {
     const fields = depth > DEPTH_MAX ? [] : flatFields(model, type).filter((f) => !isTypeMeta(f));
     if (fields.length === 0) return fc.constant(null).map(() => ({}));

@@ -1,12 +1,12 @@
 /**
- * A second reader of the Protobuf wire format, for tests: written from the facts' rules alone, without
- * the library and the codecs that the server uses, and as simple as can be. Slow; trusts what it reads.
+ * A second Protobuf reader for tests: written from the facts' rules only, independent of the server's
+ * library and codecs, and as simple as possible. Slow; trusts its input.
  */
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { SchemaModel, StructType, TypeRef } from "../../schema/model.js";
 import { parseJson } from "../json.js";
 
-/** One field as it stands on the wire: a number for varint and fixed, bytes for the rest. */
+/** A field's wire value: a number for varint and fixed, bytes for others. */
 type Wire = bigint | Buffer;
 
 interface WireField {
@@ -14,7 +14,7 @@ interface WireField {
   readonly value: Wire;
 }
 
-/** The members of a message in the order in which they come. */
+/** The members of a message, in order. */
 function fieldsIn(bytes: Buffer): WireField[] {
   const fields: WireField[] = [];
   let at = 0;
@@ -55,7 +55,7 @@ const textOf = (wire: Wire | undefined) => bytesOf(wire).toString("utf8");
 const signed = (wire: Wire | undefined) =>
   typeof wire === "bigint" ? BigInt.asIntN(64, wire) : 0n;
 
-/** As JSON has integers here. */
+/** In the JSON form of integers. */
 function integer(value: bigint): number | bigint {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;
@@ -73,7 +73,7 @@ function timeText(bytes: Buffer, hasMicros: boolean): JsonValue {
   return hasMicros ? `${seconds}.${micros}Z` : `${seconds}Z`;
 }
 
-/** @returns reads the message of a struct into its JSON form */
+/** @returns a function that reads the message of a struct into its JSON form */
 export function createPlainReader(
   model: SchemaModel,
 ): (type: StructType, bytes: Buffer) => JsonObject {
@@ -105,7 +105,7 @@ export function createPlainReader(
     return object;
   }
 
-  /** Behind aliases, except those that are a message of their own. */
+  /** Resolves aliases, except those with their own message. */
   function target(ref: TypeRef): TypeRef {
     if (ref.kind !== "named") return ref;
     const type = model.type(ref.id);
@@ -199,7 +199,7 @@ function builtin(name: string, bytes: Buffer): JsonValue {
   }
 }
 
-/** "__proto__" is a key like any other. */
+/** "__proto__" is an ordinary key. */
 function define(map: JsonObject, key: string, value: JsonValue): void {
   Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true });
 }

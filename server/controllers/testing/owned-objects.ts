@@ -1,4 +1,4 @@
-/** Objects with owners for tests of the garbage collector: ConfigMaps by name in one namespace. */
+/** Objects with owners, for tests of the garbage collector: ConfigMaps by name in one namespace. */
 import type { ApiObject, JsonObject, OwnerReference } from "../../api/meta.js";
 import {
   inputOf,
@@ -60,7 +60,7 @@ export class OwnedObjects {
     await deleteObject(this.#harness.registry, target, noSignal);
   }
 
-  /** What there is now, by name. */
+  /** The existing objects by name. */
   async read(): Promise<Map<string, ApiObject>> {
     const { registry } = this.#harness;
     await registry.freshness.fresh();

@@ -1,11 +1,11 @@
-/** Waiting in tests for what a control loop does, one event of the view at a time. */
+/** Waits in tests for the effects of a control loop, checking at each event of the view. */
 import type { ApiObject } from "../../api/meta.js";
 import type { Registry } from "../../registry/generic/registry.js";
 import type { ControlledResource, ObjectKey, ObjectsApi } from "../objects-api.js";
 
 const DEADLINE_MS = 10_000;
 
-/** The object as soon as it is as wanted. @throws {Error} when it never is */
+/** Resolves with the object once it satisfies the condition. @throws {Error} at the deadline */
 export async function untilObject(
   { view }: Registry,
   objects: ObjectsApi,

@@ -20,7 +20,7 @@ function containersOf(pod: JsonObject): readonly JsonObject[] {
   return [...itemsIn(spec, "containers"), ...itemsIn(spec, "initContainers")];
 }
 
-/** Whether an image's reference means the moving tag: "nginx", "nginx:latest", "r:5000/nginx". */
+/** Whether an image reference uses the moving tag: "nginx", "nginx:latest", "r:5000/nginx". */
 function isLatest(image: unknown): boolean {
   if (typeof image !== "string" || image === "") return false;
   const [reference = "", digest] = image.split("@");
@@ -42,8 +42,8 @@ const ofOthers = fillPullPolicy("imagePullPolicy", "image", false);
 const isContainerLimit = (item: JsonObject) => item.type === "Container";
 
 /**
- * `serviceAccount` is what `serviceAccountName` was called once. Both are shown; where they differ, or
- * only one is sent, the newer one counts.
+ * `serviceAccount` is the former name of `serviceAccountName`. Both are shown; if they differ or only one
+ * is sent, the newer one wins.
  */
 export function mirrorAccountName(spec: JsonObject): void {
   const name = isUnset(spec.serviceAccountName) ? spec.serviceAccount : spec.serviceAccountName;
@@ -75,7 +75,7 @@ export const coreDefaults: DefaultRules = {
     fill(source, "pullPolicy", isLatest(source.reference) ? "Always" : "IfNotPresent");
   },
   "Volume emptyDir": (volume) => {
-    // Whatever is there besides the name is a source.
+    // Any other member besides the name is a source.
     if (Object.keys(volume).every((key) => key === "name")) volume.emptyDir = {};
   },
   "ResourceList *": (list) => {

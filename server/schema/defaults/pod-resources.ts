@@ -45,8 +45,8 @@ function larger(left: Amounts, right: Amounts): Amounts {
 }
 
 /**
- * What the containers need at most at one time: all containers and sidecars together, or one init
- * container with the sidecars that were started before it.
+ * The containers' maximum concurrent need: all containers and sidecars together, or one init
+ * container with the sidecars started before it.
  */
 export function containerTotals(spec: JsonObject, list: "limits" | "requests"): Amounts {
   let sidecars: Amounts = new Map();
@@ -66,7 +66,7 @@ export function containerTotals(spec: JsonObject, list: "limits" | "requests"): 
 const isHugePages = (key: string) => key.startsWith("hugepages-");
 const isComputed = (key: string) => key === "cpu" || key === "memory";
 
-/** Huge pages have no overcommit, so the pod's limit is what its containers may use. */
+/** Huge pages cannot be overcommitted, so the pod's limit is the sum for its containers. */
 export function defaultHugePageLimits(pod: JsonObject): void {
   const spec = objectIn(pod, "spec");
   const resources = objectIn(spec, "resources");
@@ -97,7 +97,7 @@ export function defaultPodRequests(pod: JsonObject): void {
   if (Object.keys(requests).length > 0) resources.requests = requests;
 }
 
-/** A limit of the pod, where every container has one and the pod only requests. */
+/** The pod's limit, if every container has one and the pod only has a request. */
 export function defaultPodLimits(pod: JsonObject): void {
   const spec = objectIn(pod, "spec");
   const resources = objectIn(spec, "resources");

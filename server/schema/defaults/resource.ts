@@ -9,7 +9,7 @@ function countOne(request: JsonObject): void {
   if (isUncounted && request.allocationMode === "ExactCount") request.count = 1;
 }
 
-/** In the first beta a request is its own exact request, when it names a class. */
+/** In the first beta a request with a class is its own exact request. */
 export function defaultFlatDeviceRequest(request: JsonObject): void {
   if (isUnset(request.deviceClassName)) return;
   fill(request, "allocationMode", "ExactCount");

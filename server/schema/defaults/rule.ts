@@ -1,17 +1,17 @@
 /**
- * DefaultRule: a default that a row of the facts describes in words. The files of this folder hold
- * them, one file per API group, each under its row: "<type> <field>", with "#2" for the second row of
- * a field. Rules change the value they are given and nothing else.
+ * DefaultRule: a default that a row of the facts describes in words. This folder has one file per API
+ * group, with each rule under its row: "<type> <field>", and "#2" for the second row of a field. Rules
+ * only change the given value.
  *
- * Values are decoded, so structs that are no pointers are there, and empty strings, lists and maps
- * that may be left out are absent.
+ * Values are decoded: structs without a pointer are present, and empty optional strings, lists and maps
+ * are absent.
  */
 
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { DefaultFact } from "../model.js";
 
 export interface RuleContext {
-  /** The row: where the vendor's names stand. */
+  /** The row, in the vendor's names. */
   readonly fact: DefaultFact;
   now(): Date;
 }
@@ -21,7 +21,7 @@ export type DefaultRule = (value: JsonObject, context: RuleContext) => void;
 
 export type DefaultRules = Readonly<Record<string, DefaultRule>>;
 
-/** A member that is an object; undefined when it is absent. */
+/** A member object; undefined if absent. */
 export function objectIn(value: JsonObject | undefined, name: string): JsonObject | undefined {
   const member = value?.[name];
   return typeof member === "object" && member !== null && !Array.isArray(member)
@@ -29,13 +29,13 @@ export function objectIn(value: JsonObject | undefined, name: string): JsonObjec
     : undefined;
 }
 
-/** The objects of a list; none when it is absent. */
+/** The objects of a list; empty if absent. */
 export function itemsIn(value: JsonObject | undefined, name: string): readonly JsonObject[] {
   const member = value?.[name];
   return Array.isArray(member) ? (member as JsonObject[]) : [];
 }
 
-/** A member object that is made when it is absent. */
+/** A member object, created if absent. */
 export function ensureObject(value: JsonObject, name: string): JsonObject {
   const member = objectIn(value, name);
   if (member !== undefined) return member;
@@ -48,19 +48,19 @@ export function isUnset(value: JsonValue | undefined): boolean {
   return value === undefined || value === null || value === "";
 }
 
-/** Sets a member that is absent or the empty string. */
+/** Sets a member that is absent or "". */
 export function fill(value: JsonObject | undefined, name: string, filling: JsonValue): void {
   if (value !== undefined && isUnset(value[name])) value[name] = filling;
 }
 
-/** Copies members that `target` does not have. */
+/** Copies members that `target` lacks. */
 export function fillMissing(target: JsonObject, source: JsonObject | undefined): void {
   for (const [key, value] of Object.entries(source ?? {})) {
     if (target[key] === undefined && value !== undefined) target[key] = value;
   }
 }
 
-/** Labels of an object's pod template to its own labels, when it has none. */
+/** Copies the pod template's labels to an object without labels. */
 export function labelsFromTemplate(value: JsonObject): void {
   const labels = templateLabels(value);
   const metadata = objectIn(value, "metadata");
@@ -69,7 +69,7 @@ export function labelsFromTemplate(value: JsonObject): void {
   }
 }
 
-/** Labels of `spec.template`; undefined when there are none. */
+/** Labels of `spec.template`; undefined if there are none. */
 export function templateLabels(value: JsonObject): JsonObject | undefined {
   const template = objectIn(objectIn(value, "spec"), "template");
   return objectIn(objectIn(template, "metadata"), "labels");

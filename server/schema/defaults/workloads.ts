@@ -12,7 +12,7 @@ import {
   objectIn,
 } from "./rule.js";
 
-/** A member of the rolling update of `spec.<strategy>`, which is made when the type asks for it. */
+/** A member of the rolling update of `spec.<strategy>`, which is created for that type. */
 function ofRollingUpdate(strategyName: string, name: string): DefaultRule {
   return (value, { fact }) => {
     const strategy = objectIn(objectIn(value, "spec"), strategyName);
@@ -66,7 +66,7 @@ export const appsDefaults: DefaultRules = {
     ofClaimRetention("whenScaled"),
 };
 
-/** Claims within a StatefulSet are served as whole objects; no row of the table says so. */
+/** Claims in a StatefulSet are served as whole objects, which no row of the table states. */
 export function nameClaimTemplates(statefulSet: JsonObject): void {
   for (const claim of itemsIn(objectIn(statefulSet, "spec"), "volumeClaimTemplates")) {
     claim.kind = "PersistentVolumeClaim";
@@ -98,10 +98,10 @@ export const batchDefaults: DefaultRules = {
   ),
 };
 
-/** Metrics of a newer version that an older client carries along. */
+/** Metrics of a newer version that an older client preserves. */
 const METRICS_ANNOTATION = /^autoscaling\.alpha\..+\/metrics$/;
 
-/** A rule for one or both directions of the behaviour, whose parent alone knows which is which. */
+/** A rule for one or both scaling directions, which only the parent distinguishes. */
 function ofBehavior(directions: readonly ("scaleUp" | "scaleDown")[], name: string): DefaultRule {
   return (behavior, { fact }) => {
     for (const direction of directions) {
