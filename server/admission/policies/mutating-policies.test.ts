@@ -175,6 +175,18 @@ test("what a mutation may not do fails, by the failure policy", async () => {
   );
 });
 
+test("a mutation whose failure is ignored leaves those before and after it as they are", async () => {
+  const label = (value: string) => merge(`Object{metadata: Object.metadata{labels: {${value}}}}`);
+  const mutations = [
+    label('"first": "yes"'),
+    label('"second": object.data.none'),
+    label('"third": string(has(object.metadata.labels.first))'),
+  ];
+  await enforce({ mutations, failurePolicy: "Ignore" });
+  const labels = { first: "yes", third: "true" };
+  assert.deepEqual((await create()).object.metadata.labels, labels);
+});
+
 test("deletes are not changed, and conditions decide who is", async () => {
   await enforce({
     matchConditions: [{ name: "marked", expression: "has(object.data.marked)" }],

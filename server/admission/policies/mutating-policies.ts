@@ -34,6 +34,13 @@ interface Check {
   readonly milliseconds: number;
 }
 
+interface Tried {
+  /** One for each mutation. */
+  readonly checks: Check[];
+  /** Failures that the policy ignores. */
+  readonly ignored: ExpressionError[];
+}
+
 export class MutatingPolicies implements AdmissionPlugin {
   readonly name = "MutatingAdmissionPolicy";
   readonly #context: RuleContext;
@@ -149,16 +156,15 @@ export class MutatingPolicies implements AdmissionPlugin {
     if (before === undefined) return false;
     const text = resource.codec.encode(before);
     let shown: ApiObject = before;
-    const checks: Check[] = [];
+    const tried: Tried = { checks: [], ignored: [] };
     try {
       for (const param of params) {
-        shown = this.#mutate(hearing, policy, param, resource, shown, checks);
+        shown = this.#mutate(hearing, policy, param, resource, shown, tried);
       }
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
-      measure(hearing, policy, binding, checks);
+      measure(hearing, policy, binding, tried);
       explain(hearing, policy, binding, nowMs() - startMs, error);
-      if (policy.ignoresFailures) return false;
       throw refusal(hearing, policy, binding, error.message);
     }
     const changed = shown !== before && resource.codec.encode(shown) !== text;
@@ -166,19 +172,19 @@ export class MutatingPolicies implements AdmissionPlugin {
       attributes.object = fromServed(shown, resource);
       subject.forgetVersions();
     }
-    measure(hearing, policy, binding, checks);
-    explain(hearing, policy, binding, nowMs() - startMs, undefined, changed);
+    measure(hearing, policy, binding, tried);
+    explain(hearing, policy, binding, nowMs() - startMs, tried.ignored[0], changed);
     return changed;
   }
 
-  /** @param checks gets one for each mutation. @throws {ExpressionError} */
+  /** @throws {ExpressionError} if a condition or mutation failed and failures are not ignored */
   #mutate(
     hearing: Hearing,
     policy: Policy,
     param: ApiObject | null,
     resource: ServedResource,
     object: ApiObject,
-    checks: Check[],
+    { checks, ignored }: Tried,
   ): ApiObject {
     const { nowMs } = this.#context;
     const bindings = hearing.bindings(resource);
@@ -189,7 +195,12 @@ export class MutatingPolicies implements AdmissionPlugin {
       const rule = { name: policy.name, kind: "policy", step: "admit" } as const;
       const verdict = hearing.judgeConditions(policy.conditions, evaluation.bindings, rule);
       if (verdict.matches === false) return object;
-      if (verdict.matches === "unknown") throw new ExpressionError(verdict.error.message, "error");
+      if (verdict.matches === "unknown") {
+        const error = new ExpressionError(verdict.error.message, "error");
+        if (!policy.ignoresFailures) throw error;
+        ignored.push(error);
+        return object;
+      }
     }
     let shown = object;
     for (const mutation of policy.mutations) {
@@ -198,8 +209,11 @@ export class MutatingPolicies implements AdmissionPlugin {
       try {
         shown = mutated(evaluation, mutation, resource, shown);
       } catch (error) {
-        if (error instanceof ExpressionError) cause = error.kind;
-        throw error;
+        if (!(error instanceof ExpressionError)) throw error;
+        cause = error.kind;
+        if (!policy.ignoresFailures) throw error;
+        // The mutations before and after it count all the same, as upstream.
+        ignored.push(error);
       } finally {
         checks.push({ cause, milliseconds: nowMs() - startMs });
       }
@@ -254,12 +268,7 @@ function refusal(
   return hearing.refuse(`${by} denied request: ${message}`);
 }
 
-function measure(
-  hearing: Hearing,
-  policy: Policy,
-  binding: Binding,
-  checks: readonly Check[],
-): void {
+function measure(hearing: Hearing, policy: Policy, binding: Binding, { checks }: Tried): void {
   for (const { cause, milliseconds } of checks) {
     hearing.context.metrics.policyMutated({
       policy: policy.name,
@@ -282,7 +291,7 @@ function explain(
     plugin: "MutatingAdmissionPolicy",
     configuration: policy.name,
     rule: binding?.name ?? "",
-    outcome: error !== undefined ? "failed" : isChanged ? "changed" : "allowed",
+    outcome: isChanged ? "changed" : error !== undefined ? "failed" : "allowed",
     why: error?.message ?? "",
     milliseconds,
   });
