@@ -1,4 +1,4 @@
-/** The fields that an applied configuration names (S1-SSA-07), once it has been checked. */
+/** Extracts the fields that a validated configuration sets (S1-SSA-07). */
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { EMPTY, type FieldSet, type FieldSetBuilder, LEAF } from "./field-set.js";

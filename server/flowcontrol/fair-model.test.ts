@@ -1,6 +1,6 @@
 /**
- * The queueing beside a plain model of fairness, by random arrivals: at each moment the flows that have
- * something to do get the same number of seats, except those that cannot use as many.
+ * The queueing compared with a simple model of fairness, under random arrivals: at each moment all busy
+ * flows get the same number of seats, except those that cannot use as many.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,16 +8,16 @@ import fc from "fast-check";
 import { QueueSet, Seats, Waiter } from "./queue-set.js";
 
 const SECONDS = 60;
-/** What is left of a request by the rounding of numbers. */
+/** The remainder of a request that is only a rounding error. */
 const ROUNDING_SECONDS = 1e-9;
-/** Of what the model gives a flow. */
+/** As a share of the model's result for a flow. */
 const TOLERANCE = 0.05;
-/** Less than this is not worth comparing: a single request counts too much. */
+/** Smaller results are not compared: a single request counts too much. */
 const SEAT_SECONDS_MIN = 20;
 const QUEUING = { queues: 64, handSize: 6, queueLengthLimit: 1_000_000 };
 
 interface RandomFlow {
-  /** What it asks for, of what would be its share if all asked for as much. */
+  /** Its demand relative to an equal share. */
   readonly load: number;
   readonly meanSeconds: number;
 }
@@ -56,7 +56,7 @@ test("by random arrivals each flow gets what a plain model of fairness gives it,
   );
 });
 
-/** Independent of each other, with times and durations as they are where nobody plans them: exponential. */
+/** Independent flows with exponentially distributed intervals and durations. */
 function arrivalsOf(flows: readonly RandomFlow[], seats: number, seed: number): Arrival[] {
   const random = randomOf(seed);
   const exponential = (mean: number) => -Math.log(1 - random()) * mean;
@@ -70,10 +70,10 @@ function arrivalsOf(flows: readonly RandomFlow[], seats: number, seed: number): 
   return arrivals.sort((a, b) => a.atSeconds - b.atSeconds);
 }
 
-/** Seats as a fluid, from one arrival or end to the next. @returns the seat-seconds of each flow */
+/** Divides seats as a fluid between consecutive events. @returns the seat-seconds of each flow */
 function byModel(arrivals: readonly Arrival[], flows: number, seats: number): number[] {
   const served = new Array<number>(flows).fill(0);
-  /** What is left of the requests that have come, by flow, in their order. */
+  /** The remaining work of the arrived requests, by flow, in order. */
   const left = served.map((): number[] => []);
   let next = 0;
   for (let now = 0; now < SECONDS; ) {
@@ -81,7 +81,7 @@ function byModel(arrivals: readonly Arrival[], flows: number, seats: number): nu
       seats,
       left.map(({ length }) => length),
     );
-    // Of a flow's share the first requests get a seat each, and the last one what remains.
+    // The first requests of a flow get a seat each, and the last one the rest of its share.
     const rates = shares.map((share, flow) =>
       (left[flow] ?? []).slice(0, Math.ceil(share)).map((_, index) => Math.min(1, share - index)),
     );
@@ -111,7 +111,7 @@ function byModel(arrivals: readonly Arrival[], flows: number, seats: number): nu
   return served;
 }
 
-/** The same for all, but nobody gets more than it can use. */
+/** Divides seats equally, but gives no flow more than it can use. */
 function divide(seats: number, usable: readonly number[]): number[] {
   const given = usable.map(() => 0);
   let rest = seats;

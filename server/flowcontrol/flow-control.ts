@@ -25,9 +25,9 @@ import { watcherWork } from "./width.js";
 export const ADJUST_INTERVAL_MS = 10_000;
 /** How slowly a level's target follows a falling demand (upstream's value for that interval). */
 const SMOOTHING = 0.977;
-/** What the use of a level without a limit is compared with, as upstream: a tenth of all seats. */
+/** The seats that an unlimited level's use is compared with, as upstream: a tenth of all. */
 const EXEMPT_PART = 0.1;
-/** The part of a level's seats that a single request may take, and a bound for large levels. */
+/** The maximum share of a level's seats for a single request, and a bound for large levels. */
 const WIDTH_MAX_PART = 0.15;
 const WIDTH_MAX = 10;
 
@@ -38,13 +38,13 @@ interface Level {
   lower: number;
   upper: number;
   current: number;
-  /** Seats that were wanted in the last period, and what follows for the next. */
+  /** The demand for seats in the last period, which determines the next limits. */
   wanted: DemandStatistics;
   smoothed: number;
   target: number;
-  /** Who waits, for people who debug. */
+  /** The waiting requests, for debugging. */
   readonly waiters: Map<Waiter, FlowRequest>;
-  /** Not configured any more; served until it is empty. */
+  /** No longer configured; served until it is empty. */
   isLeaving: boolean;
 }
 
@@ -101,7 +101,7 @@ export class HeldSeats {
     counts.executingSeats += seats.width;
   }
 
-  /** @param watchers of a write: how many have to be told of it after the answer */
+  /** @param watchers of a write: how many have to be notified after the answer */
   release(nowMs: number, watchers?: number): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;

@@ -16,7 +16,7 @@ const SEATS = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1];
 const LEVEL = ["priority_level"];
 const SCHEMA = ["flow_schema", "priority_level"];
 
-/** Those of release 1.36: labels in the order of the alphabet; buckets of histograms. */
+/** The metrics of release 1.36: labels in alphabetical order; buckets of histograms. */
 const UPSTREAM: Readonly<Record<string, readonly [type: string, string[], number[]?]>> = {
   current_executing_requests: ["gauge", SCHEMA],
   current_executing_seats: ["gauge", SCHEMA],
@@ -154,7 +154,7 @@ test("use is weighted by time: each bucket has the nanoseconds for which the val
   ]);
 });
 
-/** A level of one seat for everybody who is no administrator. */
+/** A level of one seat for everybody except administrators. */
 function openControl(times: ReturnType<typeof createFlowTimes>): FlowControl {
   const { levels, schemas } = mandatoryObjects(createNaming(DEFAULT_VENDOR));
   const control = new FlowControl({
@@ -197,11 +197,11 @@ interface Found {
   readonly type: string;
   readonly labelNames: readonly string[];
   readonly buckets?: readonly number[];
-  /** By labels: what was observed, or what a scrape finds. */
+  /** By labels: the observed values, or those read by a scrape. */
   values(): Map<string, number | string>;
 }
 
-/** Families that keep what they are told, under names without their common beginning. */
+/** Families that record their observations, under names without the common prefix. */
 function record() {
   const found = new Map<string, Found>();
   const put = ({ name }: FamilyOptions, one: Found) =>

@@ -1,11 +1,12 @@
 /**
- * LevelUse: how a level's seats and queues were used, as histograms over time: each bucket has the
- * nanoseconds in which the value was in it, so that a short peak counts as short. Values are fractions of
- * what the level has at the moment. It is told of each change; a scrape adds what has passed since.
+ * LevelUse: the use of a level's seats and queues, as histograms over time: each bucket counts the
+ * nanoseconds for which the value was in it, so that a short peak has little weight. Values are fractions
+ * of the level's current limits. Every change is reported to it; a scrape adds the time since the last
+ * one.
  */
 import type { KeptHistogram } from "../request/metric-families.js";
 
-/** Upstream's. */
+/** Upstream's buckets. */
 export const DEMAND_BUCKETS = [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6] as const;
 export const SEAT_BUCKETS = [
   0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1,
@@ -30,7 +31,7 @@ interface TimeWeighted {
 }
 
 export class LevelUse {
-  /** Demand, seats, requests at work, requests that wait. */
+  /** Demand, seats, executing requests, waiting requests. */
   readonly #histograms: readonly TimeWeighted[] = BOUNDS.map((bounds) => {
     return { counts: new Float64Array(bounds.length + 1), sum: 0, value: 0, bucket: 0 };
   });
@@ -42,13 +43,15 @@ export class LevelUse {
     this.#sinceMs = nowMs;
   }
 
-  /** @param seats that the level has now, more than 0 @param places how many requests may wait */
+  /**
+   * @param seats the level's current seats, more than 0 @param places how many requests may wait
+   */
   setCapacity(seats: number, places: number): void {
     this.#seats = seats;
     this.#places = places;
   }
 
-  /** Runs three times for each request, so it is one function without a call. */
+  /** Called three times per request, so it is one function without inner calls. */
   note(demand: number, seatsInUse: number, working: number, waiting: number, nowMs: number): void {
     const elapsed = (nowMs - this.#sinceMs) * NANOSECONDS_PER_MS;
     // A clock that stood still or went back adds nothing.
@@ -70,7 +73,7 @@ export class LevelUse {
     }
   }
 
-  /** What has passed since the last change belongs to the values as they are. */
+  /** The time since the last change counts for the current values. */
   read(nowMs: number) {
     const elapsed = Math.max(0, nowMs - this.#sinceMs) * NANOSECONDS_PER_MS;
     this.#sinceMs = Math.max(nowMs, this.#sinceMs);

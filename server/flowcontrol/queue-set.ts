@@ -65,7 +65,7 @@ export interface VirtualTimes {
   readonly nextDiscounted: { readonly min: number; readonly max: number } | undefined;
 }
 
-/** A flow among many more flows than seats still gets on. */
+/** The minimum share, so that a flow progresses even among far more flows than seats. */
 const SHARE_MIN = 0.01;
 /** The estimated duration of a request, until it has ended. */
 const GUESSED_SECONDS = 0.003;
@@ -311,7 +311,7 @@ export class QueueSet {
     return this.#queueLengths[queue] ?? 0;
   }
 
-  /** Refuses those that have waited for too long. */
+  /** Refuses overdue requests. */
   expire(nowMs: number): void {
     if (this.#waiting === 0) return;
     for (const flow of [...this.#flows.values()]) {
@@ -385,7 +385,7 @@ export class QueueSet {
     };
   }
 
-  /** The queue of the flow's hand in which the fewest wait. */
+  /** The shortest queue of the flow's hand. */
   #chooseQueue(name: string, { queues, handSize }: Queuing): number {
     let hand = this.#hands.get(name);
     if (hand === undefined) {
@@ -430,7 +430,7 @@ export class QueueSet {
         this.#park(flow);
         continue;
       }
-      // The next one waits for room even when a narrower one behind it would fit: it would starve.
+      // A narrower request may not overtake one that waits for room: that one would starve.
       if (!this.#hasRoom(head.width)) {
         this.#onNoRoom(flow.name);
         return;

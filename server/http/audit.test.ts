@@ -16,7 +16,7 @@ const policy = parseAuditPolicy(
   naming,
 );
 
-/** Keeps what it is asked to record. @param isRecorded what becomes of it */
+/** Keeps the records. @param isRecorded the result of recording */
 function openRecorder(isRecorded = true, isStrict = false) {
   const recorded: { readonly stage: string; readonly request: AuditedRequest }[] = [];
   const state = { rules: 0, rejected: 0 };

@@ -29,7 +29,7 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
     const { state } = ctx;
     let rule = rules.get(state);
     if (rule === undefined) {
-      // Who was not let in has no rule yet: it is recorded as nobody.
+      // An unauthenticated request has no rule yet: the policy is applied without a user.
       rule = recorder.ruleFor(undefined, state.infoIfKnown) ?? "none";
       rules.set(state, rule);
     }
@@ -40,7 +40,7 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
         state.audit.annotations.set(key, value);
       }
     }
-    // Nobody waits for the records of an answer that is on its way.
+    // An answer does not wait for its audit records.
     void recorder.record(rule, stage, describe(ctx), state.audit);
   };
   return {

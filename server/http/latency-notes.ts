@@ -1,18 +1,18 @@
 /**
- * Latency notes: where the time of a slow request went, as annotations of its last audit record, under
- * upstream's keys. What a request waited for is known from its trace, also where it is not exported.
+ * Latency notes: where a slow request spent its time, as annotations of its last audit record, under
+ * upstream's keys. The waits come from the request's trace, even if that is not exported.
  *
  * Upstream's keys for decoding, transforming and serializing the answer have no counterpart: answers are
- * the bytes of the view.
+ * the view's bytes.
  */
 import type { Naming } from "../api/naming.js";
 import type { RequestState } from "../request/request-state.js";
 import { RequestTrace, type Step } from "../tracing/request-trace.js";
 
-/** Upstream's: faster requests are not annotated. */
+/** Upstream's threshold: faster requests are not annotated. */
 const THRESHOLD_MS = 500;
 
-/** Steps by the end of their key. What is within another one of the same key counts once. */
+/** Steps by the suffix of their key. A step within another one of the same key counts once. */
 const KEYS: readonly [key: string, isMeant: (name: string) => boolean][] = [
   ["authentication", (name) => name === "authentication"],
   [
@@ -25,10 +25,10 @@ const KEYS: readonly [key: string, isMeant: (name: string) => boolean][] = [
   ["etcd", (name) => name === "freshness" || name === "commit" || name.startsWith("etcdserverpb.")],
   ["response-write", (name) => name === "write response"],
 ];
-/** Calls that are made at once: the longest is what the request waited for. */
+/** Concurrent calls: the request waited for the longest. */
 const PARALLEL: ReadonlySet<string> = new Set(["validating-webhook"]);
 
-/** Undefined for a request that was fast. */
+/** Undefined for a fast request. */
 export function latencyNotes(
   { groupDomain }: Naming,
   { trace, receivedAtMs }: Pick<RequestState, "trace" | "receivedAtMs">,
@@ -56,7 +56,7 @@ function isWithin({ parent }: Step, isMeant: (name: string) => boolean): boolean
   return parent !== undefined && (isMeant(parent.name) || isWithin(parent, isMeant));
 }
 
-/** As Go writes durations: "3m2.5s", "1.25s", "12.5ms", "3.056µs". */
+/** In Go's format of durations: "3m2.5s", "1.25s", "12.5ms", "3.056µs". */
 export function durationText(ms: number): string {
   const rounded = (value: number) => String(Number(value.toFixed(6)));
   if (ms < 1) return `${rounded(Math.round(ms * 1e6) / 1e3)}µs`;

@@ -1,18 +1,18 @@
 /**
- * Summaries: quantiles of the last hours, for the few measures that upstream has in this form. A cell
- * counts values in buckets that grow by a tenth, so a quantile is off by a twentieth at most, and keeps five
- * such counts, each for a fifth of the time, of which the oldest goes.
+ * Summaries: quantiles over a period, for the few metrics that upstream has in this form. A cell counts
+ * values in buckets that grow by a tenth, so a quantile is off by a twentieth at most. It keeps five such
+ * counts, each for a fifth of the period, and drops the oldest.
  */
 import type { Registry } from "prom-client";
 import { Family, type FamilyOptions, type Labels, type Sample } from "./fast-metrics.js";
 
 const QUANTILES = [0.5, 0.9, 0.99] as const;
 const AGES = 5;
-/** Between the values in seconds of one bucket and those of the next. */
+/** The ratio between the values, in seconds, of consecutive buckets. */
 const GROWTH = 1.1;
 const LOG_GROWTH = Math.log(GROWTH);
 const VALUE_MIN = 1e-6;
-/** Up to two minutes; what is longer counts as that. */
+/** Up to two minutes; longer times count in the last bucket. */
 const BUCKETS = 196;
 
 export interface SummaryOptions extends FamilyOptions {
@@ -30,7 +30,7 @@ export class SummaryCell {
   readonly #ageMs: number;
   readonly #nowMs: () => number;
   #age: number;
-  /** Of all values that there ever were. */
+  /** Number of all values ever observed. */
   count = 0;
   sum = 0;
 
@@ -48,7 +48,7 @@ export class SummaryCell {
     (this.#counts(this.#age)[Math.min(Math.max(bucket, 0), BUCKETS - 1)] as number)++;
   }
 
-  /** In the order of the quantiles, from 0 to 1; NaN where there were no values of late. */
+  /** In the order of the requested quantiles, from 0 to 1; NaN without recent values. */
   quantiles(wanted: readonly number[]): readonly number[] {
     this.#moveOn();
     const counts = new Float64Array(BUCKETS);
@@ -64,7 +64,7 @@ export class SummaryCell {
       let left = Math.max(1, Math.ceil(quantile * total));
       let bucket = 0;
       while (left > (counts[bucket] as number)) left -= counts[bucket++] as number;
-      // In the middle of what the bucket holds.
+      // The middle of the bucket.
       return VALUE_MIN * GROWTH ** (bucket - 0.5);
     });
   }

@@ -2,7 +2,6 @@
  * ResourceStrategy: the behaviour specific to one resource's objects, as a few pure functions and
  * constants. The registry has the behaviour common to all objects; the codec has a kind's shape.
  * Strategies of built-in resources are in server/registry, one file per API group.
- * Strategies of built-in resources are in server/registry, one file per API group.
  */
 import type { PartitionId } from "../../storage/objects/keys.js";
 import type { FieldExtractor } from "../../storage/objects/stored-object.js";

@@ -39,7 +39,7 @@ export interface BuiltInOptions {
   readonly definitions?: DefinitionSource;
   /** Whether the status of a definition may say which generation it is of. Default true. */
   readonly tracksGenerations?: boolean;
-  /** Names of the actions that can be run; those not named are not served. Default: ACTIONS. */
+  /** Names of the available actions; others are not served. Default: ACTIONS. */
   readonly actions?: Iterable<string>;
   /** Names of the computed resources that have a source. Default: none. */
   readonly computed?: Iterable<string>;

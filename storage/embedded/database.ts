@@ -34,7 +34,6 @@ const PAGE_BYTES = 8192;
  * Address space reserved for the file, which uses what it needs. Otherwise lmdb-js starts small and maps
  * the file anew whenever it has grown, without unmapping the old maps: an hour of writing leaves twenty
  * maps of one file, each of whose pages counts as resident again. A larger file still grows that way.
- * maps of one file, each of whose pages counts as resident again. A larger file still grows that way.
  */
 const MAP_BYTES = 16 * 1024 ** 3;
 /** An empty store has revision 1, as in etcd: revision 0 never exists. */

@@ -62,8 +62,8 @@ const definitionRules: Rules<Definition> = {
   status(next) {
     const errors: FieldError[] = [];
     checkNames(next.status?.acceptedNames ?? {}, "status.acceptedNames", errors);
-    // Whoever migrates objects maintains the stored versions; the next change of the spec reports
-    // missing ones.
+    // The client that migrates objects maintains the stored versions; the next change of the spec
+    // reports missing ones.
     const stored = next.status?.storedVersions ?? [];
     if (stored.length === 0) errors.push(noStoredVersion(stored));
     return errors;

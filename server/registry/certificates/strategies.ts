@@ -1,4 +1,4 @@
-/** Strategies of the certificates group: requests to be signed, and bundles of trust. */
+/** Strategies of the certificates group: signing requests and trust bundles. */
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { StrategyTable } from "../../kinds/strategy.js";

@@ -14,7 +14,7 @@ type Amounts = Partial<Record<(typeof COUNTED)[number], string>>;
 
 export function qualityOfService(pod: ApiObject): QualityOfService {
   const own = valueAt(pod, ["spec", "resources"]);
-  // Resources of the pod as a whole decide alone.
+  // Pod-level resources take precedence.
   const holders = isRecord(own) && hasAmounts(own) ? [{ resources: own }] : containers(pod);
   let asksForSomething = false;
   let isGuaranteed = holders.length > 0;

@@ -15,7 +15,7 @@ const SUFFIX_CHARS = 5;
 /** A generated name must fit a DNS label of 63. */
 const GENERATED_PREFIX_CHARS_MAX = 58;
 
-/** Fills in what a new object gets from us. @throws {StatusError} 400 */
+/** Sets the server's fields of a new object. @throws {StatusError} 400 */
 export function prepareMetadataForCreate(
   object: ApiObject,
   options: { readonly isNamespaced: boolean; readonly namespace: string; readonly nowMs: number },

@@ -85,7 +85,7 @@ function exactlyToNewer(request: Members): Members {
 
 function exactlyToOlder({ exactly, ...request }: Members): Members {
   const fields = isRecord(exactly) ? exactly : {};
-  // The older shape always writes the class.
+  // The older shape always has the class.
   return { ...request, deviceClassName: "", ...fields };
 }
 

@@ -1,4 +1,4 @@
-/** Conditions in the status of an object: one per type, with the time of their last change. */
+/** Conditions in an object's status: one per type, with the time of the last change. */
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
 import { formatTime } from "../../api/time.js";

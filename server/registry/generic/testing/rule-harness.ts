@@ -46,7 +46,7 @@ export interface Changes extends Partial<WriteOptions> {
   readonly namespace?: string;
   readonly subresource?: string;
   readonly explain?: (finding: RuleFinding) => void;
-  /** Of the client, who may go. */
+  /** The client's signal, which may abort. */
   readonly signal?: AbortSignal;
 }
 
