@@ -1,7 +1,7 @@
 /**
- * Aggregation: the step of the request chain that passes requests for others' group-versions on, and the
- * work in the background that keeps track of them. Stands behind authorization: who may not ask here
- * asks nobody.
+ * Aggregation: the step of the request chain that proxies requests for other servers' group-versions, and
+ * the background work that tracks these servers. It runs after authorization: unauthorized requests are not
+ * proxied.
  */
 import { once } from "node:events";
 import type { Next } from "koa";
@@ -34,9 +34,9 @@ export interface AggregationParts {
   readonly logger: Logger;
 }
 
-/** How often services are asked what they serve, and whether they do. */
+/** The interval of checks of a service's availability and published documents. */
 const LOOK_INTERVAL_MS = 30_000;
-/** How soon again when one did not answer as it should. */
+/** The interval after a failed check. */
 const RETRY_INTERVAL_MS = 2_000;
 
 export function withAggregation({
@@ -60,7 +60,7 @@ export function withAggregation({
   ): Promise<void> {
     const { state } = ctx;
     let entry = services.find(group, version);
-    // It may have come, gone or changed by a write that this replica has not seen.
+    // A write unseen by this replica may have added, removed or changed it.
     if (!state.isFresh) {
       await reachNow(freshness, state);
       entry = services.find(group, version);
@@ -71,7 +71,7 @@ export function withAggregation({
   }
 }
 
-/** Of a resource, and of the document of a group-version itself. */
+/** For a resource, or for the document of the group-version itself. */
 function groupVersionOf(info: RequestInfo): GroupVersion | undefined {
   if (info.isResourceRequest) return info.group === "" ? undefined : info;
   const [, group, version] =
@@ -81,12 +81,12 @@ function groupVersionOf(info: RequestInfo): GroupVersion | undefined {
   return group === undefined || version === undefined ? undefined : { group, version };
 }
 
-/** Tells somebody what was found out of a service. */
+/** Reports the result of a check of a service. */
 export type ReportAvailability = (name: string, availability: Availability) => Promise<void>;
 
 /**
- * Looks at each service, at an interval and when it changes, in a loop of its own: one that does not answer
- * delays no other. Runs until the signal aborts.
+ * Checks each service in a loop of its own, at an interval and on changes, so that an unresponsive one delays
+ * no other. Runs until the signal aborts.
  */
 export async function runAggregation(
   parts: AggregationParts,
@@ -146,7 +146,7 @@ async function followService(
   }
 }
 
-/** @returns whether it answers as it should */
+/** @returns whether it answered correctly */
 async function look(
   { services, servers, documents, groups, logger }: AggregationParts,
   service: RemoteService,

@@ -1,7 +1,7 @@
 /**
- * ApiServices: which group-versions other servers serve, by the stored APIServices. Kept in step with
- * the view in the feed's own turn, so a service that was added, changed or removed through any replica
- * counts for the next request on this one.
+ * ApiServices: the group-versions that other servers serve, from the stored APIServices. Updated in the feed's
+ * turn, so a service that was added, changed or removed through any replica applies to the next request on
+ * this one.
  *
  *   api-services.ts      what is configured            remote-server.ts    a pool of connections to one
  *   service-address.ts   where a service is            proxy.ts            one request passed on
@@ -11,7 +11,7 @@ import type { PartitionObserver } from "../../storage/cache/partition.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../api/names.js";
 
-/** A remote one. Replaced as a whole when its specification changes. */
+/** A remote service. Replaced as a whole when its specification changes. */
 export interface RemoteService {
   readonly name: string;
   readonly group: string;
@@ -26,7 +26,7 @@ export interface RemoteService {
   readonly versionPriority: number;
 }
 
-/** As the status says it; unknown until somebody has looked. */
+/** As in the status; unknown before the first check. */
 export interface Availability {
   readonly isAvailable: boolean;
   readonly reason: string;
@@ -72,7 +72,7 @@ export class ApiServices implements PartitionObserver {
   readonly #listeners = new Set<() => void>();
   #sorted: readonly RemoteEntry[] = [];
 
-  /** Highest group first, then highest version, then by name. */
+  /** Highest group priority first, then highest version, then by name. */
   get all(): readonly RemoteEntry[] {
     return this.#sorted;
   }
@@ -81,7 +81,7 @@ export class ApiServices implements PartitionObserver {
     return this.#remote.get(formatGroupVersion({ group, version }));
   }
 
-  /** Told in the turn of a change. */
+  /** The listener is called in the turn of a change. */
   subscribe(listener: () => void): void {
     this.#listeners.add(listener);
   }
@@ -108,20 +108,20 @@ export class ApiServices implements PartitionObserver {
     this.#changed();
   }
 
-  /** @returns its group-version; undefined when it is no remote one */
+  /** @returns its group-version; undefined if it is not remote */
   #put(object: StoredObject): string | undefined {
     const entry = read(object);
     if (entry === undefined) return undefined;
     const key = formatGroupVersion(entry.service);
     const known = this.#remote.get(key);
-    // The same value as long as the specification is the same: connections are kept by it.
+    // The same object while the specification is unchanged, because connections are keyed by it.
     const isSame =
       known !== undefined && JSON.stringify(known.service) === JSON.stringify(entry.service);
     this.#remote.set(key, isSame ? { ...entry, service: known.service } : entry);
     return key;
   }
 
-  /** What the APIService of this name stood for, but for one group-version. */
+  /** Removes the entry of the APIService with this name, unless it is for the given group-version. */
   #delete(name: string, kept: string | undefined): void {
     for (const [key, { service }] of this.#remote) {
       if (service.name === name && key !== kept) this.#remote.delete(key);
@@ -140,7 +140,7 @@ export class ApiServices implements PartitionObserver {
   }
 }
 
-/** Undefined for one that this server serves itself, and for one that cannot be read. */
+/** undefined for a local or unreadable one. */
 function read(object: StoredObject): RemoteEntry | undefined {
   if (object.corruption !== undefined) return undefined;
   const { spec, status } = JSON.parse(object.bytes.toString("utf8")) as ApiServiceObject;

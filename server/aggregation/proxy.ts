@@ -1,4 +1,4 @@
-/** Passing one request on to the server behind an APIService, with who asks (server/proxy). */
+/** Proxies a request to the server behind an APIService, with the user's identity (server/proxy). */
 import { StatusError, serviceUnavailable } from "../api/status.js";
 import { describeFailure } from "../proxy/failures.js";
 import { forwardedHeaders, userHeaders } from "../proxy/forwarded-headers.js";
@@ -8,7 +8,7 @@ import type { RequestContext } from "../request/request-state.js";
 import { upgradeTo } from "../request/upgrade.js";
 import type { RemoteServer } from "./remote-server.js";
 
-/** @throws {StatusError} 503 when the service cannot be reached, and the signal's reason */
+/** @throws {StatusError} 503 if the service is unreachable, and the signal's reason */
 export async function passOn(ctx: RequestContext, remote: RemoteServer): Promise<void> {
   const { state, req } = ctx;
   const path = req.url ?? "/";

@@ -1,4 +1,4 @@
-/** What services publish is asked for by ETag, kept as it is while it is the same, and stale when they fail. */
+/** Documents of services are fetched by ETag, cached while unchanged, and stale on failure. */
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";

@@ -1,7 +1,7 @@
 /**
- * RemoteDocuments: what the servers behind APIServices publish of themselves (resources and OpenAPI),
- * kept by ETag and asked for again at an interval and when a service changes. A dead service delays
- * nothing: what it last said stays, marked as stale.
+ * RemoteDocuments: the documents that servers behind APIServices publish (resources and OpenAPI), cached
+ * by ETag and fetched again at an interval and when a service changes. A dead service delays nothing: its
+ * last documents stay, marked as stale.
  */
 import { formatGroupVersion } from "../api/names.js";
 import type { ServedGroupVersion } from "../endpoints/discovery/served.js";
@@ -11,17 +11,17 @@ import type { ResourceFact } from "../schema/model.js";
 import type { RemoteService } from "./api-services.js";
 import type { RemoteServer } from "./remote-server.js";
 
-/** What one service says of one group-version. */
+/** The published documents of one service and group-version. */
 export interface RemotePublication {
   readonly served: ServedGroupVersion & { readonly freshness: "Current" | "Stale" };
-  /** Of its part of OpenAPI v3; undefined = it has none. */
+  /** Hash of its part of OpenAPI v3; undefined = none. */
   readonly openApiHash: string | undefined;
 }
 
-/** Upstream's name for itself when it asks. */
+/** Upstream's user for these requests. */
 const ASKER = createUser({ name: "system:kube-aggregator", groups: [MASTERS_GROUP] });
 const TIMEOUT_MS = 5_000;
-/** Larger documents are not looked at. */
+/** Larger documents are ignored. */
 const DOCUMENT_BYTES_MAX = 16 * 1024 * 1024;
 
 interface Known {
@@ -30,7 +30,7 @@ interface Known {
   readonly publication: RemotePublication;
 }
 
-/** An answer as it came; 304 where the tag that was sent still holds. */
+/** A fetched answer; 304 if the sent ETag is still valid. */
 export interface Fetched {
   readonly status: number;
   /** "" = it has none. */
@@ -45,7 +45,7 @@ export class RemoteDocuments {
     return this.#known.get(service)?.publication;
   }
 
-  /** What a service said is kept when it is configured anew and is still the same server's. */
+  /** Documents survive a changed configuration as long as it is for the same server. */
   keepOnly(services: ReadonlySet<RemoteService>): void {
     for (const [service, known] of this.#known) {
       if (services.has(service)) continue;
@@ -56,9 +56,9 @@ export class RemoteDocuments {
   }
 
   /**
-   * Asks a service, and keeps what it says.
-   * @returns whether something is to be published now that was not before
-   * @throws {Error} when it does not answer as it should; what is known is stale from now on
+   * Fetches a service's documents and caches them.
+   * @returns whether the published state changed
+   * @throws {Error} if the answer is missing or invalid; the cached documents are then stale
    */
   async refresh(remote: RemoteServer): Promise<boolean> {
     const { service } = remote;
@@ -97,7 +97,7 @@ export class RemoteDocuments {
     return true;
   }
 
-  /** The hash of its part of version 3; a change of that changes no list of resources. */
+  /** The hash of its part of OpenAPI v3; a change of it does not change the resource list. */
   async #openApi(remote: RemoteServer, known: Known | undefined): Promise<KnownOpenApi> {
     const answer = await this.fetch(remote, "/openapi/v3", known?.openApiEtag ?? "");
     if (answer.status === 304 && known !== undefined) return known;
@@ -110,7 +110,7 @@ export class RemoteDocuments {
     return { openApiEtag: answer.etag, publication: { openApiHash } };
   }
 
-  /** @throws {Error} when it does not answer in time, or with too much */
+  /** @throws {Error} if there is no timely answer, or it is too large */
   async fetch(remote: RemoteServer, path: string, etag: string): Promise<Fetched> {
     const headers = ["accept", "application/json", ...userHeaders(ASKER)];
     if (etag !== "") headers.push("if-none-match", etag);
@@ -141,13 +141,13 @@ export class RemoteDocuments {
   }
 }
 
-/** Whether both are one group-version behind one service; what else is said of it may differ. */
+/** Whether both are the same group-version behind the same service; other fields may differ. */
 function isSameServer(a: RemoteService, b: RemoteService): boolean {
   const isSameVersion = a.group === b.group && a.version === b.version;
   return isSameVersion && a.namespace === b.namespace && a.service === b.service;
 }
 
-/** What is known of its OpenAPI. */
+/** The cached OpenAPI state. */
 type KnownOpenApi = Pick<Known, "openApiEtag"> & {
   readonly publication: Pick<RemotePublication, "openApiHash">;
 };
@@ -171,7 +171,7 @@ interface ResourceList {
   }[];
 }
 
-/** @throws {Error} for a document that says something else */
+/** @throws {Error} if the document is for something else */
 function toServed({ group, version }: RemoteService, list: ResourceList): ServedGroupVersion {
   const groupVersion = formatGroupVersion({ group, version });
   if (list.kind !== "APIResourceList" || list.groupVersion !== groupVersion) {

@@ -16,7 +16,7 @@ export interface RemoteServerOptions {
 
 const CONNECTIONS_MAX = 256;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Addresses whose pools are kept: endpoints come and go. */
+/** Addresses with kept pools: endpoints come and go. */
 const POOLS_MAX = 16;
 
 export class RemoteServer {
@@ -34,7 +34,7 @@ export class RemoteServer {
     this.#options = options;
   }
 
-  /** The pool to use now. @throws {UnreachableService} */
+  /** The pool for the current address. @throws {UnreachableService} */
   pool(): Pool {
     if (this.#isClosed) throw new Error("the service is not there any more");
     const { host, port, serverName } = this.#options.locate();
@@ -51,7 +51,7 @@ export class RemoteServer {
   }
 }
 
-/** The servers of all services, one each, kept as long as the service is what it was. */
+/** The servers of all services, one each, kept until the service changes. */
 export class RemoteServers {
   readonly #create: (service: RemoteService) => RemoteServer;
   readonly #servers = new Map<RemoteService, RemoteServer>();
@@ -69,7 +69,7 @@ export class RemoteServers {
     return server;
   }
 
-  /** Closes the servers of services that are there no more, or not as they were. */
+  /** Closes the servers of removed or changed services. */
   keepOnly(services: ReadonlySet<RemoteService>): void {
     for (const [service, server] of this.#servers) {
       if (services.has(service)) continue;

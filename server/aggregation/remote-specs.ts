@@ -1,8 +1,7 @@
 /**
- * RemoteSpecs: the parts of OpenAPI v2 that the servers behind APIServices add to ours. Each server is
- * asked for its document once for all of its group-versions, by ETag; of what it says only the parts below
- * the group-versions that are its own are kept. A server that fails, or says what cannot be published,
- * leaves what it said last.
+ * RemoteSpecs: the parts of OpenAPI v2 from the servers behind APIServices. Each server's document is fetched
+ * once for all of its group-versions, by ETag; only the parts below its own group-versions are kept. If a
+ * server fails, or its document cannot be published, its last one stays.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -17,20 +16,20 @@ import type { Fetched } from "./remote-documents.js";
 import type { RemoteServer } from "./remote-server.js";
 
 const PATH = "/openapi/v2";
-/** Each group-version of a server has it asked; the first of them in so long a time really does. */
+/** Each group-version of a server requests a fetch; within this time only the first one is made. */
 const ASKED_AGAIN_MS = 15_000;
 
-/** What one server said of its group-versions. */
+/** The specs of one server's group-versions. */
 interface Known {
   readonly services: readonly RemoteService[];
   readonly askedAtMs: number;
   readonly etag: string;
-  /** By the name of the service: it may be configured anew, and is the same server's. */
+  /** By service name, because a service may be reconfigured for the same server. */
   readonly specs: ReadonlyMap<string, RemoteSpec>;
 }
 
 export interface RemoteSpecsOptions {
-  /** @throws {Error} when it does not answer in time */
+  /** @throws {Error} if there is no timely answer */
   readonly fetch: (remote: RemoteServer, path: string, etag: string) => Promise<Fetched>;
   readonly serverOf: (service: RemoteService) => RemoteServer;
   readonly clock: Clock;
@@ -39,7 +38,7 @@ export interface RemoteSpecsOptions {
 
 export class RemoteSpecs {
   readonly #options: RemoteSpecsOptions;
-  /** By where the server is. */
+  /** Keyed by the server's address. */
   readonly #known = new Map<string, Known>();
   #current: readonly RemoteSpec[] = [];
 
@@ -47,14 +46,14 @@ export class RemoteSpecs {
     this.#options = options;
   }
 
-  /** In the order of the services; the same list as long as nothing changes. */
+  /** In the order of the services; the same list until a change. */
   get current(): readonly RemoteSpec[] {
     return this.#current;
   }
 
   /**
-   * Asks the server of a service, unless it has been asked just now for another group-version. Never rejects.
-   * @param services all that there are
+   * Fetches the document of a service's server, unless another group-version has just done so. Never rejects.
+   * @param services all services
    */
   async refresh(service: RemoteService, services: readonly RemoteService[]): Promise<void> {
     const key = serverKey(service);
@@ -69,7 +68,7 @@ export class RemoteSpecs {
     this.keepOnly(services);
   }
 
-  /** What others said is published no more. */
+  /** Drops the specs of other services. */
   keepOnly(services: readonly RemoteService[]): void {
     const servers = new Set(services.map(serverKey));
     for (const server of this.#known.keys()) if (!servers.has(server)) this.#known.delete(server);
@@ -109,14 +108,14 @@ export class RemoteSpecs {
   }
 }
 
-/** @throws {Error} for a part that has no Protobuf form: it would take the whole document's away */
+/** @throws {Error} for a part without a Protobuf form, which would make that form of the whole document impossible */
 async function checkPublishable({ paths, definitions, parameters }: RemoteSpec): Promise<void> {
   const head = { parameters: Object.fromEntries(parameters) };
   const schemas = definitions as unknown as ReadonlyMap<string, SchemaObject>;
   await encodeGnostic({ version: "v2", head, paths, schemas });
 }
 
-/** Services with one key are of one server, which is to be believed alike. */
+/** Services with the same key belong to one server with the same trust. */
 function serverKey({
   namespace,
   service,

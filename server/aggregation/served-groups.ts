@@ -1,7 +1,6 @@
 /**
- * Local and remote kinds together, as discovery publishes them, in the order that their APIServices state:
- * a value that changes when the catalog or what a service says changes, with the parts that did not
- * change being the same objects.
+ * Merges local and remote kinds for discovery, in the order of their APIServices. The value changes with the
+ * catalog or a service's documents; unchanged parts stay the same objects.
  */
 import type { GroupVersion } from "../api/names.js";
 import { compareVersions } from "../api/version-order.js";
@@ -13,7 +12,7 @@ import type {
 import type { RemoteEntry, RemoteService } from "./api-services.js";
 import type { RemotePublication } from "./remote-documents.js";
 
-/** What an APIService says of its place: of its group among all, of its version in the group; higher comes first. */
+/** The priorities of an APIService: of its group, and of its version in the group; higher comes first. */
 export interface Precedence {
   readonly groupPriority: number;
   readonly versionPriority: number;
@@ -21,7 +20,7 @@ export interface Precedence {
 
 export interface ServedGroupsOptions {
   readonly local: { readonly current: ServedGroups };
-  /** Of a group-version that is served here. */
+  /** For a group-version served locally. */
   readonly precedenceOf: (groupVersion: GroupVersion) => Precedence;
   readonly remote: () => readonly RemoteEntry[];
   readonly publicationOf: (service: RemoteService) => RemotePublication | undefined;
@@ -37,7 +36,7 @@ export class AllServedGroups {
     this.#options = options;
   }
 
-  /** A service, or what it says, is another one. */
+  /** A service or its documents have changed. */
   changed(): void {
     this.#isChanged = true;
   }
@@ -65,7 +64,7 @@ export class AllServedGroups {
     for (const { service } of remote) {
       const { group, version, groupPriority, versionPriority } = service;
       const said = this.#options.publicationOf(service)?.served;
-      // A service that has said nothing yet is there all the same, without resources.
+      // A service without documents yet is listed without resources.
       const served = said ?? {
         group,
         version,
@@ -94,7 +93,7 @@ interface Member extends Precedence {
   readonly served: ServedGroupVersion;
 }
 
-/** A group comes where the highest of its versions has it; of equals, the first by name. */
+/** A group has the priority of its highest version; equal groups are sorted by name. */
 function byGroup(
   [a, left]: readonly [string, readonly Member[]],
   [b, right]: readonly [string, readonly Member[]],

@@ -1,6 +1,6 @@
 /**
- * Where a service is: by its cluster address, by one of its endpoints (for clusters whose API servers
- * cannot reach cluster addresses), or by the name that it stands for. Everything is read from the view.
+ * Resolves a service to its cluster address, to one of its endpoints (for API servers that cannot reach
+ * cluster addresses), or to its external name. Reads only the view.
  */
 import type { PartitionId } from "../../storage/objects/keys.js";
 import { partitionId } from "../../storage/objects/keys.js";
@@ -10,11 +10,11 @@ import type { RemoteService } from "./api-services.js";
 export interface ServiceAddress {
   readonly host: string;
   readonly port: number;
-  /** That the certificate must be for. */
+  /** The name required in the certificate. */
   readonly serverName: string;
 }
 
-/** Why a service cannot be reached; the reasons are those of the condition Available. */
+/** Why a service is unreachable; reasons are those of the condition Available. */
 export class UnreachableService extends Error {
   override readonly name = "UnreachableService";
   readonly reason:
@@ -29,7 +29,7 @@ export class UnreachableService extends Error {
   }
 }
 
-/** What of the view is looked at. */
+/** The part of the view that it reads. */
 export interface ServiceView {
   partition(id: PartitionId): {
     get(path: string): StoredObject | undefined;
@@ -64,7 +64,7 @@ export interface LocateOptions {
   readonly discoveryGroup: string;
   /** The domain of the labels of EndpointSlices. */
   readonly labelDomain: string;
-  /** Whether endpoints are asked directly, and not the cluster address. */
+  /** Whether to use endpoints instead of the cluster address. */
   readonly usesEndpoints: boolean;
   readonly random?: () => number;
 }
@@ -96,7 +96,7 @@ export function locate(remote: RemoteService, options: LocateOptions): ServiceAd
   return { host: chosen?.host ?? "", port: chosen?.port ?? port, serverName };
 }
 
-/** Those that are ready. @throws {UnreachableService} when there are none */
+/** The ready endpoints. @throws {UnreachableService} if there are none */
 function endpointsOf(
   { namespace, service: name }: RemoteService,
   portName: string,

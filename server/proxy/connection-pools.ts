@@ -1,7 +1,6 @@
 /**
- * ConnectionPools: connections to the places that requests are passed on to, made when they are needed
- * and bounded. undici keeps connections that are idle, waits with back-pressure, follows no redirect
- * and retries nothing by itself.
+ * ConnectionPools: connections to proxied servers, created on demand and bounded. undici keeps idle
+ * connections, applies back-pressure, follows no redirects and does not retry.
  */
 import { Pool } from "undici";
 import { tlsConnector } from "../client/tls-connections.js";
@@ -10,12 +9,12 @@ export interface Place {
   readonly scheme: "http" | "https";
   readonly host: string;
   readonly port: number;
-  /** What matters for TLS. */
+  /** The TLS settings. */
   readonly tls?: PlaceTls;
 }
 
 export interface PlaceTls {
-  /** That the certificate must be for; default: the host. */
+  /** The name required in the certificate; default: the host. */
   readonly serverName?: string;
   readonly skipsVerification: boolean;
   /** PEM; "" = the machine's authorities. */
@@ -23,7 +22,7 @@ export interface PlaceTls {
   readonly identity: ClientIdentity;
 }
 
-/** The certificate by which the other side knows this server, PEM; "" = there is none. */
+/** This server's client certificate, PEM; "" = none. */
 export interface ClientIdentity {
   readonly certificate: string;
   readonly key: string;
@@ -35,16 +34,16 @@ export const NO_IDENTITY: ClientIdentity = Object.freeze({ certificate: "", key:
 const KEEP_ALIVE_MS = 30_000;
 
 export interface ConnectionPoolsOptions {
-  /** Places that are kept; the one that was used longest ago goes first. */
+  /** Number of pools; the least recently used is closed first. */
   readonly placesMax: number;
   readonly connectTimeoutMs: number;
-  /** Requests at the same time to one place; further ones wait. Upgrades count until they are agreed. */
+  /** Concurrent requests per place; further ones wait. Upgrades count until they are accepted. */
   readonly connectionsMax: number;
 }
 
 export class ConnectionPools {
   readonly #options: ConnectionPoolsOptions;
-  /** In the order of their last use. */
+  /** In order of last use. */
   readonly #pools = new Map<string, Pool>();
 
   constructor(options: ConnectionPoolsOptions) {
@@ -55,7 +54,7 @@ export class ConnectionPools {
     return this.#pools.size;
   }
 
-  /** The pool of a place. Places that differ in anything have pools of their own. */
+  /** The pool of a place. Places that differ in any setting have separate pools. */
   of(place: Place): Pool {
     const key = JSON.stringify(place);
     const known = this.#pools.get(key);
@@ -79,7 +78,7 @@ export class ConnectionPools {
       connections: connectionsMax,
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      // Watches may be silent for as long as they like; requests have deadlines of their own.
+      // Watches may be silent indefinitely; requests have their own deadlines.
       headersTimeout: 0,
       bodyTimeout: 0,
       connect:
@@ -93,7 +92,7 @@ export class ConnectionPools {
     const [oldest] = this.#pools;
     if (oldest === undefined) return;
     this.#pools.delete(oldest[0]);
-    // What is under way may end.
+    // Requests under way may finish.
     void oldest[1].close();
   }
 }

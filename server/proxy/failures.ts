@@ -1,4 +1,4 @@
-/** What went wrong on the way to another server, for people; never what was sent. */
+/** Describes connection failures to another server, for people; never includes what was sent. */
 import { errors } from "undici";
 import { describeCertificateError } from "../client/certificate-errors.js";
 

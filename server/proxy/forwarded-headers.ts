@@ -1,7 +1,7 @@
 /**
- * The headers of a request that is passed on, and of its answer. What belongs to one connection stays
- * behind (RFC 9110 section 7.6.1), and so does whatever the client said of who asks. Servers that
- * decide by it are told in the headers of a front proxy.
+ * The headers of a proxied request and of its answer. Hop-by-hop headers are removed (RFC 9110 section
+ * 7.6.1), and so are all of the client's identity headers. Servers that authenticate by front proxy get
+ * the user in these headers.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { UserInfo } from "../request/user-info.js";
@@ -27,7 +27,7 @@ export interface ForwardedRequest {
   readonly remoteAddress: string;
 }
 
-/** Pairs of name and value, as undici takes them: name, value, name, value, ... */
+/** Name and value pairs in undici's form: name, value, name, value, ... */
 export function forwardedHeaders(request: ForwardedRequest): string[] {
   const { headers, auditId, remoteAddress } = request;
   const dropped = connectionHeaders(headers.connection);
@@ -44,7 +44,7 @@ export function forwardedHeaders(request: ForwardedRequest): string[] {
   return pairs;
 }
 
-/** Says who asks, for servers that believe us. */
+/** The user's identity, for servers that trust us. */
 export function userHeaders(user: UserInfo): string[] {
   const pairs: string[] = [];
   pairs.push("X-Remote-User", encodeValue(user.name));
@@ -57,11 +57,11 @@ export function userHeaders(user: UserInfo): string[] {
   return pairs;
 }
 
-/** Of an answer: name, value, name, value, ... without what belongs to the connection. */
+/** Of an answer: name, value, name, value, ... without hop-by-hop headers. */
 export function answerHeaders(raw: readonly (Buffer | string)[]): [string, string][] {
   const pairs: [string, string][] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    // Header values are bytes to Node: one character each.
+    // Node represents header bytes as one character each.
     pairs.push([textOf(raw[i] ?? ""), textOf(raw[i + 1] ?? "")]);
   }
   const connection = pairs.find(([name]) => name.toLowerCase() === "connection")?.[1];
@@ -72,7 +72,7 @@ export function answerHeaders(raw: readonly (Buffer | string)[]): [string, strin
   });
 }
 
-/** The token of a browser is ours to see, and nobody else's. */
+/** A browser's token is for this server only. */
 function withoutTokens(protocols: string): string {
   return protocols
     .split(",")
@@ -81,7 +81,7 @@ function withoutTokens(protocols: string): string {
     .join(", ");
 }
 
-/** Says nothing that this server has not found out itself. */
+/** Whether only this server may set the header. */
 function isOurs(name: string): boolean {
   return (
     name.startsWith(":") ||
@@ -98,7 +98,7 @@ function isOurs(name: string): boolean {
   );
 }
 
-/** Names in a Connection header belong to the connection as well. */
+/** Names in a Connection header are hop-by-hop as well. */
 function connectionHeaders(value: string | undefined): ReadonlySet<string> {
   if (value === undefined) return new Set();
   return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
@@ -108,14 +108,14 @@ function textOf(value: Buffer | string): string {
   return typeof value === "string" ? value : value.toString("latin1");
 }
 
-/** UTF-8, one character per byte; bytes that no header may have are left out. */
+/** UTF-8, one character per byte; invalid header bytes are removed. */
 function encodeValue(value: string): string {
   return Buffer.from(
     Buffer.from(value, "utf8").filter((byte) => byte >= 0x20 && byte !== 0x7f),
   ).toString("latin1");
 }
 
-/** A key may have any characters; a header's name may not (percent-encoded, as front proxies do). */
+/** A key may have any characters, a header name may not: percent-encoded, as front proxies do. */
 function encodeKey(key: string): string {
   return [...Buffer.from(key, "utf8")]
     .map((byte) => {

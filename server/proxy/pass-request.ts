@@ -1,6 +1,6 @@
 /**
- * Passing one request on: bodies of both sides stream with back-pressure, nothing that was sent is sent
- * again, redirects are the client's affair, and when the client goes the other side hears of it.
+ * Proxies a request: both bodies stream with back-pressure, nothing is sent twice, redirects are left to
+ * the client, and a client's disconnect is passed on.
  */
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
@@ -15,9 +15,9 @@ export interface PassedRequest {
   readonly pool: Pool;
   /** With the query, percent-encoded. */
   readonly path: string;
-  /** Pairs of name and value, as forwardedHeaders makes them. */
+  /** Name and value pairs from forwardedHeaders. */
   readonly headers: readonly string[];
-  /** Makes another answer of what was received. */
+  /** Transforms the answer. */
   readonly change?: (answer: PassedAnswer) => PassedAnswer;
 }
 
@@ -27,7 +27,7 @@ export interface PassedAnswer {
   readonly body: Readable;
 }
 
-/** @throws {Error} of undici and of the network, before an answer is begun; the signal's reason */
+/** @throws {Error} of undici and the network, before the answer begins; the signal's reason */
 export async function passRequest(ctx: RequestContext, passed: PassedRequest): Promise<void> {
   const { req, state } = ctx;
   const span = state.trace?.call("proxy", { "http.request.method": ctx.method });
@@ -52,7 +52,7 @@ export async function passRequest(ctx: RequestContext, passed: PassedRequest): P
   sendAnswer(ctx, passed.change?.(received) ?? received);
 }
 
-/** Begins the answer; what comes of it streams on by itself. */
+/** Begins the answer; the body streams on in the background. */
 export function sendAnswer(ctx: RequestContext, { status, headers, body }: PassedAnswer): void {
   const { res, state } = ctx;
   ctx.respond = false;
@@ -72,18 +72,18 @@ export function sendAnswer(ctx: RequestContext, { status, headers, body }: Passe
   body.on("data", (chunk: Buffer) => {
     state.bytesSent += chunk.length;
   });
-  // A handler is done when its answer is under way; a broken one is cut, so that nobody takes it for whole.
+  // A handler ends when its answer is under way; a broken answer is cut, so that it does not look complete.
   void pipeline(body, res).catch(() => res.destroy());
 }
 
-/** A call that is part of a trace says so in the place of what the client said. */
+/** A traced call replaces the client's trace header with its own. */
 function withContext(headers: readonly string[], traceparent: string | undefined): string[] {
   if (traceparent === undefined) return [...headers];
   const others = headers.filter((_text, at) => !/^trace(parent|state)$/i.test(nameAt(headers, at)));
   return [...others, "traceparent", traceparent];
 }
 
-/** Of the pair that a text is part of. */
+/** The name of the pair at this index. */
 function nameAt(headers: readonly string[], at: number): string {
   return headers[at - (at % 2)] ?? "";
 }

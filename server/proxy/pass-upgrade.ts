@@ -1,6 +1,6 @@
 /**
- * Passing an upgrade on: the other side is asked for the protocol first. When it agrees, the client
- * hears so and bytes go both ways; otherwise the client gets the other side's answer.
+ * Proxies an upgrade: the server is asked for the protocol first. If it accepts, the client is told and
+ * bytes flow both ways; otherwise the client gets the server's answer.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
@@ -15,7 +15,7 @@ export interface UpgradeRequest {
   readonly pool: Pool;
   readonly method: string;
   readonly path: string;
-  /** Pairs of name and value, without those that ask for the upgrade. */
+  /** Name and value pairs, without those that request the upgrade. */
   readonly headers: readonly string[];
   readonly protocol: string;
   readonly signal: AbortSignal;
@@ -34,14 +34,14 @@ export type UpgradeOutcome =
       readonly body: Buffer;
     };
 
-/** Of an answer that is no agreement: words for people. What is more is left out. */
+/** The limit of a refusal's text; the rest is cut. */
 const ANSWER_BYTES_MAX = 64 * 1024;
-/** How long the other side may take to begin what was asked for; runtimes of containers are slow. */
+/** The server's time limit for accepting; container runtimes are slow. */
 const ANSWER_TIMEOUT_MS = 120_000;
-/** How long the second half of a connection may go on after the first has ended. */
+/** How long one direction may continue after the other has ended. */
 const LINGER_MS = 10_000;
 
-/** @throws {Error} of undici and of the network; the signal's reason */
+/** @throws {Error} of undici and the network; the signal's reason */
 export function openUpgrade(request: UpgradeRequest): Promise<UpgradeOutcome> {
   const { pool, method, path, headers, protocol, signal } = request;
   return new Promise((resolve, reject) => {
@@ -89,7 +89,7 @@ export function openUpgrade(request: UpgradeRequest): Promise<UpgradeOutcome> {
   });
 }
 
-/** Gives the client what the other side said, and joins the two when that was yes. */
+/** Sends the server's answer to the client, and joins the connections if it accepted. */
 export function passOutcome(
   ctx: RequestContext,
   { socket, head }: Pick<Upgrade, "socket" | "head">,
@@ -115,7 +115,7 @@ export function passOutcome(
   joinSockets(socket, outcome.socket);
 }
 
-/** Bytes go both ways until both sides have ended; an error on one ends the other. */
+/** Bytes flow both ways until both sides have ended; an error on one ends the other. */
 export function joinSockets(client: Socket | Duplex, server: Duplex): void {
   let timer: NodeJS.Timeout | undefined;
   if ("setTimeout" in client) client.setTimeout(0);

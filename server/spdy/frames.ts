@@ -1,7 +1,7 @@
 /**
- * Frames of SPDY/3.1 as bytes: what is read of them, and how they are written. Pure but for the rest
- * of an unfinished frame. Data is handed on as it comes, so a frame of 16 MiB costs no memory; of the
- * other frames only as many bytes as they may have are waited for.
+ * Frames of SPDY/3.1: parsing and encoding. Pure but for the rest of an unfinished frame. Data is passed
+ * on as it arrives, so a frame of 16 MiB costs no memory; other frames are buffered up to their size
+ * limit.
  *
  *   +-+-----------------+-----------------+     +-+---------------------------+
  *   |1| version = 3 (15)|    type (16)    |     |0|       stream id (31)      |
@@ -13,7 +13,7 @@ export type Frame =
   | {
       readonly type: "syn-stream" | "syn-reply" | "headers";
       readonly streamId: number;
-      /** The sender says no more on this stream. */
+      /** The sender's last frame on this stream. */
       readonly isLast: boolean;
       readonly block: Buffer;
     }
@@ -26,7 +26,7 @@ export type Frame =
   | { readonly type: "rst-stream"; readonly streamId: number; readonly status: number }
   | { readonly type: "ping"; readonly id: number }
   | { readonly type: "goaway" }
-  /** Settings, windows (which neither end keeps) and whatever else there may be. */
+  /** Settings, windows (which neither end uses) and other frames. */
   | { readonly type: "other" };
 
 const VERSION = 3;
@@ -44,7 +44,7 @@ const TYPES: Readonly<Record<number, Exclude<Frame["type"], "data" | "other">>> 
   8: "headers",
 };
 
-/** Where the header block begins, behind the head. */
+/** Offset of the header block after the frame head. */
 const BLOCK_STARTS = { "syn-stream": 10, "syn-reply": 4, headers: 4 } as const;
 
 const MIN_BYTES: Readonly<Record<string, number>> = {
@@ -53,7 +53,7 @@ const MIN_BYTES: Readonly<Record<string, number>> = {
   ping: 4,
 };
 
-/** A data frame that has begun. */
+/** A data frame in progress. */
 interface OpenData {
   readonly streamId: number;
   readonly isLast: boolean;
@@ -71,7 +71,7 @@ export class FrameReader {
     this.#length += chunk.length;
   }
 
-  /** Undefined until there is more. @throws {Error} for what is no frame of this protocol */
+  /** undefined until more data arrives. @throws {Error} for an invalid frame */
   next(): Frame | undefined {
     if (this.#data !== undefined) return this.#nextData(this.#data);
     if (this.#length < HEAD_BYTES) return undefined;
@@ -94,7 +94,7 @@ export class FrameReader {
   #nextData(data: OpenData): Frame | undefined {
     if (data.left > 0 && this.#length === 0) return undefined;
     const [chunk] = this.#chunks;
-    // Whole chunks as they came: nothing is copied.
+    // Whole chunks, without copying.
     const bytes = this.#take(Math.min(data.left, chunk?.length ?? 0));
     data.left -= bytes.length;
     const isOver = data.left === 0;
@@ -102,7 +102,7 @@ export class FrameReader {
     return { type: "data", streamId: data.streamId, isLast: data.isLast && isOver, data: bytes };
   }
 
-  /** The next bytes, which are there, joined at the front. */
+  /** The next bytes, which are available, joined at the front. */
   #peek(count: number): Buffer {
     const [first] = this.#chunks;
     if (first !== undefined && first.length >= count) return first;
@@ -144,7 +144,7 @@ export function dataHead(streamId: number, length: number, isLast: boolean): Buf
 }
 
 export function synStream(streamId: number, block: Buffer): Buffer {
-  // Of no other stream, of the highest priority, for no credential slot.
+  // No associated stream, highest priority, no credential slot.
   const body = Buffer.concat([words(streamId, 0), Buffer.alloc(2), block]);
   return control(1, body);
 }
@@ -153,7 +153,7 @@ export function synReply(streamId: number, block: Buffer): Buffer {
   return control(2, Buffer.concat([words(streamId), block]));
 }
 
-/** Why a stream ends at once (section 2.6.3). */
+/** Reasons for a reset stream (section 2.6.3). */
 export const RESET_STATUS = Object.freeze({ protocolError: 1, refused: 3, cancel: 5 });
 
 export function rstStream(streamId: number, status: number): Buffer {

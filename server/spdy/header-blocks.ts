@@ -2,28 +2,28 @@
  * Header blocks: the names and values that begin a stream. All blocks of one direction are one zlib
  * stream (section 2.6.10 of SPDY/3.1), so they are written and read in order.
  *
- * Ours are wrapped and not compressed: they are few and short, and what is compressed beside secrets
- * gives them away by its length (CRIME).
+ * Ours are framed but not compressed: they are few and short, and compressing text beside secrets
+ * reveals these by length (CRIME).
  */
 import { createInflate, type Inflate } from "node:zlib";
 import { DICTIONARY_ID, HEADER_DICTIONARY } from "./dictionary.js";
 
 export type StreamHeaders = Readonly<Record<string, string>>;
 
-/** What one block may come to; bombs end here. */
+/** Size limit of a decompressed block, against bombs. */
 const BLOCK_BYTES_MAX = 64 * 1024;
-/** Of a stored block of deflate (RFC 1951 section 3.2.4). */
+/** Size limit of a stored deflate block (RFC 1951 section 3.2.4). */
 const STORED_BYTES_MAX = 0xffff;
-/** Deflate with a window of 32 KiB, and a dictionary that its number names (RFC 1950). */
+/** Deflate with a 32 KiB window and a preset dictionary (RFC 1950). */
 const ZLIB_HEADER = [0x78, 0xbb];
 
-/** An empty block: readers hand out what they have when they meet it, and some only then. */
+/** An empty block makes readers flush their output. */
 const FLUSH = Buffer.from([0, 0, 0, 0xff, 0xff]);
 
 export class HeaderBlockWriter {
   #isFirst = true;
 
-  /** @throws {RangeError} more than a block takes */
+  /** @throws {RangeError} if the headers exceed a block */
   write(headers: StreamHeaders): Buffer {
     const plain = encodePairs(Object.entries(headers));
     if (plain.length > STORED_BYTES_MAX) throw new RangeError("the headers are too long");
@@ -59,7 +59,7 @@ export class HeaderBlockReader {
     });
   }
 
-  /** One at a time. @throws {Error} for what is no header block; the reader is of no use then */
+  /** One at a time. @throws {Error} for an invalid header block; the reader is then unusable */
   async read(block: Buffer): Promise<StreamHeaders> {
     if (this.#failure !== undefined) throw this.#failure;
     this.#pieces = [];

@@ -1,6 +1,6 @@
 /**
- * SpdySession: the streams of one connection that speaks SPDY/3.1 (the protocol of node agents; of its
- * parts only those that they use: no priorities, no windows, no settings). Either end may be this one.
+ * SpdySession: the streams of an SPDY/3.1 connection (the protocol of node agents, limited to what they
+ * use: no priorities, windows or settings). Can be either end.
  *
  *   client                                server
  *     SYN_STREAM 1 {streamtype: error}  ─►
@@ -10,9 +10,9 @@
  *     DATA 3 "ls\n", DATA 3 (last)      ─►
  *                                       ◄─ DATA 1 '{"status":"Success"}' (last)
  *
- * A stream is a Duplex. Frames are handled in their order: where the reader of one stream is behind,
- * the connection waits, as it does at the other implementations. When the connection ends, so do all
- * streams, with an error where they were not over.
+ * A stream is a Duplex. Frames are processed in order: a slow reader of one stream blocks the connection,
+ * as in other implementations. The end of the connection ends all streams, with an error if they are
+ * unfinished.
  */
 import { Duplex } from "node:stream";
 import {
@@ -29,21 +29,21 @@ import {
 import { HeaderBlockReader, HeaderBlockWriter, type StreamHeaders } from "./header-blocks.js";
 
 export interface SpdySessionOptions {
-  /** Whether we began the connection; streams of the two ends have odd and even numbers. */
+  /** Whether this end opened the connection; it decides odd or even stream numbers. */
   readonly isClient: boolean;
-  /** Takes streams that the other end begins; absent = they are refused. Answer with `reply`. */
+  /** Receives streams that the other end opens; absent = they are refused. Answer with `reply`. */
   readonly onStream?: (stream: SpdyStream) => void;
 }
 
-/** Streams that the other end may have open at once. */
+/** Open streams of the other end at most. */
 const STREAMS_MAX = 1_024;
 /** Of one data frame. */
 const DATA_BYTES_MAX = 64 * 1024;
-/** How long what is written last may take, once the session is closed. */
+/** Time limit for the last writes of a closed session. */
 const LINGER_MS = 5_000;
 
 export class SpdySession {
-  /** When the connection is over; never rejects. */
+  /** Resolves when the connection has ended; never rejects. */
   readonly closed: Promise<void>;
   readonly #socket: Duplex;
   readonly #options: SpdySessionOptions;
@@ -54,7 +54,7 @@ export class SpdySession {
   #lastSeenId = 0;
   #isOver = false;
 
-  /** The connection is the session's from now on. */
+  /** The session takes over the connection. */
   constructor(socket: Duplex, options: SpdySessionOptions) {
     this.#socket = socket;
     this.#options = options;
@@ -63,12 +63,12 @@ export class SpdySession {
     this.closed = this.#run();
   }
 
-  /** Streams that are open. */
+  /** The number of open streams. */
   get size(): number {
     return this.#streams.size;
   }
 
-  /** Resolves when the other end takes the stream. @throws {Error} when it does not, and when it ends */
+  /** Resolves when the other end accepts the stream. @throws {Error} if it refuses, or the session ends */
   async open(headers: StreamHeaders): Promise<SpdyStream> {
     if (this.#isOver) throw new Error("the connection is closed");
     const id = this.#nextId;
@@ -79,7 +79,7 @@ export class SpdySession {
     return stream;
   }
 
-  /** Lets what was written go out, then ends the connection. */
+  /** Flushes pending writes, then ends the connection. */
   close(): void {
     if (this.#isOver) return;
     this.#socket.end(goaway(this.#lastSeenId));
@@ -113,12 +113,12 @@ export class SpdySession {
     this.#streams.clear();
   }
 
-  /** @returns what the next frame has to wait for */
+  /** @returns a promise that the next frame must wait for */
   #handle(frame: Frame): Promise<void> | undefined {
     switch (frame.type) {
       case "data": {
         const stream = this.#streams.get(frame.streamId);
-        // Of a stream that we gave up there may be more on its way.
+        // A stream that we dropped may still receive data.
         return stream?.receive(frame.data, frame.isLast);
       }
       case "syn-stream":
@@ -130,7 +130,7 @@ export class SpdySession {
         this.#streams.get(frame.streamId)?.wasReset(frame.status);
         return undefined;
       case "ping":
-        // Ours are the ones with our parity: nobody waits for them.
+        // Pings with our parity are replies to ours and need no answer.
         if ((frame.id & 1) !== (this.#nextId & 1)) this.#socket.write(ping(frame.id));
         return undefined;
       default:
@@ -139,7 +139,7 @@ export class SpdySession {
   }
 
   async #accept(id: number, isLast: boolean, block: Buffer): Promise<void> {
-    // Also of a stream that is refused: the blocks are one zlib stream.
+    // Reads it even for a refused stream, because all blocks share one zlib stream.
     const headers = await this.#reader.read(block);
     const isTheirs = (id & 1) !== (this.#nextId & 1);
     if (!isTheirs || id <= this.#lastSeenId) throw new Error("a stream has a wrong number");
@@ -193,9 +193,9 @@ interface StreamLine {
 
 export class SpdyStream extends Duplex {
   readonly id: number;
-  /** What the other end said when it began the stream; names in lower case. */
+  /** The headers from the other end; names in lower case. */
   readonly headers: StreamHeaders;
-  /** When the other end has taken it. */
+  /** Resolves when the other end accepts the stream. */
   readonly replied: Promise<void>;
   readonly #line: StreamLine;
   #settle: { resolve(): void; reject(error: Error): void } | undefined;
@@ -211,12 +211,12 @@ export class SpdyStream extends Duplex {
     this.replied = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
-    // Who does not wait for it has not failed.
+    // A caller may ignore this promise.
     this.replied.catch(() => {});
     this.on("error", () => {});
   }
 
-  /** Takes a stream that the other end began. */
+  /** Accepts a stream that the other end opened. */
   reply(): void {
     this.#line.reply();
   }
@@ -225,7 +225,7 @@ export class SpdyStream extends Duplex {
     this.#settle?.resolve();
   }
 
-  /** @returns what has to be waited for until there is room for more */
+  /** @returns a promise to wait for until there is room */
   receive(data: Buffer, isLast: boolean): Promise<void> | undefined {
     if (this.destroyed || this.#hasEnded) return undefined;
     const hasRoom = data.length === 0 || this.push(data);
@@ -248,7 +248,7 @@ export class SpdyStream extends Duplex {
     this.#wasReset = true;
     const why = error ?? new Error("the connection was closed");
     this.#settle?.reject(why);
-    // What the other end said to its end may still be read.
+    // Data received before the end may still be read.
     if (!this.#hasEnded) this.destroy(why);
   }
 

@@ -1,4 +1,4 @@
-/** Both ends of SPDY/3.1 against each other, against zlib, and against bytes that are none. */
+/** Both ends of SPDY/3.1 against each other, against zlib, and against invalid bytes. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -189,7 +189,7 @@ function framesOf(pieces: readonly Buffer[]): Frame[] {
   return frames;
 }
 
-/** Pieces of one data frame are joined: where they are cut is not the sender's doing. */
+/** Joins the chunks of one data frame, because the sender does not control their borders. */
 function summary(frames: readonly Frame[]): string[] {
   const lines: string[] = [];
   let data = "";
@@ -236,7 +236,7 @@ async function sessions() {
   return { client: new SpdySession(a, { isClient: true }), server, accepted };
 }
 
-/** To the end, and without giving the other direction up. */
+/** Reads to the end and keeps the other direction open. */
 async function readAll(stream: SpdyStream): Promise<Buffer> {
   const pieces: Buffer[] = [];
   stream.on("data", (piece: Buffer) => pieces.push(piece));
