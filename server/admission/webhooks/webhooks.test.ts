@@ -1,96 +1,36 @@
-/**
- * Admission webhooks in the write path: calls, requests and the handling of answers. Real TLS servers,
- * some of them hostile.
- */
+/** Admission webhooks in the write path: calls, requests and the handling of answers, over real TLS. */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer as createHttpsServer } from "node:https";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { after, afterEach, test } from "node:test";
+import { test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";
-import { StatusError } from "../../api/status.js";
+import {
+  ALL_CONFIG_MAPS,
+  configMap,
+  configure,
+  harness,
+  hook,
+  MUTATING,
+  mutating,
+  refusal,
+  removeAll,
+  VALIDATING,
+  validating,
+  webhook,
+} from "../../registry/generic/testing/hook-harness.js";
 import { noSignal, testUser } from "../../registry/generic/testing/registry-harness.js";
 import {
   countingRuleMetrics,
   openRuleHarness,
-  type RuleHarness,
 } from "../../registry/generic/testing/rule-harness.js";
 import { createConditionEnvironment } from "../matching/request-environment.js";
 import { Hearing, type RuleContext } from "../matching/rule-context.js";
-import { type AdmissionHook, jsonPatch, openAdmissionHook } from "../testing/admission-webhook.js";
+import { jsonPatch } from "../testing/admission-webhook.js";
 import { type Hook, readHooks } from "./hook.js";
 import { askWebhook } from "./invocation.js";
 import { WebhookCaller } from "./webhook-caller.js";
 
-const harness: RuleHarness = await openRuleHarness();
-const GROUP = "admissionregistration.k8s.io/v1";
-const MUTATING = `${GROUP}/mutatingwebhookconfigurations`;
-const VALIDATING = `${GROUP}/validatingwebhookconfigurations`;
-const hook: AdmissionHook = await openAdmissionHook();
-const stored: [string, string][] = [];
-const names = { counter: 0 };
-
-after(async () => {
-  await hook[Symbol.asyncDispose]();
-  await harness[Symbol.asyncDispose]();
-});
-afterEach(async () => {
-  for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
-  hook.respond = () => ({ allowed: true });
-  hook.requests.length = 0;
-});
-
-const ALL_CONFIG_MAPS = {
-  operations: ["*"],
-  apiGroups: [""],
-  apiVersions: ["v1"],
-  resources: ["configmaps"],
-};
-
-function webhook(changes: JsonObject = {}): JsonObject {
-  return {
-    name: "judge.example.com",
-    clientConfig: hook.clientConfig(),
-    rules: [ALL_CONFIG_MAPS],
-    sideEffects: "None",
-    admissionReviewVersions: ["v1"],
-    ...changes,
-  };
-}
-
-async function configure(
-  resource: string,
-  webhooks: JsonObject[],
-  name = `rules-${++names.counter}`,
-) {
-  await harness.create(resource, { metadata: { name }, webhooks });
-  stored.push([resource, name]);
-}
-
-const validating = (changes: JsonObject = {}) => configure(VALIDATING, [webhook(changes)]);
-const mutating = (changes: JsonObject = {}) => configure(MUTATING, [webhook(changes)]);
-
-function configMap(changes: JsonObject = {}): JsonObject {
-  const { metadata, ...rest } = changes;
-  return {
-    metadata: { name: `map-${++names.counter}`, ...(metadata as JsonObject) },
-    data: { a: "1" },
-    ...rest,
-  };
-}
-
 /** A nested member of a request. */
 function member(request: JsonObject | undefined, outer: string, inner: string): unknown {
   return (request?.[outer] as JsonObject | undefined)?.[inner];
-}
-
-async function refusal(promise: Promise<unknown>): Promise<StatusError> {
-  const error = await promise.then(
-    () => assert.fail("was not refused"),
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
 }
 
 test("a review has every field of the write that it is about", async () => {
@@ -171,131 +111,6 @@ test("a refusal has the webhook's code, reason and words", async () => {
     const message = `admission webhook "judge.example.com" denied the request${separator}${words}`;
     assert.deepEqual([error.code, error.reason, error.message], [code, reason, message]);
   }
-});
-
-test("a failing webhook refuses or is passed over, by its failure policy", async () => {
-  const failures: [string, AdmissionHook["respond"], RegExp][] = [
-    ["closes", () => ({ isReset: true }), /failed to call webhook: Post "https:\/\/127/],
-    ["500", () => ({ status: 500, body: "boom" }), /an error on the server \("boom"\)/],
-    ["302", () => ({ status: 302, headers: { location: "/else" }, body: "" }), /redirects are not/],
-    ["no JSON", () => ({ status: 200, body: "<html>" }), /invalid webhook response: the answer is/],
-    ["no response", () => ({ body: {} }), /webhook response was absent/],
-    [
-      "wrong uid",
-      () => ({ allowed: true, uid: "another" }),
-      /expected response.uid="[^"]+", got "a/,
-    ],
-    ["a patch", () => jsonPatch(), /validating webhook may not return response.patch/],
-    [
-      "other kind",
-      ({ uid }) => ({ body: { apiVersion: "v1", kind: "Pod", response: { uid, allowed: true } } }),
-      /expected webhook response of admission.k8s.io\/v1, Kind=AdmissionReview, got v1, Kind=Pod/,
-    ],
-    [
-      "10 MiB",
-      () => ({ body: { response: { allowed: true, x: "x".repeat(10 * 2 ** 20) } } }),
-      /the answer has more than/,
-    ],
-  ];
-  for (const failurePolicy of ["Fail", "Ignore"]) {
-    await validating({ failurePolicy });
-    for (const [name, respond, why] of failures) {
-      hook.respond = respond;
-      const write = harness.create("configmaps", configMap());
-      if (failurePolicy === "Ignore") {
-        const { annotations } = await write;
-        const key = "failed-open.validating.webhook.admission.k8s.io/round_0_index_0";
-        assert.equal(annotations.get(key), "judge.example.com", name);
-        continue;
-      }
-      const error = await refusal(write);
-      assert.equal(error.code, 500, name);
-      const prefix = 'Internal error occurred: failed calling webhook "judge.example.com": ';
-      assert.ok(error.message.startsWith(prefix), error.message);
-      assert.match(error.message, why);
-    }
-    for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
-  }
-});
-
-/** Opens a listener for the test; closed with the block. */
-async function listening<T extends Server>(server: T): Promise<AsyncDisposable & { url: string }> {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.on("error", () => {});
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    async [Symbol.asyncDispose]() {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
-  };
-}
-
-test("what speaks no TLS, shows another name, or answers without end is a failure", async () => {
-  const { authority } = hook.stub;
-  const caBundle = Buffer.from(authority.cert).toString("base64");
-  const elsewhere = await authority.issueServer(["hooks.example.com"]);
-  await using garbage = await listening(createServer((socket) => socket.end("HTTP/1.1 200\r\n")));
-  await using closing = await listening(createServer((socket) => socket.destroy()));
-  await using misnamed = await listening(createHttpsServer(elsewhere, (_, to) => to.end("{}")));
-  await using endless = await listening(
-    createHttpsServer(await authority.issueServer(), (_, to) => {
-      const more = () => {
-        while (!to.destroyed && to.write(" ".repeat(2 ** 16)));
-      };
-      to.on("drain", more);
-      more();
-    }),
-  );
-  const faults: [string, RegExp][] = [
-    [garbage.url, /failed to call webhook: Post "https:/],
-    [closing.url, /failed to call webhook: Post "https:/],
-    [misnamed.url, /x509: cannot validate certificate for 127/],
-    [endless.url, /the answer has more than/],
-    ["https://127.0.0.1:1/", /connect: connection refused$/],
-  ];
-  for (const failurePolicy of ["Fail", "Ignore"]) {
-    for (const [url, why] of faults) {
-      await validating({ failurePolicy, clientConfig: { url, caBundle } });
-      const write = harness.create("configmaps", configMap());
-      if (failurePolicy === "Fail") {
-        const error = await refusal(write);
-        assert.equal(error.code, 500, url);
-        assert.match(error.message, why);
-      } else await write;
-      for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
-    }
-  }
-});
-
-test("a slow webhook is waited for as long as it says", async () => {
-  await validating({ timeoutSeconds: 1 });
-  hook.respond = () => ({ isSilent: true });
-  const startMs = performance.now();
-  const error = await refusal(harness.create("configmaps", configMap()));
-  assert.match(error.message, /\?timeout=1s": context deadline exceeded$/);
-  assert.ok(performance.now() - startMs < 5_000);
-});
-
-test("an unknown authority and a service that is not there are failures that say so", async () => {
-  const { url } = hook.clientConfig();
-  await validating({ clientConfig: { url: url as string } });
-  assert.match(
-    (await refusal(harness.create("configmaps", configMap()))).message,
-    /x509: certificate signed by unknown authority/,
-  );
-  for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
-  const service = { namespace: "default", name: "missing", path: "/x" };
-  await validating({ clientConfig: { service } });
-  assert.match(
-    (await refusal(harness.create("configmaps", configMap()))).message,
-    /Post "https:\/\/missing.default.svc:443\/x\?timeout=10s": service "missing" not found/,
-  );
 });
 
 test("patches of several webhooks add up, in the order of configurations and webhooks", async () => {
@@ -381,7 +196,7 @@ test("patches that are none are the server's error, whatever the failure policy"
     hook.respond = () => response;
     await harness.create("configmaps", configMap());
   }
-  for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
+  await removeAll();
   await mutating({ failurePolicy: "Fail" });
   for (const [response, why] of unusable) {
     hook.respond = () => response;
@@ -592,12 +407,12 @@ test("match conditions decide who is asked; errors follow the failure policy", a
       const error = await refusal(write);
       assert.equal(error.code, 403);
       assert.match(error.message, expected);
-      await harness.remove(...(stored.pop() as [string, string]));
+      await removeAll();
       await conditions(expression, "Ignore");
       await harness.create("configmaps", configMap());
       assert.equal(hook.requests.length, 0);
     }
-    for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
+    await removeAll();
     hook.requests.length = 0;
   }
 });
@@ -650,6 +465,6 @@ test("configurations are never judged by webhooks, so that a broken one can be r
     clientConfig: { url: "https://127.0.0.1:1/" },
   });
   await refusal(harness.create("configmaps", configMap()));
-  for (const [resource, name] of stored.splice(0)) await harness.remove(resource, name);
+  await removeAll();
   await harness.create("configmaps", configMap());
 });

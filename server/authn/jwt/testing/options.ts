@@ -1,6 +1,7 @@
 /** Fixtures for tests of JSON web tokens: default flags, and shorthands. */
+import assert from "node:assert/strict";
 import { createNaming } from "../../../api/naming.js";
-import type { AuthenticationOptions, JwtFlags } from "../flags.js";
+import { type AuthenticationOptions, checkAuthentication, type JwtFlags } from "../flags.js";
 
 const NAMING = createNaming("kubernetes");
 
@@ -61,4 +62,16 @@ export function jwt(issuer: object = {}, others: object = {}): Record<string, un
     claimMappings: { username: { claim: "sub", prefix: "" } },
     ...others,
   };
+}
+
+/** The line that the server refuses to start with; "none" when it starts. */
+export function problemOf(options: AuthenticationOptions): string {
+  try {
+    checkAuthentication(options);
+    return "none";
+  } catch (error) {
+    assert.ok(error instanceof RangeError, String(error));
+    assert.ok(!error.message.includes("\n"), "one line");
+    return error.message;
+  }
 }
