@@ -3,10 +3,9 @@
  * carries them for several releases (schemas of 30 to 410 KiB, 248 Kamelets). Each release replaces the
  * definitions of the one before it, under the objects that are there.
  */
-import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { unpackPackage } from "../definitions/unpack-package.js";
 import type { Tally } from "./campaigns.js";
 import { compare } from "./compare.js";
 import type { Peers } from "./peers.js";
@@ -25,10 +24,7 @@ const KAMELETS = `/apis/${GROUP}/v1/namespaces/default/kamelets`;
 
 /** @param folder where the package is unpacked */
 export async function playPublished(peers: Peers, folder: string): Promise<Tally> {
-  const run = promisify(execFile);
-  const { stdout } = await run("npm", ["pack", "--silent", PACKAGE], { cwd: folder });
-  await run("tar", ["-xzf", stdout.trim().split("\n").at(-1) ?? ""], { cwd: folder });
-  const catalog = join(folder, "package/dist/camel-catalog/camel-main");
+  const catalog = join(await unpackPackage(PACKAGE, folder), "dist/camel-catalog/camel-main");
   const tally: Tally = { asked: 0, accepted: 0, differences: [] };
   const ask = async (method: string, path: string, body?: unknown, type = "application/json") => {
     const headers = { "content-type": type };

@@ -1,0 +1,106 @@
+/**
+ * Definitions as Helm brings them, in `crds/` of a chart, with an object of each kind: installed,
+ * upgraded, uninstalled, by both Helms. Helm leaves definitions where they are and changes none of them.
+ */
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { isLong } from "../harness/is-long.js";
+import { type ServerProcess, startServer } from "../harness/server-process.js";
+import { makeTempDir } from "../harness/temp-dir.js";
+import { HELMS, missingHelm, runHelm } from "../helm/chart.js";
+import { type Definition, fetchPublished, OWN_DEFINITIONS } from "./published-definitions.js";
+import { smallestObject } from "./smallest-object.js";
+
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+const published = isLong ? await fetchPublished() : undefined;
+const missing = await Promise.all(HELMS.map(missingHelm));
+
+describe("charts with definitions", () => {
+  let server: ServerProcess;
+  before(async () => {
+    server = await startServer({ flags: ["--run-controllers"] });
+  });
+  after(() => server?.[Symbol.asyncDispose]());
+
+  for (const [index, helm] of HELMS.entries()) {
+    test(`${helm} installs, upgrades and uninstalls a chart with crds/`, {
+      skip: missing[index] ?? false,
+    }, async () => {
+      const definitions = [...OWN_DEFINITIONS, ...(published ?? [])];
+      await using chart = await writeChart(definitions);
+      const env = {
+        KUBECONFIG: server.kubeconfig,
+        HELM_CACHE_HOME: chart.path,
+        HELM_CONFIG_HOME: chart.path,
+        HELM_DATA_HOME: chart.path,
+      };
+      const run = async (...args: string[]) => {
+        const { code, stdout, stderr } = await runHelm(helm, [...args, "-n", "default"], env);
+        assert.equal(code, 0, `${helm} ${args.join(" ")}: ${stdout}${stderr}`);
+      };
+      await run("install", "kinds", chart.path, "--wait");
+      assert.deepEqual(
+        await notes(server, definitions),
+        definitions.map(() => ["one"]),
+      );
+      const before = await generations(server, definitions);
+      await run("upgrade", "kinds", chart.path, "--set", "note=two");
+      assert.deepEqual(
+        await notes(server, definitions),
+        definitions.map(() => ["two"]),
+      );
+      assert.deepEqual(await generations(server, definitions), before);
+      await run("uninstall", "kinds");
+      assert.deepEqual(
+        await notes(server, definitions),
+        definitions.map(() => []),
+      );
+      for (const { metadata } of definitions) {
+        (await server.client.delete(`${DEFINITIONS}/${metadata.name}`)).expect(200);
+      }
+    });
+  }
+});
+
+async function writeChart(definitions: readonly Definition[]) {
+  const folder = await makeTempDir("chart");
+  for (const name of ["crds", "templates"]) await mkdir(join(folder.path, name));
+  const write = (name: string, text: string) => writeFile(join(folder.path, name), text);
+  await write("Chart.yaml", "apiVersion: v2\nname: kinds\nversion: 1.0.0\n");
+  await write("values.yaml", "note: one\n");
+  for (const definition of definitions) {
+    const { name } = definition.metadata;
+    await write(`crds/${name}.yaml`, JSON.stringify(definition));
+    const object = smallestObject(definition, "first", { note: "{{ .Values.note }}" });
+    await write(`templates/${name}.yaml`, JSON.stringify(object));
+  }
+  return folder;
+}
+
+/** The notes of the objects of each kind. */
+async function notes(server: ServerProcess, definitions: readonly Definition[]) {
+  return await Promise.all(
+    definitions.map(async (definition) => {
+      const { items } = (await server.client.get(collectionOf(definition))).expect(200);
+      return items.map(({ metadata }) => metadata.labels?.note);
+    }),
+  );
+}
+
+async function generations(server: ServerProcess, definitions: readonly Definition[]) {
+  return await Promise.all(
+    definitions.map(async ({ metadata }) => {
+      const { object } = (await server.client.get(`${DEFINITIONS}/${metadata.name}`)).expect(200);
+      return object.metadata.generation;
+    }),
+  );
+}
+
+function collectionOf({ spec }: Definition): string {
+  const version = spec.versions.find(({ storage }) => storage)?.name;
+  const scope = spec.scope === "Cluster" ? "" : "/namespaces/default";
+  return `/apis/${spec.group}/${version}${scope}/${spec.names.plural}`;
+}
