@@ -218,11 +218,12 @@ export class Conditions {
       this.#all.push({ ...next, lastTransitionTime: this.#now });
       return;
     }
-    const { lastTransitionTime, observedGeneration, ...rest } = before;
-    if (deepEqual(rest, next)) return;
+    const { lastTransitionTime, ...rest } = before;
+    const observed = next.observedGeneration ?? before.observedGeneration;
+    const wanted = observed === undefined ? next : { ...next, observedGeneration: observed };
+    if (deepEqual(rest, wanted)) return;
     const time = before.status === next.status ? (lastTransitionTime ?? this.#now) : this.#now;
-    const observed = observedGeneration === undefined ? {} : { observedGeneration };
-    this.#all[index] = { ...next, lastTransitionTime: time, ...observed };
+    this.#all[index] = { ...wanted, lastTransitionTime: time };
   }
 
   /** Undefined removes the condition. */

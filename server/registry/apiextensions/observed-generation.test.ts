@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { createNaming } from "../../api/naming.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import type { Definition } from "./definition.js";
+import { Conditions, condition } from "./definition-status.js";
 import { definitionStrategy } from "./definition-strategy.js";
 
 const naming = createNaming("k8s");
@@ -46,4 +47,13 @@ test("S1-FEAT-06: without the gate it may not, unless it does already", () => {
 
 test("a definition that is written anew keeps what its status says", () => {
   assert.deepEqual(written(definition(), definition(2), true, ""), [2, 2]);
+});
+
+test("a condition has the newest generation that was observed", () => {
+  const begun = { ...condition("StorageMigrating", "True", "Begun", ""), observedGeneration: 2 };
+  const conditions = new Conditions([begun], "2026-01-31T12:00:00Z");
+  conditions.set(condition("StorageMigrating", "False", "Done", ""));
+  assert.equal(conditions.all[0]?.observedGeneration, 2);
+  conditions.set({ ...begun, observedGeneration: 3 });
+  assert.equal(conditions.all[0]?.observedGeneration, 3);
 });

@@ -1,7 +1,7 @@
 /**
- * `observedGeneration` in the status of a definition and in its conditions: clients write it through the
- * status, this server never does, as in the existing API of 1.36. Without the gate
- * CRDObservedGenerationTracking it is dropped from writes, unless the definition already has it.
+ * `observedGeneration` in the status of a definition and in its conditions: written through the status
+ * by clients and by migrations, as in the existing API of 1.36. Without the gate
+ * CRDObservedGenerationTracking it is left out of what is written, unless the definition has it already.
  */
 import type { Definition, DefinitionStatus } from "./definition.js";
 
