@@ -29,6 +29,7 @@ const STEPS: readonly (readonly [string, (session: Session) => Promise<void>])[]
   ["a status has its defaults from the start", statusDefaults],
   ["S1-PATH-15: selectable fields, in lists and watches", select],
   ["a deprecated version is warned of", deprecate],
+  ["C-20: there is no Protobuf of it, and CBOR as of any other kind", represent],
   ["what was stored before is served as the definition is now", change],
   ["a definition takes its objects with it, and its watches end", remove],
 ];
@@ -45,6 +46,8 @@ for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
     });
   });
 }
+
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
 const json = (object: object) => JSON.stringify(object);
 const field = ({ kubectl }: Session, name: string, path: string) =>
@@ -261,6 +264,25 @@ async function deprecate({ kubectl }: Session): Promise<void> {
     /Warning: example\.com\/v1alpha1 Widget is deprecated; use example\.com\/v1 Widget/,
   );
   assert.match(stdout, /^apiVersion: example\.com\/v1alpha1$/m);
+}
+
+async function represent({ server }: Session): Promise<void> {
+  const path = "/apis/example.com/v1/namespaces/default/widgets";
+  const ask = (suffix: string, accept: string) =>
+    server.client.request(`${path}${suffix}`, { headers: { Accept: accept } });
+  for (const suffix of ["/first", "", "?watch=1&timeoutSeconds=1"]) {
+    (await ask(suffix, PROTOBUF)).expect(406, suffix);
+    // A client that takes both, as client-go's do, gets the one that there is.
+    const both = (await ask(suffix, `${PROTOBUF},application/json`)).expect(200, suffix);
+    assert.equal(both.headers["content-type"], "application/json");
+  }
+  for (const method of ["POST", "PUT", "PATCH"]) {
+    const headers = { "Content-Type": PROTOBUF };
+    const body = Buffer.from("k8s\0");
+    const place = method === "POST" ? path : `${path}/first`;
+    (await server.client.request(place, { method, headers, body })).expect(415, method);
+  }
+  (await ask("/first", "application/cbor")).expect(200);
 }
 
 async function change(session: Session): Promise<void> {

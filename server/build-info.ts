@@ -1,4 +1,4 @@
-/** What build this is: read from package.json, which travels with the program. */
+/** The version of this build, read from package.json, which ships with the program. */
 import { readFileSync } from "node:fs";
 import type { BuildInfo } from "./endpoints/discovery/version.js";
 

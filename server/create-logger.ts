@@ -64,7 +64,7 @@ function fieldText(value: unknown): string {
   return JSON.stringify(value) ?? String(value);
 }
 
-/** What pino makes of an Error. */
+/** The fields that pino writes for an Error. */
 function isSerializedError(value: unknown): value is { message: string; stack: string } {
   return typeof value === "object" && value !== null && "stack" in value && "message" in value;
 }

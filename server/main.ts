@@ -95,7 +95,7 @@ async function explain(options: ExplainOptions): Promise<void> {
   }
 }
 
-/** What a person who just typed the command wants to know. */
+/** Tells the person who just typed the command where the API is. */
 function greet({ url, storeDescription, kubeconfigPath }: Replica, version: string): void {
   process.stdout.write(
     [

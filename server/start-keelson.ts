@@ -26,7 +26,7 @@ export interface KeelsonUser {
 export interface KeelsonOptions {
   /** Flags of `keelson serve` by name, without dashes: `{ "feature-gates": "WatchList=false" }`. */
   readonly flags?: Readonly<Record<string, string | number | boolean>>;
-  /** Who may come with a token, besides the administrator. */
+  /** Users with a token, besides the administrator. */
   readonly users?: readonly KeelsonUser[];
   /**
    * Where it runs. A child has a processor of its own and survives nothing of this process; in this

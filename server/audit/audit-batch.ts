@@ -16,7 +16,7 @@ export type AuditMode = (typeof AUDIT_MODES)[number];
 /** An event as one line of JSON, without the newline. */
 export type AuditLine = string;
 
-/** Where events go in the end. Rejects when none of them, or not all, have arrived. */
+/** The final receiver of events. Rejects unless all of them have arrived. */
 export interface AuditBackend extends AsyncDisposable {
   readonly name: string;
   send(lines: readonly AuditLine[]): Promise<void>;
@@ -27,7 +27,7 @@ export interface BatchSettings {
   /** Events that may wait. */
   readonly bufferSize: number;
   readonly batchSizeMax: number;
-  /** Of a batch's lines together; a batch has at least one. 0 = no bound. */
+  /** The limit of all lines of a batch; a batch has at least one line. 0 = no limit. */
   readonly batchBytesMax: number;
   /** How long a batch waits for more. */
   readonly waitMsMax: number;

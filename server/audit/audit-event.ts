@@ -20,21 +20,21 @@ export interface AuditedRequest {
   readonly auditId: string;
   /** Undefined for a request that was not understood. */
   readonly info: RequestInfo | undefined;
-  /** Of what a create makes, which its URL does not say; "" = not known, or no create. */
+  /** The name of a created object, which the URL does not have; "" = unknown, or no create. */
   readonly createdName: string;
-  /** What the body says of its object; undefined = there was none. */
+  /** The identity of the object in the body; undefined = there was no body. */
   readonly sent: SentIdentity | undefined;
   /** Path and query, as sent. */
   readonly uri: string;
   readonly method: string;
-  /** Who asked; undefined when nobody vouched for the sender. */
+  /** The user; undefined when nobody vouched for the sender. */
   readonly user: UserInfo | undefined;
   /** As whom. */
   readonly impersonated: UserInfo | undefined;
   /** The verb that allowed it, under constrained impersonation; "" otherwise. */
   readonly impersonationConstraint: string;
   readonly remoteAddress: string;
-  /** What proxies say of where the request came from: X-Forwarded-For and X-Real-Ip, as sent. */
+  /** The sender's address as proxies report it: X-Forwarded-For and X-Real-Ip, as sent. */
   readonly forwardedFor: string;
   readonly realIp: string;
   readonly userAgent: string;
@@ -46,7 +46,7 @@ export interface AuditedRequest {
   readonly isAllowed: boolean | undefined;
   /** Set when what was asked for goes away. */
   readonly deprecation: Deprecation | undefined;
-  /** What others have to say of the request, by key. */
+  /** Annotations of other parts, by key. */
   readonly annotations: ReadonlyMap<string, string> | undefined;
   /** Wall clock, milliseconds. */
   readonly receivedAtMs: number;

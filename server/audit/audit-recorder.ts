@@ -14,7 +14,7 @@ import type { AuditLevel, AuditPolicy, AuditRule, AuditStage } from "./policy.js
 /** A backend with what it bounds. */
 export interface AuditOutlet {
   readonly batch: AuditBatch;
-  /** Of one record; larger ones lose their objects, and what is still too large is dropped. 0 = no bound. */
+  /** The limit of one record. Larger records lose their objects; a record still too large is dropped. 0 = no limit. */
   readonly eventBytesMax: number;
 }
 
@@ -124,7 +124,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Of an object, and of the items of a list. */
+/** Leaves managedFields out of an object, or out of the items of a list. */
 function withoutManagedFields(text: string): string {
   if (!text.includes('"managedFields"')) return text;
   const object = JSON.parse(text) as {

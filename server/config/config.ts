@@ -20,7 +20,7 @@ import { GENERAL_KEYS } from "./runtime-config.js";
 /** One value per flag, typed by the table. */
 export type FlagSettings = { readonly [K in FlagKey]: FlagValues[(typeof FLAGS)[K]["type"]] };
 
-/** Where Services get what they leave open. */
+/** The ranges from which Services get addresses and ports that they leave open. */
 export interface ServiceRanges {
   readonly clusterIpRanges: readonly IpBlock[];
   readonly nodePortRange: { readonly first: number; readonly last: number };
@@ -37,7 +37,7 @@ export interface Config extends Omit<FlagSettings, "logLevel"> {
   /** Whether the state is in the embedded store. */
   readonly isEmbedded: boolean;
   readonly logLevel: LogLevel;
-  /** What the operator should know, one line each; main logs them. */
+  /** Warnings for the operator, one line each; main logs them. */
   readonly warnings: readonly string[];
 }
 
@@ -134,7 +134,7 @@ function checkServing(settings: FlagSettings): void {
   }
 }
 
-/** Whoever needs them longer than for one release has to change their dashboards now. */
+/** Metrics that are hidden can be shown for one release only; then dashboards must have changed. */
 function checkHiddenMetrics({ showHiddenMetricsForVersion }: FlagSettings): void {
   const previous = formatRelease({ ...API_RELEASE, minor: API_RELEASE.minor - 1 });
   if (["", previous].includes(showHiddenMetricsForVersion)) return;
@@ -184,7 +184,7 @@ function checkAuthorization(
   }
 }
 
-/** Whoever sets it expects more lines than they would get. */
+/** An operator who sets it expects more log lines than there would be. */
 function checkLogging({ vmodule }: FlagSettings): void {
   if (vmodule === "") return;
   throw new RangeError(

@@ -19,7 +19,7 @@ export interface FeatureGate {
   /** The state can not be changed. */
   readonly isLocked?: true;
   readonly help: string;
-  /** What it was in older releases that can be emulated, oldest first. */
+  /** Its state in older releases that can be emulated, oldest first. */
   readonly earlier?: readonly EarlierState[];
 }
 

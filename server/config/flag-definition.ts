@@ -1,4 +1,4 @@
-/** What the tables of flags (flags.ts, access-flags.ts) are made of. */
+/** The entries of the tables of flags (flags.ts, access-flags.ts). */
 
 export type Command = "serve" | "controllers";
 
@@ -35,7 +35,7 @@ export interface FlagDefinition {
   readonly min?: number;
   readonly max?: number;
   readonly oneOf?: readonly string[];
-  /** Of switches: a key must have a value. */
+  /** For switches: a key must have a value. */
   readonly needsValues?: boolean;
   /** One letter, without its dash. */
   readonly shorthand?: string;

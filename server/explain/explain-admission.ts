@@ -19,7 +19,7 @@ import type { ExplainOptions } from "../config/explain-options.js";
 import { type Explained, formatExplanations } from "./format-explanations.js";
 import { Rehearsals } from "./rehearsals.js";
 
-/** Of one request: webhooks may take half a minute each. */
+/** The deadline of one request: each webhook may take half a minute. */
 const REQUEST_TIMEOUT_MS = 120_000;
 /** A thousand rules and the largest object. */
 const RESPONSE_BYTES_MAX = 16 * 1024 * 1024;
@@ -78,7 +78,7 @@ async function connect({ kubeconfig, context, server }: ExplainOptions): Promise
   });
 }
 
-/** Of several files in the variable, the first that is there. */
+/** The first existing file of those that the variable lists. */
 function usualConfig(): string {
   const named = (process.env.KUBECONFIG ?? "").split(delimiter).filter((path) => path !== "");
   const usual = join(homedir(), ".kube", "config");

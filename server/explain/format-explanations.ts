@@ -1,11 +1,11 @@
 /** Explanations as a table for people: a line for each write, and one for each rule below it. */
 import type { RuleFinding } from "../admission/admission.js";
 
-/** What the server answers with. */
+/** The server's answer. */
 export interface Explanation {
   readonly rules: readonly RuleFinding[];
   readonly warnings: readonly string[];
-  /** What would be stored; absent where the write would be refused. */
+  /** The object that would be stored; absent where the write would be refused. */
   readonly object?: object;
   /** The refusal. */
   readonly status?: { readonly code?: number; readonly message?: string } | undefined;

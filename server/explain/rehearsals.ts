@@ -16,7 +16,7 @@ interface FoundResource {
 }
 
 interface Place {
-  /** Of the collection: "/api/v1/namespaces/default/configmaps". */
+  /** The path of the collection: "/api/v1/namespaces/default/configmaps". */
   readonly path: string;
   readonly resource: string;
   readonly namespace: string;
@@ -78,7 +78,7 @@ export class Rehearsals {
     return resources;
   }
 
-  /** What is to be done: as asked, else to update what is there. An update is one of what is there now. */
+  /** The operation: the one asked for, else an update if the object exists. An update is of the current object. */
   async #intent(object: JsonObject, { path, name }: Place, signal: AbortSignal) {
     const { operation } = this.#options;
     if (operation === "CREATE" || (operation === undefined && name === "")) {

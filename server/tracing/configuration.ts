@@ -13,7 +13,7 @@ export interface TracingConfiguration {
   readonly exporter:
     | { readonly protocol: "grpc"; readonly target: string }
     | { readonly protocol: "http"; readonly url: string };
-  /** Of requests whose senders do not decide it; 0 = only theirs. */
+  /** For requests whose sender made no decision; 0 = none of them is sampled. */
   readonly samplingRatePerMillion: number;
 }
 

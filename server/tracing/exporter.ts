@@ -19,7 +19,7 @@ import type { SpanQueue } from "./span-queue.js";
 
 /** Longer ones say nothing more: paths, messages, user agents. */
 const ATTRIBUTE_CHARS_MAX = 1_024;
-/** Of one batch, repetitions included. */
+/** The deadline of one batch, including its retries. */
 const EXPORT_TIMEOUT_MS = 10_000;
 
 export interface ServiceIdentity {

@@ -5,7 +5,7 @@
  *
  *   begin a ─ begin b ─ call c ─ end c ─ end b ─ end a       a ⊃ b ⊃ c
  *
- * What is current is the last step that was begun and has not ended; several calls may be open within it.
+ * The current step is the last one that has begun and not ended; several calls may be open within it.
  */
 import {
   type Attributes,
@@ -22,7 +22,7 @@ import type { Span, SpanAttributes, Trace } from "../../storage/base/trace.js";
 /** A request that does more than this is described by its beginning. */
 const STEPS_MAX = 256;
 
-/** Of errors, in spans. They are for operators; what they quote of the request is left out. */
+/** Error texts in spans are for operators, so quotes of the request are left out. */
 export type DescribeFailure = (failure: unknown) => string;
 
 /** The request's own span, and who makes those of its steps. */
@@ -55,7 +55,7 @@ export class RequestTrace implements Trace {
     return this.#sampled?.root.spanContext().traceId;
   }
 
-  /** What calls of a request that is not sampled send along: what its sender, who decided so, has sent. */
+  /** Calls of an unsampled request pass on the context of its sender, who made that decision. */
   get passedOn(): string | undefined {
     return this.#passedOn;
   }
@@ -85,7 +85,7 @@ export class RequestTrace implements Trace {
     return this.#add(name, SpanKind.CLIENT, attributes);
   }
 
-  /** What is part of a step that has ended is part of the one around it. */
+  /** A part of a step that has ended belongs to the step around it. */
   ended(step: Step): void {
     while (this.#current?.endMs !== undefined) this.#current = this.#current.parent;
     if (this.#current === step) this.#current = step.parent;

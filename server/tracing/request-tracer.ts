@@ -23,7 +23,7 @@ import { MASTERS_GROUP, type UserInfo } from "../request/user-info.js";
 import { RequestTrace } from "./request-trace.js";
 import { parseTraceparent } from "./trace-context.js";
 
-/** Whose requests may say that they are sampled, besides the privileged group. */
+/** The group whose requests may decide that they are sampled, besides the privileged group. */
 const MONITORING_GROUP = "system:monitoring";
 const PER_MILLION = 1_000_000;
 const SERVER_ERROR = 500;
@@ -34,7 +34,7 @@ export interface RequestTracerOptions {
   readonly random?: () => number;
 }
 
-/** What is known of a request when it begins. */
+/** The facts of a request at its start. */
 export interface Arrival {
   readonly method: string;
   readonly path: string;
@@ -45,7 +45,7 @@ export interface Arrival {
   readonly receivedAtMs: number;
 }
 
-/** What has become of it. */
+/** The facts of a request at its end. */
 export interface Ending {
   readonly info: RequestInfo | undefined;
   readonly code: number;
@@ -77,7 +77,7 @@ export class TracedRequest {
     if (!this.#isUndecided) this.#start(undefined);
   }
 
-  /** Who sent it is known; undefined = nobody vouches for the sender. */
+  /** The sender is authenticated now; undefined = nobody vouches for the sender. */
   identify(user: UserInfo | undefined): void {
     if (!this.#isUndecided) return;
     this.#isUndecided = false;

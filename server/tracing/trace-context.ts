@@ -1,5 +1,5 @@
 /**
- * The header `traceparent` of W3C Trace Context, as clients send it. What is malformed says nothing. Its
+ * The header `traceparent` of W3C Trace Context, as clients send it. A malformed header is ignored. Its
  * companion `tracestate` is for those who made it, and goes no further, as the specification allows.
  */
 import { type SpanContext, TraceFlags } from "@opentelemetry/api";

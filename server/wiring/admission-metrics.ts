@@ -3,12 +3,12 @@ import type { AdmissionObserver } from "../admission/chain.js";
 import type { RuleMetrics } from "../admission/matching/rule-context.js";
 import type { Metrics } from "../http/metrics.js";
 
-/** Of quantiles. */
+/** The time window of a summary's quantiles. */
 const SUMMARY_AGE_MS = 5 * 3_600_000;
 /** Buckets of nearly all of them. */
 const SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 2.5] as const;
 
-/** Of plugins, and of all of them together. */
+/** Metrics of single plugins and of whole steps. */
 export function observeAdmission(metrics: Metrics): AdmissionObserver {
   const durations = metrics.histogram({
     name: "apiserver_admission_controller_admission_duration_seconds",
@@ -47,7 +47,7 @@ export function observeAdmission(metrics: Metrics): AdmissionObserver {
 
 const CODE_MAX = 600;
 
-/** Of webhooks and policies. */
+/** Metrics of webhooks and policies. */
 export function createRuleMetrics(metrics: Metrics): RuleMetrics {
   const asked = metrics.counter({
     name: "apiserver_admission_webhook_request_total",
