@@ -122,7 +122,9 @@ export function createNegotiator(
       const result = clause.quality > 0 ? offer(clause, offers) : undefined;
       if (result !== undefined) return result;
     }
-    throw notAcceptable(offers.isStream ? streamed : offered);
+    const types = offers.isStream ? streamed : offered;
+    const isOffered = (type: string) => offers.hasProtobuf || !type.startsWith(protobufMediaType);
+    throw notAcceptable(types.filter(isOffered));
   }
 
   return {
