@@ -15,7 +15,7 @@
  *   quiet period makes that very rare.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Http2ServerRequest, ServerHttp2Session } from "node:http2";
+import type { Http2ServerRequest, Http2Session, ServerHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../storage/base/clock.js";
 
@@ -56,7 +56,7 @@ export class Connections {
   addHttp2(session: ServerHttp2Session): void {
     this.#sessions.add(session);
     session.once("close", () => this.#sessions.delete(session));
-    if (this.#isLeaving) session.once("stream", () => session.close());
+    if (this.#isLeaving) session.once("stream", () => closeSoon(session));
   }
 
   /** The connection changes its protocol, which then ends it. */
@@ -80,7 +80,7 @@ export class Connections {
    */
   sendAway(request: IncomingMessage, response: ServerResponse): void {
     if (request.httpVersionMajor < 2) response.shouldKeepAlive = false;
-    else (request as unknown as Http2ServerRequest).stream.session?.close();
+    else closeSoon((request as unknown as Http2ServerRequest).stream.session);
   }
 
   /** Asks every client to go elsewhere from now on; closes nothing yet. */
@@ -131,6 +131,14 @@ export class Connections {
   #msSince(ms: number): number {
     return this.#clock.monotonic() - ms;
   }
+}
+
+/**
+ * Requests are announced while Node.js is inside the parser of the session's frames, and closing it there
+ * works on memory that the parser goes on using.
+ */
+function closeSoon(session: Http2Session | undefined): void {
+  if (session !== undefined) setImmediate(() => session.close());
 }
 
 function nextTurn(): Promise<void> {

@@ -48,3 +48,25 @@ test("CARD-07: with a chance of GOAWAY, HTTP/2 gets it, and the streams that are
   assert.equal(text, "finished");
   await once(session, "close");
 });
+
+test("CARD-07: requests that are read together with the one that GOAWAY follows are all answered", async () => {
+  await using front = await openFront({
+    goawayChance: ALWAYS,
+    async handler(ctx) {
+      ctx.body = "finished";
+    },
+  });
+  const session = connect(`https://127.0.0.1:${front.port}`, {
+    ca: front.certificates.servingAuthority,
+    ...front.certificates.admin,
+  });
+  await once(session, "connect");
+  // In one write, so that the server parses them in one go: closing the session in the midst of that corrupted memory.
+  const statuses = Array.from({ length: 20 }, async () => {
+    const stream = session.request({ ":path": "/api/v1/namespaces/default/pods" });
+    stream.resume();
+    const [headers] = await once(stream, "response");
+    return (headers as { ":status": number })[":status"];
+  });
+  assert.deepEqual(await Promise.all(statuses), Array(20).fill(200));
+});
