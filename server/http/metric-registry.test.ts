@@ -69,6 +69,29 @@ test("S2-TRACE-07: OpenMetrics has the same samples under the same names, and ex
   assert.equal(await registry.metrics(), plain, "the one format leaves nothing in the other");
 });
 
+test("a scrape of many metrics lets the event loop turn, in both formats", async () => {
+  const registry = new MetricRegistry();
+  const buckets = Array.from({ length: 20 }, (_, index) => index);
+  for (let index = 0; index < 40; index++) {
+    const options = { name: `family_${index}`, help: "Help.", labelNames: ["resource"], buckets };
+    const family = new HistogramFamily(registry, options);
+    for (let resource = 0; resource < 60; resource++) family.cell(String(resource)).observe(1);
+  }
+  for (const render of [() => registry.metrics(), () => toOpenMetrics(registry)]) {
+    let [turns, isOver] = [0, false];
+    const count = () => {
+      if (isOver) return;
+      turns++;
+      setImmediate(count);
+    };
+    setImmediate(count);
+    const text = await render();
+    isOver = true;
+    assert.ok(turns >= 5, `${turns} turns`);
+    assert.equal(text.match(/^family_\d+_count/gm)?.length, 40 * 60);
+  }
+});
+
 test("S2-TRACE-07: who prefers OpenMetrics gets it", () => {
   const prometheus =
     "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1";

@@ -5,7 +5,13 @@
  *
  *   deprecated 1.34 ── shown, with the note ── 1.37 hidden, shown on demand ── 1.38 deleted
  */
-import { type Metric, type OpenMetricsContentType, Registry } from "prom-client";
+import {
+  type Metric,
+  type OpenMetricsContentType,
+  Registry,
+  type RegistryContentType,
+} from "prom-client";
+import { nextTurn } from "../../storage/base/next-turn.js";
 import { removableIn, type Stability } from "../schema/deprecation-policy.js";
 import { API_RELEASE, compareReleases, formatRelease, type Release } from "../schema/lifecycle.js";
 
@@ -40,6 +46,10 @@ export class MetricRegistry extends Registry {
     };
   }
 
+  override async metrics(): Promise<string> {
+    return `${(await renderInSlices(this)).join("\n\n")}\n`;
+  }
+
   override registerMetric(metric: Metric): void {
     const { deprecated, release, showsHidden } = this.#options;
     const { name } = metric as Metric & { readonly name: string };
@@ -64,7 +74,26 @@ export async function toOpenMetrics(registry: Registry): Promise<string> {
   other.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   const metrics = registry.getMetricsAsArray() as unknown as readonly Named[];
   for (const metric of metrics) other.registerMetric(renamed(metric) as unknown as Metric);
-  return await other.metrics();
+  return `${(await renderInSlices(other)).join("\n")}\n# EOF\n`;
+}
+
+/** How long a scrape keeps the thread; a family of metrics is rendered at once. */
+const SLICE_MS = 1;
+
+/** Thousands of lines take tens of milliseconds, in which no other request would be answered. */
+async function renderInSlices<T extends RegistryContentType>(
+  registry: Registry<T>,
+): Promise<readonly string[]> {
+  const texts: string[] = [];
+  let sinceMs = performance.now();
+  for (const { name } of registry.getMetricsAsArray() as unknown as readonly Named[]) {
+    if (performance.now() - sinceMs >= SLICE_MS) {
+      await nextTurn();
+      sinceMs = performance.now();
+    }
+    texts.push(await registry.getSingleMetricAsString(name));
+  }
+  return texts;
 }
 
 type Named = Pick<Metric, "get"> & { readonly name: string; readonly type: string };
