@@ -44,6 +44,8 @@ const GREEDY_OBJECTS = 10_000;
 const POLITE = { "polite-1": 200, "polite-2": 200, "polite-3": 200 };
 const SETTLE_MS = 4_000;
 const LOOK_MS = 1_000;
+/** How a server that has one core is started (docs/operations.md). */
+const ONE_CORE = ["--max-semi-space-size=8", "--single-threaded-gc"];
 /** How much less the greedy client gets of its core than those who measure. */
 const GREEDY_NICE = 15;
 
@@ -87,8 +89,10 @@ async function measure(mode: Mode, parts: Part[]): Promise<void> {
   await using etcd = values.store === "etcd" ? await startEtcd() : undefined;
   await using server = await startServer({
     ...(etcd !== undefined && { etcdEndpoints: [etcd.endpoint] }),
-    nodeFlags:
-      values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`],
+    nodeFlags: [
+      ...ONE_CORE,
+      ...(values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`]),
+    ],
     flags: [
       ...(mode === "fair" ? [] : ["--enable-priority-and-fairness=false"]),
       ...values.flags.split(",").filter((flag) => flag !== ""),

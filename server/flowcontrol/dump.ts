@@ -113,32 +113,56 @@ const DETAIL_COLUMNS = [
 ];
 /** How the absence of a time is written. */
 const NO_TIME = "0001-01-01T00:00:00Z";
+/** The place of a request in a queue once it has left it. */
+const NOT_QUEUED = { queue: -1, index: -1 };
 
-/** Those that wait; those at work are counted in `dump_queues`. */
 function requestRows(flowControl: FlowControl, hasDetails: boolean): Rows {
   const rows: string[][] = [];
-  for (const level of flowControl.describeLevels()) {
-    for (const { flow, waiting } of level.flows()) {
+  for (const { name: level, flows, waiters, executing } of flowControl.describeLevels()) {
+    const add = (listed: ListedRequest) => {
+      const details = hasDetails && listed.request !== undefined ? detailsOf(listed.request) : [];
+      rows.push([level, ...requestCells(listed), ...details]);
+    };
+    for (const { flow, request, width, arrivedMs, startMs } of executing) {
+      add({ ...NOT_QUEUED, flow, request, width, arrivedMs, startMs });
+    }
+    for (const { flow, waiting } of flows()) {
       for (const [index, waiter] of waiting.entries()) {
-        const row = [
-          level.name,
-          schemaNameOf(flow),
-          String(waiter.queue),
-          String(index),
-          distinguisherOf(flow),
-          new Date(performance.timeOrigin + waiter.sinceMs).toISOString(),
-          String(waiter.width),
-          "0",
-          "0s",
-          NO_TIME,
-        ];
-        const request = level.waiters.get(waiter);
-        if (!hasDetails) rows.push(row);
-        else rows.push([...row, ...(request === undefined ? [] : detailsOf(request))]);
+        const { queue, width, sinceMs: arrivedMs } = waiter;
+        add({ queue, index, flow, request: waiters.get(waiter), width, arrivedMs });
       }
     }
   }
   return [hasDetails ? [...REQUEST_COLUMNS, ...DETAIL_COLUMNS] : REQUEST_COLUMNS, ...rows];
+}
+
+interface ListedRequest {
+  readonly queue: number;
+  readonly index: number;
+  readonly flow: string;
+  readonly request: FlowRequest | undefined;
+  readonly width: number;
+  readonly arrivedMs: number;
+  /** Undefined while it waits. */
+  readonly startMs?: number;
+}
+
+function requestCells({ queue, index, flow, width, arrivedMs, startMs }: ListedRequest): string[] {
+  return [
+    schemaNameOf(flow),
+    String(queue),
+    String(index),
+    distinguisherOf(flow),
+    timeOf(arrivedMs),
+    String(width),
+    "0",
+    "0s",
+    startMs === undefined ? NO_TIME : timeOf(startMs),
+  ];
+}
+
+function timeOf(ms: number): string {
+  return new Date(performance.timeOrigin + ms).toISOString();
 }
 
 function detailsOf({ user, info }: FlowRequest): string[] {

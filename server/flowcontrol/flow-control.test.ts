@@ -303,7 +303,14 @@ test("the debug pages have upstream's columns, and show levels, flows and those 
     "StartTime",
   ];
   const requests = table("dump_requests");
-  assert.deepEqual([requests[0], requests.length], [columns, 6]);
+  assert.deepEqual([requests[0], requests.length], [columns, 7]);
+  const [start, arrival] = [requests[1]?.at(-1) ?? "", requests[1]?.[5] ?? ""];
+  assert.equal(
+    requests[1]?.slice(0, -1).toSpliced(5, 1).join(),
+    "tiny,of-jane,-1,-1,jane,1,0,0s",
+    "the one at work has left its queue",
+  );
+  assert.ok(Date.parse(arrival) <= Date.parse(start));
   assert.equal(
     requests.at(-1)?.toSpliced(5, 1).join(),
     `tiny,of-jane,${index},4,jane,1,0,0s,0001-01-01T00:00:00Z`,

@@ -44,6 +44,8 @@ interface Level {
   target: number;
   /** The waiting requests, for debugging. */
   readonly waiters: Map<Waiter, FlowRequest>;
+  /** The executing requests, for debugging. */
+  readonly executing: Set<HeldSeats>;
   /** No longer configured; served until it is empty. */
   isLeaving: boolean;
 }
@@ -86,33 +88,51 @@ export interface Denial {
 export class HeldSeats {
   readonly #seats: Seats;
   readonly #schema: Schema;
-  readonly #startMs: number;
-  readonly #isWatch: boolean;
+  readonly request: FlowRequest;
+  readonly flow: string;
+  readonly arrivedMs: number;
+  readonly startMs: number;
   #isHeld = true;
 
-  constructor(seats: Seats, schema: Schema, { info }: FlowRequest, startMs: number) {
+  constructor(seats: Seats, schema: Schema, { request, flow, arrivedMs, startMs }: Start) {
     this.#seats = seats;
     this.#schema = schema;
-    this.#startMs = startMs;
-    this.#isWatch = info.verb === "watch";
-    const { counts } = schema;
+    this.request = request;
+    this.flow = flow;
+    this.arrivedMs = arrivedMs;
+    this.startMs = startMs;
+    const { counts, level } = schema;
     counts.dispatched++;
     counts.executing++;
     counts.executingSeats += seats.width;
+    level.executing.add(this);
+  }
+
+  get width(): number {
+    return this.#seats.width;
   }
 
   /** @param watchers of a write: how many have to be notified after the answer */
   release(nowMs: number, watchers?: number): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
-    const { counts, times } = this.#schema;
+    const { counts, times, level } = this.#schema;
+    level.executing.delete(this);
     counts.executing--;
     counts.executingSeats -= this.#seats.width;
-    const seconds = Math.max(0, nowMs - this.#startMs) / 1000;
-    times.worked(this.#isWatch, seconds);
+    const seconds = Math.max(0, nowMs - this.startMs) / 1000;
+    times.worked(this.request.info.verb === "watch", seconds);
     if (watchers !== undefined) times.watched(watchers);
     this.#seats.release(nowMs, watcherWork(watchers ?? 0));
   }
+}
+
+/** When a request came and got its seats, in milliseconds of `performance`. */
+interface Start {
+  readonly request: FlowRequest;
+  readonly flow: string;
+  readonly arrivedMs: number;
+  readonly startMs: number;
 }
 
 export interface FlowControlOptions {
@@ -198,7 +218,8 @@ export class FlowControl {
         schema.times.queued(1);
         schema.times.waited(true, 0);
       }
-      return { type: "seated", seats: new HeldSeats(entered, schema, request, nowMs) };
+      const start = { request, flow, arrivedMs: nowMs, startMs: nowMs };
+      return { type: "seated", seats: new HeldSeats(entered, schema, start) };
     }
     if (entered instanceof Waiter) {
       schema.times.queued(level.set.lengthOf(entered.queue));
@@ -317,9 +338,9 @@ export class FlowControl {
     const isSeated = outcome instanceof Seats;
     const seconds = Math.max(0, nowMs - waiter.sinceMs) / 1000;
     times.waited(isSeated, seconds);
-    return isSeated
-      ? new HeldSeats(outcome, schema, request, nowMs)
-      : this.#deny(schema, waiter.flow, outcome);
+    if (!isSeated) return this.#deny(schema, waiter.flow, outcome);
+    const { flow, sinceMs: arrivedMs } = waiter;
+    return new HeldSeats(outcome, schema, { request, flow, arrivedMs, startMs: nowMs });
   }
 
   #deny({ setting, level, counts }: Schema, flow: string, reason: Refusal): Denial {
@@ -354,6 +375,7 @@ export class FlowControl {
       smoothed: 0,
       target: 0,
       waiters: new Map(),
+      executing: new Set(),
       isLeaving: false,
     });
   }
