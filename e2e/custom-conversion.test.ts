@@ -28,10 +28,16 @@ const schema = (properties: object) => ({
   },
 });
 
+/** A number of v1 that v2 has as a part of a text. */
+const PORT = { specReplicasPath: ".spec.port", statusReplicasPath: ".status.port" };
+
 /** v1 has a host and a port, v2 an address; v2 is stored. */
 function definition({ url, ca }: WebhookStub): object {
   const clientConfig = { url, caBundle: Buffer.from(ca).toString("base64") };
-  const v1 = schema({ host: { ...text, maxLength: 8 }, port: { type: "integer" } });
+  const v1 = schema({
+    host: { ...text, maxLength: 8 },
+    port: { type: "integer", maximum: 65_535 },
+  });
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
@@ -46,7 +52,7 @@ function definition({ url, ca }: WebhookStub): object {
       },
       versions: [
         { name: "v2", served: true, storage: true, schema: schema({ address: text }) },
-        { name: "v1", served: true, storage: false, schema: v1 },
+        { name: "v1", served: true, storage: false, schema: v1, subresources: { scale: PORT } },
       ],
     },
   };
@@ -135,6 +141,25 @@ describe("conversion by webhook", () => {
     });
     assert.deepEqual(patched.expect(200).object.spec, { host: "one", port: 81 });
     assert.deepEqual((await read(`${V2}/a`)).spec, { address: "one:81" });
+  });
+
+  test("scale reads and writes by the paths and rules of its version", async () => {
+    await create(V2, "v2", "scaled", { address: "one:80" });
+    const path = `${V1}/scaled/scale`;
+    assert.deepEqual((await read(path)).spec, { replicas: 80 });
+    const headers = { "content-type": "application/merge-patch+json" };
+    const to = (replicas: number) =>
+      client.request(path, {
+        method: "PATCH",
+        headers,
+        body: JSON.stringify({ spec: { replicas } }),
+      });
+    const { object } = (await to(81)).expect(200);
+    assert.deepEqual([object.kind, object.spec], ["Scale", { replicas: 81 }]);
+    assert.deepEqual((await read(`${V2}/scaled`)).spec, { address: "one:81" });
+    const refused = (await to(70_000)).expect(422).object;
+    assert.match(String(refused.message), /spec\.port: Invalid value: 70000/);
+    (await client.delete(`${V1}/scaled`)).expect(200);
   });
 
   test("what was stored before is served as the definition is now, in each version", async () => {

@@ -165,6 +165,9 @@ async function subresources(session: Session): Promise<void> {
   const { kubectl } = session;
   await kubectl.ok(["scale", "wd/first", "--replicas=3"]);
   assert.equal(await field(session, "first", ".spec.replicas"), "3");
+  // The schema and its rules judge the whole object, whichever part was written.
+  const tooMany = await kubectl.fails(["scale", "wd/first", "--replicas=11"]);
+  assert.match(tooMany, /spec\.replicas: Invalid value: 11: .* should be less than or equal to 10/);
   const status = {
     replicas: 2,
     selector: "app=x",

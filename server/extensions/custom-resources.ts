@@ -22,7 +22,7 @@ import {
 import type { ResourceFact } from "../schema/model.js";
 import type { JsonSchema } from "../structural/json-schema.js";
 import type { CustomCodec, CustomCodecs } from "./custom-codec.js";
-import { customScale } from "./custom-scale.js";
+import { customScale, type ScaledObject } from "./custom-scale.js";
 import { customStrategy } from "./custom-strategy.js";
 import { customPrinter } from "./custom-table.js";
 import { convertsOlder } from "./stored-under-older-schemas.js";
@@ -135,22 +135,24 @@ function createVersion(
   const storedCodec = codecOf(storage);
   const conversion = conversionOf(of, codecOf);
   const selectable = version.selectableFields ?? [];
+  const strategy = customStrategy({
+    codec,
+    toServed: conversion?.remote && conversion.fromStored,
+    isTerminating: isConditionTrue(definition, "Terminating"),
+    subresources: version.subresources ?? {},
+    selectableFields: selectable.map(({ jsonPath = "" }) => jsonPath),
+  });
+  const { validateUpdate: validate } = strategy;
   return createMainResource({
     fact,
     codec,
     storedCodec,
     conversion,
     stored: { group, version: storage.name },
-    strategy: customStrategy({
-      codec,
-      toServed: conversion?.remote && conversion.fromStored,
-      isTerminating: isConditionTrue(definition, "Terminating"),
-      subresources: version.subresources ?? {},
-      selectableFields: selectable.map(({ jsonPath = "" }) => jsonPath),
-    }),
+    strategy,
     printer: customPrinter(version.additionalPrinterColumns ?? [], conversion?.ofView),
     isCustom: true,
-    subresources: subresourcesOf(fact, version, scaleCodec),
+    subresources: subresourcesOf(fact, version, scaleCodec, { validate, conversion }),
   });
 }
 
@@ -204,6 +206,7 @@ function subresourcesOf(
   fact: ResourceFact,
   { subresources }: DefinitionVersion,
   scaleCodec: KindCodec,
+  scaled: ScaledObject,
 ): readonly SubresourceDefinition[] {
   const part = { ...fact, verbs: PART_VERBS, shortNames: [], categories: [], singular: "" };
   const found: SubresourceDefinition[] = [];
@@ -218,7 +221,11 @@ function subresourcesOf(
       kind: "Scale",
       kindGroupVersion: { group: "autoscaling", version: "v1" },
     });
-    found.push({ fact: scaleFact, codec: scaleCodec, ...customScale(scale) });
+    found.push({
+      fact: scaleFact,
+      codec: scaleCodec,
+      ...customScale(scale, scaled),
+    });
   }
   return found;
 }

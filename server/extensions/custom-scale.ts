@@ -6,7 +6,8 @@ import { invalidValue } from "../api/field-errors.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { ApiObject, JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
 import { invalid } from "../api/status.js";
-import type { SubresourceDefinition } from "../kinds/served-resource.js";
+import { type Conversion, SAME_SHAPE } from "../kinds/conversion.js";
+import type { SubresourceDefinition, SubresourcePart } from "../kinds/served-resource.js";
 import type { ScaleDefinition } from "../structural/definition/check-version.js";
 import { valueAt } from "../structural/field-path.js";
 
@@ -25,26 +26,38 @@ export function replicasAt(object: ApiObject, steps: readonly string[]): number 
   return typeof value === "number" || typeof value === "bigint" ? Number(value) : undefined;
 }
 
+/** What scale shares with the object that it is a part of. */
+export interface ScaledObject {
+  /** The strategy's: schema and rules judge the whole object, whichever part is written. */
+  readonly validate: NonNullable<SubresourcePart["validate"]>;
+  /** Of the object, as the paths are those of the served version. */
+  readonly conversion: Conversion | undefined;
+}
+
 export function customScale(
   definition: ScaleDefinition,
+  { validate, conversion = SAME_SHAPE }: ScaledObject,
 ): Required<Pick<SubresourceDefinition, "conversion" | "part">> {
   const wanted = scaleSteps(definition.specReplicasPath);
   const actual = scaleSteps(definition.statusReplicasPath);
   const selector = scaleSteps(definition.labelSelectorPath);
+  const { renew, remote } = conversion;
   return {
     conversion: {
       // A Scale alone does not make an object; `merge` combines it with the stored one.
       toStored: (sent) => sent,
-      fromStored: (stored) => ({
-        kind: "Scale",
-        apiVersion: "autoscaling/v1",
-        metadata: identityOf(stored.metadata),
-        spec: { replicas: replicasAt(stored, wanted) ?? 0 },
-        status: {
-          replicas: replicasAt(stored, actual) ?? 0,
-          ...selectorOf(stored, selector),
-        },
-      }),
+      fromStored(stored) {
+        const object = conversion.fromStored(stored);
+        return {
+          kind: "Scale",
+          apiVersion: "autoscaling/v1",
+          metadata: identityOf(stored.metadata),
+          spec: { replicas: replicasAt(object, wanted) ?? 0 },
+          status: { replicas: replicasAt(object, actual) ?? 0, ...selectorOf(object, selector) },
+        };
+      },
+      ...(renew && { renew }),
+      ...(remote && { remote }),
     },
     part: {
       isOwnShape: true,
@@ -57,9 +70,11 @@ export function customScale(
             invalidValue("spec.replicas", replicas, why),
           ]);
         }
-        const changed = withValue(stored as unknown as JsonObject, wanted, replicas);
-        return { ...(changed as unknown as ApiObject), metadata: { ...stored.metadata } };
+        const object = conversion.fromStored(stored) as unknown as JsonObject;
+        const changed = withValue(object, wanted, replicas) as unknown as ApiObject;
+        return { ...conversion.toStored(changed), metadata: { ...stored.metadata } };
       },
+      validate,
     },
   };
 }

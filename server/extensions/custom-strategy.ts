@@ -28,7 +28,11 @@ export interface CustomStrategyOptions {
 
 const TERMINATING = "create not allowed while custom resource definition is terminating";
 
-export function customStrategy(options: CustomStrategyOptions): ResourceStrategy {
+interface CustomStrategy extends ResourceStrategy {
+  validateUpdate(next: ApiObject, current: ApiObject, context: StrategyContext): FieldError[];
+}
+
+export function customStrategy(options: CustomStrategyOptions): CustomStrategy {
   const { codec, subresources } = options;
   const hasStatus = Boolean(subresources.status);
   const { toServed = (object: ApiObject) => object } = options;
