@@ -3,7 +3,6 @@
  * instead of waiting; requests that end on their own are not here.
  */
 import type { RequestContext } from "../request/request-state.js";
-import { cutResponse } from "../response/response-sink.js";
 
 export class LastingAnswers {
   readonly #open = new Set<RequestContext["res"]>();
@@ -20,6 +19,6 @@ export class LastingAnswers {
 
   /** Ends all open answers. */
   endAll(): void {
-    for (const response of this.#open) cutResponse(response);
+    for (const response of this.#open) response.destroy();
   }
 }

@@ -1,5 +1,4 @@
 /** Authenticates the sender; 401 when no authenticator accepts the request (S2-REQ-01). */
-import type { Http2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { inSpan } from "../../storage/base/trace.js";
 import { unauthorized } from "../api/status.js";
@@ -23,7 +22,7 @@ export function withAuthentication(
     const facts: RequestFacts = {
       headers: req.headers,
       rawHeaders: req.rawHeaders,
-      socket: tlsSocketOf(ctx),
+      socket: req.socket as TLSSocket,
       path: state.info.path,
     };
     const answer =
@@ -44,13 +43,4 @@ export function withAuthentication(
     removeHeaders(req, isIdentityHeader);
     state.user = user;
   }
-}
-
-/** The TLS socket of an HTTP/1.1 response or an HTTP/2 stream. */
-function tlsSocketOf(ctx: RequestContext): TLSSocket | undefined {
-  const { req } = ctx;
-  if (!("stream" in req)) return req.socket as TLSSocket;
-  // An HTTP/2 session has one proxy of its socket, which serves as a key just as well.
-  const { session } = req.stream as Http2Stream;
-  return session === undefined || session.destroyed ? undefined : (session.socket as TLSSocket);
 }

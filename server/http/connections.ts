@@ -15,9 +15,10 @@
  *   quiet period makes that very rare.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Http2ServerRequest, Http2Session, ServerHttp2Session } from "node:http2";
+import type { Http2Session, ServerHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../storage/base/clock.js";
+import type { Http2Request } from "../request/http2-request.js";
 
 /** Each turn of the event loop reads received data first, so a request rarely crosses a close. */
 const CLOSED_PER_TURN = 16;
@@ -80,7 +81,7 @@ export class Connections {
    */
   sendAway(request: IncomingMessage, response: ServerResponse): void {
     if (request.httpVersionMajor < 2) response.shouldKeepAlive = false;
-    else closeSoon((request as unknown as Http2ServerRequest).stream.session);
+    else closeSoon((request as unknown as Http2Request).stream.session);
   }
 
   /** Asks every client to go elsewhere from now on; closes nothing yet. */

@@ -6,7 +6,12 @@
  * Client certificates are requested but optional: each request decides what they prove. Nothing
  * that a client sends ends the process.
  */
-import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
+import {
+  createServer as createHttp2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { createServer as createHttpsServer, type Server } from "node:https";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -16,6 +21,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import type { RequestListener } from "./application.js";
 import { answerClientError, answerConnect } from "./client-error.js";
 import { Connections } from "./connections.js";
+import { takeStream } from "./http2-streams.js";
 import type { Metrics } from "./metrics.js";
 import { closeWithConnection } from "./queued-responses.js";
 import { answerUpgrade } from "./upgrade.js";
@@ -193,17 +199,16 @@ export class Listener {
         initialWindowSize: HTTP2_WINDOW_BYTES,
       },
     });
-    // The compatibility classes have the members of the HTTP/1.1 ones that the handler uses.
-    http2.on("request", handle as unknown as Parameters<typeof http2.on>[1]);
     http2.on("sessionError", (error) => {
       options.logger.debug({ err: error }, "HTTP/2 session failed");
     });
-    http2.on("session", (session) => this.#track(session));
     server.removeAllListeners("secureConnection");
     server.on("secureConnection", (socket: TLSSocket) => {
       this.#handshakes.delete(peerOf(socket));
-      if (socket.alpnProtocol === "h2") http2.emit("connection", socket);
-      else {
+      if (socket.alpnProtocol === "h2") {
+        http2.once("session", (session) => this.#track(session, socket, handle));
+        http2.emit("connection", socket);
+      } else {
         this.#connections.addHttp1(socket);
         toHttp1.call(server, socket);
         keepParsing(socket);
@@ -211,15 +216,25 @@ export class Listener {
     });
   }
 
-  #track(session: ServerHttp2Session): void {
+  #track(session: ServerHttp2Session, socket: TLSSocket, handle: RequestListener): void {
     let streams = 0;
+    const onClose = () => {
+      streams--;
+    };
     this.#connections.addHttp2(session);
-    session.on("stream", (stream) => {
-      streams++;
-      stream.once("close", () => {
-        streams--;
-      });
-    });
+    session.on(
+      "stream",
+      (
+        stream: ServerHttp2Stream,
+        headers: IncomingHttpHeaders,
+        _flags: number,
+        rawHeaders: string[],
+      ) => {
+        streams++;
+        stream.on("close", onClose);
+        takeStream({ stream, headers, rawHeaders, socket }, handle);
+      },
+    );
     session.setTimeout(IDLE_TIMEOUT_MS, () => {
       // A quiet watch is not idle.
       if (streams === 0) session.close();

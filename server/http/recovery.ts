@@ -9,7 +9,6 @@ import {
   type RequestContext,
   type RequestMiddleware,
 } from "../request/request-state.js";
-import { cutResponse } from "../response/response-sink.js";
 import type { Metrics } from "./metrics.js";
 import {
   isUnreachable,
@@ -54,7 +53,7 @@ function answerError(ctx: RequestContext, error: unknown, parts: RecoveryParts):
 
 function dropConnection(ctx: RequestContext): void {
   ctx.respond = false;
-  cutResponse(ctx.res);
+  ctx.res.destroy();
 }
 
 function logFailure(ctx: RequestContext, error: unknown, logger: Logger): void {

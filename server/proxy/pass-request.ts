@@ -2,12 +2,13 @@
  * Proxies a request: both bodies stream with back-pressure, nothing is sent twice, redirects are left to
  * the client, and a client's disconnect is passed on.
  */
-import type { IncomingMessage } from "node:http";
-import type { Http2ServerRequest } from "node:http2";
-import type { Readable } from "node:stream";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Pool } from "undici";
 import { endWith } from "../../storage/base/trace.js";
+import type { Http2Request } from "../request/http2-request.js";
+import type { Http2Response } from "../request/http2-response.js";
 import type { RequestContext } from "../request/request-state.js";
 import { answerHeaders } from "./forwarded-headers.js";
 
@@ -39,7 +40,7 @@ export async function passRequest(ctx: RequestContext, passed: PassedRequest): P
     method: ctx.method as "GET",
     path: passed.path,
     headers,
-    body: hasBody ? (req as IncomingMessage) : null,
+    body: hasBody ? bodyOf(req) : null,
     responseHeaders: "raw",
     signal: state.signal,
   });
@@ -73,7 +74,15 @@ export function sendAnswer(ctx: RequestContext, { status, headers, body }: Passe
     state.bytesSent += chunk.length;
   });
   // A handler ends when its answer is under way; a broken answer is cut, so that it does not look complete.
-  void pipeline(body, res).catch(() => res.destroy());
+  void pipeline(body, streamOf(res)).catch(() => res.destroy());
+}
+
+function bodyOf(request: IncomingMessage | Http2Request): Readable {
+  return "toReadable" in request ? request.toReadable() : request;
+}
+
+function streamOf(response: ServerResponse | Http2Response): Writable {
+  return "stream" in response ? response.stream : response;
 }
 
 /** A traced call replaces the client's trace header with its own. */
@@ -88,9 +97,9 @@ function nameAt(headers: readonly string[], at: number): string {
   return headers[at - (at % 2)] ?? "";
 }
 
-function carriesBody(request: IncomingMessage | Http2ServerRequest): boolean {
+function carriesBody(request: IncomingMessage | Http2Request): boolean {
   const length = request.headers["content-length"];
   if (length !== undefined) return length !== "0";
   if (request.httpVersionMajor < 2) return request.headers["transfer-encoding"] !== undefined;
-  return !(request as Http2ServerRequest).stream.endAfterHeaders;
+  return !(request as Http2Request).stream.endAfterHeaders;
 }

@@ -3,8 +3,9 @@
  * once, after authorization, so that unauthorized users cannot make the server hold bytes.
  */
 import type { IncomingMessage } from "node:http";
-import type { Http2ServerRequest } from "node:http2";
+import type { Readable } from "node:stream";
 import { badRequest, requestEntityTooLarge, StatusError } from "../api/status.js";
+import type { Http2Request } from "./http2-request.js";
 import type { LazySignal } from "./lazy-signal.js";
 
 /** Three mebibytes, the limit that clients know (S1-ERR-10). */
@@ -26,14 +27,14 @@ const EMPTY_BODY = Buffer.alloc(0);
  * @throws {StatusError} 413 too large, 400 cut short, 415 compressed, or the signal's reason
  */
 export async function readBody(
-  request: IncomingMessage | Http2ServerRequest,
+  request: IncomingMessage | Http2Request,
   { bytesMax = BODY_BYTES_MAX, waiting }: ReadBodyOptions,
 ): Promise<Buffer> {
   refuseEncodedBody(request.headers["content-encoding"]);
   const announced = announcedLength(request.headers["content-length"]);
   if (announced !== undefined && announced > bytesMax) throw tooLarge(bytesMax);
   if (announced === 0) return EMPTY_BODY;
-  return await collect(request, bytesMax, waiting);
+  return await collect("stream" in request ? request.stream : request, bytesMax, waiting);
 }
 
 function refuseEncodedBody(encoding: string | undefined): void {
@@ -60,11 +61,7 @@ function tooLarge(bytesMax: number): StatusError {
   return requestEntityTooLarge(`Request entity too large: limit is ${bytesMax}`);
 }
 
-function collect(
-  request: IncomingMessage | Http2ServerRequest,
-  bytesMax: number,
-  waiting: LazySignal,
-): Promise<Buffer> {
+function collect(body: Readable, bytesMax: number, waiting: LazySignal): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -90,27 +87,27 @@ function collect(
       detach();
       // The rest of the body is discarded, so that the client reads the answer; the listener's
       // request timeout bounds the time.
-      request.resume();
+      body.resume();
       reject(error);
     };
     const detach = () => {
-      request.off("data", onData);
-      request.off("end", onEnd);
-      request.off("aborted", onCut);
-      request.off("error", onCut);
-      request.off("close", onCut);
+      body.off("data", onData);
+      body.off("end", onEnd);
+      body.off("aborted", onCut);
+      body.off("error", onCut);
+      body.off("close", onCut);
       clearTimeout(patience);
       signal?.removeEventListener("abort", onAbort);
       // A late "error" without a listener would end the process.
-      request.on("error", ignore);
+      body.on("error", ignore);
     };
 
-    request.on("data", onData);
-    request.on("end", onEnd);
-    request.on("aborted", onCut);
-    request.on("error", onCut);
-    request.on("close", onCut);
-    if (request.destroyed && !request.readableEnded) onCut();
+    body.on("data", onData);
+    body.on("end", onEnd);
+    body.on("aborted", onCut);
+    body.on("error", onCut);
+    body.on("close", onCut);
+    if (body.destroyed && !body.readableEnded) onCut();
   });
 }
 

@@ -3,13 +3,14 @@
  * each later step fills in its part, and handlers read it. Nothing here outlives the request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Middleware, ParameterizedContext } from "koa";
 import { assert } from "../../storage/base/assert.js";
 import { carryTrace, type Trace } from "../../storage/base/trace.js";
 import { type Status, timeout } from "../api/status.js";
 import type { Deprecation } from "../schema/lifecycle.js";
 import type { AuditCapture } from "./audit-capture.js";
+import type { Http2Request } from "./http2-request.js";
+import type { Http2Response } from "./http2-response.js";
 import type { RequestInfo } from "./request-info.js";
 import type { UserInfo } from "./user-info.js";
 
@@ -111,8 +112,8 @@ export class RequestState {
   /** Bytes of the body sent by a sink; plain bodies know their length. */
   bytesSent = 0;
 
-  readonly #request: IncomingMessage | Http2ServerRequest;
-  readonly #response: ServerResponse | Http2ServerResponse;
+  readonly #request: IncomingMessage | Http2Request;
+  readonly #response: ServerResponse | Http2Response;
   #info: RequestInfo | undefined;
   #user: UserInfo | undefined;
   #warnings: string[] | undefined;
@@ -123,8 +124,8 @@ export class RequestState {
   constructor(options: {
     auditId: string;
     receivedAtMs: number;
-    request: IncomingMessage | Http2ServerRequest;
-    response: ServerResponse | Http2ServerResponse;
+    request: IncomingMessage | Http2Request;
+    response: ServerResponse | Http2Response;
   }) {
     this.auditId = options.auditId;
     this.receivedAtMs = options.receivedAtMs;

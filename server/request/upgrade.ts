@@ -5,8 +5,8 @@
  * between the two ends.
  */
 import type { IncomingMessage } from "node:http";
-import type { Http2ServerRequest } from "node:http2";
 import type { Socket } from "node:net";
+import type { Http2Request } from "./http2-request.js";
 
 export interface Upgrade {
   readonly request: IncomingMessage;
@@ -25,7 +25,7 @@ export function attachUpgrade(upgrade: Upgrade): void {
 }
 
 /** The connection to take over, if the client requests a WebSocket. */
-export function upgradeOf(request: IncomingMessage | Http2ServerRequest): Upgrade | undefined {
+export function upgradeOf(request: IncomingMessage | Http2Request): Upgrade | undefined {
   const upgrade = (request as Upgradable)[UPGRADE];
   return upgrade !== undefined && /^websocket$/i.test(request.headers.upgrade ?? "")
     ? upgrade
@@ -34,7 +34,7 @@ export function upgradeOf(request: IncomingMessage | Http2ServerRequest): Upgrad
 
 /** The connection to take over and the requested protocol, whatever it is; for proxies. */
 export function upgradeTo(
-  request: IncomingMessage | Http2ServerRequest,
+  request: IncomingMessage | Http2Request,
 ): (Upgrade & { readonly protocol: string }) | undefined {
   const upgrade = (request as Upgradable)[UPGRADE];
   const protocol = request.headers.upgrade;

@@ -8,9 +8,9 @@
  * docs/decisions/0006-transport-and-koa.md.
  */
 import type { ServerResponse } from "node:http";
-import { constants, type Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
+import type { Http2Response } from "../request/http2-response.js";
 import {
   applyCommonHeaders,
   type RequestContext,
@@ -118,7 +118,7 @@ abstract class BaseSink {
   }
 
   destroy(): void {
-    if (!this.#isClosed) cutResponse(this.#response);
+    if (!this.#isClosed) this.#response.destroy();
   }
 }
 
@@ -192,13 +192,13 @@ class ChunkedSink extends BaseSink implements ResponseSink {
 
 /** HTTP/2 streams, HTTP/1.0 and pipelined responses: Node does the framing. */
 class StreamSink extends BaseSink implements ResponseSink {
-  /** The HTTP/2 stream itself, if any: the compatibility response hides its length. */
+  /** The HTTP/2 stream itself, if any. */
   readonly #stream: Writable;
   #onDrain: (() => void) | undefined;
 
   constructor(ctx: RequestContext) {
     super(ctx);
-    const response = ctx.res as ServerResponse | Http2ServerResponse;
+    const response = ctx.res as ServerResponse | Http2Response;
     this.#stream = ("stream" in response ? response.stream : response) as Writable;
   }
 
@@ -252,13 +252,6 @@ function openEmptySink(ctx: RequestContext): ResponseSink {
       return base.isClosed;
     },
   };
-}
-
-/** Ends a response prematurely, so that no client takes it for complete. */
-export function cutResponse(response: ServerResponse | Http2ServerResponse): void {
-  // To the client, destroying an HTTP/2 stream without a code looks like success.
-  if ("stream" in response) response.stream?.close(constants.NGHTTP2_INTERNAL_ERROR);
-  else response.destroy();
 }
 
 function isOver(response: ServerResponse): boolean {
