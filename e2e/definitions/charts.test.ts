@@ -10,7 +10,8 @@ import { isLong } from "../harness/is-long.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { HELMS, missingHelm, runHelm } from "../helm/chart.js";
-import { type Definition, fetchPublished, OWN_DEFINITIONS } from "./published-definitions.js";
+import { collectionOf, type Definition } from "./definition.js";
+import { fetchPublished, OWN_DEFINITIONS } from "./published-definitions.js";
 import { smallestObject } from "./smallest-object.js";
 
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -97,10 +98,4 @@ async function generations(server: ServerProcess, definitions: readonly Definiti
       return object.metadata.generation;
     }),
   );
-}
-
-function collectionOf({ spec }: Definition): string {
-  const version = spec.versions.find(({ storage }) => storage)?.name;
-  const scope = spec.scope === "Cluster" ? "" : "/namespaces/default";
-  return `/apis/${spec.group}/${version}${scope}/${spec.names.plural}`;
 }

@@ -1,7 +1,7 @@
 /**
  * Definitions as they are published: those of Forklift, manifests that the npm package crdtoapi carries,
- * and those of Camel K, whose schemas @kaoto/camel-catalog carries. And a small one of our own, for where
- * nothing is to be fetched.
+ * those of Camel K, whose schemas @kaoto/camel-catalog carries, and those of nine more projects
+ * (model-packages.ts). And a small one of our own, for where nothing is to be fetched.
  */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,23 +9,9 @@ import { parseAllDocuments } from "yaml";
 import type { JsonSchema } from "../../server/structural/json-schema.js";
 import { widgetDefinition } from "../fixtures/widgets.js";
 import { makeTempDir } from "../harness/temp-dir.js";
+import type { Definition } from "./definition.js";
+import { readModelPackages } from "./model-packages.js";
 import { unpackPackage } from "./unpack-package.js";
-
-export interface Definition {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-  readonly spec: {
-    readonly group: string;
-    readonly scope: string;
-    readonly names: { readonly kind: string; readonly plural: string };
-    readonly versions: readonly {
-      readonly name: string;
-      readonly storage: boolean;
-      readonly schema: { readonly openAPIV3Schema: JsonSchema };
-    }[];
-  };
-}
 
 export const OWN_DEFINITIONS = [widgetDefinition() as Definition];
 
@@ -39,8 +25,13 @@ const CAMEL_KINDS = {
 export async function fetchPublished(): Promise<readonly Definition[] | undefined> {
   await using forklift = await makeTempDir("forklift");
   await using camel = await makeTempDir("camel");
+  await using models = await makeTempDir("models");
   try {
-    return [...(await readForklift(forklift.path)), ...(await readCamel(camel.path))];
+    return [
+      ...(await readForklift(forklift.path)),
+      ...(await readCamel(camel.path)),
+      ...(await readModelPackages(models.path)),
+    ];
   } catch (error) {
     process.stderr.write(`definitions are not to be had by npm pack: ${String(error)}\n`);
     return undefined;

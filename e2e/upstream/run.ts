@@ -19,6 +19,7 @@ import { repositoryRoot } from "../tools/find-tool.js";
 import { judgeDefinitions, judgeObjects, type Tally } from "./campaigns.js";
 import { openPeers } from "./peers.js";
 import { playPublished } from "./published.js";
+import { playPublishedKinds } from "./published-kinds.js";
 import { playScenarios } from "./scenarios.js";
 
 const SHOWN_MAX = 10;
@@ -62,6 +63,7 @@ async function main(): Promise<void> {
   const played = await playScenarios(peers);
   tell("scenarios", { ...played, accepted: played.asked - played.differences.length });
   tell("published definitions and objects", await playPublished(peers, folder.path));
+  tell("kinds of other projects", await playPublishedKinds(peers));
   tell("definitions", await judgeDefinitions(peers, seed, Number(values.definitions)));
   tell("objects", await judgeObjects(peers, seed, Number(values.objects)));
   for (const line of lines.slice(0, SHOWN_MAX)) process.stdout.write(`${line}\n`);

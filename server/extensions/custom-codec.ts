@@ -75,7 +75,7 @@ export function createCustomCodecs({ model }: Facts): CustomCodecs {
     },
     create: (kind) =>
       Object.freeze({
-        decode: (input) => compiledOf(kind).codec.decode(input),
+        decode: (input, options) => compiledOf(kind).codec.decode(input, options),
         applyDefaults: (object) => compiledOf(kind).codec.applyDefaults(object),
         // The strategy checks the schema's rules, on the object as it will be stored.
         validate: () => [],

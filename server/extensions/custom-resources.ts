@@ -224,7 +224,7 @@ function subresourcesOf(
     found.push({
       fact: scaleFact,
       codec: scaleCodec,
-      ...customScale(scale, scaled),
+      ...customScale(scale, scaleCodec, scaled),
     });
   }
   return found;

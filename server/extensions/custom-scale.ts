@@ -1,15 +1,19 @@
 /**
  * scale of a custom resource: replicas and selector at the definition's paths, in the shape of
- * autoscaling/v1. A write changes the replicas in the spec and nothing else.
+ * autoscaling/v1. A write changes the replicas in the spec and nothing else. The scale of an object without
+ * replicas cannot be read, as none would say that it is scaled to zero.
  */
-import { invalidValue } from "../api/field-errors.js";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { ApiObject, JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
-import { invalid } from "../api/status.js";
+import { badRequest, internalError } from "../api/status.js";
+import { parseJson } from "../codec/json.js";
 import { type Conversion, SAME_SHAPE } from "../kinds/conversion.js";
+import type { KindCodec } from "../kinds/kind-codec.js";
 import type { SubresourceDefinition, SubresourcePart } from "../kinds/served-resource.js";
 import type { ScaleDefinition } from "../structural/definition/check-version.js";
 import { valueAt } from "../structural/field-path.js";
+import { reencoded, remembered } from "./stored-under-older-schemas.js";
 
 interface ScaleObject extends ApiObject {
   spec?: { readonly replicas?: number };
@@ -34,28 +38,38 @@ export interface ScaledObject {
   readonly conversion: Conversion | undefined;
 }
 
+/** Stands for the replicas of an object that has none, until a write has set them. */
+const UNSET = -(2 ** 31);
+
 export function customScale(
   definition: ScaleDefinition,
-  { validate, conversion = SAME_SHAPE }: ScaledObject,
+  codec: KindCodec,
+  { validate, conversion: main = SAME_SHAPE }: ScaledObject,
 ): Required<Pick<SubresourceDefinition, "conversion" | "part">> {
+  const path = JSON.stringify(definition.specReplicasPath ?? "");
   const wanted = scaleSteps(definition.specReplicasPath);
   const actual = scaleSteps(definition.statusReplicasPath);
   const selector = scaleSteps(definition.labelSelectorPath);
-  const { renew, remote } = conversion;
+  const { renew, remote, ofView = (object: StoredObject) => object } = main;
+  const known = new WeakMap<StoredObject, StoredObject>();
+  const scaleOf = (served: ApiObject) => ({
+    kind: "Scale",
+    apiVersion: "autoscaling/v1",
+    metadata: identityOf(served.metadata),
+    spec: { replicas: replicasAt(served, wanted) ?? UNSET },
+    status: { replicas: replicasAt(served, actual) ?? 0, ...selectorOf(served, selector) },
+  });
   return {
     conversion: {
       // A Scale alone does not make an object; `merge` combines it with the stored one.
       toStored: (sent) => sent,
-      fromStored(stored) {
-        const object = conversion.fromStored(stored);
-        return {
-          kind: "Scale",
-          apiVersion: "autoscaling/v1",
-          metadata: identityOf(stored.metadata),
-          spec: { replicas: replicasAt(object, wanted) ?? 0 },
-          status: { replicas: replicasAt(object, actual) ?? 0, ...selectorOf(object, selector) },
-        };
-      },
+      fromStored: (stored) => scaleOf(main.fromStored(stored)),
+      ofView: (object) =>
+        remembered(known, object, () => {
+          const scale = scaleOf(parseJson(ofView(object).bytes) as unknown as ApiObject);
+          if (scale.spec.replicas !== UNSET) return reencoded(object, codec.encode(scale));
+          throw internalError(`the spec replicas field ${path} does not exist`);
+        }),
       ...(renew && { renew }),
       ...(remote && { remote }),
     },
@@ -63,16 +77,10 @@ export function customScale(
       isOwnShape: true,
       merge(sent: ScaleObject, stored: ApiObject) {
         const replicas = sent.spec?.replicas ?? 0;
-        if (replicas < 0) {
-          const scaleKind = { group: "autoscaling", kind: "Scale" };
-          const why = "should be a non-negative integer";
-          throw invalid(scaleKind, stored.metadata.name ?? "", [
-            invalidValue("spec.replicas", replicas, why),
-          ]);
-        }
-        const object = conversion.fromStored(stored) as unknown as JsonObject;
-        const changed = withValue(object, wanted, replicas) as unknown as ApiObject;
-        return { ...conversion.toStored(changed), metadata: { ...stored.metadata } };
+        if (replicas === UNSET) throw badRequest(`the spec replicas field ${path} cannot be empty`);
+        const served = main.fromStored({ ...stored }) as unknown as JsonObject;
+        const changed = withValue(served, wanted, replicas) as unknown as ApiObject;
+        return { ...main.toStored(changed), metadata: { ...stored.metadata } };
       },
       validate,
     },

@@ -19,12 +19,20 @@ export interface DecodeResult {
   readonly unknownFields: readonly string[];
 }
 
+export interface DecodeOptions {
+  /**
+   * Keeps the nulls of fields of custom kinds that may not be null, for validation to refuse: an applied
+   * configuration owns them. Otherwise they count as not sent.
+   */
+  readonly keepsNulls?: boolean;
+}
+
 export interface ObjectCodec {
   /**
    * Checks JSON types and drops unknown fields. Returns a new object that has every always-written
    * field. @throws {StatusError} 400 for a wrong JSON type, caused by a DecodeFailure
    */
-  decode(input: JsonValue): DecodeResult;
+  decode(input: JsonValue, options?: DecodeOptions): DecodeResult;
   /** Sets defaults in place: those of the schema and, for built-in kinds, those set in code. */
   applyDefaults(object: ApiObject): void;
   /** Checks required fields and closed enums. The registry checks metadata. */

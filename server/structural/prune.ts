@@ -14,9 +14,15 @@ const PATHS_MAX = 100;
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
 
-/** Appends the paths of dropped fields, such as "spec.containers[0].x". */
-export function prune(object: JsonValue, root: Structural, dropped: string[]): JsonValue {
-  return copyKnown(object, root, true, dropped);
+export interface Pruning {
+  /** Receives the paths of dropped fields, such as "spec.containers[0].x". */
+  readonly dropped: string[];
+  /** Whether nulls that may not be are left to be judged. Absent = they count as not sent. */
+  readonly keepsNulls?: boolean;
+}
+
+export function prune(object: JsonValue, root: Structural, pruning: Pruning): JsonValue {
+  return copyKnown(object, root, true, pruning);
 }
 
 /** `node` undefined = the value has no schema, so all its members are dropped. */
@@ -24,14 +30,15 @@ function copyKnown(
   value: JsonValue,
   node: Structural | undefined,
   isResource: boolean,
-  dropped: string[],
+  pruning: Pruning,
 ): JsonValue {
   if (typeof value !== "object" || value === null) return toNumber(value);
   if (node?.keepsUnknown && node.properties.size === 0 && node.additional === undefined) {
     // A value that is kept whole has unknown items, unless the schema describes them.
     if (!(Array.isArray(value) && node.items !== undefined)) return copyAll(value);
   }
-  if (Array.isArray(value)) return copyItems(value, node, dropped);
+  if (Array.isArray(value)) return copyItems(value, node, pruning);
+  const { dropped } = pruning;
   const copy: JsonObject = {};
   for (const name in value) {
     const member = value[name];
@@ -50,9 +57,9 @@ function copyKnown(
     const next = known === true ? undefined : known;
     // A null that is not nullable counts as not sent; a default takes its place.
     if (member === null && next?.default === undefined && next !== undefined) {
-      if (isUnsetNull(member, next)) continue;
+      if (isUnsetNull(member, next) && pruning.keepsNulls !== true) continue;
     }
-    setMember(copy, name, copyKnown(member, next, next?.isEmbedded === true, dropped));
+    setMember(copy, name, copyKnown(member, next, next?.isEmbedded === true, pruning));
     if (dropped.length > before) prefix(dropped, before, name);
   }
   return copy;
@@ -61,15 +68,16 @@ function copyKnown(
 function copyItems(
   list: readonly JsonValue[],
   node: Structural | undefined,
-  dropped: string[],
+  pruning: Pruning,
 ): JsonValue[] {
+  const { dropped } = pruning;
   const items = node?.items;
   return list.map((item, index) => {
     const before = dropped.length;
     const copy =
       items === undefined && node?.keepsUnknown
         ? copyAll(item)
-        : copyKnown(item, items, items?.isEmbedded === true, dropped);
+        : copyKnown(item, items, items?.isEmbedded === true, pruning);
     if (dropped.length > before) prefix(dropped, before, `[${index}]`);
     return copy;
   });
@@ -102,6 +110,6 @@ function toNumber(value: JsonValue): JsonValue {
 /** Whether pruning would drop nothing. */
 export function isPruned(value: JsonValue, node: Structural): boolean {
   const dropped: string[] = [];
-  copyKnown(value, node, node.isEmbedded, dropped);
+  copyKnown(value, node, node.isEmbedded, { dropped });
   return dropped.length === 0;
 }

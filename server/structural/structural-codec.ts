@@ -13,6 +13,7 @@ import { isJsonObject } from "../api/json-object.js";
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import { badRequest, type FieldError } from "../api/status.js";
 import { stringifyJson } from "../schema/json-text.js";
+import type { DecodeOptions, DecodeResult } from "../schema/object-codec.js";
 import type { StructCodec } from "../schema/struct-codec.js";
 import { DecodeFailure } from "../schema/value-codec.js";
 import { applyDefaults } from "./defaulting.js";
@@ -26,10 +27,7 @@ import { compileValidator } from "./value-validator.js";
 
 export interface StructuralCodec {
   /** @throws {StatusError} 400 for metadata of a wrong type */
-  decode(input: JsonValue): {
-    readonly object: ApiObject;
-    readonly unknownFields: readonly string[];
-  };
+  decode(input: JsonValue, options?: DecodeOptions): DecodeResult;
   /** In place. */
   applyDefaults(object: ApiObject): void;
   /**
@@ -73,12 +71,14 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
     );
   const refuseFor = (why: string) => refuse(new DecodeFailure(undefined, why));
   return {
-    decode(input) {
+    decode(input, { keepsNulls = false } = {}) {
       if (!isJsonObject(input)) throw refuseFor("the body is not an object");
       const unknownFields: string[] = [];
       try {
         const copy =
-          structural === undefined ? copyAll(input) : prune(input, structural, unknownFields);
+          structural === undefined
+            ? copyAll(input)
+            : prune(input, structural, { dropped: unknownFields, keepsNulls });
         const object = copy as JsonObject;
         object.metadata = readMetadata(metadata, object.metadata, unknownFields);
         if (structural?.has.embedded) readEmbedded(object, structural, metadata, unknownFields);

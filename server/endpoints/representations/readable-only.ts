@@ -4,10 +4,10 @@
  * for unreadable objects, for get, list, watch and write answers alike.
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
-import { unreadableObjects } from "../../api/status.js";
+import { StatusError, unreadableObjects } from "../../api/status.js";
 import type { Representation } from "../representation.js";
 
-/** @returns a representation that throws only 500 StoreReadError for an object */
+/** @returns a representation that throws 500 alone: StoreReadError for an object that is not of its kind */
 export function readableOnly(made: Representation): Representation {
   // Bytes sent as stored cannot fail.
   if (made.isStoredForm) return made;
@@ -28,6 +28,12 @@ function read<T>(object: StoredObject, make: () => T): T {
   try {
     return make();
   } catch (error) {
+    if (isToldAlready(error)) throw error;
     throw unreadableObjects([object.path], error);
   }
+}
+
+/** A conversion says by itself that a readable object has no such form: no scale without replicas. */
+function isToldAlready(error: unknown): boolean {
+  return error instanceof StatusError && error.reason === "InternalError";
 }

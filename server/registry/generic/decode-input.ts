@@ -14,6 +14,8 @@ export interface ObjectInput extends TextProblems {
   readonly value: JsonValue;
   /** The error for an invalid value; absent = the 400 for a request's own body. */
   readonly refuse?: RefuseInput | undefined;
+  /** Set for what came of an apply. */
+  readonly keepsNulls?: boolean;
 }
 
 /** The error for an invalid value that the server made itself, such as the result of a patch. */
@@ -42,7 +44,7 @@ function decode(
   options: Pick<WriteOptions, "fieldValidation" | "warn">,
 ): ApiObject {
   refuseOtherTypes(resource, input.value);
-  const { object, unknownFields } = resource.codec.decode(input.value);
+  const { object, unknownFields } = resource.codec.decode(input.value, input);
   reportStrictProblems(resource, unknownFields, input, options);
   resource.codec.applyDefaults(object);
   return object;

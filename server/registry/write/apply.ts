@@ -38,7 +38,7 @@ export async function applyObject(
   const refuse = refuseMerged(applied);
   const merge = (current: ApiObject | undefined): ObjectInput => {
     const merged = registry.ownership.apply(resource, current, applied, write);
-    return { ...input, value: merged as unknown as JsonValue, refuse };
+    return { ...input, value: merged as unknown as JsonValue, refuse, keepsNulls: true };
   };
   const update = { ...target, isApplied: true as const };
   let mayCreate: Promise<void> | undefined;

@@ -20,6 +20,7 @@ import { parseJson } from "../../codec/json.js";
 import {
   isOwnShape,
   kindVersionOf,
+  mainOf,
   partOf,
   type StoredResource,
 } from "../../kinds/served-resource.js";
@@ -184,7 +185,7 @@ function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): 
   const declarative = subresource === "" ? registry.declarative : undefined;
   const news = errors.length === 0 ? errors : newProblems(step, next, errors);
   const problems = declarative?.judge(resource, { next, current: before }, news) ?? news;
-  if (problems.length > 0) throw invalid(resource, target.name, problems);
+  if (problems.length > 0) throw invalid(mainOf(resource), target.name, problems);
   if (subresource === "") {
     for (const text of strategy.warnings?.(next, before) ?? []) target.options.warn(text);
   }
@@ -262,6 +263,8 @@ function checkPreconditions(
   if (resourceVersion === "" || resourceVersion === "0") {
     // A configuration is merged with any current object; only a version in it is a precondition.
     if (isApplied === true || resource.strategy.allowUnconditionalUpdate !== false) return;
+    // Nor does a part in its own shape replace anything else.
+    if (isOwnShape(resource)) return;
     const why = "must be specified for an update";
     throw invalid(resource, name, [invalidValue("metadata.resourceVersion", 0, why)]);
   }

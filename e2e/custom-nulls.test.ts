@@ -1,0 +1,91 @@
+/**
+ * Nulls in custom objects where the schema has none: not sent at all for every write but an apply, whose
+ * sender would own the field. Both is as the existing API does it, to which the same is sent by e2e/upstream.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { startServer } from "./harness/server-process.js";
+
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const JARS = "/apis/nulls.example.com/v1/namespaces/default/jars";
+const TYPE = { apiVersion: "nulls.example.com/v1", kind: "Jar" };
+
+const text = { type: "string" };
+const struct = (properties: object) => ({ type: "object", properties });
+const spec = struct({
+  plain: text,
+  nullable: { ...text, nullable: true },
+  filled: { ...text, default: "full" },
+  inner: struct({ plain: text }),
+  list: { type: "array", items: struct({ plain: text }) },
+  map: { type: "object", additionalProperties: text },
+  any: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+});
+const definition = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "jars.nulls.example.com" },
+  spec: {
+    group: "nulls.example.com",
+    scope: "Namespaced",
+    names: { plural: "jars", kind: "Jar" },
+    versions: [
+      { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: struct({ spec }) } },
+    ],
+  },
+};
+
+/** What is sent as spec, what is kept of it by other writes, and which fields an apply is refused for. */
+const CASES: readonly (readonly [sent: object, kept: object, ...refused: string[]])[] = [
+  [{ plain: null }, { filled: "full" }, "spec.plain"],
+  [{ nullable: null }, { nullable: null, filled: "full" }],
+  [{ filled: null }, { filled: "full" }],
+  [{ inner: null }, { filled: "full" }, "spec.inner"],
+  [{ inner: { plain: null } }, { inner: {}, filled: "full" }, "spec.inner.plain"],
+  [{ list: [{ plain: null }] }, { list: [{}], filled: "full" }, "spec.list[0].plain"],
+  [{ map: { a: null, b: "x" } }, { map: { b: "x" }, filled: "full" }, "spec.map.a"],
+  [{ any: { a: null } }, { any: { a: null }, filled: "full" }],
+];
+
+const server = await startServer();
+before(async () => {
+  (await server.client.post(DEFINITIONS, definition)).expect(201);
+});
+after(() => server[Symbol.asyncDispose]());
+
+for (const [index, [sent, kept, ...refused]] of CASES.entries()) {
+  const shown = JSON.stringify(sent);
+  test(`S1-PATCH-04: ${shown} is ${JSON.stringify(kept)} when it is created`, async () => {
+    const metadata = { name: `created-${index}` };
+    const made = await server.client.post(JARS, { ...TYPE, metadata, spec: sent });
+    const { object } = made.expect(201);
+    assert.deepEqual(object.spec, kept);
+    const body = { ...object, spec: sent };
+    const path = `${JARS}/${metadata.name}`;
+    const put = await server.client.request(path, { method: "PUT", body });
+    assert.deepEqual(put.expect(200).object.spec, kept);
+  });
+
+  const what = refused.length === 0 ? "taken" : `refused for ${refused.join()}`;
+  test(`S1-SSA-21: ${shown} is ${what} when it is applied`, async () => {
+    const name = `applied-${index}`;
+    const answer = await server.client.request(`${JARS}/${name}?fieldManager=me`, {
+      method: "PATCH",
+      headers: { "content-type": "application/apply-patch+yaml" },
+      body: { ...TYPE, metadata: { name }, spec: sent },
+    });
+    if (refused.length === 0) {
+      assert.deepEqual(answer.expect(201).object.spec, kept);
+      return;
+    }
+    const { details } = answer.expect(422).object as { readonly details?: Details };
+    const fields = details?.causes?.map(({ reason, field }) => [reason, field]);
+    assert.deepEqual(fields?.slice(0, refused.length), [
+      ...refused.map((f) => ["FieldValueTypeInvalid", f]),
+    ]);
+  });
+}
+
+interface Details {
+  readonly causes?: readonly { readonly reason: string; readonly field: string }[];
+}

@@ -1,0 +1,103 @@
+/**
+ * scale of custom objects where the definition's paths lead to nothing, or to what its schema does not take:
+ * answered as the existing API does, to which the same is sent by e2e/upstream.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Answer } from "./harness/https-client.js";
+import { startServer } from "./harness/server-process.js";
+
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const FLEETS = "/apis/scaled.example.com/v1/namespaces/default/fleets";
+const MERGE = "application/merge-patch+json";
+const MISSING = 'the spec replicas field ".spec.size.replicas"';
+
+const integer = { type: "integer" };
+const struct = (properties: object) => ({ type: "object", properties });
+const version = {
+  name: "v1",
+  served: true,
+  storage: true,
+  schema: {
+    openAPIV3Schema: struct({
+      spec: struct({ size: struct({ replicas: { ...integer, maximum: 10 } }) }),
+      status: struct({ replicas: integer }),
+    }),
+  },
+  subresources: {
+    scale: { specReplicasPath: ".spec.size.replicas", statusReplicasPath: ".status.replicas" },
+  },
+};
+const definition = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "fleets.scaled.example.com" },
+  spec: {
+    group: "scaled.example.com",
+    scope: "Namespaced",
+    names: { plural: "fleets", kind: "Fleet" },
+    versions: [version],
+  },
+};
+const scale = (spec: object) => ({ apiVersion: "autoscaling/v1", kind: "Scale", spec });
+
+const server = await startServer();
+before(async () => {
+  (await server.client.post(DEFINITIONS, definition)).expect(201);
+});
+after(() => server[Symbol.asyncDispose]());
+
+async function make(name: string, spec: object): Promise<string> {
+  const type = { apiVersion: "scaled.example.com/v1", kind: "Fleet" };
+  (await server.client.post(FLEETS, { ...type, metadata: { name }, spec })).expect(201);
+  return `${FLEETS}/${name}`;
+}
+
+const merge = (path: string, body: object): Promise<Answer> =>
+  server.client.request(`${path}/scale`, {
+    method: "PATCH",
+    headers: { "content-type": MERGE },
+    body,
+  });
+
+test("S1-GEN-03: the scale of an object without replicas is an error, not a scale of none", async () => {
+  const path = await make("unset", {});
+  const { object } = (await server.client.get(`${path}/scale`)).expect(500);
+  assert.equal(object.reason, "InternalError");
+  assert.equal(object.message, `Internal error occurred: ${MISSING} does not exist`);
+  const { message } = (await merge(path, {})).expect(400).object;
+  assert.equal(message, `${MISSING} cannot be empty`);
+  const kept = (await server.client.get(path)).expect(200).object;
+  assert.deepEqual(kept.spec, {});
+  assert.deepEqual((await merge(path, { spec: { replicas: 3 } })).expect(200).object.spec, {
+    replicas: 3,
+  });
+  assert.deepEqual((await server.client.get(`${path}/scale`)).expect(200).object.spec, {
+    replicas: 3,
+  });
+});
+
+test("S1-GEN-03: a replaced scale without replicas is one of none", async () => {
+  const path = await make("replaced", {});
+  const body = { ...scale({}), metadata: { name: "replaced" } };
+  (await server.client.request(`${path}/scale`, { method: "PUT", body })).expect(200);
+  const { spec } = (await server.client.get(path)).expect(200).object;
+  assert.deepEqual(spec, { size: { replicas: 0 } });
+});
+
+test("S1-GEN-03: a scale that the schema of the object refuses is refused", async () => {
+  const path = await make("bounded", { size: { replicas: 1 } });
+  const causes = async (replicas: number) =>
+    (await merge(path, { spec: { replicas } })).expect(422).object.details;
+  const told = (field: string, message: string, reason = "FieldValueInvalid") => ({
+    name: "bounded",
+    group: "scaled.example.com",
+    kind: "Fleet",
+    causes: [{ reason, message, field }],
+  });
+  const tooMany =
+    "Invalid value: 11: spec.size.replicas in body should be less than or equal to 10";
+  assert.deepEqual(await causes(11), told("spec.size.replicas", tooMany));
+  const negative = "Invalid value: -1: should be a non-negative integer";
+  assert.deepEqual(await causes(-1), told(".spec.size.replicas", negative));
+});
