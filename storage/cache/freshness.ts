@@ -6,7 +6,8 @@
  *
  *   requests 1..8    arrive in one turn of the event loop; question A goes out at its end
  *   requests 9..90   must not use A's answer, as it may be older than they are: they wait
- *   answer A         serves 1..8; question B goes out for 9..90
+ *   answer A         serves 1..8; question B goes out a turn later for 9..90, and for those of 1..8
+ *                    that have come again: else two halves would take turns, each with its own question
  *
  * The more requests a question served, the longer the next one is delayed to collect more: as long
  * as answering them keeps the thread busy anyway. A lone client never waits, and a busy server asks
@@ -100,6 +101,8 @@ export class FreshnessBarrier {
   #next: Batch | undefined;
   /** Before this time the next question would be too early. */
   #earliestMs = 0;
+  /** How many the last question served. */
+  #lastRequests = 0;
   #isGuarding = false;
   /** How many batches wait for the view, and the highest revision they wait for. */
   #waiting = 0;
@@ -151,11 +154,14 @@ export class FreshnessBarrier {
     }
   }
 
-  /** Sends the next question at the end of this turn, or after the minimum interval. */
+  /** Sends the next question at the end of a turn, or after the minimum interval. */
   #schedule(): void {
     const waitMs = this.#earliestMs - this.#clock.monotonic();
-    if (waitMs < TIMER_MS) setImmediate(() => this.#startNext());
-    else void this.#clock.sleep(waitMs, NEVER).then(() => this.#startNext());
+    const start = () => this.#startNext();
+    if (waitMs >= TIMER_MS) void this.#clock.sleep(waitMs, NEVER).then(start);
+    // Whoever was answered together asks again together, which is read in the next turn.
+    else if (this.#lastRequests > 1) setImmediate(() => setImmediate(start));
+    else setImmediate(start);
   }
 
   #startNext(): void {
@@ -167,6 +173,7 @@ export class FreshnessBarrier {
 
   async #runBatch({ requests, deadline, trace }: Batch): Promise<Revision> {
     const startedAtMs = this.#clock.monotonic();
+    this.#lastRequests = requests;
     this.#earliestMs = startedAtMs + Math.min(requests * ANSWER_MS, SPACING_MS_MAX);
     try {
       deadline.throwIfAborted();
