@@ -19,6 +19,7 @@ const spec = struct({
   inner: struct({ plain: text }),
   list: { type: "array", items: struct({ plain: text }) },
   map: { type: "object", additionalProperties: text },
+  loose: { "x-kubernetes-preserve-unknown-fields": true },
   any: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
 });
 const definition = {
@@ -44,6 +45,7 @@ const CASES: readonly (readonly [sent: object, kept: object, ...refused: string[
   [{ inner: { plain: null } }, { inner: {}, filled: "full" }, "spec.inner.plain"],
   [{ list: [{ plain: null }] }, { list: [{}], filled: "full" }, "spec.list[0].plain"],
   [{ map: { a: null, b: "x" } }, { map: { b: "x" }, filled: "full" }, "spec.map.a"],
+  [{ loose: null }, { filled: "full" }],
   [{ any: { a: null } }, { any: { a: null }, filled: "full" }],
 ];
 

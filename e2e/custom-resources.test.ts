@@ -327,7 +327,11 @@ async function remove({ kubectl, server }: Session): Promise<void> {
   const held = widget("held");
   const withFinalizer = { ...held, metadata: { name: "held", finalizers: ["example.com/hold"] } };
   await kubectl.ok(["create", "-f", "-"], json(withFinalizer));
+  const generation = ["get", "crd", WIDGETS, "-o", "jsonpath={.metadata.generation}"];
+  const before = await kubectl.ok(generation);
   await kubectl.ok(["delete", "crd", WIDGETS, "--wait=false"]);
+  // Of definitions, that is no change of what is wanted.
+  assert.equal(await kubectl.ok(generation), before);
   await eventually("all objects but one are gone", async () => {
     return (await kubectl.ok(["get", "wd", "-o", "name"])).trim() === "widget.example.com/held";
   });

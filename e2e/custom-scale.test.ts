@@ -39,11 +39,36 @@ const definition = {
     versions: [version],
   },
 };
+/** The same without a schema for the spec. */
+const LOOSE = FLEETS.replace("fleets", "loosefleets");
+const looseDefinition = {
+  ...definition,
+  metadata: { name: "loosefleets.scaled.example.com" },
+  spec: {
+    ...definition.spec,
+    names: { plural: "loosefleets", kind: "LooseFleet" },
+    versions: [
+      {
+        ...version,
+        schema: {
+          openAPIV3Schema: struct({
+            spec: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+            status: struct({ replicas: integer }),
+          }),
+        },
+        subresources: {
+          scale: { ...version.subresources.scale, labelSelectorPath: ".spec.selector" },
+        },
+      },
+    ],
+  },
+};
 const scale = (spec: object) => ({ apiVersion: "autoscaling/v1", kind: "Scale", spec });
 
 const server = await startServer();
 before(async () => {
-  (await server.client.post(DEFINITIONS, definition)).expect(201);
+  for (const one of [definition, looseDefinition])
+    (await server.client.post(DEFINITIONS, one)).expect(201);
 });
 after(() => server[Symbol.asyncDispose]());
 
@@ -100,4 +125,38 @@ test("S1-GEN-03: a scale that the schema of the object refuses is refused", asyn
   assert.deepEqual(await causes(11), told("spec.size.replicas", tooMany));
   const negative = "Invalid value: -1: should be a non-negative integer";
   assert.deepEqual(await causes(-1), told(".spec.size.replicas", negative));
+});
+
+test("S1-GEN-03: what stands for replicas or the selector has to be of their types", async () => {
+  const type = { apiVersion: "scaled.example.com/v1", kind: "LooseFleet" };
+  const cases = [
+    [{ size: { replicas: "3" } }, ".spec.size.replicas", "3 is of the type string, expected int64"],
+    [
+      { size: { replicas: 1.5 } },
+      ".spec.size.replicas",
+      "1.5 is of the type float64, expected int64",
+    ],
+    [
+      { size: ["a", { b: true, a: 1 }] },
+      ".spec.size.replicas",
+      "[a map[a:1 b:true]] is of the type []interface {}, expected map[string]interface{}",
+    ],
+    [
+      { selector: { a: "b" } },
+      ".spec.selector",
+      "map[a:b] is of the type map[string]interface {}, expected string",
+    ],
+  ] as const;
+  for (const [spec, field, said] of cases) {
+    const object = { ...type, metadata: { name: "typed" }, spec };
+    const { details } = (await server.client.post(LOOSE, object)).expect(422).object as {
+      readonly details?: {
+        readonly causes: readonly { readonly field: string; message: string }[];
+      };
+    };
+    const shown = field === ".spec.selector" ? '""' : "0";
+    const message = `Invalid value: ${shown}: ${field} accessor error: ${said}`;
+    const causes = details?.causes.filter((cause) => cause.field === field);
+    assert.deepEqual(causes, [{ reason: "FieldValueInvalid", message, field }]);
+  }
 });

@@ -25,6 +25,8 @@ export interface Definition {
       readonly plural: string;
       readonly categories?: readonly string[];
       readonly shortNames?: readonly string[];
+      readonly singular?: string;
+      readonly listKind?: string;
     };
     readonly versions: readonly DefinitionVersion[];
     readonly conversion?: object;

@@ -1,9 +1,13 @@
 /**
  * One request to both peers, and in which parts the answers differ. Left out is what differs by nature:
- * times, uids, revisions, and the order of errors, which the existing API takes from maps.
+ * times, uids, revisions, the order of errors, which the existing API takes from maps, and how columns are
+ * described.
  */
 import type { Answer, HttpsClient, RequestOptions } from "../harness/https-client.js";
 import type { Peers } from "./peers.js";
+
+/** As columns show ages. */
+const AGE = /^\d+s$/;
 
 export interface Difference {
   readonly request: string;
@@ -64,6 +68,10 @@ function withoutNature(body: JsonObject): unknown {
   const kept = body.kind === "CustomResourceDefinition" ? rest : { ...rest, status };
   return JSON.parse(JSON.stringify(kept), (name, value: unknown) => {
     if (name === "continue" && value === "") return undefined;
+    if (body.kind === "Table") {
+      if (name === "description") return undefined;
+      if (typeof value === "string" && AGE.test(value)) return "T";
+    }
     if (["uid", "resourceVersion", "creationTimestamp", "managedFields"].includes(name))
       return undefined;
     return ["lastTransitionTime", "time"].includes(name) ? "T" : value;

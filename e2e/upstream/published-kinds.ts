@@ -5,6 +5,7 @@
 import type { Definition } from "../definitions/definition.js";
 import { collectionOf, storageVersion } from "../definitions/definition.js";
 import { fetchPublished } from "../definitions/published-definitions.js";
+import { SHAPED_DEFINITIONS, type ShapedDefinition } from "../definitions/shaped-definitions.js";
 import { smallestObject } from "../definitions/smallest-object.js";
 import type { Tally } from "./campaigns.js";
 import { compare } from "./compare.js";
@@ -34,10 +35,16 @@ export async function playPublishedKinds(peers: Peers): Promise<Tally> {
     if (difference !== undefined) tally.differences.push({ ...difference, sent: body });
     return status;
   };
-  for (const definition of (await fetchPublished()) ?? []) {
+  const published = ((await fetchPublished()) ?? []).map((definition) => ({ definition }));
+  const all: readonly ShapedDefinition[] = [...SHAPED_DEFINITIONS, ...published];
+  for (const { definition, refused = [] } of all) {
     if ((await ask("POST", DEFINITIONS, definition)) !== 201) continue;
     await waitUntilServed(peers, collectionOf(definition));
     await playKind(ask, definition);
+    for (const [change] of refused) {
+      const path = `${collectionOf(definition)}/first`;
+      await ask("PATCH", path, change, { "content-type": MERGE });
+    }
     await ask("DELETE", `${DEFINITIONS}/${definition.metadata.name}`);
   }
   return tally;

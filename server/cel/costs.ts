@@ -21,3 +21,8 @@ export const TURN_COST: Readonly<Record<MacroName, number>> = {
 export const TRAVERSAL_FACTOR = 0.1;
 /** The cost per character of a regular expression; upstream's factor. */
 export const REGEX_FACTOR = 0.25;
+
+/** Comparing so many characters, where the step that does it has paid for the first ones. */
+export function costBeyondStep(characters: number): number {
+  return Math.max(0, Math.ceil(characters * TRAVERSAL_FACTOR) - 1);
+}

@@ -2,7 +2,7 @@
  * The maximum cost of an expression, estimated without running it: every node at its parts' largest
  * sizes, every branch taken, every loop run to its end. Infinite if it overflows.
  */
-import { LIST_COST, MAP_COST, TRAVERSAL_FACTOR, TURN_COST } from "./costs.js";
+import { costBeyondStep, LIST_COST, MAP_COST, TRAVERSAL_FACTOR, TURN_COST } from "./costs.js";
 import { COMPILE_COST, type LiteralPatterns, PROGRAM_SIZE_MAX, programCost } from "./regex.js";
 import type { Bind, Call, Comprehension, Node } from "./syntax.js";
 import { DYN, type Type } from "./types.js";
@@ -160,7 +160,7 @@ class Estimator {
       case "isSorted":
         return contents(left);
       case "@in":
-        return contents(right);
+        return searchCost(left, right);
       case "contains":
       case "equivalent":
       case "intersects":
@@ -371,6 +371,14 @@ function contents(bound: Bound, depth = 0): number {
   if (bound.isScalar || bound.size <= 1 || depth >= CONTENTS_DEPTH_MAX) return bound.size;
   const whole = times(bound.size, 1 + contents(bound.element(), depth + 1));
   return Math.min(whole, bound.isGiven ? REQUEST_BYTES_MAX : CONTENTS_MAX);
+}
+
+/** Finding an item among others, beside the step for each of them. */
+function searchCost(item: Bound, list: Bound): number {
+  if (!item.isScalar) return contents(list);
+  const each = costBeyondStep(Math.min(item.size, list.element().size));
+  const whole = times(list.size, each);
+  return list.isGiven ? Math.min(whole, REQUEST_BYTES_MAX * TRAVERSAL_FACTOR) : whole;
 }
 
 /** The maximum output of an expression over one request's content, however nested. */

@@ -5,10 +5,10 @@
  */
 import { COLLECTORS } from "./collectors.js";
 import { equal } from "./comparison.js";
-import { LIST_COST, MAP_COST, TURN_COST } from "./costs.js";
+import { costBeyondStep, LIST_COST, MAP_COST, TURN_COST } from "./costs.js";
 import { dispatchOf } from "./dispatch.js";
 import { Failure } from "./errors.js";
-import { boolOf, noOverload, type Plan, type Step } from "./frame.js";
+import { boolOf, type Frame, noOverload, type Plan, type Step } from "./frame.js";
 import { Late } from "./late.js";
 import { noCost, type Overload } from "./overloads.js";
 import type { LiteralPatterns } from "./regex.js";
@@ -338,6 +338,9 @@ function membership(left: Step, right: Step): Step {
     frame.spend(1);
     if (container instanceof MapValue) return container.get(item) !== undefined;
     if (!(container instanceof ListValue)) throw noOverload("@in", [item, container]);
+    if (typeof item === "string" || item instanceof Uint8Array) {
+      return holdsText(container, item, frame);
+    }
     for (let at = 0; at < container.size; at++) {
       frame.spend(1);
       if (equal(item, container.at(at), frame.charge)) return true;
@@ -345,6 +348,19 @@ function membership(left: Step, right: Step): Step {
     return false;
   };
 }
+
+/** Strings and bytes are compared up to the end of the shorter one. */
+function holdsText(list: ListValue, text: string | Uint8Array, frame: Frame): boolean {
+  for (let at = 0; at < list.size; at++) {
+    const other = list.at(at);
+    const isText = typeof other === "string" || other instanceof Uint8Array;
+    frame.spend(1 + (isText ? costBeyondStep(Math.min(text.length, other.length)) : 0));
+    if (equal(text, other, isPaid)) return true;
+  }
+  return false;
+}
+
+function isPaid(): void {}
 
 function index(left: Step, right: Step, isOptional: boolean): Step {
   return (frame) => {

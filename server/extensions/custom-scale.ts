@@ -13,19 +13,15 @@ import type { KindCodec } from "../kinds/kind-codec.js";
 import type { SubresourceDefinition, SubresourcePart } from "../kinds/served-resource.js";
 import type { ScaleDefinition } from "../structural/definition/check-version.js";
 import { valueAt } from "../structural/field-path.js";
+import { scaleSteps } from "./scale-paths.js";
 import { reencoded, remembered } from "./stored-under-older-schemas.js";
 
 interface ScaleObject extends ApiObject {
   spec?: { readonly replicas?: number };
 }
 
-/** The steps of ".spec.replicas". */
-export function scaleSteps(path: string | null | undefined): readonly string[] {
-  return (path ?? "").split(".").filter((step) => step !== "");
-}
-
 /** Undefined when there is no number. */
-export function replicasAt(object: ApiObject, steps: readonly string[]): number | undefined {
+function replicasAt(object: ApiObject, steps: readonly string[]): number | undefined {
   const value = valueAt(object as unknown as JsonValue, steps);
   return typeof value === "number" || typeof value === "bigint" ? Number(value) : undefined;
 }

@@ -3,7 +3,6 @@
  * rules, checked on the object to be stored together with the one it replaces.
  */
 import type { FieldExtractor } from "../../storage/objects/stored-object.js";
-import { invalidValue } from "../api/field-errors.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
 import { STANDARD_FINALIZERS } from "../api/validation-metadata.js";
@@ -12,7 +11,7 @@ import { statusOnly } from "../registry/generic/status-parts.js";
 import type { Subresources } from "../structural/definition/check-version.js";
 import { valueAt } from "../structural/field-path.js";
 import type { CustomCodec } from "./custom-codec.js";
-import { replicasAt, scaleSteps } from "./custom-scale.js";
+import { checkReplicas, checkSelector, scaleSteps } from "./scale-paths.js";
 
 export interface CustomStrategyOptions {
   /** The codec of the served version, whose rules apply. */
@@ -38,7 +37,7 @@ export function customStrategy(options: CustomStrategyOptions): CustomStrategy {
   const { toServed = (object: ApiObject) => object } = options;
   const judge = (next: ApiObject, { warn }: StrategyContext, current?: ApiObject): FieldError[] => [
     ...codec.judge(toServed(next), current && toServed(current), warn),
-    ...checkReplicas(next, subresources),
+    ...checkScale(next, subresources),
   ];
   return {
     allowUnconditionalUpdate: false,
@@ -75,23 +74,16 @@ function finalizerWarnings(next: ApiObject, current: ApiObject | undefined): str
     });
 }
 
-const REPLICAS_MAX = 2 ** 31 - 1;
-
-/** The replicas shown by scale must be a valid number. */
-function checkReplicas(next: ApiObject, { scale }: Subresources): FieldError[] {
+/** What scale shows of an object must be of its types. */
+function checkScale(next: ApiObject, { scale }: Subresources): FieldError[] {
   if (!scale) return [];
-  const errors: FieldError[] = [];
-  for (const path of [scale.specReplicasPath, scale.statusReplicasPath]) {
-    const replicas = replicasAt(next, scaleSteps(path));
-    if (replicas === undefined) continue;
-    if (replicas < 0) {
-      errors.push(invalidValue(path ?? "", replicas, "should be a non-negative integer"));
-    } else if (replicas > REPLICAS_MAX) {
-      const why = `should be less than or equal to ${REPLICAS_MAX}`;
-      errors.push(invalidValue(path ?? "", replicas, why));
-    }
-  }
-  return errors;
+  const object = next as unknown as JsonValue;
+  const { specReplicasPath, statusReplicasPath, labelSelectorPath } = scale;
+  return [
+    ...checkReplicas(object, specReplicasPath ?? ""),
+    ...checkReplicas(object, statusReplicasPath ?? ""),
+    ...(labelSelectorPath ? checkSelector(object, labelSelectorPath) : []),
+  ];
 }
 
 /** Selectors name fields without the leading dot. */

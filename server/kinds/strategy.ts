@@ -51,7 +51,7 @@ export interface ResourceStrategy {
    * Whether a delete is immediate, whatever the client requests, as nobody would confirm its end.
    */
   deletesAtOnce?(object: ApiObject): boolean;
-  /** Changes an object whose deletion begins, beyond its metadata. */
+  /** Changes an object whose deletion begins; that alone is then no new generation of it. */
   beginDeletion?(object: ApiObject): void;
   /** Whether an object in deletion may go once it has no finalizers. Default true. */
   isRemovable?(object: ApiObject): boolean;

@@ -57,7 +57,8 @@ function copyKnown(
     const next = known === true ? undefined : known;
     // A null that is not nullable counts as not sent; a default takes its place.
     if (member === null && next?.default === undefined && next !== undefined) {
-      if (isUnsetNull(member, next) && pruning.keepsNulls !== true) continue;
+      const isJudged = pruning.keepsNulls === true && (next.type !== "" || next.isIntOrString);
+      if (isUnsetNull(member, next) && !isJudged) continue;
     }
     setMember(copy, name, copyKnown(member, next, next?.isEmbedded === true, pruning));
     if (dropped.length > before) prefix(dropped, before, name);

@@ -118,12 +118,16 @@ function beginGrace(
 /** Starts a deletion that waits for finalizers rather than for time (C-17). */
 function markDeleting({ strategy }: StoredResource, object: ApiObject, nowMs: number): void {
   const { metadata } = object;
-  if (!isDeleting(object)) {
-    metadata.deletionTimestamp = formatTime(nowMs);
-    if (metadata.generation !== undefined) metadata.generation = Number(metadata.generation) + 1;
+  const isFirst = !isDeleting(object);
+  if (isFirst) metadata.deletionTimestamp = formatTime(nowMs);
+  if (strategy.beginDeletion !== undefined) {
+    strategy.beginDeletion(object);
+    return;
   }
-  if (strategy.beginDeletion === undefined) metadata.deletionGracePeriodSeconds = 0;
-  else strategy.beginDeletion(object);
+  metadata.deletionGracePeriodSeconds = 0;
+  if (isFirst && metadata.generation !== undefined) {
+    metadata.generation = Number(metadata.generation) + 1;
+  }
 }
 
 /** Tells the garbage collector how to treat dependents (S1-DEL-06). */

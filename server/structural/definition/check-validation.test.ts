@@ -320,6 +320,25 @@ test("rules may cost so much and no more, by what fits into the places they are 
   );
 });
 
+test("looking for short texts in a list without a bound costs a step for each item", () => {
+  const managed: JsonSchema = {
+    type: "object",
+    properties: {
+      policies: { type: "array", items: { ...text, enum: ["*", "Create", "LateInitialize"] } },
+      forProvider: { type: "object", properties: { region: text } },
+    },
+  };
+  const asked = ["'*'", "'Create'", "'Update'", "'Observe'", "'Delete'", "'a'", "'b'", "'c'", "'d'"]
+    .map((word) => `${word} in self.policies`)
+    .join(" || ");
+  const dear = `!(${asked}) || has(self.forProvider.region)`;
+  assert.deepEqual(problems(of({ ...managed, ...rule(dear) })), []);
+  assert.match(
+    problems(of({ ...managed, ...rule(`${dear} || 'e' in self.policies`) }))[0] ?? "",
+    /rule: Forbidden: estimated rule cost exceeds budget by factor of 1\.0/,
+  );
+});
+
 test("rules as widely used definitions have them are not too dear", () => {
   const path: JsonSchema = {
     type: "object",

@@ -1,0 +1,83 @@
+/**
+ * What a definition's paths of replicas and selectors lead to in an object, and what is wrong with it where it
+ * is of another type. The words are those of the existing API, in which Go shows values and types.
+ */
+import { invalidValue } from "../api/field-errors.js";
+import { isJsonObject } from "../api/json-object.js";
+import type { JsonValue } from "../api/meta.js";
+import type { FieldError } from "../api/status.js";
+
+const REPLICAS_MAX = 2 ** 31 - 1;
+
+/** The steps of ".spec.replicas". */
+export function scaleSteps(path: string | null | undefined): readonly string[] {
+  return (path ?? "").split(".").filter((step) => step !== "");
+}
+
+/** Replicas have to be a number that a scale can show, or not there. */
+export function checkReplicas(object: JsonValue, path: string): FieldError[] {
+  const found = lookUp(object, path, "int64");
+  if (found.problem !== undefined) return [invalidValue(path, 0, found.problem)];
+  const { value } = found;
+  if (value === undefined) return [];
+  const replicas = Number(value);
+  if (replicas < 0) return [invalidValue(path, replicas, "should be a non-negative integer")];
+  if (replicas <= REPLICAS_MAX) return [];
+  return [invalidValue(path, replicas, `should be less than or equal to ${REPLICAS_MAX}`)];
+}
+
+export function checkSelector(object: JsonValue, path: string): FieldError[] {
+  const { problem } = lookUp(object, path, "string");
+  return problem === undefined ? [] : [invalidValue(path, "", problem)];
+}
+
+interface Found {
+  readonly value?: JsonValue;
+  readonly problem?: string;
+}
+
+function lookUp(object: JsonValue, path: string, type: "int64" | "string"): Found {
+  const steps = scaleSteps(path);
+  let value: JsonValue = object;
+  for (const [index, step] of steps.entries()) {
+    if (value === null) return {};
+    const passed = steps.slice(0, index + 1);
+    if (!isJsonObject(value)) return wrong(passed, value, "map[string]interface{}");
+    const member: JsonValue | undefined = Object.hasOwn(value, step) ? value[step] : undefined;
+    if (member === undefined) return {};
+    value = member;
+  }
+  return typeInGo(value) === type ? { value } : wrong(steps, value, type);
+}
+
+function wrong(steps: readonly string[], value: JsonValue, expected: string): Found {
+  const path = `.${steps.join(".")}`;
+  const is = `${inGo(value)} is of the type ${typeInGo(value)}, expected ${expected}`;
+  return { problem: `${path} accessor error: ${is}` };
+}
+
+function typeInGo(value: JsonValue): string {
+  if (value === null) return "<nil>";
+  if (Array.isArray(value)) return "[]interface {}";
+  switch (typeof value) {
+    case "object":
+      return "map[string]interface {}";
+    case "boolean":
+      return "bool";
+    case "number":
+      return Number.isInteger(value) ? "int64" : "float64";
+    case "bigint":
+      return "int64";
+    default:
+      return "string";
+  }
+}
+
+/** Maps are sorted by their keys. */
+function inGo(value: JsonValue): string {
+  if (value === null) return "<nil>";
+  if (Array.isArray(value)) return `[${value.map(inGo).join(" ")}]`;
+  if (!isJsonObject(value)) return String(value);
+  const members = Object.keys(value).toSorted();
+  return `map[${members.map((name) => `${name}:${inGo(value[name] ?? null)}`).join(" ")}]`;
+}
