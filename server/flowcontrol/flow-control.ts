@@ -18,6 +18,7 @@ import type { FlowTimes, SchemaCounts, SchemaTimes } from "./flow-counts.js";
 import { QueueSet, type Refusal, Seats, Waiter } from "./queue-set.js";
 import type { DemandStatistics } from "./seat-demand.js";
 import type { LevelSetting, SchemaSetting } from "./settings.js";
+import { Slots } from "./slots.js";
 import type { TurnPlace } from "./turns.js";
 import { watcherWork } from "./width.js";
 
@@ -45,7 +46,7 @@ interface Level {
   /** The waiting requests, for debugging. */
   readonly waiters: Map<Waiter, FlowRequest>;
   /** The executing requests, for debugging. */
-  readonly executing: Set<HeldSeats>;
+  readonly executing: Slots<HeldSeats>;
   /** No longer configured; served until it is empty. */
   isLeaving: boolean;
 }
@@ -92,6 +93,7 @@ export class HeldSeats {
   readonly flow: string;
   readonly arrivedMs: number;
   readonly startMs: number;
+  readonly #slot: number;
   #isHeld = true;
 
   constructor(seats: Seats, schema: Schema, { request, flow, arrivedMs, startMs }: Start) {
@@ -105,7 +107,7 @@ export class HeldSeats {
     counts.dispatched++;
     counts.executing++;
     counts.executingSeats += seats.width;
-    level.executing.add(this);
+    this.#slot = level.executing.add(this);
   }
 
   get width(): number {
@@ -117,7 +119,7 @@ export class HeldSeats {
     if (!this.#isHeld) return;
     this.#isHeld = false;
     const { counts, times, level } = this.#schema;
-    level.executing.delete(this);
+    level.executing.remove(this.#slot);
     counts.executing--;
     counts.executingSeats -= this.#seats.width;
     const seconds = Math.max(0, nowMs - this.startMs) / 1000;
@@ -375,7 +377,7 @@ export class FlowControl {
       smoothed: 0,
       target: 0,
       waiters: new Map(),
-      executing: new Set(),
+      executing: new Slots(),
       isLeaving: false,
     });
   }
