@@ -8,6 +8,9 @@ import { eventually } from "../harness/eventually.js";
 import type { ApiObject, HttpsClient, WatchEvent } from "../harness/https-client.js";
 import type { Subject } from "./subjects.js";
 
+/** Generous: it only decides how long a failing test takes. */
+const DEADLINE_MS = 60_000;
+
 /** "a@17": an object at a version. */
 export type Version = string;
 
@@ -177,7 +180,7 @@ export async function eventsUntil(
   onOpen: () => Promise<void> = async () => {},
 ): Promise<WatchEvent[]> {
   const ended = new AbortController();
-  const deadline = AbortSignal.timeout(15_000);
+  const deadline = AbortSignal.timeout(DEADLINE_MS);
   const watch = await client.watch(url, AbortSignal.any([ended.signal, deadline]));
   await onOpen();
   const events: WatchEvent[] = [];

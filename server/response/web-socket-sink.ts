@@ -43,6 +43,8 @@ const CLIENT_MESSAGE_BYTES_MAX = 4 * 1024;
 const PONG_BACKLOG_BYTES_MAX = 64 * 1024;
 /** RFC 6455 section 7.4.1: a normal closure. */
 const CLOSE_NORMAL = 1000;
+/** How long a client that broke the protocol has to read why; what it sends meanwhile is thrown away. */
+const REASON_READ_MS = 1_000;
 
 /** Answers with 101 and takes over the connection. @throws {StatusError} 400, 403 */
 export function openWebSocketSink(
@@ -126,7 +128,7 @@ class WebSocketSink implements ResponseSink {
     this.#state = ctx.state;
     this.#isBase64 = webSocket.protocol === options.base64Protocol;
     this.#isText = options.isText && webSocket.protocol !== options.binaryProtocol;
-    webSocket.on("error", () => webSocket.terminate());
+    webSocket.on("error", () => this.#endSoon());
     webSocket.on("ping", (data) => {
       if (socket.writableLength > PONG_BACKLOG_BYTES_MAX) webSocket.terminate();
       else webSocket.pong(data);
@@ -185,6 +187,12 @@ class WebSocketSink implements ResponseSink {
 
   destroy(): void {
     this.#webSocket.terminate();
+  }
+
+  /** The library has sent the reason, which a socket that is destroyed at once may take along. */
+  #endSoon(): void {
+    const timer = setTimeout(() => this.#webSocket.terminate(), REASON_READ_MS);
+    this.#webSocket.once("close", () => clearTimeout(timer));
   }
 }
 
