@@ -4,6 +4,7 @@
 //
 //	client-go --kubeconfig=FILE [--cbor]
 //	client-go --kubeconfig=FILE --manifests=FILE --namespace=NAME   rules of a policy controller alone
+//	client-go --kubeconfig=FILE --definitions=FILE                  definitions with an object each alone
 package main
 
 import (
@@ -58,14 +59,18 @@ func main() {
 	isCBOR := flag.Bool("cbor", false, "speak CBOR instead of Protobuf")
 	manifests := flag.String("manifests", "", "rendered manifests of the policy controller")
 	under := flag.String("namespace", "", "where its rules are in force")
+	definitions := flag.String("definitions", "", "definitions and objects of them")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	err := error(nil)
-	if *manifests == "" {
-		err = run(ctx, *kubeconfig, *isCBOR)
-	} else {
+	switch {
+	case *definitions != "":
+		err = runDefinitions(*kubeconfig, *definitions)
+	case *manifests != "":
 		err = runPolicies(ctx, *kubeconfig, *manifests, *under)
+	default:
+		err = run(ctx, *kubeconfig, *isCBOR)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "not ok:", err)

@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openAdmissionHook } from "../../server/admission/testing/admission-webhook.js";
+import { writeSamples } from "../definitions/samples.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { HELMS, missingHelm } from "../helm/chart.js";
@@ -26,6 +27,8 @@ const RUNS = [
   ],
 ] as const;
 
+const SOURCES = ["main.go", "policies.go", "custom-kinds.go", "definitions.go"];
+
 async function run(
   program: string,
   args: readonly string[],
@@ -41,9 +44,7 @@ async function main(): Promise<void> {
   await using folder = await makeTempDir("client-go");
   const program = join(folder.path, "client-go");
   process.stdout.write("building\n");
-  const sources = ["main.go", "policies.go", "custom-kinds.go"].map((name) =>
-    join(REPOSITORY, "e2e/client-go", name),
-  );
+  const sources = SOURCES.map((name) => join(REPOSITORY, "e2e/client-go", name));
   await run(join(REPOSITORY, ".tools/bin/client-go"), ["build", "-o", program, ...sources]);
   await using server = await startServer({
     flags: ["--feature-gates=CBORServingAndStorage=true"],
@@ -52,6 +53,10 @@ async function main(): Promise<void> {
     process.stdout.write(`\n${what}\n`);
     await run(program, [`--kubeconfig=${server.kubeconfig}`, ...args], env);
   }
+  process.stdout.write("\ndefinitions as they are published, and shaped like such\n");
+  const samples = join(folder.path, "samples.json");
+  await writeSamples(samples);
+  await run(program, [`--kubeconfig=${server.kubeconfig}`, `--definitions=${samples}`]);
   process.stdout.write("\nrules of a policy controller\n");
   await runPolicies(program, server);
 }

@@ -63,8 +63,11 @@ export class Kubectl implements AsyncDisposable {
     this.#dispose = dispose;
   }
 
-  static async open(server: { readonly kubeconfig: string }): Promise<Kubectl> {
-    const path = await requireTool("kubectl");
+  static async open(
+    server: { readonly kubeconfig: string },
+    tool: "kubectl" | "kubectl-newest" = "kubectl",
+  ): Promise<Kubectl> {
+    const path = await requireTool(tool);
     const home = await makeTempDir("kubectl");
     return new Kubectl(path, home.path, server.kubeconfig, () => home[Symbol.asyncDispose]());
   }

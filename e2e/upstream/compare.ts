@@ -74,7 +74,7 @@ function withoutNature(body: JsonObject): unknown {
     }
     if (["uid", "resourceVersion", "creationTimestamp", "managedFields"].includes(name))
       return undefined;
-    return ["lastTransitionTime", "time"].includes(name) ? "T" : value;
+    return ["lastTransitionTime", "time", "deletionTimestamp"].includes(name) ? "T" : value;
   });
 }
 

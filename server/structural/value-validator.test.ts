@@ -49,7 +49,12 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [{}, "anything"],
   ],
   nullable: [
-    [{ type: "string", nullable: true, enum: ["a"] }, null],
+    [{ type: "string", nullable: true }, null],
+    [
+      { type: "string", nullable: true, enum: ["a", null] },
+      null,
+      'x: Unsupported value: null: supported values: "a", "null"',
+    ],
     [
       { type: "string" },
       null,
@@ -350,7 +355,7 @@ const schemas: fc.Arbitrary<JsonSchema> = fc.letrec<{ schema: JsonSchema }>((tie
   ),
 })).schema;
 
-/** In OpenAPI 3.0 "exclusive" is a flag beside a bound; null is only checked for its type here. */
+/** In OpenAPI 3.0 "exclusive" is a flag beside a bound; of null only the type and the enum are asked. */
 function toJsonSchema(schema: JsonSchema): object {
   const { exclusiveMinimum, exclusiveMaximum, minimum, maximum, nullable, ...rest } = schema;
   const out: Record<string, unknown> = { ...rest };
@@ -367,8 +372,7 @@ function toJsonSchema(schema: JsonSchema): object {
       Object.entries(schema.properties).map(([name, one]) => [name, toJsonSchema(one)]),
     );
   }
-  // Null is only checked for its type, here and upstream.
-  const whenNull = schema.type === undefined || nullable === true;
+  const whenNull = schema.enum === undefined && (schema.type === undefined || nullable === true);
   const unlessNull = { allOf: [{ not: { type: "null" } }, out] };
   return whenNull ? { anyOf: [{ type: "null" }, unlessNull] } : unlessNull;
 }

@@ -40,11 +40,14 @@ export function compileValidator(schema: JsonSchema): Check {
     objectCheck(schema),
   ].filter((check) => check !== undefined);
   const [nullCheck] = checks;
+  const { enum: allowed = [] } = schema;
   const [first, second, third] = checks;
   const check: Check = (value, findings, old) => {
     const before = findings.size;
     if (value === null) {
       nullCheck?.(value, findings);
+      // The existing API finds null in no enum, not even where it is listed.
+      if (allowed.length > 0) findings.add(notAmong(value, allowed));
     } else if (checks.length <= 3) {
       first?.(value, findings, old);
       second?.(value, findings, old);
