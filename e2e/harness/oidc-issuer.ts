@@ -37,8 +37,20 @@ interface SigningKey {
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
+interface KeyPair {
+  readonly algorithm: string;
+  readonly privateKey: webcrypto.CryptoKey;
+  readonly publicKey: webcrypto.CryptoKey;
+}
+
 const HOST = "127.0.0.1";
 const HOUR_SECONDS = 3_600;
+
+/**
+ * Pairs of issuers that have ended, for those to come, as an RSA pair costs a tenth of a second of CPU.
+ * No two pairs of issuers that are open, and none that one issuer has ever had, are the same.
+ */
+const sparePairs: KeyPair[] = [];
 
 export class TestIssuer implements AsyncDisposable {
   /** PEM of the authority behind the server's certificate. */
@@ -54,12 +66,15 @@ export class TestIssuer implements AsyncDisposable {
   readonly #port: number;
   #server: Server;
   #keys: readonly SigningKey[];
+  /** Of all keys it has had, withdrawn ones too. */
+  readonly #pairs: KeyPair[];
 
   private constructor(
     server: Server,
     identity: TestIdentity,
     authority: string,
     path: string,
+    pair: KeyPair,
     key: SigningKey,
   ) {
     this.#server = server;
@@ -71,6 +86,7 @@ export class TestIssuer implements AsyncDisposable {
     this.#port = port;
     this.url = `https://${address}:${port}${path}`;
     this.#keys = [key];
+    this.#pairs = [pair];
     server.on("request", this.#answer);
   }
 
@@ -82,8 +98,9 @@ export class TestIssuer implements AsyncDisposable {
       options.identity ??
       (await authority.issue({ commonName: "issuer", usage: "server", hosts: [host] }));
     const server = await listen(identity, host, 0);
-    const key = await newSigningKey(algorithm);
-    return new TestIssuer(server, identity, authority.certificate, path, key);
+    const pair = await takePair(algorithm);
+    const key = await toSigningKey(pair);
+    return new TestIssuer(server, identity, authority.certificate, path, pair, key);
   }
 
   get discoveryPath(): string {
@@ -109,7 +126,9 @@ export class TestIssuer implements AsyncDisposable {
     withdrawsOld = true,
     kid = undefined as string | undefined,
   } = {}) {
-    const key = await newSigningKey(algorithm, kid);
+    const pair = await takePair(algorithm);
+    this.#pairs.push(pair);
+    const key = await toSigningKey(pair, kid);
     this.#keys = withdrawsOld ? [key] : [key, ...this.#keys];
   }
 
@@ -145,6 +164,7 @@ export class TestIssuer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+    sparePairs.push(...this.#pairs.splice(0));
   }
 
   readonly #answer = (request: IncomingMessage, response: ServerResponse) => {
@@ -199,8 +219,16 @@ async function listen(identity: TestIdentity, host: string, port: number): Promi
   return server;
 }
 
-async function newSigningKey(algorithm: string, kid: string = randomUUID()): Promise<SigningKey> {
-  const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
+async function takePair(algorithm: string): Promise<KeyPair> {
+  const spare = sparePairs.findIndex((pair) => pair.algorithm === algorithm);
+  const [pair] = spare === -1 ? [] : sparePairs.splice(spare, 1);
+  return pair ?? { algorithm, ...(await generateKeyPair(algorithm, { extractable: true })) };
+}
+
+async function toSigningKey(
+  { algorithm, privateKey, publicKey }: KeyPair,
+  kid: string = randomUUID(),
+): Promise<SigningKey> {
   const publicJwk = { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: "sig" };
   return { kid, algorithm, privateKey, publicJwk };
 }
