@@ -64,14 +64,14 @@ for (const usesSnapshots of [true, false]) {
 test("S1-RV-26, S1-NEG-16: a large old list is read from the store and sent piece by piece", async () => {
   await using reads = await openTestReads({ usesSnapshots: false });
   const text = "x".repeat(1_000);
-  for (let i = 0; i < 1_500; i++) {
-    const name = `o-${String(i).padStart(4, "0")}`;
-    const metadata = { name, namespace: "default" };
-    await reads.put(
-      name,
-      JSON.stringify({ kind: "ConfigMap", apiVersion: "v1", metadata, data: { text } }),
-    );
-  }
+  await Promise.all(
+    Array.from({ length: 1_500 }, async (_, i) => {
+      const name = `o-${String(i).padStart(4, "0")}`;
+      const metadata = { name, namespace: "default" };
+      const object = { kind: "ConfigMap", apiVersion: "v1", metadata, data: { text } };
+      return await reads.put(name, JSON.stringify(object));
+    }),
+  );
   const { metadata } = await list(reads, "?limit=1");
   await reads.delete("o-0700");
   const old = await list(
