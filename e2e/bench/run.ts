@@ -1,6 +1,6 @@
 /**
- * What requests cost the server, in units of what a bare `node:https` server costs on the same machine
- * minutes before, over HTTP/1.1 and over HTTP/2:
+ * What requests cost the server, over HTTP/1.1 and over HTTP/2, in units of what a bare `node:https` server
+ * costs on the same machine: the mean of a second before and a second after each scenario.
  *
  *   node dist/e2e/bench/run.js                          all scenarios, both protocols, on etcd
  *   node dist/e2e/bench/run.js get list watch           some of them
@@ -16,7 +16,7 @@ import { startServer } from "../harness/server-process.js";
 import { residentMiB } from "../promises/gauge.js";
 import { fill } from "../promises/raw-client.js";
 import { startEtcd } from "../tools/etcd.js";
-import { measureUnits } from "./bare.js";
+import { BareServer } from "./bare.js";
 import type { BenchConnection, Target } from "./connection.js";
 import { cpuUs } from "./cpu.js";
 import { Http1Connection } from "./http1-connection.js";
@@ -41,13 +41,14 @@ const { values, positionals } = parseArgs({
     bare: { type: "boolean", default: false },
   },
 });
+const UNIT_SECONDS = 1;
 const seconds = Number(values.seconds);
 const objects = Number(values.objects);
 const watchers = Number(values.watchers);
 const protocols = values.protocols.split(",");
 
 pinGenerator();
-const units = await measureUnits(seconds, watchers);
+await using bare = await BareServer.start(watchers);
 const shipped = shippedStart();
 // Servers have the environment of this process.
 if (!values.bare) Object.assign(process.env, shipped.environment);
@@ -64,16 +65,16 @@ await fill(server, { to: objects });
 const cells = (first: string, rest: readonly string[]) =>
   process.stdout.write(`${first.padEnd(14)}${rest.map((cell) => cell.padStart(10)).join("")}\n`);
 cells("scenario", [
-  "unit µs",
-  ...protocols.flatMap((protocol) => [`${protocol} µs`, "units"]),
+  ...protocols.flatMap((protocol) => ["unit µs", `${protocol} µs`, "units"]),
   "h2/h1",
   "RSS MiB",
 ]);
 for (const name of positionals.length > 0 ? positionals : Object.keys(SCENARIOS)) {
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`unknown scenario ${name}`);
-  const unit = units[unitOf(name)];
   const costs: number[] = [];
+  const units: number[] = [];
+  let unitBefore = await bare.unit(unitOf(name), UNIT_SECONDS);
   for (const protocol of protocols) {
     const open = OPEN[protocol];
     if (open === undefined) throw new Error(`unknown protocol ${protocol}`);
@@ -84,15 +85,23 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(SCENARIOS)
       seconds,
       watchers,
     };
-    costs.push(await scenario(bench));
+    const cost = await scenario(bench);
+    const unitAfter = await bare.unit(unitOf(name), UNIT_SECONDS);
+    costs.push(cost);
+    units.push((unitBefore + unitAfter) / 2);
+    unitBefore = unitAfter;
     // What the second protocol creates must not be there yet.
     if (name === "create" && protocol !== protocols.at(-1)) await SCENARIOS.delete?.(bench);
     if (name === "delete" && protocol !== protocols.at(-1)) await SCENARIOS.create?.(bench);
   }
-  const [first = 0, second] = costs;
+  const inUnits = costs.map((cost, index) => cost / (units[index] ?? Number.NaN));
+  const [first = 0, second] = inUnits;
   cells(name, [
-    unit.toFixed(1),
-    ...costs.flatMap((cost) => [cost.toFixed(1), (cost / unit).toFixed(2)]),
+    ...costs.flatMap((cost, index) => [
+      (units[index] ?? Number.NaN).toFixed(1),
+      cost.toFixed(1),
+      (inUnits[index] ?? Number.NaN).toFixed(2),
+    ]),
     second === undefined ? "" : (second / first).toFixed(2),
     (await residentMiB(server.pid)).toFixed(0),
   ]);

@@ -3,6 +3,7 @@
  * events. Each scenario drives connections that are open and answers that are checked before.
  */
 import { CONFIG_MAPS, configMap } from "../promises/raw-client.js";
+import type { UnitName } from "./bare.js";
 import type { BenchAnswer, BenchConnection, BenchRequest } from "./connection.js";
 
 /** One protocol against one server, and what the collection holds. */
@@ -332,7 +333,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
 };
 
 /** Which of the bare server's figures a scenario is divided by. */
-export function unitOf(scenario: string): "get" | "list" | "watch" {
+export function unitOf(scenario: string): UnitName {
   if (/^(?:list|pages|table|watchlist)/.test(scenario)) return "list";
   return scenario.startsWith("watch") ? "watch" : "get";
 }
