@@ -1,6 +1,6 @@
 /** The audit log of a running server: every request, whatever became of it. */
 import assert from "node:assert/strict";
-import { readFile, stat } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { HttpsClient } from "./harness/https-client.js";
@@ -102,6 +102,57 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
       ["ResponseComplete", "watch"],
     ],
   );
+});
+
+test("S2-REQ-09: in the legacy format every request is one line of text, whatever was sent", async () => {
+  await using folder = await makeTempDir("audit-legacy");
+  const file = join(folder.path, "audit.log");
+  const policy = join(folder.path, "policy.yaml");
+  await writeFile(
+    policy,
+    "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse, resources: [{resources: [configmaps]}]}]",
+  );
+  let id = "";
+  {
+    await using server = await startServer({
+      flags: [
+        `--audit-log-path=${file}`,
+        `--audit-policy-file=${policy}`,
+        "--audit-log-format=legacy",
+      ],
+    });
+    const map = { metadata: { name: "kept" }, data: { word: "not-in-a-line" } };
+    const options = {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "user-agent": 'curl "8"',
+        "impersonate-user": "jane",
+        "impersonate-group": "system:masters",
+      },
+      body: JSON.stringify(map),
+    };
+    const made = (await server.client.request(MAPS, options)).expect(201);
+    id = String(made.headers["audit-id"]);
+    await server.stop();
+  }
+
+  const lines = (await readFile(file, "utf8")).trim().split("\n");
+  const line = (stage: string, as: string, response: string) =>
+    String.raw`AUDIT: id="${id}" stage="${stage}" ip="127.0.0.1" method="create" user="kubernetes-admin" groups="\"system:masters\",\"system:authenticated\"" ${as} user-agent="curl \"8\"" namespace="default" uri="${MAPS}" response="${response}"`;
+  const own = lines.filter((text) => text.includes(id));
+  assert.deepEqual(
+    own.map((text) => text.replace(/^[\d-]{10}T[\d:]{8}(\.\d+)?Z /, "")),
+    [
+      line("RequestReceived", 'as="<self>" asgroups="<lookup>"', "<deferred>"),
+      line(
+        "ResponseComplete",
+        String.raw`as="jane" asgroups="\"system:masters\",\"system:authenticated\""`,
+        "201",
+      ),
+    ],
+  );
+  assert.doesNotMatch(lines.join("\n"), /not-in-a-line/);
 });
 
 test("S2-REQ-09: an audit log that cannot be written ends the start with one line and exit 1", async () => {

@@ -13,7 +13,7 @@ import type { Clock } from "../../storage/base/clock.js";
 export const AUDIT_MODES = ["batch", "blocking", "blocking-strict"] as const;
 export type AuditMode = (typeof AUDIT_MODES)[number];
 
-/** An event as one line of JSON, without the newline. */
+/** An event as one line, without the newline. */
 export type AuditLine = string;
 
 /** The final receiver of events. Rejects unless all of them have arrived. */

@@ -53,12 +53,47 @@ export interface AuditedRequest {
   readonly stageAtMs: number;
 }
 
+/** Forms of a record as a line: the whole event as JSON, or a part of it as text. */
+export const AUDIT_FORMATS = ["json", "legacy"] as const;
+export type AuditFormat = (typeof AUDIT_FORMATS)[number];
+
+/** As it is written, without objects. Absent = not known, or not yet. */
+export interface AuditEvent {
+  readonly kind: "Event";
+  readonly apiVersion: string;
+  readonly level: AuditLevel;
+  readonly auditID: string;
+  readonly stage: AuditStage;
+  readonly requestURI: string;
+  readonly verb: string;
+  readonly user: Partial<AuditUser>;
+  readonly impersonatedUser?: AuditUser;
+  readonly authenticationMetadata?: { readonly impersonationConstraint: string };
+  readonly sourceIPs: readonly string[];
+  readonly userAgent?: string;
+  readonly objectRef?: Readonly<Record<string, string>>;
+  readonly responseStatus?: AuditStatus;
+  readonly requestReceivedTimestamp: string;
+  readonly stageTimestamp: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+interface AuditStatus extends Partial<Pick<Status, "status" | "message" | "reason">> {
+  readonly metadata: object;
+  readonly code: number;
+}
+
+interface AuditUser {
+  readonly username: string;
+  readonly groups: readonly string[];
+}
+
 export function toAuditEvent(
   { groupDomain }: Naming,
   stage: AuditStage,
   level: AuditLevel,
   request: AuditedRequest,
-): Record<string, unknown> {
+): AuditEvent {
   const { info, user, impersonated, impersonationConstraint } = request;
   const annotations = toAnnotations(groupDomain, request);
   return {
@@ -83,11 +118,12 @@ export function toAuditEvent(
 }
 
 /** Messages of refusals may quote what was sent, so they are kept from the level that asks for it. */
-function toStatus(level: AuditLevel, { code, failure }: AuditedRequest): Record<string, unknown> {
-  if (failure === undefined) return { metadata: {}, code };
+function toStatus(level: AuditLevel, { code, failure }: AuditedRequest): AuditStatus {
+  const metadata = {};
+  if (failure === undefined) return { metadata, code };
   const { status, reason, message } = failure;
   return {
-    metadata: {},
+    metadata,
     status,
     ...(level !== "Metadata" && { message }),
     ...(reason !== undefined && { reason }),
@@ -129,7 +165,7 @@ function shortened(userAgent: string): string {
   return `${userAgent.slice(0, USER_AGENT_CHARS_MAX)}...TRUNCATED`;
 }
 
-function toUser({ name, uid, groups, extra }: UserInfo): Record<string, unknown> {
+function toUser({ name, uid, groups, extra }: UserInfo): AuditUser {
   return {
     username: name,
     ...(uid !== "" && { uid }),
@@ -141,7 +177,7 @@ function toUser({ name, uid, groups, extra }: UserInfo): Record<string, unknown>
 function toReference(
   info: RequestInfo,
   { createdName, sent }: AuditedRequest,
-): Record<string, unknown> {
+): Record<string, string> {
   const { resource, namespace, group, version, subresource } = info;
   const name = info.name || createdName;
   return {

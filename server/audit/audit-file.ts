@@ -1,5 +1,5 @@
 /**
- * AuditFile: audit events to a file, one JSON object a line. The file is turned over when it has
+ * AuditFile: audit events to a file, one a line. The file is turned over when it has
  * grown to its bound: it is renamed with the time in its name, old ones are removed by number and
  * age, and compressed if that is wanted. Without a bound it is only appended to, so that other
  * programs may turn it over by copying and truncating it.

@@ -6,7 +6,7 @@ import { AuditCapture } from "../request/audit-capture.js";
 import { parseRequestInfo } from "../request/request-info.js";
 import { createUser } from "../request/user-info.js";
 import { AuditBatch } from "./audit-batch.js";
-import type { AuditedRequest } from "./audit-event.js";
+import type { AuditedRequest, AuditFormat } from "./audit-event.js";
 import { AuditRecorder } from "./audit-recorder.js";
 import { parseAuditPolicy } from "./policy.js";
 
@@ -43,7 +43,7 @@ function openRecorder(rules: string, ...bounds: readonly number[]) {
       onOutcome: (outcome) => void outcomes.push(outcome),
       onFailure: (error) => assert.fail(String(error)),
     });
-    return { batch, eventBytesMax, lines, outcomes };
+    return { batch, format: "json" as AuditFormat, eventBytesMax, lines, outcomes };
   });
   const recorder = new AuditRecorder({
     naming,
@@ -108,6 +108,25 @@ test("S2-REQ-09: a record that is too large loses its objects and says so, for t
   // Without its objects it is still too large for the last one: it is dropped, and counted.
   assert.deepEqual([none, opened[2]?.outcomes], [[], ["large"]]);
   assert.equal(isRecorded, true, "nobody waits for what is dropped by its size");
+});
+
+test("S2-REQ-09: a line of the legacy format has no objects, beside a backend that has them", async () => {
+  const { recorder, opened } = openRecorder("[{level: Request}]", 0, 0, 100);
+  for (const outlet of opened.slice(1)) outlet.format = "legacy";
+  const request = audited("POST", MAPS, { userAgent: "curl" });
+  const rule = recorder.ruleFor(jane, request.info);
+  assert.ok(rule !== undefined);
+  const capture = new AuditCapture({ request: true, response: false });
+  capture.takeRequest(() => '{"data":{"a":"kept"}}');
+
+  await recorder.record(rule, "ResponseComplete", request, capture);
+
+  const [json, legacy, none] = opened;
+  assert.match(json?.lines[0] ?? "", /kept/);
+  assert.deepEqual(legacy?.lines, [
+    `1970-01-01T00:00:00Z AUDIT: id="1" stage="ResponseComplete" ip="10.0.0.1" method="create" user="jane" groups="<none>" as="<self>" asgroups="<lookup>" user-agent="curl" namespace="shop" uri="${MAPS}" response="200"`,
+  ]);
+  assert.deepEqual([none?.lines, none?.outcomes], [[], ["large"]]);
 });
 
 test("each request counts once at its level, whatever its stages, and those that are not recorded as well", () => {

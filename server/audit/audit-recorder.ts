@@ -7,13 +7,20 @@ import type { AuditCapture } from "../request/audit-capture.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { AuditBatch } from "./audit-batch.js";
-import { type AuditedRequest, toAuditEvent } from "./audit-event.js";
+import {
+  type AuditEvent,
+  type AuditedRequest,
+  type AuditFormat,
+  toAuditEvent,
+} from "./audit-event.js";
 import { ruleFor } from "./evaluate-policy.js";
+import { legacyLine } from "./legacy-line.js";
 import type { AuditLevel, AuditPolicy, AuditRule, AuditStage } from "./policy.js";
 
 /** A backend with what it bounds. */
 export interface AuditOutlet {
   readonly batch: AuditBatch;
+  readonly format: AuditFormat;
   /** The limit of one record. Larger records lose their objects; a record still too large is dropped. 0 = no limit. */
   readonly eventBytesMax: number;
 }
@@ -86,8 +93,11 @@ export class AuditRecorder implements AsyncDisposable {
     const objects = stage === "RequestReceived" ? NO_OBJECTS : objectsOf(rule, capture);
     const truncated = `audit.${naming.groupDomain}/truncated`;
     const waits: Promise<boolean>[] = [];
-    for (const { batch, eventBytesMax } of outlets) {
-      const line = lineOf(metadata, objects, eventBytesMax, truncated);
+    for (const { batch, format, eventBytesMax } of outlets) {
+      const line =
+        format === "legacy"
+          ? fitting(legacyLine(metadata), eventBytesMax)
+          : lineOf(metadata, objects, eventBytesMax, truncated);
       if (line === undefined) {
         batch.drop();
         continue;
@@ -140,7 +150,7 @@ function withoutManagedFields(text: string): string {
 
 /** The objects go in as they are: their numbers keep their digits. Undefined = too large without them. */
 function lineOf(
-  metadata: Readonly<Record<string, unknown>>,
+  metadata: AuditEvent,
   { request, response }: Objects,
   bytesMax: number,
   truncatedAnnotation: string,
@@ -151,9 +161,11 @@ function lineOf(
     response === undefined ? "" : `,"responseObject":${response}`,
   ].join("");
   const line = `${start.slice(0, -1)}${parts}}`;
-  const fits = (text: string) => bytesMax === 0 || Buffer.byteLength(text) <= bytesMax;
-  if (fits(line)) return line;
-  const annotations = { ...(metadata.annotations as object), [truncatedAnnotation]: "true" };
-  const shorter = JSON.stringify({ ...metadata, annotations });
-  return fits(shorter) ? shorter : undefined;
+  if (fitting(line, bytesMax) !== undefined) return line;
+  const annotations = { ...metadata.annotations, [truncatedAnnotation]: "true" };
+  return fitting(JSON.stringify({ ...metadata, annotations }), bytesMax);
+}
+
+function fitting(line: string, bytesMax: number): string | undefined {
+  return bytesMax === 0 || Buffer.byteLength(line) <= bytesMax ? line : undefined;
 }

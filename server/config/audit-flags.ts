@@ -1,5 +1,6 @@
 /** The flags of the audit log, as a table; part of the one in flags.ts. Names and defaults are upstream's. */
 import { AUDIT_MODES } from "../audit/audit-batch.js";
+import { AUDIT_FORMATS } from "../audit/audit-event.js";
 import { SERVE_ONLY } from "./flag-definition.js";
 
 const AUDIT = { section: "Audit", commands: SERVE_ONLY } as const;
@@ -17,7 +18,7 @@ export const AUDIT_FLAGS = {
     type: "string",
     default: "",
     ...AUDIT,
-    help: 'File to which requests are recorded, one JSON object a line. "-" = standard output.',
+    help: 'File to which requests are recorded, one record a line. "-" = standard output.',
   },
   auditLogMaxsize: {
     name: "audit-log-maxsize",
@@ -109,9 +110,9 @@ export const AUDIT_FLAGS = {
     name: "audit-log-format",
     type: "string",
     default: "json",
-    oneOf: ["json"],
+    oneOf: AUDIT_FORMATS,
     ...AUDIT,
-    help: "Of the file: one JSON object a line.",
+    help: "Of the file: json = one JSON object a line; legacy = one line of text, without objects and annotations.",
   },
   auditLogVersion: {
     name: "audit-log-version",

@@ -316,6 +316,10 @@ test("what is unknown, badly written or impossible is refused in one line", () =
       'invalid value for --logging-format: "xml" is not one of: text, json',
     ],
     [
+      ["--audit-log-format=yaml"],
+      'invalid value for --audit-log-format: "yaml" is not one of: json, legacy',
+    ],
+    [
       ["--storage-media-type=application/vnd.kubernetes.protobuf"],
       'invalid value for --storage-media-type: "application/vnd.kubernetes.protobuf" is not one of: application/json, application/cbor',
     ],

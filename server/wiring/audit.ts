@@ -6,6 +6,7 @@ import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
 import { type AuditBackend, AuditBatch, type BatchSettings } from "../audit/audit-batch.js";
+import type { AuditFormat } from "../audit/audit-event.js";
 import { daysToMs, openAuditFile } from "../audit/audit-file.js";
 import { type AuditOutlet, AuditRecorder } from "../audit/audit-recorder.js";
 import { AuditWebhook } from "../audit/audit-webhook.js";
@@ -101,7 +102,7 @@ async function openOutlets(
     labelNames: ["plugin"],
   });
   const batches: AuditBatch[] = [];
-  const open = (backend: AuditBackend, settings: BatchSettings, eventBytesMax: number) => {
+  const open = (backend: AuditBackend, settings: BatchSettings) => {
     const batch = opened.use(
       new AuditBatch({
         backend,
@@ -119,7 +120,7 @@ async function openOutlets(
       }),
     );
     batches.push(batch);
-    return { batch, eventBytesMax };
+    return batch;
   };
   const outlets: AuditOutlet[] = [];
   if (config.auditLogPath !== "") {
@@ -133,7 +134,11 @@ async function openOutlets(
         now: () => Date.now(),
       }),
     );
-    outlets.push(open(backend, fileSettings(config), truncation(config, "log")));
+    outlets.push({
+      batch: open(backend, fileSettings(config)),
+      format: config.auditLogFormat as AuditFormat,
+      eventBytesMax: truncation(config, "log"),
+    });
   }
   if (config.auditWebhookConfigFile !== "") {
     const path = config.auditWebhookConfigFile;
@@ -146,7 +151,11 @@ async function openOutlets(
       clock: systemClock,
       initialBackoffMs: config.auditWebhookInitialBackoffMs,
     });
-    outlets.push(open(backend, webhookSettings(config), truncation(config, "webhook")));
+    outlets.push({
+      batch: open(backend, webhookSettings(config)),
+      format: "json",
+      eventBytesMax: truncation(config, "webhook"),
+    });
   }
   metrics.gauge(
     {
