@@ -36,7 +36,7 @@ const STEPS: readonly (readonly [string, (session: Session) => Promise<void>])[]
   ["S1-SSA-11, S1-SSA-13: apply --server-side, conflicts, --force-conflicts", applyServerSide],
   ["S1-SSA-37: server-side apply takes over from client-side apply", migrate],
   ["edit, replace, rollout restart", editAndReplace],
-  ["S1-DRY-01: --dry-run=server and diff store nothing", rehearse],
+  ["S1-DRY-01: --dry-run=server and diff store nothing", dryRun],
   ["S1-FV-06, S1-FV-07, S1-FV-08: --validate=strict, warn and ignore", validate],
   ["S1-META-16: -o yaml hides managedFields unless they are asked for", hideOwners],
 ];
@@ -226,7 +226,7 @@ async function editAndReplace(session: Session): Promise<void> {
   assert.match(annotations["kubectl.kubernetes.io/restartedAt"], /^20\d\d-/);
 }
 
-async function rehearse(session: Session): Promise<void> {
+async function dryRun(session: Session): Promise<void> {
   const { kubectl } = session;
   const before = await read(session, "configmap/settings");
   const changed = configMap("settings", { a: "9" });

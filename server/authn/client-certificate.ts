@@ -21,13 +21,13 @@ interface Identity {
   readonly validToMs: number;
 }
 
-type Verdict = Identity | "none" | "untrusted";
+type Verification = Identity | "none" | "untrusted";
 
 export class ClientCertificateAuthenticator implements Authenticator {
   readonly name = "client-certificate";
   readonly #credentialIdKey: string;
   readonly #chains = new ClientChains();
-  #known = new WeakMap<TLSSocket, Verdict>();
+  #known = new WeakMap<TLSSocket, Verification>();
   #authorities: readonly X509Certificate[] | undefined;
 
   /** @param credentialIdKey the key in `extra` for the certificate's digest */
@@ -46,17 +46,17 @@ export class ClientCertificateAuthenticator implements Authenticator {
 
   authenticate({ socket }: RequestFacts): UserInfo | undefined {
     if (socket === undefined) return undefined;
-    let verdict = this.#known.get(socket);
-    if (verdict === undefined) {
-      verdict = this.#examine(socket);
-      this.#known.set(socket, verdict);
+    let verification = this.#known.get(socket);
+    if (verification === undefined) {
+      verification = this.#examine(socket);
+      this.#known.set(socket, verification);
     }
-    if (verdict === "none") return undefined;
-    if (verdict === "untrusted" || Date.now() > verdict.validToMs) throw unauthorized();
-    return verdict.user;
+    if (verification === "none") return undefined;
+    if (verification === "untrusted" || Date.now() > verification.validToMs) throw unauthorized();
+    return verification.user;
   }
 
-  #examine(socket: TLSSocket): Verdict {
+  #examine(socket: TLSSocket): Verification {
     const certificate = shownCertificate(socket);
     if (certificate === undefined) return "none";
     const isTrusted =

@@ -14,9 +14,9 @@ import type { Naming } from "../api/naming.js";
 import { AUTHENTICATED_GROUP, type UserInfo } from "../request/user-info.js";
 import type {
   AuthorizationAttributes,
+  AuthorizationResult,
   AuthorizedRequest,
   Authorizer,
-  Verdict,
 } from "./authorizer.js";
 import type { PathRules, ResourceRules, RulesSource, SubjectRules } from "./subject-rules.js";
 
@@ -40,8 +40,11 @@ export class AbacPolicyError extends Error {
   }
 }
 
-const ALLOW: Verdict = Object.freeze({ decision: "allow", reason: "" });
-const NO_MATCH: Verdict = Object.freeze({ decision: "no-opinion", reason: "No policy matched." });
+const ALLOW: AuthorizationResult = Object.freeze({ decision: "allow", reason: "" });
+const NO_MATCH: AuthorizationResult = Object.freeze({
+  decision: "no-opinion",
+  reason: "No policy matched.",
+});
 const READ_VERBS: readonly string[] = ["get", "list", "watch"];
 
 export class AbacAuthorizer implements Authorizer, RulesSource {
@@ -56,7 +59,7 @@ export class AbacAuthorizer implements Authorizer, RulesSource {
     this.#policies = parsePolicies(naming, path, text);
   }
 
-  authorize({ user, info }: AuthorizationAttributes): Verdict {
+  authorize({ user, info }: AuthorizationAttributes): AuthorizationResult {
     for (const policy of this.#policies) {
       if (!matchesSubject(policy, user)) continue;
       if (policy.isReadOnly && !READ_VERBS.includes(info.verb)) continue;

@@ -1,8 +1,8 @@
 /** AlwaysAllow: everybody may do everything (S2-AZ-04). For tests and closed networks. */
-import type { Authorizer, Verdict } from "./authorizer.js";
+import type { AuthorizationResult, Authorizer } from "./authorizer.js";
 import type { RulesSource, SubjectRules } from "./subject-rules.js";
 
-const ALLOW: Verdict = Object.freeze({ decision: "allow", reason: "" });
+const ALLOW: AuthorizationResult = Object.freeze({ decision: "allow", reason: "" });
 
 const EVERYTHING: SubjectRules = Object.freeze({
   resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],

@@ -5,9 +5,9 @@ import { parseRequestInfo } from "../request/request-info.js";
 import { createUser } from "../request/user-info.js";
 import {
   type AuthorizationAttributes,
+  type AuthorizationResult,
   type Authorizer,
   UnionAuthorizer,
-  type Verdict,
 } from "./authorizer.js";
 import { denial } from "./denial.js";
 import { PrivilegedGroupsAuthorizer } from "./privileged-groups.js";
@@ -18,9 +18,13 @@ function attributes(method: string, url: string, groups: string[] = []): Authori
   return { user: createUser({ name: "jane", groups }), info: parseRequestInfo(method, url) };
 }
 
-function member(decision: Verdict["decision"], reason = "", isSlow = false): Authorizer {
-  const verdict = { decision, reason };
-  return { name: "test", authorize: () => (isSlow ? Promise.resolve(verdict) : verdict) };
+function member(
+  decision: AuthorizationResult["decision"],
+  reason = "",
+  isSlow = false,
+): Authorizer {
+  const result = { decision, reason };
+  return { name: "test", authorize: () => (isSlow ? Promise.resolve(result) : result) };
 }
 
 const ask = async (...members: Authorizer[]) =>

@@ -32,7 +32,7 @@ export type AuthorizedRequest = Pick<
   | "name"
 > & { readonly query?: RequestInfo["query"] };
 
-export interface Verdict {
+export interface AuthorizationResult {
   readonly decision: "allow" | "deny" | "no-opinion";
   /** A reason for people: in the audit record and at the end of the 403 message. May be "". */
   readonly reason: string;
@@ -43,10 +43,16 @@ export interface Verdict {
 export interface Authorizer {
   readonly name: string;
   /** Synchronous where possible; most rules are in memory. */
-  authorize(attributes: AuthorizationAttributes, signal: LazySignal): Verdict | Promise<Verdict>;
+  authorize(
+    attributes: AuthorizationAttributes,
+    signal: LazySignal,
+  ): AuthorizationResult | Promise<AuthorizationResult>;
 }
 
-export const NO_OPINION: Verdict = Object.freeze({ decision: "no-opinion", reason: "" });
+export const NO_OPINION: AuthorizationResult = Object.freeze({
+  decision: "no-opinion",
+  reason: "",
+});
 
 /** Asks the members in order; collects reasons and errors of those without an opinion. */
 export class UnionAuthorizer implements Authorizer {
@@ -57,24 +63,27 @@ export class UnionAuthorizer implements Authorizer {
     this.#members = members;
   }
 
-  authorize(attributes: AuthorizationAttributes, signal: LazySignal): Verdict | Promise<Verdict> {
+  authorize(
+    attributes: AuthorizationAttributes,
+    signal: LazySignal,
+  ): AuthorizationResult | Promise<AuthorizationResult> {
     return this.#ask(0, NO_OPINION, attributes, signal);
   }
 
   #ask(
     from: number,
-    before: Verdict,
+    before: AuthorizationResult,
     attributes: AuthorizationAttributes,
     signal: LazySignal,
-  ): Verdict | Promise<Verdict> {
+  ): AuthorizationResult | Promise<AuthorizationResult> {
     let soFar = before;
     for (let i = from; i < this.#members.length; i++) {
       const answer = (this.#members[i] as Authorizer).authorize(attributes, signal);
       if (answer instanceof Promise) {
-        return answer.then((verdict) =>
-          verdict.decision === "no-opinion"
-            ? this.#ask(i + 1, merge(soFar, verdict), attributes, signal)
-            : verdict,
+        return answer.then((result) =>
+          result.decision === "no-opinion"
+            ? this.#ask(i + 1, merge(soFar, result), attributes, signal)
+            : result,
         );
       }
       if (answer.decision !== "no-opinion") return answer;
@@ -84,7 +93,7 @@ export class UnionAuthorizer implements Authorizer {
   }
 }
 
-function merge(first: Verdict, second: Verdict): Verdict {
+function merge(first: AuthorizationResult, second: AuthorizationResult): AuthorizationResult {
   if (second.reason === "" && second.error === undefined) return first;
   if (first === NO_OPINION) return second;
   return {

@@ -5,9 +5,9 @@
 
 import type { ReviewResult } from "../client/review-client.js";
 import type { MetricFamilies } from "../request/metric-families.js";
-import type { Verdict } from "./authorizer.js";
+import type { AuthorizationResult } from "./authorizer.js";
 
-export type Decision = Verdict["decision"];
+export type Decision = AuthorizationResult["decision"];
 
 /** Metrics of a webhook authorizer; `name` is its name in the configuration. */
 export interface WebhookMetrics {

@@ -1,12 +1,12 @@
 /** PrivilegedGroupsAuthorizer: members of these groups may do everything (S2-AZ-17). */
 import {
   type AuthorizationAttributes,
+  type AuthorizationResult,
   type Authorizer,
   NO_OPINION,
-  type Verdict,
 } from "./authorizer.js";
 
-const ALLOW: Verdict = Object.freeze({ decision: "allow", reason: "" });
+const ALLOW: AuthorizationResult = Object.freeze({ decision: "allow", reason: "" });
 
 export class PrivilegedGroupsAuthorizer implements Authorizer {
   readonly name = "privileged-groups";
@@ -16,7 +16,7 @@ export class PrivilegedGroupsAuthorizer implements Authorizer {
     this.#groups = new Set(groups);
   }
 
-  authorize({ user }: AuthorizationAttributes): Verdict {
+  authorize({ user }: AuthorizationAttributes): AuthorizationResult {
     for (const group of user.groups) if (this.#groups.has(group)) return ALLOW;
     return NO_OPINION;
   }

@@ -53,7 +53,7 @@ export const EXPLAIN_HELP = `keelson explain-admission: what the rules of a clus
 Usage:
   keelson explain-admission -f object.yaml [--as user] [flags]
 
-The write is rehearsed and changes nothing. Every webhook and policy that was considered is shown: whether
+The write is a dry run and changes nothing. Every webhook and policy that was considered is shown: whether
 it matched, what it said or changed, and how long it took. Exit status 0: the write would be taken;
 1: it would be refused; 2: nobody could be asked. The configuration's user must be in system:masters.
 

@@ -3,8 +3,10 @@
  * A pure function of the `Accept` header; the result is one of a few shared values, so that a
  * repeated header costs a map look-up.
  */
+
 import type { Naming } from "../api/naming.js";
 import { notAcceptable } from "../api/status.js";
+import { CBOR_TYPE, JSON_TYPE, YAML_TYPE } from "../codec/media-types.js";
 
 /** The part of an object that is sent: all of it, table rows, or its metadata. */
 export type ObjectForm = "object" | "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
@@ -28,9 +30,6 @@ export interface Offers {
   readonly hasForms?: boolean;
 }
 
-const JSON_TYPE = "application/json";
-const YAML_TYPE = "application/yaml";
-const CBOR_TYPE = "application/cbor";
 /** For a watch, which is a sequence of items (RFC 8742). */
 const CBOR_SEQUENCE_TYPE = "application/cbor-seq";
 

@@ -1,5 +1,5 @@
 /**
- * `keelson explain-admission`: rehearses writes on a server and shows what the rules that users bring had
+ * `keelson explain-admission`: writes as dry runs on a server and shows what the rules that users bring had
  * to say to each (docs/admission.md). Run by main; reads the client's configuration, changes nothing.
  */
 import { existsSync } from "node:fs";
@@ -16,8 +16,8 @@ import { openClient } from "../client/open-client.js";
 import { parseYaml } from "../codec/yaml.js";
 import { splitYamlDocuments } from "../codec/yaml-documents.js";
 import type { ExplainOptions } from "../config/explain-options.js";
+import { DryRuns } from "./dry-runs.js";
 import { type Explained, formatExplanations } from "./format-explanations.js";
-import { Rehearsals } from "./rehearsals.js";
 
 /** The deadline of one request: each webhook may take half a minute. */
 const REQUEST_TIMEOUT_MS = 120_000;
@@ -32,9 +32,9 @@ export async function explainAdmission(
   const objects = readObjects(await readSource(options.file));
   const client = await connect(options);
   try {
-    const rehearsals = new Rehearsals(client, options);
+    const dryRuns = new DryRuns(client, options);
     const explained: Explained[] = [];
-    for (const object of objects) explained.push(await rehearsals.rehearse(object, signal));
+    for (const object of objects) explained.push(await dryRuns.explain(object, signal));
     const output =
       options.output === "json"
         ? `${JSON.stringify({ kind: "AdmissionExplanationList", items: explained }, null, 2)}\n`

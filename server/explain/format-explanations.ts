@@ -33,11 +33,11 @@ function formatOne(explained: Explained): string {
   const { operation, resource, namespace, name, user, rules, warnings, status } = explained;
   const place = namespace === "" ? name : `${namespace}/${name}`;
   const who = user === undefined ? "" : ` as ${user}`;
-  const verdict =
+  const outcome =
     status === undefined
       ? "would be taken"
       : `would be refused (${status.code ?? 0}): ${flat(status.message ?? "")}`;
-  const lines = [`${operation} ${resource} ${place}${who}: ${verdict}`];
+  const lines = [`${operation} ${resource} ${place}${who}: ${outcome}`];
   for (const warning of warnings) lines.push(`Warning: ${flat(warning)}`);
   if (rules.length === 0) lines.push("No webhook and no policy was considered.");
   else lines.push("", ...table(rules.map(cells)));

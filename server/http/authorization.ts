@@ -1,7 +1,11 @@
 /** Authorizes the user; 403 when refused. Writes decision and reason into `ctx.state`. */
 import { inSpan } from "../../storage/base/trace.js";
 import { internalError } from "../api/status.js";
-import type { AuthorizationAttributes, Authorizer, Verdict } from "../authz/authorizer.js";
+import type {
+  AuthorizationAttributes,
+  AuthorizationResult,
+  Authorizer,
+} from "../authz/authorizer.js";
 import { denial } from "../authz/denial.js";
 import { type Gate, gate } from "../request/gate.js";
 import type { RequestState } from "../request/request-state.js";
@@ -14,21 +18,21 @@ export function withAuthorization(authorizer: Authorizer): Gate {
         ? inSpan(state.trace, "authorization", () => authorizer.authorize(attributes, state))
         : authorizer.authorize(attributes, state);
     if (!(answer instanceof Promise)) return heed(answer, attributes, state);
-    return answer.then((verdict) => heed(verdict, attributes, state));
+    return answer.then((result) => heed(result, attributes, state));
   });
 }
 
 function heed(
-  verdict: Verdict,
+  result: AuthorizationResult,
   attributes: AuthorizationAttributes,
   state: RequestState,
 ): undefined {
-  state.authorizationReason = verdict.reason;
-  state.isAuthorized = verdict.decision === "allow";
+  state.authorizationReason = result.reason;
+  state.isAuthorized = result.decision === "allow";
   // Decision before error: one rule may be unreadable while another one allows.
-  if (verdict.decision === "allow") return;
-  if (verdict.error !== undefined && verdict.decision === "no-opinion") {
-    throw internalError("authorization could not be decided", verdict.error);
+  if (result.decision === "allow") return;
+  if (result.error !== undefined && result.decision === "no-opinion") {
+    throw internalError("authorization could not be decided", result.error);
   }
-  throw denial(attributes, verdict.reason);
+  throw denial(attributes, result.reason);
 }

@@ -7,7 +7,7 @@ import type { RuleContext } from "../admission/matching/rule-context.js";
 import { createRules, type RulePlugins } from "../admission/rule-plugins.js";
 import type { RulePlugin } from "../admission/static/admission-configuration.js";
 import { WebhookCaller } from "../admission/webhooks/webhook-caller.js";
-import type { Authorizer, Verdict } from "../authz/authorizer.js";
+import type { AuthorizationResult, Authorizer } from "../authz/authorizer.js";
 import { resolveService } from "../client/service-address.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
@@ -79,8 +79,8 @@ function asksFor(authorizer: Authorizer): AskForPermission {
       name,
       ...(selectors.size > 0 && { query: parseQuery(selectors.toString()) }),
     };
-    const verdict = authorizer.authorize({ user, info }, { signal });
-    return verdict instanceof Promise ? verdict.then(toAnswer) : toAnswer(verdict);
+    const result = authorizer.authorize({ user, info }, { signal });
+    return result instanceof Promise ? result.then(toAnswer) : toAnswer(result);
   };
 }
 
@@ -95,7 +95,7 @@ function accountUser({ namespace, name }: { readonly namespace: string; readonly
   });
 }
 
-function toAnswer({ decision, reason, error }: Verdict) {
+function toAnswer({ decision, reason, error }: AuthorizationResult) {
   const text = error instanceof Error ? error.message : error === undefined ? "" : String(error);
   return { isAllowed: decision === "allow", reason, error: text };
 }

@@ -19,7 +19,7 @@ export interface Condition extends WrittenCondition {
 /** The cost limit of all conditions of one rule for one write: a quarter of a policy's budget. */
 export const CONDITIONS_COST_MAX = 2_500_000;
 
-export type ConditionsVerdict =
+export type ConditionsResult =
   | { readonly matches: true }
   | { readonly matches: false; readonly failed: string }
   | { readonly matches: "unknown"; readonly error: Error };
@@ -53,7 +53,7 @@ export function lazily<T>(make: () => T): () => T | Error {
 export function evaluateConditions(
   conditions: readonly Condition[],
   bindings: Readonly<Record<string, unknown>>,
-): ConditionsVerdict {
+): ConditionsResult {
   const problems: string[] = [];
   let budget = CONDITIONS_COST_MAX;
   for (const { name, expression, program } of conditions) {

@@ -10,7 +10,7 @@ import type { AdmissionAttributes, AdmissionOperation, RuleFinding } from "../ad
 import type { ManifestSource } from "../static/manifest-source.js";
 import type { AdmissionView } from "../stored-objects.js";
 import { type AskForPermission, AuthorizerAnswers } from "./authorizer-answers.js";
-import { type Condition, type ConditionsVerdict, evaluateConditions } from "./conditions.js";
+import { type Condition, type ConditionsResult, evaluateConditions } from "./conditions.js";
 import { bindingsOf, requestOf } from "./request-environment.js";
 import { WriteSubject } from "./write-subject.js";
 
@@ -50,7 +50,7 @@ export interface RuleMetrics {
     readonly code: number;
   }): void;
   webhookFailedOpen(name: string, step: AdmissionStep): void;
-  conditionsEvaluated(rule: ConditionsOf, verdict: ConditionsVerdict, seconds: number): void;
+  conditionsEvaluated(rule: ConditionsOf, result: ConditionsResult, seconds: number): void;
   /** A validation did not hold, or gave no answer; once for each action that was taken. */
   policyValidated(
     check: PolicyCheck & { readonly enforcement: "allow" | "deny" | "warn" | "audit" },
@@ -120,13 +120,13 @@ export class Hearing {
     conditions: readonly Condition[],
     bindings: Readonly<Record<string, unknown>>,
     rule: Omit<ConditionsOf, "operation">,
-  ): ConditionsVerdict {
+  ): ConditionsResult {
     const { metrics, nowMs } = this.context;
     const { operation } = this.subject.attributes;
     const startMs = nowMs();
-    const verdict = evaluateConditions(conditions, bindings);
-    metrics.conditionsEvaluated({ ...rule, operation }, verdict, (nowMs() - startMs) / 1000);
-    return verdict;
+    const result = evaluateConditions(conditions, bindings);
+    metrics.conditionsEvaluated({ ...rule, operation }, result, (nowMs() - startMs) / 1000);
+    return result;
   }
 
   refuse(why: string): StatusError {

@@ -193,10 +193,10 @@ export class MutatingPolicies implements AdmissionPlugin {
     const evaluation = new Evaluation(policy, bindings, param, nowMs);
     if (policy.conditions.length > 0) {
       const rule = { name: policy.name, kind: "policy", step: "admit" } as const;
-      const verdict = hearing.judgeConditions(policy.conditions, evaluation.bindings, rule);
-      if (verdict.matches === false) return object;
-      if (verdict.matches === "unknown") {
-        const error = new ExpressionError(verdict.error.message, "error");
+      const result = hearing.judgeConditions(policy.conditions, evaluation.bindings, rule);
+      if (result.matches === false) return object;
+      if (result.matches === "unknown") {
+        const error = new ExpressionError(result.error.message, "error");
         if (!policy.ignoresFailures) throw error;
         ignored.push(error);
         return object;

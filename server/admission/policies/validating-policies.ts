@@ -22,7 +22,7 @@ import type { Binding, Policy, ValidationAction } from "./policy.js";
 import { PolicySet } from "./policy-set.js";
 
 /** The result of one policy with one binding and one parameter. */
-interface Verdict {
+interface PolicyResult {
   readonly policy: Policy;
   readonly binding: Binding | undefined;
   readonly findings: Findings;
@@ -67,29 +67,34 @@ export class ValidatingPolicies implements AdmissionPlugin {
     if (attributes.explain !== undefined) this.#set.explainOthers(attributes, served, candidates);
     if (candidates.length === 0) return undefined;
     const hearing = new Hearing(this.#context, attributes, served, signal);
-    const verdicts: (Verdict[] | Promise<Verdict[]>)[] = [];
+    const results: (PolicyResult[] | Promise<PolicyResult[]>)[] = [];
     for (const candidate of candidates) {
       const bound = this.#set.bind(candidate, hearing.subject);
       if (bound === undefined) continue;
       if (Array.isArray(bound)) {
-        verdicts.push(bound.map(({ policy, binding, error }) => misfit(policy, binding, error)));
+        results.push(bound.map(({ policy, binding, error }) => misfit(policy, binding, error)));
         continue;
       }
       const { policy, resource, bindings } = bound;
-      verdicts.push(
+      results.push(
         whenAnswered(() =>
           bindings.flatMap((binding) => this.#judge(hearing, policy, binding, resource)),
         ),
       );
     }
-    if (verdicts.some((verdict) => verdict instanceof Promise)) {
-      return Promise.all(verdicts).then((all) => publish(hearing, all.flat()));
+    if (results.some((result) => result instanceof Promise)) {
+      return Promise.all(results).then((all) => publish(hearing, all.flat()));
     }
-    publish(hearing, (verdicts as Verdict[][]).flat());
+    publish(hearing, (results as PolicyResult[][]).flat());
     return undefined;
   }
 
-  #judge(hearing: Hearing, policy: Policy, binding: Binding, resource: ServedResource): Verdict[] {
+  #judge(
+    hearing: Hearing,
+    policy: Policy,
+    binding: Binding,
+    resource: ServedResource,
+  ): PolicyResult[] {
     const { nowMs } = this.#context;
     const { subject } = hearing;
     let params: readonly (ApiObject | null)[];
@@ -100,26 +105,26 @@ export class ValidatingPolicies implements AdmissionPlugin {
     }
     const bindings = hearing.bindings(resource);
     bindings.namespaceObject = new Late(() => this.#params.namespaceOf(subject));
-    return params.map((param): Verdict => {
+    return params.map((param): PolicyResult => {
       const startMs = nowMs();
       const evaluation = new Evaluation(policy, bindings, param, nowMs);
       const rule = { name: policy.name, kind: "policy", step: "validate" } as const;
-      const verdict =
+      const result =
         policy.conditions.length === 0
           ? ({ matches: true } as const)
           : hearing.judgeConditions(policy.conditions, evaluation.bindings, rule);
-      const ended = (findings: Findings, skipped?: string): Verdict => ({
+      const ended = (findings: Findings, skipped?: string): PolicyResult => ({
         policy,
         binding,
         findings,
         milliseconds: nowMs() - startMs,
         ...(skipped !== undefined && { skipped }),
       });
-      if (verdict.matches === false) {
-        return ended(NOTHING, `match condition ${JSON.stringify(verdict.failed)} is false`);
+      if (result.matches === false) {
+        return ended(NOTHING, `match condition ${JSON.stringify(result.failed)} is false`);
       }
-      if (verdict.matches === "unknown") {
-        return ended(objectionsOf(verdict.error.message, nowMs() - startMs));
+      if (result.matches === "unknown") {
+        return ended(objectionsOf(result.error.message, nowMs() - startMs));
       }
       return ended(evaluation.validate(policy));
     });
@@ -134,7 +139,7 @@ function objectionsOf(message: string, milliseconds: number): Findings {
   return { objections: [objection], annotations: [] };
 }
 
-function misfit(policy: Policy, binding: Binding | undefined, error: Error): Verdict {
+function misfit(policy: Policy, binding: Binding | undefined, error: Error): PolicyResult {
   const what = binding === undefined ? "policy" : "binding";
   const findings = objectionsOf(`failed to configure ${what}: ${error.message}`, 0);
   return { policy, binding, findings, misconfigured: true, milliseconds: 0 };
@@ -146,13 +151,13 @@ interface Denial {
 }
 
 /** Emits warnings, audit annotations and metrics, and throws the first denial. @throws {StatusError} */
-function publish(hearing: Hearing, verdicts: readonly Verdict[]): void {
+function publish(hearing: Hearing, results: readonly PolicyResult[]): void {
   const { attributes } = hearing.subject;
   const denials: Denial[] = [];
   const failures: object[] = [];
   const annotations = new Map<string, string[]>();
-  for (const verdict of verdicts) {
-    const { policy, binding, findings } = verdict;
+  for (const result of results) {
+    const { policy, binding, findings } = result;
     for (const { key, value } of findings.annotations) {
       const whole = `${policy.name}/${key}`;
       const values = annotations.get(whole) ?? [];
@@ -162,14 +167,14 @@ function publish(hearing: Hearing, verdicts: readonly Verdict[]): void {
     const counted: Objection[] = [];
     for (const objection of findings.objections) {
       if (objection.cause !== "false" && policy.ignoresFailures) {
-        if (!objection.isAnnotation) measure(hearing, verdict, objection, "allow");
+        if (!objection.isAnnotation) measure(hearing, result, objection, "allow");
         continue;
       }
       counted.push(objection);
       const { message, reason, index } = objection;
       const by = `ValidatingAdmissionPolicy '${policy.name}'${binding === undefined ? "" : ` with binding '${binding.name}'`}`;
-      for (const action of actionsFor(verdict, objection)) {
-        measure(hearing, verdict, objection, MEASURED[action]);
+      for (const action of actionsFor(result, objection)) {
+        measure(hearing, result, objection, MEASURED[action]);
         if (action === "Deny") denials.push({ text: `${by} denied request: ${message}`, reason });
         else if (action === "Warn") attributes.warn(`Validation failed for ${by}: ${message}`);
         else {
@@ -183,7 +188,7 @@ function publish(hearing: Hearing, verdicts: readonly Verdict[]): void {
         }
       }
     }
-    explain(hearing, verdict, counted);
+    explain(hearing, result, counted);
   }
   for (const [key, values] of annotations) attributes.annotate?.(key, values.join(", "));
   if (failures.length > 0) {
@@ -199,7 +204,7 @@ const MEASURED = { Deny: "deny", Warn: "warn", Audit: "audit" } as const;
 
 /** What cannot be asked, or cannot say what to note, has no actions: it is denied. */
 function actionsFor(
-  { binding, misconfigured }: Verdict,
+  { binding, misconfigured }: PolicyResult,
   { isAnnotation }: Objection,
 ): ReadonlySet<ValidationAction> {
   return misconfigured || isAnnotation ? DENY : (binding?.actions ?? DENY);
@@ -208,7 +213,7 @@ function actionsFor(
 /** What held is not counted, nor what could not be asked; as upstream has it. */
 function measure(
   hearing: Hearing,
-  { policy, binding, misconfigured }: Verdict,
+  { policy, binding, misconfigured }: PolicyResult,
   { cause, milliseconds }: Objection,
   enforcement: "allow" | "deny" | "warn" | "audit",
 ): void {
@@ -222,8 +227,8 @@ function measure(
   });
 }
 
-function explain(hearing: Hearing, verdict: Verdict, counted: readonly Objection[]): void {
-  const { policy, binding, skipped, milliseconds } = verdict;
+function explain(hearing: Hearing, result: PolicyResult, counted: readonly Objection[]): void {
+  const { policy, binding, skipped, milliseconds } = result;
   const [first] = counted;
   hearing.explain({
     plugin: "ValidatingAdmissionPolicy",

@@ -46,15 +46,15 @@ export function invocationOf(
   if (hook.conditions.length === 0) return { hook, resource };
   return whenAnswered(() => {
     const rule = { name: hook.name, kind: "webhook", step: asker.step } as const;
-    const verdict = hearing.judgeConditions(hook.conditions, hearing.bindings(resource), rule);
-    if (verdict.matches === true) return { hook, resource };
-    if (verdict.matches === "unknown" && !hook.ignoresFailures) {
-      throw hearing.refuse(verdict.error.message);
+    const result = hearing.judgeConditions(hook.conditions, hearing.bindings(resource), rule);
+    if (result.matches === true) return { hook, resource };
+    if (result.matches === "unknown" && !hook.ignoresFailures) {
+      throw hearing.refuse(result.error.message);
     }
     const why =
-      verdict.matches === false
-        ? `match condition ${JSON.stringify(verdict.failed)} is false`
-        : verdict.error.message;
+      result.matches === false
+        ? `match condition ${JSON.stringify(result.failed)} is false`
+        : result.error.message;
     skip(hearing, hook, asker, why);
     return undefined;
   });

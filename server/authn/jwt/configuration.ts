@@ -15,7 +15,7 @@
  *   verify-by-issuer.ts        the two together
  *   distributed-claims.ts      claims that stand at an address which the token names
  *   user-mapping.ts            from claims to a user
- *   jwt-authenticator.ts       the authenticator: issuers, cache of verdicts, reload
+ *   jwt-authenticator.ts       the authenticator: issuers, cache of verified tokens, reload
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { Naming } from "../../api/naming.js";

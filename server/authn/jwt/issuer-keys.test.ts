@@ -16,7 +16,7 @@ describe("an issuer's keys", () => {
     await issuer.rotate();
     assert.equal(await nameOf(authenticator, await issuer.sign({ sub: "joe" })), "joe");
     assert.equal(issuer.asked.keys, 2);
-    assert.equal(await login(authenticator, old), "401", "known verdicts fall with their key");
+    assert.equal(await login(authenticator, old), "401", "cached results fall with their key");
   });
 
   test("S2-OIDC-14: while both keys are published both count, also under one name or none", async () => {

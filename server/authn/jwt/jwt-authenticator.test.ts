@@ -195,7 +195,7 @@ describe("tokens of one issuer", () => {
   });
 });
 
-describe("verdicts", () => {
+describe("verified tokens", () => {
   test("a token is verified once; then the answer comes at once", async () => {
     await using issuer = await TestIssuer.open({ algorithm: "ES256" });
     const results: string[] = [];
@@ -216,7 +216,7 @@ describe("verdicts", () => {
     assert.deepEqual(issuer.asked, { discovery: 1, keys: 1 });
   });
 
-  test("S2-OIDC-13: a verdict lasts as long as its token", async () => {
+  test("S2-OIDC-13: a verified token is cached as long as it is valid", async () => {
     await using issuer = await TestIssuer.open();
     const clock = new ManualClock(Date.now());
     const authenticator = create({ checked: byFlags(issuer), clock });

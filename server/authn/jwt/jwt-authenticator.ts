@@ -1,7 +1,7 @@
 /**
  * JwtAuthenticator: bearer tokens of the configured issuers (S2-OIDC, S2-AUTHC). The token's issuer
  * claim selects the authenticator; other tokens are left to other authenticators. Each token is verified
- * once: the verdict is cached by digest until the token expires, the issuer's keys change, or the
+ * once: the result is cached by digest until the token expires, the issuer's keys change, or the
  * configuration changes.
  *
  * The client only reads "Unauthorized"; the reason is logged, without the token.
@@ -26,7 +26,7 @@ import { verifyByIssuer } from "./verify-by-issuer.js";
 
 /** Issuers are labelled by "sha256:..." of their URL, because labels need a bounded length. */
 export interface JwtMetrics {
-  /** Called per verification, not for cached verdicts. */
+  /** Called per verification, not for cached results. */
   authenticated(issuerHash: string, result: "success" | "failure", durationMs: number): void;
   /** Called per fetch of an issuer's keys; with the hash if there were any. */
   keysFetched(issuerHash: string, keySetHash: string | undefined): void;
@@ -45,8 +45,8 @@ export interface JwtAuthenticatorOptions {
   readonly fetch?: Fetcher;
 }
 
-/** Cached verdicts: about 1 KiB each. */
-const VERDICTS_MAX = 16_384;
+/** Verified tokens: about 1 KiB each. */
+const KNOWN_TOKENS_MAX = 16_384;
 /**
  * Unconfigured issuers of distributed claims that an issuer trusts: their number per issuer, and how long their keys are
  * cached.
@@ -65,7 +65,7 @@ interface Issuer {
   readonly strangers: LRUCache<string, IssuerKeys>;
 }
 
-interface Verdict {
+interface KnownToken {
   readonly user: UserInfo;
   readonly expiresAtMs: number;
   readonly issuer: Issuer;
@@ -76,7 +76,7 @@ interface Verdict {
 interface Generation {
   readonly checked: CheckedAuthentication;
   readonly issuers: ReadonlyMap<string, Issuer>;
-  readonly verdicts: LRUCache<string, Verdict>;
+  readonly knownTokens: LRUCache<string, KnownToken>;
   /** Pending verifications by digest; at most one per request. */
   readonly pending: Map<string, Promise<UserInfo>>;
 }
@@ -115,10 +115,10 @@ export class JwtAuthenticator implements Authenticator {
     const generation = this.#generation;
     if (generation.issuers.size === 0 || token.length > TOKEN_CHARS_MAX) return undefined;
     const digest = createHash("sha256").update(token).digest("base64");
-    const verdict = generation.verdicts.get(digest);
-    if (verdict !== undefined) {
-      if (this.#isInForce(verdict)) return verdict.user;
-      generation.verdicts.delete(digest);
+    const known = generation.knownTokens.get(digest);
+    if (known !== undefined) {
+      if (this.#isInForce(known)) return known.user;
+      generation.knownTokens.delete(digest);
     }
     const issuer = generation.issuers.get(untrustedIssuerOf(token) ?? "");
     if (issuer === undefined) return undefined;
@@ -133,7 +133,7 @@ export class JwtAuthenticator implements Authenticator {
   }
 
   /**
-   * Replaces the configuration in one step. Remaining issuers keep their keys; verdicts are dropped.
+   * Replaces the configuration in one step. Remaining issuers keep their keys; verified tokens are dropped.
    * Check it first with checkAuthentication of flags.ts.
    */
   replace(checked: CheckedAuthentication): void {
@@ -185,8 +185,8 @@ export class JwtAuthenticator implements Authenticator {
       });
       issuers.set(url, { url, hash, authenticator, keys, strangers });
     }
-    const verdicts = new LRUCache<string, Verdict>({ max: VERDICTS_MAX });
-    return { checked, issuers, verdicts, pending: new Map() };
+    const knownTokens = new LRUCache<string, KnownToken>({ max: KNOWN_TOKENS_MAX });
+    return { checked, issuers, knownTokens, pending: new Map() };
   }
 
   #createKeys(
@@ -201,7 +201,7 @@ export class JwtAuthenticator implements Authenticator {
     return new IssuerKeys({ issuer, hostRoots, fetch, clock, logger, onFetch });
   }
 
-  #isInForce({ expiresAtMs, issuer, keys }: Verdict): boolean {
+  #isInForce({ expiresAtMs, issuer, keys }: KnownToken): boolean {
     return this.#options.clock.now() < expiresAtMs && issuer.keys.current === keys;
   }
 
@@ -223,7 +223,7 @@ export class JwtAuthenticator implements Authenticator {
       const verified = await this.#complete(generation, issuer, bare.verified);
       const user = mapClaims(authenticator, verified.claims);
       const { expiresAtMs } = verified;
-      generation.verdicts.set(digest, { user, expiresAtMs, issuer, keys });
+      generation.knownTokens.set(digest, { user, expiresAtMs, issuer, keys });
       metrics?.authenticated(issuer.hash, "success", clock.monotonic() - startedMs);
       return user;
     } catch (error) {

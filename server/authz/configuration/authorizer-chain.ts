@@ -15,9 +15,9 @@ import type { LazySignal } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import {
   type AuthorizationAttributes,
+  type AuthorizationResult,
   type Authorizer,
   UnionAuthorizer,
-  type Verdict,
 } from "../authorizer.js";
 import type { AuthorizationMetrics } from "../metrics.js";
 import { combineRules, type RulesSource, type SubjectRules, unlistable } from "../subject-rules.js";
@@ -80,7 +80,10 @@ export class AuthorizerChain implements Authorizer, RulesSource {
     this.#webhooks = webhooks;
   }
 
-  authorize(attributes: AuthorizationAttributes, signal: LazySignal): Verdict | Promise<Verdict> {
+  authorize(
+    attributes: AuthorizationAttributes,
+    signal: LazySignal,
+  ): AuthorizationResult | Promise<AuthorizationResult> {
     return this.#union.authorize(attributes, signal);
   }
 
@@ -224,10 +227,10 @@ function withDecisionCount(
   name: string,
   metrics: AuthorizationMetrics,
 ): Authorizer {
-  const count = (verdict: Verdict) => {
-    if (verdict.decision === "allow") metrics.decided(type, name, "allowed");
-    else if (verdict.decision === "deny") metrics.decided(type, name, "denied");
-    return verdict;
+  const count = (result: AuthorizationResult) => {
+    if (result.decision === "allow") metrics.decided(type, name, "allowed");
+    else if (result.decision === "deny") metrics.decided(type, name, "denied");
+    return result;
   };
   return {
     name,

@@ -10,7 +10,7 @@
 import { oneLine } from "../../../storage/base/one-line.js";
 import type { LazySignal } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
-import type { AuthorizationAttributes, Authorizer, Verdict } from "../authorizer.js";
+import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from "../authorizer.js";
 import type { RulesSource, SubjectRules } from "../subject-rules.js";
 import type { CompileCondition } from "../webhook/match-conditions.js";
 import { WEBHOOK_TYPE } from "./authorization-configuration.js";
@@ -76,7 +76,10 @@ export class ReloadableAuthorizer implements Authorizer, RulesSource {
     });
   }
 
-  authorize(attributes: AuthorizationAttributes, signal: LazySignal): Verdict | Promise<Verdict> {
+  authorize(
+    attributes: AuthorizationAttributes,
+    signal: LazySignal,
+  ): AuthorizationResult | Promise<AuthorizationResult> {
     return this.#chain.authorize(attributes, signal);
   }
 

@@ -22,16 +22,15 @@ const authorizer = new NodeAuthorizer(registry.view, registry.naming);
 const nodeUser = (name: string) =>
   createUser({ name: `system:node:${name}`, groups: ["system:nodes", AUTHENTICATED_GROUP] });
 
-function verdict(user: ReturnType<typeof createUser>, request: string) {
+function decide(user: ReturnType<typeof createUser>, request: string) {
   const [method = "", url = ""] = request.split(" ");
   return authorizer.authorize({ user, info: parseRequestInfo(method, url) });
 }
 
-const may = (node: string, request: string) =>
-  verdict(nodeUser(node), request).decision === "allow";
+const may = (node: string, request: string) => decide(nodeUser(node), request).decision === "allow";
 
 const reason = (node: string, request: string) => {
-  const { decision, reason: why } = verdict(nodeUser(node), request);
+  const { decision, reason: why } = decide(nodeUser(node), request);
   assert.equal(decision, "no-opinion", request);
   return why;
 };
@@ -76,16 +75,16 @@ const GET = (resource: string, name: string, namespace = "default") =>
 
 test("S2-NODE-01: user name and group are both needed, and a node has a name", () => {
   const request = GET("services", "s");
-  assert.equal(verdict(nodeUser("n1"), request).decision, "allow");
+  assert.equal(decide(nodeUser("n1"), request).decision, "allow");
   for (const user of [
     createUser({ name: "system:node:n1" }),
     createUser({ name: "n1", groups: ["system:nodes"] }),
     createUser({ name: "system:nodes:n1", groups: ["system:nodes"] }),
   ]) {
-    assert.deepEqual(verdict(user, request), { decision: "no-opinion", reason: "" });
+    assert.deepEqual(decide(user, request), { decision: "no-opinion", reason: "" });
   }
-  assert.match(verdict(nodeUser(""), request).reason, /^unknown node for user "system:node:"$/);
-  assert.equal(verdict(nodeUser("n1"), "GET /metrics").decision, "no-opinion");
+  assert.match(decide(nodeUser(""), request).reason, /^unknown node for user "system:node:"$/);
+  assert.equal(decide(nodeUser("n1"), "GET /metrics").decision, "no-opinion");
 });
 
 test("S2-NODE-02: every node reads services and endpoints, its own Node and its own pods", async () => {

@@ -22,10 +22,10 @@ import { nodeNameOf } from "../../request/node-identity.js";
 import type { UserInfo } from "../../request/user-info.js";
 import {
   type AuthorizationAttributes,
+  type AuthorizationResult,
   type AuthorizedRequest,
   type Authorizer,
   NO_OPINION,
-  type Verdict,
 } from "../authorizer.js";
 import { NO_RULES, type RulesSource, type SubjectRules } from "../subject-rules.js";
 import { ClaimedVolumes } from "./claimed-volumes.js";
@@ -38,9 +38,9 @@ export interface NodeView {
 }
 
 /** The rules of one resource for the named node. */
-type Decide = (node: string, request: AuthorizedRequest) => Verdict;
+type Decide = (node: string, request: AuthorizedRequest) => AuthorizationResult;
 
-const ALLOW: Verdict = Object.freeze({ decision: "allow", reason: "" });
+const ALLOW: AuthorizationResult = Object.freeze({ decision: "allow", reason: "" });
 const UNLISTABLE: SubjectRules = Object.freeze({
   ...NO_RULES,
   incomplete: true,
@@ -69,7 +69,7 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
     this.#decisions = this.#createDecisions();
   }
 
-  authorize({ user, info }: AuthorizationAttributes): Verdict {
+  authorize({ user, info }: AuthorizationAttributes): AuthorizationResult {
     const node = nodeNameOf(user);
     if (node === undefined) return NO_OPINION;
     if (node === "") return noOpinion(`unknown node for user ${JSON.stringify(user.name)}`);
@@ -133,7 +133,7 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
       this.#pods.some(node, namespace, (references) => test(references, name));
   }
 
-  #decideSecret(node: string, request: AuthorizedRequest): Verdict {
+  #decideSecret(node: string, request: AuthorizedRequest): AuthorizationResult {
     const named = this.#byPods(({ secrets }, name) => secrets.has(name));
     const isRelated: IsRelated = (_, { namespace, name }) =>
       named(node, request) ||
@@ -143,7 +143,7 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
     return readNamespaced(isRelated)(node, request);
   }
 
-  #decideClaim(node: string, request: AuthorizedRequest): Verdict {
+  #decideClaim(node: string, request: AuthorizedRequest): AuthorizationResult {
     const isRelated: IsRelated = (_, { namespace, name }) =>
       this.#hasClaim(node, objectPath(namespace, name));
     if (request.subresource !== "status") return get(isRelated)(node, request);
@@ -165,7 +165,7 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
   }
 
   /** For tokens of the pods' service accounts, and to check where these may be used. */
-  #decideServiceAccount(node: string, request: AuthorizedRequest): Verdict {
+  #decideServiceAccount(node: string, request: AuthorizedRequest): AuthorizationResult {
     const { verb, subresource, name } = request;
     const isRelated = this.#byPods(({ serviceAccount }, asked) => serviceAccount === asked);
     if (verb === "get" && subresource === "") return get(isRelated)(node, request);
@@ -178,7 +178,7 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
     return related(node, request, (asked) => isRelated(node, asked));
   }
 
-  #decidePod(node: string, request: AuthorizedRequest): Verdict {
+  #decidePod(node: string, request: AuthorizedRequest): AuthorizationResult {
     const { verb, subresource, namespace, name } = request;
     const isOwn = () => this.#pods.isOn(node, namespace, name);
     switch (`${verb} ${subresource}`) {
@@ -230,7 +230,7 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
 
 type IsRelated = (node: string, request: AuthorizedRequest) => boolean;
 
-function noOpinion(reason: string): Verdict {
+function noOpinion(reason: string): AuthorizationResult {
   return { decision: "no-opinion", reason };
 }
 
@@ -238,7 +238,7 @@ function related(
   node: string,
   request: AuthorizedRequest,
   isRelated: (request: AuthorizedRequest) => boolean,
-): Verdict {
+): AuthorizationResult {
   if (request.name === "") return noOpinion("No Object name found");
   if (isRelated(request)) return ALLOW;
   return noOpinion(`no relationship found between node '${node}' and this object`);
@@ -273,7 +273,7 @@ function decideLease(
   node: string,
   { verb, namespace, name }: AuthorizedRequest,
   leaseNamespace: string,
-): Verdict {
+): AuthorizationResult {
   if (!LEASE_VERBS.includes(verb)) {
     return noOpinion("can only get, create, update, patch, or delete a node lease");
   }
@@ -286,7 +286,10 @@ function decideLease(
   return noOpinion("can only access node lease with the same name as the requesting node");
 }
 
-function decideCsiNode(node: string, { verb, subresource, name }: AuthorizedRequest): Verdict {
+function decideCsiNode(
+  node: string,
+  { verb, subresource, name }: AuthorizedRequest,
+): AuthorizationResult {
   if (!LEASE_VERBS.includes(verb)) {
     return noOpinion("can only get, create, update, patch, or delete a CSINode");
   }
@@ -321,7 +324,10 @@ function decideSlices(ofNode: Decide): Decide {
   };
 }
 
-function decideNode(node: string, { verb, subresource, name }: AuthorizedRequest): Verdict {
+function decideNode(
+  node: string,
+  { verb, subresource, name }: AuthorizedRequest,
+): AuthorizationResult {
   switch (`${verb} ${subresource}`) {
     // NodeRestriction checks which node it writes.
     case "create ":

@@ -18,7 +18,7 @@ import type { Authorizer } from "../authorizer.js";
 import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
 import { joinErrors, type RbacAuthorizer } from "./rbac-authorizer.js";
 import type { RbacIndex } from "./rbac-index.js";
-import type { RoleKind } from "./role-book.js";
+import type { RoleKind } from "./role-index.js";
 import { type Coverage, compactRules, covers, describeRule, quoteAll } from "./rule-coverage.js";
 
 /** A write to be checked. */

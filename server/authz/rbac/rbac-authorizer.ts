@@ -7,14 +7,14 @@
 import type { UserInfo } from "../../request/user-info.js";
 import {
   type AuthorizationAttributes,
+  type AuthorizationResult,
   type Authorizer,
   NO_OPINION,
-  type Verdict,
 } from "../authorizer.js";
 import type { SubjectRules } from "../subject-rules.js";
 import type { PolicyRule } from "./policy-rule.js";
 import { type BindingEntry, type Bindings, type RbacIndex, subjectIs } from "./rbac-index.js";
-import type { RoleEntry } from "./role-book.js";
+import type { RoleEntry } from "./role-index.js";
 
 export class RbacAuthorizer implements Authorizer {
   readonly name = "RBAC";
@@ -30,7 +30,7 @@ export class RbacAuthorizer implements Authorizer {
     this.#index = index;
   }
 
-  authorize({ user, info }: AuthorizationAttributes): Verdict {
+  authorize({ user, info }: AuthorizationAttributes): AuthorizationResult {
     // A namespace's bindings grant its resources, never paths.
     const namespace = info.isResourceRequest ? info.namespace : "";
     const grant = this.#index.find(user, namespace, info);

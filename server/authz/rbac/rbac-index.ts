@@ -18,7 +18,7 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Naming } from "../../api/naming.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { PolicyRule, RuleRequest } from "./policy-rule.js";
-import { RoleBook, type RoleEntry, type RoleKind } from "./role-book.js";
+import { type RoleEntry, RoleIndex, type RoleKind } from "./role-index.js";
 
 /** The part of the view that the index follows. */
 export interface ObservedView {
@@ -77,7 +77,7 @@ export type GrantVisitor = (role: RoleEntry, bindings: Bindings) => void;
 export class RbacIndex {
   /** The API group in this vendor's spelling. */
   readonly group: string;
-  readonly #roles = new RoleBook();
+  readonly #roles = new RoleIndex();
   readonly #bindings = new Map<string, BindingEntry>();
   readonly #cluster: Scope = newScope();
   readonly #namespaces = new Map<string, Scope>();

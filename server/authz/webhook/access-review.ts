@@ -8,7 +8,7 @@ import { type FieldRequirement, parseFieldSelector } from "../../api/selector-fi
 import { type LabelRequirement, parseLabelSelector } from "../../api/selector-labels.js";
 import { type Review, ReviewError } from "../../client/review-client.js";
 import type { UserInfo } from "../../request/user-info.js";
-import type { AuthorizedRequest, Verdict } from "../authorizer.js";
+import type { AuthorizationResult, AuthorizedRequest } from "../authorizer.js";
 
 export type AccessReviewVersion = "v1" | "v1beta1";
 
@@ -133,7 +133,9 @@ export function toAccessReview(
 }
 
 /** @throws {ReviewError} the status is not one of a SubjectAccessReview */
-export function parseAccessReviewStatus(status: Readonly<Record<string, unknown>>): Verdict {
+export function parseAccessReviewStatus(
+  status: Readonly<Record<string, unknown>>,
+): AuthorizationResult {
   const { allowed = false, denied = false, reason = "" } = status;
   if (typeof allowed !== "boolean") throw malformed("allowed is not a boolean");
   if (typeof denied !== "boolean") throw malformed("denied is not a boolean");

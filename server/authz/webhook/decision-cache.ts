@@ -5,7 +5,7 @@
  */
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../storage/base/clock.js";
-import type { Verdict } from "../authorizer.js";
+import type { AuthorizationResult } from "../authorizer.js";
 import type { Decision } from "../metrics.js";
 
 export interface SharedDecision {
@@ -31,7 +31,7 @@ const DECISIONS_MAX = 8_192;
 const KEY_CHARS_MAX = 16 * 1024 * 1024;
 
 interface Remembered {
-  readonly verdict: Verdict;
+  readonly result: AuthorizationResult;
   readonly expiresAtMs: number;
 }
 
@@ -47,16 +47,16 @@ export class ProcessDecisionCache {
     this.#clock = clock;
   }
 
-  get(question: string): Verdict | undefined {
+  get(question: string): AuthorizationResult | undefined {
     const known = this.#decisions.get(question);
     if (known === undefined) return undefined;
-    if (this.#clock.monotonic() < known.expiresAtMs) return known.verdict;
+    if (this.#clock.monotonic() < known.expiresAtMs) return known.result;
     this.#decisions.delete(question);
     return undefined;
   }
 
-  put(question: string, verdict: Verdict, ttlMs: number): void {
+  put(question: string, result: AuthorizationResult, ttlMs: number): void {
     const expiresAtMs = this.#clock.monotonic() + ttlMs;
-    this.#decisions.set(question, { verdict, expiresAtMs });
+    this.#decisions.set(question, { result, expiresAtMs });
   }
 }

@@ -183,10 +183,10 @@ test("S2-AZC-22: allowed allows, denied denies, neither is no opinion; both is a
   ];
   for (const [status, decision, reason] of cases) {
     stub.answer = ({ body }) => withStatus(body, status);
-    const verdict = await ask(GET_POD);
-    assert.deepEqual([verdict.decision, verdict.reason], [decision, reason]);
+    const result = await ask(GET_POD);
+    assert.deepEqual([result.decision, result.reason], [decision, reason]);
     const isContradiction = "allowed" in status && status.allowed === true && "denied" in status;
-    assert.equal(verdict.error !== undefined, isContradiction);
+    assert.equal(result.error !== undefined, isContradiction);
   }
   assert.equal(metrics.of("failed open authz error"), 0);
 });
@@ -247,8 +247,8 @@ test("S2-AZC-23: the whole spec is the question: any difference asks again", asy
 test("concurrent requests with one question make one call", async () => {
   await using stub = await openWebhookStub();
   const { ask } = await open(stub);
-  const verdicts = await Promise.all(Array.from({ length: 50 }, () => ask(GET_POD)));
-  assert.ok(verdicts.every(({ decision }) => decision === "allow"));
+  const results = await Promise.all(Array.from({ length: 50 }, () => ask(GET_POD)));
+  assert.ok(results.every(({ decision }) => decision === "allow"));
   assert.equal(stub.calls.length, 1);
 });
 
@@ -279,13 +279,13 @@ test("S2-AZC-08, 11, 12: failures and malformed answers are decided by the polic
   await using stub = await openWebhookStub();
   for (const failurePolicy of ["NoOpinion", "Deny"] as const) {
     const { ask, metrics } = await open(stub, { failurePolicy });
-    for (const [result, answer] of failures) {
+    for (const [failure, answer] of failures) {
       stub.answer = answer;
-      const before = metrics.of(`failed open authz ${result}`);
-      const verdict = await ask(GET_POD);
-      assert.equal(verdict.decision, failurePolicy === "Deny" ? "deny" : "no-opinion");
-      assert.notEqual(verdict.error, undefined);
-      const failedOpen = metrics.of(`failed open authz ${result}`) - before;
+      const before = metrics.of(`failed open authz ${failure}`);
+      const result = await ask(GET_POD);
+      assert.equal(result.decision, failurePolicy === "Deny" ? "deny" : "no-opinion");
+      assert.notEqual(result.error, undefined);
+      const failedOpen = metrics.of(`failed open authz ${failure}`) - before;
       assert.equal(failedOpen, failurePolicy === "Deny" ? 0 : 1);
     }
     stub.answer = ({ body }) => withStatus(body, { allowed: true });
@@ -345,9 +345,9 @@ test("S2-AZC-13, S2-AZC-18: an error with none false is decided by the policy, o
   const isFalse = condition("b", () => false);
   for (const failurePolicy of ["NoOpinion", "Deny"] as const) {
     const failing = await open(stub, { conditions: [fails], failurePolicy });
-    const verdict = await failing.ask(GET_POD);
-    assert.equal(verdict.decision, failurePolicy === "Deny" ? "deny" : "no-opinion");
-    assert.match(String(verdict.error), /expression 'boom' resulted in error: no such key/);
+    const result = await failing.ask(GET_POD);
+    assert.equal(result.decision, failurePolicy === "Deny" ? "deny" : "no-opinion");
+    assert.match(String(result.error), /expression 'boom' resulted in error: no such key/);
     assert.equal(failing.metrics.of("conditions authz error"), 1);
 
     const skipped = await open(stub, { conditions: [fails, isFalse], failurePolicy });

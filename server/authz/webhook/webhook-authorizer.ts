@@ -20,9 +20,9 @@ import type { LazySignal } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import {
   type AuthorizationAttributes,
+  type AuthorizationResult,
   type Authorizer,
   NO_OPINION,
-  type Verdict,
 } from "../authorizer.js";
 import type { DecisionCacheMetrics, WebhookMetrics } from "../metrics.js";
 import {
@@ -70,7 +70,7 @@ export class WebhookAuthorizer implements Authorizer {
   readonly #isCaching: boolean;
   readonly #process: ProcessDecisionCache;
   readonly #log: PacedLog;
-  readonly #flights = new SingleFlight<Verdict>();
+  readonly #flights = new SingleFlight<AuthorizationResult>();
   /** The user's part of the question; users are frozen, one per connection or token. */
   readonly #userTexts = new WeakMap<UserInfo, string>();
 
@@ -85,11 +85,11 @@ export class WebhookAuthorizer implements Authorizer {
   authorize(
     { user, info }: AuthorizationAttributes,
     signal: LazySignal,
-  ): Verdict | Promise<Verdict> {
+  ): AuthorizationResult | Promise<AuthorizationResult> {
     const request = toRequestAttributes(info);
     if (this.#options.conditions.length > 0) {
-      const verdict = this.#checkConditions(request, user);
-      if (verdict !== undefined) return verdict;
+      const result = this.#checkConditions(request, user);
+      if (result !== undefined) return result;
     }
     const requestText = JSON.stringify(request);
     if (!this.#isCaching || requestText.length > REQUEST_CHARS_MAX) {
@@ -109,7 +109,7 @@ export class WebhookAuthorizer implements Authorizer {
   }
 
   /** undefined = the webhook must be called. */
-  #checkConditions(request: RequestAttributes, user: UserInfo): Verdict | undefined {
+  #checkConditions(request: RequestAttributes, user: UserInfo): AuthorizationResult | undefined {
     const { conditions, clock, metrics, name } = this.#options;
     const startMs = clock.monotonic();
     try {
@@ -128,7 +128,7 @@ export class WebhookAuthorizer implements Authorizer {
     request: RequestAttributes,
     user: UserInfo,
     signal: AbortSignal,
-  ): Promise<Verdict> {
+  ): Promise<AuthorizationResult> {
     const { shared, metrics } = this.#options;
     if (shared === undefined) {
       metrics.missed();
@@ -143,9 +143,9 @@ export class WebhookAuthorizer implements Authorizer {
       return await this.#callAndRemember(question, key, request, user, signal);
     }
     metrics.hit("redis");
-    const verdict = Object.freeze({ decision: found.decision, reason: "" });
-    this.#process.put(question, verdict, Math.min(found.ttlMs, ttlMs));
-    return verdict;
+    const result = Object.freeze({ decision: found.decision, reason: "" });
+    this.#process.put(question, result, Math.min(found.ttlMs, ttlMs));
+    return result;
   }
 
   async #callAndRemember(
@@ -154,17 +154,21 @@ export class WebhookAuthorizer implements Authorizer {
     request: RequestAttributes,
     user: UserInfo,
     signal: AbortSignal,
-  ): Promise<Verdict> {
-    const verdict = await this.#call(request, user, signal);
-    const ttlMs = verdict.error === undefined ? this.#ttlOf(verdict.decision) : 0;
+  ): Promise<AuthorizationResult> {
+    const result = await this.#call(request, user, signal);
+    const ttlMs = result.error === undefined ? this.#ttlOf(result.decision) : 0;
     if (ttlMs > 0) {
-      this.#process.put(question, verdict, ttlMs);
-      if (sharedKey !== undefined) this.#options.shared?.put(sharedKey, verdict.decision, ttlMs);
+      this.#process.put(question, result, ttlMs);
+      if (sharedKey !== undefined) this.#options.shared?.put(sharedKey, result.decision, ttlMs);
     }
-    return verdict;
+    return result;
   }
 
-  async #call(request: RequestAttributes, user: UserInfo, signal: AbortSignal): Promise<Verdict> {
+  async #call(
+    request: RequestAttributes,
+    user: UserInfo,
+    signal: AbortSignal,
+  ): Promise<AuthorizationResult> {
     const { reviews, version, naming, metrics, name, failurePolicy } = this.#options;
     try {
       const status = await reviews.ask(toAccessReview(request, user, version, naming), signal);
@@ -179,12 +183,12 @@ export class WebhookAuthorizer implements Authorizer {
     }
   }
 
-  #onFailure(error: unknown): Verdict {
+  #onFailure(error: unknown): AuthorizationResult {
     const decision = this.#options.failurePolicy === "Deny" ? "deny" : "no-opinion";
     return { decision, reason: "", error };
   }
 
-  #ttlOf(decision: Verdict["decision"]): number {
+  #ttlOf(decision: AuthorizationResult["decision"]): number {
     const { authorizedTtlMs, unauthorizedTtlMs } = this.#options;
     return decision === "allow" ? authorizedTtlMs : unauthorizedTtlMs;
   }

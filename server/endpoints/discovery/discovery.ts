@@ -6,9 +6,11 @@
  * Documents describe the catalog at the time of the request. Each is built on first use and cached with
  * its subject: a group, a group-version or the catalog.
  */
+
 import type { JsonObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import { notAcceptable } from "../../api/status.js";
+import { JSON_TYPE } from "../../codec/media-types.js";
 import { remembered } from "../../kinds/remembered.js";
 import type { EffectiveReleases } from "../../schema/lifecycle.js";
 import { covers, type MediaRange, parseAccept } from "./accept.js";
@@ -31,8 +33,6 @@ import { toApiGroup, toApiGroupList, toApiResourceList, toApiVersions } from "./
 import { createObjectEncoders } from "./object-encoders.js";
 import type { ServedGroup, ServedGroups, ServedGroupVersion, ServedResources } from "./served.js";
 import { type BuildInfo, toVersionInfo } from "./version.js";
-
-const JSON_TYPE = "application/json";
 
 export interface DiscoveryOptions extends ServedResources {
   readonly build: BuildInfo;

@@ -5,9 +5,11 @@
  * The v2 document is large. It is built and encoded in slices with a turn of the event loop in between,
  * so that no request waits for a whole document (docs/decisions/0005).
  */
+
 import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { JsonObject } from "../../api/meta.js";
 import type { GroupVersion } from "../../api/names.js";
+import { JSON_TYPE } from "../../codec/media-types.js";
 import type { DefaultFact } from "../../schema/model.js";
 import { groupVersionPath } from "../discovery/discovery.js";
 import type {
@@ -32,8 +34,6 @@ import { createSchemaBuilder, type SchemaBuilder } from "./schemas.js";
 
 /** Entries (paths or schemas) per slice: about 1 ms of work once the code is warm. */
 const ENTRIES_PER_SLICE = 16;
-
-const JSON_MEDIA_TYPE = "application/json";
 
 export interface OpenApiSource extends Omit<ServedResources, "catalog"> {
   /** Group-versions that are always served; a custom one would change every document. */
@@ -246,5 +246,5 @@ function apiGroupPath(context: OperationContext, group: ServedGroup): PathItem {
 function versionPath({ versionMembers }: OpenApiSource): PathItem {
   const body = { form: "strings" as const, members: versionMembers };
   const names = { id: "getCodeVersion", tag: "version", description: "get the version" };
-  return documentPath("/version/", body, names, [JSON_MEDIA_TYPE]);
+  return documentPath("/version/", body, names, [JSON_TYPE]);
 }

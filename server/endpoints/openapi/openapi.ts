@@ -8,7 +8,9 @@
  * change rebuilds the v2 document, the list of parts and the affected parts. The v2 document (merge-v2.ts)
  * and the list of parts include other servers' APIs.
  */
+
 import { notAcceptable } from "../../api/status.js";
+import { JSON_TYPE } from "../../codec/media-types.js";
 import { remembered } from "../../kinds/remembered.js";
 import { covers, parseAccept } from "../discovery/accept.js";
 import {
@@ -34,7 +36,6 @@ import { encodeGnostic } from "./gnostic.js";
 import { mergeV2, type RemoteSpec } from "./merge-v2.js";
 import type { OpenApiVersion } from "./schema-object.js";
 
-const JSON_TYPE = "application/json";
 const NO_PARTS: ReadonlyMap<string, string> = new Map();
 const NO_SPECS: readonly RemoteSpec[] = Object.freeze([]);
 const V2_PATH = "/openapi/v2";

@@ -1,11 +1,11 @@
 /** JSON, compact as stored and indented for people (S1-QP-14). */
+
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import { JSON_TYPE } from "../../codec/media-types.js";
 import type { Representation } from "../representation.js";
 import { indentJson } from "./indent-json.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
 import { PieceReader } from "./piece-reader.js";
-
-const JSON_TYPE = "application/json";
 
 const NEWLINE = 0x0a;
 const COMMA = 0x2c;

@@ -1,7 +1,9 @@
 /** Errors in the encoding that the client accepts (S1-PB-08, S1-QP-14), else in JSON. */
+
 import type { Naming } from "../../api/naming.js";
 import { type Status, StatusError } from "../../api/status.js";
 import { encodeCbor } from "../../codec/cbor.js";
+import { JSON_TYPE } from "../../codec/media-types.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { Negotiator } from "../negotiation.js";
@@ -14,8 +16,6 @@ export interface EncodedStatus {
   readonly contentType: string;
   readonly body: Buffer | string;
 }
-
-const JSON_TYPE = "application/json";
 
 /** Never throws: a client without an acceptable encoding gets JSON, so that it sees the error. */
 export function createStatusEncoder(

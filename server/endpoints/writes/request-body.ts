@@ -2,6 +2,7 @@
  * The body of a write: its media type, its bytes, and the JSON value in it. Objects come as JSON,
  * YAML or Protobuf (S1-NEG-02, S1-PB-07).
  */
+
 import type { JsonValue } from "../../api/meta.js";
 import type { GroupVersionKind } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
@@ -9,6 +10,7 @@ import { badRequest, unsupportedMediaType } from "../../api/status.js";
 import { CborSyntaxError, parseCbor } from "../../codec/cbor-parser.js";
 import { findDuplicateKeys, parseJson, stringifyJson } from "../../codec/json.js";
 import { JsonSyntaxError } from "../../codec/json-parser.js";
+import { CBOR_TYPE, JSON_TYPE, YAML_TYPE } from "../../codec/media-types.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
 import { bodyMemory } from "../../flowcontrol/width.js";
@@ -16,11 +18,6 @@ import type { ObjectInput } from "../../registry/generic/decode-input.js";
 import type { FieldValidation } from "../../registry/generic/registry.js";
 import { readBody } from "../../request/read-body.js";
 import type { RequestContext } from "../../request/request-state.js";
-
-const JSON_TYPE = "application/json";
-const YAML_TYPE = "application/yaml";
-
-const CBOR_TYPE = "application/cbor";
 
 export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
 

@@ -4,6 +4,7 @@ import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject, withoutRevision } from "../../../storage/objects/stored-object.js";
 import type { GroupVersionKind } from "../../api/names.js";
+import { JSON_TYPE } from "../../codec/media-types.js";
 import {
   isCustom,
   isOwnShape,
@@ -36,8 +37,6 @@ export interface WriteServices {
    */
   readonly authorizeUnsafeDelete?: (ctx: RequestContext, resource: StoredResource) => Promise<void>;
 }
-
-const JSON_TYPE = "application/json";
 
 /** The namespace of an object of the resource; "" for cluster scope, including Namespaces. */
 export function namespaceOf(ctx: RequestContext, resource: ServedResource): string {

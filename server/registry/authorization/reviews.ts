@@ -8,9 +8,9 @@ import type { ApiObject } from "../../api/meta.js";
 import { badRequest, type FieldError, invalid } from "../../api/status.js";
 import type {
   AuthorizationAttributes,
+  AuthorizationResult,
   AuthorizedRequest,
   Authorizer,
-  Verdict,
 } from "../../authz/authorizer.js";
 import type { RulesSource } from "../../authz/subject-rules.js";
 import type { VirtualOperation, VirtualRequest } from "../../kinds/served-resource.js";
@@ -169,12 +169,12 @@ async function review(
 ): Promise<ApiObject> {
   const { info, problems } = requestOf(object);
   const attributes: AuthorizationAttributes = { user, info };
-  const verdict = await authorizer.authorize(attributes, { signal });
-  return { ...object, status: statusOf(verdict, problems) };
+  const result = await authorizer.authorize(attributes, { signal });
+  return { ...object, status: statusOf(result, problems) };
 }
 
 function statusOf(
-  { decision, reason, error }: Verdict,
+  { decision, reason, error }: AuthorizationResult,
   problems: readonly string[],
 ): Record<string, unknown> {
   const errors = [...(error === undefined ? [] : [messageOf(error)]), ...problems];

@@ -18,7 +18,7 @@ import { createNaming, DEFAULT_VENDOR } from "../../../api/naming.js";
 import type { LabelSelector } from "../../../api/validation-selectors.js";
 import { parseRequestInfo } from "../../../request/request-info.js";
 import { createUser, type UserInfo } from "../../../request/user-info.js";
-import type { Verdict } from "../../authorizer.js";
+import type { AuthorizationResult } from "../../authorizer.js";
 import type { PolicyRule } from "../policy-rule.js";
 import { RbacAuthorizer } from "../rbac-authorizer.js";
 import { type ObservedView, RbacIndex, rbacGroup } from "../rbac-index.js";
@@ -110,8 +110,8 @@ export class PolicyView implements ObservedView {
     this.#of(resource).replace(tree, this.revision);
   }
 
-  /** The authorizer's verdict on a request. */
-  ask(user: UserInfo | string, method: string, url: string): Verdict {
+  /** The authorizer's result on a request. */
+  ask(user: UserInfo | string, method: string, url: string): AuthorizationResult {
     const who = typeof user === "string" ? createUser({ name: user }) : user;
     return this.authorizer.authorize({ user: who, info: parseRequestInfo(method, url) });
   }

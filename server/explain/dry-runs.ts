@@ -1,5 +1,5 @@
 /**
- * Rehearsals: finds where an object is written, writes it as a dry run in somebody's name, and reads the
+ * DryRuns: finds where an object is written, writes it as a dry run in somebody's name, and reads the
  * explanation that a server of ours answers with.
  */
 import type { JsonObject } from "../api/meta.js";
@@ -25,7 +25,7 @@ interface Place {
 
 const QUERY = "?dryRun=All&fieldManager=keelson-explain-admission";
 
-export class Rehearsals {
+export class DryRuns {
   readonly #client: HttpsClient;
   readonly #options: ExplainOptions;
   /** By group-version, as discovery answers. */
@@ -37,7 +37,7 @@ export class Rehearsals {
   }
 
   /** @throws {Error} the server does not know the kind, or does not explain */
-  async rehearse(object: JsonObject, signal: AbortSignal): Promise<Explained> {
+  async explain(object: JsonObject, signal: AbortSignal): Promise<Explained> {
     const place = await this.#placeOf(object, signal);
     const { operation, sent } = await this.#intent(object, place, signal);
     const { resource, namespace, name } = place;

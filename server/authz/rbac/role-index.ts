@@ -1,5 +1,5 @@
 /**
- * RoleBook: all roles and cluster roles by name, with their rules compiled on first use. A missing role
+ * RoleIndex: all roles and cluster roles by name, with their rules compiled on first use. A missing role
  * that bindings name has an entry too, so that a binding references its role directly. Only the index
  * changes it, in the turn of the view's change.
  */
@@ -48,7 +48,7 @@ export class RoleEntry {
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({});
 const NOTHING = Object.freeze({ rules: Object.freeze([]), compiled: new CompiledRules([]) });
 
-export class RoleBook {
+export class RoleIndex {
   readonly #roles = new Map<string, RoleEntry>();
   readonly #clusterRoles = new Map<string, RoleEntry>();
   readonly #aggregated = new Set<RoleEntry>();
