@@ -181,6 +181,34 @@ test("a tenant that fills its level is refused on every replica at once, others 
   (await waiting).expect(200);
 });
 
+test("a watch holds its seat until its initial events are sent, and no longer", async () => {
+  await using server = await startServer({ flags: ["--run-controllers=false"] });
+  const { client } = server;
+  await grantEverybody(client, "edit");
+  (await client.post(MAPS, { metadata: { name: "large-0" } })).expect(201);
+  (await client.post(LEVELS, levelOf("tiny", "Reject"))).expect(201);
+  (await client.post(SCHEMAS, schemaOf("jane", "tiny", "jane"))).expect(201);
+  const options = { host: "127.0.0.1", port: server.port, ...server.credentials };
+  const socket = connect({ ...options, ALPNProtocols: ["http/1.1"] });
+  await once(socket, "secureConnect");
+  const headers = Object.entries(JANE).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`GET ${MAPS}?watch=1 HTTP/1.1\r\nHost: localhost\r\n${headers.join("")}\r\n`);
+  await once(socket, "data");
+
+  await eventually("the seat is free", async () => {
+    const { text } = await client.get("/metrics");
+    const tiny = 'priority_level="tiny",flow_schema="jane"';
+    return (
+      text.includes(`apiserver_flowcontrol_dispatched_requests_total{${tiny}} 1`) &&
+      text.includes(`apiserver_flowcontrol_current_executing_seats{${tiny}} 0`)
+    );
+  });
+  (await client.request(MAPS, { headers: JANE })).expect(200);
+  (await client.request(`${MAPS}/large-0`, { headers: JANE })).expect(200);
+  assert.equal(socket.closed, false);
+  socket.destroy();
+});
+
 test("with --enable-priority-and-fairness=false the two numbers bound requests, and answers name no level", async () => {
   await using server = await startServer({
     flags: ["--enable-priority-and-fairness=false", "--max-requests-inflight=1"],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { gunzipSync } from "node:zlib";
 import { systemClock } from "../../storage/base/clock.js";
 import { ManualClock } from "../../storage/base/testing/manual-clock.js";
 import { type AuditBackend, AuditBatch, type AuditMode } from "./audit-batch.js";
-import { openAuditFile } from "./audit-file.js";
+import { daysToMs, openAuditFile } from "./audit-file.js";
 
 const SETTINGS = {
   mode: "batch" as AuditMode,
@@ -126,6 +126,37 @@ test("a file is turned over at its bound, old ones are compressed, and removed b
     const old = gunzipSync(await readFile(join(folder, names[1] ?? ""))).toString();
     assert.equal(old, '{"id":"8"}\n{"id":"8"}\n');
     assert.equal(await readFile(path, "utf8"), '{"id":"9"}\n{"id":"9"}\n');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("old files are removed by the time in their names, whenever they were touched last", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "audit-age-"));
+  try {
+    const old = ["audit-2029-12-30T03-04-05.000.log", "audit-2029-12-30T03-04-05.000.log.gz"];
+    const young = "audit-2030-01-01T12-00-00.000.log.gz";
+    const strange = ["audit-2029.log", "other-2029-12-30T03-04-05.000.log"];
+    for (const name of [...old, young, ...strange]) await writeFile(join(folder, name), "");
+    const file = await openAuditFile({
+      path: join(folder, "audit.log"),
+      bytesMax: 10,
+      backupsMax: 0,
+      ageMsMax: daysToMs(2),
+      compresses: false,
+      now: () => Date.parse("2030-01-02T03:04:05.000Z"),
+    });
+    await file.send(["first line"]);
+    await file.send(["second line"]);
+    await file[Symbol.asyncDispose]();
+
+    assert.deepEqual((await readdir(folder)).sort(), [
+      "audit-2029.log",
+      young,
+      "audit-2030-01-02T03-04-05.000.log",
+      "audit.log",
+      "other-2029-12-30T03-04-05.000.log",
+    ]);
   } finally {
     await rm(folder, { recursive: true });
   }

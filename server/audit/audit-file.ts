@@ -5,7 +5,7 @@
  * programs may turn it over by copying and truncating it.
  */
 import { createReadStream, createWriteStream } from "node:fs";
-import { type FileHandle, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
@@ -108,7 +108,7 @@ class AuditFile implements AuditBackend {
     for (const [index, name] of old.entries()) {
       const path = join(folder, name);
       const isTooMany = backupsMax > 0 && index >= backupsMax;
-      const isTooOld = ageMsMax > 0 && now() - (await stat(path)).mtimeMs > ageMsMax;
+      const isTooOld = ageMsMax > 0 && now() - stampOf(name) > ageMsMax;
       if (isTooMany || isTooOld) await rm(path, { force: true });
       else if (compresses && !name.endsWith(".gz")) await compress(path);
     }
@@ -116,9 +116,20 @@ class AuditFile implements AuditBackend {
 }
 
 function isBackup(name: string, stem: string, extension: string): boolean {
-  const plain = name.endsWith(".gz") ? name.slice(0, -3) : name;
+  const plain = plainName(name);
   if (!plain.startsWith(`${stem}-`) || !plain.endsWith(extension)) return false;
   return STAMP.test(plain.slice(0, plain.length - extension.length));
+}
+
+/** When a backup was made, by its name: copies and compressed files have other times. */
+function stampOf(name: string): number {
+  const plain = plainName(name);
+  const [, stamp = ""] = STAMP.exec(plain.slice(0, plain.length - extname(plain).length)) ?? [];
+  return Date.parse(stamp.replace(/T(\d\d)-(\d\d)-/, "T$1:$2:").concat("Z"));
+}
+
+function plainName(name: string): string {
+  return name.endsWith(".gz") ? name.slice(0, -3) : name;
 }
 
 async function compress(path: string): Promise<void> {

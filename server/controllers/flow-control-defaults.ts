@@ -2,17 +2,18 @@
  * The default flow schemas and priority levels, and the status of flow schemas. Mandatory ones are
  * restored whenever they differ. Suggested ones are created if missing and updated with this release
  * until someone takes them over: the annotation `apf.<domain>/autoupdate-spec` says "true" or "false";
- * without it a user's change of the specification takes them over.
+ * without it a user's change of the specification takes them over. Objects that it marks as ours, and
+ * that are no defaults of this release, are removed.
  *
  * Runs in every replica: all have the same goal, and compare-and-swap decides conflicts.
  */
 
-import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { formatTime } from "../api/time.js";
 import { mandatoryObjects, suggestedObjects } from "../flowcontrol/default-objects.js";
-import type { ControlledResource } from "./objects-api.js";
+import { isSameSpec } from "../registry/flowcontrol/fixed-specs.js";
+import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
 /** Changes are noticed at once; the interval is for failed syncs. */
@@ -26,32 +27,21 @@ export async function runFlowControlDefaults(
   { naming, ...parts }: FlowControlLoopParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { objects } = parts;
-  const group = `flowcontrol.apiserver.${naming.groupDomain}`;
-  const find = (resource: string) =>
-    objects.resources.find((one) => one.group === group && one.resource === resource);
-  const levels = find("prioritylevelconfigurations");
-  const schemas = find("flowschemas");
+  const kinds = kindsOf(parts.objects, naming);
   // The group may be disabled by flag.
-  if (levels === undefined || schemas === undefined) return;
+  if (kinds === undefined) return;
   const all = { concerns: () => true };
   await runSyncLoop(
     {
       ...parts,
       name: "flow-control-defaults",
       watches: [
-        { resource: levels, ...all },
-        { resource: schemas, ...all },
+        { resource: kinds.levels, ...all },
+        { resource: kinds.schemas, ...all },
       ],
       intervalMs: INTERVAL_MS,
       async sync() {
-        const work = { ...parts, naming, signal };
-        const [mandatory, suggested] = [mandatoryObjects(naming), suggestedObjects(naming)];
-        for (const one of mandatory.levels) await ensure(work, levels, one, true);
-        for (const one of suggested.levels) await ensure(work, levels, one, false);
-        for (const one of mandatory.schemas) await ensure(work, schemas, one, true);
-        for (const one of suggested.schemas) await ensure(work, schemas, one, false);
-        await markDangling(work, levels, schemas);
+        await ensureFlowControlDefaults({ ...parts, naming, signal });
         return undefined;
       },
     },
@@ -61,13 +51,38 @@ export async function runFlowControlDefaults(
 
 type Work = FlowControlLoopParts & { readonly signal: AbortSignal };
 
+/** Once. Reads are as fresh as the view. */
+export async function ensureFlowControlDefaults(work: Work): Promise<void> {
+  const { objects, naming } = work;
+  const kinds = kindsOf(objects, naming);
+  if (kinds === undefined) return;
+  const { levels, schemas } = kinds;
+  const [mandatory, suggested] = [mandatoryObjects(naming), suggestedObjects(naming)];
+  for (const one of mandatory.levels) await ensure(work, levels, one, true);
+  for (const one of suggested.levels) await ensure(work, levels, one, false);
+  for (const one of mandatory.schemas) await ensure(work, schemas, one, true);
+  for (const one of suggested.schemas) await ensure(work, schemas, one, false);
+  await removeUnwanted(work, schemas, [...mandatory.schemas, ...suggested.schemas]);
+  await removeUnwanted(work, levels, [...mandatory.levels, ...suggested.levels]);
+  await markDangling(work, levels, schemas);
+}
+
+function kindsOf(objects: ObjectsApi, naming: Naming) {
+  const group = `flowcontrol.apiserver.${naming.groupDomain}`;
+  const find = (resource: string) =>
+    objects.resources.find((one) => one.group === group && one.resource === resource);
+  const levels = find("prioritylevelconfigurations");
+  const schemas = find("flowschemas");
+  return levels === undefined || schemas === undefined ? undefined : { levels, schemas };
+}
+
 async function ensure(
   { objects, naming, signal }: Work,
   resource: ControlledResource,
   wanted: ApiObject,
   isMandatory: boolean,
 ): Promise<void> {
-  const annotation = `apf.${naming.labelDomain}/autoupdate-spec`;
+  const annotation = annotationOf(naming);
   const existing = objects.get(resource, { namespace: "", name: wanted.metadata.name ?? "" });
   if (existing === undefined) {
     const metadata = { ...wanted.metadata, annotations: { [annotation]: "true" } };
@@ -75,33 +90,49 @@ async function ensure(
     return;
   }
   const { annotations = {}, generation } = existing.metadata;
-  const says = annotations[annotation];
-  const isOurs = says === "true" || (says === undefined && generation === 1);
-  // The API rejects changes of a mandatory specification, except for the shares of `exempt`.
-  if (!isOurs && !(isMandatory && says === undefined)) return;
-  const isAsWanted = says === "true" && isCovered(wanted.spec, existing.spec);
-  if (isAsWanted) return;
-  const metadata = {
-    ...existing.metadata,
-    annotations: { ...annotations, [annotation]: "true" },
-  };
-  await objects.update(resource, { ...existing, metadata, spec: wanted.spec }, "", signal);
+  const says = parseFlag(annotations[annotation]);
+  const isOurs = isMandatory || (says ?? generation === 1);
+  const isMarked = says === isOurs;
+  const isAsWanted = !isOurs || hasSameSpec(wanted, existing);
+  if (isMarked && isAsWanted) return;
+  const metadata = isMarked
+    ? existing.metadata
+    : { ...existing.metadata, annotations: { ...annotations, [annotation]: String(isOurs) } };
+  const spec = isAsWanted ? existing.spec : wanted.spec;
+  await objects.update(resource, { ...existing, metadata, spec }, "", signal);
 }
 
-/** Whether the stored value includes everything wanted; it may have defaults besides. */
-function isCovered(wanted: unknown, stored: unknown): boolean {
-  if (Array.isArray(wanted)) {
-    return (
-      Array.isArray(stored) &&
-      wanted.length === stored.length &&
-      wanted.every((item, index) => isCovered(item, stored[index]))
-    );
+/** Takes away what an earlier release suggested, as far as no operator has taken it over. */
+async function removeUnwanted(
+  { objects, naming, signal }: Work,
+  resource: ControlledResource,
+  wanted: readonly ApiObject[],
+): Promise<void> {
+  const names = new Set(wanted.map(({ metadata }) => metadata.name));
+  for (const { metadata } of objects.list(resource, "")) {
+    if (names.has(metadata.name)) continue;
+    if (parseFlag(metadata.annotations?.[annotationOf(naming)]) !== true) continue;
+    const key = { namespace: "", name: metadata.name ?? "" };
+    await objects.remove(resource, key, { propagationPolicy: "Background" }, signal);
   }
-  if (typeof wanted !== "object" || wanted === null) return deepEqual(wanted, stored);
-  if (typeof stored !== "object" || stored === null) return false;
-  return Object.entries(wanted).every(([member, value]) =>
-    isCovered(value, (stored as Record<string, unknown>)[member]),
-  );
+}
+
+function annotationOf({ labelDomain }: Naming): string {
+  return `apf.${labelDomain}/autoupdate-spec`;
+}
+
+/** As Go's ParseBool; undefined = neither. */
+function parseFlag(text: string | undefined): boolean | undefined {
+  if (/^(1|t|T|true|True|TRUE)$/.test(text ?? "")) return true;
+  return /^(0|f|F|false|False|FALSE)$/.test(text ?? "") ? false : undefined;
+}
+
+/** The shares of the exempt level are the operator's. */
+function hasSameSpec(wanted: ApiObject, stored: ApiObject): boolean {
+  if (wanted.metadata.name !== "exempt" || wanted.kind !== "PriorityLevelConfiguration") {
+    return isSameSpec(wanted.spec, stored.spec);
+  }
+  return (stored.spec as { readonly exempt?: unknown } | undefined)?.exempt !== undefined;
 }
 
 /** A schema with a missing level matches no request; its status says so. */
@@ -126,7 +157,7 @@ async function markDangling(
     const status = (schema.status ?? {}) as { conditions?: readonly JsonObject[] };
     const conditions = status.conditions ?? [];
     const known = conditions.find(({ type }) => type === DANGLING);
-    if (isCovered(wanted, known)) continue;
+    if (known !== undefined && isIncluded(wanted, known)) continue;
     const lastTransitionTime =
       known?.status === wanted.status ? known.lastTransitionTime : formatTime(clock.now());
     const next = [
@@ -140,4 +171,8 @@ async function markDangling(
       signal,
     );
   }
+}
+
+function isIncluded(wanted: JsonObject, known: JsonObject): boolean {
+  return Object.entries(wanted).every(([member, value]) => known[member] === value);
 }

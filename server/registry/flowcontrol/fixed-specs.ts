@@ -12,8 +12,13 @@ export function validateFixedSpec(
   errors: FieldError[],
 ): void {
   const wanted = fixed.find((one) => one.metadata.name === metadata.name);
-  if (wanted === undefined || deepEqual(withoutEmpty(spec), withoutEmpty(wanted.spec))) return;
+  if (wanted === undefined || isSameSpec(spec, wanted.spec)) return;
   errors.push(invalidValue("spec", spec, `spec of '${metadata.name}' must equal the fixed value`));
+}
+
+/** Whether they differ at most in members that are empty in one and missing in the other. */
+export function isSameSpec(one: unknown, other: unknown): boolean {
+  return deepEqual(withoutEmpty(one), withoutEmpty(other));
 }
 
 export function validateConditions(
