@@ -8,6 +8,8 @@ import { startServer } from "./harness/server-process.js";
 
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const JARS = "/apis/nulls.example.com/v1/namespaces/default/jars";
+const FREE_JARS = "/apis/nulls.example.com/v1/namespaces/default/freejars";
+const FREE_TYPE = { apiVersion: "nulls.example.com/v1", kind: "FreeJar" };
 const TYPE = { apiVersion: "nulls.example.com/v1", kind: "Jar" };
 
 const text = { type: "string" };
@@ -22,19 +24,17 @@ const spec = struct({
   loose: { "x-kubernetes-preserve-unknown-fields": true },
   any: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
 });
-const definition = {
+const definition = (plural: string, kind: string, schema: object) => ({
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
-  metadata: { name: "jars.nulls.example.com" },
+  metadata: { name: `${plural}.nulls.example.com` },
   spec: {
     group: "nulls.example.com",
     scope: "Namespaced",
-    names: { plural: "jars", kind: "Jar" },
-    versions: [
-      { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: struct({ spec }) } },
-    ],
+    names: { plural, kind },
+    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }],
   },
-};
+});
 
 /** What is sent as spec, what is kept of it by other writes, and which fields an apply is refused for. */
 const CASES: readonly (readonly [sent: object, kept: object, ...refused: string[]])[] = [
@@ -51,7 +51,9 @@ const CASES: readonly (readonly [sent: object, kept: object, ...refused: string[
 
 const server = await startServer();
 before(async () => {
-  (await server.client.post(DEFINITIONS, definition)).expect(201);
+  const free = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  (await server.client.post(DEFINITIONS, definition("jars", "Jar", struct({ spec })))).expect(201);
+  (await server.client.post(DEFINITIONS, definition("freejars", "FreeJar", free))).expect(201);
 });
 after(() => server[Symbol.asyncDispose]());
 
@@ -87,6 +89,55 @@ for (const [index, [sent, kept, ...refused]] of CASES.entries()) {
     ]);
   });
 }
+
+const apply = (path: string, body: object) =>
+  server.client.request(`${path}?fieldManager=me`, {
+    method: "PATCH",
+    headers: { "content-type": "application/apply-patch+yaml" },
+    body,
+  });
+
+test("S1-SSA-16, S1-META-19: null applied over what the same manager applied is null, and once more is no new generation", async () => {
+  const path = `${FREE_JARS}/emptied`;
+  const object = { ...FREE_TYPE, metadata: { name: "emptied" } };
+  const generations: [unknown, number | undefined][] = [];
+  for (const spec of [{ a: { b: 1 } }, { a: null }, { a: null }, null, null]) {
+    const { object: now } = (await apply(path, { ...object, spec })).expect(
+      generations.length === 0 ? 201 : 200,
+    );
+    generations.push([now.spec, now.metadata.generation]);
+  }
+  assert.deepEqual(generations, [
+    [{ a: { b: 1 } }, 1],
+    [{ a: null }, 2],
+    [{ a: null }, 2],
+    [null, 3],
+    [null, 3],
+  ]);
+
+  // What others own below it stays.
+  await apply(path, { ...object, spec: { a: { b: 1 } } });
+  const theirs = { ...object, spec: { a: { c: 1 } } };
+  const other = await server.client.request(`${path}?fieldManager=other`, {
+    method: "PATCH",
+    headers: { "content-type": "application/apply-patch+yaml" },
+    body: theirs,
+  });
+  other.expect(200);
+  const left = (await apply(path, { ...object, spec: { a: null } })).expect(200).object;
+  assert.deepEqual(left.spec, { a: { c: 1 } });
+});
+
+test("S1-SSA-16: null applied over what may not be null is refused, whatever was there", async () => {
+  const name = "refused-later";
+  const object = { ...TYPE, metadata: { name } };
+  (await apply(`${JARS}/${name}`, { ...object, spec: { inner: { plain: "x" } } })).expect(201);
+  const answer = await apply(`${JARS}/${name}`, { ...object, spec: { inner: null } });
+  assert.match(answer.expect(422).text, /spec\.inner in body must be of type object/);
+  // An empty one is as good as any.
+  const emptied = await apply(`${JARS}/${name}`, { ...object, spec: { inner: {} } });
+  assert.deepEqual(emptied.expect(200).object.spec, { inner: {}, filled: "full" });
+});
 
 interface Details {
   readonly causes?: readonly { readonly reason: string; readonly field: string }[];

@@ -46,7 +46,7 @@ import {
   writeEntries,
 } from "./managed-fields.js";
 import type { MergeSchema } from "./merge-schema.js";
-import { mergeObjects, pruneObject } from "./merge-values.js";
+import { mergeObjects, pruneObject, withAppliedNulls } from "./merge-values.js";
 import { reconcileSet } from "./reconcile.js";
 
 /** Another version of the kind, in which an entry names its fields. */
@@ -239,7 +239,10 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     const fields = subtractTrees(fieldsOf(schema.root, applied), ignored);
     entries.delete(id);
     let merged = mergeObjects(schema.root, live, applied);
-    if (last !== undefined) merged = prune(merged, last, fields, entries);
+    if (last !== undefined) {
+      merged = prune(merged, last, fields, entries);
+      merged = withAppliedNulls(schema.root, merged, applied);
+    }
 
     const compare = comparisonOf(live, merged, ignored);
     takeOver(live, entries, compare, write);

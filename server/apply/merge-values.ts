@@ -128,6 +128,36 @@ export function pruneObject(
   return pruned ?? object;
 }
 
+/**
+ * The pruned object, with null where the configuration says null and nothing is left: `mergeObjects`
+ * keeps what is there for the sake of other owners.
+ */
+export function withAppliedNulls(
+  type: MapType,
+  object: JsonObject,
+  applied: JsonObject,
+): JsonObject {
+  let result: JsonObject | undefined;
+  for (const name in applied) {
+    const value = applied[name];
+    const left = Object.hasOwn(object, name) ? object[name] : undefined;
+    const member = memberType(type, name);
+    if (!isJsonObject(left) || value === undefined || member === undefined) continue;
+    if (member.form !== "map" && member.form !== "dynamic") continue;
+    const own = member.form === "map" ? member : DYNAMIC_MAP;
+    const next = nullIfEmptied(own, left, value);
+    if (next === left) continue;
+    result ??= { ...object };
+    setMember(result, name, next);
+  }
+  return result ?? object;
+}
+
+function nullIfEmptied(type: MapType, left: JsonObject, applied: JsonValue): JsonValue {
+  if (isJsonObject(applied)) return withAppliedNulls(type, left, applied);
+  return applied === null && isEmpty(left) && type.isPermanent !== true ? null : left;
+}
+
 function isDropped(last: FieldSet, kept: FieldSet | undefined, isDeclared: boolean): boolean {
   if (!isDeclared && !isMember(last)) return false;
   return kept === undefined || !(isDeclared || isMember(kept));
