@@ -2,6 +2,7 @@
  * What is asked of both peers: definitions as they are judged, and objects as they are pruned, given
  * defaults, judged, patched and shown. Everything comes from a seed.
  */
+import { REFUSED } from "../../server/registry/apiextensions/testing/refused-definitions.js";
 import { type Random, seededRandom } from "../consistency/random.js";
 import { eventually } from "../harness/eventually.js";
 import type { HttpsClient } from "../harness/https-client.js";
@@ -49,6 +50,15 @@ async function ask(
   if (difference !== undefined && status < 500)
     tally.differences.push({ ...difference, sent: body });
   return status;
+}
+
+/** Definitions with a mistake each, whose causes the tables hold. */
+export async function judgeRefused(peers: Peers): Promise<Tally> {
+  const tally: Tally = { asked: 0, accepted: 0, differences: [] };
+  for (const definition of Object.values(REFUSED)) {
+    await ask(peers, tally, "POST", `${DEFINITIONS}?dryRun=All`, definition);
+  }
+  return tally;
 }
 
 /** Definitions that are judged and not kept. */

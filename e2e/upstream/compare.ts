@@ -3,6 +3,7 @@
  * times, uids, revisions, the order of errors, which the existing API takes from maps, and how columns are
  * described.
  */
+import { withoutVersions } from "../../server/registry/apiextensions/testing/refused-definitions.js";
 import type { Answer, HttpsClient, RequestOptions } from "../harness/https-client.js";
 import type { Peers } from "./peers.js";
 
@@ -90,7 +91,7 @@ function plainStatus(status: JsonObject): unknown {
 
 /** Without what the compiler of expressions says: that is another one, with words of its own. */
 function shown(message: string): string {
-  return message.replace(/(?<=(?:compilation failed|no such overload)).*/s, "");
+  return withoutVersions(message).replace(/(?<=(?:compilation failed|no such overload)).*/s, "");
 }
 
 /** JSON with sorted members. */

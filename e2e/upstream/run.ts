@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { repositoryRoot } from "../tools/find-tool.js";
-import { judgeDefinitions, judgeObjects, type Tally } from "./campaigns.js";
+import { judgeDefinitions, judgeObjects, judgeRefused, type Tally } from "./campaigns.js";
 import { openPeers } from "./peers.js";
 import { playPublished } from "./published.js";
 import { playPublishedKinds } from "./published-kinds.js";
@@ -64,6 +64,7 @@ async function main(): Promise<void> {
   tell("scenarios", { ...played, accepted: played.asked - played.differences.length });
   tell("published definitions and objects", await playPublished(peers, folder.path));
   tell("kinds of other projects", await playPublishedKinds(peers));
+  tell("definitions with a mistake each", await judgeRefused(peers));
   tell("definitions", await judgeDefinitions(peers, seed, Number(values.definitions)));
   tell("objects", await judgeObjects(peers, seed, Number(values.objects)));
   for (const line of lines.slice(0, SHOWN_MAX)) process.stdout.write(`${line}\n`);

@@ -181,10 +181,8 @@ export function validateClientConfig(
   } else if (service) {
     const { name, namespace, path, port } = service;
     const at = `${field}.service`;
-    if (name === "") errors.push(requiredValue(`${at}.name`, "service name is required"));
-    if (namespace === "") {
-      errors.push(requiredValue(`${at}.namespace`, "service namespace is required"));
-    }
+    if (name === "") errors.push(requiredValue(`${at}.name`));
+    if (namespace === "") errors.push(requiredValue(`${at}.namespace`));
     validateServicePort(port, `${at}.port`, errors);
     if (path) validateUrlPath(path, `${field}.service.path`, errors);
   }
@@ -218,22 +216,20 @@ function validateUrl(text: string, field: string, errors: FieldError[]): void {
 }
 
 function validateUrlPath(path: string, field: string, errors: FieldError[]): void {
-  if (!path.startsWith("/")) {
-    errors.push(invalidValue(field, path, "must start with a '/'"));
+  if (path === "/") return;
+  const refuse = (why: string) => errors.push(invalidValue(field, path, why));
+  if (path === "//") {
+    refuse("segment[0] may not be empty");
     return;
   }
-  const segments = path.slice(1).split("/");
-  segments.forEach((segment, index) => {
-    const isLast = index === segments.length - 1;
-    if (segment === "" && (isLast || path === "/")) return;
-    if (segment === "")
-      errors.push(invalidValue(field, path, `segment[${index}] may not be empty`));
-    else {
-      for (const why of checkDnsSubdomain(segment.toLowerCase().replaceAll("_", "-"))) {
-        errors.push(invalidValue(field, path, `segment[${index}]: ${why}`));
-      }
-    }
-  });
+  if (!path.startsWith("/")) refuse("must start with a '/'");
+  // The first character is taken for the slash, whatever it is.
+  const segments = path.slice(1).replace(/\/$/, "").split("/");
+  for (const [index, segment] of segments.entries()) {
+    const problems = segment === "" ? [] : checkDnsSubdomain(segment);
+    if (segment === "") refuse(`segment[${index}] may not be empty`);
+    for (const why of problems) refuse(`segment[${index}]: ${why}`);
+  }
 }
 
 /**

@@ -34,12 +34,17 @@ test("definitions of types are accepted or refused by their rules, field by fiel
     ],
     [
       definition({ versions: [{ ...version, schema: null }] }),
-      "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required",
+      "spec.versions[0].schema.openAPIV3Schema: Required value",
     ],
-    [definition({ versions: [] }), "spec.versions: Required value"],
+    [
+      definition({ versions: [] }),
+      "spec.versions: Invalid value: []: must have exactly one version marked as storage version",
+      "status.storedVersions: Invalid value: null: must have at least one stored version",
+    ],
     [
       definition({ versions: [{ ...version, storage: false }] }),
       'spec.versions: Invalid value: [{"name":"v1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}}]: must have exactly one version marked as storage version',
+      "status.storedVersions: Invalid value: null: must have at least one stored version",
     ],
     [
       definition({ versions: [version, { ...version, storage: false }] }),
@@ -48,6 +53,7 @@ test("definitions of types are accepted or refused by their rules, field by fiel
     [
       definition({ versions: [{ ...version, name: "1" }] }),
       "spec.versions[0].name: Invalid value: \"1\": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
+      "spec.version: Invalid value: \"1\": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
     ],
     [
       definition({}, { kind: "Thing", listKind: "Thing" }),
@@ -65,7 +71,12 @@ test("definitions of types are accepted or refused by their rules, field by fiel
       "spec.names.shortNames[0]: Invalid value: \"T\": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
       "spec.names.categories[0]: Invalid value: \"a b\": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
     ],
-    [definition({}, { kind: "" }), "spec.names.kind: Required value"],
+    [
+      definition({}, { kind: "" }),
+      "spec.names.kind: Required value",
+      "spec.names.singular: Required value",
+      "spec.names.listKind: Required value",
+    ],
     [definition({ conversion: { strategy: "" } }), "spec.conversion.strategy: Required value"],
     [
       definition({ conversion: { strategy: "Magic" } }),

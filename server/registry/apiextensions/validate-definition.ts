@@ -46,6 +46,7 @@ const definitionRules: Rules<Definition> = {
     ...checkOwnName(next),
     ...checkDefinition(next, undefined, naming),
     ...checkPreservation(next, undefined),
+    ...checkStoredVersions(next),
   ],
   change(next, current, { naming }) {
     const errors = [
@@ -56,7 +57,7 @@ const definitionRules: Rules<Definition> = {
     if (isConditionTrue(current, "Established")) {
       errors.push(...checkImmutable(next, current, ["spec.scope", "spec.names.kind"]));
     }
-    checkStoredVersions(next, errors);
+    errors.push(...checkStoredVersions(next));
     return errors;
   },
   status(next) {
@@ -90,7 +91,13 @@ function checkDefinition(
   }
   const relaxed = current === undefined ? STRICT : relaxedBy(current);
   checkVersions(spec, current, relaxed, errors);
-  if (names) checkNames(names, "spec.names", errors);
+  if (names) {
+    checkNames(names, "spec.names", errors);
+    // The facts miss the other two, which are made of the kind.
+    for (const member of ["singular", "listKind"] as const) {
+      if ((names[member] ?? "") === "") errors.push(requiredValue(`spec.names.${member}`));
+    }
+  }
   checkConversion(spec, current, errors);
   errors.push(...checkApproval(next, current, group, naming));
   return errors;
@@ -120,7 +127,6 @@ function checkVersions(
 ): void {
   const versions = spec.versions ?? [];
   const field = "spec.versions";
-  if (versions.length === 0) return;
   const names = new Set<string>();
   versions.forEach((version, index) => {
     const at = `${field}[${index}]`;
@@ -131,7 +137,7 @@ function checkVersions(
     const { deprecated = false, deprecationWarning } = version;
     checkDeprecation(deprecated, deprecationWarning, `${at}.deprecationWarning`, errors);
     if (relaxed.requiresSchemas && schemaOf(version) === undefined) {
-      errors.push(requiredValue(`${at}.schema.openAPIV3Schema`, "schemas are required"));
+      errors.push(requiredValue(`${at}.schema.openAPIV3Schema`));
     }
   });
   if (names.size < versions.length) {
@@ -140,6 +146,12 @@ function checkVersions(
   if (versions.filter(({ storage }) => storage === true).length !== 1) {
     const why = "must have exactly one version marked as storage version";
     errors.push(invalidValue(field, versions, why));
+  }
+  // The first one's name, in the field of older releases.
+  const [first] = versions;
+  const problems = first === undefined ? [] : checkDns1035Label(first.name);
+  if (first !== undefined && first.name !== "" && problems.length > 0) {
+    errors.push(invalidValue("spec.version", first.name, problems.join(",")));
   }
   eachSchema(versions, (schema, path, sharers) => {
     const hasStatus = sharers.some(({ subresources }) => Boolean(subresources?.status));
@@ -202,8 +214,12 @@ function checkParts(versions: readonly DefinitionVersion[], errors: FieldError[]
   each("subresources", (value, path) => checkSubresources(value, path, errors));
   each("additionalPrinterColumns", (value, path) => checkColumns(value, path, errors));
   each("selectableFields", (value, path, version) => {
+    if (value.length === 0) return;
     const schema = schemaOf(version);
-    if (schema === undefined || value.length === 0) return;
+    if (schema === undefined) {
+      errors.push(invalidValue(path, "", "may only be set when validations.schema is included"));
+      return;
+    }
     checkSelectableFields(value, toStructural(schema), path, errors);
   });
 }
@@ -313,18 +329,16 @@ function checkReviewVersions(
   errors.push(invalidValue(field, versions, why));
 }
 
-function noStoredVersion(stored: readonly string[]): FieldError {
+function noStoredVersion(stored: readonly string[] | null): FieldError {
   return invalidValue("status.storedVersions", stored, "must have at least one stored version");
 }
 
 /** Versions that objects are stored in must stay readable. */
-function checkStoredVersions({ spec, status }: Definition, errors: FieldError[]): void {
+function checkStoredVersions({ spec, status }: Definition): FieldError[] {
   const field = "status.storedVersions";
   const stored = status?.storedVersions ?? [];
-  if (stored.length === 0) {
-    errors.push(noStoredVersion(stored));
-    return;
-  }
+  if (stored.length === 0) return [noStoredVersion(null)];
+  const errors: FieldError[] = [];
   const versions = spec?.versions ?? [];
   for (const { name, storage } of versions) {
     if (storage !== true || stored.includes(name)) continue;
@@ -335,6 +349,7 @@ function checkStoredVersions({ spec, status }: Definition, errors: FieldError[])
     const why = `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`;
     errors.push(invalidValue(`${field}[${index}]`, version, why));
   });
+  return errors;
 }
 
 export const validatesDefinition = validated(definitionRules);

@@ -77,7 +77,7 @@ function prepared(name: string, object: TestObject): { stored: ApiObject; proble
     namespaceFinalizer: naming.namespaceFinalizer,
   });
   const own = strategy.validate?.(stored, context) ?? [];
-  const errors = joinProblems({ facts, metadata, own });
+  const errors = joinProblems({ facts, metadata, own, ownFields: strategy.ownFields });
   const all = declarative.judge(resource, { next: stored, current: undefined }, errors);
   return { stored, problems: all.map(({ field, message }) => `${field}: ${message}`) };
 }
@@ -128,7 +128,7 @@ export function changeProblems(
     ...validateMetadataUpdate(wanted.metadata, current.metadata),
   ];
   const own = strategy.validateUpdate?.(wanted, current, { ...context, subresource }) ?? [];
-  const errors = joinProblems({ facts, metadata, own });
+  const errors = joinProblems({ facts, metadata, own, ownFields: strategy.ownFields });
   const all =
     subresource === "" ? declarative.judge(resource, { next: wanted, current }, errors) : errors;
   return all.map(({ field, message }) => `${field}: ${message}`);

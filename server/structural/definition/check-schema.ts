@@ -131,7 +131,9 @@ function checkKeywords(
   ] as const) {
     const value = schema[keyword];
     const isEmpty =
-      value === undefined || value === "" || (isRecord(value) && Object.keys(value).length === 0);
+      value === undefined ||
+      value === "" ||
+      (keyword !== "additionalItems" && isRecord(value) && Object.keys(value).length === 0);
     if (!isEmpty) forbid(keyword, `${keyword} is not supported`);
   }
   if (type === "null") {
