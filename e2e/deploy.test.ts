@@ -6,8 +6,9 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import * as nodeModule from "node:module";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { parse } from "yaml";
@@ -22,6 +23,8 @@ const ROOT = repositoryRoot();
 const DEPLOY = join(ROOT, "deploy");
 const read = (name: string) => readFile(join(DEPLOY, name), "utf8");
 const run = promisify(execFile);
+
+const FIRST_START_MS = 60_000;
 
 interface Stage {
   readonly name: string;
@@ -80,8 +83,9 @@ test("the Dockerfile's steps leave a server that starts, is healthy, and ends by
   const command = (JSON.parse(of("CMD")[0] ?? "[]") as string[]).map((arg) =>
     arg.replace("/var/lib/keelson", join(folder.path, "data")).replace("0.0.0.0", "127.0.0.1"),
   );
-  const port = await freePort();
   const main = join(target, "dist", "bundle", "main.js");
+  await warmUp(of("RUN"), main, folder.path);
+  const port = await freePort();
   const child = new Child(
     process.execPath,
     [main, ...command, `--secure-port=${port}`],
@@ -97,6 +101,27 @@ test("the Dockerfile's steps leave a server that starts, is healthy, and ends by
   await child.end("SIGTERM");
   assert.equal(child.exitCode, 0);
 });
+
+/** The first start, of which the image keeps what V8 compiled, in a folder that it leaves empty. */
+async function warmUp(steps: readonly string[], main: string, folder: string): Promise<void> {
+  const [step = "", ...others] = steps.filter((text) => text.includes("keelson serve"));
+  assert.deepEqual(others, []);
+  const bin = join(folder, "bin");
+  const temporary = join(folder, "tmp");
+  const cache = join(folder, "compile-cache");
+  for (const made of [bin, temporary]) await mkdir(made);
+  await symlink(main, join(bin, "keelson"));
+  const PATH = `${bin}:${dirname(process.execPath)}:${process.env.PATH}`;
+  await run("sh", ["-c", step], {
+    env: { ...process.env, PATH, TMPDIR: temporary, NODE_COMPILE_CACHE: cache },
+    timeout: FIRST_START_MS,
+  });
+  const [made = "none"] = await readdir(temporary);
+  assert.deepEqual(await readdir(join(temporary, made)), []);
+  // Node.js 20 leaves none.
+  const isKept = "enableCompileCache" in nodeModule;
+  assert.equal(existsSync(cache), isKept);
+}
 
 test("the compose file refers to files, volumes and services that are there, with flags that are known", async () => {
   const compose = parse(await read("compose.yaml"), { merge: true });
